@@ -1,0 +1,65 @@
+// vram/stats.h: what the allocator counts, under PyTorch's names.
+#ifndef VRAM_STATS_H
+#define VRAM_STATS_H
+
+#include <stddef.h>
+
+#include "vram/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// One counter. allocated and freed are the sums of all increases and decreases since the last reset.
+struct vram_stat {
+    int64_t current;
+    int64_t peak;
+    int64_t allocated;
+    int64_t freed;
+};
+
+enum vram_stat_pool { VRAM_STAT_ALL, VRAM_STAT_SMALL_POOL, VRAM_STAT_LARGE_POOL, VRAM_STAT_POOLS };
+
+// X(name, is it bytes, what it counts)
+#define VRAM_STAT_FAMILIES(X)                                                                    \
+    X(allocation, 0, "blocks handed out and not yet freed")                                      \
+    X(segment, 0, "segments got by cudaMalloc")                                                  \
+    X(active, 0, "blocks handed out and not yet reusable")                                       \
+    X(inactive_split, 0, "free pieces of split segments")                                        \
+    X(allocated_bytes, 1, "bytes of blocks handed out and not yet freed")                        \
+    X(reserved_bytes, 1, "bytes held from the driver")                                           \
+    X(active_bytes, 1, "bytes of blocks handed out and not yet reusable")                        \
+    X(inactive_split_bytes, 1, "bytes of free pieces of split segments")                         \
+    X(requested_bytes, 1, "bytes asked for in blocks not yet reusable")
+
+// X(name, what it counts)
+#define VRAM_STAT_SCALARS(X)                                                                     \
+    X(num_alloc_retries, "times the whole cache was released to satisfy a request")              \
+    X(num_ooms, "requests that failed for lack of memory")                                       \
+    X(max_split_size, "max_split_size when the device was set up; -1 without limit")             \
+    X(num_sync_all_streams, "times all pending frees were waited for")                           \
+    X(num_device_alloc, "times memory was got from the driver")                                  \
+    X(num_device_free, "times memory was given back to the driver")                              \
+    X(num_oom_rejections, "requests refused before any driver call")
+
+struct vram_stats {
+#define VRAM_STAT_FIELD(name, is_bytes, text) struct vram_stat name[VRAM_STAT_POOLS];
+    VRAM_STAT_FAMILIES(VRAM_STAT_FIELD)
+#undef VRAM_STAT_FIELD
+#define VRAM_STAT_FIELD(name, text) int64_t name;
+    VRAM_STAT_SCALARS(VRAM_STAT_FIELD)
+#undef VRAM_STAT_FIELD
+    struct vram_stat oversize_allocations; // blocks of max_split_size and more
+    struct vram_stat oversize_segments;
+};
+
+// PyTorch's flat names ("allocated_bytes.all.current", sorted), as one JSON object with a newline at the end. Always NUL-terminated;
+// returns the length it wanted, without the NUL; call with capacity 0 to measure (text may be NULL then). Any thread.
+VRAM_API size_t vram_stats_json(const struct vram_stats *stats, char *text, size_t capacity);
+// The table of torch.cuda.memory_summary(device, abbreviated). Returns as above.
+VRAM_API size_t vram_stats_summary(const struct vram_stats *stats, uint32_t device, int abbreviated, char *text, size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+// vram/status.h: what every fallible call returns, and the detail that goes with it.
+//
+// One table names every status: VRAM_STATUS_MAP(X) gives its constant, its exit code for the command line and one
+// English sentence. A function that fails leaves its out-parameters untouched and, where it takes a
+// `struct vram_error *`, fills that in; NULL is accepted everywhere an error is.
+#ifndef VRAM_STATUS_H
+#define VRAM_STATUS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define VRAM_NODISCARD __attribute__((warn_unused_result))
+#define VRAM_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
+#else
+#define VRAM_NODISCARD
+#define VRAM_PRINTF(format_index, first)
+#endif
+
+#if defined(VRAM_BUILD_SHARED) && (defined(__GNUC__) || defined(__clang__))
+#define VRAM_API __attribute__((visibility("default")))
+#else
+#define VRAM_API
+#endif
+
+// X(CONSTANT, exit code of the command line, sentence)
+#define VRAM_STATUS_MAP(X)                                                                          \
+    X(OK, 0, "success")                                                                             \
+    X(INVALID_ARGUMENT, 2, "an argument is outside what the function accepts")                      \
+    X(INVALID_POINTER, 2, "the address was not given out by this allocator, or was freed already")  \
+    X(BAD_OPTION, 2, "an option string is malformed or names an unknown option")                    \
+    X(OUT_OF_MEMORY, 1, "the device has no room for the request, even after the cache was released") \
+    X(REJECTED, 1, "the request was refused before any driver call: it exceeds the allowed share")   \
+    X(MISMATCH, 1, "two things that should be equal differ")                                         \
+    X(NO_HOST_MEMORY, 3, "the host has no memory for the library's own tables")                     \
+    X(BAD_INPUT, 3, "a file is damaged or is not what it should be")                                \
+    X(IO, 3, "a file could not be read or written")                                                 \
+    X(LIMIT, 3, "a fixed limit of this library was reached")                                        \
+    X(NO_DRIVER, 4, "no CUDA driver was found on this machine")                                     \
+    X(DRIVER, 4, "a driver call failed")                                                            \
+    X(UNSUPPORTED, 4, "the device, driver or build cannot do this")
+
+enum vram_status {
+#define VRAM_STATUS_ENUM(name, exit_code, sentence) VRAM_##name,
+    VRAM_STATUS_MAP(VRAM_STATUS_ENUM)
+#undef VRAM_STATUS_ENUM
+};
+
+// Where a value is not known.
+#define VRAM_NO_OFFSET UINT64_MAX
+
+// Detail of a failure, filled on cold paths only. Lives on the caller's stack; owns nothing.
+struct vram_error {
+    enum vram_status status; // the same value the function returned
+    int32_t driver_result;   // CUresult of the failing driver call, 0 if none
+    uint64_t offset;         // byte (files) or character (option strings) where it went wrong, or VRAM_NO_OFFSET
+    char message[512];       // one line, no newline, NUL-terminated, UTF-8
+};
+
+// The constant's name ("VRAM_OUT_OF_MEMORY"). Never NULL. Any thread.
+VRAM_API const char *vram_status_name(enum vram_status status);
+// One English sentence without a full stop. Never NULL. Any thread.
+VRAM_API const char *vram_status_text(enum vram_status status);
+// The exit code that the command line uses for this status: 0 ok, 1 a finding, 2 usage, 3 bad input, 4 device.
+VRAM_API int vram_status_exit_code(enum vram_status status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,29 @@
+// vram.h: the whole public interface.
+#ifndef VRAM_H
+#define VRAM_H
+
+#define VRAM_VERSION_MAJOR 0
+#define VRAM_VERSION_MINOR 1
+#define VRAM_VERSION_PATCH 0
+#define VRAM_VERSION_STRING "0.1.0"
+
+#include "vram/allocator.h"
+#include "vram/driver.h"
+#include "vram/recording.h"
+#include "vram/replay.h"
+#include "vram/report.h"
+#include "vram/sim.h"
+#include "vram/stats.h"
+#include "vram/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The version of the library that is linked, which may differ from the header's. Never NULL.
+VRAM_API const char *vram_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

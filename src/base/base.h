@@ -1,0 +1,78 @@
+// base.h: the ground floor. Small helpers on the C library alone that every other room may use.
+#ifndef VR_BASE_H
+#define VR_BASE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vram/status.h"
+
+#define VR_KIB ((uint64_t)1 << 10)
+#define VR_MIB ((uint64_t)1 << 20)
+#define VR_GIB ((uint64_t)1 << 30)
+
+#define VR_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+#if defined(__GNUC__) || defined(__clang__)
+#define VR_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define VR_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define VR_NOINLINE __attribute__((noinline))
+#define VR_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define VR_LIKELY(condition) (condition)
+#define VR_UNLIKELY(condition) (condition)
+#define VR_NOINLINE
+#define VR_INLINE static inline
+#endif
+
+// How much is verified at run time: 0 nothing, 1 cheap assertions, 2 neighbour checks, 3 the whole state after every operation.
+#ifndef VRAM_CHECK
+#define VRAM_CHECK 1
+#endif
+
+// Returns from the enclosing function when `expression` is not VRAM_OK.
+#define VR_TRY(expression)                                  \
+    do {                                                    \
+        enum vram_status vr_try_status_ = (expression);     \
+        if (VR_UNLIKELY(vr_try_status_ != VRAM_OK)) return vr_try_status_; \
+    } while (0)
+
+// Fills *error (may be NULL) and returns `status`. The message is cut to fit.
+enum vram_status vr_fail(struct vram_error *error, enum vram_status status, uint64_t offset, const char *format, ...) VRAM_PRINTF(4, 5);
+
+// Checked arithmetic: false when the result does not fit, *result untouched then.
+VR_INLINE bool vr_add_u64(uint64_t a, uint64_t b, uint64_t *result) {
+    if (a > UINT64_MAX - b) return false;
+    *result = a + b;
+    return true;
+}
+VR_INLINE bool vr_mul_u64(uint64_t a, uint64_t b, uint64_t *result) {
+    if (b != 0 && a > UINT64_MAX / b) return false;
+    *result = a * b;
+    return true;
+}
+
+// `unit` need not be a power of two. value + unit must fit.
+VR_INLINE uint64_t vr_round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+VR_INLINE uint64_t vr_round_down(uint64_t value, uint64_t unit) { return value / unit * unit; }
+VR_INLINE bool vr_is_power_of_2(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
+// floor(log2(value)); value must not be 0.
+VR_INLINE unsigned vr_log2_floor(uint64_t value) { return 63u - (unsigned)__builtin_clzll(value); }
+
+// A full-avalanche 64-bit mix (splitmix64's finalizer): for hash tables and test generators.
+VR_INLINE uint64_t vr_mix64(uint64_t x) {
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9u;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+// Grows *items (an array of items of item_bytes each) so that *capacity >= needed. Doubles. NO_HOST_MEMORY on failure, all untouched.
+enum vram_status vr_grow(void **items, size_t *capacity, size_t needed, size_t item_bytes);
+
+#endif

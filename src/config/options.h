@@ -1,0 +1,72 @@
+// options.h: the settings of an allocator and the parser of PyTorch's option strings.
+//
+// The grammar, keys, units, defaults and reset rules are those of PYTORCH_CUDA_ALLOC_CONF; what differs (separators are checked,
+// trailing garbage in numbers is an error, more spellings are accepted) is listed in docs/differences.md. One X-macro table
+// (options.def) names every key: parser, printer, suggestions and docs come from it.
+#ifndef VR_OPTIONS_H
+#define VR_OPTIONS_H
+
+#include "base/base.h"
+
+#define VR_ROUNDUP_BUCKETS 16
+#define VR_UNLIMITED UINT64_MAX
+#define VR_RESERVE_CLASSES 16
+#define VR_CLASS_NAME 32
+
+enum vr_backend { VR_BACKEND_NATIVE, VR_BACKEND_ASYNC };
+
+// A reservation of address space: a fraction of the device's memory, or bytes. Unset: both 0.
+struct vr_reserve {
+    double fraction;
+    uint64_t bytes;
+};
+
+// Every setting, in bytes. Plain data: copied freely, owns nothing.
+struct vr_options {
+    // generic
+    uint64_t large_segment_bytes;             // segment for sizes in (1 MiB, 10 MiB); default 20 MiB
+    uint64_t max_split_bytes;                 // blocks of this size and more are not split; VR_UNLIMITED by default
+    uint64_t max_non_split_rounding_bytes;    // how much larger an oversize block may be than its request; default large_segment_bytes
+    double garbage_collection_threshold;      // 0 = off, else in (0, 1)
+    uint32_t roundup_divisions[VR_ROUNDUP_BUCKETS]; // divisor per power of two from 1 MiB up; 0 and 1 = round to 512
+    bool expandable_segments;
+    bool pinned_use_background_threads;
+    uint64_t pinned_max_round_threshold_bytes; // VR_UNLIMITED by default
+    uint64_t pinned_max_cached_bytes;          // VR_UNLIMITED by default
+    // CUDA
+    enum vr_backend backend;
+    bool release_lock_on_malloc;
+    bool pinned_use_host_register;
+    uint32_t pinned_register_threads;
+    uint64_t pinned_reserve_segment_bytes;
+    bool pinned_free_catch_all;
+    bool graph_capture_record_stream_reuse;
+    double per_process_memory_fraction;
+    bool throw_on_malloc_oom;
+    struct vr_reserve expandable_reserve;
+    struct {
+        char name[VR_CLASS_NAME];
+        struct vr_reserve reserve;
+    } reserve_classes[VR_RESERVE_CLASSES];
+    uint32_t reserve_class_count;
+};
+
+// Every default.
+void vr_options_init(struct vr_options *options);
+
+// Reads `text` (NUL-terminated; NULL and "" are empty) into *options: first the reset that PyTorch does at each parse (max_split,
+// roundup divisions, garbage collection, non-split rounding), then key by key. On failure *options is untouched and *error
+// (may be NULL) names the character and, for an unknown key, the nearest known one. BAD_OPTION, LIMIT.
+enum vram_status vr_options_parse(struct vr_options *options, const char *text, struct vram_error *error);
+
+// The first of VRAM_ALLOC_CONF, PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF that is set; *variable its name. NULL when none is.
+const char *vr_options_environment(const char **variable);
+
+// The divisor that applies to a request of size_bytes (0 = round to 512). size_bytes must not be 0.
+VR_INLINE uint32_t vr_options_divisor(const struct vr_options *options, uint64_t size_bytes) {
+    const unsigned log = vr_log2_floor(size_bytes);
+    const unsigned bucket = log <= 20 ? 0 : log - 20 >= VR_ROUNDUP_BUCKETS ? VR_ROUNDUP_BUCKETS - 1 : log - 20;
+    return options->roundup_divisions[bucket];
+}
+
+#endif

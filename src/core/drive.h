@@ -1,0 +1,31 @@
+// drive.h: the doors for replay and checkpoints: put the allocator into a given state and drive the two halves of a free apart.
+// All of it goes through the same blocks, index, sources and statistics as vram_malloc() and vram_free().
+#ifndef VR_DRIVE_H
+#define VR_DRIVE_H
+
+#include "base/base.h"
+#include "vram/allocator.h"
+
+// Makes a segment of segment_bytes (exactly; the driver's cuMemAlloc is called with it) on (device, stream), in the small or large
+// pool, wholly free. *address is where the driver put it.
+enum vram_status vr_drive_add_segment(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool,
+                                      uint64_t segment_bytes, uint64_t *address);
+// Reserves one expandable segment of reserve_bytes of address space with nothing mapped (the driver's cuMemAddressReserve places it).
+enum vram_status vr_drive_add_expandable(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool,
+                                         uint64_t reserve_bytes, uint64_t *address);
+// Maps [address, address + size_bytes) of an expandable segment made before: page aligned from the segment's base, now unmapped.
+enum vram_status vr_drive_map(struct vram_allocator *allocator, uint64_t address, uint64_t size_bytes);
+// Hands out the block [address, address + size_bytes): it must lie in one free block of (device, stream, pool). Splits off what is
+// before and after, whatever the split rules say. INVALID_ARGUMENT when the range is not free there.
+enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool, uint64_t address,
+                                    uint64_t size_bytes, uint64_t requested_bytes);
+// vram_malloc() without looking at pending events first (a replay completes frees itself).
+// The first half of a free: allocated counters fall, the block stays active until vr_drive_free_complete(), no event is recorded.
+enum vram_status vr_drive_free_request(struct vram_allocator *allocator, uint64_t address);
+// The second half, for a block that vr_drive_free_request() took: merged and reusable.
+enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64_t address);
+
+// Would vram_malloc() find a cached block now, without asking the driver? *address the block it would take (0 if none).
+enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address);
+
+#endif

@@ -1,0 +1,66 @@
+// abi.h: the few types and constants of the CUDA driver ABI that this project needs, declared by ourselves so that no CUDA
+// toolkit is needed to build. tests/unit/test_abi.c compares every one with NVIDIA's cuda.h where one is found.
+#ifndef VR_DRIVER_ABI_H
+#define VR_DRIVER_ABI_H
+
+#include <stdint.h>
+
+typedef int32_t vr_cu_result;
+
+enum {
+    VR_CU_SUCCESS = 0,
+    VR_CU_INVALID_VALUE = 1,
+    VR_CU_OUT_OF_MEMORY = 2,
+    VR_CU_NOT_INITIALIZED = 3,
+    VR_CU_DEINITIALIZED = 4,
+    VR_CU_NO_DEVICE = 100,
+    VR_CU_INVALID_DEVICE = 101,
+    VR_CU_INVALID_CONTEXT = 201,
+    VR_CU_INVALID_HANDLE = 400,
+    VR_CU_NOT_FOUND = 500,
+    VR_CU_NOT_READY = 600,
+    VR_CU_ILLEGAL_ADDRESS = 700,
+    VR_CU_NOT_PERMITTED = 800,
+    VR_CU_NOT_SUPPORTED = 801,
+    VR_CU_UNKNOWN = 999,
+};
+
+enum {
+    VR_CU_MEM_ALLOCATION_TYPE_PINNED = 1,
+    VR_CU_MEM_LOCATION_TYPE_DEVICE = 1,
+    VR_CU_MEM_HANDLE_TYPE_NONE = 0,
+    VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1,
+    VR_CU_MEM_ACCESS_FLAGS_PROT_NONE = 0,
+    VR_CU_MEM_ACCESS_FLAGS_PROT_READ = 1,
+    VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3,
+    VR_CU_MEM_GRANULARITY_MINIMUM = 0,
+    VR_CU_MEM_GRANULARITY_RECOMMENDED = 1,
+    VR_CU_EVENT_DISABLE_TIMING = 2,
+    VR_CU_STREAM_NON_BLOCKING = 1,
+    VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 102,
+};
+
+struct vr_cu_location {
+    int32_t type;
+    int32_t id;
+};
+
+// CUmemAllocationProp, 32 bytes.
+struct vr_cu_allocation_prop {
+    int32_t type;
+    int32_t requested_handle_types;
+    struct vr_cu_location location;
+    void *win32_handle_meta_data;
+    uint8_t compression_type;
+    uint8_t gpu_direct_rdma_capable;
+    uint16_t usage;
+    uint8_t reserved[4];
+};
+
+// CUmemAccessDesc, 12 bytes.
+struct vr_cu_access_desc {
+    struct vr_cu_location location;
+    int32_t flags;
+};
+
+#endif

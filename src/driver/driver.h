@@ -1,0 +1,35 @@
+// driver.h: the driver seam. The CUDA driver API as one table of functions; cuda/, sim/ and fault/ fill it.
+//
+// Every function takes the driver first, so that many simulators live in one process. Handles, addresses and sizes are
+// uint64_t everywhere (wasm32 and 80 GB cards meet in this code); cuda/ converts at the border. The argument lists are
+// those of the driver API otherwise, as are the result codes and the rules of which thread's current context counts.
+#ifndef VR_DRIVER_H
+#define VR_DRIVER_H
+
+#include "base/base.h"
+#include "driver/abi.h"
+#include "vram/driver.h"
+
+// X(member, CUDA base name, version that introduced the ABI used, (parameters after self))
+// One row per driver function that this project calls. calls.def holds the rows.
+struct vr_driver_calls {
+#define X(member, symbol, version, parameters) vr_cu_result (*member) VR_WITH_SELF parameters;
+#define VR_WITH_SELF(...) (struct vram_driver * self, __VA_ARGS__)
+#include "driver/calls.def"
+#undef X
+};
+
+// The head of every driver. An implementation embeds it as its first member.
+struct vram_driver {
+    const struct vr_driver_calls *calls; // never NULL
+    void (*destroy)(struct vram_driver *driver);
+    const char *kind; // "cuda", "sim" or "fault"; compared by pointer-independent strcmp
+};
+
+// vr_cu(driver, mem_alloc, &address, size): one driver call.
+#define vr_cu(driver, member, ...) ((driver)->calls->member((driver), __VA_ARGS__))
+
+// The driver API's name of a result ("CUDA_ERROR_OUT_OF_MEMORY"); never NULL.
+const char *vr_cu_result_name(vr_cu_result result);
+
+#endif

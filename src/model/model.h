@@ -1,0 +1,192 @@
+// model.h: a recording as plain columns. Segments, blocks and records of every device, with no pointer into live state; the
+// readers fill it, the allocator's snapshot fills it, analysis and replay read it.
+//
+// Everything is an array indexed by a small number: string ids, frame ids, stack ids, segment and block rows, and per device the
+// rows of its history. Id 0 is always "none": the empty string, no stack. Arrays of n+1 offsets end with the total.
+#ifndef VR_MODEL_H
+#define VR_MODEL_H
+
+#include "base/base.h"
+
+// What kind of file the model came from.
+enum vr_form { VR_FORM_DICT, VR_FORM_SEGMENT_LIST };
+
+// The actions of a history, under PyTorch's names. X(CONSTANT, "name in files")
+#define VR_ACTIONS(X)                        \
+    X(ALLOC, "alloc")                        \
+    X(FREE_REQUESTED, "free_requested")      \
+    X(FREE_COMPLETED, "free_completed")      \
+    X(FREE, "free")                          \
+    X(SEGMENT_ALLOC, "segment_alloc")        \
+    X(SEGMENT_FREE, "segment_free")          \
+    X(SEGMENT_MAP, "segment_map")            \
+    X(SEGMENT_UNMAP, "segment_unmap")        \
+    X(SNAPSHOT, "snapshot")                  \
+    X(OOM, "oom")                            \
+    X(USER_DEFINED, "user_defined")          \
+    X(ANNOTATE, "annotate")                  \
+    X(UNKNOWN, "unknown")
+
+enum vr_action {
+#define VR_ACTION_ENUM(name, text) VR_ACTION_##name,
+    VR_ACTIONS(VR_ACTION_ENUM)
+#undef VR_ACTION_ENUM
+        VR_ACTION_COUNT
+};
+const char *vr_action_name(enum vr_action action);
+
+enum vr_block_state {
+    VR_STATE_INACTIVE,
+    VR_STATE_ALLOCATED,        // "active_allocated"
+    VR_STATE_PENDING_FREE,     // "active_pending_free"
+    VR_STATE_AWAITING_FREE,    // "active_awaiting_free", the older spelling
+    VR_STATE_UNKNOWN,
+    VR_STATE_COUNT
+};
+const char *vr_block_state_name(enum vr_block_state state);
+// Allocated in the sense of the client / not yet reusable.
+VR_INLINE bool vr_state_allocated(uint8_t state) { return state == VR_STATE_ALLOCATED; }
+VR_INLINE bool vr_state_active(uint8_t state) { return state != VR_STATE_INACTIVE && state != VR_STATE_UNKNOWN; }
+
+enum vr_segment_kind { VR_KIND_UNKNOWN, VR_KIND_SMALL, VR_KIND_LARGE };
+
+// Distinct strings. bytes[offset[i] .. offset[i+1]-1) is string i without its NUL (there is one); string 0 is "". Bytes are
+// UTF-8 as found in the file (surrogates kept as they were encoded).
+struct vr_strings {
+    char *bytes;
+    uint64_t *offset; // count + 1
+    uint32_t count;   // at least 1
+};
+
+// Distinct frames, by three columns.
+struct vr_frames {
+    uint32_t *name;     // string id
+    uint32_t *filename; // string id
+    int64_t *line;
+    uint32_t count;
+};
+
+// Distinct stacks: frame ids, innermost first. Stack 0 is empty.
+struct vr_stacks {
+    uint32_t *frame;  // frame ids of all stacks, one after the other
+    uint64_t *offset; // count + 1
+    uint32_t count;   // at least 1
+};
+
+// Which optional keys a segment, block or event had in the file.
+enum {
+    VR_HAS_DEVICE = 1u << 0,
+    VR_HAS_ADDRESS = 1u << 1,
+    VR_HAS_TOTAL_SIZE = 1u << 2,
+    VR_HAS_ALLOCATED_SIZE = 1u << 3,
+    VR_HAS_ACTIVE_SIZE = 1u << 4,
+    VR_HAS_REQUESTED_SIZE = 1u << 5,
+    VR_HAS_STREAM = 1u << 6,
+    VR_HAS_SEGMENT_TYPE = 1u << 7,
+    VR_HAS_POOL_ID = 1u << 8,
+    VR_HAS_EXPANDABLE = 1u << 9,
+    VR_HAS_FRAMES = 1u << 10,
+    VR_HAS_BLOCKS = 1u << 11,
+    VR_HAS_SIZE = 1u << 12,
+    VR_HAS_STATE = 1u << 13,
+    VR_HAS_HISTORY = 1u << 14,
+    VR_HAS_ACTION = 1u << 15,
+    VR_HAS_TIME = 1u << 16,
+    VR_HAS_DEVICE_FREE = 1u << 17,
+    VR_HAS_COMPILE_CONTEXT = 1u << 18,
+    VR_HAS_USER_METADATA = 1u << 19,
+    VR_HAS_COUNTER = 1u << 20,
+};
+
+// Rows in file order (all devices mixed).
+struct vr_segments {
+    uint32_t *device;
+    uint64_t *address;
+    uint64_t *total_bytes;
+    uint64_t *allocated_bytes;
+    uint64_t *active_bytes;
+    uint64_t *requested_bytes;
+    uint64_t *stream;      // two's complement of what the file says
+    uint64_t *pool_first;  // private pool id (0,0 = default)
+    uint64_t *pool_second;
+    uint64_t *counter;     // registration counter, where the file has one
+    uint32_t *stack;
+    uint32_t *has;         // VR_HAS_ bits
+    uint8_t *kind;         // enum vr_segment_kind
+    uint8_t *expandable;
+    uint64_t *first_block; // count + 1: rows of struct vr_blocks
+    size_t count;
+};
+
+// Rows of all segments, one segment after the other, in file order. Address and requested size are filled by the rules R2 of the
+// data's README where the file has none (address: running sum; requested: history, else size).
+struct vr_blocks {
+    uint64_t *address;
+    uint64_t *size_bytes;
+    uint64_t *requested_bytes;
+    uint32_t *stack;
+    uint32_t *has;
+    uint8_t *state; // enum vr_block_state
+    size_t count;
+};
+
+// One device's events, oldest first.
+struct vr_history {
+    uint8_t *action;      // enum vr_action
+    uint64_t *address;    // of `oom`: the driver's free bytes
+    uint64_t *size_bytes;
+    uint64_t *stream;
+    int64_t *time_us;     // 0 where the file has none (see has)
+    uint32_t *stack;
+    uint32_t *context;    // string id of compile_context
+    uint32_t *metadata;   // string id of user_metadata
+    uint64_t *pool_first;
+    uint64_t *pool_second;
+    uint32_t *has;        // VR_HAS_ bits
+    uint32_t *unknown;    // string id of the action's name where action is UNKNOWN, else 0
+    size_t count;
+};
+
+struct vr_annotation {
+    uint32_t name; // string ids
+    uint32_t stage;
+    int64_t device;
+    int64_t time_us;
+};
+
+// A setting as found: its key, and its value as JSON text.
+struct vr_setting {
+    uint32_t key;
+    uint32_t value;
+};
+
+struct vr_model {
+    enum vr_form form;
+    struct vr_strings strings;
+    struct vr_frames frames;
+    struct vr_stacks stacks;
+    struct vr_segments segments;
+    struct vr_blocks blocks;
+    struct vr_history *histories; // index = device ordinal; may be longer or shorter than the devices in use
+    size_t history_count;
+    struct vr_annotation *annotations;
+    size_t annotation_count;
+    struct vr_setting *settings;  // of allocator_settings, in file order; nested dictionaries are JSON text
+    size_t setting_count;
+    uint32_t *top_level_keys;     // string ids, in file order
+    size_t top_level_key_count;
+};
+
+VR_INLINE const char *vr_model_string(const struct vr_model *model, uint32_t id) { return model->strings.bytes + model->strings.offset[id]; }
+VR_INLINE size_t vr_model_string_length(const struct vr_model *model, uint32_t id) {
+    return (size_t)(model->strings.offset[id + 1] - model->strings.offset[id] - 1);
+}
+
+// Frees every column and zeroes *model.
+void vr_model_release(struct vr_model *model);
+// Verifies that every id and offset is in range and monotone. BAD_INPUT names the first that is not.
+enum vram_status vr_model_check(const struct vr_model *model, struct vram_error *error);
+// The JSON text of a setting, or NULL if the recording has no such key.
+const char *vr_model_setting(const struct vr_model *model, const char *key);
+
+#endif

@@ -1,0 +1,50 @@
+// os.h: the closed list of what this project asks of the operating system. posix/ (and later wasm/) implement it under
+// the same file names; no other room includes an OS header.
+//
+// Contract of the whole list: functions that return a status never leave a partial effect; sizes are bytes; times are
+// nanoseconds; strings are UTF-8 and NUL-terminated.
+#ifndef VR_OS_H
+#define VR_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vram/status.h"
+
+// --- memory.c -------------------------------------------------------------------------------------------------------
+// Address space whose pages are zero and appear on first touch. Costs nothing until touched.
+enum vram_status vr_os_reserve(size_t size_bytes, void **base);
+void vr_os_unreserve(void *base, size_t size_bytes);
+
+// --- threads.c ------------------------------------------------------------------------------------------------------
+// A sleeping mutex. `storage` is a pthread mutex on posix.
+struct vr_mutex {
+    _Alignas(8) unsigned char storage[64];
+};
+void vr_mutex_init(struct vr_mutex *mutex);
+void vr_mutex_destroy(struct vr_mutex *mutex);
+void vr_mutex_lock(struct vr_mutex *mutex);
+void vr_mutex_unlock(struct vr_mutex *mutex);
+// Gives the processor to another thread.
+void vr_os_yield(void);
+// An id of the calling thread, unique among living threads, never 0.
+uint64_t vr_os_thread_id(void);
+// Runs `function(argument)` on a new detached thread.
+enum vram_status vr_os_spawn_detached(void (*function)(void *argument), void *argument);
+
+// --- clock.c --------------------------------------------------------------------------------------------------------
+uint64_t vr_os_monotonic_ns(void);
+uint64_t vr_os_epoch_us(void);
+
+// --- env.c ----------------------------------------------------------------------------------------------------------
+// NULL when unset. The result lives until the environment is changed.
+const char *vr_os_getenv(const char *name);
+
+// --- dl.c -----------------------------------------------------------------------------------------------------------
+// NULL when the library cannot be loaded; *reason (may be NULL) then points at text valid until the next call of the thread.
+void *vr_os_dlopen(const char *name, const char **reason);
+void *vr_os_dlsym(void *library, const char *symbol);
+void vr_os_dlclose(void *library);
+
+#endif

@@ -1,0 +1,5 @@
+#include <stdlib.h>
+
+#include "os/os.h"
+
+const char *vr_os_getenv(const char *name) { return getenv(name); }
