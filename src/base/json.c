@@ -1,0 +1,124 @@
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+
+void vr_json_init(struct vr_json *json, struct vr_text *out, bool indented) { *json = (struct vr_json){.out = out, .indented = indented}; }
+
+static void escape(struct vr_text *out, const char *bytes, size_t length) {
+    static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+    vr_text_puts(out, "\"");
+    for (size_t i = 0; i < length;) {
+        uint32_t code;
+        const size_t step = vr_utf8_decode(bytes + i, length - i, &code);
+        const char *name = NULL;
+        for (size_t n = 0; n + 1 < sizeof names && name == NULL; n += 2) {
+            if (code == (uint32_t)names[n]) name = &names[n + 1];
+        }
+        if (name != NULL) {
+            vr_text_printf(out, "\\%c", *name);
+        } else if (code >= 0x20 && code < 0x7F) {
+            // The plain run up to the next byte that needs thought, in one piece.
+            size_t run = step;
+            while (i + run < length && bytes[i + run] >= 0x20 && bytes[i + run] < 0x7F && bytes[i + run] != '"' && bytes[i + run] != '\\')
+                run++;
+            vr_text_append(out, bytes + i, run);
+            i += run;
+            continue;
+        } else if (code == VR_UTF8_MALFORMED) {
+            vr_text_puts(out, "\\ufffd");
+        } else if (code < 0x10000) {
+            vr_text_printf(out, "\\u%04x", (unsigned)code);
+        } else {
+            vr_text_printf(out, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((code - 0x10000) >> 10)),
+                           (unsigned)(0xDC00 + ((code - 0x10000) & 0x3FF)));
+        }
+        i += step;
+    }
+    vr_text_puts(out, "\"");
+}
+
+static void new_line(struct vr_json *json) {
+    if (!json->indented) return;
+    vr_text_puts(json->out, "\n");
+    vr_text_repeat(json->out, " ", json->depth);
+}
+
+// What stands before a value: the comma, the line, the key.
+static void begin_value(struct vr_json *json, const char *key) {
+    const uint64_t bit = (uint64_t)1 << json->depth % VR_JSON_DEPTH;
+    if (json->depth != 0) {
+        if ((json->filled & bit) != 0) vr_text_puts(json->out, json->indented ? "," : ", ");
+        new_line(json);
+    }
+    json->filled |= bit;
+    if (key == NULL) return;
+    escape(json->out, key, strlen(key));
+    vr_text_puts(json->out, ": ");
+}
+
+static void open(struct vr_json *json, const char *key, const char *bracket) {
+    assert(json->depth + 1 < VR_JSON_DEPTH);
+    begin_value(json, key);
+    vr_text_puts(json->out, bracket);
+    json->depth++;
+    json->filled &= ~((uint64_t)1 << json->depth % VR_JSON_DEPTH);
+}
+
+static void close(struct vr_json *json, const char *bracket) {
+    assert(json->depth != 0);
+    const bool filled = (json->filled >> json->depth % VR_JSON_DEPTH & 1) != 0;
+    json->depth--;
+    if (filled) new_line(json);
+    vr_text_puts(json->out, bracket);
+}
+
+void vr_json_object(struct vr_json *json, const char *key) { open(json, key, "{"); }
+void vr_json_object_end(struct vr_json *json) { close(json, "}"); }
+void vr_json_array(struct vr_json *json, const char *key) { open(json, key, "["); }
+void vr_json_array_end(struct vr_json *json) { close(json, "]"); }
+
+void vr_json_u64(struct vr_json *json, const char *key, uint64_t value) {
+    begin_value(json, key);
+    vr_text_printf(json->out, "%llu", (unsigned long long)value);
+}
+
+void vr_json_i64(struct vr_json *json, const char *key, int64_t value) {
+    begin_value(json, key);
+    vr_text_printf(json->out, "%lld", (long long)value);
+}
+
+void vr_json_double(struct vr_json *json, const char *key, double value) {
+    char text[40] = "null";
+    begin_value(json, key);
+    if (value - value == 0.0) {
+        for (int digits = 15; digits <= 17; digits++) {
+            (void)snprintf(text, sizeof text, "%.*g", digits, value);
+            if (strtod(text, NULL) == value) break;
+        }
+        // A program may have set a locale whose decimal point is a comma.
+        for (char *c = text; *c != '\0'; c++) *c = *c == ',' ? '.' : *c;
+    }
+    vr_text_puts(json->out, text);
+}
+
+void vr_json_bool(struct vr_json *json, const char *key, bool value) { vr_json_raw(json, key, value ? "true" : "false"); }
+void vr_json_null(struct vr_json *json, const char *key) { vr_json_raw(json, key, "null"); }
+
+void vr_json_string_bytes(struct vr_json *json, const char *key, const char *bytes, size_t length) {
+    begin_value(json, key);
+    escape(json->out, bytes, length);
+}
+
+void vr_json_string(struct vr_json *json, const char *key, const char *string) {
+    if (string == NULL) {
+        vr_json_null(json, key);
+    } else {
+        vr_json_string_bytes(json, key, string, strlen(string));
+    }
+}
+
+void vr_json_raw(struct vr_json *json, const char *key, const char *text) {
+    begin_value(json, key);
+    vr_text_puts(json->out, text);
+}

@@ -1,0 +1,271 @@
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "base/utf8.h"
+
+void vr_text_release(struct vr_text *text) {
+    free(text->bytes);
+    *text = (struct vr_text){0};
+}
+
+enum vram_status vr_text_status(const struct vr_text *text) { return text->failed ? VRAM_NO_HOST_MEMORY : VRAM_OK; }
+
+const char *vr_text_string(const struct vr_text *text) { return text->bytes == NULL ? "" : text->bytes; }
+
+// Room for `more` bytes and a NUL.
+static bool reserve(struct vr_text *text, size_t more) {
+    if (text->failed) return false;
+    if (more >= SIZE_MAX - text->length || vr_grow((void **)&text->bytes, &text->capacity, text->length + more + 1, 1) != VRAM_OK) {
+        text->failed = true;
+        return false;
+    }
+    return true;
+}
+
+void vr_text_append(struct vr_text *text, const char *bytes, size_t length) {
+    if (!reserve(text, length)) return;
+    if (length != 0) memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+    text->bytes[text->length] = '\0';
+}
+
+void vr_text_puts(struct vr_text *text, const char *string) { vr_text_append(text, string, strlen(string)); }
+
+void vr_text_repeat(struct vr_text *text, const char *string, size_t times) {
+    const size_t length = strlen(string);
+    while (times-- > 0) vr_text_append(text, string, length);
+}
+
+static void append_format(struct vr_text *text, const char *format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    const int length = vsnprintf(NULL, 0, format, arguments);
+    if (length < 0) text->failed = true;
+    if (length >= 0 && reserve(text, (size_t)length)) {
+        (void)vsnprintf(text->bytes + text->length, (size_t)length + 1, format, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+void vr_text_printf(struct vr_text *text, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    append_format(text, format, arguments);
+    va_end(arguments);
+}
+
+void vr_text_printable(struct vr_text *text, const char *bytes, size_t length) {
+    for (size_t i = 0; i < length;) {
+        uint32_t code;
+        const size_t step = vr_utf8_decode(bytes + i, length - i, &code);
+        if (code == VR_UTF8_MALFORMED || (code >= 0xD800 && code <= 0xDFFF)) {
+            vr_text_puts(text, "\xEF\xBF\xBD");
+        } else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) {
+            vr_text_puts(text, "?");
+        } else {
+            vr_text_append(text, bytes + i, step);
+        }
+        i += step;
+    }
+}
+
+size_t vr_text_width(const char *bytes, size_t length) {
+    size_t width = 0;
+    for (size_t i = 0; i < length; i++) width += ((unsigned char)bytes[i] & 0xC0) != 0x80;
+    return width;
+}
+
+struct vr_formatted vr_bytes(uint64_t bytes) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    struct vr_formatted result;
+    // A unit is left when one decimal would round up to 1024.0 of it.
+    double value = (double)bytes;
+    size_t unit = 0;
+    while (value >= (unit == 0 ? 1024.0 : 1023.95) && unit + 1 < VR_COUNT_OF(units)) {
+        value /= 1024.0;
+        unit++;
+    }
+    (void)snprintf(result.text, sizeof result.text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    return result;
+}
+
+struct vr_formatted vr_count(uint64_t count) {
+    struct vr_formatted result;
+    char digits[24];
+    const int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
+    size_t used = 0;
+    for (int i = 0; i < length; i++) {
+        if (i != 0 && (length - i) % 3 == 0) result.text[used++] = ',';
+        result.text[used++] = digits[i];
+    }
+    result.text[used] = '\0';
+    return result;
+}
+
+struct vr_formatted vr_duration_ns(uint64_t duration_ns) {
+    struct vr_formatted result;
+    const double ns = (double)duration_ns;
+    const uint64_t seconds = duration_ns / 1000000000u;
+    if (duration_ns < 1000) {
+        (void)snprintf(result.text, sizeof result.text, "%llu ns", (unsigned long long)duration_ns);
+    } else if (duration_ns < 1000000u) {
+        (void)snprintf(result.text, sizeof result.text, "%.1f us", ns / 1e3);
+    } else if (duration_ns < 1000000000u) {
+        (void)snprintf(result.text, sizeof result.text, "%.1f ms", ns / 1e6);
+    } else if (seconds < 60) {
+        (void)snprintf(result.text, sizeof result.text, "%.2f s", ns / 1e9);
+    } else if (seconds < 3600) {
+        (void)snprintf(result.text, sizeof result.text, "%um %02us", (unsigned)(seconds / 60), (unsigned)(seconds % 60));
+    } else {
+        (void)snprintf(result.text, sizeof result.text, "%lluh %02um", (unsigned long long)(seconds / 3600), (unsigned)(seconds / 60 % 60));
+    }
+    return result;
+}
+
+struct vr_formatted vr_percent(uint64_t part, uint64_t whole) {
+    struct vr_formatted result;
+    const double percent = whole == 0 ? 0.0 : 100.0 * (double)part / (double)whole;
+    if (whole == 0) {
+        (void)snprintf(result.text, sizeof result.text, "-");
+    } else if (part != 0 && percent < 0.1) {
+        (void)snprintf(result.text, sizeof result.text, "<0.1 %%");
+    } else {
+        (void)snprintf(result.text, sizeof result.text, "%.1f %%", percent);
+    }
+    return result;
+}
+
+void vr_text_colour(struct vr_text *text, const struct vr_style *style, enum vr_colour colour) {
+    static const char *const escapes[VR_COLOUR_COUNT] = {"\033[0m",  "\033[1m",  "\033[2m",  "\033[31m", "\033[32m",
+                                                         "\033[33m", "\033[34m", "\033[35m", "\033[36m"};
+    if (style->colour) vr_text_puts(text, escapes[colour]);
+}
+
+void vr_text_bar(struct vr_text *text, const struct vr_style *style, uint64_t part, uint64_t whole, unsigned columns) {
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    const unsigned steps = style->unicode ? 8 : 1;
+    double share = whole == 0 ? 0.0 : (double)part / (double)whole;
+    if (share > 1.0) share = 1.0;
+    unsigned filled = (unsigned)(share * columns * steps + 0.5);
+    if (filled == 0 && part != 0 && columns != 0) filled = 1;
+    const unsigned full = filled / steps;
+    const unsigned rest = filled % steps;
+    vr_text_repeat(text, style->unicode ? "█" : "#", full);
+    if (rest != 0) vr_text_puts(text, eighths[rest]);
+    vr_text_repeat(text, " ", columns - full - (rest != 0));
+}
+
+void vr_table_init(struct vr_table *table, const struct vr_column *columns, size_t column_count) {
+    *table = (struct vr_table){.columns = columns, .column_count = column_count};
+}
+
+void vr_table_release(struct vr_table *table) {
+    vr_text_release(&table->cells);
+    free(table->offsets);
+    *table = (struct vr_table){0};
+}
+
+static bool begin_cell(struct vr_table *table) {
+    if (vr_grow((void **)&table->offsets, &table->cell_capacity, table->cell_count + 1, sizeof *table->offsets) != VRAM_OK) {
+        table->cells.failed = true;
+        return false;
+    }
+    table->offsets[table->cell_count++] = table->cells.length;
+    return true;
+}
+
+void vr_table_cell(struct vr_table *table, const char *format, ...) {
+    if (!begin_cell(table)) return;
+    va_list arguments;
+    va_start(arguments, format);
+    append_format(&table->cells, format, arguments);
+    va_end(arguments);
+    vr_text_append(&table->cells, "", 1);
+}
+
+void vr_table_cell_bytes(struct vr_table *table, const char *bytes, size_t length) {
+    if (!begin_cell(table)) return;
+    vr_text_append(&table->cells, bytes, length);
+    vr_text_append(&table->cells, "", 1);
+}
+
+static const char *cell_text(const struct vr_table *table, size_t row, size_t column) {
+    return table->cells.bytes + table->offsets[row * table->column_count + column];
+}
+
+#define MAX_COLUMNS 16
+#define COLUMN_GAP  2u
+
+// Widths of all columns; the flexible one gives way until the line fits.
+static void measure(const struct vr_table *table, size_t rows, size_t line, size_t *widths) {
+    size_t total = 0;
+    for (size_t c = 0; c < table->column_count; c++) {
+        const char *title = table->columns[c].title == NULL ? "" : table->columns[c].title;
+        widths[c] = vr_text_width(title, strlen(title));
+        for (size_t r = 0; r < rows; r++) {
+            const char *cell = cell_text(table, r, c);
+            const size_t width = vr_text_width(cell, strlen(cell));
+            if (width > widths[c]) widths[c] = width;
+        }
+        total += widths[c] + (c == 0 ? 0 : COLUMN_GAP);
+    }
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (!table->columns[c].flexible || total <= line) continue;
+        const size_t excess = total - line;
+        widths[c] = widths[c] > excess + 12 ? widths[c] - excess : widths[c] < 12 ? widths[c] : 12;
+        total = line;
+    }
+}
+
+// The cell in exactly `width` columns; trailing padding only where more follows on the line.
+static void print_cell(struct vr_text *text, const struct vr_style *style, const char *cell, size_t width, const struct vr_column *column,
+                       enum vr_colour colour, bool last) {
+    const char *mark = style->unicode ? "…" : "...";
+    const size_t mark_width = style->unicode ? 1 : 3;
+    size_t length = strlen(cell);
+    size_t shown = vr_text_width(cell, length);
+    bool cut = false;
+    if (shown > width && width > mark_width) {
+        cut = true;
+        while (shown > width - mark_width) {
+            do cell++, length--;
+            while (length != 0 && ((unsigned char)*cell & 0xC0) == 0x80);
+            shown--;
+        }
+    }
+    const size_t used = shown + (cut ? mark_width : 0);
+    const size_t padding = width > used ? width - used : 0;
+    if (column->align == VR_RIGHT) vr_text_repeat(text, " ", padding);
+    const bool coloured = colour != VR_PLAIN && length != 0;
+    if (coloured) vr_text_colour(text, style, colour);
+    if (cut) vr_text_puts(text, mark);
+    while (last && !coloured && length != 0 && cell[length - 1] == ' ') length--;
+    vr_text_append(text, cell, length);
+    if (coloured) vr_text_colour(text, style, VR_PLAIN);
+    if (column->align == VR_LEFT && !last) vr_text_repeat(text, " ", padding);
+}
+
+void vr_table_print(const struct vr_table *table, struct vr_text *text, const struct vr_style *style, unsigned indent) {
+    if (table->cells.failed || table->column_count == 0 || table->column_count > MAX_COLUMNS) {
+        text->failed = true;
+        return;
+    }
+    size_t widths[MAX_COLUMNS];
+    const size_t rows = table->cell_count / table->column_count;
+    const size_t last = table->column_count - 1;
+    bool titled = false;
+    measure(table, rows, style->columns > indent ? style->columns - indent : 0, widths);
+    for (size_t c = 0; c <= last; c++) titled = titled || (table->columns[c].title != NULL && table->columns[c].title[0] != '\0');
+    for (size_t r = titled ? 0 : 1; r <= rows; r++) {
+        vr_text_repeat(text, " ", indent);
+        for (size_t c = 0; c <= last; c++) {
+            const struct vr_column *column = &table->columns[c];
+            const char *cell = r != 0 ? cell_text(table, r - 1, c) : column->title == NULL ? "" : column->title;
+            if (c != 0) vr_text_repeat(text, " ", COLUMN_GAP);
+            print_cell(text, style, cell, widths[c], column, r == 0 ? VR_DIM : column->colour, c == last);
+        }
+        vr_text_puts(text, "\n");
+    }
+}
