@@ -137,13 +137,13 @@ struct vr_formatted vr_percent(uint64_t part, uint64_t whole) {
     return result;
 }
 
-void vr_text_colour(struct vr_text *text, const struct vr_style *style, enum vr_colour colour) {
+void vr_text_colour(struct vr_text *text, const struct vram_style *style, enum vr_colour colour) {
     static const char *const escapes[VR_COLOUR_COUNT] = {"\033[0m",  "\033[1m",  "\033[2m",  "\033[31m", "\033[32m",
                                                          "\033[33m", "\033[34m", "\033[35m", "\033[36m"};
     if (style->colour) vr_text_puts(text, escapes[colour]);
 }
 
-void vr_text_bar(struct vr_text *text, const struct vr_style *style, uint64_t part, uint64_t whole, unsigned columns) {
+void vr_text_bar(struct vr_text *text, const struct vram_style *style, uint64_t part, uint64_t whole, unsigned columns) {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     const unsigned steps = style->unicode ? 8 : 1;
     double share = whole == 0 ? 0.0 : (double)part / (double)whole;
@@ -220,7 +220,7 @@ static void measure(const struct vr_table *table, size_t rows, size_t line, size
 }
 
 // The cell in exactly `width` columns; trailing padding only where more follows on the line.
-static void print_cell(struct vr_text *text, const struct vr_style *style, const char *cell, size_t width, const struct vr_column *column,
+static void print_cell(struct vr_text *text, const struct vram_style *style, const char *cell, size_t width, const struct vr_column *column,
                        enum vr_colour colour, bool last) {
     const char *mark = style->unicode ? "…" : "...";
     const size_t mark_width = style->unicode ? 1 : 3;
@@ -247,7 +247,7 @@ static void print_cell(struct vr_text *text, const struct vr_style *style, const
     if (column->align == VR_LEFT && !last) vr_text_repeat(text, " ", padding);
 }
 
-void vr_table_print(const struct vr_table *table, struct vr_text *text, const struct vr_style *style, unsigned indent) {
+void vr_table_print(const struct vr_table *table, struct vr_text *text, const struct vram_style *style, unsigned indent) {
     if (table->cells.failed || table->column_count == 0 || table->column_count > MAX_COLUMNS) {
         text->failed = true;
         return;

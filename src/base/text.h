@@ -7,6 +7,7 @@
 #define VR_TEXT_H
 
 #include "base/base.h"
+#include "vram/output.h"
 
 // All-zero is an empty buffer. bytes is NUL-terminated once anything was appended; length does not count the NUL.
 struct vr_text {
@@ -49,18 +50,12 @@ struct vr_formatted vr_duration_ns(uint64_t duration_ns);
 // part of whole: "12.3 %", "<0.1 %"; "-" when whole is 0.
 struct vr_formatted vr_percent(uint64_t part, uint64_t whole);
 
-// --- how much the receiver can show ----------------------------------------------------------------------------------------
-struct vr_style {
-    unsigned columns; // width of a line, at least 60
-    bool colour;      // ANSI colours
-    bool unicode;     // bars and charts of block characters; else ASCII
-};
-
+// --- decoration --------------------------------------------------------------------------------------------------------
 enum vr_colour { VR_PLAIN, VR_BOLD, VR_DIM, VR_RED, VR_GREEN, VR_YELLOW, VR_BLUE, VR_MAGENTA, VR_CYAN, VR_COLOUR_COUNT };
 // Appends the escape that starts a colour, VR_PLAIN ends it. Nothing when the style has no colour.
-void vr_text_colour(struct vr_text *text, const struct vr_style *style, enum vr_colour colour);
+void vr_text_colour(struct vr_text *text, const struct vram_style *style, enum vr_colour colour);
 // A bar of `columns` columns of which part/whole is filled, to an eighth of a column in unicode. The rest is spaces.
-void vr_text_bar(struct vr_text *text, const struct vr_style *style, uint64_t part, uint64_t whole, unsigned columns);
+void vr_text_bar(struct vr_text *text, const struct vram_style *style, uint64_t part, uint64_t whole, unsigned columns);
 
 // --- tables --------------------------------------------------------------------------------------------------------------
 enum vr_align { VR_LEFT, VR_RIGHT };
@@ -90,6 +85,6 @@ void vr_table_cell(struct vr_table *table, const char *format, ...) VRAM_PRINTF(
 void vr_table_cell_bytes(struct vr_table *table, const char *bytes, size_t length);
 // Prints titles (if any column has one) and complete rows, each line indented by `indent` spaces and without trailing spaces.
 // A failed table prints nothing and fails `text`.
-void vr_table_print(const struct vr_table *table, struct vr_text *text, const struct vr_style *style, unsigned indent);
+void vr_table_print(const struct vr_table *table, struct vr_text *text, const struct vram_style *style, unsigned indent);
 
 #endif

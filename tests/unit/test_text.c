@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 
-static const struct vr_style plain = {.columns = 60};
-static const struct vr_style rich = {.columns = 60, .colour = true, .unicode = true};
+static const struct vram_style plain = {.columns = 60};
+static const struct vram_style rich = {.columns = 60, .colour = true, .unicode = true};
 
 static void values(void **state) {
     (void)state;

@@ -1,0 +1,245 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+
+static int usage_error(const struct args_command *command) {
+    fprintf(stderr, "Try 'vram %s --help'.\n", command->name);
+    return CLI_USAGE;
+}
+
+bool args_size(const char *text, uint64_t *bytes) {
+    static const struct {
+        const char *name;
+        double factor;
+    } units[] = {{"", 1},         {"b", 1},        {"k", 0x1p10},   {"m", 0x1p20}, {"g", 0x1p30}, {"t", 0x1p40}, {"kib", 0x1p10},
+                 {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40}, {"kb", 1e3},   {"mb", 1e6},   {"gb", 1e9},   {"tb", 1e12}};
+    if (text[0] < '0' || text[0] > '9') return false;
+    const size_t digits = strspn(text, "0123456789");
+    const size_t number = digits + (text[digits] == '.' ? 1 + strspn(text + digits + 1, "0123456789") : 0);
+    char unit[5] = "";
+    const char *rest = text + number;
+    while (*rest == ' ') rest++;
+    for (size_t i = 0; rest[i] != '\0'; i++) {
+        if (i + 1 >= sizeof unit) return false;
+        unit[i] = (char)(rest[i] >= 'A' && rest[i] <= 'Z' ? rest[i] - 'A' + 'a' : rest[i]);
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(unit, units[i].name) != 0) continue;
+        if (number == digits && units[i].factor == 1) {
+            errno = 0;
+            const unsigned long long whole = strtoull(text, NULL, 10);
+            if (errno != 0) return false;
+            *bytes = whole;
+            return true;
+        }
+        const double value = strtod(text, NULL) * units[i].factor;
+        if (value >= 0x1p64) return false;
+        *bytes = (uint64_t)value;
+        return true;
+    }
+    return false;
+}
+
+// Levenshtein distance of two short names; SIZE_MAX for long ones.
+static size_t distance(const char *a, const char *b) {
+    size_t row[64];
+    const size_t length = strlen(b);
+    if (length >= sizeof row / sizeof row[0]) return SIZE_MAX;
+    for (size_t j = 0; j <= length; j++) row[j] = j;
+    for (size_t i = 0; a[i] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 1; j <= length; j++) {
+            const size_t substituted = diagonal + (a[i] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = substituted;
+            if (row[j - 1] + 1 < row[j]) row[j] = row[j - 1] + 1;
+            if (diagonal + 1 < row[j]) row[j] = diagonal + 1;
+        }
+    }
+    return row[length];
+}
+
+const char *args_nearest(const char *text, const char *const *first, size_t stride) {
+    const char *best = NULL;
+    size_t best_distance = strlen(text) / 3 + 2;
+    for (const char *at = (const char *)first; *(const char *const *)(const void *)at != NULL; at += stride) {
+        const char *candidate = *(const char *const *)(const void *)at;
+        const size_t d = distance(text, candidate);
+        if (d < best_distance) {
+            best = candidate;
+            best_distance = d;
+        }
+    }
+    return best;
+}
+
+static void print_options(const struct args_option *options) {
+    size_t width = strlen("--help");
+    for (const struct args_option *option = options; option->name != NULL; option++) {
+        const size_t own = 2 + strlen(option->name) + (option->value == NULL ? 0 : 1 + strlen(option->value));
+        if (own > width) width = own;
+    }
+    printf("Options:\n");
+    for (const struct args_option *option = options; option->name != NULL; option++) {
+        char name[80];
+        (void)snprintf(name, sizeof name, "--%s%s%s", option->name, option->value == NULL ? "" : " ",
+                       option->value == NULL ? "" : option->value);
+        if (option->letter != 0) {
+            printf("  -%c, %-*s  %s\n", option->letter, (int)width, name, option->help);
+        } else {
+            printf("      %-*s  %s\n", (int)width, name, option->help);
+        }
+    }
+    printf("  -h, %-*s  this text\n", (int)width, "--help");
+}
+
+static void print_help(const struct args_command *command) {
+    printf("vram %s %s\n\n%s\n\n", command->name, command->usage, command->summary);
+    print_options(command->options);
+    printf("\nExamples:\n%s", command->examples);
+}
+
+static bool take_choice(const struct args_option *option, const char *value) {
+    for (unsigned i = 0; option->choices[i] != NULL; i++) {
+        if (strcmp(option->choices[i], value) != 0) continue;
+        *(unsigned *)option->target = i;
+        return true;
+    }
+    fprintf(stderr, "vram: --%s: '%s' is none of", option->name, value);
+    for (unsigned i = 0; option->choices[i] != NULL; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", option->choices[i]);
+    fprintf(stderr, "\n");
+    return false;
+}
+
+// Stores the value in the option's target. False with a message when it does not fit the kind.
+static bool take(const struct args_option *option, const char *value) {
+    switch (option->kind) {
+    case ARGS_FLAG: *(bool *)option->target = true; return true;
+    case ARGS_STRING: *(const char **)option->target = value; return true;
+    case ARGS_STRINGS: {
+        struct args_list *list = option->target;
+        if (list->count < ARGS_LIST_MAX) {
+            list->values[list->count++] = value;
+            return true;
+        }
+        fprintf(stderr, "vram: --%s may be given at most %d times\n", option->name, ARGS_LIST_MAX);
+        return false;
+    }
+    case ARGS_COUNT:
+        if (value[0] != '\0' && value[strspn(value, "0123456789")] == '\0' && args_size(value, option->target)) return true;
+        fprintf(stderr, "vram: --%s: '%s' is not a whole number\n", option->name, value);
+        return false;
+    case ARGS_SIZE:
+        if (args_size(value, option->target)) return true;
+        fprintf(stderr, "vram: --%s: '%s' is not a size such as 24GiB, 80GB or 1048576\n", option->name, value);
+        return false;
+    case ARGS_CHOICE: return take_choice(option, value);
+    }
+    return false;
+}
+
+static const struct args_option help_option = {.name = "help", .letter = 'h', .kind = ARGS_FLAG};
+
+static const struct args_option *find(const struct args_option *options, const char *name, size_t length, char letter) {
+    const bool is_help = name == NULL ? letter == 'h' : length == 4 && memcmp(name, "help", 4) == 0;
+    if (is_help) return &help_option;
+    for (const struct args_option *option = options; option->name != NULL; option++) {
+        if (name == NULL ? option->letter == letter : strlen(option->name) == length && memcmp(option->name, name, length) == 0)
+            return option;
+    }
+    return NULL;
+}
+
+enum outcome { GOING, HELPED, WRONG };
+
+static enum outcome unknown_long(const struct args_command *command, const char *name, size_t length) {
+    char text[64];
+    (void)snprintf(text, sizeof text, "%.*s", (int)(length < 60 ? length : 60), name);
+    const char *nearest = args_nearest(text, &command->options[0].name, sizeof command->options[0]);
+    fprintf(stderr, "vram: unknown option '--%s'%s%s%s\n", text, nearest == NULL ? "" : "; did you mean '--",
+            nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+    return WRONG;
+}
+
+// One `--name`, `--name=value` or `--name value`; *at moves over a value taken from the next argument.
+static enum outcome parse_long(const struct args_command *command, int argc, char **argv, int *at) {
+    const char *name = argv[*at] + 2;
+    const char *equals = strchr(name, '=');
+    const size_t length = equals == NULL ? strlen(name) : (size_t)(equals - name);
+    const struct args_option *option = find(command->options, name, length, 0);
+    if (option == NULL) return unknown_long(command, name, length);
+    if (option == &help_option) return HELPED;
+    if (option->kind == ARGS_FLAG) {
+        if (equals == NULL) return take(option, NULL) ? GOING : WRONG;
+        fprintf(stderr, "vram: --%s takes no value\n", option->name);
+        return WRONG;
+    }
+    if (equals != NULL) return take(option, equals + 1) ? GOING : WRONG;
+    if (*at + 1 < argc) return take(option, argv[++*at]) ? GOING : WRONG;
+    fprintf(stderr, "vram: --%s needs a value (%s)\n", option->name, option->value);
+    return WRONG;
+}
+
+// One `-abc` or `-nvalue` or `-n value`.
+static enum outcome parse_short(const struct args_command *command, int argc, char **argv, int *at) {
+    for (const char *letter = argv[*at] + 1; *letter != '\0'; letter++) {
+        const struct args_option *option = find(command->options, NULL, 0, *letter);
+        if (option == NULL) {
+            fprintf(stderr, "vram: unknown option '-%c'\n", *letter);
+            return WRONG;
+        }
+        if (option == &help_option) return HELPED;
+        if (option->kind == ARGS_FLAG) {
+            (void)take(option, NULL);
+            continue;
+        }
+        if (letter[1] != '\0') return take(option, letter + 1) ? GOING : WRONG;
+        if (*at + 1 < argc) return take(option, argv[++*at]) ? GOING : WRONG;
+        fprintf(stderr, "vram: -%c needs a value (%s)\n", *letter, option->value);
+        return WRONG;
+    }
+    return GOING;
+}
+
+static bool count_fits(const struct args_command *command, char **argv, int count) {
+    if (count < command->min_operands) {
+        fprintf(stderr, "vram %s: %s is missing\n", command->name, command->operand);
+        return false;
+    }
+    if (command->max_operands >= 0 && count > command->max_operands) {
+        fprintf(stderr, "vram %s: '%s' is one too many\n", command->name, argv[1 + command->max_operands]);
+        return false;
+    }
+    return true;
+}
+
+bool args_parse(const struct args_command *command, int argc, char **argv, int *operand_count, int *exit_code) {
+    int count = 0;
+    bool only_operands = false;
+    for (int at = 1; at < argc; at++) {
+        char *argument = argv[at];
+        if (only_operands || argument[0] != '-' || argument[1] == '\0') {
+            argv[1 + count++] = argument;
+            continue;
+        }
+        if (strcmp(argument, "--") == 0) {
+            only_operands = true;
+            continue;
+        }
+        const enum outcome outcome = argument[1] == '-' ? parse_long(command, argc, argv, &at) : parse_short(command, argc, argv, &at);
+        if (outcome == GOING) continue;
+        if (outcome == HELPED) print_help(command);
+        *exit_code = outcome == HELPED ? CLI_OK : usage_error(command);
+        return false;
+    }
+    if (!count_fits(command, argv, count)) {
+        *exit_code = usage_error(command);
+        return false;
+    }
+    *operand_count = count;
+    return true;
+}

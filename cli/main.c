@@ -1,0 +1,69 @@
+// vram: one command for everything. The table of commands is commands.def.
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "ui.h"
+#include "vram/vram.h"
+
+#define COMMAND(name, help) int cmd_##name(int argc, char **argv);
+#include "commands.def"
+#undef COMMAND
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+#define COMMAND(name, help) {#name, cmd_##name, help},
+#include "commands.def"
+#undef COMMAND
+    {NULL, NULL, NULL},
+};
+
+static void print_help(FILE *file) {
+    fprintf(file, "vram: malloc for GPU memory that you can see into\n\n"
+                  "vram <command> [options] FILE...\n\nCommands:\n");
+    for (const struct command *command = commands; command->name != NULL; command++)
+        fprintf(file, "  %-8s %s\n", command->name, command->help);
+    fprintf(file, "\n`vram <command> --help` tells more and shows examples. FILE is a recording (a PyTorch memory snapshot: pickle, JSON\n"
+                  "or HTML page; also compressed by gzip, xz or zstd), or - for standard input. Exit codes: 0 ok, 1 a finding,\n"
+                  "2 usage, 3 bad input, 4 device.\n");
+}
+
+static int unknown(const char *name) {
+    const char *nearest = args_nearest(name, &commands[0].name, sizeof commands[0]);
+    fprintf(stderr, "vram: unknown command '%s'", name);
+    if (nearest != NULL) fprintf(stderr, "; did you mean '%s'?", nearest);
+    fprintf(stderr, "\nTry 'vram --help'.\n");
+    return CLI_USAGE;
+}
+
+static int run(int argc, char **argv) {
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("vram %s\n", vram_version());
+        return CLI_OK;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || (strcmp(argv[1], "help") == 0 && argc == 2)) {
+        print_help(stdout);
+        return CLI_OK;
+    }
+    // `vram help report` is `vram report --help`.
+    static char help[] = "--help";
+    char *help_arguments[] = {argc > 2 ? argv[2] : NULL, help, NULL};
+    const bool wants_help = strcmp(argv[1], "help") == 0;
+    const char *name = wants_help ? argv[2] : argv[1];
+    for (const struct command *command = commands; command->name != NULL; command++) {
+        if (strcmp(name, command->name) == 0) return wants_help ? command->run(2, help_arguments) : command->run(argc - 1, argv + 1);
+    }
+    return unknown(name);
+}
+
+int main(int argc, char **argv) {
+    const int code = run(argc, argv);
+    return ui_finish() || code != CLI_OK ? code : CLI_BAD_INPUT;
+}
