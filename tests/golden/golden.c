@@ -1,0 +1,56 @@
+// golden FILE...: runs golden traces and says how far this allocator agrees with the one that made them.
+//
+// Exit status: 0 all agree, 1 a difference, 2 usage, 3 bad input, 77 when nothing was compared because every file needs what this
+// allocator does not have yet (the test driver's sign for "skipped").
+#include <stdio.h>
+
+#include "golden/golden.h"
+
+enum { EXIT_SKIPPED = 77 };
+
+static bool all_equal(const struct golden_report *report) { return report->first[0] == '\0'; }
+
+static void print_report(const char *path, const struct golden_report *report) {
+    printf("%s: %zu of %zu operations agree, %zu of %zu maps, %zu of %zu peaks, %zu of %zu driver counts\n", path, report->operations_equal,
+           report->operations, report->maps_equal, report->maps, report->peaks_equal, report->peaks, report->counts_equal, report->counts);
+    if (!all_equal(report)) printf("%s: first difference: %s\n", path, report->first);
+}
+
+// The exit status of one file.
+static int check_file(const char *path) {
+    struct golden_trace trace;
+    struct vram_error error = {0};
+    enum vram_status status = golden_read(path, &trace, &error);
+    if (status != VRAM_OK) {
+        fprintf(stderr, "golden: %s: %s\n", path, error.message);
+        return vram_status_exit_code(status);
+    }
+    if (trace.capture_line) {
+        printf("%s: needs capture (line %u): skipped\n", path, (unsigned)trace.capture_line);
+        golden_release(&trace);
+        return EXIT_SKIPPED;
+    }
+    struct golden_report report;
+    status = golden_run(&trace, &report, &error);
+    golden_release(&trace);
+    print_report(path, &report);
+    if (status == VRAM_OK) return all_equal(&report) ? 0 : 1;
+    fprintf(stderr, "golden: %s: %s: %s\n", path, vram_status_name(status), error.message);
+    return 1;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        fprintf(stderr, "usage: golden FILE...\n");
+        return 2;
+    }
+    int worst = 0, skipped = 0;
+    for (int i = 1; i < argc; i++) {
+        const int result = check_file(argv[i]);
+        if (result == EXIT_SKIPPED)
+            skipped++;
+        else if (result > worst)
+            worst = result;
+    }
+    return worst == 0 && skipped == argc - 1 ? EXIT_SKIPPED : worst;
+}

@@ -1,0 +1,86 @@
+#include "support/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/driver.h"
+
+static void remember(const struct vr_record *record, void *user) {
+    struct vr_world *world = user;
+    if (vr_grow((void **)&world->records, &world->record_capacity, world->record_count + 1, sizeof *world->records) != VRAM_OK) {
+        world->record_lost = true;
+        return;
+    }
+    world->records[world->record_count++] = *record;
+}
+
+static int by_handle(const void *left, const void *right) {
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+// Streams belong to the device whose context is current when they are made; the caller's context is put back.
+static enum vram_status make_streams(struct vr_world *world, uint32_t device) {
+    uint64_t before = 0, context = 0;
+    if (vr_cu(world->sim, ctx_get_current, &before) != VR_CU_SUCCESS) return VRAM_DRIVER;
+    if (vr_cu(world->sim, primary_ctx_retain, &context, (int)device) != VR_CU_SUCCESS) return VRAM_DRIVER;
+    enum vram_status status = vr_cu(world->sim, ctx_set_current, context) == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER;
+    for (size_t i = 1; i < VR_WORLD_STREAMS && status == VRAM_OK; i++)
+        if (vr_cu(world->sim, stream_create, &world->stream[device][i], VR_CU_STREAM_NON_BLOCKING) != VR_CU_SUCCESS) status = VRAM_DRIVER;
+    if (status == VRAM_OK) qsort(world->stream[device] + 1, VR_WORLD_STREAMS - 1, sizeof(uint64_t), by_handle);
+    if (vr_cu(world->sim, ctx_set_current, before) != VR_CU_SUCCESS) status = VRAM_DRIVER;
+    return status;
+}
+
+static enum vram_status open_allocator(struct vr_world *world, const struct vr_world_options *options) {
+    world->driver = world->sim;
+    if (options->faults) VR_TRY(vram_driver_fault(world->sim, &world->driver));
+    const struct vram_create_info info = {
+        .driver = world->driver,
+        .conf = options->conf ? options->conf : "",
+        .tie_break = options->tie_break,
+        .ignore_environment = true,
+    };
+    VR_TRY(vram_create(&info, &world->allocator, NULL));
+    if (!options->without_record) vr_allocator_set_recorder(world->allocator, remember, world);
+    return VRAM_OK;
+}
+
+enum vram_status vr_world_open(struct vr_world *world, const struct vr_world_options *options) {
+    static const struct vr_world_options defaults;
+    if (!options) options = &defaults;
+    memset(world, 0, sizeof *world);
+    world->device_count = options->sim.device_count ? options->sim.device_count : 1;
+    if (world->device_count > VR_WORLD_DEVICES) return VRAM_INVALID_ARGUMENT;
+    enum vram_status status = vram_sim_create(&options->sim, &world->sim);
+    for (uint32_t device = 0; device < world->device_count && status == VRAM_OK; device++) status = make_streams(world, device);
+    if (status == VRAM_OK) status = open_allocator(world, options);
+    if (status != VRAM_OK) (void)vr_world_close(world);
+    return status;
+}
+
+void vr_world_destroy_allocator(struct vr_world *world) {
+    vram_destroy(world->allocator);
+    world->allocator = NULL;
+}
+
+uint64_t vr_world_close(struct vr_world *world) {
+    vr_world_destroy_allocator(world);
+    if (world->driver != world->sim) vram_driver_destroy(world->driver);
+    uint64_t live = 0;
+    if (world->sim) {
+        for (uint32_t device = 0; device < VR_WORLD_DEVICES; device++) {
+            for (size_t i = 1; i < VR_WORLD_STREAMS; i++) {
+                if (!world->stream[device][i]) continue;
+                if (vr_cu(world->sim, stream_destroy, world->stream[device][i]) != VR_CU_SUCCESS) live++;
+            }
+        }
+        live += vram_sim_live_objects(world->sim);
+        vram_driver_destroy(world->sim);
+    }
+    free(world->records);
+    memset(world, 0, sizeof *world);
+    return live;
+}
+
+void vr_world_forget(struct vr_world *world) { world->record_count = 0; }
