@@ -1,0 +1,430 @@
+// The naive model: requests, the best-fit search, handing out, freeing, events.
+#include "model/naive_inside.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void naive_make_room(void **items, size_t *capacity, size_t needed, size_t item_bytes) {
+    if (vr_grow(items, capacity, needed, item_bytes) == VRAM_OK) return;
+    fputs("naive model: the host has no memory\n", stderr);
+    abort();
+}
+
+// --- records and statistics ------------------------------------------------------------------------------------------
+
+void naive_note(struct naive *naive, struct naive_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
+                uint64_t stream) {
+    naive_make_room((void **)&naive->records, &naive->record_capacity, naive->record_count + 1, sizeof *naive->records);
+    naive->records[naive->record_count++] =
+        (struct vr_record){.address = address, .size_bytes = size_bytes, .stream = stream, .device = device->ordinal, .action = action};
+}
+
+static void rise_one(struct vram_stat *stat, int64_t by) {
+    stat->current += by;
+    stat->allocated += by;
+    if (stat->current > stat->peak) stat->peak = stat->current;
+}
+
+static void fall_one(struct vram_stat *stat, int64_t by) {
+    stat->current -= by;
+    stat->freed += by;
+}
+
+void naive_rise(struct vram_stat *stat, bool small, int64_t by) {
+    rise_one(&stat[VRAM_STAT_ALL], by);
+    rise_one(&stat[small ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL], by);
+}
+
+void naive_fall(struct vram_stat *stat, bool small, int64_t by) {
+    fall_one(&stat[VRAM_STAT_ALL], by);
+    fall_one(&stat[small ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL], by);
+}
+
+static void change(struct vram_stat *stat, bool small, int64_t by) {
+    if (by > 0) naive_rise(stat, small, by);
+    if (by < 0) naive_fall(stat, small, -by);
+}
+
+// --- sizes ------------------------------------------------------------------------------------------------------------
+
+static uint32_t divisor_of(const struct naive_options *options, uint64_t size_bytes) {
+    uint32_t bucket = 0;
+    for (uint64_t limit = 2 * VR_MIB; size_bytes >= limit && bucket < NAIVE_BUCKETS - 1; limit *= 2) bucket++;
+    return options->divisions[bucket];
+}
+
+static uint64_t round_size(const struct naive_options *options, uint64_t size_bytes) {
+    if (size_bytes < NAIVE_MIN_BLOCK) return NAIVE_MIN_BLOCK;
+    const uint32_t divisor = divisor_of(options, size_bytes);
+    if (divisor > 1 && size_bytes > NAIVE_MIN_BLOCK * divisor) {
+        uint64_t floor = 1;
+        while (floor * 2 <= size_bytes) floor *= 2;
+        if (floor == size_bytes) return size_bytes;
+        return vr_round_up(size_bytes, floor / divisor);
+    }
+    return vr_round_up(size_bytes, NAIVE_MIN_BLOCK);
+}
+
+static struct naive_request make_request(const struct naive *naive, uint64_t size_bytes, uint64_t stream) {
+    struct naive_request request = {.stream = stream, .size_bytes = size_bytes};
+    request.rounded_bytes = round_size(&naive->options, size_bytes);
+    request.small = request.rounded_bytes <= VR_MIB;
+    if (request.small)
+        request.segment_bytes = NAIVE_SMALL_SEGMENT;
+    else if (request.rounded_bytes < 10 * VR_MIB)
+        request.segment_bytes = naive->options.large_segment_bytes;
+    else
+        request.segment_bytes = vr_round_up(request.rounded_bytes, 2 * VR_MIB);
+    return request;
+}
+
+// --- the search ---------------------------------------------------------------------------------------------------------
+
+// The first free block of the request's stream and pool that is large enough and comes after `after` (NULL: the first of all).
+static struct naive_block *candidate(const struct naive *naive, const struct naive_device *device, const struct naive_request *request,
+                                     const struct naive_block *after) {
+    struct naive_block *best = NULL;
+    for (size_t i = 0; i < device->segment_count; i++) {
+        const struct naive_segment *segment = device->segments[i];
+        if (segment->stream != request->stream || segment->small != request->small) continue;
+        if (segment->page_bytes && !naive->options.expandable) continue;
+        for (struct naive_block *block = segment->first; block; block = block->next) {
+            if (block->state != NAIVE_FREE || block->size_bytes < request->rounded_bytes) continue;
+            if (after && naive_compare(naive, block, after) <= 0) continue;
+            if (!best || naive_compare(naive, block, best) < 0) best = block;
+        }
+    }
+    return best;
+}
+
+// What the block could become by mapping the hole behind it.
+static uint64_t effective_size(const struct naive_block *block) {
+    return block->size_bytes + (block->next && block->next->state == NAIVE_UNMAPPED ? block->next->size_bytes : 0);
+}
+
+static struct naive_block *find_free(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
+    const struct naive_options *options = &naive->options;
+    if (device->limit_bytes != NAIVE_NO_LIMIT && options->gc_threshold > 0) device->search_counter[request->small]++;
+    struct naive_block *block = candidate(naive, device, request, NULL);
+    if (!block) return NULL;
+    while (options->expandable && block->segment->page_bytes) {
+        struct naive_block *next = candidate(naive, device, request, block);
+        if (!next || effective_size(next) >= effective_size(block)) break;
+        block = next;
+    }
+    const uint64_t limit = options->max_split_bytes;
+    if (request->rounded_bytes < limit && block->size_bytes >= limit) return NULL;
+    if (request->rounded_bytes >= limit && block->size_bytes >= request->rounded_bytes + options->non_split_rounding_bytes) return NULL;
+    return block;
+}
+
+// --- handing out and taking back -------------------------------------------------------------------------------------------
+
+static bool should_split(const struct naive *naive, const struct naive_block *block, const struct naive_request *request) {
+    const uint64_t rest = block->size_bytes - request->rounded_bytes;
+    if (request->small || naive->options.expandable) return rest >= NAIVE_MIN_BLOCK;
+    return request->rounded_bytes < naive->options.max_split_bytes && rest > VR_MIB;
+}
+
+static void hand_out(struct naive *naive, struct naive_device *device, const struct naive_request *request, struct naive_block *block) {
+    struct vram_stats *stats = &device->stats;
+    const bool small = request->small, counted = block->segment->page_bytes == 0, was_split = block->prev || block->next;
+    if (should_split(naive, block, request)) {
+        struct naive_block *rest = naive_cut(block, request->rounded_bytes);
+        rest->counter = device->search_counter[small];
+        if (counted && was_split) naive_fall(stats->inactive_split_bytes, small, (int64_t)block->size_bytes);
+        if (counted && !was_split) {
+            naive_rise(stats->inactive_split_bytes, small, (int64_t)rest->size_bytes);
+            naive_rise(stats->inactive_split, small, 1);
+        }
+    } else if (counted && was_split) {
+        naive_fall(stats->inactive_split_bytes, small, (int64_t)block->size_bytes);
+        naive_fall(stats->inactive_split, small, 1);
+    }
+    block->state = NAIVE_ALLOCATED;
+    block->requested_bytes = request->size_bytes;
+    block->use_count = 0;
+    naive_note(naive, device, VR_RECORD_ALLOC, block->address, request->size_bytes, request->stream);
+    naive_rise(stats->allocation, small, 1);
+    naive_rise(stats->allocated_bytes, small, (int64_t)block->size_bytes);
+    naive_rise(stats->active, small, 1);
+    naive_rise(stats->active_bytes, small, (int64_t)block->size_bytes);
+    naive_rise(stats->requested_bytes, small, (int64_t)request->size_bytes);
+    if (block->size_bytes >= naive->options.max_split_bytes) rise_one(&stats->oversize_allocations, 1);
+}
+
+static void complete_free(struct naive *naive, struct naive_device *device, struct naive_block *block) {
+    struct vram_stats *stats = &device->stats;
+    const bool small = block->segment->small;
+    const int64_t size = (int64_t)block->size_bytes, requested = (int64_t)block->requested_bytes;
+    naive_note(naive, device, VR_RECORD_FREE_COMPLETED, block->address, block->requested_bytes, block->segment->stream);
+    block->state = NAIVE_FREE;
+    int64_t count = 0, bytes = 0;
+    for (int side = 0; side < 2; side++) {
+        const uint64_t gained = naive_merge(block, side == 0 ? block->prev : block->next);
+        if (gained == 0) continue;
+        count -= 1;
+        bytes -= (int64_t)gained;
+    }
+    block->counter = device->search_counter[small];
+    if (block->prev || block->next) {
+        count += 1;
+        bytes += (int64_t)block->size_bytes;
+    }
+    if (block->segment->page_bytes == 0) {
+        change(stats->inactive_split, small, count);
+        change(stats->inactive_split_bytes, small, bytes);
+    }
+    naive_fall(stats->active, small, 1);
+    naive_fall(stats->active_bytes, small, size);
+    naive_fall(stats->requested_bytes, small, requested);
+}
+
+static void request_free(struct naive *naive, struct naive_device *device, struct naive_block *block) {
+    struct vram_stats *stats = &device->stats;
+    const bool small = block->segment->small;
+    naive_fall(stats->allocation, small, 1);
+    naive_fall(stats->allocated_bytes, small, (int64_t)block->size_bytes);
+    naive_note(naive, device, VR_RECORD_FREE_REQUESTED, block->address, block->requested_bytes, block->segment->stream);
+    if (block->size_bytes >= naive->options.max_split_bytes) fall_one(&stats->oversize_allocations, 1);
+    if (block->use_count == 0) {
+        complete_free(naive, device, block);
+        return;
+    }
+    block->state = NAIVE_PENDING;
+    for (size_t i = 0; i < block->use_count; i++) {
+        naive_make_room((void **)&device->events, &device->event_capacity, device->event_count + 1, sizeof *device->events);
+        device->events[device->event_count++] = (struct naive_event){.stream = block->uses[i], .block = block};
+        block->events++;
+    }
+}
+
+// --- events -----------------------------------------------------------------------------------------------------------------
+
+static void finish_event(struct naive *naive, struct naive_device *device, size_t index) {
+    struct naive_block *block = device->events[index].block;
+    memmove(&device->events[index], &device->events[index + 1], (device->event_count - index - 1) * sizeof *device->events);
+    device->event_count--;
+    if (--block->events == 0) complete_free(naive, device, block);
+}
+
+// Streams complete in order, so an event can only be complete when every earlier one of its stream is.
+void naive_process_events(struct naive *naive, struct naive_device *device, bool wait) {
+    for (size_t i = 0; i < device->event_count;) {
+        if (wait || device->events[i].complete)
+            finish_event(naive, device, i);
+        else
+            i++;
+    }
+}
+
+void naive_complete(struct naive *naive, uint64_t stream) {
+    for (uint32_t d = 0; d < naive->device_count; d++)
+        for (size_t i = 0; i < naive->device[d].event_count; i++)
+            if (naive->device[d].events[i].stream == stream) naive->device[d].events[i].complete = true;
+}
+
+void naive_complete_all(struct naive *naive) {
+    for (uint32_t d = 0; d < naive->device_count; d++)
+        for (size_t i = 0; i < naive->device[d].event_count; i++) naive->device[d].events[i].complete = true;
+}
+
+// --- what a program calls ------------------------------------------------------------------------------------------------------
+
+// The whole report of a failure, counted from the picture.
+static void fill_oom(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
+    struct vram_oom oom = {
+        .device = device->ordinal,
+        .stream = request->stream,
+        .requested_bytes = request->size_bytes,
+        .rounded_bytes = request->rounded_bytes,
+        .segment_bytes = request->segment_bytes,
+        .device_total_bytes = device->memory_bytes,
+        .device_free_bytes = device->memory_bytes - device->used_bytes,
+        .limit_bytes = device->limit_bytes,
+        .rejected = request->rejected,
+        .limit_hit = request->limit_hit,
+    };
+    size_t count = 0;
+    const struct vram_block_view *view = naive_picture(naive, device->ordinal, &count);
+    for (size_t i = 0; i < count; i++, view++) {
+        const uint64_t size = view->block.size_bytes;
+        const bool own_stream = view->block.stream == request->stream, own_pool = view->small_pool == request->small;
+        oom.reserved_bytes += size;
+        if (view->state == VRAM_BLOCK_ALLOCATED) oom.allocated_bytes += size;
+        if (view->state == VRAM_BLOCK_PENDING) oom.pending_bytes += size;
+        if (view->state != VRAM_BLOCK_FREE) continue;
+        oom.cached_bytes += size;
+        if (!own_stream) oom.other_stream_bytes += size;
+        if (own_stream && !own_pool) oom.other_pool_bytes += size;
+        const bool usable = own_stream && own_pool && (naive->options.expandable || !view->block.expandable);
+        if (usable && size > oom.largest_free_bytes) oom.largest_free_bytes = size;
+    }
+    naive->oom = oom;
+}
+
+static enum vram_status fail(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
+    fill_oom(naive, device, request);
+    if (request->rejected) return VRAM_REJECTED;
+    naive_note(naive, device, VR_RECORD_OOM, device->memory_bytes - device->used_bytes, request->rounded_bytes, request->stream);
+    device->stats.num_ooms++;
+    return VRAM_OUT_OF_MEMORY;
+}
+
+static enum vram_status direct_malloc(struct naive *naive, struct naive_device *device, uint64_t size_bytes, uint64_t *address) {
+    struct naive_direct direct = {.size_bytes = size_bytes, .device = device->ordinal};
+    if (!naive_driver_alloc(naive, device, size_bytes, &direct.address)) return VRAM_OUT_OF_MEMORY;
+    naive_make_room((void **)&naive->direct, &naive->direct_capacity, naive->direct_count + 1, sizeof direct);
+    naive->direct[naive->direct_count++] = direct;
+    *address = direct.address;
+    return VRAM_OK;
+}
+
+enum vram_status naive_malloc(struct naive *naive, uint32_t ordinal, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    struct naive_device *device = &naive->device[ordinal];
+    if (size_bytes == 0) {
+        *address = 0;
+        return VRAM_OK;
+    }
+    if (size_bytes >= (uint64_t)1 << 60) return VRAM_OUT_OF_MEMORY;
+    if (!naive->caching) return direct_malloc(naive, device, size_bytes, address);
+    naive_process_events(naive, device, false);
+    struct naive_request request = make_request(naive, size_bytes, stream);
+    struct naive_block *block = find_free(naive, device, &request);
+    if (!block) {
+        if (device->limit_bytes != NAIVE_NO_LIMIT && naive->options.gc_threshold > 0) naive_collect_garbage(naive, device);
+        block = naive_new_memory(naive, device, &request, false);
+    }
+    if (!block && !request.rejected && naive_release_available(naive, device, &request))
+        block = naive_new_memory(naive, device, &request, false);
+    if (!block && !request.rejected) {
+        naive_release_cached(naive, device);
+        block = naive_new_memory(naive, device, &request, true);
+    }
+    if (!block) return fail(naive, device, &request);
+    hand_out(naive, device, &request, block);
+    *address = block->address;
+    return VRAM_OK;
+}
+
+static struct naive_block *find_allocated(struct naive *naive, uint64_t address, struct naive_device **device) {
+    for (uint32_t d = 0; d < naive->device_count; d++) {
+        *device = &naive->device[d];
+        for (size_t i = 0; i < (*device)->segment_count; i++) {
+            const struct naive_segment *segment = (*device)->segments[i];
+            if (address < segment->address || address - segment->address >= segment->size_bytes) continue;
+            for (struct naive_block *block = segment->first; block; block = block->next)
+                if (block->address == address && block->state == NAIVE_ALLOCATED) return block;
+        }
+    }
+    return NULL;
+}
+
+static struct naive_direct *find_direct(struct naive *naive, uint64_t address) {
+    for (size_t i = 0; i < naive->direct_count; i++)
+        if (naive->direct[i].address == address) return &naive->direct[i];
+    return NULL;
+}
+
+enum vram_status naive_free(struct naive *naive, uint64_t address) {
+    if (address == 0) return VRAM_OK;
+    struct naive_direct *direct = find_direct(naive, address);
+    if (direct) {
+        naive->device[direct->device].used_bytes -= direct->size_bytes;
+        *direct = naive->direct[--naive->direct_count];
+        return VRAM_OK;
+    }
+    struct naive_device *device = NULL;
+    struct naive_block *block = find_allocated(naive, address, &device);
+    if (!block) return VRAM_INVALID_POINTER;
+    request_free(naive, device, block);
+    return VRAM_OK;
+}
+
+enum vram_status naive_record_stream(struct naive *naive, uint64_t address, uint64_t stream) {
+    if (address == 0 || find_direct(naive, address)) return VRAM_OK;
+    struct naive_device *device = NULL;
+    struct naive_block *block = find_allocated(naive, address, &device);
+    if (!block) return VRAM_INVALID_POINTER;
+    if (block->segment->stream == stream) return VRAM_OK;
+    for (size_t i = 0; i < block->use_count; i++)
+        if (block->uses[i] == stream) return VRAM_OK;
+    if (block->use_count == NAIVE_USES) abort(); // the tests have fewer streams
+    block->uses[block->use_count++] = stream;
+    return VRAM_OK;
+}
+
+void naive_empty_cache_device(struct naive *naive, uint32_t device) { naive_release_cached(naive, &naive->device[device]); }
+
+void naive_empty_cache(struct naive *naive) {
+    for (uint32_t d = 0; d < naive->device_count; d++) naive_empty_cache_device(naive, d);
+}
+
+// --- settings -----------------------------------------------------------------------------------------------------------------
+
+void naive_configure(struct naive *naive, const struct naive_conf *conf) {
+    struct naive_options *options = &naive->options;
+    if (conf->has_large_segment) options->large_segment_bytes = conf->large_segment_bytes;
+    // Every parse resets these; the others keep what they have.
+    options->max_split_bytes = conf->has_max_split ? conf->max_split_bytes : UINT64_MAX;
+    options->non_split_rounding_bytes = conf->has_non_split_rounding ? conf->non_split_rounding_bytes : options->large_segment_bytes;
+    options->gc_threshold = conf->has_gc ? conf->gc_threshold : 0;
+    for (size_t i = 0; i < NAIVE_BUCKETS; i++) options->divisions[i] = conf->has_divisions ? conf->divisions[i] : 0;
+    if (conf->has_expandable) options->expandable = conf->expandable;
+    if (conf->has_fraction) options->fraction = conf->fraction;
+    if (conf->has_throw) options->throw_on_oom = conf->throw_on_oom;
+    if (conf->has_reserve) options->reserve_fraction = conf->reserve_fraction;
+}
+
+void naive_set_fraction(struct naive *naive, uint32_t device, double fraction) {
+    const uint64_t total = naive->device[device].memory_bytes;
+    naive->device[device].limit_bytes = fraction < 1 ? (uint64_t)round(fraction * (double)total) : NAIVE_NO_LIMIT;
+}
+
+void naive_set_limit(struct naive *naive, uint32_t device, uint64_t limit_bytes) { naive->device[device].limit_bytes = limit_bytes; }
+
+void naive_set_caching(struct naive *naive, bool enabled) { naive->caching = enabled; }
+
+struct naive *naive_create(const struct naive_info *info) {
+    struct naive *naive = calloc(1, sizeof *naive);
+    if (!naive) abort();
+    naive->device_count = info->device_count;
+    naive->tie_break = info->tie_break;
+    naive->caching = true;
+    naive->next_alloc = 0x300000000000;
+    naive->next_reserve = 0x400000000000;
+    naive->options.large_segment_bytes = 20 * VR_MIB;
+    naive->options.fraction = 1;
+    naive_configure(naive, &info->conf);
+    for (uint32_t d = 0; d < naive->device_count; d++) {
+        struct naive_device *device = &naive->device[d];
+        device->ordinal = d;
+        device->memory_bytes = info->memory_bytes;
+        device->stats.max_split_size = naive->options.max_split_bytes == UINT64_MAX ? -1 : (int64_t)naive->options.max_split_bytes;
+        naive_set_fraction(naive, d, naive->options.fraction);
+    }
+    return naive;
+}
+
+static void destroy_device(struct naive_device *device) {
+    for (size_t i = 0; i < device->segment_count; i++) {
+        for (struct naive_block *block = device->segments[i]->first, *next; block; block = next) {
+            next = block->next;
+            free(block);
+        }
+        free(device->segments[i]);
+    }
+    free(device->segments);
+    free(device->events);
+}
+
+void naive_destroy(struct naive *naive) {
+    if (!naive) return;
+    for (uint32_t d = 0; d < naive->device_count; d++) destroy_device(&naive->device[d]);
+    free(naive->direct);
+    free(naive->records);
+    free(naive->picture);
+    free(naive);
+}

@@ -1,0 +1,73 @@
+// naive.h: the caching allocator once more, as plainly as it can be written: lists, linear searches, no index, no lock, no cache of
+// anything that can be counted. It is written from the description of PyTorch's allocator alone, apart from src/core, and models the
+// driver's memory (capacity, rising addresses, events) itself. Random operations on both must give the same answers.
+//
+// One thread. It knows the default pools only: no capture, no private pools, no callbacks.
+#ifndef VR_NAIVE_H
+#define VR_NAIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/record.h"
+#include "vram/allocator.h"
+
+enum { NAIVE_DEVICES = 2, NAIVE_BUCKETS = 16 };
+
+// What an option string says: only the keys it names. The model applies PyTorch's reset rules itself.
+struct naive_conf {
+    bool has_large_segment, has_max_split, has_non_split_rounding, has_gc, has_divisions, has_expandable, has_fraction, has_throw,
+        has_reserve;
+    uint64_t large_segment_bytes;
+    uint64_t max_split_bytes;
+    uint64_t non_split_rounding_bytes;
+    double gc_threshold;
+    uint32_t divisions[NAIVE_BUCKETS];
+    bool expandable;
+    double fraction; // per_process_memory_fraction
+    bool throw_on_oom;
+    double reserve_fraction; // expandable_segments_reserve
+};
+
+struct naive_info {
+    uint32_t device_count;
+    uint64_t memory_bytes; // of each device
+    enum vram_tie_break tie_break;
+    struct naive_conf conf;
+};
+
+struct naive;
+
+// Ends the process when the host has no memory, as everything here does. Given to the caller: naive_destroy().
+struct naive *naive_create(const struct naive_info *info);
+void naive_destroy(struct naive *naive);
+
+enum vram_status naive_malloc(struct naive *naive, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address);
+enum vram_status naive_free(struct naive *naive, uint64_t address);
+enum vram_status naive_record_stream(struct naive *naive, uint64_t address, uint64_t stream);
+// Every event recorded so far on the stream (on any stream) is complete.
+void naive_complete(struct naive *naive, uint64_t stream);
+void naive_complete_all(struct naive *naive);
+void naive_empty_cache(struct naive *naive);
+void naive_empty_cache_device(struct naive *naive, uint32_t device);
+void naive_configure(struct naive *naive, const struct naive_conf *conf);
+void naive_set_fraction(struct naive *naive, uint32_t device, double fraction);
+void naive_set_limit(struct naive *naive, uint32_t device, uint64_t limit_bytes);
+void naive_set_caching(struct naive *naive, bool enabled);
+void naive_reset_peak(struct naive *naive, uint32_t device);
+void naive_reset_accumulated(struct naive *naive, uint32_t device);
+
+const struct vram_stats *naive_stats(const struct naive *naive, uint32_t device);
+uint64_t naive_memory_used(const struct naive *naive, uint32_t device);
+// Why the last naive_malloc() that failed did.
+const struct vram_oom *naive_oom(const struct naive *naive);
+// Everything told since the last naive_forget_records(), in order. Valid until the next call.
+const struct vr_record *naive_records(const struct naive *naive, size_t *count);
+void naive_forget_records(struct naive *naive);
+// The mapped blocks of a device in address order, in an array the model owns; valid until the next call.
+const struct vram_block_view *naive_picture(struct naive *naive, uint32_t device, size_t *count);
+// Compares every current value of the statistics with the picture, counted afresh. NULL when right, else what is wrong.
+const char *naive_check(struct naive *naive, uint32_t device);
+
+#endif

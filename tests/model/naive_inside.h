@@ -1,0 +1,128 @@
+// naive_inside.h: what the files of the naive model share.
+#ifndef VR_NAIVE_INSIDE_H
+#define VR_NAIVE_INSIDE_H
+
+#include "base/base.h"
+#include "model/naive.h"
+
+enum { NAIVE_USES = 8 };
+
+#define NAIVE_MIN_BLOCK     ((uint64_t)512)
+#define NAIVE_SMALL_SEGMENT (2 * VR_MIB)
+#define NAIVE_NO_LIMIT      UINT64_MAX
+
+enum naive_state { NAIVE_FREE, NAIVE_ALLOCATED, NAIVE_PENDING, NAIVE_UNMAPPED };
+
+// A piece of a segment. A block is split when it has a neighbour.
+struct naive_block {
+    struct naive_block *prev, *next; // neighbours, by address
+    struct naive_segment *segment;
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t requested_bytes; // of an allocated or pending block
+    enum naive_state state;
+    uint64_t uses[NAIVE_USES]; // other streams it was recorded on
+    size_t use_count;
+    size_t events;    // not yet seen complete
+    uint64_t counter; // the pool's search counter when it became free
+};
+
+// Memory that is contiguous for good: one cuMemAlloc, or one address reservation. Its blocks cover it without gaps.
+struct naive_segment {
+    uint64_t address;
+    uint64_t size_bytes; // of the whole reservation, if expandable
+    uint64_t stream;
+    uint64_t order;      // rises with every segment
+    uint64_t page_bytes; // 0 = not expandable
+    bool small;
+    struct naive_block *first;
+};
+
+struct naive_event {
+    uint64_t stream;
+    struct naive_block *block;
+    bool complete;
+};
+
+struct naive_options {
+    uint64_t large_segment_bytes;
+    uint64_t max_split_bytes;
+    uint64_t non_split_rounding_bytes;
+    double gc_threshold;
+    uint32_t divisions[NAIVE_BUCKETS];
+    bool expandable;
+    double fraction;
+    bool throw_on_oom;
+    double reserve_fraction; // 0 = unset
+};
+
+struct naive_device {
+    uint32_t ordinal;
+    uint64_t memory_bytes;
+    uint64_t used_bytes; // of the driver's memory
+    uint64_t held_bytes; // by the allocator's segments
+    uint64_t limit_bytes;
+    uint64_t search_counter[2];      // of the large and the small pool
+    struct naive_segment **segments; // oldest first
+    size_t segment_count, segment_capacity;
+    struct naive_event *events; // in the order they were recorded
+    size_t event_count, event_capacity;
+    struct vram_stats stats;
+};
+
+// A block that was got from the driver directly.
+struct naive_direct {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint32_t device;
+};
+
+struct naive {
+    struct naive_options options;
+    enum vram_tie_break tie_break;
+    bool caching;
+    struct naive_device device[NAIVE_DEVICES];
+    uint32_t device_count;
+    uint64_t next_alloc; // driver addresses, shared by the devices
+    uint64_t next_reserve;
+    uint64_t next_order;
+    struct naive_direct *direct;
+    size_t direct_count, direct_capacity;
+    struct vr_record *records;
+    size_t record_count, record_capacity;
+    struct vram_block_view *picture;
+    size_t picture_capacity;
+    struct vram_oom oom;
+};
+
+struct naive_request {
+    uint64_t stream;
+    uint64_t size_bytes; // asked for
+    uint64_t rounded_bytes;
+    uint64_t segment_bytes; // of a new segment for it
+    bool small;
+    bool rejected;  // refused before any driver call
+    bool limit_hit; // the last refusal was the limit's
+};
+
+// naive.c
+void naive_note(struct naive *naive, struct naive_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
+                uint64_t stream);
+void naive_rise(struct vram_stat *stat, bool small, int64_t by); // stat: the three of a family
+void naive_fall(struct vram_stat *stat, bool small, int64_t by);
+void naive_process_events(struct naive *naive, struct naive_device *device, bool wait);
+void naive_make_room(void **items, size_t *capacity, size_t needed, size_t item_bytes);
+
+// naive_memory.c: the driver's memory, and the ways segments come and go
+bool naive_driver_alloc(struct naive *naive, struct naive_device *device, uint64_t size_bytes, uint64_t *address);
+struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *device, struct naive_request *request, bool retry);
+void naive_collect_garbage(struct naive *naive, struct naive_device *device);
+bool naive_release_available(struct naive *naive, struct naive_device *device, const struct naive_request *request);
+void naive_release_cached(struct naive *naive, struct naive_device *device);
+// Orders free blocks of one stream and pool as the best-fit search sees them.
+int naive_compare(const struct naive *naive, const struct naive_block *a, const struct naive_block *b);
+// dst absorbs its free neighbour src (or both are holes); returns the bytes gained, 0 when they may not merge.
+uint64_t naive_merge(struct naive_block *dst, struct naive_block *src);
+struct naive_block *naive_cut(struct naive_block *block, uint64_t size_bytes); // the low part stays; returns the rest
+
+#endif

@@ -1,0 +1,354 @@
+// The naive model: the driver's memory, and the ways segments come and go: cudaMalloc segments, expandable segments, garbage
+// collection and release.
+#include "model/naive_inside.h"
+
+#include <stdlib.h>
+
+// --- the driver's memory ------------------------------------------------------------------------------------------------
+
+bool naive_driver_alloc(struct naive *naive, struct naive_device *device, uint64_t size_bytes, uint64_t *address) {
+    if (size_bytes > device->memory_bytes - device->used_bytes) return false;
+    const uint64_t unit = size_bytes >= VR_MIB ? 2 * VR_MIB : 512;
+    *address = vr_round_up(naive->next_alloc, unit);
+    naive->next_alloc = *address + vr_round_up(size_bytes, unit);
+    device->used_bytes += size_bytes;
+    return true;
+}
+
+static uint64_t driver_reserve(struct naive *naive, uint64_t size_bytes) {
+    const uint64_t address = vr_round_up(naive->next_reserve, VR_GIB);
+    naive->next_reserve = address + size_bytes;
+    return address;
+}
+
+// --- blocks of a segment -----------------------------------------------------------------------------------------------------
+
+int naive_compare(const struct naive *naive, const struct naive_block *a, const struct naive_block *b) {
+    if (a->size_bytes != b->size_bytes) return a->size_bytes < b->size_bytes ? -1 : 1;
+    if (naive->tie_break == VRAM_TIE_OLDEST_SEGMENT && a->segment->order != b->segment->order)
+        return a->segment->order < b->segment->order ? -1 : 1;
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+struct naive_block *naive_cut(struct naive_block *block, uint64_t size_bytes) {
+    struct naive_block *rest = calloc(1, sizeof *rest);
+    if (!rest) abort();
+    rest->segment = block->segment;
+    rest->address = block->address + size_bytes;
+    rest->size_bytes = block->size_bytes - size_bytes;
+    rest->state = block->state;
+    rest->counter = block->counter;
+    rest->prev = block;
+    rest->next = block->next;
+    if (rest->next) rest->next->prev = rest;
+    block->next = rest;
+    block->size_bytes = size_bytes;
+    return rest;
+}
+
+uint64_t naive_merge(struct naive_block *dst, struct naive_block *src) {
+    if (!src || src->state != dst->state || (dst->state != NAIVE_FREE && dst->state != NAIVE_UNMAPPED)) return 0;
+    const uint64_t gained = src->size_bytes;
+    if (src == dst->prev) {
+        dst->address = src->address;
+        dst->prev = src->prev;
+        if (dst->prev)
+            dst->prev->next = dst;
+        else
+            dst->segment->first = dst;
+    } else {
+        dst->next = src->next;
+        if (dst->next) dst->next->prev = dst;
+    }
+    dst->size_bytes += gained;
+    free(src);
+    return gained;
+}
+
+static struct naive_segment *add_segment(struct naive *naive, struct naive_device *device, const struct naive_request *request,
+                                         uint64_t address, uint64_t size_bytes, uint64_t page_bytes) {
+    struct naive_segment *segment = calloc(1, sizeof *segment);
+    struct naive_block *block = calloc(1, sizeof *block);
+    if (!segment || !block) abort();
+    *segment = (struct naive_segment){.address = address,
+                                      .size_bytes = size_bytes,
+                                      .stream = request->stream,
+                                      .order = naive->next_order++,
+                                      .page_bytes = page_bytes,
+                                      .small = request->small,
+                                      .first = block};
+    *block = (struct naive_block){
+        .segment = segment, .address = address, .size_bytes = size_bytes, .state = page_bytes ? NAIVE_UNMAPPED : NAIVE_FREE};
+    naive_make_room((void **)&device->segments, &device->segment_capacity, device->segment_count + 1, sizeof segment);
+    device->segments[device->segment_count++] = segment;
+    return segment;
+}
+
+// The segment's only block goes with it.
+static void remove_segment(struct naive_device *device, struct naive_segment *segment) {
+    size_t i = 0;
+    while (device->segments[i] != segment) i++;
+    for (; i + 1 < device->segment_count; i++) device->segments[i] = device->segments[i + 1];
+    device->segment_count--;
+    free(segment->first);
+    free(segment);
+}
+
+// --- expandable segments ---------------------------------------------------------------------------------------------------------
+
+static bool allocatable(const struct naive_block *block) { return block && (block->state == NAIVE_FREE || block->state == NAIVE_UNMAPPED); }
+
+// The start of the first run of free blocks and holes, by the address of its hole, that has room for the request.
+static struct naive_block *find_run(const struct naive_device *device, const struct naive_request *request) {
+    struct naive_block *best = NULL, *best_hole = NULL;
+    for (size_t i = 0; i < device->segment_count; i++) {
+        const struct naive_segment *segment = device->segments[i];
+        if (!segment->page_bytes || segment->stream != request->stream || segment->small != request->small) continue;
+        for (struct naive_block *hole = segment->first; hole; hole = hole->next) {
+            if (hole->state != NAIVE_UNMAPPED || (best_hole && hole->address > best_hole->address)) continue;
+            struct naive_block *start = allocatable(hole->prev) ? hole->prev : hole;
+            uint64_t room = 0;
+            for (const struct naive_block *block = start; room < request->rounded_bytes && allocatable(block); block = block->next)
+                room += block->size_bytes;
+            if (room < request->rounded_bytes) continue;
+            best = start;
+            best_hole = hole;
+        }
+    }
+    return best;
+}
+
+// Maps whole pages for the first size_bytes of the hole. Returns the free block they are part of now, NULL when the device is full.
+static struct naive_block *map_hole(struct naive *naive, struct naive_device *device, struct naive_block *hole, uint64_t size_bytes) {
+    struct naive_segment *segment = hole->segment;
+    const uint64_t bytes = vr_round_up(size_bytes, segment->page_bytes), address = hole->address;
+    if (bytes > device->memory_bytes - device->used_bytes) return NULL;
+    device->used_bytes += bytes;
+    device->held_bytes += bytes;
+    if (bytes < hole->size_bytes) (void)naive_cut(hole, bytes);
+    hole->state = NAIVE_FREE;
+    (void)naive_merge(hole, hole->prev);
+    (void)naive_merge(hole, hole->next);
+    hole->counter = device->search_counter[segment->small];
+    naive_rise(device->stats.reserved_bytes, segment->small, (int64_t)bytes);
+    device->stats.num_device_alloc++;
+    naive_note(naive, device, VR_RECORD_SEGMENT_MAP, address, bytes, segment->stream);
+    return hole;
+}
+
+static struct naive_block *new_reservation(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
+    const uint64_t full = device->memory_bytes + device->memory_bytes / 8;
+    uint64_t bytes = full;
+    if (naive->options.reserve_fraction > 0) {
+        bytes = (uint64_t)(naive->options.reserve_fraction * (double)device->memory_bytes);
+        if (bytes > full) bytes = full;
+    }
+    const uint64_t page = request->small ? NAIVE_SMALL_SEGMENT : naive->options.large_segment_bytes;
+    bytes = vr_round_up(bytes, page);
+    const uint64_t address = driver_reserve(naive, bytes);
+    if (bytes < request->rounded_bytes) return NULL; // reserved and given back at once
+    return add_segment(naive, device, request, address, bytes, page)->first;
+}
+
+static struct naive_block *expandable_memory(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
+    struct naive_block *block = find_run(device, request);
+    if (!block) block = new_reservation(naive, device, request);
+    if (!block) return NULL;
+    const uint64_t wanted = request->rounded_bytes;
+    if (block->state == NAIVE_UNMAPPED) {
+        block = map_hole(naive, device, block, block->size_bytes < wanted ? block->size_bytes : wanted);
+        if (!block) return NULL;
+    }
+    while (block->size_bytes < wanted) {
+        const uint64_t missing = wanted - block->size_bytes;
+        struct naive_block *hole = block->next;
+        block = map_hole(naive, device, hole, hole->size_bytes < missing ? hole->size_bytes : missing);
+        if (!block) return NULL;
+    }
+    return block;
+}
+
+// Gives the whole pages inside a free block back. Its head and tail stay free.
+static void unmap_free(struct naive *naive, struct naive_device *device, struct naive_block *block) {
+    struct naive_segment *segment = block->segment;
+    const uint64_t begin = vr_round_up(block->address - segment->address, segment->page_bytes) + segment->address;
+    const uint64_t end = vr_round_down(block->address + block->size_bytes - segment->address, segment->page_bytes) + segment->address;
+    if (begin >= end) return;
+    if (begin > block->address) {
+        struct naive_block *head = block;
+        block = naive_cut(head, begin - head->address);
+        head->counter = device->search_counter[segment->small];
+    }
+    if (end < block->address + block->size_bytes) naive_cut(block, end - block->address)->counter = device->search_counter[segment->small];
+    block->state = NAIVE_UNMAPPED;
+    (void)naive_merge(block, block->prev);
+    (void)naive_merge(block, block->next);
+    device->used_bytes -= end - begin;
+    device->held_bytes -= end - begin;
+    naive_fall(device->stats.reserved_bytes, segment->small, (int64_t)(end - begin));
+    device->stats.num_device_free++;
+    naive_note(naive, device, VR_RECORD_SEGMENT_UNMAP, begin, end - begin, segment->stream);
+    if (!block->prev && !block->next) remove_segment(device, segment);
+}
+
+// --- getting memory -----------------------------------------------------------------------------------------------------------------
+
+static bool is_oversize(const struct naive *naive, uint64_t size_bytes) { return size_bytes >= naive->options.max_split_bytes; }
+
+struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *device, struct naive_request *request, bool retry) {
+    const uint64_t bytes = request->segment_bytes;
+    struct vram_stats *stats = &device->stats;
+    if (retry) stats->num_alloc_retries++;
+    request->limit_hit = device->limit_bytes != NAIVE_NO_LIMIT && device->held_bytes + bytes > device->limit_bytes;
+    if (request->limit_hit) return NULL;
+    if (naive->options.throw_on_oom) {
+        const uint64_t most = (uint64_t)(naive->options.fraction * (double)device->memory_bytes);
+        if (device->held_bytes + bytes > most) {
+            stats->num_oom_rejections++;
+            request->rejected = true;
+            return NULL;
+        }
+    }
+    if (naive->options.expandable) return expandable_memory(naive, device, request);
+    uint64_t address = 0;
+    if (!naive_driver_alloc(naive, device, bytes, &address)) return NULL;
+    device->held_bytes += bytes;
+    naive_rise(stats->segment, request->small, 1);
+    naive_rise(stats->reserved_bytes, request->small, (int64_t)bytes);
+    if (is_oversize(naive, bytes)) {
+        stats->oversize_segments.current++;
+        stats->oversize_segments.allocated++;
+        if (stats->oversize_segments.current > stats->oversize_segments.peak)
+            stats->oversize_segments.peak = stats->oversize_segments.current;
+    }
+    stats->num_device_alloc++;
+    naive_note(naive, device, VR_RECORD_SEGMENT_ALLOC, address, bytes, request->stream);
+    return add_segment(naive, device, request, address, bytes, 0)->first;
+}
+
+// --- giving memory back ---------------------------------------------------------------------------------------------------------------
+
+static bool whole_segment(const struct naive_block *block) {
+    return block->state == NAIVE_FREE && !block->prev && !block->next && !block->segment->page_bytes;
+}
+
+static void release_block(struct naive *naive, struct naive_device *device, struct naive_block *block) {
+    struct naive_segment *segment = block->segment;
+    struct vram_stats *stats = &device->stats;
+    const uint64_t bytes = segment->size_bytes;
+    stats->num_device_free++;
+    naive_note(naive, device, VR_RECORD_SEGMENT_FREE, segment->address, bytes, segment->stream);
+    device->used_bytes -= bytes;
+    device->held_bytes -= bytes;
+    naive_fall(stats->segment, segment->small, 1);
+    naive_fall(stats->reserved_bytes, segment->small, (int64_t)bytes);
+    if (is_oversize(naive, bytes)) {
+        stats->oversize_segments.current--;
+        stats->oversize_segments.freed++;
+    }
+    remove_segment(device, segment);
+}
+
+// The free blocks of a pool in the order of the set: stream, then as the search orders them. The caller frees the array.
+static struct naive_block **sorted_free(struct naive *naive, const struct naive_device *device, bool small, size_t *count) {
+    struct naive_block **blocks = NULL;
+    size_t capacity = 0;
+    *count = 0;
+    for (size_t i = 0; i < device->segment_count; i++) {
+        if (device->segments[i]->small != small) continue;
+        for (struct naive_block *block = device->segments[i]->first; block; block = block->next) {
+            if (block->state != NAIVE_FREE) continue;
+            naive_make_room((void **)&blocks, &capacity, *count + 1, sizeof *blocks);
+            size_t at = (*count)++;
+            for (; at > 0; at--) {
+                const struct naive_block *before = blocks[at - 1];
+                const uint64_t stream = before->segment->stream, own = block->segment->stream;
+                if (stream < own || (stream == own && naive_compare(naive, before, block) < 0)) break;
+                blocks[at] = blocks[at - 1];
+            }
+            blocks[at] = block;
+        }
+    }
+    return blocks;
+}
+
+static void release_pool(struct naive *naive, struct naive_device *device, bool small) {
+    size_t count = 0;
+    struct naive_block **blocks = sorted_free(naive, device, small, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (!whole_segment(blocks[i])) continue;
+        release_block(naive, device, blocks[i]);
+        blocks[i] = NULL;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (blocks[i] && blocks[i]->segment->page_bytes) unmap_free(naive, device, blocks[i]);
+    free(blocks);
+}
+
+void naive_release_cached(struct naive *naive, struct naive_device *device) {
+    device->stats.num_sync_all_streams++;
+    naive_process_events(naive, device, true);
+    release_pool(naive, device, false);
+    release_pool(naive, device, true);
+}
+
+// Oversize blocks of the request's stream and pool: one that is large enough, or as many of the largest as it takes.
+bool naive_release_available(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
+    const uint64_t limit = naive->options.max_split_bytes;
+    if (limit == UINT64_MAX) return false;
+    const uint64_t wanted = request->rounded_bytes > limit ? request->rounded_bytes : limit;
+    size_t count = 0, first = 0, end = 0;
+    struct naive_block **blocks = sorted_free(naive, device, request->small, &count);
+    while (first < count && blocks[first]->segment->stream < request->stream) first++;
+    for (end = first; end < count && blocks[end]->segment->stream == request->stream && blocks[end]->size_bytes < wanted;) end++;
+    uint64_t released = 0;
+    if (end < count && blocks[end]->segment->stream == request->stream && whole_segment(blocks[end])) {
+        release_block(naive, device, blocks[end]);
+        released = wanted;
+    } else {
+        while (end > first && released < wanted && blocks[end - 1]->size_bytes >= limit) {
+            struct naive_block *block = blocks[--end];
+            if (!whole_segment(block)) continue;
+            released += block->size_bytes;
+            release_block(naive, device, block);
+        }
+    }
+    free(blocks);
+    return released >= wanted;
+}
+
+// Frees whole segments of the large pool that were not used for as many searches as the average, while too much is held.
+void naive_collect_garbage(struct naive *naive, struct naive_device *device) {
+    const uint64_t threshold = (uint64_t)(naive->options.gc_threshold * (double)device->limit_bytes);
+    if (device->held_bytes <= threshold) return;
+    const uint64_t target = device->held_bytes - threshold;
+    size_t count = 0, left = 0;
+    struct naive_block **blocks = sorted_free(naive, device, false, &count);
+    double total_age = 0;
+    const uint64_t now = device->search_counter[false];
+    for (size_t i = 0; i < count; i++) {
+        if (blocks[i]->prev || blocks[i]->next)
+            blocks[i] = NULL;
+        else {
+            total_age += (double)(now - blocks[i]->counter);
+            left++;
+        }
+    }
+    uint64_t reclaimed = 0;
+    bool freed = true;
+    while (reclaimed < target && freed && left > 0) {
+        const double oldest = total_age / (double)left;
+        freed = false;
+        for (size_t i = 0; i < count; i++) {
+            struct naive_block *block = blocks[i];
+            if (!block || block->segment->page_bytes || (double)(now - block->counter) < oldest) continue;
+            total_age -= (double)(now - block->counter);
+            reclaimed += block->size_bytes;
+            left--;
+            freed = true;
+            blocks[i] = NULL;
+            release_block(naive, device, block);
+        }
+    }
+    free(blocks);
+}
