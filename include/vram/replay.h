@@ -1,0 +1,170 @@
+// vram/replay.h: a recorded history driven through the real allocator on the simulated driver.
+//
+// Two questions. vram_replay_exact(): does this allocator do, event by event and address by address, what the recorded program's
+// allocator did? vram_replay_whatif(): what would the same program have needed with other settings or less memory? Results are
+// plain data, given to the caller; a recording is only read. No function here keeps state: any thread, also at the same time.
+#ifndef VRAM_REPLAY_H
+#define VRAM_REPLAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "vram/allocator.h"
+#include "vram/sim.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct vram_recording;
+
+// --- exact ------------------------------------------------------------------------------------------------------------------
+enum vram_exact_verdict {
+    VRAM_EXACT_EQUAL,         // every allocation, segment event, release and the final picture agree
+    VRAM_EXACT_NO_HISTORY,    // there is no event to replay; the final picture agrees
+    VRAM_EXACT_PARTIAL,       // what was replayed agrees, but a part (private pools) was left out
+    VRAM_EXACT_DIFFERENT,     // something differs: see the differences
+    VRAM_EXACT_CONTRADICTION, // the history cannot have led to the final picture: nothing was replayed, `reason` says why
+};
+// One word for programs ("equal", "no_history", ...). Never NULL.
+VRAM_API const char *vram_exact_verdict_name(enum vram_exact_verdict verdict);
+
+enum vram_difference_kind {
+    VRAM_DIFFERENT_ADDRESS,     // another free block was chosen
+    VRAM_DIFFERENT_CACHE_HIT,   // a cached block would have served, the recorded program asked the driver
+    VRAM_DIFFERENT_CACHE_MISS,  // no cached block fits, the recorded program had one
+    VRAM_DIFFERENT_SEGMENT,     // another segment (or range) was asked for
+    VRAM_DIFFERENT_RELEASE,     // another segment (or range) was given back, or in another order
+    VRAM_DIFFERENT_FREE,        // a free of something that is not live
+    VRAM_DIFFERENT_OOM,         // the recorded program ran out of memory, this allocator would not have (or not so)
+    VRAM_DIFFERENT_FINAL_BLOCK, // a block of the final picture
+};
+// One sentence without a full stop. Never NULL.
+VRAM_API const char *vram_difference_text(enum vram_difference_kind kind);
+
+struct vram_difference {
+    enum vram_difference_kind kind;
+    uint64_t event_index; // in the device's history; VRAM_NO_OFFSET for the final picture
+    uint64_t stream;
+    uint64_t size_bytes;       // of the recorded event or block
+    uint64_t recorded_address; // 0: none
+    uint64_t our_address;      // 0: none
+    uint64_t our_size_bytes;   // of segments and blocks; 0 otherwise
+};
+
+struct vram_placement {
+    uint64_t event_index; // of an alloc event in the device's history
+    uint64_t address;     // where this allocator put it; 0 where it found no cached block and the recording had one
+};
+
+// What became of one device's history.
+struct vram_exact_device {
+    uint32_t device;
+    enum vram_exact_verdict verdict;
+    char reason[256]; // why the history contradicts the picture, or what was left out; "" otherwise
+    uint64_t events;
+    uint64_t allocations; // alloc events replayed
+    uint64_t at_recorded_address;
+    uint64_t segment_events; // segment_alloc and segment_map
+    uint64_t segment_events_agreeing;
+    uint64_t releases; // segment_free and segment_unmap
+    uint64_t releases_agreeing;
+    uint64_t release_runs;
+    uint64_t oom_events;
+    uint64_t oom_events_agreeing;
+    uint64_t final_blocks;        // of the recorded final picture
+    uint64_t final_blocks_equal;  // by address, size and state
+    uint64_t final_blocks_extra;  // ours that the recorded picture has not
+    uint64_t start_blocks;        // live before the first event
+    uint64_t start_sizes_unknown; // of these, freed inside the history: their sizes had to be inferred
+    uint64_t start_sizes_from_neighbour;
+    uint64_t private_allocations; // alloc events in private pools: left out
+    uint64_t ignored_events;      // actions this version does not know
+    uint64_t difference_count;    // all of them; the first few are in `differences`
+    struct vram_difference *differences;
+    size_t differences_kept;
+    struct vram_placement *placements; // one per replayed allocation, in order; NULL unless asked for
+    size_t placement_count;
+};
+
+struct vram_exact_options {
+    size_t keep_differences; // per device; 0 means 16
+    bool keep_placements;
+};
+
+struct vram_exact_result {
+    struct vram_exact_device *devices; // those with events or segments, ascending
+    size_t device_count;
+    bool agrees; // every device's verdict is EQUAL or NO_HISTORY
+};
+
+// Replays every device's history at the recorded addresses. options may be NULL. *result is given to the caller: also when things
+// differ, which is not a failure of this function. NO_HOST_MEMORY; BAD_INPUT for histories beyond the limits of this library.
+VRAM_API VRAM_NODISCARD enum vram_status vram_replay_exact(const struct vram_recording *recording, const struct vram_exact_options *options,
+                                                           struct vram_exact_result **result, struct vram_error *error);
+// NULL is ignored.
+VRAM_API void vram_exact_result_destroy(struct vram_exact_result *result);
+
+// --- what if ------------------------------------------------------------------------------------------------------------------
+enum vram_whatif_start {
+    VRAM_WHATIF_COLD,     // blocks live before the first event are allocated first, in address order
+    VRAM_WHATIF_RECORDED, // the recorded start picture is reproduced, with its segments and holes
+};
+
+// All-zero means every default.
+struct vram_whatif_options {
+    const char *conf;      // option string; NULL: the recording's own settings
+    uint64_t memory_bytes; // of each device; 0: more than the program can need
+    enum vram_whatif_start start;
+    enum vram_sim_profile profile; // costs of driver calls
+    bool ignore_releases;          // do not turn recorded releases of the cache into vram_empty_cache() calls
+};
+
+#define VRAM_WHATIF_CALLS 64
+
+struct vram_whatif_call {
+    const char *name; // of the driver function; static
+    uint64_t count;
+    uint64_t cost_ns; // virtual time spent in it
+};
+
+struct vram_whatif_device {
+    uint32_t device;
+    bool contradiction; // the history cannot be rolled back: `reason` says why, nothing was run
+    char reason[256];
+    uint64_t events; // replayed; fewer than the history has after an OOM
+    uint64_t allocations;
+    uint64_t peak_allocated_bytes; // block sizes
+    uint64_t peak_active_bytes;
+    uint64_t peak_reserved_bytes;
+    uint64_t peak_reserved_event; // the event after which it was first reached; VRAM_NO_OFFSET: before the first
+    uint64_t final_reserved_bytes;
+    uint64_t retries;                                 // num_alloc_retries
+    uint64_t driver_time_ns;                          // virtual time of all driver calls of the replay itself
+    struct vram_whatif_call calls[VRAM_WHATIF_CALLS]; // with count > 0
+    size_t call_count;
+    bool out_of_memory; // the run stopped there
+    uint64_t oom_event; // index of the alloc event; VRAM_NO_OFFSET: while the start state was allocated
+    struct vram_oom oom;
+    uint64_t private_allocations; // in private pools: left out
+};
+
+struct vram_whatif_result {
+    char *conf; // the option string that was in force
+    struct vram_whatif_device *devices;
+    size_t device_count;
+    bool finished; // no device ran out of memory or had a contradictory history
+};
+
+// Runs every device's history once. options may be NULL. *result is given to the caller, also after an OOM, which is not a failure
+// of this function. BAD_OPTION for a malformed conf, NO_HOST_MEMORY, BAD_INPUT.
+VRAM_API VRAM_NODISCARD enum vram_status vram_replay_whatif(const struct vram_recording *recording,
+                                                            const struct vram_whatif_options *options, struct vram_whatif_result **result,
+                                                            struct vram_error *error);
+// NULL is ignored.
+VRAM_API void vram_whatif_result_destroy(struct vram_whatif_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

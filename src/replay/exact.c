@@ -1,0 +1,249 @@
+// exact.c: replays one device's history event by event; the public entry. See exact.h and exact-replay 2.2.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "model/recording.h"
+#include "replay/exact.h"
+
+enum { DEVICE = 0, KEEP_BY_DEFAULT = 16 };
+
+// --- bookkeeping ------------------------------------------------------------------------------------------------------------
+static void listen(const struct vr_record *record, void *user) {
+    struct vr_told *told = user;
+    if (record->action < VR_RECORD_SEGMENT_ALLOC) return;
+    if (vr_grow((void **)&told->records, &told->capacity, told->count + 1, sizeof *told->records) != VRAM_OK) {
+        told->failed = true;
+        return;
+    }
+    told->records[told->count++] = *record;
+}
+
+enum vram_status vr_exact_differ(struct vr_exact *exact, const struct vram_difference *difference) {
+    struct vram_exact_device *device = exact->device;
+    const size_t keep = exact->options->keep_differences == 0 ? KEEP_BY_DEFAULT : exact->options->keep_differences;
+    device->difference_count++;
+    if (device->differences_kept >= keep) return VRAM_OK;
+    VR_TRY(vr_grow((void **)&device->differences, &exact->difference_capacity, device->differences_kept + 1, sizeof *difference));
+    device->differences[device->differences_kept++] = *difference;
+    return VRAM_OK;
+}
+
+struct vram_difference vr_exact_difference(const struct vr_exact *exact, enum vram_difference_kind kind, size_t event) {
+    const struct vr_history *history = exact->subject->history;
+    return (struct vram_difference){.kind = kind,
+                                    .event_index = event,
+                                    .stream = history->stream[event],
+                                    .size_bytes = history->size_bytes[event],
+                                    .recorded_address = history->address[event]};
+}
+
+// --- frees ------------------------------------------------------------------------------------------------------------------
+static enum vram_status replay_free(struct vr_exact *exact, size_t event, bool request, bool complete) {
+    const uint64_t address = exact->subject->history->address[event];
+    if (exact->lost.used > 0 && vr_addresses_get(&exact->lost, address) != VR_ABSENT) {
+        if (complete) (void)vr_addresses_remove(&exact->lost, address);
+        return VRAM_OK;
+    }
+    enum vram_status status = request ? vr_drive_free_request(exact->stage.allocator, address) : VRAM_OK;
+    if (status == VRAM_OK && complete) status = vr_drive_free_complete(exact->stage.allocator, address);
+    if (status == VRAM_OK || vr_exact_is_fatal(status)) return status;
+    const struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_FREE, event);
+    return vr_exact_differ(exact, &difference);
+}
+
+// --- one event --------------------------------------------------------------------------------------------------------------
+enum vram_status vr_exact_add_pending(struct vr_exact *exact, size_t event) {
+    VR_TRY(vr_grow((void **)&exact->pending, &exact->pending_capacity, exact->pending_count + 1, sizeof *exact->pending));
+    exact->pending[exact->pending_count++] = (uint32_t)event;
+    exact->device->segment_events++;
+    return VRAM_OK;
+}
+
+static enum vram_status skip_private(struct vr_exact *exact, size_t event) {
+    if (exact->subject->history->action[event] == VR_ACTION_ALLOC) exact->device->private_allocations++;
+    return VRAM_OK;
+}
+
+// With release_lock_on_cudamalloc other threads' events may stand between a segment and its allocation: the claim stays open.
+static bool closes_pending(const struct vr_exact *exact) {
+    return exact->pending_count > 0 && !exact->subject->options->release_lock_on_malloc;
+}
+
+static enum vram_status replay_event(struct vr_exact *exact, size_t event, size_t *next) {
+    const enum vr_action action = exact->subject->history->action[event];
+    *next = event + 1;
+    exact->told.count = 0;
+    if (action == VR_ACTION_UNKNOWN) exact->device->ignored_events++;
+    if (vr_action_is_ignored(action)) return VRAM_OK;
+    if (vr_subject_is_private(exact->subject, event)) return skip_private(exact, event);
+    if (action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP) return vr_exact_add_pending(exact, event);
+    if (action == VR_ACTION_ALLOC) return vr_exact_alloc(exact, event);
+    if (closes_pending(exact) && action != VR_ACTION_OOM) VR_TRY(vr_exact_flush_pending(exact));
+    switch (action) {
+    case VR_ACTION_FREE_REQUESTED: return replay_free(exact, event, true, false);
+    case VR_ACTION_FREE_COMPLETED: return replay_free(exact, event, false, true);
+    case VR_ACTION_FREE: return replay_free(exact, event, true, true);
+    case VR_ACTION_OOM: return vr_exact_oom(exact, event);
+    default: return vr_exact_release(exact, event, next);
+    }
+}
+
+static enum vram_status replay_events(struct vr_exact *exact) {
+    const size_t count = exact->subject->history->count;
+    for (size_t event = 0; event < count;) {
+        size_t next = 0;
+        VR_TRY(replay_event(exact, event, &next));
+        if (exact->told.failed) return VRAM_NO_HOST_MEMORY;
+        event = next;
+    }
+    return vr_exact_flush_pending(exact);
+}
+
+// --- one device -------------------------------------------------------------------------------------------------------------
+static enum vram_exact_verdict verdict_of(const struct vram_exact_device *device) {
+    if (device->difference_count > 0) return VRAM_EXACT_DIFFERENT;
+    if (device->private_allocations > 0) return VRAM_EXACT_PARTIAL;
+    return device->events == 0 ? VRAM_EXACT_NO_HISTORY : VRAM_EXACT_EQUAL;
+}
+
+static void contradict(struct vram_exact_device *device, const char *reason) {
+    device->verdict = VRAM_EXACT_CONTRADICTION;
+    snprintf(device->reason, sizeof device->reason, "%s", reason);
+}
+
+// Builds the start state and runs. A start state that cannot be built is a verdict, not a failure.
+static enum vram_status run(struct vr_exact *exact, const struct vr_start *start, const char *conf, struct vram_error *error) {
+    uint64_t memory = 0;
+    VR_TRY(vr_stage_spacing(exact->subject, start, &memory));
+    const struct vr_stage_options stage = {.conf = conf,
+                                           .memory_bytes = memory,
+                                           .profile = VRAM_SIM_FREE,
+                                           .tie_break = start->counters ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS};
+    VR_TRY(vr_stage_open(&exact->stage, &stage, error));
+    VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
+    struct vram_error detail = {0};
+    const enum vram_status status = vr_stage_build(&exact->stage, exact->subject, start, &detail);
+    if (status == VRAM_MISMATCH) {
+        contradict(exact->device, detail.message);
+        return VRAM_OK;
+    }
+    VR_TRY(status);
+    exact->reserve_bytes = memory;
+    vr_allocator_set_recorder(exact->stage.allocator, listen, &exact->told);
+    VR_TRY(replay_events(exact));
+    vr_allocator_set_recorder(exact->stage.allocator, NULL, NULL);
+    VR_TRY(vr_exact_picture(exact));
+    exact->device->verdict = verdict_of(exact->device);
+    if (exact->device->verdict == VRAM_EXACT_PARTIAL) {
+        snprintf(exact->device->reason, sizeof exact->device->reason, "%" PRIu64 " allocations in private pools were left out",
+                 exact->device->private_allocations);
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status replay_subject(const struct vr_subject *subject, const struct vram_exact_options *options, const char *conf,
+                                       struct vram_exact_device *device, struct vram_error *error) {
+    struct vr_start start;
+    VR_TRY(vr_start_find(subject, &start));
+    struct vr_exact exact = {.subject = subject, .options = options, .device = device};
+    device->device = subject->device;
+    device->events = subject->history->count;
+    device->start_blocks = start.block_count;
+    device->start_sizes_unknown = start.sizes_unknown;
+    device->start_sizes_from_neighbour = start.sizes_from_neighbour;
+    enum vram_status status = VRAM_OK;
+    if (start.anomaly_total > 0) {
+        char reason[sizeof device->reason];
+        vr_start_describe(&start, reason, sizeof reason);
+        contradict(device, reason);
+    } else {
+        status = run(&exact, &start, conf, error);
+    }
+    vr_stage_close(&exact.stage);
+    vr_start_release(&start);
+    free(exact.told.records);
+    free(exact.pending);
+    vr_addresses_release(&exact.lost);
+    return status;
+}
+
+static enum vram_status replay_device(const struct vr_model *model, const struct vr_options *settings, uint32_t ordinal,
+                                      const struct vram_exact_options *options, const char *conf, struct vram_exact_device *device,
+                                      struct vram_error *error) {
+    struct vr_subject subject;
+    VR_TRY(vr_subject_init(&subject, model, settings, ordinal, error));
+    const enum vram_status status = replay_subject(&subject, options, conf, device, error);
+    vr_subject_release(&subject);
+    return status;
+}
+
+// --- the whole recording ------------------------------------------------------------------------------------------------------
+static enum vram_status replay_all(const struct vr_model *model, const struct vram_exact_options *options, const char *conf,
+                                   struct vram_exact_result *result, struct vram_error *error) {
+    struct vr_options settings;
+    vr_options_init(&settings);
+    VR_TRY(vr_options_parse(&settings, conf, error));
+    uint32_t *devices = NULL;
+    size_t count = 0;
+    VR_TRY(vr_subject_devices(model, &devices, &count));
+    enum vram_status status = VRAM_OK;
+    result->devices = calloc(count + 1, sizeof *result->devices);
+    if (result->devices == NULL) status = VRAM_NO_HOST_MEMORY;
+    result->agrees = true;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) {
+        result->device_count = i + 1;
+        status = replay_device(model, &settings, devices[i], options, conf, &result->devices[i], error);
+        const enum vram_exact_verdict verdict = result->devices[i].verdict;
+        result->agrees = result->agrees && (verdict == VRAM_EXACT_EQUAL || verdict == VRAM_EXACT_NO_HISTORY);
+    }
+    free(devices);
+    return status;
+}
+
+enum vram_status vram_replay_exact(const struct vram_recording *recording, const struct vram_exact_options *options,
+                                   struct vram_exact_result **result, struct vram_error *error) {
+    static const struct vram_exact_options defaults = {0};
+    if (recording == NULL || result == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording or no result");
+    const struct vr_model *model = vr_recording_model(recording);
+    struct vr_text conf = {0};
+    vr_recorded_conf(model, &conf);
+    struct vram_exact_result *made = calloc(1, sizeof *made);
+    enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : vr_text_status(&conf);
+    if (status == VRAM_OK) status = replay_all(model, options == NULL ? &defaults : options, vr_text_string(&conf), made, error);
+    vr_text_release(&conf);
+    if (status != VRAM_OK) {
+        vram_exact_result_destroy(made);
+        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;
+    }
+    *result = made;
+    return VRAM_OK;
+}
+
+void vram_exact_result_destroy(struct vram_exact_result *result) {
+    if (result == NULL) return;
+    for (size_t i = 0; i < result->device_count; i++) {
+        free(result->devices[i].differences);
+        free(result->devices[i].placements);
+    }
+    free(result->devices);
+    free(result);
+}
+
+const char *vram_exact_verdict_name(enum vram_exact_verdict verdict) {
+    static const char *const names[] = {"equal", "no_history", "partial", "different", "contradiction"};
+    return (unsigned)verdict < VR_COUNT_OF(names) ? names[verdict] : "unknown";
+}
+
+const char *vram_difference_text(enum vram_difference_kind kind) {
+    static const char *const texts[] = {
+        [VRAM_DIFFERENT_ADDRESS] = "another free block was chosen",
+        [VRAM_DIFFERENT_CACHE_HIT] = "a cached block would have served, the recorded program asked the driver",
+        [VRAM_DIFFERENT_CACHE_MISS] = "no cached block fits, the recorded program had one",
+        [VRAM_DIFFERENT_SEGMENT] = "another segment was asked for",
+        [VRAM_DIFFERENT_RELEASE] = "another segment was given back, or in another order",
+        [VRAM_DIFFERENT_FREE] = "a free of something that is not live",
+        [VRAM_DIFFERENT_OOM] = "the recorded program ran out of memory here, this allocator does not",
+        [VRAM_DIFFERENT_FINAL_BLOCK] = "a block of the final picture differs",
+    };
+    return (unsigned)kind < VR_COUNT_OF(texts) ? texts[kind] : "unknown";
+}

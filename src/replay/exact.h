@@ -1,0 +1,52 @@
+// exact.h: the state of one device's exact replay, shared by the files that make it.
+#ifndef VR_REPLAY_EXACT_H
+#define VR_REPLAY_EXACT_H
+
+#include "core/record.h"
+#include "replay/addresses.h"
+#include "replay/stage.h"
+#include "vram/replay.h"
+
+// What the allocator told since the event being replayed began: segment records and OOMs only.
+struct vr_told {
+    struct vr_record *records;
+    size_t count;
+    size_t capacity;
+    bool failed; // host memory ran out: records are missing
+};
+
+struct vr_exact {
+    const struct vr_subject *subject;
+    const struct vram_exact_options *options;
+    struct vr_stage stage;
+    struct vr_told told;
+    struct vram_exact_device *device; // the result
+    uint64_t reserve_bytes;           // of an expandable segment that only a difference makes
+    size_t difference_capacity;
+    size_t placement_capacity;
+    uint32_t *pending; // segment_alloc and segment_map events that no alloc has claimed yet
+    size_t pending_count;
+    size_t pending_capacity;
+    struct vr_addresses lost; // recorded live addresses that this allocator could not be made to hold
+};
+
+// Books a difference; keeps it while there is room. NO_HOST_MEMORY.
+enum vram_status vr_exact_differ(struct vr_exact *exact, const struct vram_difference *difference);
+// The difference that an event makes, with what both sides have in common filled in.
+struct vram_difference vr_exact_difference(const struct vr_exact *exact, enum vram_difference_kind kind, size_t event);
+// One alloc event, with the segment events that belong to it.
+enum vram_status vr_exact_alloc(struct vr_exact *exact, size_t event);
+// A segment_alloc or segment_map event: waits for the alloc it belongs to.
+enum vram_status vr_exact_add_pending(struct vr_exact *exact, size_t event);
+// Segment events that no alloc followed: they become free memory (exact-replay 2.2.1).
+enum vram_status vr_exact_flush_pending(struct vr_exact *exact);
+// The run of segment_free and segment_unmap events that starts at `event`; *next is the first event after what was replayed.
+enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *next);
+enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event);
+// Compares the final picture, block by block.
+enum vram_status vr_exact_picture(struct vr_exact *exact);
+
+// Statuses that end a replay: everything else is the recording's fault and becomes a difference.
+VR_INLINE bool vr_exact_is_fatal(enum vram_status status) { return status == VRAM_NO_HOST_MEMORY; }
+
+#endif

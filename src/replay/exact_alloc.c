@@ -1,0 +1,183 @@
+// exact_alloc.c: one allocation of a recorded history (exact-replay 2.2.1, 2.2.2).
+#include "replay/exact.h"
+
+enum { DEVICE = 0 };
+
+static uint64_t address_of(const struct vr_exact *exact, size_t event) { return exact->subject->history->address[event]; }
+static uint64_t size_of(const struct vr_exact *exact, size_t event) { return exact->subject->history->size_bytes[event]; }
+static uint64_t stream_of(const struct vr_exact *exact, size_t event) { return exact->subject->history->stream[event]; }
+
+static enum vram_status note_placement(struct vr_exact *exact, size_t event, uint64_t address) {
+    struct vram_exact_device *device = exact->device;
+    device->allocations++;
+    if (address == address_of(exact, event)) device->at_recorded_address++;
+    if (!exact->options->keep_placements) return VRAM_OK;
+    VR_TRY(vr_grow((void **)&device->placements, &exact->placement_capacity, device->placement_count + 1, sizeof *device->placements));
+    device->placements[device->placement_count++] = (struct vram_placement){event, address};
+    return VRAM_OK;
+}
+
+// --- after a difference -------------------------------------------------------------------------------------------------------
+// Makes the recorded segment or range as free memory, wherever the allocator stands. What it refuses is part of the difference
+// that was booked already.
+static enum vram_status make_recorded(struct vr_exact *exact, size_t event) {
+    const uint64_t address = address_of(exact, event), size = size_of(exact, event), stream = stream_of(exact, event);
+    const bool small = size == 2 * VR_MIB;
+    uint64_t made = 0;
+    if (exact->subject->history->action[event] == VR_ACTION_SEGMENT_ALLOC) {
+        VR_TRY(vram_sim_queue_address(exact->stage.driver, address));
+        return vr_drive_add_segment(exact->stage.allocator, DEVICE, stream, small, size, &made);
+    }
+    if (vr_drive_map(exact->stage.allocator, address, size) == VRAM_OK) return VRAM_OK;
+    VR_TRY(vram_sim_queue_reservation(exact->stage.driver, address));
+    const uint64_t reserve = size > exact->reserve_bytes ? size : exact->reserve_bytes;
+    VR_TRY(vr_drive_add_expandable(exact->stage.allocator, DEVICE, stream, small, reserve, &made));
+    return vr_drive_map(exact->stage.allocator, address, size);
+}
+
+enum vram_status vr_exact_flush_pending(struct vr_exact *exact) {
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < exact->pending_count && !vr_exact_is_fatal(status); i++) {
+        status = make_recorded(exact, exact->pending[i]);
+        if (status == VRAM_OK) {
+            exact->device->segment_events_agreeing++;
+        } else if (!vr_exact_is_fatal(status)) {
+            const struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_SEGMENT, exact->pending[i]);
+            status = vr_exact_differ(exact, &difference);
+        }
+    }
+    exact->pending_count = 0;
+    if (vr_exact_is_fatal(status)) return status;
+    return vram_sim_clear_queues(exact->stage.driver);
+}
+
+// The segments of a difference: made without counting them as agreeing.
+static enum vram_status make_pending(struct vr_exact *exact) {
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < exact->pending_count && !vr_exact_is_fatal(status); i++) status = make_recorded(exact, exact->pending[i]);
+    exact->pending_count = 0;
+    if (vr_exact_is_fatal(status)) return status;
+    return vram_sim_clear_queues(exact->stage.driver);
+}
+
+// Puts the block where the recording has it, so that later events are judged on their own.
+static enum vram_status put_at_recorded(struct vr_exact *exact, size_t event) {
+    const uint64_t address = address_of(exact, event), size = size_of(exact, event);
+    const uint64_t rounded = vr_start_round(exact->subject->options, size);
+    const enum vram_status status =
+        vr_drive_malloc_at(exact->stage.allocator, DEVICE, stream_of(exact, event), rounded <= VR_MIB, address, rounded, size);
+    if (status == VRAM_OK || vr_exact_is_fatal(status)) return status;
+    return vr_addresses_put(&exact->lost, address, 0);
+}
+
+static enum vram_status misplaced(struct vr_exact *exact, size_t event, enum vram_difference_kind kind, uint64_t ours) {
+    struct vram_difference difference = vr_exact_difference(exact, kind, event);
+    difference.our_address = ours;
+    VR_TRY(vr_exact_differ(exact, &difference));
+    VR_TRY(note_placement(exact, event, ours));
+    VR_TRY(make_pending(exact));
+    return put_at_recorded(exact, event);
+}
+
+// --- the two ways of an allocation ----------------------------------------------------------------------------------------------
+// A cached block serves.
+static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_t found) {
+    if (exact->pending_count > 0 && !exact->subject->options->release_lock_on_malloc) {
+        // The recorded program went to the driver: its address cannot be ours even if the numbers should be equal.
+        return misplaced(exact, event, VRAM_DIFFERENT_CACHE_HIT, found == address_of(exact, event) ? 0 : found);
+    }
+    if (found != address_of(exact, event)) return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, found);
+    uint64_t address = 0;
+    VR_TRY(vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address));
+    return note_placement(exact, event, address);
+}
+
+// Which of the open segment events belong to this allocation: all of them, unless the lock was released around cudaMalloc; then
+// the oldest of its stream that could hold it.
+static size_t claim_pending(struct vr_exact *exact, size_t event) {
+    if (!exact->subject->options->release_lock_on_malloc) return exact->pending_count;
+    for (size_t i = 0; i < exact->pending_count; i++) {
+        const uint32_t candidate = exact->pending[i];
+        const uint64_t start = address_of(exact, candidate);
+        if (stream_of(exact, candidate) != stream_of(exact, event) || address_of(exact, event) != start) continue;
+        memmove(exact->pending + 1, exact->pending, i * sizeof *exact->pending);
+        exact->pending[0] = candidate;
+        return 1;
+    }
+    return 0;
+}
+
+static bool record_agrees(const struct vr_exact *exact, const struct vr_record *record, size_t event) {
+    const struct vr_history *history = exact->subject->history;
+    const enum vr_record_action wanted =
+        history->action[event] == VR_ACTION_SEGMENT_ALLOC ? VR_RECORD_SEGMENT_ALLOC : VR_RECORD_SEGMENT_MAP;
+    return record->action == wanted && record->address == history->address[event] && record->size_bytes == history->size_bytes[event] &&
+           record->stream == history->stream[event];
+}
+
+static const struct vr_record *next_segment_told(const struct vr_exact *exact, size_t *at) {
+    while (*at < exact->told.count) {
+        const struct vr_record *record = &exact->told.records[(*at)++];
+        if (record->action == VR_RECORD_SEGMENT_ALLOC || record->action == VR_RECORD_SEGMENT_MAP) return record;
+    }
+    return NULL;
+}
+
+// Compares what the allocator asked the driver for with the claimed segment events, in order.
+static enum vram_status compare_segments(struct vr_exact *exact, size_t event, size_t claimed) {
+    size_t at = 0;
+    for (size_t i = 0;; i++) {
+        const struct vr_record *record = next_segment_told(exact, &at);
+        if (record == NULL && i >= claimed) return VRAM_OK;
+        if (record != NULL && i < claimed && record_agrees(exact, record, exact->pending[i])) {
+            exact->device->segment_events_agreeing++;
+            continue;
+        }
+        struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_SEGMENT, i < claimed ? exact->pending[i] : event);
+        if (record != NULL) {
+            difference.our_address = record->address;
+            difference.our_size_bytes = record->size_bytes;
+        }
+        VR_TRY(vr_exact_differ(exact, &difference));
+    }
+}
+
+static void drop_claimed(struct vr_exact *exact, size_t claimed) {
+    exact->pending_count -= claimed;
+    memmove(exact->pending, exact->pending + claimed, exact->pending_count * sizeof *exact->pending);
+}
+
+// Nothing cached fits: the driver is asked, and answers with the recorded addresses.
+static enum vram_status from_driver(struct vr_exact *exact, size_t event) {
+    const size_t claimed = claim_pending(exact, event);
+    if (claimed == 0) return misplaced(exact, event, VRAM_DIFFERENT_CACHE_MISS, 0);
+    const struct vr_history *history = exact->subject->history;
+    struct vram_driver *driver = exact->stage.driver;
+    for (size_t i = 0; i < claimed; i++) {
+        if (history->action[exact->pending[i]] == VR_ACTION_SEGMENT_ALLOC) {
+            VR_TRY(vram_sim_queue_address(driver, address_of(exact, exact->pending[i])));
+        }
+    }
+    if (history->action[exact->pending[0]] == VR_ACTION_SEGMENT_MAP)
+        VR_TRY(vram_sim_queue_reservation(driver, address_of(exact, exact->pending[0])));
+    uint64_t address = 0;
+    const enum vram_status status = vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address);
+    VR_TRY(vram_sim_clear_queues(driver));
+    if (vr_exact_is_fatal(status)) return status;
+    VR_TRY(compare_segments(exact, event, claimed));
+    drop_claimed(exact, claimed);
+    if (status == VRAM_OK && address == address_of(exact, event)) return note_placement(exact, event, address);
+    if (status == VRAM_OK && address != 0) {
+        VR_TRY(vr_drive_free_request(exact->stage.allocator, address));
+        VR_TRY(vr_drive_free_complete(exact->stage.allocator, address));
+    }
+    return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, address);
+}
+
+enum vram_status vr_exact_alloc(struct vr_exact *exact, size_t event) {
+    uint64_t found = 0;
+    const enum vram_status status = vr_drive_peek(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &found);
+    if (vr_exact_is_fatal(status)) return status;
+    if (status != VRAM_OK) return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, 0);
+    return found != 0 ? from_cache(exact, event, found) : from_driver(exact, event);
+}

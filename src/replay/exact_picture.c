@@ -1,0 +1,85 @@
+// exact_picture.c: the final picture, block by block: address, size and state.
+#include "replay/exact.h"
+
+enum { DEVICE = 0 };
+
+struct views {
+    struct vram_block_view *items;
+    size_t count;
+    size_t capacity;
+    bool failed;
+};
+
+static bool keep_view(const struct vram_block_view *view, void *user) {
+    struct views *views = user;
+    views->failed = vr_grow((void **)&views->items, &views->capacity, views->count + 1, sizeof *views->items) != VRAM_OK;
+    if (views->failed) return false;
+    views->items[views->count++] = *view;
+    return true;
+}
+
+static bool state_agrees(enum vram_block_state ours, uint8_t recorded) {
+    switch (ours) {
+    case VRAM_BLOCK_ALLOCATED: return recorded == VR_STATE_ALLOCATED;
+    case VRAM_BLOCK_PENDING: return recorded == VR_STATE_PENDING_FREE || recorded == VR_STATE_AWAITING_FREE;
+    default: return recorded == VR_STATE_INACTIVE;
+    }
+}
+
+static enum vram_status differ_in_block(struct vr_exact *exact, const struct vram_block_view *view, uint64_t address, uint64_t size,
+                                        uint64_t stream) {
+    struct vram_difference difference = {.kind = VRAM_DIFFERENT_FINAL_BLOCK,
+                                         .event_index = VRAM_NO_OFFSET,
+                                         .stream = stream,
+                                         .size_bytes = size,
+                                         .recorded_address = address};
+    if (view != NULL) {
+        difference.our_address = view->block.address;
+        difference.our_size_bytes = view->block.size_bytes;
+    }
+    return vr_exact_differ(exact, &difference);
+}
+
+// Blocks of ours below `address` have no counterpart.
+static enum vram_status pass_extra(struct vr_exact *exact, const struct views *views, size_t *at, uint64_t address) {
+    for (; *at < views->count && views->items[*at].block.address < address; ++*at) {
+        exact->device->final_blocks_extra++;
+        VR_TRY(differ_in_block(exact, &views->items[*at], 0, 0, views->items[*at].block.stream));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status compare_block(struct vr_exact *exact, const struct views *views, size_t *at, size_t row, uint64_t stream) {
+    const struct vr_blocks *blocks = &exact->subject->model->blocks;
+    VR_TRY(pass_extra(exact, views, at, blocks->address[row]));
+    exact->device->final_blocks++;
+    const struct vram_block_view *view =
+        *at < views->count && views->items[*at].block.address == blocks->address[row] ? &views->items[*at] : NULL;
+    if (view != NULL) ++*at;
+    if (view != NULL && view->block.size_bytes == blocks->size_bytes[row] && state_agrees(view->state, blocks->state[row])) {
+        exact->device->final_blocks_equal++;
+        return VRAM_OK;
+    }
+    return differ_in_block(exact, view, blocks->address[row], blocks->size_bytes[row], stream);
+}
+
+static enum vram_status compare(struct vr_exact *exact, const struct views *views) {
+    const struct vr_segments *segments = &exact->subject->model->segments;
+    size_t at = 0;
+    for (size_t i = 0; i < exact->subject->segment_count; i++) {
+        const uint32_t segment = exact->subject->segments[i];
+        for (uint64_t row = segments->first_block[segment]; row < segments->first_block[segment + 1]; row++) {
+            VR_TRY(compare_block(exact, views, &at, row, segments->stream[segment]));
+        }
+    }
+    return pass_extra(exact, views, &at, UINT64_MAX);
+}
+
+enum vram_status vr_exact_picture(struct vr_exact *exact) {
+    struct views views = {0};
+    enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_view, &views);
+    if (status == VRAM_OK && views.failed) status = VRAM_NO_HOST_MEMORY;
+    if (status == VRAM_OK) status = compare(exact, &views);
+    free(views.items);
+    return status;
+}

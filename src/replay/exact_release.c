@@ -1,0 +1,168 @@
+// exact_release.c: what goes back to the driver, and running out of memory (exact-replay 2.4, 2.5).
+#include "replay/exact.h"
+
+enum { DEVICE = 0 };
+
+static bool is_release(const struct vr_exact *exact, size_t event) {
+    const enum vr_action action = exact->subject->history->action[event];
+    return action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP;
+}
+
+static bool is_passed_over(const struct vr_exact *exact, size_t event) {
+    return vr_action_is_ignored(exact->subject->history->action[event]) || vr_subject_is_private(exact->subject, event);
+}
+
+// The event after the last release of the run.
+static size_t end_of_run(const struct vr_exact *exact, size_t event) {
+    size_t end = event;
+    for (size_t at = event; at < exact->subject->history->count; at++) {
+        if (is_passed_over(exact, at)) continue;
+        if (!is_release(exact, at)) break;
+        end = at + 1;
+    }
+    return end;
+}
+
+// --- comparing ---------------------------------------------------------------------------------------------------------------
+static bool release_agrees(const struct vr_exact *exact, const struct vr_record *record, size_t event) {
+    const struct vr_history *history = exact->subject->history;
+    const enum vr_record_action wanted =
+        history->action[event] == VR_ACTION_SEGMENT_FREE ? VR_RECORD_SEGMENT_FREE : VR_RECORD_SEGMENT_UNMAP;
+    return record->action == wanted && record->address == history->address[event] && record->size_bytes == history->size_bytes[event];
+}
+
+static enum vram_status differ_in_release(struct vr_exact *exact, size_t event, const struct vr_record *record) {
+    struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_RELEASE, event);
+    if (record != NULL) {
+        difference.our_address = record->address;
+        difference.our_size_bytes = record->size_bytes;
+    }
+    return vr_exact_differ(exact, &difference);
+}
+
+static const struct vr_record *next_release_told(const struct vr_exact *exact, size_t *at) {
+    while (*at < exact->told.count) {
+        const struct vr_record *record = &exact->told.records[(*at)++];
+        if (record->action == VR_RECORD_SEGMENT_FREE || record->action == VR_RECORD_SEGMENT_UNMAP) return record;
+    }
+    return NULL;
+}
+
+// In order, address and size; each recorded release against the allocator's next.
+static enum vram_status compare_releases(struct vr_exact *exact, size_t event, size_t end) {
+    size_t at = 0;
+    exact->device->release_runs++;
+    for (size_t i = event; i < end; i++) {
+        if (is_passed_over(exact, i)) continue;
+        const struct vr_record *record = next_release_told(exact, &at);
+        exact->device->releases++;
+        if (record != NULL && release_agrees(exact, record, i)) {
+            exact->device->releases_agreeing++;
+        } else {
+            VR_TRY(differ_in_release(exact, i, record));
+        }
+    }
+    for (const struct vr_record *extra = next_release_told(exact, &at); extra != NULL; extra = next_release_told(exact, &at)) {
+        VR_TRY(differ_in_release(exact, end - 1, extra));
+    }
+    return VRAM_OK;
+}
+
+// --- releases -------------------------------------------------------------------------------------------------------------------
+// With max_split_size a failing request first gives back a part of the cache (2.4.3). To see the allocator do the same, the
+// simulated device is given just the memory with which the recorded releases are needed and suffice. True when the run is such
+// a one: an allocation that no cached block serves follows, with its segments.
+static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64_t *needed_bytes) {
+    const struct vr_history *history = exact->subject->history;
+    if (exact->subject->options->max_split_bytes == VR_UNLIMITED) return false;
+    *needed_bytes = 0;
+    for (size_t at = end; at < history->count; at++) {
+        if (is_passed_over(exact, at)) continue;
+        if (history->action[at] == VR_ACTION_SEGMENT_ALLOC || history->action[at] == VR_ACTION_SEGMENT_MAP) {
+            *needed_bytes += history->size_bytes[at];
+            continue;
+        }
+        uint64_t found = 0;
+        *alloc = at;
+        return history->action[at] == VR_ACTION_ALLOC && *needed_bytes > 0 &&
+               vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[at], history->stream[at], &found) == VRAM_OK && found == 0;
+    }
+    return false;
+}
+
+static uint64_t released_bytes(const struct vr_exact *exact, size_t event, size_t end) {
+    uint64_t sum = 0;
+    for (size_t i = event; i < end; i++) {
+        if (!is_passed_over(exact, i)) sum += exact->subject->history->size_bytes[i];
+    }
+    return sum;
+}
+
+static enum vram_status retry(struct vr_exact *exact, size_t event, size_t end, size_t alloc, uint64_t needed_bytes, size_t *next) {
+    const uint64_t used = vram_sim_memory_used(exact->stage.driver, DEVICE), released = released_bytes(exact, event, end);
+    uint64_t memory = used + needed_bytes;
+    memory = memory > released ? memory - released : 0;
+    VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, memory));
+    for (size_t at = end; at < alloc; at++) {
+        if (!is_passed_over(exact, at)) VR_TRY(vr_exact_add_pending(exact, at));
+    }
+    VR_TRY(vr_exact_alloc(exact, alloc));
+    VR_TRY(compare_releases(exact, event, end));
+    *next = alloc + 1;
+    return vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS);
+}
+
+enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *next) {
+    const size_t end = end_of_run(exact, event);
+    uint64_t needed_bytes = 0;
+    size_t alloc = 0;
+    if (find_retry(exact, end, &alloc, &needed_bytes)) return retry(exact, event, end, alloc, needed_bytes, next);
+    const enum vram_status status = vram_empty_cache_device(exact->stage.allocator, DEVICE);
+    if (vr_exact_is_fatal(status)) return status;
+    VR_TRY(compare_releases(exact, event, end));
+    *next = end;
+    return VRAM_OK;
+}
+
+// --- out of memory ----------------------------------------------------------------------------------------------------------------
+// Nothing cached may fit, the device refuses, and there is nothing to give back: then the allocator must fail as the program's did.
+static enum vram_status fails_alike(struct vr_exact *exact, size_t event, bool *alike) {
+    const struct vr_history *history = exact->subject->history;
+    uint64_t address = 0;
+    *alike = false;
+    VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event], history->stream[event], &address));
+    if (address != 0) return VRAM_OK;
+    VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, vram_sim_memory_used(exact->stage.driver, DEVICE)));
+    const enum vram_status status =
+        vram_malloc(exact->stage.allocator, DEVICE, history->size_bytes[event], history->stream[event], &address);
+    VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
+    if (status == VRAM_OK) return vram_free(exact->stage.allocator, address);
+    if (vr_exact_is_fatal(status)) return status;
+    *alike = status == VRAM_OUT_OF_MEMORY && exact->told.count == 1 && exact->told.records[0].action == VR_RECORD_OOM &&
+             exact->told.records[0].size_bytes == history->size_bytes[event];
+    return VRAM_OK;
+}
+
+enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event) {
+    bool alike = false;
+    enum vram_status status = VRAM_OK;
+    exact->device->oom_events++;
+    if (exact->pending_count > 0) {
+        // Pages mapped on the way to the failure stay (2.5); trying again would give them back first.
+        VR_TRY(vr_exact_flush_pending(exact));
+        uint64_t found = 0;
+        const struct vr_history *history = exact->subject->history;
+        status = vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event], history->stream[event], &found);
+        alike = status == VRAM_OK && found == 0;
+    } else {
+        status = fails_alike(exact, event, &alike);
+    }
+    if (vr_exact_is_fatal(status)) return status;
+    if (alike) {
+        exact->device->oom_events_agreeing++;
+        return VRAM_OK;
+    }
+    struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_OOM, event);
+    difference.recorded_address = 0; // of an oom event the field holds the driver's free bytes
+    return vr_exact_differ(exact, &difference);
+}

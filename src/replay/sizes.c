@@ -1,0 +1,101 @@
+// sizes.c: where the blocks of the start state lie and how large they were (exact-replay 2.1.4).
+#include "replay/start.h"
+
+enum { SMALLEST_BLOCK = 512 };
+
+uint64_t vr_start_round(const struct vr_options *options, uint64_t requested) {
+    if (requested < SMALLEST_BLOCK) return SMALLEST_BLOCK;
+    const uint32_t divisor = vr_options_divisor(options, requested);
+    if (divisor > 1 && requested > (uint64_t)SMALLEST_BLOCK * divisor && !vr_is_power_of_2(requested)) {
+        const uint64_t floor = (uint64_t)1 << vr_log2_floor(requested), step = floor >> vr_log2_floor(divisor);
+        return step == 0 ? floor * 2 : vr_round_up(requested, step);
+    }
+    return requested > UINT64_MAX - SMALLEST_BLOCK ? requested : vr_round_up(requested, SMALLEST_BLOCK);
+}
+
+// The last item that starts at or before `address`, SIZE_MAX if none: items are `stride` bytes apart and start with their address.
+static size_t last_at_or_before(const void *items, size_t count, size_t stride, uint64_t address) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        uint64_t value = 0;
+        memcpy(&value, (const char *)items + middle * stride, sizeof value);
+        if (value <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low == 0 ? SIZE_MAX : low - 1;
+}
+
+// How many bytes beyond its rounded request a block of unknown size may have: 0 where every remainder is split off.
+static uint64_t possible_leftover(const struct vr_options *options, const struct vr_start_segment *segment, uint64_t rounded) {
+    if (segment->small || segment->expandable || options->expandable_segments) return 0;
+    return rounded < options->max_split_bytes ? VR_MIB : options->max_non_split_rounding_bytes;
+}
+
+static void place_blocks(struct vr_start *start) {
+    for (size_t i = 1; i < start->segment_count; i++) {
+        const struct vr_start_segment *before = &start->segments[i - 1];
+        if (before->size > start->segments[i].address - before->address) vr_start_anomaly(start, VR_ANOMALY_SEGMENT_OVERLAP, SIZE_MAX);
+    }
+    for (size_t i = 0; i < start->block_count; i++) {
+        struct vr_start_block *block = &start->blocks[i];
+        const size_t at = last_at_or_before(start->segments, start->segment_count, sizeof *start->segments, block->address);
+        if (at == SIZE_MAX || block->address - start->segments[at].address >= start->segments[at].size) {
+            vr_start_anomaly(start, VR_ANOMALY_BLOCK_OUTSIDE, SIZE_MAX);
+            continue;
+        }
+        block->segment = (uint32_t)at;
+    }
+}
+
+// Where block i must end at the latest: at its segment's end or at the next start block.
+static uint64_t room_of(const struct vr_start *start, size_t i) {
+    const struct vr_start_block *block = &start->blocks[i];
+    const struct vr_start_segment *segment = &start->segments[block->segment];
+    const uint64_t room = segment->address + segment->size - block->address;
+    if (i + 1 == start->block_count) return room;
+    const uint64_t distance = start->blocks[i + 1].address - block->address;
+    return distance < room ? distance : room;
+}
+
+// Narrows the room of unknown blocks by what was allocated behind them while they lived. limit[i] is bytes from the block's address.
+static void look_at_allocations(const struct vr_subject *subject, const struct vr_start *start, uint64_t *limit) {
+    const struct vr_history *history = subject->history;
+    for (size_t event = 0; event < history->count; event++) {
+        if (history->action[event] != VR_ACTION_ALLOC || vr_subject_is_private(subject, event)) continue;
+        const size_t at = last_at_or_before(start->blocks, start->block_count, sizeof *start->blocks, history->address[event]);
+        if (at == SIZE_MAX || start->blocks[at].size_known || event >= start->blocks[at].death) continue;
+        const uint64_t distance = history->address[event] - start->blocks[at].address;
+        if (distance < limit[at]) limit[at] = distance;
+    }
+}
+
+static void settle_size(const struct vr_options *options, struct vr_start *start, size_t i, uint64_t limit) {
+    struct vr_start_block *block = &start->blocks[i];
+    if (!block->size_known) {
+        const uint64_t rounded = vr_start_round(options, block->requested);
+        const uint64_t leftover = possible_leftover(options, &start->segments[block->segment], rounded);
+        block->size = rounded;
+        start->sizes_unknown++;
+        if (leftover > 0 && limit > rounded && limit - rounded <= leftover) {
+            block->size = limit;
+            start->sizes_from_neighbour++;
+        }
+    }
+    if (block->size > limit || block->size % SMALLEST_BLOCK != 0) vr_start_anomaly(start, VR_ANOMALY_BLOCK_OVERLAP, SIZE_MAX);
+}
+
+enum vram_status vr_start_fit(const struct vr_subject *subject, struct vr_start *start) {
+    place_blocks(start);
+    if (start->block_count == 0 || start->anomaly_total > 0) return VRAM_OK;
+    uint64_t *limit = malloc(start->block_count * sizeof *limit);
+    if (limit == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < start->block_count; i++) limit[i] = room_of(start, i);
+    look_at_allocations(subject, start, limit);
+    for (size_t i = 0; i < start->block_count; i++) settle_size(subject->options, start, i, limit[i]);
+    free(limit);
+    return VRAM_OK;
+}

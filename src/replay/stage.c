@@ -1,0 +1,171 @@
+// stage.c: see stage.h.
+#include <inttypes.h>
+
+#include "replay/stage.h"
+
+enum { DEVICE = 0 };
+
+enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_stage_options *options, struct vram_error *error) {
+    *stage = (struct vr_stage){0};
+    const struct vram_sim_options sim = {.memory_bytes = options->memory_bytes, .profile = options->profile};
+    VR_TRY(vram_sim_create(&sim, &stage->driver));
+    const struct vram_create_info info = {.driver = stage->driver, .conf = options->conf, .tie_break = options->tie_break};
+    VR_TRY(vram_create(&info, &stage->allocator, error));
+    // Sets the device up now, while the simulated memory is what the reservations are to be measured by.
+    return vram_set_memory_limit(stage->allocator, DEVICE, UINT64_MAX);
+}
+
+void vr_stage_close(struct vr_stage *stage) {
+    vram_destroy(stage->allocator);
+    vram_driver_destroy(stage->driver);
+    *stage = (struct vr_stage){0};
+}
+
+// --- address space ----------------------------------------------------------------------------------------------------------
+// Something that occupies addresses at some time of the history.
+struct extent {
+    uint64_t start;
+    uint64_t stream;
+    bool small;
+    bool expandable;
+};
+
+static int extent_order(const void *left, const void *right) {
+    const uint64_t a = ((const struct extent *)left)->start, b = ((const struct extent *)right)->start;
+    return (a > b) - (a < b);
+}
+
+static bool same_reservation(const struct extent *a, const struct extent *b) {
+    return a->expandable && b->expandable && a->stream == b->stream && a->small == b->small;
+}
+
+static size_t gather(const struct vr_subject *subject, const struct vr_start *start, struct extent *extents) {
+    size_t count = 0;
+    for (size_t i = 0; i < start->segment_count; i++) {
+        const struct vr_start_segment *s = &start->segments[i];
+        extents[count++] = (struct extent){s->address, s->stream, s->small, s->expandable};
+    }
+    const struct vr_history *history = subject->history;
+    for (size_t event = 0; event < history->count; event++) {
+        const bool map = history->action[event] == VR_ACTION_SEGMENT_MAP;
+        if (!map && history->action[event] != VR_ACTION_SEGMENT_ALLOC) continue;
+        if (vr_subject_is_private(subject, event)) continue;
+        const uint64_t address = history->address[event], size = history->size_bytes[event];
+        extents[count++] = (struct extent){address, history->stream[event], size == 2 * VR_MIB, map};
+    }
+    return count;
+}
+
+enum vram_status vr_stage_spacing(const struct vr_subject *subject, const struct vr_start *start, uint64_t *memory_bytes) {
+    struct extent *extents = malloc((start->segment_count + subject->history->count + 1) * sizeof *extents);
+    if (extents == NULL) return VRAM_NO_HOST_MEMORY;
+    const size_t count = gather(subject, start, extents);
+    if (count > 1) qsort(extents, count, sizeof *extents, extent_order);
+    uint64_t reserve = VR_STAGE_SPACING / 8 * 9;
+    size_t base = 0; // the lowest extent of the reservation that extent i - 1 belongs to
+    for (size_t i = 1; i < count; i++) {
+        if (same_reservation(&extents[base], &extents[i])) continue;
+        const uint64_t distance = extents[i].start - extents[base].start;
+        if (extents[base].expandable && distance < reserve) reserve = distance;
+        base = i;
+    }
+    free(extents);
+    const uint64_t pages = 4 * subject->options->large_segment_bytes; // the allocator rounds its reservations up to pages
+    *memory_bytes = reserve > 2 * pages ? (reserve - pages) / 9 * 8 : pages;
+    return VRAM_OK;
+}
+
+// --- the start state --------------------------------------------------------------------------------------------------------
+static enum vram_status refuse(struct vram_error *error, enum vram_status status, const char *what, uint64_t address, uint64_t size) {
+    if (status == VRAM_NO_HOST_MEMORY) return status;
+    return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the start state cannot be built: %s 0x%" PRIx64 " of %" PRIu64 " bytes (%s)",
+                   what, address, size, vram_status_text(status));
+}
+
+static enum vram_status build_segment(struct vr_stage *stage, const struct vr_start_segment *segment, struct vram_error *error) {
+    uint64_t address = 0;
+    enum vram_status status = vram_sim_queue_address(stage->driver, segment->address);
+    if (status == VRAM_OK)
+        status = vr_drive_add_segment(stage->allocator, DEVICE, segment->stream, segment->small, segment->size, &address);
+    if (status == VRAM_OK && address != segment->address) status = VRAM_MISMATCH;
+    return status == VRAM_OK ? VRAM_OK : refuse(error, status, "segment", segment->address, segment->size);
+}
+
+static bool same_range_owner(const struct vr_start_segment *a, const struct vr_start_segment *b) {
+    return b->expandable && a->stream == b->stream && a->small == b->small;
+}
+
+// One reservation for the mapped ranges [first, last) of one stream and pool. It reaches up to the next thing in use.
+static enum vram_status build_expandable(struct vr_stage *stage, const struct vr_subject *subject, const struct vr_start *start,
+                                         size_t first, size_t last, uint64_t usual_bytes, struct vram_error *error) {
+    const struct vr_start_segment *base = &start->segments[first], *top = &start->segments[last - 1];
+    const uint64_t page = base->small ? 2 * VR_MIB : subject->options->large_segment_bytes;
+    const uint64_t extent = vr_round_up(top->address + top->size - base->address, page);
+    uint64_t reserve = vr_round_down(usual_bytes, page), address = 0;
+    if (reserve < extent) reserve = extent;
+    enum vram_status status = vram_sim_queue_reservation(stage->driver, base->address);
+    if (status == VRAM_OK) status = vr_drive_add_expandable(stage->allocator, DEVICE, base->stream, base->small, reserve, &address);
+    if (status == VRAM_OK && address != base->address) status = VRAM_MISMATCH;
+    if (status != VRAM_OK) return refuse(error, status, "address range", base->address, reserve);
+    for (size_t i = first; i < last; i++) {
+        status = vr_drive_map(stage->allocator, start->segments[i].address, start->segments[i].size);
+        if (status != VRAM_OK) return refuse(error, status, "mapped range", start->segments[i].address, start->segments[i].size);
+    }
+    return VRAM_OK;
+}
+
+struct ordered {
+    uint64_t counter;
+    uint64_t address;
+    size_t index;
+};
+
+static int by_age(const void *left, const void *right) {
+    const struct ordered *a = left, *b = right;
+    if (a->counter != b->counter) return a->counter > b->counter ? 1 : -1;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+// Oldest first where the recording tells ages, so that ties between equal blocks fall as they did.
+static enum vram_status build_segments(struct vr_stage *stage, const struct vr_start *start, struct vram_error *error) {
+    struct ordered *order = malloc((start->segment_count + 1) * sizeof *order);
+    if (order == NULL) return VRAM_NO_HOST_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < start->segment_count; i++) {
+        const struct vr_start_segment *segment = &start->segments[i];
+        if (!segment->expandable) order[count++] = (struct ordered){segment->counter, segment->address, i};
+    }
+    if (count > 1) qsort(order, count, sizeof *order, by_age);
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = build_segment(stage, &start->segments[order[i].index], error);
+    free(order);
+    return status;
+}
+
+static enum vram_status build_blocks(struct vr_stage *stage, const struct vr_start *start, struct vram_error *error) {
+    for (size_t i = 0; i < start->block_count; i++) {
+        const struct vr_start_block *block = &start->blocks[i];
+        const struct vr_start_segment *segment = &start->segments[block->segment];
+        enum vram_status status =
+            vr_drive_malloc_at(stage->allocator, DEVICE, segment->stream, segment->small, block->address, block->size, block->requested);
+        if (status == VRAM_OK && block->pending) status = vr_drive_free_request(stage->allocator, block->address);
+        if (status != VRAM_OK) return refuse(error, status, "block", block->address, block->size);
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_stage_build(struct vr_stage *stage, const struct vr_subject *subject, const struct vr_start *start,
+                                struct vram_error *error) {
+    uint64_t spacing = 0;
+    VR_TRY(vr_stage_spacing(subject, start, &spacing));
+    VR_TRY(build_segments(stage, start, error));
+    for (size_t first = 0; first < start->segment_count;) {
+        size_t last = first + 1;
+        if (start->segments[first].expandable) {
+            while (last < start->segment_count && same_range_owner(&start->segments[first], &start->segments[last])) last++;
+            VR_TRY(build_expandable(stage, subject, start, first, last, spacing / 8 * 9, error));
+        }
+        first = last;
+    }
+    return build_blocks(stage, start, error);
+}

@@ -1,0 +1,38 @@
+// stage.h: the allocator and the simulated driver that a history is replayed on, and the building of its start state.
+#ifndef VR_REPLAY_STAGE_H
+#define VR_REPLAY_STAGE_H
+
+#include "core/drive.h"
+#include "replay/start.h"
+#include "vram/sim.h"
+
+// More than any device has, and far from overflow when added up.
+#define VR_STAGE_ENDLESS ((uint64_t)1 << 56)
+
+// One device of a recording on a simulated device of its own, number 0. Owns both.
+struct vr_stage {
+    struct vram_driver *driver;
+    struct vram_allocator *allocator;
+};
+
+struct vr_stage_options {
+    const char *conf;
+    uint64_t memory_bytes; // what the allocator takes the device's memory for; 9/8 of it is what an expandable segment reserves
+    enum vram_sim_profile profile;
+    enum vram_tie_break tie_break;
+};
+
+// BAD_OPTION, NO_HOST_MEMORY, DRIVER. vr_stage_close() also after a failure.
+enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_stage_options *options, struct vram_error *error);
+void vr_stage_close(struct vr_stage *stage);
+
+// The largest memory (at most VR_STAGE_SPACING) for which no expandable segment that the recording shows would reserve address
+// space that the recording uses otherwise. NO_HOST_MEMORY.
+#define VR_STAGE_SPACING ((uint64_t)1 << 40)
+enum vram_status vr_stage_spacing(const struct vr_subject *subject, const struct vr_start *start, uint64_t *memory_bytes);
+
+// Makes the start state at its recorded addresses. MISMATCH with a line in *error when the allocator or the simulator refuses a part of it.
+enum vram_status vr_stage_build(struct vr_stage *stage, const struct vr_subject *subject, const struct vr_start *start,
+                                struct vram_error *error);
+
+#endif

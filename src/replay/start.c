@@ -1,0 +1,266 @@
+// start.c: undoes a history, last event first. See start.h.
+#include <stdio.h>
+
+#include "replay/addresses.h"
+#include "replay/start.h"
+
+// While undoing: tables that grow and have holes, with a hash from address to row.
+struct undo {
+    const struct vr_subject *subject;
+    struct vr_start *start;
+    struct vr_addresses live;     // rows of blocks
+    struct vr_addresses reserved; // rows of segments
+    struct vr_ranges mapped;
+    size_t block_capacity;
+    size_t segment_capacity;
+};
+
+void vr_start_release(struct vr_start *start) {
+    free(start->segments);
+    free(start->blocks);
+    *start = (struct vr_start){0};
+}
+
+void vr_start_anomaly(struct vr_start *start, enum vr_anomaly anomaly, size_t event) {
+    start->anomalies[anomaly]++;
+    start->anomaly_total++;
+    // The undo walks backwards: the anomaly told last is the first in the history.
+    if (event != SIZE_MAX || start->anomaly_total == 1) {
+        start->first_anomaly = anomaly;
+        start->first_anomaly_event = event;
+    }
+}
+
+void vr_start_describe(const struct vr_start *start, char *text, size_t capacity) {
+    static const char *const sentences[] = {
+#define SENTENCE(name, sentence) sentence,
+        VR_ANOMALIES(SENTENCE)
+#undef SENTENCE
+    };
+    const char *sentence = sentences[start->first_anomaly];
+    if (start->first_anomaly_event == SIZE_MAX) {
+        snprintf(text, capacity, "the history contradicts the final picture in %llu places, e.g. %s",
+                 (unsigned long long)start->anomaly_total, sentence);
+    } else {
+        snprintf(text, capacity, "the history contradicts the final picture in %llu places, first at event %zu: %s",
+                 (unsigned long long)start->anomaly_total, start->first_anomaly_event, sentence);
+    }
+}
+
+static enum vram_status add_block(struct undo *undo, const struct vr_start_block *block, uint32_t *row) {
+    struct vr_start *start = undo->start;
+    if (start->block_count >= VR_ABSENT) return VRAM_LIMIT;
+    VR_TRY(vr_grow((void **)&start->blocks, &undo->block_capacity, start->block_count + 1, sizeof *start->blocks));
+    *row = (uint32_t)start->block_count;
+    VR_TRY(vr_addresses_put(&undo->live, block->address, *row));
+    start->blocks[start->block_count++] = *block;
+    return VRAM_OK;
+}
+
+static enum vram_status add_segment(struct undo *undo, const struct vr_start_segment *segment) {
+    struct vr_start *start = undo->start;
+    if (start->segment_count >= VR_ABSENT) return VRAM_LIMIT;
+    VR_TRY(vr_grow((void **)&start->segments, &undo->segment_capacity, start->segment_count + 1, sizeof *start->segments));
+    VR_TRY(vr_addresses_put(&undo->reserved, segment->address, (uint32_t)start->segment_count));
+    start->segments[start->segment_count++] = *segment;
+    return VRAM_OK;
+}
+
+static bool valid_extent(uint64_t address, uint64_t size) {
+    uint64_t end = 0;
+    return size > 0 && vr_add_u64(address, size, &end);
+}
+
+// --- the final picture --------------------------------------------------------------------------------------------------
+static enum vram_status load_blocks(struct undo *undo, uint32_t row) {
+    const struct vr_segments *segments = &undo->subject->model->segments;
+    const struct vr_blocks *blocks = &undo->subject->model->blocks;
+    for (uint64_t b = segments->first_block[row]; b < segments->first_block[row + 1]; b++) {
+        if (!vr_state_active(blocks->state[b])) continue;
+        const struct vr_start_block block = {.address = blocks->address[b],
+                                             .size = blocks->size_bytes[b],
+                                             .requested = blocks->requested_bytes[b],
+                                             .death = VR_NEVER,
+                                             .pending = !vr_state_allocated(blocks->state[b]),
+                                             .size_known = true};
+        uint32_t added = 0;
+        if (vr_addresses_get(&undo->live, block.address) != VR_ABSENT) {
+            vr_start_anomaly(undo->start, VR_ANOMALY_BLOCK_OVERLAP, SIZE_MAX);
+            continue;
+        }
+        VR_TRY(add_block(undo, &block, &added));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status load_segment(struct undo *undo, uint32_t row) {
+    const struct vr_segments *segments = &undo->subject->model->segments;
+    const struct vr_start_segment segment = {.address = segments->address[row],
+                                             .size = segments->total_bytes[row],
+                                             .stream = segments->stream[row],
+                                             .counter = segments->counter[row],
+                                             .small = segments->kind[row] == VR_KIND_SMALL ||
+                                                      (segments->kind[row] == VR_KIND_UNKNOWN && segments->total_bytes[row] <= 2 * VR_MIB),
+                                             .expandable = segments->expandable[row] != 0};
+    if ((segments->has[row] & VR_HAS_COUNTER) != 0) undo->start->counters = true;
+    enum vram_status status = VRAM_INVALID_ARGUMENT;
+    if (valid_extent(segment.address, segment.size)) {
+        if (segment.expandable) {
+            const struct vr_range range = {segment.address, segment.address + segment.size, segment.stream, segment.small};
+            status = vr_ranges_add(&undo->mapped, &range);
+        } else if (vr_addresses_get(&undo->reserved, segment.address) == VR_ABSENT) {
+            status = add_segment(undo, &segment);
+        }
+    }
+    if (status == VRAM_INVALID_ARGUMENT) vr_start_anomaly(undo->start, VR_ANOMALY_SEGMENT_OVERLAP, SIZE_MAX);
+    return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status;
+}
+
+// --- one event back -------------------------------------------------------------------------------------------------------
+static void undo_alloc(struct undo *undo, size_t event, uint64_t address) {
+    const uint32_t row = vr_addresses_remove(&undo->live, address);
+    if (row == VR_ABSENT) {
+        vr_start_anomaly(undo->start, VR_ANOMALY_ALLOC_NOT_LIVE, event);
+    } else {
+        undo->start->blocks[row].size = 0; // the row is dead: no live block has size 0 and is known
+        undo->start->blocks[row].size_known = true;
+    }
+}
+
+// The block was there before this free: pending before its completion, allocated before its request.
+static enum vram_status undo_free(struct undo *undo, size_t event, uint64_t address, uint64_t size, bool completed) {
+    const uint32_t row = vr_addresses_get(&undo->live, address);
+    if (row == VR_ABSENT) {
+        const struct vr_start_block block = {
+            .address = address, .requested = size, .death = completed ? (uint32_t)event : VR_NEVER, .pending = completed};
+        uint32_t added = 0;
+        return add_block(undo, &block, &added);
+    }
+    if (completed || !undo->start->blocks[row].pending) {
+        vr_start_anomaly(undo->start, VR_ANOMALY_FREE_STILL_LIVE, event);
+    } else {
+        undo->start->blocks[row].pending = false;
+    }
+    return VRAM_OK;
+}
+
+static void undo_segment_alloc(struct undo *undo, size_t event, uint64_t address, uint64_t size) {
+    const uint32_t row = vr_addresses_get(&undo->reserved, address);
+    if (row == VR_ABSENT || undo->start->segments[row].size != size) {
+        vr_start_anomaly(undo->start, VR_ANOMALY_SEGMENT_MISSING, event);
+        return;
+    }
+    (void)vr_addresses_remove(&undo->reserved, address);
+    undo->start->segments[row].size = 0; // dead row
+}
+
+static enum vram_status undo_segment_free(struct undo *undo, size_t event, uint64_t address, uint64_t size, uint64_t stream) {
+    if (vr_addresses_get(&undo->reserved, address) != VR_ABSENT || !valid_extent(address, size)) {
+        vr_start_anomaly(undo->start, VR_ANOMALY_SEGMENT_STILL_THERE, event);
+        return VRAM_OK;
+    }
+    return add_segment(undo, &(struct vr_start_segment){.address = address, .size = size, .stream = stream, .small = size == 2 * VR_MIB});
+}
+
+// Whether an unmapped range was of the small pool: as the nearest mapped range of its stream; with none, by its size in pages.
+static bool range_is_small(const struct undo *undo, uint64_t address, uint64_t size, uint64_t stream) {
+    const struct vr_range *before = vr_ranges_before(&undo->mapped, address), *after = vr_ranges_after(&undo->mapped, address);
+    if (before != NULL && before->stream != stream) before = NULL;
+    if (after != NULL && after->stream != stream) after = NULL;
+    if (before == NULL && after == NULL) return size % undo->subject->options->large_segment_bytes != 0;
+    if (before == NULL || after == NULL) return before == NULL ? after->small : before->small;
+    return address - before->end <= after->start - address ? before->small : after->small;
+}
+
+static enum vram_status undo_unmap(struct undo *undo, size_t event, uint64_t address, uint64_t size, uint64_t stream) {
+    enum vram_status status = VRAM_INVALID_ARGUMENT;
+    if (valid_extent(address, size)) {
+        const struct vr_range range = {address, address + size, stream, range_is_small(undo, address, size, stream)};
+        status = vr_ranges_join(&undo->mapped, &range);
+    }
+    if (status == VRAM_INVALID_ARGUMENT) vr_start_anomaly(undo->start, VR_ANOMALY_RANGE_STILL_THERE, event);
+    return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status;
+}
+
+static enum vram_status undo_map(struct undo *undo, size_t event, uint64_t address, uint64_t size) {
+    enum vram_status status = VRAM_INVALID_ARGUMENT;
+    if (valid_extent(address, size)) status = vr_ranges_cut(&undo->mapped, address, address + size);
+    if (status == VRAM_INVALID_ARGUMENT) vr_start_anomaly(undo->start, VR_ANOMALY_RANGE_MISSING, event);
+    return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status;
+}
+
+static enum vram_status undo_event(struct undo *undo, size_t event) {
+    const struct vr_history *history = undo->subject->history;
+    const uint64_t address = history->address[event], size = history->size_bytes[event], stream = history->stream[event];
+    switch ((enum vr_action)history->action[event]) {
+    case VR_ACTION_ALLOC: undo_alloc(undo, event, address); return VRAM_OK;
+    case VR_ACTION_FREE_COMPLETED: return undo_free(undo, event, address, size, true);
+    case VR_ACTION_FREE_REQUESTED: return undo_free(undo, event, address, size, false);
+    case VR_ACTION_FREE: VR_TRY(undo_free(undo, event, address, size, true)); return undo_free(undo, event, address, size, false);
+    case VR_ACTION_SEGMENT_ALLOC: undo_segment_alloc(undo, event, address, size); return VRAM_OK;
+    case VR_ACTION_SEGMENT_FREE: return undo_segment_free(undo, event, address, size, stream);
+    case VR_ACTION_SEGMENT_MAP: return undo_map(undo, event, address, size);
+    case VR_ACTION_SEGMENT_UNMAP: return undo_unmap(undo, event, address, size, stream);
+    default: return VRAM_OK;
+    }
+}
+
+// --- the result -------------------------------------------------------------------------------------------------------------
+static int segment_order(const void *left, const void *right) {
+    const uint64_t a = ((const struct vr_start_segment *)left)->address, b = ((const struct vr_start_segment *)right)->address;
+    return (a > b) - (a < b);
+}
+
+static int block_order(const void *left, const void *right) {
+    const uint64_t a = ((const struct vr_start_block *)left)->address, b = ((const struct vr_start_block *)right)->address;
+    return (a > b) - (a < b);
+}
+
+// Drops dead rows, adds the mapped ranges, sorts by address.
+static enum vram_status collect(struct undo *undo) {
+    struct vr_start *start = undo->start;
+    size_t kept = 0;
+    for (size_t i = 0; i < start->block_count; i++) {
+        if (start->blocks[i].size != 0 || !start->blocks[i].size_known) start->blocks[kept++] = start->blocks[i];
+    }
+    start->block_count = kept;
+    kept = 0;
+    for (size_t i = 0; i < start->segment_count; i++) {
+        if (start->segments[i].size != 0) start->segments[kept++] = start->segments[i];
+    }
+    start->segment_count = kept;
+    const struct vr_range *range = vr_ranges_before(&undo->mapped, 0);
+    if (range == NULL) range = vr_ranges_after(&undo->mapped, 0);
+    for (; range != NULL; range = vr_ranges_after(&undo->mapped, range->start)) {
+        VR_TRY(vr_grow((void **)&start->segments, &undo->segment_capacity, start->segment_count + 1, sizeof *start->segments));
+        start->segments[start->segment_count++] = (struct vr_start_segment){
+            .address = range->start, .size = range->end - range->start, .stream = range->stream, .small = range->small, .expandable = true};
+    }
+    if (start->segment_count > 1) qsort(start->segments, start->segment_count, sizeof *start->segments, segment_order);
+    if (start->block_count > 1) qsort(start->blocks, start->block_count, sizeof *start->blocks, block_order);
+    return VRAM_OK;
+}
+
+static enum vram_status walk_back(struct undo *undo) {
+    const struct vr_subject *subject = undo->subject;
+    for (size_t i = 0; i < subject->segment_count; i++) {
+        VR_TRY(load_segment(undo, subject->segments[i]));
+        VR_TRY(load_blocks(undo, subject->segments[i]));
+    }
+    for (size_t event = subject->history->count; event-- > 0;) {
+        if (!vr_subject_is_private(subject, event)) VR_TRY(undo_event(undo, event));
+    }
+    return collect(undo);
+}
+
+enum vram_status vr_start_find(const struct vr_subject *subject, struct vr_start *start) {
+    *start = (struct vr_start){.first_anomaly_event = SIZE_MAX};
+    struct undo undo = {.subject = subject, .start = start};
+    enum vram_status status = walk_back(&undo);
+    if (status == VRAM_OK) status = vr_start_fit(subject, start);
+    vr_addresses_release(&undo.live);
+    vr_addresses_release(&undo.reserved);
+    vr_ranges_release(&undo.mapped);
+    if (status != VRAM_OK) vr_start_release(start);
+    return status;
+}

@@ -1,0 +1,42 @@
+// subject.h: one device of a recording as the replay sees it: its events, its final segments, the settings it ran with.
+#ifndef VR_REPLAY_SUBJECT_H
+#define VR_REPLAY_SUBJECT_H
+
+#include "base/text.h"
+#include "config/options.h"
+#include "model/model.h"
+#include "vram/allocator.h"
+
+// An address range [start, end).
+struct vr_span {
+    uint64_t start;
+    uint64_t end;
+};
+
+struct vr_subject {
+    const struct vr_model *model;     // borrowed
+    const struct vr_history *history; // of the device; an empty one where the recording has none
+    const struct vr_options *options; // the settings recorded, borrowed
+    uint32_t device;
+    uint32_t *segments; // rows of the device's final segments of the default pools, ascending by address
+    size_t segment_count;
+    struct vr_span *private_spans; // final segments of private pools, ascending
+    size_t private_count;
+};
+
+// The devices that have events or segments, ascending. *devices is given to the caller: free().
+enum vram_status vr_subject_devices(const struct vr_model *model, uint32_t **devices, size_t *count);
+// The subject borrows the model and the options. BAD_INPUT for a history of 2^32 - 2 events and more. vr_subject_release().
+enum vram_status vr_subject_init(struct vr_subject *subject, const struct vr_model *model, const struct vr_options *options,
+                                 uint32_t device, struct vram_error *error);
+void vr_subject_release(struct vr_subject *subject);
+// Whether the event belongs to a private pool: by its pool id, else by the final segment that holds its address (exact-replay 2.6).
+bool vr_subject_is_private(const struct vr_subject *subject, size_t event);
+// Whether the action says anything about memory; snapshot, annotate and user_defined do not.
+bool vr_action_is_ignored(enum vr_action action);
+
+// The settings a recording says were in force, as an option string of the keys that decide placement (exact-replay 1). Appends to *conf;
+// "" when the recording has no settings. The structured values win over the recorded string, which may be older.
+void vr_recorded_conf(const struct vr_model *model, struct vr_text *conf);
+
+#endif
