@@ -9,6 +9,7 @@
 
 #include "vram/allocator.h"
 #include "vram/driver.h"
+#include "vram/options.h"
 #include "vram/recording.h"
 #include "vram/replay.h"
 #include "vram/report.h"

@@ -6,12 +6,12 @@
 #ifndef VR_OPTIONS_H
 #define VR_OPTIONS_H
 
-#include "base/base.h"
+#include "base/text.h"
 
 #define VR_ROUNDUP_BUCKETS 16
-#define VR_UNLIMITED UINT64_MAX
+#define VR_UNLIMITED       UINT64_MAX
 #define VR_RESERVE_CLASSES 16
-#define VR_CLASS_NAME 32
+#define VR_CLASS_NAME      32
 
 enum vr_backend { VR_BACKEND_NATIVE, VR_BACKEND_ASYNC };
 
@@ -24,10 +24,10 @@ struct vr_reserve {
 // Every setting, in bytes. Plain data: copied freely, owns nothing.
 struct vr_options {
     // generic
-    uint64_t large_segment_bytes;             // segment for sizes in (1 MiB, 10 MiB); default 20 MiB
-    uint64_t max_split_bytes;                 // blocks of this size and more are not split; VR_UNLIMITED by default
-    uint64_t max_non_split_rounding_bytes;    // how much larger an oversize block may be than its request; default large_segment_bytes
-    double garbage_collection_threshold;      // 0 = off, else in (0, 1)
+    uint64_t large_segment_bytes;          // segment for sizes in (1 MiB, 10 MiB); default 20 MiB
+    uint64_t max_split_bytes;              // blocks of this size and more are not split; VR_UNLIMITED by default
+    uint64_t max_non_split_rounding_bytes; // how much larger an oversize block may be than its request; default large_segment_bytes
+    double garbage_collection_threshold;   // 0 = off, else in (0, 1)
     uint32_t roundup_divisions[VR_ROUNDUP_BUCKETS]; // divisor per power of two from 1 MiB up; 0 and 1 = round to 512
     bool expandable_segments;
     bool pinned_use_background_threads;
@@ -59,7 +59,11 @@ void vr_options_init(struct vr_options *options);
 // (may be NULL) names the character and, for an unknown key, the nearest known one. BAD_OPTION, LIMIT.
 enum vram_status vr_options_parse(struct vr_options *options, const char *text, struct vram_error *error);
 
-// The first of VRAM_ALLOC_CONF, PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF that is set; *variable its name. NULL when none is.
+// Appends an option string that, read into fresh options, gives these; "" when all are defaults.
+void vr_options_print(const struct vr_options *options, struct vr_text *text);
+
+// The first of VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF that is set, also when it is empty (PyTorch's order);
+// *variable is its name. NULL when none is. Not while another thread changes the environment.
 const char *vr_options_environment(const char **variable);
 
 // The divisor that applies to a request of size_bytes (0 = round to 512). size_bytes must not be 0.

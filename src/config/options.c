@@ -1,0 +1,217 @@
+#include "config/options.h"
+
+#include "config/values.h"
+#include "os/os.h"
+#include "vram/options.h"
+
+static const struct vr_option_row rows[] = {
+#define VR_OPTION(key, kind, field, smallest, reset, syntax, summary)                                                                      \
+    {#key,     syntax,         summary,       offsetof(struct vr_options, field), sizeof(((struct vr_options *)0)->field),                 \
+     smallest, VR_KIND_##kind, OPTION_##reset},
+#define VR_OPTION_ALIAS(alias, key)
+#define OPTION_KEEP  false
+#define OPTION_RESET true
+#include "config/options.def"
+#undef VR_OPTION
+#undef VR_OPTION_ALIAS
+};
+
+static const struct {
+    const char *alias;
+    const char *key;
+} aliases[] = {
+#define VR_OPTION(key, kind, field, smallest, reset, syntax, summary)
+#define VR_OPTION_ALIAS(alias, key) {#alias, #key},
+#include "config/options.def"
+#undef VR_OPTION
+#undef VR_OPTION_ALIAS
+};
+
+// Needed before all others: two of them must not be smaller.
+static const char large_segment_key[] = "large_segment_size_mb";
+
+void vr_options_init(struct vr_options *options) {
+    memset(options, 0, sizeof *options);
+    options->large_segment_bytes = 20 * VR_MIB;
+    options->max_split_bytes = VR_UNLIMITED;
+    options->max_non_split_rounding_bytes = 20 * VR_MIB;
+    options->pinned_max_round_threshold_bytes = VR_UNLIMITED;
+    options->pinned_max_cached_bytes = VR_UNLIMITED;
+    options->backend = VR_BACKEND_NATIVE;
+    options->pinned_register_threads = 1;
+    options->per_process_memory_fraction = 1.0;
+}
+
+// The defaults that hold beside `options`: one of them is the large segment's size.
+static void defaults_beside(const struct vr_options *options, struct vr_options *defaults) {
+    vr_options_init(defaults);
+    defaults->max_non_split_rounding_bytes = options->large_segment_bytes;
+}
+
+static void copy_field(const struct vr_option_row *row, struct vr_options *to, const struct vr_options *from) {
+    memcpy((char *)to + row->field, (const char *)from + row->field, row->field_bytes);
+}
+
+// --- keys ---------------------------------------------------------------------------------------------------------------
+static const struct vr_option_row *find_row(const char *key) {
+    for (size_t i = 0; i < VR_COUNT_OF(aliases); i++)
+        if (strcmp(key, aliases[i].alias) == 0) key = aliases[i].key;
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++)
+        if (strcmp(key, rows[i].key) == 0) return &rows[i];
+    return NULL;
+}
+
+// Levenshtein's distance, of words up to VR_WORD_MAX.
+static size_t edit_distance(const char *a, const char *b) {
+    size_t row[VR_WORD_MAX + 1];
+    const size_t length = strlen(b);
+    for (size_t j = 0; j <= length; j++) row[j] = j;
+    for (size_t i = 0; a[i] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < length; j++) {
+            size_t best = diagonal + (a[i] != b[j]);
+            if (row[j] + 1 < best) best = row[j] + 1;
+            if (row[j + 1] + 1 < best) best = row[j + 1] + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = best;
+        }
+    }
+    return row[length];
+}
+
+// The known spelling that looks most like `word`; NULL when none is near enough to be what was meant.
+static const char *nearest_key(const char *word) {
+    const char *nearest = NULL;
+    size_t best = 2 + strlen(word) / 4;
+    for (size_t i = 0; i < VR_COUNT_OF(rows) + VR_COUNT_OF(aliases); i++) {
+        const char *key = i < VR_COUNT_OF(rows) ? rows[i].key : aliases[i - VR_COUNT_OF(rows)].alias;
+        const size_t distance = edit_distance(word, key);
+        if (distance >= best) continue;
+        best = distance;
+        nearest = key;
+    }
+    return nearest;
+}
+
+static enum vram_status unknown_key(const struct vr_lexer *lexer) {
+    char word[48];
+    const char *nearest = nearest_key(lexer->word);
+    return vr_option_fail(lexer->error, VRAM_BAD_OPTION, lexer->offset, "unknown option '%s'%s%s%s", vr_word_for_message(lexer->word, word),
+                          nearest == NULL ? "" : " (did you mean '", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?)");
+}
+
+// --- parsing --------------------------------------------------------------------------------------------------------------
+// Reads large_segment_size_mb wherever it stands; whatever else is wrong is told by read_pairs().
+static enum vram_status read_large_segment(struct vr_options *options, const char *text, struct vram_error *error) {
+    struct vr_lexer lexer;
+    VR_TRY(vr_lex_begin(&lexer, text, error));
+    bool in_list = false, at_key = true;
+    while (lexer.token != VR_TOKEN_END) {
+        const bool found = at_key && lexer.token == VR_TOKEN_WORD && strcmp(lexer.word, large_segment_key) == 0;
+        if (lexer.token == VR_TOKEN_OPEN || lexer.token == VR_TOKEN_CLOSE) in_list = lexer.token == VR_TOKEN_OPEN;
+        at_key = !in_list && lexer.token == VR_TOKEN_COMMA;
+        VR_TRY(vr_lex_next(&lexer));
+        if (!found) continue;
+        VR_TRY(vr_lex_expect(&lexer, VR_TOKEN_COLON, "':'"));
+        VR_TRY(vr_option_read(find_row(large_segment_key), options, &lexer));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status read_pairs(struct vr_options *options, const char *text, struct vram_error *error) {
+    struct vr_lexer lexer;
+    VR_TRY(vr_lex_begin(&lexer, text, error));
+    while (lexer.token != VR_TOKEN_END) {
+        if (lexer.token != VR_TOKEN_WORD) return vr_lex_fail(&lexer, "the name of an option");
+        const struct vr_option_row *row = find_row(lexer.word);
+        if (row == NULL) return unknown_key(&lexer);
+        VR_TRY(vr_lex_next(&lexer));
+        VR_TRY(vr_lex_expect(&lexer, VR_TOKEN_COLON, "':'"));
+        VR_TRY(vr_option_read(row, options, &lexer));
+        if (lexer.token != VR_TOKEN_END) VR_TRY(vr_lex_expect(&lexer, VR_TOKEN_COMMA, "','"));
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_options_parse(struct vr_options *options, const char *text, struct vram_error *error) {
+    struct vr_options result = *options, defaults;
+    if (text == NULL) text = "";
+    VR_TRY(read_large_segment(&result, text, error));
+    defaults_beside(&result, &defaults);
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++)
+        if (rows[i].reset) copy_field(&rows[i], &result, &defaults);
+    VR_TRY(read_pairs(&result, text, error));
+    *options = result;
+    return VRAM_OK;
+}
+
+const char *vr_options_environment(const char **variable) {
+    static const char *const names[] = {"VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+    for (size_t i = 0; i < VR_COUNT_OF(names); i++) {
+        const char *value = vr_os_getenv(names[i]);
+        if (value == NULL) continue;
+        *variable = names[i];
+        return value;
+    }
+    return NULL;
+}
+
+// --- printing ---------------------------------------------------------------------------------------------------------------
+// The values of one row, as text: in `options`, and by default beside them. False when host memory ran out.
+static bool print_row(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *value, struct vr_text *usual) {
+    struct vr_options defaults;
+    defaults_beside(options, &defaults);
+    value->length = usual->length = 0;
+    vr_option_print(row, options, value);
+    vr_option_print(row, &defaults, usual);
+    return !value->failed && !usual->failed;
+}
+
+void vr_options_print(const struct vr_options *options, struct vr_text *text) {
+    struct vr_text value = {0}, usual = {0};
+    const char *separator = "";
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
+        if (!print_row(&rows[i], options, &value, &usual)) {
+            text->failed = true;
+            break;
+        }
+        if (strcmp(value.bytes, usual.bytes) == 0) continue;
+        vr_text_printf(text, "%s%s:%s", separator, rows[i].key, value.bytes);
+        separator = ",";
+    }
+    vr_text_release(&value);
+    vr_text_release(&usual);
+}
+
+enum vram_status vram_options_check(const char *text, struct vram_error *error) {
+    struct vr_options options;
+    vr_options_init(&options);
+    return vr_options_parse(&options, text, error);
+}
+
+enum vram_status vram_options_list(const char *text, vram_option_visitor visit, void *user, struct vram_error *error) {
+    struct vr_text value = {0}, usual = {0};
+    struct vr_options options;
+    vr_options_init(&options);
+    VR_TRY(vr_options_parse(&options, text, error));
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
+        if (!print_row(&rows[i], &options, &value, &usual)) {
+            status = vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no memory for the text of an option");
+            break;
+        }
+        const struct vram_option option = {
+            .key = rows[i].key,
+            .value = value.bytes,
+            .default_value = usual.bytes,
+            .is_default = strcmp(value.bytes, usual.bytes) == 0,
+            .syntax = rows[i].syntax,
+            .summary = rows[i].summary,
+        };
+        if (!visit(&option, user)) break;
+    }
+    vr_text_release(&value);
+    vr_text_release(&usual);
+    return status;
+}

@@ -1,0 +1,298 @@
+#include "config/values.h"
+
+#include <stdio.h>
+
+// Divisors above this would only matter to single requests of more than 1 TiB.
+#define MAX_DIVISOR          ((uint64_t)1 << 31)
+#define MAX_REGISTER_THREADS 128
+// PyTorch never reserves more than the device's memory and an eighth.
+#define MAX_RESERVE_FRACTION 1.125
+
+static void *field_of(const struct vr_option_row *row, struct vr_options *options) { return (char *)options + row->field; }
+static const void *const_field_of(const struct vr_option_row *row, const struct vr_options *options) {
+    return (const char *)options + row->field;
+}
+
+// BAD_OPTION at the current token, with the key and what would be right.
+static enum vram_status bad_value(const struct vr_option_row *row, const struct vr_lexer *lexer, const char *wanted) {
+    char what[160];
+    (void)snprintf(what, sizeof what, "%s: %s", row->key, wanted);
+    return vr_lex_fail(lexer, what);
+}
+
+// The current word as a whole number without anything after it.
+static bool whole_word(const struct vr_lexer *lexer, uint64_t *value) {
+    const char *end;
+    return lexer->token == VR_TOKEN_WORD && vr_read_whole(lexer->word, value, &end) && *end == '\0';
+}
+
+// --- booleans ---------------------------------------------------------------------------------------------------------
+static enum vram_status read_boolean(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    static const struct {
+        const char *word;
+        bool value;
+    } words[] = {{"True", true}, {"False", false}, {"true", true}, {"false", false},
+                 {"1", true},    {"0", false},     {"on", true},   {"off", false}};
+    for (size_t i = 0; i < VR_COUNT_OF(words) && lexer->token == VR_TOKEN_WORD; i++) {
+        if (strcmp(lexer->word, words[i].word) != 0) continue;
+        *(bool *)field_of(row, options) = words[i].value;
+        return vr_lex_next(lexer);
+    }
+    return bad_value(row, lexer, "True or False");
+}
+
+static void print_boolean(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+    vr_text_puts(text, *(const bool *)const_field_of(row, options) ? "True" : "False");
+}
+
+// --- sizes --------------------------------------------------------------------------------------------------------------
+// MiB per unit of a size's suffix, 0 for a suffix that is not known. MB and G are left out: they mean two things.
+static uint64_t unit_mib(const char *suffix) {
+    if (*suffix == '\0' || strcmp(suffix, "MiB") == 0) return 1;
+    if (strcmp(suffix, "GiB") == 0) return 1024;
+    if (strcmp(suffix, "TiB") == 0) return 1024 * 1024;
+    return 0;
+}
+
+static enum vram_status read_size(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    const uint64_t most_mib = UINT64_MAX / VR_MIB;
+    const uint64_t smallest = row->smallest == LARGE_SEGMENT ? options->large_segment_bytes / VR_MIB : row->smallest;
+    const char *suffix;
+    uint64_t number;
+    if (lexer->token != VR_TOKEN_WORD || !vr_read_whole(lexer->word, &number, &suffix) || unit_mib(suffix) == 0)
+        return bad_value(row, lexer, "a whole number of MiB, or one with MiB, GiB or TiB,");
+    uint64_t mib;
+    // Larger values mean the largest that fits, as in PyTorch.
+    if (!vr_mul_u64(number, unit_mib(suffix), &mib) || mib > most_mib) mib = most_mib;
+    if (mib < smallest) {
+        char wanted[64];
+        (void)snprintf(wanted, sizeof wanted, "at least %llu MiB", (unsigned long long)smallest);
+        return bad_value(row, lexer, wanted);
+    }
+    *(uint64_t *)field_of(row, options) = mib * VR_MIB;
+    return vr_lex_next(lexer);
+}
+
+static void print_size(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+    const uint64_t bytes = *(const uint64_t *)const_field_of(row, options);
+    if (bytes == VR_UNLIMITED)
+        vr_text_puts(text, "unlimited");
+    else
+        vr_text_printf(text, "%llu", (unsigned long long)(bytes / VR_MIB));
+}
+
+// --- fractions ------------------------------------------------------------------------------------------------------------
+static enum vram_status read_fraction(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    const bool open = row->kind == VR_KIND_OPEN_FRACTION;
+    const char *end;
+    double value;
+    if (lexer->token != VR_TOKEN_WORD || !vr_read_decimal(lexer->word, &value, &end) || *end != '\0' || value > 1.0 ||
+        (open && (value <= 0.0 || value >= 1.0)))
+        return bad_value(row, lexer, open ? "a number above 0 and below 1" : "a number from 0 to 1");
+    *(double *)field_of(row, options) = value;
+    return vr_lex_next(lexer);
+}
+
+static void print_number(double value, struct vr_text *text) {
+    char number[32];
+    vr_print_decimal(value, number);
+    vr_text_puts(text, number);
+}
+
+static void print_fraction(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+    print_number(*(const double *)const_field_of(row, options), text);
+}
+
+// --- roundup_power2_divisions ---------------------------------------------------------------------------------------------
+// One "MiB:N" or ">:N". *last is the index of the last key that was a number, *first whether there was none yet.
+static enum vram_status read_division(const struct vr_option_row *row, uint32_t *divisions, unsigned *last, bool *first,
+                                      struct vr_lexer *lexer) {
+    const bool rest = lexer->token == VR_TOKEN_WORD && strcmp(lexer->word, ">") == 0;
+    uint64_t key = 1, value;
+    if (!rest && (!whole_word(lexer, &key) || !vr_is_power_of_2(key))) return bad_value(row, lexer, "a power of two (in MiB) or '>'");
+    VR_TRY(vr_lex_next(lexer));
+    VR_TRY(vr_lex_expect(lexer, VR_TOKEN_COLON, "':'"));
+    if (!whole_word(lexer, &value) || (value != 0 && !vr_is_power_of_2(value)) || value > MAX_DIVISOR)
+        return bad_value(row, lexer, "0 or a power of two up to 2147483648");
+    unsigned index = vr_log2_floor(key);
+    if (index >= VR_ROUNDUP_BUCKETS) index = VR_ROUNDUP_BUCKETS - 1;
+    // The first number also fills what is below it; '>' begins after the last number (after index 0 when there was none).
+    const unsigned from = rest ? *last + 1 : *first ? 0 : index;
+    const unsigned to = rest ? VR_ROUNDUP_BUCKETS - 1 : index;
+    for (unsigned i = from; i <= to; i++) divisions[i] = (uint32_t)value;
+    if (!rest) {
+        *last = index;
+        *first = false;
+    }
+    return vr_lex_next(lexer);
+}
+
+static enum vram_status read_divisions(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    uint32_t *divisions = field_of(row, options);
+    if (lexer->token != VR_TOKEN_OPEN) {
+        uint64_t value;
+        if (!whole_word(lexer, &value) || !vr_is_power_of_2(value) || value > MAX_DIVISOR)
+            return bad_value(row, lexer, "a power of two up to 2147483648 or a list [MiB:N,...,>:N]");
+        for (unsigned i = 0; i < VR_ROUNDUP_BUCKETS; i++) divisions[i] = (uint32_t)value;
+        return vr_lex_next(lexer);
+    }
+    unsigned last = 0;
+    bool first = true;
+    memset(divisions, 0, sizeof options->roundup_divisions);
+    VR_TRY(vr_lex_next(lexer));
+    while (lexer->token != VR_TOKEN_CLOSE) {
+        VR_TRY(read_division(row, divisions, &last, &first, lexer));
+        if (lexer->token != VR_TOKEN_CLOSE) VR_TRY(vr_lex_expect(lexer, VR_TOKEN_COMMA, "',' or ']'"));
+    }
+    return vr_lex_next(lexer);
+}
+
+static void print_divisions(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+    const uint32_t *divisions = const_field_of(row, options);
+    unsigned low = 0, high = VR_ROUNDUP_BUCKETS - 1;
+    while (low < high && divisions[low + 1] == divisions[0]) low++;
+    while (high > low && divisions[high - 1] == divisions[VR_ROUNDUP_BUCKETS - 1]) high--;
+    if (low == VR_ROUNDUP_BUCKETS - 1 && divisions[0] != 0) {
+        vr_text_printf(text, "%u", divisions[0]);
+        return;
+    }
+    // Every bucket from the end of the first run of equal values to the begin of the last, which '>' says.
+    vr_text_printf(text, "[%u:%u", 1u << low, divisions[low]);
+    for (unsigned i = low + 1; i < high; i++) vr_text_printf(text, ",%u:%u", 1u << i, divisions[i]);
+    if (high > low) vr_text_printf(text, ",>:%u", divisions[high]);
+    vr_text_puts(text, "]");
+}
+
+// --- backend --------------------------------------------------------------------------------------------------------------
+static enum vram_status read_backend(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    static const struct {
+        const char *word;
+        enum vr_backend value;
+    } words[] = {{"native", VR_BACKEND_NATIVE}, {"cudaMallocAsync", VR_BACKEND_ASYNC}, {"hipMallocAsync", VR_BACKEND_ASYNC}};
+    for (size_t i = 0; i < VR_COUNT_OF(words) && lexer->token == VR_TOKEN_WORD; i++) {
+        if (strcmp(lexer->word, words[i].word) != 0) continue;
+        *(enum vr_backend *)field_of(row, options) = words[i].value;
+        return vr_lex_next(lexer);
+    }
+    return bad_value(row, lexer, "native or cudaMallocAsync");
+}
+
+static void print_backend(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+    vr_text_puts(text, *(const enum vr_backend *)const_field_of(row, options) == VR_BACKEND_ASYNC ? "cudaMallocAsync" : "native");
+}
+
+// --- threads --------------------------------------------------------------------------------------------------------------
+static enum vram_status read_threads(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    uint64_t value;
+    if (!whole_word(lexer, &value) || !vr_is_power_of_2(value) || value > MAX_REGISTER_THREADS)
+        return bad_value(row, lexer, "a power of two from 1 to 128");
+    *(uint32_t *)field_of(row, options) = (uint32_t)value;
+    return vr_lex_next(lexer);
+}
+
+static void print_threads(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+    vr_text_printf(text, "%u", *(const uint32_t *)const_field_of(row, options));
+}
+
+// --- reservations -----------------------------------------------------------------------------------------------------------
+// Bytes per unit of a reservation's suffix, 0 for one that is not known. G and g mean GiB, as PyTorch has it.
+static double reserve_unit(const char *suffix) {
+    if (strcmp(suffix, "G") == 0 || strcmp(suffix, "g") == 0) return (double)VR_GIB;
+    return (double)unit_mib(suffix) * (double)VR_MIB;
+}
+
+static enum vram_status read_one_reserve(const struct vr_option_row *row, struct vr_reserve *reserve, struct vr_lexer *lexer) {
+    const char *suffix;
+    double value;
+    struct vr_reserve result = {0, 0};
+    bool ok = lexer->token == VR_TOKEN_WORD && vr_read_decimal(lexer->word, &value, &suffix) && value > 0.0;
+    if (ok && *suffix == '\0') {
+        result.fraction = value < MAX_RESERVE_FRACTION ? value : MAX_RESERVE_FRACTION;
+    } else if (ok) {
+        const double bytes = value * reserve_unit(suffix);
+        ok = bytes >= 1.0;
+        if (ok) result.bytes = bytes < 18446744073709551616.0 /* 2^64 */ ? (uint64_t)bytes : UINT64_MAX;
+    }
+    if (!ok) return bad_value(row, lexer, "a positive fraction of the device's memory, or a number with G, MiB, GiB or TiB,");
+    *reserve = result;
+    return vr_lex_next(lexer);
+}
+
+static void print_one_reserve(const struct vr_reserve *reserve, struct vr_text *text) {
+    if (reserve->bytes == 0 && !(reserve->fraction > 0.0)) {
+        vr_text_puts(text, "unset");
+    } else if (reserve->bytes == 0) {
+        print_number(reserve->fraction, text);
+    } else {
+        print_number((double)reserve->bytes / (double)VR_GIB, text);
+        vr_text_puts(text, "G");
+    }
+}
+
+static enum vram_status read_reserve(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    return read_one_reserve(row, field_of(row, options), lexer);
+}
+
+static void print_reserve(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+    print_one_reserve(const_field_of(row, options), text);
+}
+
+// One "class:reserve"; a class named twice keeps the last.
+static enum vram_status read_class(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    if (lexer->token != VR_TOKEN_WORD) return bad_value(row, lexer, "the name of a class");
+    if (strlen(lexer->word) >= VR_CLASS_NAME)
+        return vr_option_fail(lexer->error, VRAM_LIMIT, lexer->offset, "%s: the name of a class has more than %d characters", row->key,
+                              VR_CLASS_NAME - 1);
+    uint32_t index = 0;
+    while (index < options->reserve_class_count && strcmp(options->reserve_classes[index].name, lexer->word) != 0) index++;
+    if (index == VR_RESERVE_CLASSES)
+        return vr_option_fail(lexer->error, VRAM_LIMIT, lexer->offset, "%s: more than %d classes", row->key, VR_RESERVE_CLASSES);
+    memcpy(options->reserve_classes[index].name, lexer->word, strlen(lexer->word));
+    VR_TRY(vr_lex_next(lexer));
+    VR_TRY(vr_lex_expect(lexer, VR_TOKEN_COLON, "':'"));
+    VR_TRY(read_one_reserve(row, &options->reserve_classes[index].reserve, lexer));
+    if (index == options->reserve_class_count) options->reserve_class_count++;
+    return VRAM_OK;
+}
+
+static enum vram_status read_classes(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    if (lexer->token != VR_TOKEN_OPEN) return bad_value(row, lexer, "a list [class:reserve,...]");
+    memset(options->reserve_classes, 0, sizeof options->reserve_classes);
+    options->reserve_class_count = 0;
+    VR_TRY(vr_lex_next(lexer));
+    while (lexer->token != VR_TOKEN_CLOSE) {
+        VR_TRY(read_class(row, options, lexer));
+        if (lexer->token != VR_TOKEN_CLOSE) VR_TRY(vr_lex_expect(lexer, VR_TOKEN_COMMA, "',' or ']'"));
+    }
+    return vr_lex_next(lexer);
+}
+
+static void print_classes(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+    (void)row;
+    vr_text_puts(text, "[");
+    for (uint32_t i = 0; i < options->reserve_class_count; i++) {
+        vr_text_printf(text, "%s%s:", i == 0 ? "" : ",", options->reserve_classes[i].name);
+        print_one_reserve(&options->reserve_classes[i].reserve, text);
+    }
+    vr_text_puts(text, "]");
+}
+
+// --- the kinds ----------------------------------------------------------------------------------------------------------------
+static const struct {
+    enum vram_status (*read)(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer);
+    void (*print)(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text);
+} kinds[] = {
+    [VR_KIND_BOOLEAN] = {read_boolean, print_boolean},         [VR_KIND_SIZE] = {read_size, print_size},
+    [VR_KIND_OPEN_FRACTION] = {read_fraction, print_fraction}, [VR_KIND_CLOSED_FRACTION] = {read_fraction, print_fraction},
+    [VR_KIND_DIVISIONS] = {read_divisions, print_divisions},   [VR_KIND_BACKEND] = {read_backend, print_backend},
+    [VR_KIND_THREADS] = {read_threads, print_threads},         [VR_KIND_RESERVE] = {read_reserve, print_reserve},
+    [VR_KIND_CLASSES] = {read_classes, print_classes},
+};
+
+enum vram_status vr_option_read(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    return kinds[row->kind].read(row, options, lexer);
+}
+
+void vr_option_print(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+    kinds[row->kind].print(row, options, text);
+}

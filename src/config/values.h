@@ -1,0 +1,43 @@
+// values.h: how the value of each kind of option is read and printed. Inside the room only.
+#ifndef VR_VALUES_H
+#define VR_VALUES_H
+
+#include "base/text.h"
+#include "config/lex.h"
+#include "config/options.h"
+
+// The smallest value that is not a number of MiB but the large segment's size.
+#define LARGE_SEGMENT UINT32_MAX
+
+enum vr_option_kind {
+    VR_KIND_BOOLEAN,
+    VR_KIND_SIZE,            // uint64_t bytes
+    VR_KIND_OPEN_FRACTION,   // double in (0, 1)
+    VR_KIND_CLOSED_FRACTION, // double in [0, 1]
+    VR_KIND_DIVISIONS,       // the array of divisors
+    VR_KIND_BACKEND,
+    VR_KIND_THREADS, // uint32_t
+    VR_KIND_RESERVE,
+    VR_KIND_CLASSES, // reserve_classes and its count
+};
+
+// One key. The names of the fields are those of options.def.
+struct vr_option_row {
+    const char *key;
+    const char *syntax;
+    const char *summary;
+    size_t field; // offset in struct vr_options
+    size_t field_bytes;
+    uint32_t smallest;
+    enum vr_option_kind kind;
+    bool reset; // set to its default at every parse
+};
+
+// Reads the value at the lexer's current token into the row's field and goes past it. BAD_OPTION, LIMIT; on failure the field may
+// have changed (the caller works on a copy).
+enum vram_status vr_option_read(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer);
+// Appends the value as vr_option_read() reads it back. A size without limit, which has no spelling, is printed as "unlimited",
+// a reservation that is not set as "unset".
+void vr_option_print(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text);
+
+#endif
