@@ -1,0 +1,93 @@
+// block.h: the record of a block, and the tables that blocks, segments and recorded uses live in.
+//
+// A block is a piece of a segment. Records are named by 32-bit indices (0 = none) into a reserved array that never moves, so
+// that a record costs 64 bytes and a link 4. The record at the lowest address of a split or a merge is the one that stays:
+// the first record of a segment is therefore the same for the segment's whole life.
+#ifndef VR_CORE_BLOCK_H
+#define VR_CORE_BLOCK_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+#include "os/os.h"
+
+// Where a block is. The transitions: HOLE -> FREE (map) -> ALLOCATED (malloc) -> [LAZY | PENDING] -> FREE -> HOLE (unmap).
+enum vr_state {
+    VR_UNUSED,    // the record is in a free list
+    VR_FREE,      // in its pool's index
+    VR_ALLOCATED, // the client's
+    VR_PENDING,   // freed by the client, waiting for fences
+    VR_LAZY,      // freed by the client, booked as free, not yet merged (at most one per pool; see pool.h)
+    VR_HOLE,      // unmapped address range of an expandable segment, in its pool's set of holes
+};
+
+// Links are used by the state that needs them: tree links while in the index or the holes, holders while allocated or pending.
+struct vr_block {
+    uint64_t address;
+    uint64_t size;      // bytes, a multiple of 512
+    uint64_t requested; // bytes the client asked for; meaningless while free
+    uint32_t previous;  // neighbours in the same segment, by address; 0 at the ends
+    uint32_t next;
+    uint32_t segment;
+    _Atomic uint32_t shard; // read without a lock by whoever frees; everything else is guarded by that shard's lock
+    union {
+        struct {
+            uint32_t left;
+            uint32_t right;
+        } node;
+        struct {
+            uint32_t uses;    // first recorded use by another stream
+            uint32_t pending; // fences not yet passed
+        } held;
+    };
+    uint32_t age_base;  // the pool's search clock when the block became free (garbage collection)
+    uint8_t state;      // enum vr_state
+    uint8_t small;      // pool: 1 small, 0 large
+    uint8_t expandable; // part of an expandable segment: not counted as inactive_split
+    uint8_t padding[5];
+};
+_Static_assert(sizeof(struct vr_block) == 64, "one cache line");
+
+// One reservation of device memory: a cudaMalloc segment, or the address range of an expandable one.
+struct vr_segment {
+    uint64_t address;
+    uint64_t size;      // of a cudaMalloc segment its bytes; of an expandable one the reserved address range
+    uint64_t mapped;    // bytes that memory stands behind; == size unless expandable
+    uint64_t page_size; // expandable only
+    uint64_t *pages;    // expandable only: the physical handle of each page, 0 = not mapped
+    uint64_t counter;   // registration order, process-wide: older segments have smaller ones
+    uint32_t shard;
+    uint32_t device;
+    uint32_t first; // the block at the segment's base; 0 while the entry is unused
+    uint8_t small;
+    uint8_t expandable;
+};
+
+// A stream that a live block was also used on: a list per block.
+struct vr_use {
+    uint64_t stream;
+    uint32_t next;
+};
+
+// A reserved array that grows by touching pages. Item 0 is never handed out. Taking and giving back is guarded by `mutex`
+// (a leaf lock); items in use belong to whoever took them.
+struct vr_slab {
+    struct vr_mutex mutex;
+    unsigned char *items;
+    size_t item_bytes;
+    uint32_t capacity;
+    _Atomic uint32_t used; // items ever handed out, plus one
+    uint32_t *spare;       // stack of items given back
+    size_t spare_count;
+    size_t spare_capacity;
+};
+
+// Reserves room for up to `capacity` items, fewer if the address space is short (at least 65,536). NO_HOST_MEMORY.
+enum vram_status vr_slab_init(struct vr_slab *slab, size_t item_bytes, uint32_t capacity);
+void vr_slab_release(struct vr_slab *slab);
+// Takes `count` items into ids. All or nothing. LIMIT when the table is full.
+enum vram_status vr_slab_take(struct vr_slab *slab, uint32_t count, uint32_t *ids);
+// Gives one back. Cannot fail: an item that the spare stack has no room for is lost until the table is released.
+void vr_slab_give(struct vr_slab *slab, uint32_t id);
+
+#endif

@@ -1,0 +1,138 @@
+#include "core/counters.h"
+
+// PyTorch's order of the three views of a family.
+static const enum vram_stat_pool view_of[VR_POOLS] = {[VR_LARGE] = VRAM_STAT_LARGE_POOL, [VR_SMALL] = VRAM_STAT_SMALL_POOL};
+
+static int64_t current_of(const struct vr_totals *totals, unsigned pool, int family) {
+    switch (family) {
+    case VR_F_ACTIVE: return totals->current[pool][VR_F_COUNT] + totals->pending[pool];
+    case VR_F_ACTIVE_BYTES: return totals->current[pool][VR_F_BYTES] + totals->pending_bytes[pool];
+    default: return totals->current[pool][family];
+    }
+}
+
+static int64_t increased_of(const struct vr_totals *totals, unsigned pool, int family) {
+    switch (family) {
+    case VR_F_ACTIVE: return totals->increased[pool][VR_F_COUNT];
+    case VR_F_ACTIVE_BYTES: return totals->increased[pool][VR_F_BYTES];
+    default: return totals->increased[pool][family];
+    }
+}
+
+void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
+    memset(totals->current, 0, sizeof totals->current);
+    memset(totals->increased, 0, sizeof totals->increased);
+    for (uint32_t s = 0; s < count; s++) {
+        for (int p = 0; p < VR_POOLS; p++) {
+            for (int f = 0; f < VR_FAMILIES; f++) {
+                totals->current[p][f] += shards[s]->current[p][f];
+                totals->increased[p][f] += shards[s]->increased[p][f];
+            }
+        }
+    }
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// The family that bounds this one besides itself.
+static int companion(int family) { return family == VR_F_COUNT ? VR_F_ACTIVE : family == VR_F_BYTES ? VR_F_ACTIVE_BYTES : family; }
+
+static int64_t distance(const struct vr_totals *totals, unsigned pool, int family) {
+    const int other = companion(family);
+    const int64_t *peak = totals->peak[view_of[pool]];
+    return least(peak[family] - current_of(totals, pool, family), peak[other] - current_of(totals, pool, other));
+}
+
+static int64_t distance_both(const struct vr_totals *totals, int family) {
+    const int other = companion(family);
+    const int64_t *peak = totals->peak[VRAM_STAT_ALL];
+    const int64_t own = current_of(totals, VR_LARGE, family) + current_of(totals, VR_SMALL, family);
+    const int64_t others = current_of(totals, VR_LARGE, other) + current_of(totals, VR_SMALL, other);
+    return least(peak[family] - own, peak[other] - others);
+}
+
+void vr_totals_share(const struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
+    for (int f = 0; f < VR_FAMILIES && count != 0; f++) {
+        const int64_t both = distance_both(totals, f) / count;
+        const int64_t large = distance(totals, VR_LARGE, f) / count, small = distance(totals, VR_SMALL, f) / count;
+        for (uint32_t s = 0; s < count; s++) {
+            shards[s]->slack[VR_LARGE][f] = large;
+            shards[s]->slack[VR_SMALL][f] = small;
+            shards[s]->slack_both[f] = both;
+        }
+    }
+}
+
+static void raise_peaks(struct vr_totals *totals, unsigned pool) {
+    for (int f = 0; f < VR_VIEW_FAMILIES; f++) {
+        const int64_t own = current_of(totals, pool, f), both = own + current_of(totals, pool ^ 1, f);
+        int64_t *of_pool = &totals->peak[view_of[pool]][f], *of_all = &totals->peak[VRAM_STAT_ALL][f];
+        if (own > *of_pool) *of_pool = own;
+        if (both > *of_all) *of_all = both;
+    }
+}
+
+void vr_totals_apply(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int64_t pending,
+                     int64_t pending_bytes) {
+    vr_counters_apply(counters, pool, delta);
+    for (int f = 0; f < VR_FAMILIES; f++) {
+        totals->current[pool][f] += delta->of[f];
+        if (delta->of[f] > 0) totals->increased[pool][f] += delta->of[f];
+    }
+    totals->pending[pool] += pending;
+    totals->pending_bytes[pool] += pending_bytes;
+    raise_peaks(totals, pool);
+}
+
+void vr_totals_apply_single(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
+    vr_totals_gather(totals, &counters, 1);
+    vr_totals_apply(totals, counters, pool, delta, 0, 0);
+    vr_totals_share(totals, &counters, 1);
+}
+
+static int64_t sum_of(const struct vr_totals *totals, int view, int family, int64_t (*value)(const struct vr_totals *, unsigned, int)) {
+    switch (view) {
+    case VRAM_STAT_SMALL_POOL: return value(totals, VR_SMALL, family);
+    case VRAM_STAT_LARGE_POOL: return value(totals, VR_LARGE, family);
+    default: return value(totals, VR_SMALL, family) + value(totals, VR_LARGE, family);
+    }
+}
+
+void vr_totals_report(const struct vr_totals *totals, struct vram_stats *stats) {
+    struct vram_stat *const to[VR_VIEW_FAMILIES] = {
+        [VR_F_COUNT] = stats->allocation,
+        [VR_F_BYTES] = stats->allocated_bytes,
+        [VR_F_REQUESTED] = stats->requested_bytes,
+        [VR_F_SPLITS] = stats->inactive_split,
+        [VR_F_SPLIT_BYTES] = stats->inactive_split_bytes,
+        [VR_F_ACTIVE] = stats->active,
+        [VR_F_ACTIVE_BYTES] = stats->active_bytes,
+    };
+    for (int f = 0; f < VR_VIEW_FAMILIES; f++) {
+        for (int v = 0; v < VRAM_STAT_POOLS && to[f] != NULL; v++) {
+            const int64_t current = sum_of(totals, v, f, current_of), increased = sum_of(totals, v, f, increased_of);
+            to[f][v] = (struct vram_stat){
+                .current = current,
+                .peak = totals->peak[v][f],
+                .allocated = increased - totals->base_allocated[v][f],
+                .freed = increased - current - totals->base_freed[v][f],
+            };
+        }
+    }
+}
+
+void vr_totals_reset_peak(struct vr_totals *totals) {
+    for (int f = 0; f < VR_VIEW_FAMILIES; f++) {
+        for (int v = 0; v < VRAM_STAT_POOLS; v++) totals->peak[v][f] = sum_of(totals, v, f, current_of);
+    }
+}
+
+void vr_totals_reset_accumulated(struct vr_totals *totals) {
+    for (int f = 0; f < VR_VIEW_FAMILIES; f++) {
+        for (int v = 0; v < VRAM_STAT_POOLS; v++) {
+            const int64_t increased = sum_of(totals, v, f, increased_of);
+            totals->base_allocated[v][f] = increased;
+            totals->base_freed[v][f] = increased - sum_of(totals, v, f, current_of);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+#include "core/device.h"
+#include "core/events.h"
+#include "core/release.h"
+
+enum { SPINS_BEFORE_YIELD = 200 };
+
+void vr_shard_lock_contended(struct vr_shard *shard) {
+    for (unsigned spins = 0;; spins++) {
+        if (atomic_load_explicit(&shard->lock, memory_order_relaxed) == 0) {
+            uint32_t expected = 0;
+            if (atomic_compare_exchange_weak_explicit(&shard->lock, &expected, 1, memory_order_acquire, memory_order_relaxed)) return;
+        }
+        if (spins >= SPINS_BEFORE_YIELD) vr_os_yield();
+    }
+}
+
+void vr_device_lock(struct vr_device *device) {
+    vr_mutex_lock(&device->mutex);
+    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) {
+        struct vr_shard *shard = device->shards[i];
+        vr_shard_lock(shard);
+        for (int p = 0; p < VR_POOLS; p++) vr_pool_settle(shard, &shard->pool[p]);
+    }
+    vr_totals_gather(&device->totals, device->counters, count);
+}
+
+void vr_device_unlock(struct vr_device *device) {
+    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    vr_totals_share(&device->totals, device->counters, count);
+    for (uint32_t i = count; i-- > 0;) vr_shard_unlock(device->shards[i]);
+    vr_mutex_unlock(&device->mutex);
+}
+
+enum vram_status vr_context_enter(struct vr_device *device, struct vr_context_guard *guard) {
+    struct vram_driver *driver = device->allocator->driver;
+    *guard = (struct vr_context_guard){.driver = driver};
+    VR_TRY(vr_driver_status(vr_cu(driver, ctx_get_current, &guard->previous)));
+    if (guard->previous == device->context) return VRAM_OK;
+    VR_TRY(vr_driver_status(vr_cu(driver, ctx_set_current, device->context)));
+    guard->changed = true;
+    return VRAM_OK;
+}
+
+void vr_context_leave(struct vr_context_guard *guard) {
+    // Nothing can be done about a failure: the thread keeps the device's context.
+    if (guard->changed) (void)vr_cu(guard->driver, ctx_set_current, guard->previous);
+}
+
+void vr_device_gate(struct vr_device *device, uint32_t bit, bool on) {
+    if (on) {
+        atomic_fetch_or_explicit(&device->gate, bit, memory_order_relaxed);
+    } else {
+        atomic_fetch_and_explicit(&device->gate, ~bit, memory_order_relaxed);
+    }
+}
+
+void vr_device_apply_options(struct vr_device *device, const struct vr_options *options) {
+    device->options = *options;
+    device->expandable = options->expandable_segments && device->granularity != 0;
+    device->divisions = false;
+    for (int i = 0; i < VR_ROUNDUP_BUCKETS; i++) device->divisions |= options->roundup_divisions[i] > 1;
+    vr_device_gate(device, VR_GATE_COLLECT, options->garbage_collection_threshold > 0 && device->limit_bytes != VR_UNLIMITED);
+}
+
+// --- shards -----------------------------------------------------------------------------------------------------------
+
+static enum vram_status grow_shard_arrays(struct vr_device *device, uint32_t count) {
+    void *shards = device->shards, *counters = device->counters;
+    size_t capacity = device->shard_capacity;
+    enum vram_status status = vr_grow(&shards, &capacity, count, sizeof *device->shards);
+    device->shards = shards;
+    VR_TRY(status);
+    capacity = device->shard_capacity;
+    status = vr_grow(&counters, &capacity, count, sizeof *device->counters);
+    device->counters = counters;
+    VR_TRY(status);
+    device->shard_capacity = capacity;
+    return VRAM_OK;
+}
+
+static enum vram_status make_shard_locked(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
+    struct vram_allocator *allocator = device->allocator;
+    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    if (count >= VR_SHARDS_PER_DEVICE) return VRAM_LIMIT;
+    VR_TRY(grow_shard_arrays(device, count + 1));
+    void *memory = NULL;
+    VR_TRY(vr_os_reserve(sizeof(struct vr_shard), &memory));
+    const uint32_t number = atomic_fetch_add_explicit(&allocator->shard_count, 1, memory_order_relaxed);
+    if (number >= VR_MAX_SHARDS) {
+        atomic_fetch_sub_explicit(&allocator->shard_count, 1, memory_order_relaxed);
+        vr_os_unreserve(memory, sizeof(struct vr_shard));
+        return VRAM_LIMIT;
+    }
+    struct vr_shard *made = memory; // zero pages: every list empty, no slack
+    made->number = number;
+    made->stream = stream;
+    made->device = device;
+    allocator->shards[number] = made;
+    device->shards[count] = made;
+    device->counters[count] = &made->counters;
+    uint32_t at = (uint32_t)vr_mix64(stream) % VR_SHARD_SLOTS;
+    while (atomic_load_explicit(&device->slots[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_SHARD_SLOTS;
+    atomic_store_explicit(&device->slots[at], made, memory_order_release);
+    atomic_store_explicit(&device->shard_count, count + 1, memory_order_release);
+    *shard = made;
+    return VRAM_OK;
+}
+
+// Numbers of the allocator's array rise in the order of making, and a device's shards are made under its mutex: the device's
+// array is in the order of the locks.
+enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
+    vr_mutex_lock(&device->mutex);
+    enum vram_status status = VRAM_OK;
+    *shard = vr_shard_find(device, stream);
+    if (*shard == NULL) status = make_shard_locked(device, stream, shard);
+    vr_mutex_unlock(&device->mutex);
+    return status;
+}
+
+static int by_stream(const void *a, const void *b) {
+    const uint64_t x = (*(struct vr_shard *const *)a)->stream, y = (*(struct vr_shard *const *)b)->stream;
+    return (x > y) - (x < y);
+}
+
+enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards) {
+    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    struct vr_shard **copy = malloc((count + 1) * sizeof *copy);
+    if (copy == NULL) return VRAM_NO_HOST_MEMORY;
+    if (count != 0) memcpy(copy, device->shards, count * sizeof *copy);
+    qsort(copy, count, sizeof *copy, by_stream);
+    *shards = copy;
+    return VRAM_OK;
+}
+
+// --- devices ----------------------------------------------------------------------------------------------------------
+
+static enum vram_status ask_granularity(struct vr_device *device) {
+    struct vram_driver *driver = device->allocator->driver;
+    int supported = 0;
+    const vr_cu_result result =
+        vr_cu(driver, device_get_attribute, &supported, VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, (int)device->ordinal);
+    if (result != VR_CU_SUCCESS || supported == 0) return VRAM_OK;
+    const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);
+    return vr_driver_status(vr_cu(driver, mem_get_allocation_granularity, &device->granularity, &prop, VR_CU_MEM_GRANULARITY_MINIMUM));
+}
+
+struct vr_cu_allocation_prop vr_device_allocation_prop(const struct vr_device *device) {
+    return (struct vr_cu_allocation_prop){
+        .type = VR_CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = VR_CU_MEM_LOCATION_TYPE_DEVICE, .id = (int32_t)device->ordinal},
+    };
+}
+
+static enum vram_status open_device(struct vr_device *device) {
+    struct vram_allocator *allocator = device->allocator;
+    const int ordinal = (int)device->ordinal;
+    VR_TRY(vr_driver_status(vr_cu(allocator->driver, primary_ctx_retain, &device->context, ordinal)));
+    enum vram_status status = vr_driver_status(vr_cu(allocator->driver, device_total_mem, &device->total_bytes, ordinal));
+    if (status == VRAM_OK) status = ask_granularity(device);
+    if (status != VRAM_OK) {
+        (void)vr_cu(allocator->driver, primary_ctx_release, ordinal);
+        return status;
+    }
+    const struct vr_options *options = &allocator->options;
+    device->limit_bytes = vr_limit_of_fraction(device->total_bytes, options->per_process_memory_fraction);
+    device->max_split_at_start = options->max_split_bytes == VR_UNLIMITED ? -1 : (int64_t)options->max_split_bytes;
+    device->recorder = allocator->recorder;
+    device->recorder_user = allocator->recorder_user;
+    vr_device_apply_options(device, options);
+    vr_device_gate(device, VR_GATE_RAW, !atomic_load_explicit(&allocator->caching, memory_order_relaxed));
+    return VRAM_OK;
+}
+
+// The product is exact enough: the nearest double of a byte count below 2^53, rounded to the nearest byte.
+uint64_t vr_limit_of_fraction(uint64_t total_bytes, double fraction) {
+    return fraction >= 1.0 ? VR_UNLIMITED : (uint64_t)((double)total_bytes * fraction + 0.5);
+}
+
+static enum vram_status make_device_locked(struct vram_allocator *allocator, uint32_t ordinal, struct vr_device **device) {
+    struct vr_device *made = calloc(1, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    made->allocator = allocator;
+    made->ordinal = ordinal;
+    void *slots = NULL;
+    enum vram_status status = vr_os_reserve(VR_SHARD_SLOTS * sizeof *made->slots, &slots);
+    if (status == VRAM_OK) {
+        made->slots = slots;
+        status = open_device(made);
+        if (status != VRAM_OK) vr_os_unreserve(slots, VR_SHARD_SLOTS * sizeof *made->slots);
+    }
+    if (status != VRAM_OK) {
+        free(made);
+        return status;
+    }
+    vr_mutex_init(&made->mutex);
+    vr_mutex_init(&made->events.mutex);
+    atomic_store_explicit(&allocator->devices[ordinal], made, memory_order_release);
+    *device = made;
+    return VRAM_OK;
+}
+
+enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordinal, struct vr_device **device) {
+    *device = vr_device_if_used(allocator, ordinal);
+    if (VR_LIKELY(*device != NULL)) return VRAM_OK;
+    if (ordinal >= (uint32_t)allocator->device_count || ordinal >= VRAM_MAX_DEVICES) return VRAM_INVALID_ARGUMENT;
+    vr_mutex_lock(&allocator->mutex);
+    enum vram_status status = VRAM_OK;
+    *device = vr_device_if_used(allocator, ordinal);
+    if (*device == NULL) status = make_device_locked(allocator, ordinal, device);
+    vr_mutex_unlock(&allocator->mutex);
+    return status;
+}
+
+void vr_device_release(struct vr_device *device) {
+    struct vram_allocator *allocator = device->allocator;
+    vr_release_at_end(device);
+    vr_events_release(device);
+    (void)vr_cu(allocator->driver, primary_ctx_release, (int)device->ordinal);
+    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) vr_os_unreserve(device->shards[i], sizeof(struct vr_shard));
+    vr_os_unreserve(device->slots, VR_SHARD_SLOTS * sizeof *device->slots);
+    free(device->shards);
+    free(device->counters);
+    free(device->orphans);
+    vr_mutex_destroy(&device->events.mutex);
+    vr_mutex_destroy(&device->mutex);
+    free(device);
+}

@@ -1,0 +1,175 @@
+#include "core/drive.h"
+#include "core/events.h"
+#include "core/serve.h"
+#include "core/source.h"
+
+// One operation under all locks with the device's context current.
+struct session {
+    struct vr_device *device;
+    struct vr_shard *shard;
+    struct vr_context_guard guard;
+};
+
+static enum vram_status open_session(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream, struct session *session) {
+    VR_TRY(vr_device_get(allocator, ordinal, &session->device));
+    VR_TRY(vr_shard_get(session->device, stream, &session->shard));
+    VR_TRY(vr_context_enter(session->device, &session->guard));
+    vr_device_lock(session->device);
+    const enum vram_status status = vr_shard_reserve_records(session->shard, 8);
+    if (status == VRAM_OK) return VRAM_OK;
+    vr_device_unlock(session->device);
+    vr_context_leave(&session->guard);
+    return status;
+}
+
+static void close_session(struct session *session) {
+    vr_device_unlock(session->device);
+    vr_context_leave(&session->guard);
+}
+
+enum vram_status vr_drive_add_segment(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool,
+                                      uint64_t segment_bytes, uint64_t *address) {
+    struct session session;
+    VR_TRY(open_session(allocator, device, stream, &session));
+    uint32_t block = 0;
+    const enum vram_status status = vr_segment_make(session.shard, small_pool, segment_bytes, &block);
+    if (status == VRAM_OK) {
+        vr_pool_insert(session.shard, block);
+        *address = vr_block_at(allocator, block)->address;
+    }
+    close_session(&session);
+    return status;
+}
+
+enum vram_status vr_drive_add_expandable(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool,
+                                         uint64_t reserve_bytes, uint64_t *address) {
+    struct session session;
+    VR_TRY(open_session(allocator, device, stream, &session));
+    uint32_t segment = 0;
+    const enum vram_status status = vr_expandable_reserve(session.shard, small_pool, reserve_bytes, &segment);
+    if (status == VRAM_OK) *address = vr_segment_at(allocator, segment)->address;
+    close_session(&session);
+    return status;
+}
+
+// The block of any state that contains the address, among the expandable segments / the free blocks. 0 if there is none.
+static uint32_t block_containing(const struct vram_allocator *allocator, uint64_t address) {
+    const uint32_t used = atomic_load_explicit(&allocator->segments.used, memory_order_acquire);
+    for (uint32_t i = 1; i < used; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, i);
+        if (segment->first == 0 || address < segment->address || address - segment->address >= segment->size) continue;
+        uint32_t at = segment->first;
+        while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
+        return at;
+    }
+    return 0;
+}
+
+static bool fits_in(const struct vr_block *block, uint64_t address, uint64_t size) {
+    return size != 0 && address >= block->address && size <= block->size && address - block->address <= block->size - size;
+}
+
+// A hole is mapped from its low end; what lies below the wanted range is split off first and stays a hole of its own until then.
+static enum vram_status map_in_hole(struct session *session, uint32_t hole, uint64_t address, uint64_t size) {
+    struct vram_allocator *allocator = session->device->allocator;
+    const struct vr_block *item = vr_block_at(allocator, hole);
+    const struct vr_segment *segment = vr_segment_at(allocator, item->segment);
+    if (!fits_in(item, address, size) || (address - segment->address) % segment->page_size != 0 || size % segment->page_size != 0) {
+        return VRAM_INVALID_ARGUMENT;
+    }
+    return vr_expandable_map_at(session->shard, hole, address, size);
+}
+
+enum vram_status vr_drive_map(struct vram_allocator *allocator, uint64_t address, uint64_t size_bytes) {
+    const uint32_t hole = block_containing(allocator, address);
+    if (hole == 0 || vr_block_at(allocator, hole)->state != VR_HOLE) return VRAM_INVALID_ARGUMENT;
+    const struct vr_shard *shard = vr_shard_of(allocator, vr_block_at(allocator, hole));
+    struct session session;
+    VR_TRY(open_session(allocator, shard->device->ordinal, shard->stream, &session));
+    const enum vram_status status = map_in_hole(&session, hole, address, size_bytes);
+    close_session(&session);
+    return status;
+}
+
+static enum vram_status malloc_at_locked(struct session *session, bool small_pool, uint64_t address, uint64_t size, uint64_t requested) {
+    struct vram_allocator *allocator = session->device->allocator;
+    struct vr_shard *shard = session->shard;
+    uint32_t block = block_containing(allocator, address);
+    if (block == 0) return VRAM_INVALID_ARGUMENT;
+    const struct vr_block *item = vr_block_at(allocator, block);
+    if (item->state != VR_FREE || vr_shard_of(allocator, item) != shard || (item->small != 0) != small_pool ||
+        !fits_in(item, address, size) || address % VR_MIN_BLOCK != 0 || size % VR_MIN_BLOCK != 0) {
+        return VRAM_INVALID_ARGUMENT;
+    }
+    const unsigned kind = small_pool ? VR_SMALL : VR_LARGE;
+    vr_pool_remove(shard, block);
+    if (item->address < address) {
+        // Two free neighbours for a moment: the piece below is free and split off, as if it had been handed out and freed.
+        struct vr_delta delta = {{0}};
+        if (!item->expandable) {
+            const bool was_split = item->previous != 0 || item->next != 0;
+            delta.of[VR_F_SPLITS] = was_split ? 1 : 2;
+            delta.of[VR_F_SPLIT_BYTES] = was_split ? 0 : (int64_t)item->size;
+        }
+        vr_totals_apply(&session->device->totals, &shard->counters, kind, &delta, 0, 0);
+        const uint32_t rest = vr_block_split(shard, block, address - item->address);
+        vr_pool_insert(shard, block);
+        block = rest;
+    }
+    const struct vr_request request = {.shard = shard, .size_bytes = requested, .rounded = size, .kind = kind};
+    struct vr_delta delta;
+    vr_delta_of_malloc(vr_block_at(allocator, block), size, requested, &delta);
+    vr_totals_apply(&session->device->totals, &shard->counters, kind, &delta, 0, 0);
+    if (size >= session->device->options.max_split_bytes) vr_stat_add(&session->device->oversize_allocations, 1);
+    vr_hand_out(&request, block, size, true);
+    return VRAM_OK;
+}
+
+enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool, uint64_t address,
+                                    uint64_t size_bytes, uint64_t requested_bytes) {
+    struct session session;
+    VR_TRY(open_session(allocator, device, stream, &session));
+    const enum vram_status status = malloc_at_locked(&session, small_pool, address, size_bytes, requested_bytes);
+    close_session(&session);
+    return status;
+}
+
+enum vram_status vr_drive_free_request(struct vram_allocator *allocator, uint64_t address) {
+    struct vr_device *device = NULL;
+    const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
+    if (block == 0) return VRAM_INVALID_POINTER;
+    struct vr_block *item = vr_block_at(allocator, block);
+    struct vr_shard *shard = vr_shard_of(allocator, item);
+    vr_uses_clear(allocator, item);
+    vr_tell(device, VR_RECORD_FREE_REQUESTED, item->address, item->requested, shard->stream);
+    const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -(int64_t)item->size}};
+    item->state = VR_PENDING;
+    vr_totals_apply(&device->totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, 1, (int64_t)item->size);
+    if (item->size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_allocations, -1);
+    vr_device_unlock(device);
+    return VRAM_OK;
+}
+
+enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64_t address) {
+    const uint32_t block = vr_pages_find(&allocator->pages, address);
+    if (block == 0) return VRAM_INVALID_POINTER;
+    const struct vr_block *item = vr_block_at(allocator, block);
+    struct vr_device *device = vr_shard_of(allocator, item)->device;
+    vr_device_lock(device);
+    // A block with fences of its own belongs to them.
+    const bool mine = item->state == VR_PENDING && item->address == address && item->held.pending == 0;
+    if (mine) vr_complete_free(device, block, true);
+    vr_device_unlock(device);
+    return mine ? VRAM_OK : VRAM_INVALID_POINTER;
+}
+
+enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT) return VRAM_INVALID_ARGUMENT;
+    struct session session;
+    VR_TRY(open_session(allocator, device, stream, &session));
+    const uint64_t rounded = vr_round_request(session.device, size_bytes);
+    const uint32_t block = vr_pool_search(session.device, &session.shard->pool[vr_pool_kind(rounded)], rounded);
+    *address = block == 0 ? 0 : vr_block_at(allocator, block)->address;
+    close_session(&session);
+    return VRAM_OK;
+}

@@ -1,0 +1,127 @@
+// vram_free(): the fast way under one shard's lock, the slow way under all of a device's, and vram_record_stream().
+#include "core/events.h"
+#include "core/serve.h"
+
+// The slot may name a block that was handed out here once and is something else now: only under its shard's lock can that be told.
+uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t address, struct vr_shard **shard) {
+    const uint32_t block = vr_pages_find(&allocator->pages, address);
+    if (VR_UNLIKELY(block == 0)) return 0;
+    const struct vr_block *item = vr_block_at(allocator, block);
+    const uint32_t number = atomic_load_explicit(&item->shard, memory_order_relaxed);
+    struct vr_shard *candidate = allocator->shards[number];
+    vr_shard_lock(candidate);
+    if (VR_LIKELY(atomic_load_explicit(&item->shard, memory_order_relaxed) == number && item->state == VR_ALLOCATED &&
+                  item->address == address)) {
+        *shard = candidate;
+        return block;
+    }
+    vr_shard_unlock(candidate);
+    return 0;
+}
+
+uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t address, struct vr_device **device) {
+    const uint32_t block = vr_pages_find(&allocator->pages, address);
+    if (block == 0) return 0;
+    const struct vr_block *item = vr_block_at(allocator, block);
+    *device = allocator->shards[atomic_load_explicit(&item->shard, memory_order_relaxed)]->device;
+    vr_device_lock(*device);
+    if (vr_shard_of(allocator, item)->device == *device && item->state == VR_ALLOCATED && item->address == address) return block;
+    vr_device_unlock(*device);
+    return 0;
+}
+
+static void told_freed(struct vr_shard *shard, const struct vr_block *item) {
+    vr_tell(shard->device, VR_RECORD_FREE_REQUESTED, item->address, item->requested, shard->stream);
+    vr_tell(shard->device, VR_RECORD_FREE_COMPLETED, item->address, item->requested, shard->stream);
+}
+
+static void delta_of_free(const struct vr_block *item, struct vr_delta *delta) {
+    *delta = (struct vr_delta){{[VR_F_COUNT] = -1, [VR_F_BYTES] = -(int64_t)item->size, [VR_F_REQUESTED] = -(int64_t)item->requested}};
+}
+
+// The block is the last one handed out and nothing has happened since: book it, leave the merge for later. False when its
+// inactive_split would be a new peak beyond the allowance.
+static bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uint32_t block) {
+    struct vr_block *item = vr_block_at(shard->device->allocator, block);
+    struct vr_delta delta;
+    delta_of_free(item, &delta);
+    delta.of[VR_F_SPLITS] = -pool->last_splits;
+    delta.of[VR_F_SPLIT_BYTES] = -pool->last_split_bytes;
+    const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
+    if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) return false;
+    vr_counters_apply(&shard->counters, kind, &delta);
+    told_freed(shard, item);
+    item->state = VR_LAZY;
+    pool->lazy = block;
+    return true;
+}
+
+static bool put_back(struct vr_shard *shard, uint32_t block) {
+    struct vr_device *device = shard->device;
+    struct vr_block *item = vr_block_at(device->allocator, block);
+    if (VR_UNLIKELY(item->held.uses != 0 || item->size >= device->options.max_split_bytes)) return false;
+    const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
+    struct vr_pool *pool = &shard->pool[kind];
+    if (pool->last == block && put_back_lazily(shard, pool, block)) return true;
+    vr_pool_settle(shard, pool);
+    struct vr_delta delta;
+    delta_of_free(item, &delta);
+    vr_delta_of_merge(device->allocator, item, &delta);
+    if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) {
+        if (atomic_load_explicit(&device->shard_count, memory_order_acquire) != 1) return false;
+        vr_totals_apply_single(&device->totals, &shard->counters, kind, &delta);
+    } else {
+        vr_counters_apply(&shard->counters, kind, &delta);
+    }
+    told_freed(shard, item);
+    (void)vr_pool_merge(shard, block);
+    return true;
+}
+
+static enum vram_status free_locked(struct vr_device *device, uint32_t block) {
+    struct vram_allocator *allocator = device->allocator;
+    struct vr_block *item = vr_block_at(allocator, block);
+    struct vr_shard *shard = vr_shard_of(allocator, item);
+    const bool held = item->held.uses != 0;
+    if (held) VR_TRY(vr_fences_record(device, block));
+    vr_tell(device, VR_RECORD_FREE_REQUESTED, item->address, item->requested, shard->stream);
+    const int64_t size = (int64_t)item->size;
+    const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
+    item->state = VR_PENDING;
+    vr_totals_apply(&device->totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
+    if ((uint64_t)size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_allocations, -1);
+    if (!held) vr_complete_free(device, block, false);
+    return VRAM_OK;
+}
+
+enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address) {
+    struct vr_device *device = NULL;
+    const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
+    if (block == 0) return VRAM_INVALID_POINTER;
+    const enum vram_status status = free_locked(device, block);
+    vr_device_unlock(device);
+    return status;
+}
+
+enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
+    if (address == 0) return VRAM_OK;
+    struct vr_shard *shard = NULL;
+    const uint32_t block = vr_find_and_lock(allocator, address, &shard);
+    if (VR_UNLIKELY(block == 0)) return vr_raw_free(allocator, address);
+    const bool done = put_back(shard, block);
+    vr_shard_unlock(shard);
+    return VR_LIKELY(done) ? VRAM_OK : vr_free_slow(allocator, address);
+}
+
+enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {
+    if (address == 0) return VRAM_OK;
+    struct vr_shard *shard = NULL;
+    struct vr_raw_block raw;
+    const uint32_t block = vr_find_and_lock(allocator, address, &shard);
+    // Raw blocks need no fence: the driver's free waits for the device.
+    if (block == 0) return vr_raw_find(allocator, address, &raw) ? VRAM_OK : VRAM_INVALID_POINTER;
+    enum vram_status status = VRAM_OK;
+    if (shard->stream != stream) status = vr_uses_add(allocator, vr_block_at(allocator, block), stream);
+    vr_shard_unlock(shard);
+    return status;
+}

@@ -1,0 +1,53 @@
+// index.h: the free blocks of one pool, ordered by (size, tie, address); best fit in a few steps.
+//
+// Sizes up to 2 MiB have a bin each (they are multiples of 512); above, 64 bins per power of two. A bitmap with a summary
+// finds the next non-empty bin in two bit scans. A bin is a treap keyed by (size, tie, address) whose priorities are a hash
+// of the block's number: every operation is O(log n) expected whatever the order of frees, and "next in order" exists, which
+// the search of expandable segments needs.
+#ifndef VR_CORE_INDEX_H
+#define VR_CORE_INDEX_H
+
+#include "core/block.h"
+
+enum {
+    VR_EXACT_BINS = 4097, // sizes / 512; bin 0 stays empty
+    VR_LOG_FIRST = 21,    // above 2 MiB
+    VR_LOG_LAST = 44,     // larger ones share the last bin
+    VR_BINS = VR_EXACT_BINS + (VR_LOG_LAST - VR_LOG_FIRST + 1) * 64,
+    VR_BIN_WORDS = (VR_BINS + 63) / 64,
+    VR_SUMMARY_WORDS = (VR_BIN_WORDS + 63) / 64,
+};
+
+// How blocks compare.
+enum vr_order { VR_BY_SIZE_ADDRESS, VR_BY_SIZE_AGE_ADDRESS, VR_BY_ADDRESS };
+
+// What a comparison needs to look at. Borrowed by every index of an allocator.
+struct vr_arena {
+    struct vr_block *blocks;
+    const struct vr_segment *segments;
+    enum vr_order order; // of the free blocks: one of the two BY_SIZE orders
+};
+
+struct vr_index {
+    uint64_t summary[VR_SUMMARY_WORDS];
+    uint64_t bitmap[VR_BIN_WORDS];
+    uint32_t root[VR_BINS];
+};
+
+void vr_index_insert(struct vr_index *index, const struct vr_arena *arena, uint32_t block);
+void vr_index_remove(struct vr_index *index, const struct vr_arena *arena, uint32_t block);
+// The first block, in order, of at least `size` bytes; 0 if there is none.
+uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_arena *arena, uint64_t size);
+// The block after `block` in order; 0 at the end.
+uint32_t vr_index_next(const struct vr_index *index, const struct vr_arena *arena, uint32_t block);
+// The block before `block` in order; 0 at the beginning. block == 0: the last.
+uint32_t vr_index_previous(const struct vr_index *index, const struct vr_arena *arena, uint32_t block);
+
+// The treap alone, also used for the holes (by address).
+void vr_tree_insert(uint32_t *root, const struct vr_arena *arena, enum vr_order order, uint32_t block);
+void vr_tree_remove(uint32_t *root, const struct vr_arena *arena, enum vr_order order, uint32_t block);
+uint32_t vr_tree_first(uint32_t root, const struct vr_arena *arena);
+// The first block greater than `block` (which need not be in the tree).
+uint32_t vr_tree_after(uint32_t root, const struct vr_arena *arena, enum vr_order order, uint32_t block);
+
+#endif

@@ -1,0 +1,78 @@
+// The fast way of vram_malloc(): decide, check, commit, under one shard's lock and without a driver call. Whatever it cannot do
+// exactly (nothing cached fits, a fence may have passed, a new peak beyond the shard's allowance) starts again the slow way.
+#include "core/serve.h"
+
+// A block that was just freed and is booked as free already: give it out again as it was.
+static bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned kind, uint64_t size_bytes, uint64_t *address) {
+    struct vr_device *device = shard->device;
+    struct vr_block *item = vr_block_at(device->allocator, pool->lazy);
+    const struct vr_delta delta = {{[VR_F_COUNT] = 1,
+                                    [VR_F_BYTES] = (int64_t)item->size,
+                                    [VR_F_REQUESTED] = (int64_t)size_bytes,
+                                    [VR_F_SPLITS] = pool->last_splits,
+                                    [VR_F_SPLIT_BYTES] = pool->last_split_bytes}};
+    if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) return false;
+    vr_counters_apply(&shard->counters, kind, &delta);
+    pool->lazy = 0;
+    item->state = VR_ALLOCATED;
+    item->requested = size_bytes;
+    vr_tell(device, VR_RECORD_ALLOC, item->address, size_bytes, shard->stream);
+    *address = item->address;
+    return true;
+}
+
+static bool book(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
+    if (VR_LIKELY(vr_counters_fit(&shard->counters, kind, delta))) {
+        vr_counters_apply(&shard->counters, kind, delta);
+        return true;
+    }
+    struct vr_device *device = shard->device;
+    if (atomic_load_explicit(&device->shard_count, memory_order_acquire) != 1) return false;
+    vr_totals_apply_single(&device->totals, &shard->counters, kind, delta);
+    return true;
+}
+
+static bool take_cached(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+    struct vr_device *device = shard->device;
+    const uint64_t rounded = vr_round_request(device, size_bytes);
+    const unsigned kind = vr_pool_kind(rounded);
+    struct vr_pool *pool = &shard->pool[kind];
+    if (pool->lazy != 0) {
+        if (pool->last_rounded == rounded && take_lazy(shard, pool, kind, size_bytes, address)) return true;
+        vr_pool_settle(shard, pool);
+    }
+    const uint32_t block = vr_pool_search(device, pool, rounded);
+    if (VR_UNLIKELY(block == 0) || VR_UNLIKELY(vr_shard_reserve_records(shard, 1) != VRAM_OK)) return false;
+    const struct vr_block *item = vr_block_at(device->allocator, block);
+    const uint64_t given = vr_pool_splits(device, item, rounded) ? rounded : item->size;
+    if (VR_UNLIKELY(given >= device->options.max_split_bytes)) return false;
+    struct vr_delta delta;
+    vr_delta_of_malloc(item, given, size_bytes, &delta);
+    if (VR_UNLIKELY(!book(shard, kind, &delta))) return false;
+    const struct vr_request request = {shard, size_bytes, rounded, kind};
+    vr_hand_out(&request, block, given, false);
+    pool->last = block;
+    pool->last_rounded = rounded;
+    pool->last_splits = delta.of[VR_F_SPLITS];
+    pool->last_split_bytes = delta.of[VR_F_SPLIT_BYTES];
+    *address = item->address;
+    return true;
+}
+
+enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    if (VR_UNLIKELY(device == NULL)) VR_TRY(vr_device_get(allocator, ordinal, &device));
+    if (VR_UNLIKELY(size_bytes == 0)) {
+        *address = 0;
+        return VRAM_OK;
+    }
+    struct vr_shard *shard = NULL;
+    VR_TRY(vr_shard_get(device, stream, &shard));
+    if (VR_LIKELY(size_bytes < VR_REQUEST_LIMIT)) {
+        vr_shard_lock(shard);
+        const bool served = atomic_load_explicit(&device->gate, memory_order_relaxed) == 0 && take_cached(shard, size_bytes, address);
+        vr_shard_unlock(shard);
+        if (VR_LIKELY(served)) return VRAM_OK;
+    }
+    return vr_malloc_slow(device, shard, size_bytes, address);
+}

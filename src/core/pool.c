@@ -1,0 +1,170 @@
+#include "core/pool.h"
+
+uint64_t vr_segment_size(const struct vr_options *options, uint64_t rounded) {
+    if (rounded <= VR_SMALL_LIMIT) return VR_SMALL_SEGMENT;
+    if (rounded < VR_MADE_TO_MEASURE) return options->large_segment_bytes;
+    return vr_round_up(rounded, VR_SEGMENT_ROUNDING);
+}
+
+// A free block that touches unmapped address space counts as being as large as both: taking it would use up room to grow.
+static uint64_t effective_size(const struct vram_allocator *allocator, uint32_t block) {
+    const struct vr_block *candidate = vr_block_at(allocator, block);
+    const struct vr_block *next = vr_block_at(allocator, candidate->next);
+    return candidate->size + (candidate->next != 0 && next->state == VR_HOLE ? next->size : 0);
+}
+
+static uint32_t tightest_expandable(const struct vram_allocator *allocator, const struct vr_pool *pool, uint32_t found) {
+    while (vr_block_at(allocator, found)->expandable) {
+        const uint32_t next = vr_index_next(&pool->index, &allocator->arena, found);
+        if (next == 0 || effective_size(allocator, next) >= effective_size(allocator, found)) break;
+        found = next;
+    }
+    return found;
+}
+
+static uint32_t first_ordinary(const struct vram_allocator *allocator, const struct vr_pool *pool, uint32_t found) {
+    while (found != 0 && vr_block_at(allocator, found)->expandable) found = vr_index_next(&pool->index, &allocator->arena, found);
+    return found;
+}
+
+uint32_t vr_pool_search(const struct vr_device *device, const struct vr_pool *pool, uint64_t rounded) {
+    const struct vram_allocator *allocator = device->allocator;
+    uint32_t found = vr_index_first_at_least(&pool->index, &allocator->arena, rounded);
+    if (found == 0) return 0;
+    if (VR_UNLIKELY(vr_block_at(allocator, found)->expandable)) {
+        found = device->expandable ? tightest_expandable(allocator, pool, found) : first_ordinary(allocator, pool, found);
+        if (found == 0) return 0;
+    }
+    const uint64_t size = vr_block_at(allocator, found)->size, limit = device->options.max_split_bytes;
+    if (rounded < limit) return size >= limit ? 0 : found;
+    return size >= rounded + device->options.max_non_split_rounding_bytes ? 0 : found;
+}
+
+bool vr_pool_splits(const struct vr_device *device, const struct vr_block *block, uint64_t rounded) {
+    const uint64_t rest = block->size - rounded;
+    if (block->small || device->expandable) return rest >= VR_MIN_BLOCK;
+    return rounded < device->options.max_split_bytes && rest > VR_SMALL_LIMIT;
+}
+
+enum vram_status vr_shard_refill(struct vr_shard *shard) {
+    const uint32_t count = VR_COUNT_OF(shard->spare) / 2;
+    assert(shard->spare_count <= count);
+    VR_TRY(vr_slab_take(&shard->device->allocator->blocks, count, shard->spare + shard->spare_count));
+    shard->spare_count += count;
+    return VRAM_OK;
+}
+
+void vr_shard_recycle(struct vr_shard *shard, uint32_t block) {
+    vr_block_at(shard->device->allocator, block)->state = VR_UNUSED;
+    if (shard->spare_count < VR_COUNT_OF(shard->spare)) {
+        shard->spare[shard->spare_count++] = block;
+    } else {
+        vr_slab_give(&shard->device->allocator->blocks, block);
+    }
+}
+
+uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    assert(shard->spare_count != 0);
+    const uint32_t rest = shard->spare[--shard->spare_count];
+    struct vr_block *low = vr_block_at(allocator, block), *high = vr_block_at(allocator, rest);
+    high->address = low->address + size;
+    high->size = low->size - size;
+    high->requested = 0;
+    high->previous = block;
+    high->next = low->next;
+    high->segment = low->segment;
+    atomic_store_explicit(&high->shard, shard->number, memory_order_relaxed);
+    high->state = low->state;
+    high->small = low->small;
+    high->expandable = low->expandable;
+    if (low->next != 0) vr_block_at(allocator, low->next)->previous = rest;
+    low->next = rest;
+    low->size = size;
+    return rest;
+}
+
+void vr_block_absorb_next(struct vr_shard *shard, uint32_t block) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *low = vr_block_at(allocator, block);
+    const uint32_t next = low->next;
+    const struct vr_block *high = vr_block_at(allocator, next);
+    low->size += high->size;
+    low->next = high->next;
+    if (low->next != 0) vr_block_at(allocator, low->next)->previous = block;
+    vr_shard_recycle(shard, next);
+}
+
+VR_INLINE struct vr_pool *pool_of(struct vr_shard *shard, const struct vr_block *block) {
+    return &shard->pool[block->small ? VR_SMALL : VR_LARGE];
+}
+
+void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *item = vr_block_at(allocator, block);
+    item->state = VR_FREE;
+    item->age_base = shard->device->clock[item->small ? VR_SMALL : VR_LARGE];
+    vr_index_insert(&pool_of(shard, item)->index, &allocator->arena, block);
+}
+
+void vr_pool_remove(struct vr_shard *shard, uint32_t block) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    vr_index_remove(&pool_of(shard, vr_block_at(allocator, block))->index, &allocator->arena, block);
+}
+
+void vr_delta_of_malloc(const struct vr_block *block, uint64_t given, uint64_t requested, struct vr_delta *delta) {
+    *delta = (struct vr_delta){{[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)given, [VR_F_REQUESTED] = (int64_t)requested}};
+    if (block->expandable) return;
+    const bool was_split = block->previous != 0 || block->next != 0;
+    if (given != block->size) {
+        delta->of[VR_F_SPLITS] = was_split ? 0 : 1;
+        delta->of[VR_F_SPLIT_BYTES] = was_split ? -(int64_t)given : (int64_t)(block->size - given);
+    } else if (was_split) {
+        delta->of[VR_F_SPLITS] = -1;
+        delta->of[VR_F_SPLIT_BYTES] = -(int64_t)given;
+    }
+}
+
+void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_block *block, struct vr_delta *delta) {
+    if (block->expandable) return;
+    const bool with_previous = vr_is_free(allocator, block->previous), with_next = vr_is_free(allocator, block->next);
+    int64_t count = 0, bytes = 0, size = (int64_t)block->size;
+    uint32_t outer_previous = block->previous, outer_next = block->next;
+    if (with_previous) {
+        const struct vr_block *previous = vr_block_at(allocator, block->previous);
+        count--, bytes -= (int64_t)previous->size, size += (int64_t)previous->size;
+        outer_previous = previous->previous;
+    }
+    if (with_next) {
+        const struct vr_block *next = vr_block_at(allocator, block->next);
+        count--, bytes -= (int64_t)next->size, size += (int64_t)next->size;
+        outer_next = next->next;
+    }
+    if (outer_previous != 0 || outer_next != 0) count++, bytes += size;
+    delta->of[VR_F_SPLITS] += count;
+    delta->of[VR_F_SPLIT_BYTES] += bytes;
+}
+
+uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *item = vr_block_at(allocator, block);
+    item->state = VR_FREE;
+    if (vr_is_free(allocator, item->previous)) {
+        block = item->previous;
+        vr_pool_remove(shard, block);
+        vr_block_absorb_next(shard, block);
+        item = vr_block_at(allocator, block);
+    }
+    if (vr_is_free(allocator, item->next)) {
+        vr_pool_remove(shard, item->next);
+        vr_block_absorb_next(shard, block);
+    }
+    vr_pool_insert(shard, block);
+    return block;
+}
+
+void vr_pool_settle(struct vr_shard *shard, struct vr_pool *pool) {
+    const uint32_t lazy = pool->lazy;
+    pool->last = pool->lazy = 0;
+    if (lazy != 0) (void)vr_pool_merge(shard, lazy);
+}

@@ -1,0 +1,75 @@
+// pool.h: the operations on one pool's free memory: search, split, merge. All under the lock of the pool's shard.
+#ifndef VR_CORE_POOL_H
+#define VR_CORE_POOL_H
+
+#include "core/state.h"
+
+enum { VR_MIN_BLOCK = 512 };
+#define VR_SMALL_LIMIT      (1 * VR_MIB) // largest rounded size of the small pool
+#define VR_SMALL_SEGMENT    (2 * VR_MIB) // every segment of the small pool; also its expandable page
+#define VR_MADE_TO_MEASURE  (10 * VR_MIB)
+#define VR_SEGMENT_ROUNDING (2 * VR_MIB)
+#define VR_REQUEST_LIMIT    ((uint64_t)1 << 60)
+
+// The block size that answers a request (allocator-behaviour 1.3). size_bytes in [1, VR_REQUEST_LIMIT).
+VR_INLINE uint64_t vr_round_request(const struct vr_device *device, uint64_t size_bytes);
+// What cudaMalloc is asked for (1.6).
+uint64_t vr_segment_size(const struct vr_options *options, uint64_t rounded);
+
+// Best fit (2.3): the block that would be handed out for `rounded` bytes, still in the index; 0 if none.
+uint32_t vr_pool_search(const struct vr_device *device, const struct vr_pool *pool, uint64_t rounded);
+// Whether handing out `rounded` bytes of the block splits it (2.5).
+bool vr_pool_splits(const struct vr_device *device, const struct vr_block *block, uint64_t rounded);
+
+// Makes sure the shard has `count` (at most 32) spare records. NO_HOST_MEMORY, LIMIT.
+enum vram_status vr_shard_refill(struct vr_shard *shard);
+VR_INLINE enum vram_status vr_shard_reserve_records(struct vr_shard *shard, uint32_t count) {
+    return VR_LIKELY(shard->spare_count >= count) ? VRAM_OK : vr_shard_refill(shard);
+}
+// Gives a record back.
+void vr_shard_recycle(struct vr_shard *shard, uint32_t block);
+
+// Cuts `size` bytes off the low end; returns the new block of the rest, in the same state, linked but in no index. A spare record must be
+// there.
+uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size);
+// Absorbs the next neighbour, which is in no index. Returns `block`.
+void vr_block_absorb_next(struct vr_shard *shard, uint32_t block);
+
+// Into and out of the index of the block's pool; starts its age.
+void vr_pool_insert(struct vr_shard *shard, uint32_t block);
+void vr_pool_remove(struct vr_shard *shard, uint32_t block);
+
+// What handing out `given` bytes of a free block changes (7.3). requested: the client's size.
+void vr_delta_of_malloc(const struct vr_block *block, uint64_t given, uint64_t requested, struct vr_delta *delta);
+// What making a block reusable changes in the inactive_split families.
+void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_block *block, struct vr_delta *delta);
+
+// Merges with free neighbours (previous, then next) and puts the result into the index. The block is in no index.
+// Returns the block that stands now.
+uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block);
+// Does what a LAZY block's free left undone, and forgets `last`.
+void vr_pool_settle(struct vr_shard *shard, struct vr_pool *pool);
+
+VR_INLINE uint64_t vr_round_up_power(uint64_t size_bytes, uint32_t divisor) {
+    if (vr_is_power_of_2(size_bytes)) return size_bytes;
+    const uint64_t floor = (uint64_t)1 << vr_log2_floor(size_bytes), step = floor >> vr_log2_floor(divisor);
+    return step == 0 ? floor << 1 : (size_bytes + step - 1) & ~(step - 1);
+}
+
+VR_INLINE uint64_t vr_round_request(const struct vr_device *device, uint64_t size_bytes) {
+    if (size_bytes < VR_MIN_BLOCK) return VR_MIN_BLOCK;
+    if (VR_UNLIKELY(device->divisions)) {
+        const uint32_t divisor = vr_options_divisor(&device->options, size_bytes);
+        if (divisor > 1 && size_bytes > (uint64_t)VR_MIN_BLOCK * divisor) return vr_round_up_power(size_bytes, divisor);
+    }
+    return (size_bytes + VR_MIN_BLOCK - 1) & ~(uint64_t)(VR_MIN_BLOCK - 1);
+}
+
+VR_INLINE unsigned vr_pool_kind(uint64_t rounded) { return rounded <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE; }
+
+// Free, mapped, and so absorbable by a neighbour of the same segment.
+VR_INLINE bool vr_is_free(const struct vram_allocator *allocator, uint32_t block) {
+    return block != 0 && vr_block_at(allocator, block)->state == VR_FREE;
+}
+
+#endif

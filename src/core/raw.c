@@ -1,0 +1,105 @@
+// Blocks that go straight to the driver while caching is off. They remember how they were made, so that toggling is safe.
+#include "core/oom.h"
+#include "core/serve.h"
+
+static size_t slot_of(const struct vr_raw *raw, uint64_t address) {
+    size_t at = (size_t)vr_mix64(address) & (raw->capacity - 1);
+    while (raw->slots[at].address != 0 && raw->slots[at].address != address) at = (at + 1) & (raw->capacity - 1);
+    return at;
+}
+
+static enum vram_status make_room(struct vr_raw *raw) {
+    if (raw->capacity != 0 && (raw->count + 1) * 2 <= raw->capacity) return VRAM_OK;
+    const struct vr_raw old = {.slots = raw->slots, .capacity = raw->capacity};
+    const size_t capacity = old.capacity == 0 ? 64 : old.capacity * 2;
+    struct vr_raw_block *slots = calloc(capacity, sizeof *slots);
+    if (slots == NULL) return VRAM_NO_HOST_MEMORY;
+    raw->slots = slots;
+    raw->capacity = capacity;
+    for (size_t i = 0; i < old.capacity; i++) {
+        if (old.slots[i].address != 0) raw->slots[slot_of(raw, old.slots[i].address)] = old.slots[i];
+    }
+    free(old.slots);
+    return VRAM_OK;
+}
+
+static enum vram_status remember(struct vr_raw *raw, const struct vr_raw_block *block) {
+    vr_mutex_lock(&raw->mutex);
+    const enum vram_status status = make_room(raw);
+    if (status == VRAM_OK) {
+        raw->slots[slot_of(raw, block->address)] = *block;
+        raw->count++;
+        atomic_store_explicit(&raw->any, 1, memory_order_relaxed);
+    }
+    vr_mutex_unlock(&raw->mutex);
+    return status;
+}
+
+// Backward-shift deletion: whoever was pushed past the hole moves into it.
+static void erase_locked(struct vr_raw *raw, size_t hole) {
+    const size_t mask = raw->capacity - 1;
+    for (size_t at = (hole + 1) & mask; raw->slots[at].address != 0; at = (at + 1) & mask) {
+        const size_t home = (size_t)vr_mix64(raw->slots[at].address) & mask;
+        if (((at - home) & mask) < ((at - hole) & mask)) continue;
+        raw->slots[hole] = raw->slots[at];
+        hole = at;
+    }
+    raw->slots[hole] = (struct vr_raw_block){0};
+    raw->count--;
+}
+
+static bool find_locked(const struct vr_raw *raw, uint64_t address, struct vr_raw_block *block) {
+    if (raw->capacity == 0) return false;
+    *block = raw->slots[slot_of(raw, address)];
+    return block->address != 0;
+}
+
+bool vr_raw_find(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block) {
+    struct vr_raw *raw = &allocator->raw;
+    if (atomic_load_explicit(&raw->any, memory_order_relaxed) == 0) return false;
+    vr_mutex_lock(&raw->mutex);
+    const bool found = find_locked(raw, address, block);
+    vr_mutex_unlock(&raw->mutex);
+    return found;
+}
+
+enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    struct vram_allocator *allocator = device->allocator;
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    struct vr_raw_block block = {.size = size_bytes, .stream = stream, .device = device->ordinal};
+    const vr_cu_result result = vr_cu(allocator->driver, mem_alloc, &block.address, size_bytes);
+    enum vram_status status = result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result);
+    if (status == VRAM_OK) {
+        status = remember(&allocator->raw, &block);
+        if (status != VRAM_OK) (void)vr_cu(allocator->driver, mem_free, block.address);
+    }
+    vr_context_leave(&guard);
+    if (status == VRAM_OK) *address = block.address;
+    return status;
+}
+
+enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address) {
+    struct vr_raw *raw = &allocator->raw;
+    struct vr_raw_block block;
+    if (atomic_load_explicit(&raw->any, memory_order_relaxed) == 0) return VRAM_INVALID_POINTER;
+    vr_mutex_lock(&raw->mutex);
+    const bool found = find_locked(raw, address, &block);
+    if (found) erase_locked(raw, slot_of(raw, address));
+    vr_mutex_unlock(&raw->mutex);
+    if (!found) return VRAM_INVALID_POINTER;
+    const enum vram_status status = vr_driver_status(vr_cu(allocator->driver, mem_free, address));
+    // Still the client's: the table had room for it a moment ago and never shrinks.
+    if (status != VRAM_OK) (void)remember(raw, &block);
+    return status;
+}
+
+void vr_raw_release(struct vram_allocator *allocator) {
+    struct vr_raw *raw = &allocator->raw;
+    for (size_t i = 0; i < raw->capacity; i++) {
+        if (raw->slots[i].address != 0) (void)vr_cu(allocator->driver, mem_free, raw->slots[i].address);
+    }
+    free(raw->slots);
+    vr_mutex_destroy(&raw->mutex);
+    *raw = (struct vr_raw){0};
+}

@@ -1,0 +1,192 @@
+#include "core/release.h"
+#include "core/events.h"
+#include "core/source.h"
+
+// Free and spanning its whole cudaMalloc segment.
+static bool is_whole_segment(const struct vr_block *block) { return !block->expandable && block->previous == 0 && block->next == 0; }
+
+static void note(enum vram_status *first, enum vram_status status) {
+    if (*first == VRAM_OK) *first = status;
+}
+
+static enum vram_status release_segments(struct vr_shard *shard, struct vr_pool *pool) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    enum vram_status first = VRAM_OK;
+    for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK), next; at != 0; at = next) {
+        next = vr_index_next(&pool->index, &allocator->arena, at);
+        if (is_whole_segment(vr_block_at(allocator, at))) note(&first, vr_segment_free(shard, at));
+    }
+    return first;
+}
+
+// Shrinking changes the index: the blocks are listed first. A listed block stays the record at its address or becomes part of a hole
+// only through its own shrinking, because two free blocks never touch.
+static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool *pool) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    uint32_t *listed = NULL;
+    size_t count = 0, capacity = 0;
+    enum vram_status first = VRAM_OK;
+    for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
+         at = vr_index_next(&pool->index, &allocator->arena, at)) {
+        if (!vr_block_at(allocator, at)->expandable) continue;
+        void *items = listed;
+        note(&first, vr_grow(&items, &capacity, count + 1, sizeof *listed));
+        listed = items;
+        if (first != VRAM_OK) break;
+        listed[count++] = at;
+    }
+    for (size_t i = 0; i < count; i++) note(&first, vr_expandable_shrink(shard, listed[i]));
+    free(listed);
+    return first;
+}
+
+static enum vram_status release_kind(struct vr_device *device, struct vr_shard *const *shards, unsigned kind) {
+    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    enum vram_status first = VRAM_OK;
+    for (uint32_t i = 0; i < count; i++) note(&first, release_segments(shards[i], &shards[i]->pool[kind]));
+    for (uint32_t i = 0; i < count; i++) note(&first, shrink_expandable(shards[i], &shards[i]->pool[kind]));
+    return first;
+}
+
+enum vram_status vr_release_all(struct vr_device *device) {
+    enum vram_status first = vr_fences_wait(device);
+    struct vr_shard **shards = NULL;
+    VR_TRY(vr_device_shards_by_stream(device, &shards));
+    note(&first, release_kind(device, shards, VR_LARGE));
+    note(&first, release_kind(device, shards, VR_SMALL));
+    free(shards);
+    vr_orphans_retry(device);
+    return first;
+}
+
+// A split block of this size is possible only where max_split_size was lowered at run time; it cannot be released.
+static bool releasable_oversize(const struct vr_device *device, const struct vr_block *block) {
+    return is_whole_segment(block) && block->size >= device->options.max_split_bytes;
+}
+
+enum vram_status vr_release_available(struct vr_shard *shard, unsigned kind, uint64_t rounded, bool *enough) {
+    struct vr_device *device = shard->device;
+    const struct vram_allocator *allocator = device->allocator;
+    const struct vr_pool *pool = &shard->pool[kind];
+    const uint64_t least = device->options.max_split_bytes;
+    *enough = false;
+    if (least == VR_UNLIMITED) return VRAM_OK;
+    const uint64_t wanted = rounded > least ? rounded : least;
+    uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, wanted);
+    if (at != 0 && releasable_oversize(device, vr_block_at(allocator, at))) {
+        *enough = true;
+        return vr_segment_free(shard, at);
+    }
+    uint64_t released = 0;
+    for (at = vr_index_previous(&pool->index, &allocator->arena, at); at != 0 && released < wanted;) {
+        const struct vr_block *block = vr_block_at(allocator, at);
+        if (block->size < least) break;
+        const uint32_t before = vr_index_previous(&pool->index, &allocator->arena, at);
+        if (releasable_oversize(device, block)) {
+            released += block->size;
+            VR_TRY(vr_segment_free(shard, at));
+        }
+        at = before;
+    }
+    *enough = released >= wanted;
+    return VRAM_OK;
+}
+
+// --- garbage collection ---------------------------------------------------------------------------------------------------
+
+struct collection {
+    uint64_t total_age;
+    uint64_t count;
+    uint64_t reclaimed;
+    bool freed;
+};
+
+static bool is_unsplit(const struct vr_block *block) { return block->previous == 0 && block->next == 0; }
+
+static uint32_t age_of(const struct vr_device *device, const struct vr_block *block) { return device->clock[VR_LARGE] - block->age_base; }
+
+static enum vram_status collect_round(struct vr_device *device, struct vr_shard *const *shards, struct collection *so_far) {
+    const struct vram_allocator *allocator = device->allocator;
+    const uint32_t shard_count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    const double threshold = (double)so_far->total_age / (double)so_far->count;
+    for (uint32_t i = 0; i < shard_count && so_far->count != 0; i++) {
+        struct vr_pool *pool = &shards[i]->pool[VR_LARGE];
+        for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK), next; at != 0; at = next) {
+            next = vr_index_next(&pool->index, &allocator->arena, at);
+            const struct vr_block *block = vr_block_at(allocator, at);
+            if (!is_whole_segment(block) || (double)age_of(device, block) < threshold) continue;
+            so_far->reclaimed += block->size;
+            so_far->total_age -= age_of(device, block);
+            so_far->count--;
+            so_far->freed = true;
+            VR_TRY(vr_segment_free(shards[i], at));
+        }
+    }
+    return VRAM_OK;
+}
+
+static void count_candidates(const struct vr_device *device, struct collection *so_far) {
+    const struct vram_allocator *allocator = device->allocator;
+    const uint32_t shard_count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    for (uint32_t i = 0; i < shard_count; i++) {
+        const struct vr_pool *pool = &device->shards[i]->pool[VR_LARGE];
+        for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
+             at = vr_index_next(&pool->index, &allocator->arena, at)) {
+            if (!is_unsplit(vr_block_at(allocator, at))) continue;
+            so_far->total_age += age_of(device, vr_block_at(allocator, at));
+            so_far->count++;
+        }
+    }
+}
+
+enum vram_status vr_collect_garbage(struct vr_device *device) {
+    const uint64_t held = (uint64_t)device->reserved[VRAM_STAT_ALL].current;
+    const uint64_t threshold = (uint64_t)(device->options.garbage_collection_threshold * (double)device->limit_bytes);
+    if (held <= threshold) return VRAM_OK;
+    struct collection so_far = {.freed = true};
+    count_candidates(device, &so_far);
+    if (so_far.count == 0) return VRAM_OK;
+    struct vr_shard **shards = NULL;
+    VR_TRY(vr_device_shards_by_stream(device, &shards));
+    enum vram_status status = VRAM_OK;
+    while (status == VRAM_OK && so_far.reclaimed < held - threshold && so_far.freed && so_far.count != 0) {
+        so_far.freed = false;
+        status = collect_round(device, shards, &so_far);
+    }
+    free(shards);
+    return status;
+}
+
+// --- the end --------------------------------------------------------------------------------------------------------------
+
+static void drop_pages(struct vr_device *device, const struct vr_segment *segment) {
+    struct vram_driver *driver = device->allocator->driver;
+    for (uint64_t page = 0; page < segment->size / segment->page_size; page++) {
+        if (segment->pages[page] == 0) continue;
+        (void)vr_cu(driver, mem_unmap, segment->address + page * segment->page_size, segment->page_size);
+        (void)vr_cu(driver, mem_release, segment->pages[page]);
+    }
+    (void)vr_cu(driver, mem_address_free, segment->address, segment->size);
+    vr_os_unreserve(segment->pages, (size_t)(segment->size / segment->page_size) * sizeof *segment->pages);
+}
+
+void vr_release_at_end(struct vr_device *device) {
+    struct vram_allocator *allocator = device->allocator;
+    struct vr_context_guard guard;
+    const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
+    vr_device_lock(device);
+    (void)vr_fences_wait(device);
+    const uint32_t used = atomic_load_explicit(&allocator->segments.used, memory_order_acquire);
+    for (uint32_t i = 1; i < used; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, i);
+        if (segment->first == 0 || segment->device != device->ordinal) continue;
+        if (segment->expandable) {
+            drop_pages(device, segment);
+        } else {
+            (void)vr_cu(allocator->driver, mem_free, segment->address);
+        }
+    }
+    vr_orphans_retry(device);
+    vr_device_unlock(device);
+    if (entered) vr_context_leave(&guard);
+}

@@ -1,0 +1,18 @@
+// release.h: giving cached memory back to the driver. All under all locks of the device, with its context current.
+#ifndef VR_CORE_RELEASE_H
+#define VR_CORE_RELEASE_H
+
+#include "core/device.h"
+
+// Waits for all fences, then releases everything that is wholly free: the large pools, then the small ones, each in the order
+// (stream, size, tie, address), cudaMalloc segments before pages of expandable ones (allocator-behaviour 3.7). The first
+// failure is returned after everything else was tried.
+enum vram_status vr_release_all(struct vr_device *device);
+// The part of it that a request may try first when max_split_size is set (3.3): *enough whether `rounded` bytes' worth went back.
+enum vram_status vr_release_available(struct vr_shard *shard, unsigned pool, uint64_t rounded, bool *enough);
+// garbage_collection_threshold (3.2): old unsplit segments of the large pool go back.
+enum vram_status vr_collect_garbage(struct vr_device *device);
+// Everything goes back, live or not. No other thread uses the device any more.
+void vr_release_at_end(struct vr_device *device);
+
+#endif

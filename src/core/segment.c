@@ -1,0 +1,132 @@
+#include "core/source.h"
+
+// Process-wide, so that ages compare across devices and allocators as in PyTorch.
+static _Atomic uint64_t registrations;
+
+void vr_reserved_add(struct vr_device *device, bool small, int64_t bytes) {
+    vr_stat_add(&device->reserved[VRAM_STAT_ALL], bytes);
+    vr_stat_add(&device->reserved[vr_stat_view(small)], bytes);
+}
+
+static void count_segment(struct vr_device *device, bool small, int64_t size, int64_t sign) {
+    vr_stat_add(&device->segment[VRAM_STAT_ALL], sign);
+    vr_stat_add(&device->segment[vr_stat_view(small)], sign);
+    vr_reserved_add(device, small, sign * size);
+    if ((uint64_t)size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_segments, sign);
+}
+
+enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment) {
+    struct vram_allocator *allocator = shard->device->allocator;
+    VR_TRY(vr_shard_reserve_records(shard, 1));
+    uint32_t made = 0;
+    VR_TRY(vr_slab_take(&allocator->segments, 1, &made));
+    struct vr_segment *entry = vr_segment_at(allocator, made);
+    *entry = *facts;
+    entry->counter = atomic_fetch_add_explicit(&registrations, 1, memory_order_relaxed);
+    entry->shard = shard->number;
+    entry->device = shard->device->ordinal;
+    entry->small = small;
+    entry->first = shard->spare[--shard->spare_count];
+    struct vr_block *block = vr_block_at(allocator, entry->first);
+    *block =
+        (struct vr_block){.address = facts->address, .size = facts->size, .segment = made, .small = small, .expandable = facts->expandable};
+    atomic_store_explicit(&block->shard, shard->number, memory_order_relaxed);
+    block->state = facts->expandable ? VR_HOLE : VR_FREE;
+    *segment = made;
+    return VRAM_OK;
+}
+
+void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
+    struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_segment *entry = vr_segment_at(allocator, segment);
+    vr_shard_recycle(shard, entry->first);
+    *entry = (struct vr_segment){0};
+    vr_slab_give(&allocator->segments, segment);
+}
+
+// The one driver call that the option release_lock_on_cudamalloc takes out of the locks: everything else of the device may change
+// meanwhile, so only locals are used after it.
+static vr_cu_result ask_driver(struct vr_device *device, uint64_t size, uint64_t *address) {
+    struct vram_driver *driver = device->allocator->driver;
+    if (!device->options.release_lock_on_malloc) return vr_cu(driver, mem_alloc, address, size);
+    vr_device_unlock(device);
+    const vr_cu_result result = vr_cu(driver, mem_alloc, address, size);
+    vr_device_lock(device);
+    return result;
+}
+
+static enum vram_status enter_books(struct vr_shard *shard, bool small, uint64_t address, uint64_t size, uint32_t *block) {
+    struct vram_allocator *allocator = shard->device->allocator;
+    VR_TRY(vr_pages_prepare(&allocator->pages, address, size, small));
+    uint32_t segment = 0;
+    const struct vr_segment facts = {.address = address, .size = size, .mapped = size};
+    const enum vram_status status = vr_segment_register(shard, small, &facts, &segment);
+    if (status != VRAM_OK) {
+        vr_pages_retire(&allocator->pages, address, size, small);
+        return status;
+    }
+    *block = vr_segment_at(allocator, segment)->first;
+    return VRAM_OK;
+}
+
+enum vram_status vr_segment_make(struct vr_shard *shard, bool small, uint64_t segment_bytes, uint32_t *block) {
+    struct vr_device *device = shard->device;
+    uint64_t address = 0;
+    const vr_cu_result result = ask_driver(device, segment_bytes, &address);
+    if (result == VR_CU_OUT_OF_MEMORY) return VRAM_OUT_OF_MEMORY;
+    VR_TRY(vr_driver_status(result));
+    const enum vram_status status = enter_books(shard, small, address, segment_bytes, block);
+    if (status != VRAM_OK) {
+        const struct vr_orphan orphan = {.kind = VR_ORPHAN_MEMORY, .handle = address};
+        vr_orphan_add(device, &orphan);
+        vr_orphans_retry(device);
+        return status;
+    }
+    device->num_device_alloc++;
+    count_segment(device, small, (int64_t)segment_bytes, 1);
+    vr_tell(device, VR_RECORD_SEGMENT_ALLOC, address, segment_bytes, shard->stream);
+    return VRAM_OK;
+}
+
+enum vram_status vr_segment_free(struct vr_shard *shard, uint32_t block) {
+    struct vr_device *device = shard->device;
+    struct vram_allocator *allocator = device->allocator;
+    const uint32_t segment = vr_block_at(allocator, block)->segment;
+    const struct vr_segment facts = *vr_segment_at(allocator, segment);
+    vr_pool_remove(shard, block);
+    vr_tell(device, VR_RECORD_SEGMENT_FREE, facts.address, facts.size, shard->stream);
+    device->num_device_free++;
+    count_segment(device, facts.small, (int64_t)facts.size, -1);
+    vr_segment_forget(shard, segment);
+    vr_pages_retire(&allocator->pages, facts.address, facts.size, facts.small);
+    const vr_cu_result result = vr_cu(allocator->driver, mem_free, facts.address);
+    if (result == VR_CU_SUCCESS) return VRAM_OK;
+    const struct vr_orphan orphan = {.kind = VR_ORPHAN_MEMORY, .handle = facts.address};
+    vr_orphan_add(device, &orphan);
+    return VRAM_DRIVER;
+}
+
+// --- orphans -------------------------------------------------------------------------------------------------------------
+
+void vr_orphan_add(struct vr_device *device, const struct vr_orphan *orphan) {
+    void *orphans = device->orphans;
+    const enum vram_status status = vr_grow(&orphans, &device->orphan_capacity, device->orphan_count + 1, sizeof *device->orphans);
+    device->orphans = orphans;
+    if (status == VRAM_OK) device->orphans[device->orphan_count++] = *orphan;
+}
+
+static vr_cu_result give_back(struct vram_driver *driver, const struct vr_orphan *orphan) {
+    switch (orphan->kind) {
+    case VR_ORPHAN_HANDLE: return vr_cu(driver, mem_release, orphan->handle);
+    case VR_ORPHAN_RANGE: return vr_cu(driver, mem_address_free, orphan->handle, orphan->size);
+    default: return vr_cu(driver, mem_free, orphan->handle);
+    }
+}
+
+void vr_orphans_retry(struct vr_device *device) {
+    size_t kept = 0;
+    for (size_t i = 0; i < device->orphan_count; i++) {
+        if (give_back(device->allocator->driver, &device->orphans[i]) != VR_CU_SUCCESS) device->orphans[kept++] = device->orphans[i];
+    }
+    device->orphan_count = kept;
+}

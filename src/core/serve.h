@@ -1,0 +1,51 @@
+// serve.h: the steps of malloc and free that the fast way, the slow way and replay share.
+#ifndef VR_CORE_SERVE_H
+#define VR_CORE_SERVE_H
+
+#include "core/device.h"
+
+// A request on its way through the allocator.
+struct vr_request {
+    struct vr_shard *shard;
+    uint64_t size_bytes;
+    uint64_t rounded;
+    unsigned kind; // enum vr_pool_kind
+};
+
+// Commits a hand-out: takes the block out of the index unless `loose` (it is in none), splits it at `given` bytes where that is less
+// than its size, enters the address into the page table, tells. The statistics are the caller's. A spare record must be there.
+VR_INLINE void vr_hand_out(const struct vr_request *request, uint32_t block, uint64_t given, bool loose) {
+    struct vr_shard *shard = request->shard;
+    struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *item = vr_block_at(allocator, block);
+    if (!loose) vr_pool_remove(shard, block);
+    if (given != item->size) vr_pool_insert(shard, vr_block_split(shard, block, given));
+    item->state = VR_ALLOCATED;
+    item->requested = request->size_bytes;
+    item->held.uses = item->held.pending = 0;
+    vr_pages_set(&allocator->pages, item->address, block);
+    vr_tell(shard->device, VR_RECORD_ALLOC, item->address, request->size_bytes, shard->stream);
+}
+
+// The whole of malloc under all locks (allocator-behaviour 3.1), with a report when it fails.
+VR_NOINLINE enum vram_status vr_malloc_slow(struct vr_device *device, struct vr_shard *shard, uint64_t size_bytes, uint64_t *address);
+// The part of it after the search: hands out a block that is in the index (or loose) under all locks.
+void vr_hand_out_slow(const struct vr_request *request, uint32_t block, bool loose);
+// Free under all locks: the block has uses, is oversize, or its booking needs a new peak.
+VR_NOINLINE enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address);
+
+// The allocated block that starts at `address`, with its shard locked; 0 (and nothing locked) when there is none.
+uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t address, struct vr_shard **shard);
+// The same under all locks of its device (*device); 0 and nothing locked when there is none.
+uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t address, struct vr_device **device);
+
+// --- caching off --------------------------------------------------------------------------------------------------------------
+enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, uint64_t stream, uint64_t *address);
+// INVALID_POINTER when the address is not a raw block.
+enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address);
+// False when the address is not a raw block.
+bool vr_raw_find(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block);
+// Frees all of them.
+void vr_raw_release(struct vram_allocator *allocator);
+
+#endif

@@ -1,0 +1,214 @@
+// state.h: the live state: an allocator has devices, a device has a shard per stream, a shard has two pools.
+//
+//   allocator ── tables of blocks, segments, recorded uses; page table; option string; observers
+//     └─ device ── driver context, limit, fences, totals and peaks
+//          └─ shard (device, stream) ── lock, counters
+//               └─ pool (large, small) ── index of free blocks, holes
+//
+// Placement depends on a shard's own pools only, so its lock orders everything that decides an address. What concerns the whole
+// device (a segment made or given back, a fence, a new peak, a picture) runs under all its shards' locks, taken in order after
+// the device's mutex: see device.h. No fast path takes a second lock.
+#ifndef VR_CORE_STATE_H
+#define VR_CORE_STATE_H
+
+#include "config/options.h"
+#include "core/block.h"
+#include "core/counters.h"
+#include "core/index.h"
+#include "core/pages.h"
+#include "core/record.h"
+#include "driver/driver.h"
+#include "vram/allocator.h"
+
+// Lock ranks: a thread takes them in ascending order only.
+enum vr_lock_rank {
+    VR_RANK_ALLOCATOR, // vr_allocator.mutex: devices made, options, observers
+    VR_RANK_DEVICE,    // vr_device.mutex: who may hold all shards
+    VR_RANK_SHARD,     // vr_shard.lock, in order of the shard's number
+    VR_RANK_LEAF,      // vr_slab.mutex, vr_pages.mutex, vr_raw.mutex, vr_events.mutex
+};
+
+enum { VR_MAX_SHARDS = 65536, VR_SHARD_SLOTS = 16384, VR_SHARDS_PER_DEVICE = VR_SHARD_SLOTS / 2, VR_MAX_CALLBACKS = 16 };
+
+// Free memory of one stream and size class.
+//
+// Undo invariant: `last` is a block such that nothing happened in this pool since it was handed out; freeing it would restore the
+// pool as it was before. So that free only books the statistics and marks the block LAZY (`lazy`), and a malloc of the same rounded
+// size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have.
+struct vr_pool {
+    struct vr_index index;
+    uint32_t holes; // tree by address
+    uint32_t last;
+    uint32_t lazy;
+    uint64_t last_rounded; // the request that `last` answered, rounded
+    int64_t last_splits;   // what handing `last` out changed in inactive_split
+    int64_t last_split_bytes;
+};
+
+struct vr_shard {
+    _Alignas(64) _Atomic uint32_t lock;
+    uint32_t number; // in the allocator's array; also the lock's order
+    uint64_t stream;
+    struct vr_device *device;
+    uint32_t spare[64]; // block records at hand
+    uint32_t spare_count;
+    _Alignas(64) struct vr_counters counters;
+    struct vr_pool pool[VR_POOLS];
+};
+
+// A point in a stream that a freed block waits for.
+struct vr_fence {
+    uint64_t event;
+    struct vr_device *event_device; // whose event pool it returns to
+    uint32_t block;
+};
+
+// The fences recorded on one stream, oldest first, as a ring.
+struct vr_fence_queue {
+    uint64_t stream;
+    struct vr_fence *fences;
+    size_t capacity; // 0 or a power of two
+    size_t head;
+    size_t count;
+};
+
+struct vr_fences {
+    struct vr_fence_queue *queues; // in order of first use
+    size_t count;
+    size_t capacity;
+};
+
+// Events to use again. Leaf lock: a block's fences may lie on another device's streams.
+struct vr_events {
+    struct vr_mutex mutex;
+    uint64_t *idle;
+    size_t count;
+    size_t capacity;
+};
+
+// Something the driver refused to take back; tried again at the next release and at the end.
+struct vr_orphan {
+    enum { VR_ORPHAN_MEMORY, VR_ORPHAN_HANDLE, VR_ORPHAN_RANGE } kind;
+    uint64_t handle; // or address
+    uint64_t size;
+};
+
+// Why a malloc must take the slow way before it looks at its pool. Bits of vr_device.gate.
+enum { VR_GATE_FENCES = 1, VR_GATE_COLLECT = 2, VR_GATE_RAW = 4 };
+
+struct vr_device {
+    struct vram_allocator *allocator;
+    uint32_t ordinal;
+    _Atomic uint32_t gate;
+    struct vr_mutex mutex;
+    uint64_t context;
+    uint64_t total_bytes;
+    uint64_t granularity; // of physical memory, 0 where virtual memory management is missing
+    // All below: guarded by all shards' locks together; read under any one of them.
+    uint64_t limit_bytes; // VR_UNLIMITED: none
+    bool expandable;      // option on and supported
+    bool divisions;       // some rounding divisor is in force
+    struct vr_options options;
+    vr_recorder recorder;
+    void *recorder_user;
+    _Atomic uint64_t sequence;
+    struct vr_fences fences;
+    struct vr_orphan *orphans;
+    size_t orphan_count;
+    size_t orphan_capacity;
+    struct vr_totals totals;
+    struct vram_stat segment[VRAM_STAT_POOLS];
+    struct vram_stat reserved[VRAM_STAT_POOLS];
+    struct vram_stat oversize_allocations;
+    struct vram_stat oversize_segments;
+    int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
+    int64_t max_split_at_start;
+    uint32_t clock[VR_POOLS]; // searches made while garbage collection is on
+    struct vr_events events;
+    // Shards: append-only. slots is read without a lock; the rest is guarded by mutex.
+    _Atomic(struct vr_shard *) *slots; // open addressing by stream
+    struct vr_shard **shards;
+    struct vr_counters **counters; // of the same shards
+    _Atomic uint32_t shard_count;
+    size_t shard_capacity;
+};
+
+struct vr_raw_block {
+    uint64_t address; // 0: empty slot
+    uint64_t size;
+    uint64_t stream;
+    uint32_t device;
+};
+
+// Blocks that went straight to the driver (caching off): open addressing by address.
+struct vr_raw {
+    struct vr_mutex mutex;
+    struct vr_raw_block *slots;
+    size_t capacity; // 0 or a power of two
+    size_t count;
+    _Atomic uint32_t any; // whether there ever was one
+};
+
+struct vr_observer {
+    vram_oom_observer function;
+    void *user;
+};
+
+struct vr_callback {
+    vram_free_callback function;
+    void *user;
+};
+
+struct vram_allocator {
+    struct vram_driver *driver;
+    bool owns_driver;
+    struct vr_mutex mutex;
+    int device_count;
+    _Atomic(struct vr_device *) devices[VRAM_MAX_DEVICES];
+    struct vr_arena arena;
+    struct vr_slab blocks;
+    struct vr_slab segments;
+    struct vr_slab uses;
+    struct vr_pages pages;
+    struct vr_raw raw;
+    _Atomic uint32_t shard_count;
+    struct vr_shard **shards; // reserved array, append-only
+    _Atomic bool caching;
+    // Guarded by mutex.
+    struct vr_options options;
+    char *conf;
+    vr_recorder recorder;
+    void *recorder_user;
+    struct vr_observer *observers;
+    size_t observer_count;
+    size_t observer_capacity;
+    struct vr_callback callbacks[VR_MAX_CALLBACKS];
+    _Atomic uint32_t callback_count;
+};
+
+VR_INLINE struct vr_block *vr_block_at(const struct vram_allocator *allocator, uint32_t block) { return &allocator->arena.blocks[block]; }
+VR_INLINE struct vr_segment *vr_segment_at(const struct vram_allocator *allocator, uint32_t segment) {
+    return (struct vr_segment *)(void *)allocator->segments.items + segment;
+}
+VR_INLINE struct vr_use *vr_use_at(const struct vram_allocator *allocator, uint32_t use) {
+    return (struct vr_use *)(void *)allocator->uses.items + use;
+}
+VR_INLINE struct vr_shard *vr_shard_of(const struct vram_allocator *allocator, const struct vr_block *block) {
+    return allocator->shards[atomic_load_explicit(&block->shard, memory_order_relaxed)];
+}
+
+// Tells the recorder, if there is one. Under the lock that guards what is told.
+VR_INLINE void vr_tell(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes, uint64_t stream) {
+    if (VR_LIKELY(device->recorder == NULL)) return;
+    const struct vr_record record = {
+        .sequence = atomic_fetch_add_explicit(&device->sequence, 1, memory_order_relaxed),
+        .address = address,
+        .size_bytes = size_bytes,
+        .stream = stream,
+        .device = device->ordinal,
+        .action = action,
+    };
+    device->recorder(&record, device->recorder_user);
+}
+
+#endif
