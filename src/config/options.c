@@ -83,7 +83,7 @@ static size_t edit_distance(const char *a, const char *b) {
 // The known spelling that looks most like `word`; NULL when none is near enough to be what was meant.
 static const char *nearest_key(const char *word) {
     const char *nearest = NULL;
-    size_t best = 2 + strlen(word) / 4;
+    size_t best = 3 + strlen(word) / 4;
     for (size_t i = 0; i < VR_COUNT_OF(rows) + VR_COUNT_OF(aliases); i++) {
         const char *key = i < VR_COUNT_OF(rows) ? rows[i].key : aliases[i - VR_COUNT_OF(rows)].alias;
         const size_t distance = edit_distance(word, key);
