@@ -157,7 +157,7 @@ void vr_text_bar(struct vr_text *text, const struct vram_style *style, uint64_t 
     vr_text_repeat(text, " ", columns - full - (rest != 0));
 }
 
-void vr_table_init(struct vr_table *table, const struct vr_column *columns, size_t column_count) {
+void vr_table_init(struct vr_table *table, const struct vr_table_column *columns, size_t column_count) {
     *table = (struct vr_table){.columns = columns, .column_count = column_count};
 }
 
@@ -220,8 +220,8 @@ static void measure(const struct vr_table *table, size_t rows, size_t line, size
 }
 
 // The cell in exactly `width` columns; trailing padding only where more follows on the line.
-static void print_cell(struct vr_text *text, const struct vram_style *style, const char *cell, size_t width, const struct vr_column *column,
-                       enum vr_colour colour, bool last) {
+static void print_cell(struct vr_text *text, const struct vram_style *style, const char *cell, size_t width,
+                       const struct vr_table_column *column, enum vr_colour colour, bool last) {
     const char *mark = style->unicode ? "…" : "...";
     const size_t mark_width = style->unicode ? 1 : 3;
     size_t length = strlen(cell);
@@ -261,7 +261,7 @@ void vr_table_print(const struct vr_table *table, struct vr_text *text, const st
     for (size_t r = titled ? 0 : 1; r <= rows; r++) {
         vr_text_repeat(text, " ", indent);
         for (size_t c = 0; c <= last; c++) {
-            const struct vr_column *column = &table->columns[c];
+            const struct vr_table_column *column = &table->columns[c];
             const char *cell = r != 0 ? cell_text(table, r - 1, c) : column->title == NULL ? "" : column->title;
             if (c != 0) vr_text_repeat(text, " ", COLUMN_GAP);
             print_cell(text, style, cell, widths[c], column, r == 0 ? VR_DIM : column->colour, c == last);

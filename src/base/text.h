@@ -60,7 +60,7 @@ void vr_text_bar(struct vr_text *text, const struct vram_style *style, uint64_t 
 // --- tables --------------------------------------------------------------------------------------------------------------
 enum vr_align { VR_LEFT, VR_RIGHT };
 
-struct vr_column {
+struct vr_table_column {
     const char *title; // NULL or "": no title
     enum vr_align align;
     enum vr_colour colour; // of the cells
@@ -69,7 +69,7 @@ struct vr_column {
 
 // Cells are appended row by row; printing measures them. All-zero, then vr_table_init().
 struct vr_table {
-    const struct vr_column *columns; // borrowed
+    const struct vr_table_column *columns; // borrowed
     size_t column_count;
     struct vr_text cells; // texts one after the other, each with its NUL
     size_t *offsets;      // where each cell starts
@@ -77,7 +77,7 @@ struct vr_table {
     size_t cell_capacity;
 };
 // columns is borrowed until the release.
-void vr_table_init(struct vr_table *table, const struct vr_column *columns, size_t column_count);
+void vr_table_init(struct vr_table *table, const struct vr_table_column *columns, size_t column_count);
 void vr_table_release(struct vr_table *table);
 // Appends the next cell.
 void vr_table_cell(struct vr_table *table, const char *format, ...) VRAM_PRINTF(2, 3);

@@ -57,7 +57,7 @@ static void bars(void **state) {
 
 static void table_aligns_and_cuts_the_flexible_column(void **state) {
     (void)state;
-    static const struct vr_column columns[] = {{"bytes", VR_RIGHT, VR_PLAIN, false}, {"site", VR_LEFT, VR_PLAIN, true}};
+    static const struct vr_table_column columns[] = {{"bytes", VR_RIGHT, VR_PLAIN, false}, {"site", VR_LEFT, VR_PLAIN, true}};
     struct vr_table table;
     struct vr_text text = {0};
     vr_table_init(&table, columns, 2);

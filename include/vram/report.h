@@ -1,0 +1,295 @@
+// vram/report.h: what a recording says: peaks, lifetimes, where reserved memory went, why memory ran out, and what is missing.
+//
+// A report is plain data, computed once from a recording by pure functions; it owns all it points to and never changes. Bytes of
+// allocations are what the program asked for (requested), as a history records them, unless a sentence says otherwise. Event indices
+// count from 0 in the device's own list; -1 means "before the first event". Times are microseconds since the epoch.
+#ifndef VRAM_REPORT_H
+#define VRAM_REPORT_H
+
+#include "vram/output.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct vram_recording;
+
+// So many things of so many bytes together.
+struct vram_report_lot {
+    uint64_t count;
+    uint64_t bytes;
+};
+
+// A call site ("file:line:function"), a call stack (16 hex digits) or an action of the history, and what belongs to it.
+struct vram_report_group {
+    const char *name; // bytes as the recording has them (not checked for control characters), NUL-terminated
+    uint64_t bytes;
+    uint64_t count;
+};
+
+// An allocation that was made and freed inside the history.
+struct vram_report_lifetime {
+    uint64_t birth_event;
+    uint64_t death_event;
+    uint64_t address;
+    uint64_t size_bytes;
+    int64_t elapsed_us;    // between the two events, where has_time
+    bool has_time;
+    const char *site;
+};
+
+// How the history and the final state disagree. X(constant, JSON name, what happened)
+#define VRAM_REPORT_ANOMALIES(X)                                                                                              \
+    X(END_BLOCK_NOT_LIVE, end_block_not_live_in_replay, "blocks of the final state are not live at the end of the history")   \
+    X(END_LIVE_NOT_BLOCK, end_replay_live_not_block, "allocations live at the end of the history have no block")             \
+    X(ALLOC_ON_LIVE, replay_alloc_on_live, "allocations at an address that is live already")                                 \
+    X(FREE_NOT_LIVE, replay_free_not_live, "frees of an address that is not live")                                           \
+    X(FREE_SIZE_DIFFERS, replay_free_size_differs, "frees of another size than the allocation's")                            \
+    X(UNDO_ALLOC_NOT_LIVE, undo_alloc_not_live, "allocations that are neither freed later nor in the final state")           \
+    X(UNDO_ALLOC_SIZE_DIFFERS, undo_alloc_size_differs, "allocations of another size than their free or block")              \
+    X(UNDO_FREE_ALREADY_LIVE, undo_free_already_live, "addresses freed twice without an allocation between")
+
+enum vram_report_anomaly {
+#define VRAM_REPORT_ANOMALY(constant, name, text) VRAM_ANOMALY_##constant,
+    VRAM_REPORT_ANOMALIES(VRAM_REPORT_ANOMALY)
+#undef VRAM_REPORT_ANOMALY
+        VRAM_ANOMALY_COUNT
+};
+
+// What was live over the history, for one of two notions. Allocated: from alloc to free_requested. Active: from alloc to
+// free_completed, when the block can be used again.
+struct vram_report_live {
+    struct vram_report_lot start;         // before event 0
+    struct vram_report_lot peak;
+    int64_t peak_event;                   // the first event after which the total equals the peak
+    struct vram_report_lot end;           // after the last event
+    struct vram_report_lot final_state;   // by the final blocks: the same as end in a consistent recording
+    uint64_t anomalies[VRAM_ANOMALY_COUNT];
+    bool consistent;                      // all anomalies are 0
+    const struct vram_report_group *sites; // largest at the peak
+    size_t site_count;
+    uint64_t distinct_sites;
+    const struct vram_report_group *stacks; // largest at the peak
+    size_t stack_count;
+    uint64_t distinct_stacks;
+    struct vram_report_lot born_and_freed;  // by where the ends of their lives lie
+    struct vram_report_lot born_and_kept;
+    struct vram_report_lot inherited_and_freed;
+    struct vram_report_lot inherited_and_kept;
+    const struct vram_report_lifetime *longest;
+    size_t longest_count;
+    uint64_t largest_bytes;               // largest allocation made in the history
+};
+
+// Memory held from the driver over the history.
+struct vram_report_reserved {
+    int64_t start_bytes;
+    int64_t peak_bytes;
+    int64_t peak_event;
+    int64_t end_bytes; // the sum of the final segments
+    bool consistent;   // never below 0
+};
+
+// The largest values within a run of events.
+struct vram_report_point {
+    uint64_t first_event;
+    uint64_t event_count;
+    uint64_t allocated_bytes;
+    uint64_t active_bytes;
+    int64_t reserved_bytes;
+};
+
+// Where the bytes held from the driver were at the end. All but `unaccounted` add up to the sizes of all blocks.
+struct vram_report_usage {
+    uint64_t reserved_bytes;
+    uint64_t requested_bytes; // asked for, in allocated blocks
+    uint64_t rounding_bytes;  // given on top of that
+    uint64_t pending_bytes;   // freed, waiting for other streams
+    uint64_t hole_bytes;      // free blocks in segments that are partly in use: empty_cache cannot release them
+    uint64_t cached_bytes;    // segments that are wholly free: empty_cache would release them
+    int64_t unaccounted_bytes; // reserved minus the sum of all blocks; 0 in a sound recording
+    uint64_t largest_free_bytes;
+    uint64_t free_blocks;
+};
+
+enum vram_report_kind { VRAM_REPORT_KIND_UNKNOWN, VRAM_REPORT_KIND_SMALL, VRAM_REPORT_KIND_LARGE };
+
+// The segments of one stream, pool and size class at the end: free memory of one row serves requests of that row only.
+struct vram_report_pool {
+    int64_t stream;
+    uint64_t pool_id[2]; // 0, 0: the default pool
+    enum vram_report_kind kind;
+    uint64_t segments;
+    uint64_t expandable_segments;
+    uint64_t reserved_bytes;
+    uint64_t allocated_bytes; // sizes of the blocks in use
+    uint64_t pending_bytes;
+    uint64_t free_bytes;
+    uint64_t free_blocks;
+    uint64_t largest_free_bytes;
+    uint64_t cached_bytes;    // part of free_bytes, in wholly free segments
+};
+
+// X(constant, JSON name)
+#define VRAM_REPORT_OOM_CAUSES(X) \
+    X(LIMIT, limit)               \
+    X(FRAGMENTED, fragmented)     \
+    X(OTHER_STREAMS, other_streams) \
+    X(OTHER_POOLS, other_pools)   \
+    X(PENDING, pending)           \
+    X(FULL, full)                 \
+    X(CONTRADICTORY, contradictory) \
+    X(UNKNOWN, unknown)
+
+enum vram_report_oom_cause {
+#define VRAM_REPORT_OOM_CAUSE(constant, name) VRAM_OOM_##constant,
+    VRAM_REPORT_OOM_CAUSES(VRAM_REPORT_OOM_CAUSE)
+#undef VRAM_REPORT_OOM_CAUSE
+        VRAM_OOM_CAUSE_COUNT
+};
+
+// An out-of-memory event. The picture at that moment is rebuilt from the final state and the events after it; sizes of blocks that
+// are gone by the end are their requests, rounded to 512 bytes.
+struct vram_report_oom {
+    uint64_t event;
+    uint64_t size_bytes;        // the request, rounded
+    uint64_t device_free_bytes; // by the driver
+    bool has_device_free;
+    int64_t stream;
+    bool has_time;
+    int64_t time_us;
+    bool has_picture;           // what follows is known (only for the last VRAM_REPORT_OOM_PICTURES events)
+    uint64_t segment_bytes;     // what the driver would have been asked for
+    uint64_t reserved_bytes;
+    uint64_t allocated_bytes;   // requested bytes in use
+    uint64_t pending_bytes;     // freed by then, not yet reusable
+    uint64_t free_bytes;        // free in segments, all streams and pools
+    uint64_t largest_free_bytes;
+    uint64_t usable_bytes;      // free where the request could look: its stream, size class and pool
+    uint64_t usable_largest_bytes;
+    uint64_t other_stream_bytes;
+    uint64_t other_pool_bytes;  // same stream, other size class or another pool
+    enum vram_report_oom_cause cause;
+    const char *text;           // the cause as a sentence
+    const char *advice;         // what could have helped, "" if the recording does not tell
+};
+#define VRAM_REPORT_OOM_PICTURES 16
+
+#define VRAM_REPORT_STATES 5
+#define VRAM_REPORT_MISMATCHES 5
+
+struct vram_report_state {
+    uint64_t count;
+    uint64_t bytes;
+    uint64_t requested_bytes;
+};
+
+// One device: those without events and without segments are left out.
+struct vram_report_device {
+    uint32_t device;
+
+    uint64_t events;
+    uint64_t events_with_frames;
+    uint64_t max_frames;
+    const struct vram_report_group *actions; // name, events, sum of their sizes; by name
+    size_t action_count;
+    const int64_t *trace_streams;            // ascending
+    size_t trace_stream_count;
+    bool has_times;
+    bool times_monotonic;
+    int64_t first_time_us;
+    int64_t last_time_us;
+    const struct vram_report_oom *ooms;      // in the order of events
+    size_t oom_count;
+
+    uint64_t segments;
+    uint64_t segments_of_kind[3];            // by enum vram_report_kind
+    uint64_t expandable_segments;
+    const int64_t *segment_streams;
+    size_t segment_stream_count;
+    const uint64_t (*pool_ids)[2];           // distinct, ascending, where the recording names them
+    size_t pool_id_count;
+    uint64_t blocks;
+    struct vram_report_state states[VRAM_REPORT_STATES]; // by vram_report_state_name()
+    struct vram_report_lot inactive;
+    uint64_t largest_inactive_bytes;
+    struct vram_report_lot wholly_inactive;  // segments
+    uint64_t mismatches[VRAM_REPORT_MISMATCHES]; // segments whose blocks do not fit their own figures, by vram_report_mismatch_name()
+    struct vram_report_usage usage;
+    const struct vram_report_pool *pools;    // reserved bytes descending
+    size_t pool_count;
+
+    struct vram_report_reserved reserved;
+    struct vram_report_live allocated;
+    struct vram_report_live active;
+    const struct vram_report_point *timeline; // at most VRAM_REPORT_POINTS, equal runs of events
+    size_t timeline_count;
+};
+#define VRAM_REPORT_POINTS 240
+
+enum vram_report_note_kind {
+    VRAM_NOTE_MISSING,      // something the recording does not contain
+    VRAM_NOTE_CONTRADICTION // parts of the recording that do not fit together
+};
+// A remark about the recording itself.
+struct vram_report_note {
+    enum vram_report_note_kind kind;
+    int64_t device;    // -1: the whole recording
+    const char *code;  // stable, for programs
+    const char *text;  // one sentence
+};
+
+// A setting as found: its value is JSON text.
+struct vram_report_setting {
+    const char *key;
+    const char *value;
+};
+
+struct vram_report {
+    const char *form;        // "dict" or "segment_list"
+    const char *generation;  // "G1" to "G7", or "list": told by the keys alone
+    const char *era;         // PyTorch versions that write such files, as far as known; "" if not
+    const char *const *top_level_keys; // ascending
+    size_t top_level_key_count;
+    uint64_t annotations;
+    uint64_t trace_lists;    // device lists in the file, also empty ones
+    bool has_settings;
+    const struct vram_report_setting *settings;
+    size_t setting_count;
+    const struct vram_report_device *devices; // ascending
+    size_t device_count;
+    const struct vram_report_note *notes;
+    size_t note_count;
+};
+
+// All-zero means every default.
+struct vram_report_options {
+    unsigned top; // rows of the lists of sites, stacks and longest lived; 0: 10
+};
+
+// Computes the report; n log n in the number of events. options may be NULL. The recording is only borrowed during the call.
+// *report is given to the caller: vram_report_destroy(). NO_HOST_MEMORY, LIMIT (more devices or events than can be told apart).
+VRAM_API VRAM_NODISCARD enum vram_status vram_report_create(const struct vram_recording *recording, const struct vram_report_options *options,
+                                                            struct vram_report **report, struct vram_error *error);
+// NULL is ignored.
+VRAM_API void vram_report_destroy(struct vram_report *report);
+
+// What the reader of the file knows about it. Any member may be NULL or 0.
+struct vram_report_source {
+    const char *file; // how it is called
+    uint64_t bytes;   // its size, decompressed
+};
+// The report as one JSON object, keys as in docs/json.md. source may be NULL. IO when `write` returned false; NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_report_json(const struct vram_report *report, const struct vram_report_source *source, vram_write write, void *user);
+// The report for people. style and source may be NULL. As above.
+VRAM_API VRAM_NODISCARD enum vram_status vram_report_text(const struct vram_report *report, const struct vram_report_source *source,
+                                                          const struct vram_style *style, vram_write write, void *user);
+
+// Names under which things appear in JSON; NULL past the last.
+VRAM_API const char *vram_report_state_name(size_t state);
+VRAM_API const char *vram_report_mismatch_name(size_t mismatch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,26 @@
+// device.h: the parts of one device's report. Each function fills its own members of *out from the view; arrays go to the arena.
+// All of them return NO_HOST_MEMORY only, unless they say otherwise.
+#ifndef VR_DEVICE_H
+#define VR_DEVICE_H
+
+#include "analyze/arena.h"
+#include "analyze/lifetimes.h"
+#include "analyze/sites.h"
+#include "analyze/view.h"
+#include "vram/report.h"
+
+// trace.c: events by action, streams, times, frames.
+enum vram_status vr_report_trace(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out);
+// trace.c: the reserved curve; points (point_count of them, may be 0) get the largest value of their runs.
+void vr_report_reserved(const struct vr_view *view, struct vram_report_reserved *reserved, struct vram_report_point *points,
+                        size_t point_count);
+// picture.c: segments, blocks, states, sums, usage, pools.
+enum vram_status vr_report_picture(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out);
+// live.c: one notion's facts from its lifetimes.
+enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top,
+                                struct vr_arena *arena, struct vram_report_live *out);
+// oom.c: out-of-memory events; the lifetimes are those of both notions. Needs out->reserved.
+enum vram_status vr_report_ooms(const struct vr_view *view, const struct vr_lifetimes *allocated, const struct vr_lifetimes *active,
+                                struct vr_arena *arena, struct vram_report_device *out);
+
+#endif

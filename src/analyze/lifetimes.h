@@ -1,0 +1,47 @@
+// lifetimes.h: every allocation of one device's history with its birth and death, for one of two notions of "live".
+//
+// The history says what changed, the final blocks say how it ended. Walking the history backwards from the end gives what was live
+// before its first event; walking it forwards gives lifetimes. Where the two disagree it is counted, not guessed.
+#ifndef VR_LIFETIMES_H
+#define VR_LIFETIMES_H
+
+#include "analyze/map.h"
+#include "analyze/view.h"
+#include "vram/report.h"
+
+enum vr_notion { VR_ALLOCATED, VR_ACTIVE };
+
+// Birth of what was live before event 0, and death of what never died.
+#define VR_BEFORE_TRACE UINT32_MAX
+#define VR_NEVER        UINT32_MAX
+
+// Rows in the order of birth: first start_count that were live before event 0 (by address), then one per alloc event. The totals are
+// those after the event that has them. Plain columns, owned by whoever called vr_lifetimes_build().
+struct vr_lifetimes {
+    uint64_t *address;
+    uint64_t *size_bytes; // as the event or, for what has none, the final block says
+    uint32_t *birth;      // event, or VR_BEFORE_TRACE
+    uint32_t *death;      // event, or VR_NEVER
+    uint32_t *stack;      // of the alloc event; of the final block, for what lived all the time; else 0
+    size_t count;
+    size_t start_count;
+    struct vram_report_lot start, peak, end, final_state;
+    int64_t peak_event;
+    uint64_t anomalies[VRAM_ANOMALY_COUNT];
+    struct vr_map final_blocks; // address -> 1 + row among the view's blocks (vr_view_block()), of what is live at the end
+};
+
+// Builds the rows. totals (may be NULL) has point_count entries; entry p is set to the largest total within run p of the events
+// (vr_point_first()), the state before the run included.
+// LIMIT for more events and blocks than 32 bits tell apart, NO_HOST_MEMORY; *lifetimes is untouched then.
+enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_notion notion, uint64_t *totals, size_t point_count,
+                                    struct vr_lifetimes *lifetimes);
+void vr_lifetimes_release(struct vr_lifetimes *lifetimes);
+
+// Was row i live after `event` (-1: before event 0)?
+VR_INLINE bool vr_lifetimes_live_at(const struct vr_lifetimes *lifetimes, size_t i, int64_t event) {
+    const bool born = lifetimes->birth[i] == VR_BEFORE_TRACE || (int64_t)lifetimes->birth[i] <= event;
+    return born && (lifetimes->death[i] == VR_NEVER || (int64_t)lifetimes->death[i] > event);
+}
+
+#endif

@@ -1,0 +1,262 @@
+#include <stdio.h>
+
+#include "analyze/sha1.h"
+#include "analyze/sites.h"
+
+enum vram_status vr_sites_init(struct vr_sites *sites, const struct vr_model *model) {
+    uint8_t *kind = calloc((size_t)model->frames.count + 1, sizeof *kind);
+    uint32_t *site = calloc((size_t)model->stacks.count + 1, sizeof *site);
+    if (kind == NULL || site == NULL) {
+        free(kind);
+        free(site);
+        return VRAM_NO_HOST_MEMORY;
+    }
+    *sites = (struct vr_sites){.model = model, .frame_kind = kind, .site = site};
+    return VRAM_OK;
+}
+
+void vr_sites_release(struct vr_sites *sites) {
+    free(sites->frame_kind);
+    free(sites->site);
+    *sites = (struct vr_sites){0};
+}
+
+enum { KIND_UNSEEN, KIND_USER, KIND_OTHER };
+
+static bool is_user_frame(struct vr_sites *sites, uint32_t frame) {
+    if (sites->frame_kind[frame] == KIND_UNSEEN) {
+        const uint32_t id = sites->model->frames.filename[frame];
+        const char *file = vr_model_string(sites->model, id);
+        const size_t length = vr_model_string_length(sites->model, id);
+        const bool python = length >= 3 && memcmp(file + length - 3, ".py", 3) == 0;
+        const bool user = python && file[0] != '<' && strstr(file, "/torch/") == NULL;
+        sites->frame_kind[frame] = user ? KIND_USER : KIND_OTHER;
+    }
+    return sites->frame_kind[frame] == KIND_USER;
+}
+
+uint32_t vr_sites_frame(struct vr_sites *sites, uint32_t stack) {
+    const struct vr_stacks *stacks = &sites->model->stacks;
+    const uint64_t first = stacks->offset[stack], end = stacks->offset[stack + 1];
+    if (first == end) return VR_NO_SITE;
+    if (sites->site[stack] == 0) {
+        uint32_t found = stacks->frame[first];
+        for (uint64_t i = first; i < end; i++) {
+            if (!is_user_frame(sites, stacks->frame[i])) continue;
+            found = stacks->frame[i];
+            break;
+        }
+        sites->site[stack] = found + 1;
+    }
+    return sites->site[stack] - 1;
+}
+
+// A file name or a function's name that is longer is cut: names are copied, and one long name can stand in many frames.
+#define NAME_BYTES "4096"
+
+enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, struct vr_arena *arena, const char **name) {
+    if (frame == VR_NO_SITE) return vr_arena_copy(arena, "<no frames>", strlen("<no frames>"), name);
+    const struct vr_frames *frames = &sites->model->frames;
+    return vr_arena_printf(arena, name, "%s:%lld:%s", vr_model_string(sites->model, frames->filename[frame]),
+                           (long long)frames->line[frame], vr_model_string(sites->model, frames->name[frame]));
+}
+
+// Bytes and count of one stack or one frame.
+struct group {
+    uint32_t id;
+    bool hashed;
+    uint64_t hash; // of a stack, once it is needed
+    uint64_t bytes;
+    uint64_t count;
+};
+
+// A file of a few bytes can describe stacks whose text is enormous (a long name, repeated). Past this much text per report stacks are
+// told apart by their number instead of their hash.
+#define HASH_BUDGET ((uint64_t)256 << 20)
+
+static uint64_t stack_text_bytes(const struct vr_model *model, uint32_t stack) {
+    uint64_t bytes = 0;
+    for (uint64_t i = model->stacks.offset[stack]; i < model->stacks.offset[stack + 1]; i++) {
+        const uint32_t frame = model->stacks.frame[i];
+        bytes +=
+            12 + vr_model_string_length(model, model->frames.filename[frame]) + vr_model_string_length(model, model->frames.name[frame]);
+    }
+    return bytes;
+}
+
+// Over "file:line:function\n" of the frames, innermost first. 0 for no frames, so that these come first.
+static void hash_stack(struct vr_sites *sites, struct group *group) {
+    const struct vr_model *model = sites->model;
+    const uint64_t first = model->stacks.offset[group->id], end = model->stacks.offset[group->id + 1];
+    const uint64_t text = stack_text_bytes(model, group->id);
+    if (group->hashed || first == end || text > HASH_BUDGET - sites->hashed_bytes) return;
+    sites->hashed_bytes += text;
+    struct vr_sha1 sha1;
+    vr_sha1_init(&sha1);
+    for (uint64_t i = first; i < end; i++) {
+        const uint32_t frame = model->stacks.frame[i];
+        const uint32_t file = model->frames.filename[frame], function = model->frames.name[frame];
+        char line[32];
+        const int length = snprintf(line, sizeof line, ":%lld:", (long long)model->frames.line[frame]);
+        vr_sha1_add(&sha1, vr_model_string(model, file), vr_model_string_length(model, file));
+        vr_sha1_add(&sha1, line, (size_t)length);
+        vr_sha1_add(&sha1, vr_model_string(model, function), vr_model_string_length(model, function));
+        vr_sha1_add(&sha1, "\n", 1);
+    }
+    group->hash = vr_sha1_end(&sha1);
+    group->hashed = true;
+}
+
+static enum vram_status stack_name(struct vr_sites *sites, struct group *group, struct vr_arena *arena, const char **name) {
+    const struct vr_stacks *stacks = &sites->model->stacks;
+    if (stacks->offset[group->id] == stacks->offset[group->id + 1]) return vr_arena_copy(arena, "", 0, name);
+    hash_stack(sites, group);
+    if (!group->hashed) return vr_arena_printf(arena, name, "stack %u", (unsigned)group->id);
+    return vr_arena_printf(arena, name, "%016llx", (unsigned long long)group->hash);
+}
+
+static int compare_stacks(struct vr_sites *sites, struct group *a, struct group *b) {
+    hash_stack(sites, a);
+    hash_stack(sites, b);
+    if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+// The site's text in three pieces, read one byte after the other.
+struct site_text {
+    const char *pieces[3];
+    char line[32];
+    unsigned piece;
+};
+
+static void site_text_init(struct site_text *text, const struct vr_sites *sites, uint32_t frame) {
+    const struct vr_frames *frames = &sites->model->frames;
+    *text = (struct site_text){.pieces = {"<no frames>", "", ""}};
+    if (frame == VR_NO_SITE) return;
+    (void)snprintf(text->line, sizeof text->line, ":%lld:", (long long)frames->line[frame]);
+    text->pieces[0] = vr_model_string(sites->model, frames->filename[frame]);
+    text->pieces[1] = text->line;
+    text->pieces[2] = vr_model_string(sites->model, frames->name[frame]);
+}
+
+static int site_text_next(struct site_text *text) {
+    while (text->piece < 2 && *text->pieces[text->piece] == '\0') text->piece++;
+    if (*text->pieces[text->piece] == '\0') return 0;
+    return (unsigned char)*text->pieces[text->piece]++;
+}
+
+static int compare_sites(struct vr_sites *sites, struct group *a, struct group *b) {
+    const struct vr_frames *frames = &sites->model->frames;
+    struct site_text x, y;
+    site_text_init(&x, sites, a->id);
+    site_text_init(&y, sites, b->id);
+    const bool framed = a->id != VR_NO_SITE && b->id != VR_NO_SITE;
+    if (framed && frames->filename[a->id] == frames->filename[b->id]) x.piece = y.piece = 1;
+    for (;;) {
+        const int p = site_text_next(&x), q = site_text_next(&y);
+        if (p != q || p == 0) return p - q;
+    }
+}
+
+static int by_id(const void *a, const void *b) {
+    const struct group *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+// Adds up rows of the same id; returns how many are left.
+static size_t merge(struct group *rows, size_t count) {
+    size_t kept = 0;
+    qsort(rows, count, sizeof *rows, by_id);
+    for (size_t i = 0; i < count; i++) {
+        if (kept != 0 && rows[kept - 1].id == rows[i].id) {
+            rows[kept - 1].bytes += rows[i].bytes;
+            rows[kept - 1].count += rows[i].count;
+        } else {
+            rows[kept++] = rows[i];
+        }
+    }
+    return kept;
+}
+
+// What differs between grouping by stack and by site.
+struct naming {
+    int (*compare)(struct vr_sites *sites, struct group *a, struct group *b);
+    enum vram_status (*name)(struct vr_sites *sites, struct group *group, struct vr_arena *arena, const char **name);
+};
+
+static enum vram_status site_name(struct vr_sites *sites, struct group *group, struct vr_arena *arena, const char **name) {
+    return vr_sites_name(sites, group->id, arena, name);
+}
+
+static const struct naming by_stack = {compare_stacks, stack_name};
+static const struct naming by_site = {compare_sites, site_name};
+
+// Does a come before b: more bytes, more allocations, smaller name. Names are only looked at when nothing else decides.
+static bool before(struct vr_sites *sites, const struct naming *naming, struct group *a, struct group *b) {
+    if (a->bytes != b->bytes) return a->bytes > b->bytes;
+    if (a->count != b->count) return a->count > b->count;
+    return naming->compare(sites, a, b) < 0;
+}
+
+// Moves the first `top` rows to the front, in order.
+static size_t select_top(struct vr_sites *sites, const struct naming *naming, struct group *rows, size_t count, size_t top) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct group row = rows[i];
+        if (kept == top && (top == 0 || !before(sites, naming, &row, &rows[top - 1]))) continue;
+        // The row that falls off the end takes the new row's place, so that none is lost for the next grouping.
+        if (kept == top) {
+            rows[i] = rows[top - 1];
+        } else {
+            rows[i] = rows[kept++];
+        }
+        size_t at = kept - 1;
+        for (; at > 0 && before(sites, naming, &row, &rows[at - 1]); at--) rows[at] = rows[at - 1];
+        rows[at] = row;
+    }
+    return kept;
+}
+
+static enum vram_status name_top(struct vr_sites *sites, const struct naming *naming, struct group *rows, size_t count, size_t top,
+                                 struct vr_arena *arena, const struct vram_report_group **named, size_t *named_count) {
+    const size_t kept = select_top(sites, naming, rows, count, top);
+    void *room;
+    VR_TRY(vr_arena_array(arena, kept, sizeof(struct vram_report_group), &room));
+    struct vram_report_group *groups = room;
+    for (size_t i = 0; i < kept; i++) {
+        groups[i] = (struct vram_report_group){.bytes = rows[i].bytes, .count = rows[i].count};
+        VR_TRY(naming->name(sites, &rows[i], arena, &groups[i].name));
+    }
+    *named = groups;
+    *named_count = kept;
+    return VRAM_OK;
+}
+
+static enum vram_status group_rows(struct vr_sites *sites, struct group *rows, size_t count, size_t top, struct vr_arena *arena,
+                                   struct vram_report_live *live) {
+    // Every empty stack is the same stack.
+    for (size_t i = 0; i < count; i++) {
+        if (sites->model->stacks.offset[rows[i].id] == sites->model->stacks.offset[rows[i].id + 1]) rows[i].id = 0;
+    }
+    count = merge(rows, count);
+    live->distinct_stacks = count;
+    VR_TRY(name_top(sites, &by_stack, rows, count, top, arena, &live->stacks, &live->stack_count));
+    for (size_t i = 0; i < count; i++) rows[i].id = vr_sites_frame(sites, rows[i].id);
+    count = merge(rows, count);
+    live->distinct_sites = count;
+    return name_top(sites, &by_site, rows, count, top, arena, &live->sites, &live->site_count);
+}
+
+enum vram_status vr_sites_at_peak(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top, struct vr_arena *arena,
+                                  struct vram_report_live *live) {
+    struct group *rows = malloc((lifetimes->peak.count + 1) * sizeof *rows);
+    if (rows == NULL) return VRAM_NO_HOST_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < lifetimes->count && count < lifetimes->peak.count; i++) {
+        if (!vr_lifetimes_live_at(lifetimes, i, lifetimes->peak_event)) continue;
+        rows[count++] = (struct group){.id = lifetimes->stack[i], .bytes = lifetimes->size_bytes[i], .count = 1};
+    }
+    const enum vram_status status = group_rows(sites, rows, count, top, arena, live);
+    free(rows);
+    return status;
+}

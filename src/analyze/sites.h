@@ -1,0 +1,31 @@
+// sites.h: who holds the bytes: allocations grouped by call site and by call stack.
+#ifndef VR_SITES_H
+#define VR_SITES_H
+
+#include "analyze/arena.h"
+#include "analyze/lifetimes.h"
+
+// Sites of one model's stacks, found when first asked for. One thread at a time.
+struct vr_sites {
+    const struct vr_model *model; // borrowed
+    uint8_t *frame_kind;          // by frame: 0 not looked at, 1 the user's, 2 not
+    uint32_t *site;               // by stack: 1 + frame, 0 not looked at
+    uint64_t hashed_bytes;        // text of stacks hashed so far
+};
+
+// NO_HOST_MEMORY. The model must outlive the sites.
+enum vram_status vr_sites_init(struct vr_sites *sites, const struct vr_model *model);
+void vr_sites_release(struct vr_sites *sites);
+
+#define VR_NO_SITE UINT32_MAX
+// The frame that stands for a stack: the innermost Python frame outside torch itself, else the innermost frame; VR_NO_SITE if it has none.
+uint32_t vr_sites_frame(struct vr_sites *sites, uint32_t stack);
+// "file:line:function" of a frame, or "<no frames>". NO_HOST_MEMORY.
+enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, struct vr_arena *arena, const char **name);
+
+// The largest groups of what was live at the peak, by bytes, then count, then name; at most `top`, in the arena. *distinct is the
+// number of groups. NO_HOST_MEMORY.
+enum vram_status vr_sites_at_peak(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top, struct vr_arena *arena,
+                                  struct vram_report_live *live);
+
+#endif
