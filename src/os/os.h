@@ -17,6 +17,26 @@
 enum vram_status vr_os_reserve(size_t size_bytes, void **base);
 void vr_os_unreserve(void *base, size_t size_bytes);
 
+// --- pages.c: address space at chosen places, and memory that can stand at several addresses at once -------------------
+// All addresses and sizes are multiples of 4096. UNSUPPORTED where the system has no such thing.
+// Takes [address, address + size_bytes) if nothing is there, or, with address 0, a free range aligned to `alignment` (a power of two).
+// Its pages are zero and appear on first touch when `accessible`, and may not be touched otherwise. LIMIT when the range is taken.
+enum vram_status vr_os_map(uint64_t address, uint64_t size_bytes, uint64_t alignment, bool accessible, uint64_t *mapped);
+// Gives back a range of vr_os_map().
+void vr_os_unmap(uint64_t address, uint64_t size_bytes);
+// A memory file of length 0, for vr_os_shared_close().
+enum vram_status vr_os_shared_open(int *file);
+void vr_os_shared_close(int file);
+// Lengthens the file; its new bytes are zero and take no memory before they are touched.
+enum vram_status vr_os_shared_resize(int file, uint64_t size_bytes);
+// Gives the memory of a part of the file back.
+void vr_os_shared_discard(int file, uint64_t offset, uint64_t size_bytes);
+// Puts a part of the file, not accessible, at an address inside a range of vr_os_map().
+enum vram_status vr_os_shared_map(int file, uint64_t offset, uint64_t size_bytes, uint64_t address);
+// Puts inaccessible address space there again.
+enum vram_status vr_os_shared_unmap(uint64_t address, uint64_t size_bytes);
+enum vram_status vr_os_protect(uint64_t address, uint64_t size_bytes, bool read, bool write);
+
 // --- threads.c ------------------------------------------------------------------------------------------------------
 // A sleeping mutex. `storage` is a pthread mutex on posix.
 struct vr_mutex {

@@ -1,0 +1,24 @@
+#include "driver/driver.h"
+
+static const struct {
+    vr_cu_result result;
+    const char *name;
+} names[] = {
+#define NAME(constant) {VR_CU_##constant, "CUDA_ERROR_" #constant},
+    {VR_CU_SUCCESS, "CUDA_SUCCESS"},
+    NAME(INVALID_VALUE) NAME(OUT_OF_MEMORY) NAME(NOT_INITIALIZED) NAME(DEINITIALIZED) NAME(NO_DEVICE) NAME(INVALID_DEVICE)
+        NAME(INVALID_CONTEXT) NAME(OPERATING_SYSTEM) NAME(INVALID_HANDLE) NAME(NOT_FOUND) NAME(NOT_READY) NAME(ILLEGAL_ADDRESS)
+            NAME(CONTEXT_IS_DESTROYED) NAME(HOST_MEMORY_ALREADY_REGISTERED) NAME(HOST_MEMORY_NOT_REGISTERED) NAME(NOT_PERMITTED)
+                NAME(NOT_SUPPORTED) NAME(UNKNOWN)
+#undef NAME
+};
+
+const char *vr_cu_result_name(vr_cu_result result) {
+    for (size_t i = 0; i < VR_COUNT_OF(names); i++)
+        if (names[i].result == result) return names[i].name;
+    return "an unknown CUresult";
+}
+
+void vram_driver_destroy(struct vram_driver *driver) {
+    if (driver != NULL) driver->destroy(driver);
+}

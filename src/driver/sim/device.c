@@ -1,0 +1,76 @@
+#include <stdio.h>
+
+#include "driver/sim/sim.h"
+
+static bool is_device(const struct vr_sim *sim, int device) { return device >= 0 && (uint32_t)device < sim->options.device_count; }
+
+vr_cu_result vr_sim_device_get_count(struct vr_sim *sim, int *count) {
+    if (count == NULL) return VR_CU_INVALID_VALUE;
+    *count = (int)sim->options.device_count;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_device_get_name(struct vr_sim *sim, char *name, int length, int device) {
+    if (name == NULL || length <= 0) return VR_CU_INVALID_VALUE;
+    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    (void)snprintf(name, (size_t)length, "vram simulated device %d", device);
+    return VR_CU_SUCCESS;
+}
+
+// What a program may want to know before it uses memory, streams and host memory. Everything else is 0: not there.
+static const struct {
+    int attribute, value;
+} attributes[] = {
+    {VR_CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024}, {VR_CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+    {VR_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1},     {VR_CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
+    {VR_CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},       {VR_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 8},
+    {VR_CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 1},  {VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
+};
+
+vr_cu_result vr_sim_device_get_attribute(struct vr_sim *sim, int *value, int attribute, int device) {
+    if (value == NULL || attribute <= 0 || attribute > VR_CU_DEVICE_ATTRIBUTE_LAST) return VR_CU_INVALID_VALUE;
+    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    int found = 0;
+    for (size_t i = 0; i < VR_COUNT_OF(attributes); i++)
+        if (attributes[i].attribute == attribute) found = attributes[i].value;
+    *value = found;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_device_total_mem(struct vr_sim *sim, uint64_t *size_bytes, int device) {
+    if (size_bytes == NULL) return VR_CU_INVALID_VALUE;
+    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    *size_bytes = sim->devices[device].memory_bytes;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_driver_get_version(struct vr_sim *sim, int *version) {
+    (void)sim;
+    if (version == NULL) return VR_CU_INVALID_VALUE;
+    *version = VR_SIM_DRIVER_VERSION;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_primary_ctx_retain(struct vr_sim *sim, uint64_t *context, int device) {
+    if (context == NULL) return VR_CU_INVALID_VALUE;
+    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    struct vr_sim_device *owner = &sim->devices[device];
+    if (owner->primary_references == 0) {
+        vr_cu_result result = vr_sim_context_create(sim, (uint32_t)device, true, &owner->primary);
+        if (result != VR_CU_SUCCESS) return result;
+    }
+    owner->primary_references++;
+    *context = owner->primary;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_primary_ctx_release(struct vr_sim *sim, int device) {
+    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    struct vr_sim_device *owner = &sim->devices[device];
+    if (owner->primary_references == 0) return VR_CU_INVALID_CONTEXT;
+    if (--owner->primary_references == 0) {
+        vr_sim_context_destroy(sim, owner->primary);
+        owner->primary = 0;
+    }
+    return VR_CU_SUCCESS;
+}

@@ -1,0 +1,108 @@
+// event.c: events. An event knows when the work before its record ends, and, for manual completion, which work that was.
+#include "driver/sim/sim.h"
+
+static struct vr_sim_event *event_of(const struct vr_sim *sim, uint64_t event) { return vr_slots_find(&sim->events, event); }
+
+static bool is_complete(const struct vr_sim *sim, const struct vr_sim_event *event) {
+    if (!event->recorded) return true;
+    if (sim->options.manual_completion) return vr_sim_work_complete(sim, event->stream, event->work);
+    return event->complete_ns <= sim->clock_ns;
+}
+
+// The event names its stream no more.
+static void forget_stream(struct vr_sim *sim, struct vr_sim_event *event) {
+    if (event->recorded && sim->options.manual_completion) vr_sim_stream_unreference(sim, event->stream);
+    event->recorded = false;
+}
+
+static void end_event(struct vr_sim *sim, struct vr_sim_event *event) {
+    forget_stream(sim, event);
+    vr_slots_give(&sim->events, vr_slots_index(&sim->events, event));
+}
+
+void vr_sim_end_events(struct vr_sim *sim, uint64_t context) {
+    for (uint32_t i = 0; i < sim->events.used; i++) {
+        struct vr_sim_event *event = (struct vr_sim_event *)(void *)vr_slots_item(&sim->events, i);
+        if (event->slot.live && event->context == context) end_event(sim, event);
+    }
+}
+
+vr_cu_result vr_sim_event_create(struct vr_sim *sim, uint64_t *event, unsigned flags) {
+    const unsigned known = VR_CU_EVENT_BLOCKING_SYNC | VR_CU_EVENT_DISABLE_TIMING | VR_CU_EVENT_INTERPROCESS;
+    if (event == NULL || (flags & ~known) != 0) return VR_CU_INVALID_VALUE;
+    bool timed = (flags & VR_CU_EVENT_DISABLE_TIMING) == 0;
+    if ((flags & VR_CU_EVENT_INTERPROCESS) != 0 && timed) return VR_CU_INVALID_VALUE;
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    uint32_t index;
+    if (vr_slots_take(&sim->events, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_event *made = (struct vr_sim_event *)(void *)vr_slots_item(&sim->events, index);
+    made->context = vr_sim_context_handle(sim, context);
+    made->flags = flags;
+    *event = vr_slots_handle(&sim->events, index);
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_event_destroy(struct vr_sim *sim, uint64_t event) {
+    struct vr_sim_event *found = event_of(sim, event);
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    end_event(sim, found);
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_event_record(struct vr_sim *sim, uint64_t event, uint64_t stream) {
+    struct vr_sim_event *found = event_of(sim, event);
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    struct vr_sim_stream *queue;
+    vr_cu_result result = vr_sim_stream_find(sim, stream, &queue);
+    if (result != VR_CU_SUCCESS) return result;
+    if (queue->context != found->context) return VR_CU_INVALID_HANDLE;
+    uint64_t end_ns;
+    result = vr_sim_enqueue(sim, queue, 0, &end_ns);
+    if (result != VR_CU_SUCCESS) return result;
+    uint32_t index = vr_slots_index(&sim->streams, queue);
+    uint64_t work = queue->work;
+    if (sim->options.manual_completion) vr_sim_stream_reference(sim, index);
+    forget_stream(sim, found);
+    found->recorded = true;
+    found->complete_ns = end_ns;
+    found->stream = index;
+    found->work = work;
+    vr_sim_charge_record(sim, found->flags);
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_event_query(struct vr_sim *sim, uint64_t event) {
+    const struct vr_sim_event *found = event_of(sim, event);
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    return is_complete(sim, found) ? VR_CU_SUCCESS : VR_CU_NOT_READY;
+}
+
+vr_cu_result vr_sim_event_synchronize(struct vr_sim *sim, uint64_t event) {
+    const struct vr_sim_event *found = event_of(sim, event);
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    if (!is_complete(sim, found)) vr_sim_wait_work(sim, found->stream, found->work, found->complete_ns);
+    return VR_CU_SUCCESS;
+}
+
+// A wait for an event that was never recorded is no wait.
+vr_cu_result vr_sim_stream_wait_event(struct vr_sim *sim, uint64_t stream, uint64_t event, unsigned flags) {
+    const struct vr_sim_event *found = event_of(sim, event);
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    if (flags != 0) return VR_CU_INVALID_VALUE;
+    struct vr_sim_stream *queue;
+    vr_cu_result result = vr_sim_stream_find(sim, stream, &queue);
+    if (result != VR_CU_SUCCESS || !found->recorded) return result;
+    return vr_sim_enqueue_wait(sim, queue, found);
+}
+
+vr_cu_result vr_sim_event_elapsed_ms(struct vr_sim *sim, float *elapsed_ms, uint64_t start, uint64_t end) {
+    const struct vr_sim_event *from = event_of(sim, start), *to = event_of(sim, end);
+    if (elapsed_ms == NULL) return VR_CU_INVALID_VALUE;
+    if (from == NULL || to == NULL || !from->recorded || !to->recorded) return VR_CU_INVALID_HANDLE;
+    if (((from->flags | to->flags) & VR_CU_EVENT_DISABLE_TIMING) != 0) return VR_CU_INVALID_HANDLE;
+    if (!is_complete(sim, from) || !is_complete(sim, to)) return VR_CU_NOT_READY;
+    *elapsed_ms = (float)(((double)to->complete_ns - (double)from->complete_ns) / 1e6);
+    return VR_CU_SUCCESS;
+}

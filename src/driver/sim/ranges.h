@@ -1,0 +1,56 @@
+// ranges.h: an ordered set of address ranges that do not overlap, and the gaps between them.
+//
+// Used for what occupies device address space, for mappings and for host ranges. A treap whose priorities come from a
+// counter, so that the shape, and with it the cost, is the same in every run. Every operation is O(log n).
+#ifndef VR_SIM_RANGES_H
+#define VR_SIM_RANGES_H
+
+#include "base/base.h"
+
+// One range. Nodes live in the set's array and are named by index; 0 is "none".
+struct vr_range {
+    uint64_t base;       // first byte
+    uint64_t span;       // bytes occupied, at least size_bytes
+    uint64_t size_bytes; // bytes asked for
+    uint64_t owner;      // the user's: a device, a context handle or an allocation handle
+    uint64_t read_mask;  // the user's: bit d set = device d may read
+    uint64_t write_mask; // the user's: bit d set = device d may write
+    uint32_t kind;       // the user's
+    uint32_t left, right;
+    uint64_t priority;
+    uint64_t first, last; // of the subtree: lowest base, highest end
+    uint64_t widest_gap;  // of the subtree: the widest gap between two neighbours
+};
+
+struct vr_ranges {
+    struct vr_range *nodes; // nodes[0] is the empty subtree and never changes
+    size_t capacity;
+    uint32_t used;      // nodes ever taken
+    uint32_t free_list; // chained through left
+    uint32_t root;
+    uint64_t seed; // of the priorities: how many nodes were inserted
+    uint64_t count;
+};
+
+void vr_ranges_release(struct vr_ranges *ranges);
+VR_INLINE uint64_t vr_range_end(const struct vr_range *range) { return range->base + range->span; }
+
+// Adds `value` (its tree fields are ignored). The caller made sure that it overlaps nothing and that span > 0. NO_HOST_MEMORY.
+enum vram_status vr_ranges_insert(struct vr_ranges *ranges, const struct vr_range *value);
+// Removes the range that starts at `base`, which must be there.
+void vr_ranges_remove(struct vr_ranges *ranges, uint64_t base);
+
+// All pointers below are borrowed until the next insertion or removal; only the user's fields may be written through them.
+// The range that starts at `base`, or NULL.
+struct vr_range *vr_ranges_at(const struct vr_ranges *ranges, uint64_t base);
+// The range whose span holds `address`, or NULL.
+struct vr_range *vr_ranges_holding(const struct vr_ranges *ranges, uint64_t address);
+// The highest range that overlaps [base, base + span), or NULL. base + span must fit.
+struct vr_range *vr_ranges_overlap(const struct vr_ranges *ranges, uint64_t base, uint64_t span);
+// The lowest range whose base is at or above `address`, or NULL.
+struct vr_range *vr_ranges_next(const struct vr_ranges *ranges, uint64_t address);
+// The lowest multiple of `alignment` (a power of two) at or above `from` with `span` free bytes. UINT64_MAX when there is none below
+// `limit`.
+uint64_t vr_ranges_lowest_gap(const struct vr_ranges *ranges, uint64_t from, uint64_t limit, uint64_t span, uint64_t alignment);
+
+#endif

@@ -1,0 +1,260 @@
+// sim.c: making and ending a simulator, and the functions of vram/sim.h that steer and read it.
+#include "driver/sim/sim.h"
+
+#include <stdatomic.h>
+
+#define MEMORY_MAX ((uint64_t)1 << 50) // of one device
+#define TIME_MAX   ((uint64_t)1 << 62) // no clock or queue is steered past this many nanoseconds (146 years)
+
+enum { TAG_CONTEXT = 1, TAG_STREAM, TAG_EVENT, TAG_PHYSICAL };
+
+static const char sim_kind[] = "sim";
+
+struct vr_sim *vr_sim_of(struct vram_driver *driver) {
+    return driver != NULL && strcmp(driver->kind, sim_kind) == 0 ? (struct vr_sim *)(void *)driver : NULL;
+}
+
+static uint64_t or_default(uint64_t value, uint64_t standard) { return value == 0 ? standard : value; }
+
+static struct vram_sim_options with_defaults(const struct vram_sim_options *given) {
+    struct vram_sim_options options = {0};
+    if (given != NULL) options = *given;
+    if (options.device_count == 0) options.device_count = 1;
+    options.memory_bytes = or_default(options.memory_bytes, 80 * VR_GIB);
+    options.alloc_base = or_default(options.alloc_base, 0x300000000000u);
+    options.alloc_alignment = or_default(options.alloc_alignment, 2 * VR_MIB);
+    options.alloc_small_alignment = or_default(options.alloc_small_alignment, 512);
+    options.reserve_base = or_default(options.reserve_base, 0x400000000000u);
+    options.reserve_alignment = or_default(options.reserve_alignment, VR_GIB);
+    return options;
+}
+
+static bool are_valid(const struct vram_sim_options *options) {
+    bool enums = (unsigned)options->profile <= VRAM_SIM_FREE && (unsigned)options->addresses <= VRAM_SIM_REUSE;
+    bool sizes = options->device_count <= VR_SIM_MAX_DEVICES && options->memory_bytes <= MEMORY_MAX;
+    bool bases = options->alloc_base < VR_SIM_LIMIT && options->reserve_base < VR_SIM_LIMIT;
+    bool units = vr_is_power_of_2(options->alloc_alignment) && vr_is_power_of_2(options->alloc_small_alignment) &&
+                 vr_is_power_of_2(options->reserve_alignment) && options->alloc_alignment < VR_SIM_LIMIT &&
+                 options->alloc_small_alignment < VR_SIM_LIMIT && options->reserve_alignment < VR_SIM_LIMIT &&
+                 options->reserve_alignment >= VR_SIM_GRANULARITY;
+    return enums && sizes && bases && units;
+}
+
+static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
+    static atomic_uint_fast64_t last_serial;
+    sim->head = (struct vram_driver){&vr_sim_calls, NULL, sim_kind};
+    sim->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
+    sim->options = *options;
+    // Backed memory comes in pages of the host, so that two allocations never share one.
+    if (options->backed && options->alloc_small_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_small_alignment = VR_SIM_PAGE_BYTES;
+    if (options->backed && options->alloc_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_alignment = VR_SIM_PAGE_BYTES;
+    for (uint32_t i = 0; i < options->device_count; i++) sim->devices[i].memory_bytes = options->memory_bytes;
+    sim->contexts = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_context), .tag = TAG_CONTEXT};
+    sim->streams = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_stream), .tag = TAG_STREAM};
+    sim->events = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_event), .tag = TAG_EVENT};
+    sim->physicals = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_physical), .tag = TAG_PHYSICAL};
+    sim->alloc_cursor = options->alloc_base;
+    sim->reserve_cursor = options->reserve_base;
+    sim->lowest_device = UINT64_MAX;
+    vr_mutex_init(&sim->lock);
+}
+
+static void destroy(struct vram_driver *driver) {
+    struct vr_sim *sim = (struct vr_sim *)(void *)driver;
+    vr_sim_free_allocations(sim, 0);
+    vr_sim_free_hosts(sim, 0);
+    vr_sim_free_vmm(sim);
+    vr_sim_back_close(sim);
+    for (uint32_t i = 0; i < sim->streams.used; i++) {
+        struct vr_sim_stream *stream = (struct vr_sim_stream *)(void *)vr_slots_item(&sim->streams, i);
+        if (stream->slot.live) free(stream->edges);
+    }
+    for (size_t i = 0; i < sim->thread_count; i++) {
+        free(sim->threads[i].contexts);
+        free(sim->threads[i].streams);
+    }
+    free(sim->threads);
+    struct vr_slots *tables[] = {&sim->contexts, &sim->streams, &sim->events, &sim->physicals};
+    for (size_t i = 0; i < VR_COUNT_OF(tables); i++) free(tables[i]->items);
+    vr_ranges_release(&sim->spaces);
+    vr_ranges_release(&sim->mappings);
+    vr_ranges_release(&sim->hosts);
+    free(sim->alloc_queue.items);
+    free(sim->reserve_queue.items);
+    vr_mutex_destroy(&sim->lock);
+    free(sim);
+}
+
+enum vram_status vram_sim_create(const struct vram_sim_options *options, struct vram_driver **driver) {
+    if (driver == NULL) return VRAM_INVALID_ARGUMENT;
+    struct vram_sim_options complete = with_defaults(options);
+    if (!are_valid(&complete)) return VRAM_INVALID_ARGUMENT;
+    struct vr_sim *sim = calloc(1, sizeof *sim);
+    if (sim == NULL) return VRAM_NO_HOST_MEMORY;
+    set_up(sim, &complete);
+    sim->head.destroy = destroy;
+    if (vr_sim_back_open(sim) != VR_CU_SUCCESS) {
+        destroy(&sim->head);
+        return VRAM_UNSUPPORTED;
+    }
+    *driver = &sim->head;
+    return VRAM_OK;
+}
+
+// --- time -----------------------------------------------------------------------------------------------------------
+
+// The stream that `handle` names, wherever it was made: default streams are those of the calling thread's current context.
+static enum vram_status find_stream(struct vr_sim *sim, uint64_t handle, struct vr_sim_stream **stream) {
+    struct vr_sim_stream *found = vr_slots_find(&sim->streams, handle);
+    if (found == NULL && vr_sim_stream_find(sim, handle, &found) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;
+    *stream = found;
+    return VRAM_OK;
+}
+
+enum vram_status vram_sim_complete(struct vram_driver *driver, uint64_t stream) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL) return VRAM_INVALID_ARGUMENT;
+    vr_mutex_lock(&sim->lock);
+    struct vr_sim_stream *found;
+    enum vram_status status = find_stream(sim, stream, &found);
+    if (status == VRAM_OK) vr_sim_wait_stream(sim, found);
+    vr_mutex_unlock(&sim->lock);
+    return status;
+}
+
+enum vram_status vram_sim_complete_all(struct vram_driver *driver) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL) return VRAM_INVALID_ARGUMENT;
+    vr_mutex_lock(&sim->lock);
+    vr_sim_wait_all(sim);
+    vr_mutex_unlock(&sim->lock);
+    return VRAM_OK;
+}
+
+static bool fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t more_ns) {
+    if (from_ns < sim->clock_ns) from_ns = sim->clock_ns;
+    return from_ns < TIME_MAX && more_ns <= TIME_MAX - from_ns;
+}
+
+static enum vram_status busy_locked(struct vr_sim *sim, uint32_t device, uint64_t handle, uint64_t work_ns) {
+    if (device >= sim->options.device_count || !fits_in_time(sim, sim->devices[device].tail_ns, work_ns)) return VRAM_INVALID_ARGUMENT;
+    struct vr_sim_stream *stream = vr_slots_find(&sim->streams, handle);
+    if (stream == NULL) {
+        uint64_t primary = sim->devices[device].primary;
+        if (primary == 0 || vr_sim_stream_in(sim, primary, handle, &stream) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;
+    }
+    if (vr_sim_context_find(sim, stream->context)->device != device) return VRAM_INVALID_ARGUMENT;
+    return vr_sim_enqueue(sim, stream, work_ns, NULL) == VR_CU_SUCCESS ? VRAM_OK : VRAM_NO_HOST_MEMORY;
+}
+
+enum vram_status vram_sim_busy(struct vram_driver *driver, uint32_t device, uint64_t stream, uint64_t work_ns) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL) return VRAM_INVALID_ARGUMENT;
+    vr_mutex_lock(&sim->lock);
+    enum vram_status status = busy_locked(sim, device, stream, work_ns);
+    vr_mutex_unlock(&sim->lock);
+    return status;
+}
+
+enum vram_status vram_sim_advance(struct vram_driver *driver, uint64_t elapsed_ns) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL) return VRAM_INVALID_ARGUMENT;
+    vr_mutex_lock(&sim->lock);
+    bool fits = fits_in_time(sim, 0, elapsed_ns);
+    if (fits) sim->clock_ns += elapsed_ns;
+    vr_mutex_unlock(&sim->lock);
+    return fits ? VRAM_OK : VRAM_INVALID_ARGUMENT;
+}
+
+uint64_t vram_sim_clock_ns(struct vram_driver *driver) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL) return 0;
+    vr_mutex_lock(&sim->lock);
+    uint64_t clock_ns = sim->clock_ns;
+    vr_mutex_unlock(&sim->lock);
+    return clock_ns;
+}
+
+// --- addresses and memory -------------------------------------------------------------------------------------------
+
+static enum vram_status push(struct vr_sim *sim, struct vr_sim_queue *queue, uint64_t address) {
+    vr_mutex_lock(&sim->lock);
+    vr_cu_result result = vr_sim_queue_push(queue, address);
+    vr_mutex_unlock(&sim->lock);
+    return result == VR_CU_SUCCESS ? VRAM_OK : VRAM_NO_HOST_MEMORY;
+}
+
+enum vram_status vram_sim_queue_address(struct vram_driver *driver, uint64_t address) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    return sim == NULL || address == 0 ? VRAM_INVALID_ARGUMENT : push(sim, &sim->alloc_queue, address);
+}
+
+enum vram_status vram_sim_queue_reservation(struct vram_driver *driver, uint64_t address) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL || address == 0 || address % VR_SIM_GRANULARITY != 0) return VRAM_INVALID_ARGUMENT;
+    return push(sim, &sim->reserve_queue, address);
+}
+
+enum vram_status vram_sim_clear_queues(struct vram_driver *driver) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL) return VRAM_INVALID_ARGUMENT;
+    vr_mutex_lock(&sim->lock);
+    sim->alloc_queue.next = sim->alloc_queue.count;
+    sim->reserve_queue.next = sim->reserve_queue.count;
+    vr_mutex_unlock(&sim->lock);
+    return VRAM_OK;
+}
+
+enum vram_status vram_sim_set_memory(struct vram_driver *driver, uint32_t device, uint64_t memory_bytes) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL || device >= sim->options.device_count || memory_bytes > MEMORY_MAX) return VRAM_INVALID_ARGUMENT;
+    vr_mutex_lock(&sim->lock);
+    sim->devices[device].memory_bytes = memory_bytes;
+    vr_mutex_unlock(&sim->lock);
+    return VRAM_OK;
+}
+
+uint64_t vram_sim_memory_used(struct vram_driver *driver, uint32_t device) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL || device >= sim->options.device_count) return 0;
+    vr_mutex_lock(&sim->lock);
+    uint64_t used_bytes = sim->devices[device].used_bytes;
+    vr_mutex_unlock(&sim->lock);
+    return used_bytes;
+}
+
+uint64_t vram_sim_live_objects(struct vram_driver *driver) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL) return 0;
+    vr_mutex_lock(&sim->lock);
+    uint64_t objects = sim->spaces.count + sim->named_physicals + sim->mappings.count + sim->events.live + sim->user_streams;
+    objects += sim->hosts.count;
+    vr_mutex_unlock(&sim->lock);
+    return objects;
+}
+
+// --- counts ---------------------------------------------------------------------------------------------------------
+
+static const char *const call_names[VR_SIM_CALL_COUNT] = {
+#define X(member, symbol, exported, version, parameters, arguments) #symbol,
+#include "driver/calls.def"
+#undef X
+};
+
+bool vram_sim_call_at(struct vram_driver *driver, uint32_t index, const char **name, uint64_t *count, uint64_t *cost_ns) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL || index >= VR_SIM_CALL_COUNT) return false;
+    vr_mutex_lock(&sim->lock);
+    if (name != NULL) *name = call_names[index];
+    if (count != NULL) *count = sim->counts[index];
+    if (cost_ns != NULL) *cost_ns = sim->costs_ns[index];
+    vr_mutex_unlock(&sim->lock);
+    return true;
+}
+
+uint64_t vram_sim_calls(struct vram_driver *driver, const char *call) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; call != NULL && i < VR_SIM_CALL_COUNT; i++)
+        if (strcmp(call_names[i], call) == 0 && vram_sim_call_at(driver, i, NULL, &count, NULL)) break;
+    return count;
+}

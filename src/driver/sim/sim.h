@@ -1,0 +1,246 @@
+// sim.h: the inside of the simulated driver. One struct, one lock; every vr_sim_* function below is called with it held.
+//
+// memory.c, vmm.c, host.c, copy.c, stream.c, event.c and context.c hold one function per row of calls.def; entry.c takes the
+// lock, counts the call and charges its cost. What a row does is the driver API's documentation; what it costs is cost.c.
+#ifndef VR_SIM_H
+#define VR_SIM_H
+
+#include "base/base.h"
+#include "driver/driver.h"
+#include "driver/sim/ranges.h"
+#include "driver/sim/slots.h"
+#include "os/os.h"
+#include "vram/sim.h"
+
+#define VR_SIM_GRANULARITY    (2 * VR_MIB)        // of cuMemCreate, cuMemMap and reservations
+#define VR_SIM_LIMIT          ((uint64_t)1 << 56) // no device address at or above
+#define VR_SIM_MAX_DEVICES    64                  // as many as an access mask has bits
+#define VR_SIM_DRIVER_VERSION 12000
+#define VR_SIM_PAGE_BYTES     4096 // host page: backed memory comes in these
+
+enum vr_sim_call {
+#define X(member, symbol, exported, version, parameters, arguments) VR_SIM_CALL_##member,
+#include "driver/calls.def"
+#undef X
+    VR_SIM_CALL_COUNT
+};
+
+// What occupies device address space.
+enum vr_sim_kind { VR_SIM_ALLOCATION, VR_SIM_RESERVATION };
+// What a range of the host is.
+enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED };
+
+struct vr_sim_device {
+    uint64_t memory_bytes;     // capacity
+    uint64_t used_bytes;       // exact cuMemAlloc sizes and physical handles
+    uint64_t small_bytes;      // of cuMemAlloc sizes below 1 MiB
+    uint64_t small_held_bytes; // 2 MiB pages that the driver holds for small sizes; never given back (cost model only)
+    uint64_t tail_ns;          // when the last work of all its streams ends
+    uint64_t primary;          // handle of the primary context, 0 while nobody retains it
+    uint32_t primary_references;
+};
+
+// A context: a device and its implicit stream.
+struct vr_sim_context {
+    struct vr_slot slot;
+    uint32_t device;
+    uint32_t legacy;           // slot of the legacy default stream
+    uint64_t blocking_tail_ns; // when the last work of all blocking streams ends; the legacy stream starts after it
+    uint64_t tail_ns;          // the same of all streams
+    bool primary;
+};
+
+// In manual completion: work of a stream up to `at` cannot be complete before work `target_work` of stream `target`.
+struct vr_sim_edge {
+    uint64_t at;
+    uint64_t target_work;
+    uint32_t target;
+};
+
+enum vr_sim_stream_kind { VR_SIM_STREAM_BLOCKING, VR_SIM_STREAM_NON_BLOCKING, VR_SIM_STREAM_LEGACY };
+
+// A queue of work. Work is numbered from 1; all that is known of the work before is when it ends.
+struct vr_sim_stream {
+    struct vr_slot slot;
+    uint64_t context;
+    enum vr_sim_stream_kind kind;
+    bool user;                 // made by cuStreamCreate, not a default stream
+    uint64_t tail_ns;          // when the last work ends
+    uint64_t work;             // number of the last work
+    uint64_t done_work;        // manual completion: number of the last work that is complete
+    struct vr_sim_edge *edges; // manual completion: open edges, `at` rising
+    size_t edge_count, edge_capacity;
+    uint32_t references; // manual completion: events and edges that name it; it outlives its handle until they are gone
+};
+
+struct vr_sim_event {
+    struct vr_slot slot;
+    uint64_t context;
+    unsigned flags;
+    bool recorded;
+    uint64_t complete_ns; // when the work before the record ends
+    uint32_t stream;      // manual completion: slot of the stream of the record
+    uint64_t work;        // manual completion: number of the record in that stream
+};
+
+// A physical allocation of cuMemCreate. It lives while its handle or a mapping lives.
+struct vr_sim_physical {
+    struct vr_slot slot;
+    uint32_t device;
+    uint64_t size_bytes;
+    uint64_t mappings;
+    uint64_t file_offset; // backed: where its bytes lie in the instance's file
+};
+
+// What one thread has set.
+struct vr_sim_thread {
+    uint64_t number;    // of the thread; never used again
+    uint64_t *contexts; // stack; the last is current
+    size_t context_count, context_capacity;
+    struct vr_sim_thread_stream { // the thread's default stream in one context
+        uint64_t context;
+        uint32_t stream; // its slot
+    } * streams;
+    size_t stream_count, stream_capacity;
+};
+
+struct vr_sim_queue {
+    uint64_t *items;
+    size_t capacity, count, next; // items[next..count) are waiting
+};
+
+struct vr_sim {
+    struct vram_driver head; // first: a struct vram_driver * is this
+    struct vr_mutex lock;
+    struct vram_sim_options options; // with the defaults filled in
+    uint64_t serial;                 // of the instance in the process, never 0 and never used again
+    uint64_t clock_ns;
+    uint64_t charge_ns; // cost of the running call so far
+    uint64_t counts[VR_SIM_CALL_COUNT], costs_ns[VR_SIM_CALL_COUNT];
+
+    struct vr_sim_device devices[VR_SIM_MAX_DEVICES];
+    struct vr_slots contexts, streams, events, physicals;
+    struct vr_ranges spaces;                // allocations (owner: context) and reservations
+    struct vr_ranges mappings;              // owner: handle of the physical allocation
+    struct vr_ranges hosts;                 // owner: context
+    uint64_t user_streams;                  // live handles of cuStreamCreate
+    uint64_t named_physicals;               // live handles of cuMemCreate
+    uint64_t lowest_device, highest_device; // [lowest, highest): what device addresses were ever given out by the rules
+    uint64_t alloc_cursor, reserve_cursor;
+    struct vr_sim_queue alloc_queue, reserve_queue;
+
+    struct vr_sim_thread *threads; // sorted by nothing; found through thread_slots
+    size_t thread_count, thread_capacity;
+    int file;            // backed: the memory file, -1 otherwise
+    uint64_t file_bytes; // backed: its length; offsets are never used again
+};
+
+// --- the rows of calls.def: vr_sim_<member>(sim, ...) ----------------------------------------------------------------
+// clang-format off
+#define X(member, symbol, exported, version, parameters, arguments) vr_cu_result vr_sim_##member VR_WITH_SIM parameters;
+#define VR_WITH_SIM(...) (struct vr_sim *sim, __VA_ARGS__)
+#include "driver/calls.def"
+#undef X
+#undef VR_WITH_SIM
+// clang-format on
+
+// --- sim.c -----------------------------------------------------------------------------------------------------------
+// `driver` as a simulator, or NULL when it is of another kind.
+struct vr_sim *vr_sim_of(struct vram_driver *driver);
+extern const struct vr_driver_calls vr_sim_calls; // entry.c
+// vram_sim_parse() that keeps what the text does not name. (parse.c; needs no lock)
+enum vram_status vr_sim_parse_into(const char *text, struct vram_sim_options *options, struct vram_error *error);
+
+// --- cost.c ----------------------------------------------------------------------------------------------------------
+// What `call` costs whatever its arguments.
+uint64_t vr_sim_base_cost_ns(const struct vr_sim *sim, enum vr_sim_call call);
+// These add to the cost of the running call; nothing in the profile FREE.
+void vr_sim_charge(struct vr_sim *sim, uint64_t cost_ns);
+void vr_sim_charge_bytes(struct vr_sim *sim, uint64_t bytes, uint64_t ns_per_mib);
+// charge_alloc and charge_free also keep count of the small allocations that share 2 MiB pages: one call each per allocation.
+void vr_sim_charge_alloc(struct vr_sim *sim, struct vr_sim_device *device, uint64_t size_bytes);
+void vr_sim_charge_free(struct vr_sim *sim, struct vr_sim_device *device, uint64_t size_bytes);
+void vr_sim_charge_unmap(struct vr_sim *sim, uint64_t mappings);
+void vr_sim_charge_create(struct vr_sim *sim, uint64_t size_bytes);
+void vr_sim_charge_set_access(struct vr_sim *sim, uint64_t size_bytes, uint64_t count);
+void vr_sim_charge_record(struct vr_sim *sim, unsigned event_flags);
+
+// --- context.c -------------------------------------------------------------------------------------------------------
+// The calling thread's record, made on first use; borrowed until the lock is released. NULL when the host has no memory.
+struct vr_sim_thread *vr_sim_this_thread(struct vr_sim *sim);
+// The calling thread's current context: SUCCESS, INVALID_CONTEXT when it has none, or CONTEXT_IS_DESTROYED.
+vr_cu_result vr_sim_current(struct vr_sim *sim, struct vr_sim_context **context);
+struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, uint64_t context);
+uint64_t vr_sim_context_handle(const struct vr_sim *sim, const struct vr_sim_context *context);
+vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool primary, uint64_t *context);
+// Waits for the context's work and ends everything that lives in it. `context` must be live.
+void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context);
+// The stack of the calling thread: cuCtxPushCurrent, cuCtxPopCurrent (context may be NULL).
+vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context);
+vr_cu_result vr_sim_ctx_pop(struct vr_sim *sim, uint64_t *context);
+
+// --- stream.c, event.c -----------------------------------------------------------------------------------------------
+vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint32_t *index);
+// The stream that `handle` means for the calling thread in its current context: 0 and 1 legacy, 2 per thread, or one that was created.
+vr_cu_result vr_sim_stream_find(struct vr_sim *sim, uint64_t handle, struct vr_sim_stream **stream);
+// The same in a given, live context, for callers that have none current.
+vr_cu_result vr_sim_stream_in(struct vr_sim *sim, uint64_t context, uint64_t handle, struct vr_sim_stream **stream);
+// Appends work_ns of work. *end_ns (may be NULL): when it ends.
+vr_cu_result vr_sim_enqueue(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t work_ns, uint64_t *end_ns);
+// Appends a wait for a recorded event.
+vr_cu_result vr_sim_enqueue_wait(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_event *event);
+// Manual completion: is work `work` of the stream in slot `stream` complete?
+bool vr_sim_work_complete(const struct vr_sim *sim, uint32_t stream, uint64_t work);
+// These move the clock to the end of the work and complete it.
+void vr_sim_wait_work(struct vr_sim *sim, uint32_t stream, uint64_t work, uint64_t end_ns);
+void vr_sim_wait_stream(struct vr_sim *sim, struct vr_sim_stream *stream);
+void vr_sim_wait_context(struct vr_sim *sim, uint64_t context);
+void vr_sim_wait_device(struct vr_sim *sim, uint32_t device);
+void vr_sim_wait_all(struct vr_sim *sim);
+// Manual completion: an event names, or names no more, the stream in a slot.
+void vr_sim_stream_reference(struct vr_sim *sim, uint32_t stream);
+void vr_sim_stream_unreference(struct vr_sim *sim, uint32_t stream);
+// Ends what lives in the context; events first.
+void vr_sim_end_events(struct vr_sim *sim, uint64_t context);
+void vr_sim_end_streams(struct vr_sim *sim, uint64_t context);
+
+// --- memory.c, host.c ------------------------------------------------------------------------------------------------
+// Frees every cuMemAlloc allocation (every host allocation and registration) of the context; 0: of every context.
+void vr_sim_free_allocations(struct vr_sim *sim, uint64_t context);
+void vr_sim_free_hosts(struct vr_sim *sim, uint64_t context);
+// Has the device that many bytes left?
+bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes);
+// --- vmm.c: takes down every mapping, reservation and physical allocation, when the simulator ends.
+void vr_sim_free_vmm(struct vr_sim *sim);
+
+// --- place.c ---------------------------------------------------------------------------------------------------------
+// Where something goes in device address space.
+struct vr_sim_place {
+    uint64_t address;
+    uint64_t span;      // bytes that it occupies
+    uint64_t alignment; // that another address would need
+    bool fixed;         // the address was queued or hinted: there or nowhere
+};
+// SUCCESS; INVALID_VALUE when a queued address (which is used up then) overlaps something; OUT_OF_MEMORY when the address space is
+// full. The address counts as given out: the next one differs. span is size_bytes for a queued address.
+vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place);
+// alignment is a power of two; a hint (0: none) that cannot be had is ignored.
+vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, uint64_t alignment, uint64_t hint,
+                                      struct vr_sim_place *place);
+vr_cu_result vr_sim_queue_push(struct vr_sim_queue *queue, uint64_t address);
+
+// --- backing.c: bytes behind the addresses. All of it succeeds and does nothing when the simulator is not backed ------
+vr_cu_result vr_sim_back_open(struct vr_sim *sim);
+void vr_sim_back_close(struct vr_sim *sim);
+// Puts memory (or, for a reservation, inaccessible address space) there. Moves place->address when it is not fixed and the host has
+// something else at it.
+vr_cu_result vr_sim_back_place(struct vr_sim *sim, struct vr_sim_place *place, bool accessible);
+void vr_sim_back_remove(struct vr_sim *sim, uint64_t address, uint64_t span);
+// Gives a physical allocation its part of the memory file, and takes the memory of it back.
+vr_cu_result vr_sim_back_create(struct vr_sim *sim, struct vr_sim_physical *physical);
+void vr_sim_back_discard(struct vr_sim *sim, const struct vr_sim_physical *physical);
+vr_cu_result vr_sim_back_map(struct vr_sim *sim, const struct vr_sim_physical *physical, uint64_t address, uint64_t size_bytes);
+vr_cu_result vr_sim_back_unmap(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
+vr_cu_result vr_sim_back_protect(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool read, bool write);
+
+#endif

@@ -1,0 +1,71 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "os/os.h"
+
+static void *pointer_of(uint64_t address) { return (void *)(uintptr_t)address; }
+
+static enum vram_status map_anywhere(uint64_t size_bytes, uint64_t alignment, int protection, uint64_t *mapped) {
+    if (alignment < 4096) alignment = 4096;
+    if (size_bytes > UINT64_MAX - alignment) return VRAM_LIMIT;
+    uint64_t extent = size_bytes + alignment;
+    void *memory = mmap(NULL, extent, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return VRAM_LIMIT;
+    uint64_t base = (uint64_t)(uintptr_t)memory;
+    uint64_t aligned = (base + alignment - 1) & ~(alignment - 1);
+    if (aligned > base) (void)munmap(memory, aligned - base);
+    if (base + extent > aligned + size_bytes) (void)munmap(pointer_of(aligned + size_bytes), base + extent - aligned - size_bytes);
+    *mapped = aligned;
+    return VRAM_OK;
+}
+
+enum vram_status vr_os_map(uint64_t address, uint64_t size_bytes, uint64_t alignment, bool accessible, uint64_t *mapped) {
+    int protection = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
+    if (address == 0) return map_anywhere(size_bytes, alignment, protection, mapped);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    void *memory = mmap(pointer_of(address), size_bytes, protection, flags, -1, 0);
+    if (memory == MAP_FAILED) return VRAM_LIMIT;
+    if (memory != pointer_of(address)) { // a kernel before 4.17, or a sanitizer, took the address for a hint
+        (void)munmap(memory, size_bytes);
+        return VRAM_LIMIT;
+    }
+    *mapped = address;
+    return VRAM_OK;
+}
+
+void vr_os_unmap(uint64_t address, uint64_t size_bytes) { (void)munmap(pointer_of(address), size_bytes); }
+
+enum vram_status vr_os_shared_open(int *file) {
+    int opened = memfd_create("vram", MFD_CLOEXEC);
+    if (opened < 0) return errno == ENOSYS ? VRAM_UNSUPPORTED : VRAM_NO_HOST_MEMORY;
+    *file = opened;
+    return VRAM_OK;
+}
+
+void vr_os_shared_close(int file) { (void)close(file); }
+
+enum vram_status vr_os_shared_resize(int file, uint64_t size_bytes) {
+    return ftruncate(file, (off_t)size_bytes) == 0 ? VRAM_OK : VRAM_NO_HOST_MEMORY;
+}
+
+void vr_os_shared_discard(int file, uint64_t offset, uint64_t size_bytes) {
+    (void)fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size_bytes);
+}
+
+enum vram_status vr_os_shared_map(int file, uint64_t offset, uint64_t size_bytes, uint64_t address) {
+    void *memory = mmap(pointer_of(address), size_bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file, (off_t)offset);
+    return memory == MAP_FAILED ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+}
+
+enum vram_status vr_os_shared_unmap(uint64_t address, uint64_t size_bytes) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    return mmap(pointer_of(address), size_bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+}
+
+enum vram_status vr_os_protect(uint64_t address, uint64_t size_bytes, bool read, bool write) {
+    int protection = (read ? PROT_READ : 0) | (write ? PROT_WRITE : 0);
+    return mprotect(pointer_of(address), size_bytes, protection == 0 ? PROT_NONE : protection) == 0 ? VRAM_OK : VRAM_NO_HOST_MEMORY;
+}
