@@ -261,7 +261,7 @@ static const struct {
     {"roundup_power2_divisions:[4:3]", VRAM_BAD_OPTION, 28, "0 or a power of two"},
     {"roundup_power2_divisions:[4:8589934592]", VRAM_BAD_OPTION, 28, "0 or a power of two"},
     {"roundup_power2_divisions:[4,8]", VRAM_BAD_OPTION, 27, "':' expected"},
-    {"roundup_power2_divisions:[4:8 8:4]", VRAM_BAD_OPTION, 31, "',' or ']' expected, found ':'"},
+    {"roundup_power2_divisions:[4:8:8:4]", VRAM_BAD_OPTION, 29, "',' or ']' expected, found ':'"},
     {"roundup_power2_divisions:[4:8", VRAM_BAD_OPTION, 29, "',' or ']' expected, found the end"},
     {"roundup_power2_divisions:[", VRAM_BAD_OPTION, 26, "found the end"},
     {"roundup_power2_divisions:[,]", VRAM_BAD_OPTION, 26, "found ','"},
