@@ -167,10 +167,9 @@ static enum vram_status check_fences(const struct vr_device *device, struct vram
 static enum vram_status check_device(const struct vr_device *device, struct vram_error *error) {
     const struct vram_allocator *allocator = device->allocator;
     struct census census = {0};
-    const uint32_t used = atomic_load_explicit(&allocator->segments.used, memory_order_acquire);
-    for (uint32_t i = 1; i < used; i++) {
+    for (uint32_t i = device->first_segment; i != 0; i = vr_segment_at(allocator, i)->next) {
         const struct vr_segment *segment = vr_segment_at(allocator, i);
-        if (segment->first != 0 && segment->device == device->ordinal) VR_TRY(check_segment(allocator, segment, &census, error));
+        VR_TRY(check_segment(allocator, segment, &census, error));
     }
     VR_TRY(check_counters(device, &census, error));
     VR_TRY(check_slack(device, error));

@@ -53,11 +53,11 @@ enum vram_status vr_drive_add_expandable(struct vram_allocator *allocator, uint3
 }
 
 // The block of any state that contains the address, among the expandable segments / the free blocks. 0 if there is none.
-static uint32_t block_containing(const struct vram_allocator *allocator, uint64_t address) {
-    const uint32_t used = atomic_load_explicit(&allocator->segments.used, memory_order_acquire);
-    for (uint32_t i = 1; i < used; i++) {
+static uint32_t block_containing(const struct vr_device *device, uint64_t address) {
+    const struct vram_allocator *allocator = device->allocator;
+    for (uint32_t i = device->first_segment; i != 0; i = vr_segment_at(allocator, i)->next) {
         const struct vr_segment *segment = vr_segment_at(allocator, i);
-        if (segment->first == 0 || address < segment->address || address - segment->address >= segment->size) continue;
+        if (address < segment->address || address - segment->address >= segment->size) continue;
         uint32_t at = segment->first;
         while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
         return at;
@@ -80,13 +80,52 @@ static enum vram_status map_in_hole(struct session *session, uint32_t hole, uint
     return vr_expandable_map_at(session->shard, hole, address, size);
 }
 
+// Opens a session on the device and stream of the block of any state that contains the address.
+static enum vram_status open_session_at(struct vram_allocator *allocator, uint64_t address, struct session *session, uint32_t *block) {
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device == NULL) continue;
+        vr_device_lock(device);
+        const uint32_t found = block_containing(device, address);
+        const uint64_t stream = found == 0 ? 0 : vr_shard_of(allocator, vr_block_at(allocator, found))->stream;
+        vr_device_unlock(device);
+        if (found == 0) continue;
+        *block = found;
+        return open_session(allocator, i, stream, session);
+    }
+    return VRAM_INVALID_ARGUMENT;
+}
+
 enum vram_status vr_drive_map(struct vram_allocator *allocator, uint64_t address, uint64_t size_bytes) {
-    const uint32_t hole = block_containing(allocator, address);
-    if (hole == 0 || vr_block_at(allocator, hole)->state != VR_HOLE) return VRAM_INVALID_ARGUMENT;
-    const struct vr_shard *shard = vr_shard_of(allocator, vr_block_at(allocator, hole));
     struct session session;
-    VR_TRY(open_session(allocator, shard->device->ordinal, shard->stream, &session));
-    const enum vram_status status = map_in_hole(&session, hole, address, size_bytes);
+    uint32_t hole = 0;
+    VR_TRY(open_session_at(allocator, address, &session, &hole));
+    enum vram_status status = VRAM_INVALID_ARGUMENT;
+    if (vr_block_at(allocator, hole)->state == VR_HOLE) status = map_in_hole(&session, hole, address, size_bytes);
+    close_session(&session);
+    return status;
+}
+
+enum vram_status vr_drive_release(struct vram_allocator *allocator, uint64_t address) {
+    struct session session;
+    uint32_t block = 0;
+    VR_TRY(open_session_at(allocator, address, &session, &block));
+    const struct vr_block *item = vr_block_at(allocator, block);
+    enum vram_status status = VRAM_INVALID_ARGUMENT;
+    if (item->state == VR_FREE && !item->expandable && item->previous == 0 && item->next == 0 && item->address == address) {
+        status = vr_segment_free(session.shard, block);
+    }
+    close_session(&session);
+    return status;
+}
+
+enum vram_status vr_drive_unmap(struct vram_allocator *allocator, uint64_t address) {
+    struct session session;
+    uint32_t block = 0;
+    VR_TRY(open_session_at(allocator, address, &session, &block));
+    const struct vr_block *item = vr_block_at(allocator, block);
+    enum vram_status status = VRAM_INVALID_ARGUMENT;
+    if (item->state == VR_FREE && item->expandable) status = vr_expandable_shrink(session.shard, block);
     close_session(&session);
     return status;
 }
@@ -94,7 +133,7 @@ enum vram_status vr_drive_map(struct vram_allocator *allocator, uint64_t address
 static enum vram_status malloc_at_locked(struct session *session, bool small_pool, uint64_t address, uint64_t size, uint64_t requested) {
     struct vram_allocator *allocator = session->device->allocator;
     struct vr_shard *shard = session->shard;
-    uint32_t block = block_containing(allocator, address);
+    uint32_t block = block_containing(session->device, address);
     if (block == 0) return VRAM_INVALID_ARGUMENT;
     const struct vr_block *item = vr_block_at(allocator, block);
     if (item->state != VR_FREE || vr_shard_of(allocator, item) != shard || (item->small != 0) != small_pool ||
@@ -167,7 +206,7 @@ enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device
     if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT) return VRAM_INVALID_ARGUMENT;
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
-    const uint64_t rounded = vr_round_request(session.device, size_bytes);
+    const uint64_t rounded = vr_round_for(session.device, size_bytes);
     const uint32_t block = vr_pool_search(session.device, &session.shard->pool[vr_pool_kind(rounded)], rounded);
     *address = block == 0 ? 0 : vr_block_at(allocator, block)->address;
     close_session(&session);

@@ -15,11 +15,14 @@ enum vram_status vr_drive_add_expandable(struct vram_allocator *allocator, uint3
                                          uint64_t reserve_bytes, uint64_t *address);
 // Maps [address, address + size_bytes) of an expandable segment made before: page aligned from the segment's base, now unmapped.
 enum vram_status vr_drive_map(struct vram_allocator *allocator, uint64_t address, uint64_t size_bytes);
+// Gives the wholly free cudaMalloc segment at `address` back to the driver. INVALID_ARGUMENT when it is not that.
+enum vram_status vr_drive_release(struct vram_allocator *allocator, uint64_t address);
+// Unmaps every whole page of the free block of an expandable segment that contains `address`. INVALID_ARGUMENT when there is none.
+enum vram_status vr_drive_unmap(struct vram_allocator *allocator, uint64_t address);
 // Hands out the block [address, address + size_bytes): it must lie in one free block of (device, stream, pool). Splits off what is
 // before and after, whatever the split rules say. INVALID_ARGUMENT when the range is not free there.
 enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool, uint64_t address,
                                     uint64_t size_bytes, uint64_t requested_bytes);
-// vram_malloc() without looking at pending events first (a replay completes frees itself).
 // The first half of a free: allocated counters fall, the block stays active until vr_drive_free_complete(), no event is recorded.
 enum vram_status vr_drive_free_request(struct vram_allocator *allocator, uint64_t address);
 // The second half, for a block that vr_drive_free_request() took: merged and reusable.

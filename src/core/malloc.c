@@ -34,7 +34,7 @@ static bool book(struct vr_shard *shard, unsigned kind, const struct vr_delta *d
 
 static bool take_cached(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     struct vr_device *device = shard->device;
-    const uint64_t rounded = vr_round_request(device, size_bytes);
+    const uint64_t rounded = vr_round_for(device, size_bytes);
     const unsigned kind = vr_pool_kind(rounded);
     struct vr_pool *pool = &shard->pool[kind];
     if (pool->lazy != 0) {

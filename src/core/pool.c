@@ -1,11 +1,5 @@
 #include "core/pool.h"
 
-uint64_t vr_segment_size(const struct vr_options *options, uint64_t rounded) {
-    if (rounded <= VR_SMALL_LIMIT) return VR_SMALL_SEGMENT;
-    if (rounded < VR_MADE_TO_MEASURE) return options->large_segment_bytes;
-    return vr_round_up(rounded, VR_SEGMENT_ROUNDING);
-}
-
 // A free block that touches unmapped address space counts as being as large as both: taking it would use up room to grow.
 static uint64_t effective_size(const struct vram_allocator *allocator, uint32_t block) {
     const struct vr_block *candidate = vr_block_at(allocator, block);

@@ -2,19 +2,8 @@
 #ifndef VR_CORE_POOL_H
 #define VR_CORE_POOL_H
 
+#include "core/sizes.h"
 #include "core/state.h"
-
-enum { VR_MIN_BLOCK = 512 };
-#define VR_SMALL_LIMIT      (1 * VR_MIB) // largest rounded size of the small pool
-#define VR_SMALL_SEGMENT    (2 * VR_MIB) // every segment of the small pool; also its expandable page
-#define VR_MADE_TO_MEASURE  (10 * VR_MIB)
-#define VR_SEGMENT_ROUNDING (2 * VR_MIB)
-#define VR_REQUEST_LIMIT    ((uint64_t)1 << 60)
-
-// The block size that answers a request (allocator-behaviour 1.3). size_bytes in [1, VR_REQUEST_LIMIT).
-VR_INLINE uint64_t vr_round_request(const struct vr_device *device, uint64_t size_bytes);
-// What cudaMalloc is asked for (1.6).
-uint64_t vr_segment_size(const struct vr_options *options, uint64_t rounded);
 
 // Best fit (2.3): the block that would be handed out for `rounded` bytes, still in the index; 0 if none.
 uint32_t vr_pool_search(const struct vr_device *device, const struct vr_pool *pool, uint64_t rounded);
@@ -50,22 +39,12 @@ uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block);
 // Does what a LAZY block's free left undone, and forgets `last`.
 void vr_pool_settle(struct vr_shard *shard, struct vr_pool *pool);
 
-VR_INLINE uint64_t vr_round_up_power(uint64_t size_bytes, uint32_t divisor) {
-    if (vr_is_power_of_2(size_bytes)) return size_bytes;
-    const uint64_t floor = (uint64_t)1 << vr_log2_floor(size_bytes), step = floor >> vr_log2_floor(divisor);
-    return step == 0 ? floor << 1 : (size_bytes + step - 1) & ~(step - 1);
+// The same as vr_round_request(), with a shortcut for the usual case of no divisors.
+VR_INLINE uint64_t vr_round_for(const struct vr_device *device, uint64_t size_bytes) {
+    return VR_UNLIKELY(device->divisions) ? vr_round_request(&device->options, size_bytes) : vr_round_plain(size_bytes);
 }
 
-VR_INLINE uint64_t vr_round_request(const struct vr_device *device, uint64_t size_bytes) {
-    if (size_bytes < VR_MIN_BLOCK) return VR_MIN_BLOCK;
-    if (VR_UNLIKELY(device->divisions)) {
-        const uint32_t divisor = vr_options_divisor(&device->options, size_bytes);
-        if (divisor > 1 && size_bytes > (uint64_t)VR_MIN_BLOCK * divisor) return vr_round_up_power(size_bytes, divisor);
-    }
-    return (size_bytes + VR_MIN_BLOCK - 1) & ~(uint64_t)(VR_MIN_BLOCK - 1);
-}
-
-VR_INLINE unsigned vr_pool_kind(uint64_t rounded) { return rounded <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE; }
+VR_INLINE unsigned vr_pool_kind(uint64_t rounded) { return vr_is_small(rounded) ? VR_SMALL : VR_LARGE; }
 
 // Free, mapped, and so absorbable by a neighbour of the same segment.
 VR_INLINE bool vr_is_free(const struct vram_allocator *allocator, uint32_t block) {

@@ -133,10 +133,8 @@ uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address)
 
 static bool find_in_device(struct vr_device *device, uint64_t address, struct vram_block_info *info) {
     const struct vram_allocator *allocator = device->allocator;
-    const uint32_t used = atomic_load_explicit(&allocator->segments.used, memory_order_acquire);
-    for (uint32_t i = 1; i < used; i++) {
+    for (uint32_t i = device->first_segment; i != 0; i = vr_segment_at(allocator, i)->next) {
         const struct vr_segment *segment = vr_segment_at(allocator, i);
-        if (segment->first == 0 || segment->device != device->ordinal) continue;
         if (address < segment->address || address - segment->address >= segment->size) continue;
         uint32_t at = segment->first;
         while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
@@ -201,10 +199,9 @@ static enum vram_status add_segment(const struct vram_allocator *allocator, cons
 
 static enum vram_status take_picture(struct vr_device *device, struct picture *picture) {
     const struct vram_allocator *allocator = device->allocator;
-    const uint32_t used = atomic_load_explicit(&allocator->segments.used, memory_order_acquire);
-    for (uint32_t i = 1; i < used; i++) {
+    for (uint32_t i = device->first_segment; i != 0; i = vr_segment_at(allocator, i)->next) {
         const struct vr_segment *segment = vr_segment_at(allocator, i);
-        if (segment->first != 0 && segment->device == device->ordinal) VR_TRY(add_segment(allocator, segment, picture));
+        VR_TRY(add_segment(allocator, segment, picture));
     }
     return VRAM_OK;
 }

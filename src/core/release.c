@@ -176,10 +176,8 @@ void vr_release_at_end(struct vr_device *device) {
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
     (void)vr_fences_wait(device);
-    const uint32_t used = atomic_load_explicit(&allocator->segments.used, memory_order_acquire);
-    for (uint32_t i = 1; i < used; i++) {
+    for (uint32_t i = device->first_segment; i != 0; i = vr_segment_at(allocator, i)->next) {
         const struct vr_segment *segment = vr_segment_at(allocator, i);
-        if (segment->first == 0 || segment->device != device->ordinal) continue;
         if (segment->expandable) {
             drop_pages(device, segment);
         } else {

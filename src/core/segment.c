@@ -15,6 +15,24 @@ static void count_segment(struct vr_device *device, bool small, int64_t size, in
     if ((uint64_t)size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_segments, sign);
 }
 
+static void enlist(struct vr_device *device, uint32_t segment) {
+    struct vr_segment *entry = vr_segment_at(device->allocator, segment);
+    entry->previous = 0;
+    entry->next = device->first_segment;
+    if (entry->next != 0) vr_segment_at(device->allocator, entry->next)->previous = segment;
+    device->first_segment = segment;
+}
+
+static void delist(struct vr_device *device, uint32_t segment) {
+    const struct vr_segment *entry = vr_segment_at(device->allocator, segment);
+    if (entry->next != 0) vr_segment_at(device->allocator, entry->next)->previous = entry->previous;
+    if (entry->previous != 0) {
+        vr_segment_at(device->allocator, entry->previous)->next = entry->next;
+    } else {
+        device->first_segment = entry->next;
+    }
+}
+
 enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment) {
     struct vram_allocator *allocator = shard->device->allocator;
     VR_TRY(vr_shard_reserve_records(shard, 1));
@@ -26,6 +44,7 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
     entry->shard = shard->number;
     entry->device = shard->device->ordinal;
     entry->small = small;
+    enlist(shard->device, made);
     entry->first = shard->spare[--shard->spare_count];
     struct vr_block *block = vr_block_at(allocator, entry->first);
     *block =
@@ -39,6 +58,7 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
 void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_segment *entry = vr_segment_at(allocator, segment);
+    delist(shard->device, segment);
     vr_shard_recycle(shard, entry->first);
     *entry = (struct vr_segment){0};
     vr_slab_give(&allocator->segments, segment);

@@ -144,7 +144,7 @@ enum vram_status vr_malloc_slow(struct vr_device *device, struct vr_shard *shard
     VR_TRY(vr_context_enter(device, &guard));
     struct vram_oom oom;
     vr_device_lock(device);
-    struct vr_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_request(device, size_bytes)};
+    struct vr_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
     request.kind = vr_pool_kind(request.rounded);
     const enum vram_status status = serve_locked(&request, address, &oom);
     vr_device_unlock(device);

@@ -116,6 +116,7 @@ struct vr_device {
     struct vr_orphan *orphans;
     size_t orphan_count;
     size_t orphan_capacity;
+    uint32_t first_segment; // head of the list of segments
     struct vr_totals totals;
     struct vram_stat segment[VRAM_STAT_POOLS];
     struct vram_stat reserved[VRAM_STAT_POOLS];
