@@ -93,7 +93,7 @@ static enum vram_status execute(struct run *run, const struct golden_operation *
     case 'r': return vram_record_stream(allocator, run->address[operation->id], stream_of(run, operation->stream));
     case 'e': return vram_empty_cache_device(allocator, 0);
     case 's': return vram_sim_complete_all(run->world.sim);
-    case 'w': return vram_sim_complete(run->world.sim, stream_of(run, operation->stream));
+    case 'w': return vr_world_complete(&run->world, 0, stream_of(run, operation->stream));
     default: return VRAM_OK; // M asks for the map, which follows by itself
     }
 }

@@ -220,10 +220,9 @@ void naive_process_events(struct naive *naive, struct naive_device *device, bool
     }
 }
 
-void naive_complete(struct naive *naive, uint64_t stream) {
-    for (uint32_t d = 0; d < naive->device_count; d++)
-        for (size_t i = 0; i < naive->device[d].event_count; i++)
-            if (naive->device[d].events[i].stream == stream) naive->device[d].events[i].complete = true;
+void naive_complete(struct naive *naive, uint32_t device, uint64_t stream) {
+    for (size_t i = 0; i < naive->device[device].event_count; i++)
+        if (naive->device[device].events[i].stream == stream) naive->device[device].events[i].complete = true;
 }
 
 void naive_complete_all(struct naive *naive) {

@@ -46,8 +46,8 @@ void naive_destroy(struct naive *naive);
 enum vram_status naive_malloc(struct naive *naive, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address);
 enum vram_status naive_free(struct naive *naive, uint64_t address);
 enum vram_status naive_record_stream(struct naive *naive, uint64_t address, uint64_t stream);
-// Every event recorded so far on the stream (on any stream) is complete.
-void naive_complete(struct naive *naive, uint64_t stream);
+// Every event recorded so far on the device's stream (on any stream) is complete.
+void naive_complete(struct naive *naive, uint32_t device, uint64_t stream);
 void naive_complete_all(struct naive *naive);
 void naive_empty_cache(struct naive *naive);
 void naive_empty_cache_device(struct naive *naive, uint32_t device);
@@ -62,8 +62,8 @@ const struct vram_stats *naive_stats(const struct naive *naive, uint32_t device)
 uint64_t naive_memory_used(const struct naive *naive, uint32_t device);
 // Why the last naive_malloc() that failed did.
 const struct vram_oom *naive_oom(const struct naive *naive);
-// Everything told since the last naive_forget_records(), in order. Valid until the next call.
-const struct vr_record *naive_records(const struct naive *naive, size_t *count);
+// Everything told since the last naive_forget_records(), in order. The caller may reorder them. Valid until the next call.
+struct vr_record *naive_records(struct naive *naive, size_t *count);
 void naive_forget_records(struct naive *naive);
 // The mapped blocks of a device in address order, in an array the model owns; valid until the next call.
 const struct vram_block_view *naive_picture(struct naive *naive, uint32_t device, size_t *count);

@@ -143,11 +143,11 @@ static struct naive_block *new_reservation(struct naive *naive, struct naive_dev
         bytes = (uint64_t)(naive->options.reserve_fraction * (double)device->memory_bytes);
         if (bytes > full) bytes = full;
     }
-    const uint64_t page = request->small ? NAIVE_SMALL_SEGMENT : naive->options.large_segment_bytes;
+    // Pages are what the driver maps: a multiple of its 2 MiB.
+    const uint64_t page = request->small ? NAIVE_SMALL_SEGMENT : vr_round_up(naive->options.large_segment_bytes, 2 * VR_MIB);
     bytes = vr_round_up(bytes, page);
-    const uint64_t address = driver_reserve(naive, bytes);
-    if (bytes < request->rounded_bytes) return NULL; // reserved and given back at once
-    return add_segment(naive, device, request, address, bytes, page)->first;
+    if (bytes < request->rounded_bytes) return NULL;
+    return add_segment(naive, device, request, driver_reserve(naive, bytes), bytes, page)->first;
 }
 
 static struct naive_block *expandable_memory(struct naive *naive, struct naive_device *device, const struct naive_request *request) {

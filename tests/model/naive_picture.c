@@ -7,7 +7,7 @@ const struct vram_stats *naive_stats(const struct naive *naive, uint32_t device)
 uint64_t naive_memory_used(const struct naive *naive, uint32_t device) { return naive->device[device].used_bytes; }
 const struct vram_oom *naive_oom(const struct naive *naive) { return &naive->oom; }
 
-const struct vr_record *naive_records(const struct naive *naive, size_t *count) {
+struct vr_record *naive_records(struct naive *naive, size_t *count) {
     *count = naive->record_count;
     return naive->records;
 }

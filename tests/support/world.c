@@ -19,17 +19,16 @@ static int by_handle(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-// Streams belong to the device whose context is current when they are made; the caller's context is put back.
+static enum vram_status driver_status(vr_cu_result result) { return result == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER; }
+
+// Streams belong to the device whose context is current when they are made.
 static enum vram_status make_streams(struct vr_world *world, uint32_t device) {
-    uint64_t before = 0, context = 0;
-    if (vr_cu(world->sim, ctx_get_current, &before) != VR_CU_SUCCESS) return VRAM_DRIVER;
-    if (vr_cu(world->sim, primary_ctx_retain, &context, (int)device) != VR_CU_SUCCESS) return VRAM_DRIVER;
-    enum vram_status status = vr_cu(world->sim, ctx_set_current, context) == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER;
-    for (size_t i = 1; i < VR_WORLD_STREAMS && status == VRAM_OK; i++)
-        if (vr_cu(world->sim, stream_create, &world->stream[device][i], VR_CU_STREAM_NON_BLOCKING) != VR_CU_SUCCESS) status = VRAM_DRIVER;
-    if (status == VRAM_OK) qsort(world->stream[device] + 1, VR_WORLD_STREAMS - 1, sizeof(uint64_t), by_handle);
-    if (vr_cu(world->sim, ctx_set_current, before) != VR_CU_SUCCESS) status = VRAM_DRIVER;
-    return status;
+    VR_TRY(driver_status(vr_cu(world->sim, primary_ctx_retain, &world->context[device], (int)device)));
+    VR_TRY(driver_status(vr_cu(world->sim, ctx_set_current, world->context[device])));
+    for (size_t i = 1; i < VR_WORLD_STREAMS; i++)
+        VR_TRY(driver_status(vr_cu(world->sim, stream_create, &world->stream[device][i], VR_CU_STREAM_NON_BLOCKING)));
+    qsort(world->stream[device] + 1, VR_WORLD_STREAMS - 1, sizeof(uint64_t), by_handle);
+    return driver_status(vr_cu(world->sim, ctx_set_current, world->context[0]));
 }
 
 static enum vram_status open_allocator(struct vr_world *world, const struct vr_world_options *options) {
@@ -74,6 +73,7 @@ uint64_t vr_world_close(struct vr_world *world) {
                 if (!world->stream[device][i]) continue;
                 if (vr_cu(world->sim, stream_destroy, world->stream[device][i]) != VR_CU_SUCCESS) live++;
             }
+            if (world->context[device] && vr_cu(world->sim, primary_ctx_release, (int)device) != VR_CU_SUCCESS) live++;
         }
         live += vram_sim_live_objects(world->sim);
         vram_driver_destroy(world->sim);
@@ -81,6 +81,12 @@ uint64_t vr_world_close(struct vr_world *world) {
     free(world->records);
     memset(world, 0, sizeof *world);
     return live;
+}
+
+enum vram_status vr_world_complete(struct vr_world *world, uint32_t device, uint64_t stream) {
+    VR_TRY(driver_status(vr_cu(world->sim, ctx_set_current, world->context[device])));
+    VR_TRY(vram_sim_complete(world->sim, stream));
+    return driver_status(vr_cu(world->sim, ctx_set_current, world->context[0]));
 }
 
 void vr_world_forget(struct vr_world *world) { world->record_count = 0; }

@@ -28,6 +28,7 @@ struct vr_world {
     struct vram_driver *driver; // what the allocator was given: the simulator or the wrapper around it
     struct vram_allocator *allocator;
     uint32_t device_count;
+    uint64_t context[VR_WORLD_DEVICES];                  // primary contexts; device 0's is current on the thread that opened the world
     uint64_t stream[VR_WORLD_DEVICES][VR_WORLD_STREAMS]; // [d][0] is 0, the legacy stream; the others rise with their index
     struct vr_record *records;                           // since vr_world_open() or vr_world_forget(), oldest first
     size_t record_count;
@@ -41,6 +42,8 @@ enum vram_status vr_world_open(struct vr_world *world, const struct vr_world_opt
 uint64_t vr_world_close(struct vr_world *world);
 // Only the allocator, so that what it left can be looked at; vr_world_close() is still needed.
 void vr_world_destroy_allocator(struct vr_world *world);
+// vram_sim_complete(), also of a device's legacy stream.
+enum vram_status vr_world_complete(struct vr_world *world, uint32_t device, uint64_t stream);
 // Drops the records seen so far.
 void vr_world_forget(struct vr_world *world);
 

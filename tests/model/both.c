@@ -1,0 +1,318 @@
+// Random operations on the allocator and the naive model.
+#include "model/both.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static uint64_t draw(struct both *both, uint64_t limit) { return random_below(&both->random, limit); }
+
+static void say(const struct both *both, const char *format, ...) VRAM_PRINTF(2, 3);
+static void say(const struct both *both, const char *format, ...) {
+    if (!both->setup->verbose) return;
+    va_list arguments;
+    va_start(arguments, format);
+    printf("%8" PRIu64 " ", both->operation);
+    vprintf(format, arguments);
+    printf("\n");
+    va_end(arguments);
+}
+
+// --- sizes -------------------------------------------------------------------------------------------------------------------
+
+// A run's mixture: how often, in 100, each kind of size is drawn.
+static const struct mixture {
+    unsigned tiny, small, edge, medium, large, huge;
+} mixtures[] = {
+    {40, 30, 15, 10, 4, 1}, {10, 10, 30, 30, 18, 2}, {0, 5, 10, 45, 30, 10},
+    {90, 8, 2, 0, 0, 0},    {5, 15, 60, 15, 5, 0},   {20, 20, 20, 20, 18, 2},
+};
+
+static uint64_t draw_edge(struct both *both) {
+    static const uint64_t edges[] = {512,         1024,        VR_MIB,      2 * VR_MIB,   9 * VR_MIB,
+                                     10 * VR_MIB, 11 * VR_MIB, 12 * VR_MIB, 16 * VR_MIB,  20 * VR_MIB,
+                                     32 * VR_MIB, 40 * VR_MIB, 64 * VR_MIB, 100 * VR_MIB, 128 * VR_MIB};
+    static const int64_t offsets[] = {-VR_MIB, -1024, -513, -512, -511, -1, 0, 0, 0, 1, 511, 512, 513, 1024, VR_MIB};
+    const uint64_t edge = edges[draw(both, VR_COUNT_OF(edges))];
+    const uint64_t size = edge + (uint64_t)offsets[draw(both, VR_COUNT_OF(offsets))];
+    return size == 0 || size > 1024 * VR_MIB ? edge : size; // an offset may have gone below zero
+}
+
+static uint64_t draw_size(struct both *both) {
+    const struct mixture *mixture = &mixtures[both->mixture];
+    uint64_t at = draw(both, 100);
+    if (at < mixture->tiny) return 1 + draw(both, 4096);
+    if ((at -= mixture->tiny) < mixture->small) return 512 * (1 + draw(both, 2048));
+    if ((at -= mixture->small) < mixture->edge) return draw_edge(both);
+    if ((at -= mixture->edge) < mixture->medium) return VR_MIB + draw(both, 19 * VR_MIB);
+    if ((at -= mixture->medium) < mixture->large) return 2 * VR_MIB * (1 + draw(both, 64)) + (draw(both, 2) ? 0 : draw(both, VR_MIB));
+    return 100 * VR_MIB + draw(both, 600 * VR_MIB);
+}
+
+// --- operations -----------------------------------------------------------------------------------------------------------------
+
+static bool compare_status(struct both *both, enum vram_status core, enum vram_status naive) {
+    return both_compare_step(both, core, naive, 0, 0);
+}
+
+static bool do_malloc(struct both *both) {
+    const uint32_t device = (uint32_t)draw(both, both->device_count);
+    const uint64_t stream = both->world.stream[device][draw(both, 3)], size = draw_size(both);
+    say(both, "malloc %" PRIu64 " device %u stream 0x%" PRIx64, size, (unsigned)device, stream);
+    uint64_t found = 0, expected = 0;
+    const enum vram_status core = vram_malloc(both->world.allocator, device, size, stream, &found);
+    const enum vram_status naive = naive_malloc(both->naive, device, size, stream, &expected);
+    if (!both_compare_step(both, core, naive, found, expected)) return false;
+    const bool caching = vram_caching(both->world.allocator);
+    if (core != VRAM_OK) return !caching || both_compare_oom(both);
+    both->live[both->live_count++] =
+        (struct both_live){.address = found, .size_bytes = size, .stream = stream, .device = device, .direct = !caching};
+    return true;
+}
+
+static bool do_special_malloc(struct both *both) {
+    static const uint64_t sizes[] = {0, (uint64_t)1 << 60, UINT64_MAX, ((uint64_t)1 << 60) - 1, (uint64_t)1 << 50, UINT64_MAX - 511};
+    const uint32_t device = (uint32_t)draw(both, both->device_count);
+    const uint64_t size = sizes[draw(both, VR_COUNT_OF(sizes))];
+    say(both, "malloc %" PRIu64 " device %u", size, (unsigned)device);
+    uint64_t found = 1, expected = 1;
+    const enum vram_status core = vram_malloc(both->world.allocator, device, size, 0, &found);
+    const enum vram_status naive = naive_malloc(both->naive, device, size, 0, &expected);
+    return both_compare_step(both, core, naive, found, expected);
+}
+
+static bool free_at(struct both *both, size_t index) {
+    const uint64_t address = both->live[index].address;
+    both->live[index] = both->live[--both->live_count];
+    say(both, "free 0x%" PRIx64, address);
+    return compare_status(both, vram_free(both->world.allocator, address), naive_free(both->naive, address));
+}
+
+static bool do_free(struct both *both) { return both->live_count == 0 || free_at(both, draw(both, both->live_count)); }
+
+static bool do_free_newest(struct both *both) { return both->live_count == 0 || free_at(both, both->live_count - 1); }
+
+static bool do_free_many(struct both *both) {
+    for (uint64_t left = draw(both, both->live_count + 1); left > 0; left--)
+        if (!do_free(both)) return false;
+    return true;
+}
+
+static bool do_record_stream(struct both *both) {
+    if (both->live_count == 0) return true;
+    const struct both_live *live = &both->live[draw(both, both->live_count)];
+    const uint64_t stream = both->world.stream[live->device][both->one_event_stream ? 1 : draw(both, 4)];
+    say(both, "record_stream 0x%" PRIx64 " stream 0x%" PRIx64, live->address, stream);
+    const enum vram_status core = vram_record_stream(both->world.allocator, live->address, stream);
+    return compare_status(both, core, naive_record_stream(both->naive, live->address, stream));
+}
+
+static bool do_record_and_free(struct both *both) { return do_record_stream(both) && do_free(both); }
+
+static bool do_complete(struct both *both) {
+    const uint32_t device = (uint32_t)draw(both, both->device_count);
+    const uint64_t stream = both->world.stream[device][draw(both, 4)];
+    say(both, "complete device %u stream 0x%" PRIx64, (unsigned)device, stream);
+    naive_complete(both->naive, device, stream);
+    return compare_status(both, vr_world_complete(&both->world, device, stream), VRAM_OK);
+}
+
+static bool do_complete_all(struct both *both) {
+    say(both, "complete all");
+    naive_complete_all(both->naive);
+    return compare_status(both, vram_sim_complete_all(both->world.sim), VRAM_OK);
+}
+
+static bool do_empty_cache(struct both *both) {
+    say(both, "empty_cache");
+    naive_empty_cache(both->naive);
+    return compare_status(both, vram_empty_cache(both->world.allocator), VRAM_OK);
+}
+
+static bool do_empty_device(struct both *both) {
+    const uint32_t device = (uint32_t)draw(both, both->device_count);
+    say(both, "empty_cache device %u", (unsigned)device);
+    naive_empty_cache_device(both->naive, device);
+    return compare_status(both, vram_empty_cache_device(both->world.allocator, device), VRAM_OK);
+}
+
+static bool do_configure(struct both *both) {
+    if (both->setup->kind == CONF_DEFAULT) return true;
+    struct naive_conf conf;
+    char text[CONF_TEXT];
+    conf_draw(both->setup->kind, true, &both->random, &conf, text);
+    say(both, "configure \"%s\"", text);
+    naive_configure(both->naive, &conf);
+    struct vram_error error = {0};
+    const enum vram_status status = vram_configure(both->world.allocator, text, &error);
+    if (status != VRAM_OK) both_differ(both, "vram_configure(\"%s\"): %s", text, error.message);
+    return compare_status(both, status, VRAM_OK);
+}
+
+static bool do_set_fraction(struct both *both) {
+    if (!both->changes_limits) return true;
+    const uint32_t device = (uint32_t)draw(both, both->device_count);
+    const double fraction = draw(both, 4) == 0 ? 1.0 : (double)(1 + draw(both, 1000)) / 1000;
+    say(both, "set_memory_fraction %.3f device %u", fraction, (unsigned)device);
+    naive_set_fraction(both->naive, device, fraction);
+    return compare_status(both, vram_set_memory_fraction(both->world.allocator, device, fraction), VRAM_OK);
+}
+
+static bool do_set_limit(struct both *both) {
+    if (!both->changes_limits) return true;
+    const uint32_t device = (uint32_t)draw(both, both->device_count);
+    const uint64_t limit = draw(both, 3) == 0 ? UINT64_MAX : draw(both, both->memory_bytes);
+    say(both, "set_memory_limit %" PRIu64 " device %u", limit, (unsigned)device);
+    naive_set_limit(both->naive, device, limit);
+    return compare_status(both, vram_set_memory_limit(both->world.allocator, device, limit), VRAM_OK);
+}
+
+static bool do_toggle_caching(struct both *both) {
+    if (!both->toggles_caching) return true;
+    const bool enabled = draw(both, 4) != 0;
+    say(both, "set_caching %d", enabled);
+    vram_set_caching(both->world.allocator, enabled);
+    naive_set_caching(both->naive, enabled);
+    return compare_status(both, VRAM_OK, VRAM_OK);
+}
+
+static bool do_reset_peak(struct both *both) {
+    const uint32_t device = (uint32_t)draw(both, both->device_count);
+    say(both, "reset_peak device %u", (unsigned)device);
+    if (!both_compare_all(both)) return false;
+    naive_reset_peak(both->naive, device);
+    return compare_status(both, vram_reset_peak_stats(both->world.allocator, device), VRAM_OK);
+}
+
+static bool do_reset_accumulated(struct both *both) {
+    const uint32_t device = (uint32_t)draw(both, both->device_count);
+    say(both, "reset_accumulated device %u", (unsigned)device);
+    if (!both_compare_all(both)) return false;
+    naive_reset_accumulated(both->naive, device);
+    return compare_status(both, vram_reset_accumulated_stats(both->world.allocator, device), VRAM_OK);
+}
+
+// Nothing that is not the first byte of a live block may be freed or recorded.
+static bool do_bad_pointer(struct both *both) {
+    uint64_t address = random_next(&both->random);
+    if (both->live_count > 0) {
+        const struct both_live *live = &both->live[draw(both, both->live_count)];
+        const uint64_t offsets[] = {1, 512, live->size_bytes / 2 + 1, live->size_bytes + 512, (uint64_t)0 - 512, 2 * VR_MIB};
+        if (draw(both, 8)) address = live->address + offsets[draw(both, VR_COUNT_OF(offsets))];
+    }
+    for (size_t i = 0; i < both->live_count; i++)
+        if (both->live[i].address == address) return true;
+    say(both, "bad pointer 0x%" PRIx64, address);
+    const enum vram_status core = vram_record_stream(both->world.allocator, address, both->world.stream[0][1]);
+    if (!compare_status(both, core, naive_record_stream(both->naive, address, both->world.stream[0][1]))) return false;
+    return compare_status(both, vram_free(both->world.allocator, address), naive_free(both->naive, address));
+}
+
+// X(function, weight)
+#define OPERATIONS(X)                                                                                                                      \
+    X(do_record_stream, 300)                                                                                                               \
+    X(do_record_and_free, 400)                                                                                                             \
+    X(do_complete, 300)                                                                                                                    \
+    X(do_complete_all, 60)                                                                                                                 \
+    X(do_free_newest, 600)                                                                                                                 \
+    X(do_free_many, 4)                                                                                                                     \
+    X(do_special_malloc, 10)                                                                                                               \
+    X(do_empty_cache, 6)                                                                                                                   \
+    X(do_empty_device, 8)                                                                                                                  \
+    X(do_configure, 20)                                                                                                                    \
+    X(do_set_fraction, 12)                                                                                                                 \
+    X(do_set_limit, 8)                                                                                                                     \
+    X(do_toggle_caching, 12)                                                                                                               \
+    X(do_reset_peak, 10)                                                                                                                   \
+    X(do_reset_accumulated, 5)                                                                                                             \
+    X(do_bad_pointer, 40)
+
+enum { OTHER_WEIGHT = 10000 }; // what malloc and free share with the operations above
+
+static bool step(struct both *both) {
+    static const struct {
+        bool (*perform)(struct both *both);
+        unsigned weight;
+    } operations[] = {
+#define OPERATION(function, weight) {function, weight},
+        OPERATIONS(OPERATION)
+#undef OPERATION
+    };
+    uint64_t at = draw(both, OTHER_WEIGHT);
+    for (size_t i = 0; i < VR_COUNT_OF(operations); i++) {
+        if (at < operations[i].weight) return operations[i].perform(both);
+        at -= operations[i].weight;
+    }
+    if (both->live_count >= BOTH_MAX_LIVE) return do_free(both);
+    return draw(both, 100) < (both->live_count < both->target ? 60u : 40u) ? do_malloc(both) : do_free(both);
+}
+
+// --- a run ----------------------------------------------------------------------------------------------------------------------
+
+static void draw_setup(struct both *both) {
+    static const uint64_t memories[] = {256 * VR_MIB, 1024 * VR_MIB, 1536 * VR_MIB, 2 * VR_GIB, 4 * VR_GIB, 16 * VR_GIB, 80 * VR_GIB};
+    static const uint64_t targets[] = {3, 20, 60, 150, 300};
+    both->random = vr_mix64(both->setup->seed + 1);
+    both->check_random = 1;
+    both->memory_bytes = memories[draw(both, VR_COUNT_OF(memories))];
+    both->target = targets[draw(both, VR_COUNT_OF(targets))];
+    both->mixture = draw(both, VR_COUNT_OF(mixtures));
+    both->device_count = draw(both, 3) == 0 ? 2 : 1;
+    both->tie_break = draw(both, 2) ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS;
+    both->one_event_stream = draw(both, 4) != 0;
+    both->toggles_caching = draw(both, 4) == 0;
+    both->changes_limits = both->setup->kind == CONF_GC || draw(both, 2);
+}
+
+// The first allocation of a device sets it up: from then on its options, limits and statistics are defined.
+static bool touch_devices(struct both *both) {
+    for (uint32_t device = 0; device < both->device_count; device++) {
+        uint64_t found = 0, expected = 0;
+        const enum vram_status core = vram_malloc(both->world.allocator, device, 1, 0, &found);
+        const enum vram_status naive = naive_malloc(both->naive, device, 1, 0, &expected);
+        if (!both_compare_step(both, core, naive, found, expected)) return false;
+        if (core != VRAM_OK) continue;
+        if (!compare_status(both, vram_free(both->world.allocator, found), naive_free(both->naive, found))) return false;
+    }
+    return true;
+}
+
+static bool open_both(struct both *both) {
+    struct naive_info info = {.device_count = both->device_count, .memory_bytes = both->memory_bytes, .tie_break = both->tie_break};
+    conf_draw(both->setup->kind, false, &both->random, &info.conf, both->conf);
+    const struct vr_world_options options = {
+        .sim = {.device_count = both->device_count,
+                .memory_bytes = both->memory_bytes,
+                .manual_completion = true,
+                .profile = VRAM_SIM_FREE},
+        .conf = both->conf,
+        .tie_break = both->tie_break,
+    };
+    both->naive = naive_create(&info);
+    const enum vram_status status = vr_world_open(&both->world, &options);
+    if (status != VRAM_OK) both_differ(both, "no allocator with options \"%s\": %s", both->conf, vram_status_name(status));
+    return status == VRAM_OK;
+}
+
+bool both_run(struct both *both, const struct both_setup *setup) {
+    memset(both, 0, sizeof *both);
+    both->setup = setup;
+    draw_setup(both);
+    bool equal = open_both(both);
+    say(both, "conf \"%s\" memory %" PRIu64 " devices %u tie %d one_event_stream %d", both->conf, both->memory_bytes,
+        (unsigned)both->device_count, (int)both->tie_break, both->one_event_stream);
+    equal = equal && touch_devices(both);
+    while (equal && both->operation < setup->operations) {
+        both->operation++;
+        equal = step(both) && (both->operation % setup->every != 0 || both_compare_all(both));
+    }
+    equal = equal && both_compare_all(both);
+    naive_destroy(both->naive);
+    both->naive = NULL;
+    const uint64_t left = vr_world_close(&both->world);
+    if (equal && left) both_differ(both, "%" PRIu64 " driver objects were left behind", left);
+    return equal && left == 0;
+}

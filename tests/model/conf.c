@@ -1,0 +1,144 @@
+#include "model/conf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static const char *const kind_names[CONF_KIND_COUNT] = {
+#define CONF_NAME(name, text) text,
+    CONF_KINDS(CONF_NAME)
+#undef CONF_NAME
+};
+
+const char *conf_kind_name(enum conf_kind kind) { return kind_names[kind]; }
+
+bool conf_kind_parse(const char *name, enum conf_kind *kind) {
+    for (size_t i = 0; i < CONF_KIND_COUNT; i++) {
+        if (strcmp(name, kind_names[i]) != 0) continue;
+        *kind = (enum conf_kind)i;
+        return true;
+    }
+    return false;
+}
+
+uint64_t random_next(uint64_t *state) {
+    *state += 0x9e3779b97f4a7c15u;
+    return vr_mix64(*state);
+}
+
+uint64_t random_below(uint64_t *state, uint64_t limit) { return random_next(state) % limit; }
+
+static void append(char *text, const char *format, ...) VRAM_PRINTF(2, 3);
+static void append(char *text, const char *format, ...) {
+    const size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    if (used) text[used] = ',';
+    (void)vsnprintf(text + used + (used ? 1 : 0), CONF_TEXT - used - 1, format, arguments);
+    va_end(arguments);
+}
+
+static void draw_large_segment(uint64_t *random, struct naive_conf *conf, char *text) {
+    static const unsigned sizes[] = {11, 12, 16, 20, 24, 32};
+    const unsigned mib = sizes[random_below(random, VR_COUNT_OF(sizes))];
+    conf->has_large_segment = true;
+    conf->large_segment_bytes = mib * VR_MIB;
+    append(text, "large_segment_size_mb:%u", mib);
+}
+
+// Both must be at least the large segment's size, which is at most 32 MiB here.
+static void draw_split(uint64_t *random, struct naive_conf *conf, char *text) {
+    static const unsigned splits[] = {32, 33, 40, 64, 100, 128, 200};
+    static const unsigned roundings[] = {32, 48, 64, 100};
+    const unsigned split = splits[random_below(random, VR_COUNT_OF(splits))];
+    conf->has_max_split = true;
+    conf->max_split_bytes = split * VR_MIB;
+    append(text, "max_split_size_mb:%u", split);
+    if (random_below(random, 2)) return;
+    const unsigned rounding = roundings[random_below(random, VR_COUNT_OF(roundings))];
+    conf->has_non_split_rounding = true;
+    conf->non_split_rounding_bytes = rounding * VR_MIB;
+    append(text, "max_non_split_rounding_mb:%u", rounding);
+}
+
+static void draw_gc(uint64_t *random, struct naive_conf *conf, char *text) {
+    static const char *const thresholds[] = {"0.1", "0.35", "0.5", "0.6", "0.8", "0.95"};
+    const char *threshold = thresholds[random_below(random, VR_COUNT_OF(thresholds))];
+    conf->has_gc = true;
+    conf->gc_threshold = strtod(threshold, NULL);
+    append(text, "garbage_collection_threshold:%s", threshold);
+}
+
+static void draw_divisions(uint64_t *random, struct naive_conf *conf, char *text) {
+    conf->has_divisions = true;
+    if (random_below(random, 2)) {
+        const uint32_t divisor = 1u << random_below(random, 6);
+        for (size_t i = 0; i < NAIVE_BUCKETS; i++) conf->divisions[i] = divisor;
+        append(text, "roundup_power2_divisions:%u", (unsigned)divisor);
+        return;
+    }
+    // Three rising keys: the first also fills what is below it, those between keys keep 0, `>` fills what is above the last.
+    unsigned index = 0;
+    char list[128] = "";
+    for (size_t entry = 0; entry < 3; entry++) {
+        const uint32_t divisor = 1u << random_below(random, 5);
+        const unsigned step = 1 + (unsigned)random_below(random, 3);
+        index = entry ? index + step : (unsigned)random_below(random, 6);
+        if (entry == 0)
+            for (unsigned below = 0; below < index; below++) conf->divisions[below] = divisor;
+        conf->divisions[index] = divisor;
+        const size_t used = strlen(list);
+        (void)snprintf(list + used, sizeof list - used, "%u:%u,", 1u << index, (unsigned)divisor);
+    }
+    const uint32_t last = 1u << random_below(random, 4);
+    for (unsigned above = index + 1; above < NAIVE_BUCKETS; above++) conf->divisions[above] = last;
+    append(text, "roundup_power2_divisions:[%s>:%u]", list, (unsigned)last);
+}
+
+static void draw_expandable(bool on, struct naive_conf *conf, char *text) {
+    conf->has_expandable = true;
+    conf->expandable = on;
+    append(text, "expandable_segments:%s", on ? "True" : "False");
+}
+
+static void draw_fraction(uint64_t *random, struct naive_conf *conf, char *text) {
+    static const char *const fractions[] = {"0.25", "0.5", "0.7", "0.999", "1.0"};
+    const char *fraction = fractions[random_below(random, VR_COUNT_OF(fractions))];
+    conf->has_fraction = true;
+    conf->fraction = strtod(fraction, NULL);
+    append(text, "per_process_memory_fraction:%s", fraction);
+}
+
+static void draw_throw(uint64_t *random, struct naive_conf *conf, char *text) {
+    conf->has_throw = true;
+    conf->throw_on_oom = random_below(random, 3) > 0;
+    append(text, "throw_on_cudamalloc_oom:%s", conf->throw_on_oom ? "True" : "False");
+}
+
+static void draw_reserve(uint64_t *random, struct naive_conf *conf, char *text) {
+    static const char *const fractions[] = {"0.05", "0.125", "0.3", "0.5", "1.5"};
+    const char *fraction = fractions[random_below(random, VR_COUNT_OF(fractions))];
+    conf->has_reserve = true;
+    conf->reserve_fraction = strtod(fraction, NULL);
+    append(text, "expandable_segments_reserve:%s", fraction);
+}
+
+void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct naive_conf *conf, char *text) {
+    const bool mixed = kind == CONF_MIXED;
+    memset(conf, 0, sizeof *conf);
+    text[0] = '\0';
+    if (mixed ? random_below(random, 4) == 0 : kind != CONF_DEFAULT && random_below(random, 8) == 0) draw_large_segment(random, conf, text);
+    if (kind == CONF_EXPANDABLE || kind == CONF_RESERVE) draw_expandable(true, conf, text);
+    if (mixed && random_below(random, 2)) draw_expandable(random_below(random, 2), conf, text);
+    if (kind == CONF_SPLIT || (mixed && random_below(random, 2))) draw_split(random, conf, text);
+    if (kind == CONF_GC && random_below(random, 3) == 0) draw_split(random, conf, text);
+    if (kind == CONF_GC || (mixed && random_below(random, 2))) draw_gc(random, conf, text);
+    if (kind == CONF_ROUNDUP || (mixed && random_below(random, 3) == 0)) draw_divisions(random, conf, text);
+    if (kind == CONF_ROUNDUP && random_below(random, 2)) draw_expandable(true, conf, text);
+    if (kind == CONF_REJECT || (mixed && random_below(random, 4) == 0)) draw_throw(random, conf, text);
+    if (kind == CONF_REJECT || (mixed && !at_run_time && random_below(random, 4) == 0)) draw_fraction(random, conf, text);
+    if (kind == CONF_RESERVE || (mixed && random_below(random, 4) == 0)) draw_reserve(random, conf, text);
+}

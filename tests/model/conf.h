@@ -1,0 +1,39 @@
+// conf.h: option strings drawn at random, with what they mean to the naive model, so that the model needs no parser of its own.
+#ifndef VR_TEST_CONF_H
+#define VR_TEST_CONF_H
+
+#include "model/naive.h"
+
+enum { CONF_TEXT = 512 };
+
+// Which options a drawing may use. X(CONSTANT, name on the command line)
+#define CONF_KINDS(X)                                                                                                                      \
+    X(DEFAULT, "default")                                                                                                                  \
+    X(EXPANDABLE, "expandable")                                                                                                            \
+    X(SPLIT, "split")                                                                                                                      \
+    X(GC, "gc")                                                                                                                            \
+    X(ROUNDUP, "roundup")                                                                                                                  \
+    X(REJECT, "reject")                                                                                                                    \
+    X(RESERVE, "reserve")                                                                                                                  \
+    X(MIXED, "mixed") /* all of them, changed at run time, expandable segments switched on and off */
+
+enum conf_kind {
+#define CONF_ENUM(name, text) CONF_##name,
+    CONF_KINDS(CONF_ENUM)
+#undef CONF_ENUM
+        CONF_KIND_COUNT
+};
+
+const char *conf_kind_name(enum conf_kind kind);
+// False for an unknown name.
+bool conf_kind_parse(const char *name, enum conf_kind *kind);
+
+// The next number of a generator whose whole state is *state.
+uint64_t random_next(uint64_t *state);
+// A number below `limit`, which must not be 0.
+uint64_t random_below(uint64_t *state, uint64_t limit);
+
+// Draws an option string of this kind into text (CONF_TEXT bytes). at_run_time leaves out what only counts at the start.
+void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct naive_conf *conf, char *text);
+
+#endif
