@@ -33,7 +33,7 @@ struct vram_sim_options {
     uint64_t alloc_small_alignment; // smaller sizes by this; default 512
     uint64_t reserve_base;          // first cuMemAddressReserve; default 0x400000000000
     uint64_t reserve_alignment;     // default 1 GiB
-    bool manual_completion;         // events stay pending until vram_sim_complete() or a synchronization
+    bool manual_completion;         // events stay pending until vram_sim_complete() or a synchronization (a free does not wait then)
     bool backed;                    // device addresses can be read and written by the host; otherwise no bytes stand behind them
 };
 

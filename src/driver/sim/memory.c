@@ -53,7 +53,8 @@ vr_cu_result vr_sim_mem_free(struct vr_sim *sim, uint64_t address) {
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_range *range = vr_ranges_at(&sim->spaces, address);
     if (range == NULL || range->kind != VR_SIM_ALLOCATION) return VR_CU_INVALID_VALUE;
-    vr_sim_wait_device(sim, vr_sim_context_find(sim, range->owner)->device);
+    // With manual completion only an explicit synchronization completes work; the implicit wait of a free does not.
+    if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_context_find(sim, range->owner)->device);
     free_range(sim, range);
     return VR_CU_SUCCESS;
 }
