@@ -14,8 +14,9 @@ extern "C" {
 
 struct vram_driver;
 
-// Loads libcuda.so.1 and resolves its functions by cuGetProcAddress. NO_DRIVER with the reason in *error where there is
-// none; DRIVER when cuInit fails. *driver is given to the caller: vram_driver_destroy(). Any thread.
+// Loads libcuda.so.1, or the file that the environment variable VRAM_LIBCUDA names, and resolves its functions by
+// cuGetProcAddress. NO_DRIVER with the reason in *error where there is none; DRIVER when cuInit fails. *driver is given to the
+// caller: vram_driver_destroy(). Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_cuda(struct vram_driver **driver, struct vram_error *error);
 
 // Wraps `inner` (borrowed; it must outlive the wrapper) so that chosen calls fail. *driver is given to the caller.

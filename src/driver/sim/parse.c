@@ -1,6 +1,4 @@
 // parse.c: simulator options from text, `key=value,key,...`.
-#include <stdio.h>
-
 #include "driver/sim/sim.h"
 
 enum value_kind { SIZE, COUNT, FLAG, PROFILE, ADDRESSES };
