@@ -2,6 +2,14 @@
 #ifndef VR_BASE_H
 #define VR_BASE_H
 
+// How much is verified at run time: 0 nothing, 1 assertions (the default), 3 also the whole state after every operation.
+#ifndef VRAM_CHECK
+#define VRAM_CHECK 1
+#endif
+#if VRAM_CHECK == 0 && !defined(NDEBUG)
+#define NDEBUG
+#endif
+
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,11 +35,6 @@
 #define VR_UNLIKELY(condition) (condition)
 #define VR_NOINLINE
 #define VR_INLINE static inline
-#endif
-
-// How much is verified at run time: 0 nothing, 1 cheap assertions, 2 neighbour checks, 3 the whole state after every operation.
-#ifndef VRAM_CHECK
-#define VRAM_CHECK 1
 #endif
 
 // Returns from the enclosing function when `expression` is not VRAM_OK.

@@ -111,7 +111,7 @@ static enum vram_status empty_cache_of(struct vr_device *device) {
 enum vram_status vram_empty_cache_device(struct vram_allocator *allocator, uint32_t ordinal) {
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
-    return device == NULL ? VRAM_OK : empty_cache_of(device);
+    return device == NULL ? VRAM_OK : vr_checked(allocator, empty_cache_of(device));
 }
 
 enum vram_status vram_empty_cache(struct vram_allocator *allocator) {
@@ -121,7 +121,7 @@ enum vram_status vram_empty_cache(struct vram_allocator *allocator) {
         const enum vram_status status = device == NULL ? VRAM_OK : empty_cache_of(device);
         if (first == VRAM_OK) first = status;
     }
-    return first;
+    return vr_checked(allocator, first);
 }
 
 // --- settings -------------------------------------------------------------------------------------------------------------------

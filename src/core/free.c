@@ -103,7 +103,7 @@ enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address
     return status;
 }
 
-enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
+static enum vram_status take_back(struct vram_allocator *allocator, uint64_t address) {
     if (address == 0) return VRAM_OK;
     struct vr_shard *shard = NULL;
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
@@ -111,6 +111,10 @@ enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
     const bool done = put_back(shard, block);
     vr_shard_unlock(shard);
     return VR_LIKELY(done) ? VRAM_OK : vr_free_slow(allocator, address);
+}
+
+enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
+    return vr_checked(allocator, take_back(allocator, address));
 }
 
 enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {

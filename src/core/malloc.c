@@ -59,7 +59,7 @@ static bool take_cached(struct vr_shard *shard, uint64_t size_bytes, uint64_t *a
     return true;
 }
 
-enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+static enum vram_status serve(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (VR_UNLIKELY(device == NULL)) VR_TRY(vr_device_get(allocator, ordinal, &device));
     if (VR_UNLIKELY(size_bytes == 0)) {
@@ -75,4 +75,8 @@ enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t ordinal,
         if (VR_LIKELY(served)) return VRAM_OK;
     }
     return vr_malloc_slow(device, shard, size_bytes, address);
+}
+
+enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    return vr_checked(allocator, serve(allocator, ordinal, size_bytes, stream, address));
 }

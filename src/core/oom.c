@@ -6,13 +6,14 @@
 static _Thread_local struct vram_oom last_oom;
 static _Thread_local bool has_last_oom;
 
-// Sums up the free blocks of one pool.
-static uint64_t free_bytes_of(const struct vram_allocator *allocator, const struct vr_pool *pool, uint64_t *largest) {
+// Sums up the free blocks of one pool; *largest is the largest that a request could use now.
+static uint64_t free_bytes_of(const struct vr_device *device, const struct vr_pool *pool, uint64_t *largest) {
+    const struct vram_allocator *allocator = device->allocator;
     uint64_t sum = 0;
     uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK);
     for (; at != 0; at = vr_index_next(&pool->index, &allocator->arena, at)) {
         sum += vr_block_at(allocator, at)->size;
-        *largest = vr_block_at(allocator, at)->size;
+        if (device->expandable || !vr_block_at(allocator, at)->expandable) *largest = vr_block_at(allocator, at)->size;
     }
     return sum;
 }
@@ -42,7 +43,7 @@ void vr_oom_describe(const struct vr_request *request, uint64_t segment_bytes, b
     for (uint32_t i = 0; i < count; i++) {
         for (unsigned p = 0; p < VR_POOLS; p++) {
             uint64_t largest = 0;
-            const uint64_t bytes = free_bytes_of(allocator, &device->shards[i]->pool[p], &largest);
+            const uint64_t bytes = free_bytes_of(device, &device->shards[i]->pool[p], &largest);
             const bool own_stream = device->shards[i] == request->shard;
             oom->cached_bytes += bytes;
             if (!own_stream) oom->other_stream_bytes += bytes;

@@ -4,6 +4,18 @@
 
 #include "core/device.h"
 
+// With VRAM_CHECK=3 every call ends by verifying the whole state.
+VR_INLINE enum vram_status vr_checked(struct vram_allocator *allocator, enum vram_status status) {
+#if VRAM_CHECK >= 3
+    struct vram_error error = {.message = ""};
+    const enum vram_status state = vram_check(allocator, &error);
+    assert(state == VRAM_OK && error.message[0] == '\0');
+#else
+    (void)allocator;
+#endif
+    return status;
+}
+
 // A request on its way through the allocator.
 struct vr_request {
     struct vr_shard *shard;
