@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "vram/allocator.h"
+#include "vram/output.h"
 #include "vram/sim.h"
 
 #ifdef __cplusplus
@@ -61,7 +62,7 @@ struct vram_placement {
 struct vram_exact_device {
     uint32_t device;
     enum vram_exact_verdict verdict;
-    char reason[256]; // why the history contradicts the picture, or what was left out; "" otherwise
+    char reason[512]; // why the history contradicts the picture, or what was left out; "" otherwise
     uint64_t events;
     uint64_t allocations; // alloc events replayed
     uint64_t at_recorded_address;
@@ -69,6 +70,7 @@ struct vram_exact_device {
     uint64_t segment_events_agreeing;
     uint64_t releases; // segment_free and segment_unmap
     uint64_t releases_agreeing;
+    uint64_t releases_as_recorded; // of these, done because recorded: garbage collection goes by ages that no recording tells
     uint64_t release_runs;
     uint64_t oom_events;
     uint64_t oom_events_agreeing;
@@ -104,6 +106,14 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_replay_exact(const struct vram_rec
                                                            struct vram_exact_result **result, struct vram_error *error);
 // NULL is ignored.
 VRAM_API void vram_exact_result_destroy(struct vram_exact_result *result);
+// The result as one JSON object (keys as in docs/json.md) / for people. file is how the recording is called; it and style may be
+// NULL. IO when `write` returned false; NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_exact_json(const struct vram_exact_result *result, const char *file, vram_write write,
+                                                         void *user);
+VRAM_API VRAM_NODISCARD enum vram_status vram_exact_text(const struct vram_exact_result *result, const char *file,
+                                                         const struct vram_style *style, vram_write write, void *user);
+// The placements as lines `device,event_index,address` under a line of titles; addresses in hex. Empty unless they were kept.
+VRAM_API VRAM_NODISCARD enum vram_status vram_exact_placements(const struct vram_exact_result *result, vram_write write, void *user);
 
 // --- what if ------------------------------------------------------------------------------------------------------------------
 enum vram_whatif_start {
@@ -120,7 +130,7 @@ struct vram_whatif_options {
     bool ignore_releases;          // do not turn recorded releases of the cache into vram_empty_cache() calls
 };
 
-#define VRAM_WHATIF_CALLS 64
+#define VRAM_WHATIF_CALLS 96
 
 struct vram_whatif_call {
     const char *name; // of the driver function; static
@@ -131,7 +141,7 @@ struct vram_whatif_call {
 struct vram_whatif_device {
     uint32_t device;
     bool contradiction; // the history cannot be rolled back: `reason` says why, nothing was run
-    char reason[256];
+    char reason[512];
     uint64_t events; // replayed; fewer than the history has after an OOM
     uint64_t allocations;
     uint64_t peak_allocated_bytes; // block sizes
@@ -150,7 +160,11 @@ struct vram_whatif_device {
 };
 
 struct vram_whatif_result {
-    char *conf; // the option string that was in force
+    char *conf;            // the option string that was in force
+    bool recorded_conf;    // it is the recording's own
+    uint64_t memory_bytes; // the options of the run
+    enum vram_whatif_start start;
+    enum vram_sim_profile profile;
     struct vram_whatif_device *devices;
     size_t device_count;
     bool finished; // no device ran out of memory or had a contradictory history
@@ -163,6 +177,11 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_replay_whatif(const struct vram_re
                                                             struct vram_error *error);
 // NULL is ignored.
 VRAM_API void vram_whatif_result_destroy(struct vram_whatif_result *result);
+// Several runs of one recording side by side: as one JSON object / as tables for people. Parameters and statuses as for vram_exact_json().
+VRAM_API VRAM_NODISCARD enum vram_status vram_whatif_json(const struct vram_whatif_result *const *results, size_t count, const char *file,
+                                                          vram_write write, void *user);
+VRAM_API VRAM_NODISCARD enum vram_status vram_whatif_text(const struct vram_whatif_result *const *results, size_t count, const char *file,
+                                                          const struct vram_style *style, vram_write write, void *user);
 
 #ifdef __cplusplus
 }

@@ -147,30 +147,46 @@ static void drop_claimed(struct vr_exact *exact, size_t claimed) {
     memmove(exact->pending, exact->pending + claimed, exact->pending_count * sizeof *exact->pending);
 }
 
+static enum vram_status queue_addresses(struct vr_exact *exact, size_t claimed) {
+    const struct vr_history *history = exact->subject->history;
+    struct vram_driver *driver = exact->stage.driver;
+    for (size_t i = 0; i < claimed; i++) {
+        const uint32_t event = exact->pending[i];
+        if (history->action[event] == VR_ACTION_SEGMENT_ALLOC) VR_TRY(vram_sim_queue_address(driver, address_of(exact, event)));
+    }
+    // A new reservation is first mapped at its base.
+    const uint32_t first = exact->pending[0];
+    if (history->action[first] == VR_ACTION_SEGMENT_MAP) VR_TRY(vram_sim_queue_reservation(driver, address_of(exact, first)));
+    return VRAM_OK;
+}
+
+// Takes back an allocation that went wrong, with the segments it made: statuses do not matter, what stays only costs later matches.
+static void take_back(struct vr_exact *exact, uint64_t address) {
+    struct vram_allocator *allocator = exact->stage.allocator;
+    if (address == 0 || vr_drive_free_request(allocator, address) != VRAM_OK) return;
+    if (vr_drive_free_complete(allocator, address) != VRAM_OK) return;
+    const size_t told = exact->told.count;
+    for (size_t i = 0; i < told; i++) {
+        const struct vr_record record = exact->told.records[i];
+        if (record.action == VR_RECORD_SEGMENT_ALLOC) (void)!vr_drive_release(allocator, record.address);
+    }
+}
+
 // Nothing cached fits: the driver is asked, and answers with the recorded addresses.
 static enum vram_status from_driver(struct vr_exact *exact, size_t event) {
     const size_t claimed = claim_pending(exact, event);
     if (claimed == 0) return misplaced(exact, event, VRAM_DIFFERENT_CACHE_MISS, 0);
-    const struct vr_history *history = exact->subject->history;
-    struct vram_driver *driver = exact->stage.driver;
-    for (size_t i = 0; i < claimed; i++) {
-        if (history->action[exact->pending[i]] == VR_ACTION_SEGMENT_ALLOC) {
-            VR_TRY(vram_sim_queue_address(driver, address_of(exact, exact->pending[i])));
-        }
-    }
-    if (history->action[exact->pending[0]] == VR_ACTION_SEGMENT_MAP)
-        VR_TRY(vram_sim_queue_reservation(driver, address_of(exact, exact->pending[0])));
+    VR_TRY(queue_addresses(exact, claimed));
     uint64_t address = 0;
     const enum vram_status status = vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address);
-    VR_TRY(vram_sim_clear_queues(driver));
+    VR_TRY(vram_sim_clear_queues(exact->stage.driver));
     if (vr_exact_is_fatal(status)) return status;
     VR_TRY(compare_segments(exact, event, claimed));
-    drop_claimed(exact, claimed);
-    if (status == VRAM_OK && address == address_of(exact, event)) return note_placement(exact, event, address);
-    if (status == VRAM_OK && address != 0) {
-        VR_TRY(vr_drive_free_request(exact->stage.allocator, address));
-        VR_TRY(vr_drive_free_complete(exact->stage.allocator, address));
+    if (status == VRAM_OK && address == address_of(exact, event)) {
+        drop_claimed(exact, claimed);
+        return note_placement(exact, event, address);
     }
+    take_back(exact, address);
     return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, address);
 }
 

@@ -1,16 +1,10 @@
 // sizes.c: where the blocks of the start state lie and how large they were (exact-replay 2.1.4).
+#include "core/sizes.h"
 #include "replay/start.h"
 
-enum { SMALLEST_BLOCK = 512 };
-
 uint64_t vr_start_round(const struct vr_options *options, uint64_t requested) {
-    if (requested < SMALLEST_BLOCK) return SMALLEST_BLOCK;
-    const uint32_t divisor = vr_options_divisor(options, requested);
-    if (divisor > 1 && requested > (uint64_t)SMALLEST_BLOCK * divisor && !vr_is_power_of_2(requested)) {
-        const uint64_t floor = (uint64_t)1 << vr_log2_floor(requested), step = floor >> vr_log2_floor(divisor);
-        return step == 0 ? floor * 2 : vr_round_up(requested, step);
-    }
-    return requested > UINT64_MAX - SMALLEST_BLOCK ? requested : vr_round_up(requested, SMALLEST_BLOCK);
+    if (requested == 0) return VR_MIN_BLOCK;
+    return requested < VR_REQUEST_LIMIT ? vr_round_request(options, requested) : requested;
 }
 
 // The last item that starts at or before `address`, SIZE_MAX if none: items are `stride` bytes apart and start with their address.
@@ -85,7 +79,7 @@ static void settle_size(const struct vr_options *options, struct vr_start *start
             start->sizes_from_neighbour++;
         }
     }
-    if (block->size > limit || block->size % SMALLEST_BLOCK != 0) vr_start_anomaly(start, VR_ANOMALY_BLOCK_OVERLAP, SIZE_MAX);
+    if (block->size > limit || block->size % VR_MIN_BLOCK != 0) vr_start_anomaly(start, VR_ANOMALY_BLOCK_OVERLAP, SIZE_MAX);
 }
 
 enum vram_status vr_start_fit(const struct vr_subject *subject, struct vr_start *start) {

@@ -5,9 +5,17 @@
 
 enum { DEVICE = 0 };
 
+// User space ends at 2^47 or, with five-level page tables, at 2^56: recordings have no address up here.
+#define HIGH_ALLOC_BASE   ((uint64_t)1 << 57)
+#define HIGH_RESERVE_BASE ((uint64_t)1 << 58)
+
 enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_stage_options *options, struct vram_error *error) {
     *stage = (struct vr_stage){0};
-    const struct vram_sim_options sim = {.memory_bytes = options->memory_bytes, .profile = options->profile};
+    struct vram_sim_options sim = {.memory_bytes = options->memory_bytes, .profile = options->profile};
+    if (options->high_addresses) {
+        sim.alloc_base = HIGH_ALLOC_BASE;
+        sim.reserve_base = HIGH_RESERVE_BASE;
+    }
     VR_TRY(vram_sim_create(&sim, &stage->driver));
     const struct vram_create_info info = {.driver = stage->driver, .conf = options->conf, .tie_break = options->tie_break};
     VR_TRY(vram_create(&info, &stage->allocator, error));
@@ -143,7 +151,8 @@ static enum vram_status build_segments(struct vr_stage *stage, const struct vr_s
 }
 
 static enum vram_status build_blocks(struct vr_stage *stage, const struct vr_start *start, struct vram_error *error) {
-    for (size_t i = 0; i < start->block_count; i++) {
+    // Downwards: the free block that each one is cut from is then the first of its segment, which is found at once.
+    for (size_t i = start->block_count; i-- > 0;) {
         const struct vr_start_block *block = &start->blocks[i];
         const struct vr_start_segment *segment = &start->segments[block->segment];
         enum vram_status status =

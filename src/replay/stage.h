@@ -20,6 +20,7 @@ struct vr_stage_options {
     uint64_t memory_bytes; // what the allocator takes the device's memory for; 9/8 of it is what an expandable segment reserves
     enum vram_sim_profile profile;
     enum vram_tie_break tie_break;
+    bool high_addresses; // the simulator's own addresses lie above all that a program can have recorded
 };
 
 // BAD_OPTION, NO_HOST_MEMORY, DRIVER. vr_stage_close() also after a failure.

@@ -1,0 +1,326 @@
+// whatif.c: a recorded history under other settings or with less memory. Recorded addresses only name allocations here; where
+// they go is the allocator's and the simulator's business.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/record.h"
+#include "model/recording.h"
+#include "replay/addresses.h"
+#include "replay/stage.h"
+#include "vram/replay.h"
+
+enum { DEVICE = 0 };
+
+struct whatif {
+    const struct vr_subject *subject;
+    const struct vram_whatif_options *options;
+    struct vr_stage stage;
+    struct vram_whatif_device *device; // the result
+    struct vr_addresses live;          // recorded address -> number in `ours`
+    uint64_t *ours;                    // our addresses
+    uint32_t *spare;                   // numbers that are free again; as long as `ours`
+    size_t spare_count;
+    size_t ours_count;
+    size_t ours_capacity;
+    size_t spare_capacity;
+    uint64_t reserved_bytes;
+    uint64_t event;   // being replayed; VRAM_NO_OFFSET before the first
+    bool in_releases; // the last event that counts was a release
+};
+
+// Under the allocator's lock: only sums up.
+static void listen(const struct vr_record *record, void *user) {
+    struct whatif *whatif = user;
+    if (record->action == VR_RECORD_SEGMENT_ALLOC || record->action == VR_RECORD_SEGMENT_MAP) {
+        whatif->reserved_bytes += record->size_bytes;
+    } else if (record->action == VR_RECORD_SEGMENT_FREE || record->action == VR_RECORD_SEGMENT_UNMAP) {
+        whatif->reserved_bytes -= record->size_bytes;
+    }
+    if (whatif->reserved_bytes > whatif->device->peak_reserved_bytes) {
+        whatif->device->peak_reserved_bytes = whatif->reserved_bytes;
+        whatif->device->peak_reserved_event = whatif->event;
+    }
+}
+
+// --- names ------------------------------------------------------------------------------------------------------------------
+static enum vram_status remember(struct whatif *whatif, uint64_t recorded, uint64_t ours) {
+    uint32_t number = 0;
+    if (whatif->spare_count > 0) {
+        number = whatif->spare[--whatif->spare_count];
+    } else {
+        VR_TRY(vr_grow((void **)&whatif->ours, &whatif->ours_capacity, whatif->ours_count + 1, sizeof *whatif->ours));
+        VR_TRY(vr_grow((void **)&whatif->spare, &whatif->spare_capacity, whatif->ours_count + 1, sizeof *whatif->spare));
+        number = (uint32_t)whatif->ours_count++;
+    }
+    whatif->ours[number] = ours;
+    return vr_addresses_put(&whatif->live, recorded, number);
+}
+
+// 0 when the recorded address names nothing live.
+static uint64_t recall(struct whatif *whatif, uint64_t recorded, bool forget) {
+    const uint32_t number = forget ? vr_addresses_remove(&whatif->live, recorded) : vr_addresses_get(&whatif->live, recorded);
+    if (number == VR_ABSENT) return 0;
+    if (forget) whatif->spare[whatif->spare_count++] = number;
+    return whatif->ours[number];
+}
+
+// --- events -----------------------------------------------------------------------------------------------------------------
+static enum vram_status allocate(struct whatif *whatif, uint64_t recorded, uint64_t size_bytes, uint64_t stream) {
+    uint64_t address = 0;
+    const enum vram_status status = vram_malloc(whatif->stage.allocator, DEVICE, size_bytes, stream, &address);
+    if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) {
+        whatif->device->out_of_memory = true;
+        whatif->device->oom_event = whatif->event;
+        (void)vram_last_oom(&whatif->device->oom);
+        return VRAM_OK;
+    }
+    VR_TRY(status);
+    return address == 0 ? VRAM_OK : remember(whatif, recorded, address);
+}
+
+static enum vram_status replay_free(struct whatif *whatif, uint64_t recorded, bool request, bool complete) {
+    const uint64_t address = recall(whatif, recorded, complete);
+    if (address == 0) return VRAM_OK;
+    if (request) VR_TRY(vr_drive_free_request(whatif->stage.allocator, address));
+    return complete ? vr_drive_free_complete(whatif->stage.allocator, address) : VRAM_OK;
+}
+
+static enum vram_status replay_release(struct whatif *whatif) {
+    if (whatif->in_releases || whatif->options->ignore_releases) return VRAM_OK;
+    whatif->in_releases = true;
+    return vram_empty_cache_device(whatif->stage.allocator, DEVICE);
+}
+
+static enum vram_status replay_event(struct whatif *whatif, size_t event) {
+    const struct vr_history *history = whatif->subject->history;
+    const enum vr_action action = history->action[event];
+    if (vr_action_is_ignored(action)) return VRAM_OK;
+    if (vr_subject_is_private(whatif->subject, event)) {
+        if (action == VR_ACTION_ALLOC) whatif->device->private_allocations++;
+        return VRAM_OK;
+    }
+    if (action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP) return replay_release(whatif);
+    whatif->in_releases = false;
+    switch (action) {
+    case VR_ACTION_ALLOC:
+        whatif->device->allocations++;
+        return allocate(whatif, history->address[event], history->size_bytes[event], history->stream[event]);
+    case VR_ACTION_FREE_REQUESTED: return replay_free(whatif, history->address[event], true, false);
+    case VR_ACTION_FREE_COMPLETED: return replay_free(whatif, history->address[event], false, true);
+    case VR_ACTION_FREE: return replay_free(whatif, history->address[event], true, true);
+    default: return VRAM_OK; // segments are the allocator's own decision; a recorded failure left nothing behind
+    }
+}
+
+static enum vram_status replay_events(struct whatif *whatif) {
+    const size_t count = whatif->subject->history->count;
+    for (size_t event = 0; event < count && !whatif->device->out_of_memory; event++) {
+        whatif->event = event;
+        VR_TRY(replay_event(whatif, event));
+        whatif->device->events = event + 1;
+    }
+    return VRAM_OK;
+}
+
+// --- the start --------------------------------------------------------------------------------------------------------------
+static enum vram_status start_cold(struct whatif *whatif, const struct vr_start *start) {
+    for (size_t i = 0; i < start->block_count && !whatif->device->out_of_memory; i++) {
+        const struct vr_start_block *block = &start->blocks[i];
+        VR_TRY(allocate(whatif, block->address, block->requested, start->segments[block->segment].stream));
+        if (block->pending && !whatif->device->out_of_memory) VR_TRY(replay_free(whatif, block->address, true, false));
+    }
+    return VRAM_OK;
+}
+
+// The recorded start does not fit when its segments are more than the memory.
+static bool start_fits(struct whatif *whatif, const struct vr_start *start) {
+    uint64_t sum = 0, active = 0;
+    for (size_t i = 0; i < start->segment_count; i++) sum += start->segments[i].size;
+    for (size_t i = 0; i < start->block_count; i++) active += start->blocks[i].size;
+    if (whatif->options->memory_bytes == 0 || sum <= whatif->options->memory_bytes) return true;
+    whatif->device->out_of_memory = true;
+    whatif->device->oom_event = VRAM_NO_OFFSET;
+    whatif->device->oom = (struct vram_oom){.requested_bytes = sum,
+                                            .rounded_bytes = sum,
+                                            .segment_bytes = sum,
+                                            .device_total_bytes = whatif->options->memory_bytes,
+                                            .device_free_bytes = whatif->options->memory_bytes,
+                                            .limit_bytes = UINT64_MAX,
+                                            .allocated_bytes = active};
+    return false;
+}
+
+static enum vram_status start_recorded(struct whatif *whatif, const struct vr_start *start, struct vram_error *error) {
+    if (!start_fits(whatif, start)) return VRAM_OK;
+    VR_TRY(vr_stage_build(&whatif->stage, whatif->subject, start, error));
+    for (size_t i = 0; i < start->block_count; i++) VR_TRY(remember(whatif, start->blocks[i].address, start->blocks[i].address));
+    struct vram_stats stats;
+    VR_TRY(vram_reset_peak_stats(whatif->stage.allocator, DEVICE));
+    VR_TRY(vram_stats(whatif->stage.allocator, DEVICE, &stats));
+    whatif->reserved_bytes = (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].current;
+    whatif->device->peak_reserved_bytes = whatif->reserved_bytes;
+    return VRAM_OK;
+}
+
+// --- results ----------------------------------------------------------------------------------------------------------------
+// Counts and costs of driver calls at one moment.
+struct meter {
+    struct vram_whatif_call calls[VRAM_WHATIF_CALLS];
+    size_t count;
+    uint64_t clock_ns;
+};
+
+static void read_meter(struct vram_driver *driver, struct meter *meter) {
+    struct vram_whatif_call call = {0};
+    for (meter->count = 0; meter->count < VRAM_WHATIF_CALLS; meter->count++) {
+        if (!vram_sim_call_at(driver, (uint32_t)meter->count, &call.name, &call.count, &call.cost_ns)) break;
+        meter->calls[meter->count] = call;
+    }
+    meter->clock_ns = vram_sim_clock_ns(driver);
+}
+
+static enum vram_status take_results(struct whatif *whatif, const struct meter *before) {
+    struct vram_whatif_device *device = whatif->device;
+    struct vram_stats stats;
+    struct meter after;
+    VR_TRY(vram_stats(whatif->stage.allocator, DEVICE, &stats));
+    device->peak_allocated_bytes = (uint64_t)stats.allocated_bytes[VRAM_STAT_ALL].peak;
+    device->peak_active_bytes = (uint64_t)stats.active_bytes[VRAM_STAT_ALL].peak;
+    device->peak_reserved_bytes = (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].peak;
+    device->final_reserved_bytes = (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].current;
+    device->retries = (uint64_t)stats.num_alloc_retries;
+    read_meter(whatif->stage.driver, &after);
+    device->driver_time_ns = after.clock_ns - before->clock_ns;
+    for (size_t i = 0; i < after.count; i++) {
+        struct vram_whatif_call call = after.calls[i];
+        call.count -= before->calls[i].count;
+        call.cost_ns -= before->calls[i].cost_ns;
+        if (call.count > 0) device->calls[device->call_count++] = call;
+    }
+    return VRAM_OK;
+}
+
+// --- one device ---------------------------------------------------------------------------------------------------------------
+static enum vram_status run(struct whatif *whatif, const struct vr_start *start, const char *conf, struct vram_error *error) {
+    const bool limited = whatif->options->memory_bytes != 0, recorded = whatif->options->start == VRAM_WHATIF_RECORDED;
+    const struct vr_stage_options stage = {.conf = conf,
+                                           .memory_bytes = limited ? whatif->options->memory_bytes : VR_STAGE_SPACING,
+                                           .profile = whatif->options->profile,
+                                           .tie_break = start->counters ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS,
+                                           .high_addresses = recorded};
+    struct meter before;
+    VR_TRY(vr_stage_open(&whatif->stage, &stage, error));
+    if (!limited) VR_TRY(vram_sim_set_memory(whatif->stage.driver, DEVICE, VR_STAGE_ENDLESS));
+    read_meter(whatif->stage.driver, &before);
+    whatif->event = VRAM_NO_OFFSET;
+    whatif->device->peak_reserved_event = VRAM_NO_OFFSET;
+    if (recorded) {
+        VR_TRY(start_recorded(whatif, start, error));
+        read_meter(whatif->stage.driver, &before);
+    }
+    vr_allocator_set_recorder(whatif->stage.allocator, listen, whatif);
+    if (!recorded) VR_TRY(start_cold(whatif, start));
+    VR_TRY(replay_events(whatif));
+    vr_allocator_set_recorder(whatif->stage.allocator, NULL, NULL);
+    return take_results(whatif, &before);
+}
+
+static enum vram_status run_subject(const struct vr_subject *subject, const struct vram_whatif_options *options, const char *conf,
+                                    struct vram_whatif_device *device, struct vram_error *error) {
+    struct vr_start start;
+    VR_TRY(vr_start_find(subject, &start));
+    struct whatif whatif = {.subject = subject, .options = options, .device = device};
+    struct vram_error detail = {0};
+    enum vram_status status = VRAM_OK;
+    device->device = subject->device;
+    if (start.anomaly_total > 0) {
+        device->contradiction = true;
+        vr_start_describe(&start, device->reason, sizeof device->reason);
+    } else {
+        status = run(&whatif, &start, conf, &detail);
+    }
+    if (status == VRAM_MISMATCH) {
+        device->contradiction = true;
+        snprintf(device->reason, sizeof device->reason, "%s", detail.message);
+        status = VRAM_OK;
+    } else if (status != VRAM_OK && error != NULL) {
+        *error = detail;
+    }
+    vr_stage_close(&whatif.stage);
+    vr_start_release(&start);
+    vr_addresses_release(&whatif.live);
+    free(whatif.ours);
+    free(whatif.spare);
+    return status;
+}
+
+// --- the whole recording ------------------------------------------------------------------------------------------------------
+// Both option strings: the recorded one tells how the start state came about, the other one is in force.
+static enum vram_status run_all(const struct vr_model *model, const struct vram_whatif_options *options, const char *recorded_conf,
+                                const char *conf, struct vram_whatif_result *result, struct vram_error *error) {
+    struct vr_options recorded;
+    vr_options_init(&recorded);
+    VR_TRY(vr_options_parse(&recorded, recorded_conf, error));
+    uint32_t *devices = NULL;
+    size_t count = 0;
+    VR_TRY(vr_subject_devices(model, &devices, &count));
+    enum vram_status status = VRAM_OK;
+    result->devices = calloc(count + 1, sizeof *result->devices);
+    if (result->devices == NULL) status = VRAM_NO_HOST_MEMORY;
+    result->finished = true;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) {
+        struct vr_subject subject;
+        status = vr_subject_init(&subject, model, &recorded, devices[i], error);
+        if (status != VRAM_OK) break;
+        result->device_count = i + 1;
+        status = run_subject(&subject, options, conf, &result->devices[i], error);
+        vr_subject_release(&subject);
+        result->finished = result->finished && !result->devices[i].out_of_memory && !result->devices[i].contradiction;
+    }
+    free(devices);
+    return status;
+}
+
+static enum vram_status copy_string(const char *text, char **copy) {
+    const size_t length = strlen(text) + 1;
+    char *made = malloc(length);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    memcpy(made, text, length);
+    *copy = made;
+    return VRAM_OK;
+}
+
+enum vram_status vram_replay_whatif(const struct vram_recording *recording, const struct vram_whatif_options *options,
+                                    struct vram_whatif_result **result, struct vram_error *error) {
+    static const struct vram_whatif_options defaults = {0};
+    if (recording == NULL || result == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording or no result");
+    if (options == NULL) options = &defaults;
+    const struct vr_model *model = vr_recording_model(recording);
+    struct vr_text recorded = {0};
+    vr_recorded_conf(model, &recorded);
+    const char *conf = options->conf == NULL ? vr_text_string(&recorded) : options->conf;
+    struct vram_whatif_result *made = calloc(1, sizeof *made);
+    enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : vr_text_status(&recorded);
+    if (status == VRAM_OK) status = copy_string(conf, &made->conf);
+    if (status == VRAM_OK) {
+        made->recorded_conf = options->conf == NULL;
+        made->memory_bytes = options->memory_bytes;
+        made->start = options->start;
+        made->profile = options->profile;
+        status = run_all(model, options, vr_text_string(&recorded), conf, made, error);
+    }
+    vr_text_release(&recorded);
+    if (status != VRAM_OK) {
+        vram_whatif_result_destroy(made);
+        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;
+    }
+    *result = made;
+    return VRAM_OK;
+}
+
+void vram_whatif_result_destroy(struct vram_whatif_result *result) {
+    if (result == NULL) return;
+    free(result->conf);
+    free(result->devices);
+    free(result);
+}
