@@ -1,0 +1,251 @@
+// The simulated driver: streams, events and the virtual clock.
+#include "unit/sim_fixture.h"
+
+#define DEFAULT_FLAGS 0
+
+static const struct vram_sim_options no_costs = {.profile = VRAM_SIM_FREE};
+static const struct vram_sim_options by_hand = {.profile = VRAM_SIM_FREE, .manual_completion = true};
+
+static uint64_t new_stream(struct vram_driver *driver, unsigned flags) {
+    uint64_t stream;
+    assert_cu(vr_cu(driver, stream_create, &stream, flags), SUCCESS);
+    return stream;
+}
+
+// An event recorded on `stream` now.
+static uint64_t mark(struct vram_driver *driver, uint64_t stream) {
+    uint64_t event;
+    assert_cu(vr_cu(driver, event_create, &event, DEFAULT_FLAGS), SUCCESS);
+    assert_cu(vr_cu(driver, event_record, event, stream), SUCCESS);
+    return event;
+}
+
+static void busy(struct vram_driver *driver, uint64_t stream, uint64_t work_ns) {
+    assert_int_equal(vram_sim_busy(driver, 0, stream, work_ns), VRAM_OK);
+}
+
+static void event_waits_for_the_work_before_it(void **state) {
+    struct vram_driver *driver = open_sim(&no_costs);
+    uint64_t stream = new_stream(driver, DEFAULT_FLAGS);
+    uint64_t start = mark(driver, stream);
+    busy(driver, stream, 1000);
+    uint64_t end = mark(driver, stream);
+    busy(driver, stream, 500);
+    float elapsed_ms = 7;
+    assert_cu(vr_cu(driver, event_query, start), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, end), NOT_READY);
+    assert_cu(vr_cu(driver, stream_query, stream), NOT_READY);
+    assert_cu(vr_cu(driver, event_elapsed_ms, &elapsed_ms, start, end), NOT_READY);
+    assert_int_equal(vram_sim_advance(driver, 999), VRAM_OK);
+    assert_cu(vr_cu(driver, event_query, end), NOT_READY);
+    assert_int_equal(vram_sim_advance(driver, 1), VRAM_OK);
+    assert_cu(vr_cu(driver, event_query, end), SUCCESS);
+    assert_cu(vr_cu(driver, event_elapsed_ms, &elapsed_ms, start, end), SUCCESS);
+    assert_true(elapsed_ms > 0.00099f && elapsed_ms < 0.00101f);
+    assert_cu(vr_cu(driver, stream_synchronize, stream), SUCCESS);
+    assert_int_equal(vram_sim_clock_ns(driver), 1500);
+    assert_cu(vr_cu(driver, stream_query, stream), SUCCESS);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+static void recording_again_forgets_the_first(void **state) {
+    struct vram_driver *driver = open_sim(&no_costs);
+    uint64_t stream = new_stream(driver, DEFAULT_FLAGS), event = mark(driver, stream);
+    busy(driver, stream, 1000);
+    assert_cu(vr_cu(driver, event_record, event, stream), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, event), NOT_READY);
+    assert_cu(vr_cu(driver, event_synchronize, event), SUCCESS);
+    assert_int_equal(vram_sim_clock_ns(driver), 1000);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+static void stream_waits_for_event(void **state) {
+    struct vram_driver *driver = open_sim(&no_costs);
+    uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), unrecorded;
+    busy(driver, a, 1000);
+    uint64_t on_a = mark(driver, a);
+    assert_cu(vr_cu(driver, event_create, &unrecorded, DEFAULT_FLAGS), SUCCESS);
+    assert_cu(vr_cu(driver, stream_wait_event, b, unrecorded, 0), SUCCESS);
+    assert_cu(vr_cu(driver, stream_query, b), SUCCESS);
+    assert_cu(vr_cu(driver, stream_wait_event, b, on_a, 0), SUCCESS);
+    busy(driver, b, 10);
+    uint64_t on_b = mark(driver, b);
+    assert_int_equal(vram_sim_advance(driver, 1009), VRAM_OK);
+    assert_cu(vr_cu(driver, event_query, on_b), NOT_READY);
+    assert_int_equal(vram_sim_advance(driver, 1), VRAM_OK);
+    assert_cu(vr_cu(driver, event_query, on_b), SUCCESS);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+static void legacy_stream_orders_blocking_streams(void **state) {
+    struct vram_driver *driver = open_sim(&no_costs);
+    uint64_t blocking = new_stream(driver, DEFAULT_FLAGS), apart = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    busy(driver, blocking, 1000);
+    busy(driver, 0, 100); // starts after `blocking`
+    uint64_t on_legacy = mark(driver, VR_CU_STREAM_LEGACY);
+    busy(driver, apart, 5);
+    uint64_t on_apart = mark(driver, apart);
+    busy(driver, blocking, 10); // starts after the legacy stream
+    uint64_t on_blocking = mark(driver, blocking);
+    assert_int_equal(vram_sim_advance(driver, 5), VRAM_OK);
+    assert_cu(vr_cu(driver, event_query, on_apart), SUCCESS);
+    assert_cu(vr_cu(driver, event_synchronize, on_legacy), SUCCESS);
+    assert_int_equal(vram_sim_clock_ns(driver), 1100);
+    assert_cu(vr_cu(driver, stream_query, 0), NOT_READY); // a blocking stream has work
+    assert_cu(vr_cu(driver, event_synchronize, on_blocking), SUCCESS);
+    assert_int_equal(vram_sim_clock_ns(driver), 1110);
+    assert_cu(vr_cu(driver, stream_query, 0), SUCCESS);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+static void free_waits_for_the_device(void **state) {
+    struct vram_driver *driver = open_sim(&no_costs);
+    uint64_t stream = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), address, host;
+    assert_cu(vr_cu(driver, mem_alloc, &address, 512), SUCCESS);
+    assert_cu(vr_cu(driver, mem_host_alloc, &host, 512, 0), SUCCESS);
+    busy(driver, stream, 1000);
+    uint64_t event = mark(driver, stream);
+    assert_cu(vr_cu(driver, mem_free, address), SUCCESS);
+    assert_int_equal(vram_sim_clock_ns(driver), 1000);
+    assert_cu(vr_cu(driver, event_query, event), SUCCESS);
+    busy(driver, stream, 1000);
+    assert_cu(vr_cu(driver, mem_free_host, host), SUCCESS);
+    assert_int_equal(vram_sim_clock_ns(driver), 2000);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+static void by_hand_events_stay_pending(void **state) {
+    struct vram_driver *driver = open_sim(&by_hand);
+    uint64_t a = new_stream(driver, VR_CU_STREAM_NON_BLOCKING), b = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    uint64_t first = mark(driver, a), second = mark(driver, a), other = mark(driver, b);
+    assert_int_equal(vram_sim_advance(driver, 1000000), VRAM_OK);
+    assert_cu(vr_cu(driver, event_query, first), NOT_READY);
+    assert_cu(vr_cu(driver, event_synchronize, first), SUCCESS); // completes what came before it, and no more
+    assert_cu(vr_cu(driver, event_query, first), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, second), NOT_READY);
+    assert_int_equal(vram_sim_complete(driver, a), VRAM_OK);
+    assert_cu(vr_cu(driver, event_query, second), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, other), NOT_READY);
+    assert_int_equal(vram_sim_complete_all(driver), VRAM_OK);
+    assert_cu(vr_cu(driver, event_query, other), SUCCESS);
+    assert_cu(vr_cu(driver, event_record, other, b), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, other), NOT_READY);
+    assert_cu(vr_cu(driver, ctx_synchronize, 0), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, other), SUCCESS);
+    assert_int_equal(vram_sim_complete(driver, 12345), VRAM_INVALID_ARGUMENT);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+static void by_hand_completion_follows_waits(void **state) {
+    struct vram_driver *driver = open_sim(&by_hand);
+    uint64_t streams[3], marks[3];
+    for (int i = 0; i < 3; i++) {
+        streams[i] = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+        if (i > 0) assert_cu(vr_cu(driver, stream_wait_event, streams[i], marks[i - 1], 0), SUCCESS);
+        marks[i] = mark(driver, streams[i]);
+    }
+    uint64_t late = mark(driver, streams[0]); // not waited for
+    assert_int_equal(vram_sim_complete(driver, streams[2]), VRAM_OK);
+    for (int i = 0; i < 3; i++) assert_cu(vr_cu(driver, event_query, marks[i]), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, late), NOT_READY);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+static void by_hand_legacy_stream_orders_blocking_streams(void **state) {
+    struct vram_driver *driver = open_sim(&by_hand);
+    uint64_t blocking = new_stream(driver, DEFAULT_FLAGS), apart = new_stream(driver, VR_CU_STREAM_NON_BLOCKING);
+    uint64_t before = mark(driver, blocking), beside = mark(driver, apart), on_legacy = mark(driver, 0), after = mark(driver, blocking);
+    assert_int_equal(vram_sim_complete(driver, apart), VRAM_OK);
+    assert_cu(vr_cu(driver, event_query, beside), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, before), NOT_READY);
+    assert_cu(vr_cu(driver, event_synchronize, on_legacy), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, before), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, after), NOT_READY);
+    assert_cu(vr_cu(driver, stream_query, 0), NOT_READY);
+    assert_cu(vr_cu(driver, event_record, on_legacy, 0), SUCCESS);
+    assert_cu(vr_cu(driver, event_record, after, blocking), SUCCESS);
+    assert_int_equal(vram_sim_complete(driver, blocking), VRAM_OK); // its work waited for the legacy stream's
+    assert_cu(vr_cu(driver, event_query, on_legacy), SUCCESS);
+    assert_cu(vr_cu(driver, stream_query, 0), SUCCESS);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+static void destroyed_streams_finish_their_work(void **state) {
+    struct vram_driver *driver = open_sim(&by_hand);
+    uint64_t a = new_stream(driver, DEFAULT_FLAGS), b = new_stream(driver, DEFAULT_FLAGS), on_a = mark(driver, a);
+    assert_cu(vr_cu(driver, stream_wait_event, b, on_a, 0), SUCCESS);
+    uint64_t on_b = mark(driver, b);
+    assert_cu(vr_cu(driver, stream_destroy, a), SUCCESS);
+    assert_cu(vr_cu(driver, stream_destroy, b), SUCCESS);
+    assert_cu(vr_cu(driver, stream_destroy, b), INVALID_HANDLE);
+    assert_cu(vr_cu(driver, event_record, on_a, a), INVALID_HANDLE);
+    assert_cu(vr_cu(driver, event_query, on_b), NOT_READY);
+    assert_cu(vr_cu(driver, event_synchronize, on_b), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, on_a), SUCCESS);
+    assert_cu(vr_cu(driver, event_destroy, on_a), SUCCESS);
+    assert_cu(vr_cu(driver, event_destroy, on_a), INVALID_HANDLE);
+    assert_cu(vr_cu(driver, event_query, on_a), INVALID_HANDLE);
+    assert_cu(vr_cu(driver, event_destroy, on_b), SUCCESS);
+    assert_int_equal(vram_sim_live_objects(driver), 0);
+    for (int i = 0; i < 100; i++) { // slots are used again, and no old handle means a new object
+        uint64_t stream = new_stream(driver, DEFAULT_FLAGS);
+        assert_true(stream != a && stream != b);
+        assert_cu(vr_cu(driver, stream_destroy, stream), SUCCESS);
+    }
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+static void events_and_streams_check_their_arguments(void **state) {
+    struct vram_driver *driver = open_sim(&(struct vram_sim_options){.device_count = 2});
+    uint64_t context, event, timed, stream, here;
+    float elapsed_ms;
+    assert_cu(vr_cu(driver, event_create, &event, 8), INVALID_VALUE);
+    assert_cu(vr_cu(driver, event_create, &event, VR_CU_EVENT_INTERPROCESS), INVALID_VALUE);
+    assert_cu(vr_cu(driver, stream_create, &stream, 2), INVALID_VALUE);
+    assert_cu(vr_cu(driver, event_create, &event, VR_CU_EVENT_DISABLE_TIMING), SUCCESS);
+    assert_cu(vr_cu(driver, event_create, &timed, 0), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, event), SUCCESS); // never recorded
+    assert_cu(vr_cu(driver, event_elapsed_ms, &elapsed_ms, timed, timed), INVALID_HANDLE);
+    assert_cu(vr_cu(driver, event_record, event, 0), SUCCESS);
+    assert_cu(vr_cu(driver, event_record, timed, 0), SUCCESS);
+    assert_cu(vr_cu(driver, event_elapsed_ms, &elapsed_ms, event, timed), INVALID_HANDLE);
+    assert_cu(vr_cu(driver, stream_get_ctx, 0, &here), SUCCESS);
+    assert_cu(vr_cu(driver, primary_ctx_retain, &context, 1), SUCCESS);
+    assert_cu(vr_cu(driver, ctx_set_current, context), SUCCESS);
+    assert_cu(vr_cu(driver, event_record, event, 0), INVALID_HANDLE); // the event is of the other context
+    stream = new_stream(driver, 0);
+    assert_cu(vr_cu(driver, event_record, event, stream), INVALID_HANDLE);
+    assert_cu(vr_cu(driver, stream_wait_event, stream, event, 0), SUCCESS);
+    assert_cu(vr_cu(driver, stream_get_ctx, stream, &context), SUCCESS);
+    assert_int_not_equal(context, here);
+    assert_int_equal(vram_sim_busy(driver, 0, stream, 1), VRAM_INVALID_ARGUMENT); // the stream is of device 1
+    assert_int_equal(vram_sim_busy(driver, 2, 0, 1), VRAM_INVALID_ARGUMENT);
+    assert_int_equal(vram_sim_busy(driver, 1, stream, UINT64_MAX), VRAM_INVALID_ARGUMENT);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(event_waits_for_the_work_before_it),
+        cmocka_unit_test(recording_again_forgets_the_first),
+        cmocka_unit_test(stream_waits_for_event),
+        cmocka_unit_test(legacy_stream_orders_blocking_streams),
+        cmocka_unit_test(free_waits_for_the_device),
+        cmocka_unit_test(by_hand_events_stay_pending),
+        cmocka_unit_test(by_hand_completion_follows_waits),
+        cmocka_unit_test(by_hand_legacy_stream_orders_blocking_streams),
+        cmocka_unit_test(destroyed_streams_finish_their_work),
+        cmocka_unit_test(events_and_streams_check_their_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
