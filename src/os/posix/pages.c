@@ -25,10 +25,11 @@ static enum vram_status map_anywhere(uint64_t size_bytes, uint64_t alignment, in
 enum vram_status vr_os_map(uint64_t address, uint64_t size_bytes, uint64_t alignment, bool accessible, uint64_t *mapped) {
     int protection = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
     if (address == 0) return map_anywhere(size_bytes, alignment, protection, mapped);
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-    void *memory = mmap(pointer_of(address), size_bytes, protection, flags, -1, 0);
+    // The address is a hint, which the kernel takes when the range is free. MAP_FIXED_NOREPLACE would say the same, but ThreadSanitizer
+    // moves the address and keeps the flag.
+    void *memory = mmap(pointer_of(address), size_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return VRAM_LIMIT;
-    if (memory != pointer_of(address)) { // a kernel before 4.17, or a sanitizer, took the address for a hint
+    if (memory != pointer_of(address)) {
         (void)munmap(memory, size_bytes);
         return VRAM_LIMIT;
     }
