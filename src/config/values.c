@@ -46,11 +46,18 @@ static void print_boolean(const struct vr_option_row *row, const struct vr_optio
 }
 
 // --- sizes --------------------------------------------------------------------------------------------------------------
-// MiB per unit of a size's suffix, 0 for a suffix that is not known. MB and G are left out: they mean two things.
+// MiB per unit of a size's suffix, in any case: M, G, T, with B or iB after it or nothing, all binary. 0 for another suffix.
 static uint64_t unit_mib(const char *suffix) {
-    if (*suffix == '\0' || strcmp(suffix, "MiB") == 0) return 1;
-    if (strcmp(suffix, "GiB") == 0) return 1024;
-    if (strcmp(suffix, "TiB") == 0) return 1024 * 1024;
+    static const char units[] = "mgt", ends[][3] = {"", "b", "ib"};
+    char lower[4] = "";
+    if (*suffix == '\0') return 1;
+    for (size_t i = 0; suffix[i] != '\0'; i++) {
+        if (i == 3) return 0;
+        lower[i] = suffix[i] >= 'A' && suffix[i] <= 'Z' ? (char)(suffix[i] - 'A' + 'a') : suffix[i];
+    }
+    const char *unit = strchr(units, lower[0]);
+    for (size_t i = 0; i < VR_COUNT_OF(ends); i++)
+        if (unit != NULL && strcmp(lower + 1, ends[i]) == 0) return (uint64_t)1 << (10 * (unit - units));
     return 0;
 }
 
@@ -60,7 +67,7 @@ static enum vram_status read_size(const struct vr_option_row *row, struct vr_opt
     const char *suffix;
     uint64_t number;
     if (lexer->token != VR_TOKEN_WORD || !vr_read_whole(lexer->word, &number, &suffix) || unit_mib(suffix) == 0)
-        return bad_value(row, lexer, "a whole number of MiB, or one with MiB, GiB or TiB,");
+        return bad_value(row, lexer, "a whole number of MiB, or one with a unit (512MiB, 6GiB),");
     uint64_t mib;
     // Larger values mean the largest that fits, as in PyTorch.
     if (!vr_mul_u64(number, unit_mib(suffix), &mib) || mib > most_mib) mib = most_mib;
@@ -195,12 +202,6 @@ static void print_threads(const struct vr_option_row *row, const struct vr_optio
 }
 
 // --- reservations -----------------------------------------------------------------------------------------------------------
-// Bytes per unit of a reservation's suffix, 0 for one that is not known. G and g mean GiB, as PyTorch has it.
-static double reserve_unit(const char *suffix) {
-    if (strcmp(suffix, "G") == 0 || strcmp(suffix, "g") == 0) return (double)VR_GIB;
-    return (double)unit_mib(suffix) * (double)VR_MIB;
-}
-
 static enum vram_status read_one_reserve(const struct vr_option_row *row, struct vr_reserve *reserve, struct vr_lexer *lexer) {
     const char *suffix;
     double value;
@@ -209,11 +210,11 @@ static enum vram_status read_one_reserve(const struct vr_option_row *row, struct
     if (ok && *suffix == '\0') {
         result.fraction = value < MAX_RESERVE_FRACTION ? value : MAX_RESERVE_FRACTION;
     } else if (ok) {
-        const double bytes = value * reserve_unit(suffix);
+        const double bytes = value * (double)unit_mib(suffix) * (double)VR_MIB;
         ok = bytes >= 1.0;
         if (ok) result.bytes = bytes < 18446744073709551616.0 /* 2^64 */ ? (uint64_t)bytes : UINT64_MAX;
     }
-    if (!ok) return bad_value(row, lexer, "a positive fraction of the device's memory, or a number with G, MiB, GiB or TiB,");
+    if (!ok) return bad_value(row, lexer, "a positive fraction of the device's memory, or a number with a unit (4G, 512MiB),");
     *reserve = result;
     return vr_lex_next(lexer);
 }

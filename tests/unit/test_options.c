@@ -54,6 +54,12 @@ static void every_size_key_is_in_mib(void **state) {
     assert_int_equal(parsed("max_split_size_mb:512MiB").max_split_bytes, 512 * VR_MIB);
     assert_int_equal(parsed("max_split_size_mb:6GiB").max_split_bytes, 6 * VR_GIB);
     assert_int_equal(parsed("max_split_size_mb:+1TiB").max_split_bytes, 1024 * VR_GIB);
+    static const char *const spellings[] = {"2048", "2048M", "2048mb", "2048MB", "2048MiB", "2G", "2g", "2GB", "2gib", "2GiB"};
+    for (size_t i = 0; i < VR_COUNT_OF(spellings); i++) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "max_split_size_mb:%s", spellings[i]);
+        assert_int_equal(parsed(text).max_split_bytes, 2 * VR_GIB);
+    }
     assert_int_equal(parsed("max_non_split_rounding_mb:21").max_non_split_rounding_bytes, 21 * VR_MIB);
     assert_int_equal(parsed("pinned_max_round_threshold_mb:0").pinned_max_round_threshold_bytes, 0);
     assert_int_equal(parsed("pinned_max_cached_size_mb:7").pinned_max_cached_bytes, 7 * VR_MIB);
@@ -230,7 +236,9 @@ static const struct {
     {"expandable_segments:[True]", VRAM_BAD_OPTION, 20, "found '['"},
     {"max_split_size_mb:20abc", VRAM_BAD_OPTION, 18, "found '20abc'"},
     {"max_split_size_mb:-1", VRAM_BAD_OPTION, 18, "found '-1'"},
-    {"max_split_size_mb:64MB", VRAM_BAD_OPTION, 18, "MiB, GiB or TiB"},
+    {"max_split_size_mb:64KiB", VRAM_BAD_OPTION, 18, "a whole number of MiB, or one with a unit"},
+    {"max_split_size_mb:64MiBs", VRAM_BAD_OPTION, 18, "found '64MiBs'"},
+    {"max_split_size_mb:64iB", VRAM_BAD_OPTION, 18, "found '64iB'"},
     {"max_split_size_mb:1.5GiB", VRAM_BAD_OPTION, 18, "found '1.5GiB'"},
     {"max_split_size_mb:18446744073709551616", VRAM_BAD_OPTION, 18, "a whole number"},
     {"max_split_size_mb:19", VRAM_BAD_OPTION, 18, "max_split_size_mb: at least 20 MiB expected, found '19'"},
@@ -268,7 +276,7 @@ static const struct {
     {"expandable_segments_reserve:0", VRAM_BAD_OPTION, 28, "a positive fraction"},
     {"expandable_segments_reserve:-1G", VRAM_BAD_OPTION, 28, "a positive fraction"},
     {"expandable_segments_reserve:inf", VRAM_BAD_OPTION, 28, "a positive fraction"},
-    {"expandable_segments_reserve:4T", VRAM_BAD_OPTION, 28, "found '4T'"},
+    {"expandable_segments_reserve:4K", VRAM_BAD_OPTION, 28, "found '4K'"},
     {"expandable_segments_reserve:1e-99G", VRAM_BAD_OPTION, 28, "a positive fraction"},
     {"expandable_segments_reserve_by_class:4G", VRAM_BAD_OPTION, 37, "a list [class:reserve,...] expected"},
     {"expandable_segments_reserve_by_class:[:4G]", VRAM_BAD_OPTION, 38, "the name of a class expected"},
