@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""The checkers themselves: a good tree passes, and each way to be bad is found.
+
+Usage: test_checkers.py TOOLS CC (the folder of the checkers, a C compiler)
+"""
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+TOOLS, CC = Path(sys.argv[1]), sys.argv[2]
+
+
+def run(*arguments):
+    result = subprocess.run([str(a) for a in arguments], capture_output=True, text=True)
+    return result.returncode, result.stdout + result.stderr
+
+
+class Floors(unittest.TestCase):
+    GOOD = {
+        "include/vram/vram.h": '#include "vram/status.h"\n',
+        "include/vram/status.h": "#include <stdint.h>\n",
+        "src/base/base.h": '#include "vram/status.h"\n#include <string.h>\n',
+        "src/os/os.h": "",
+        "src/os/posix/threads.c": '#include <pthread.h>\n#include "os/os.h"\n',
+        "src/model/model.h": '#include "base/base.h"\n',
+        "src/config/options.c": '#include "config/options.h"\n#include "os/os.h"\n',
+        "src/config/options.h": '#include "base/base.h"\n',
+        "src/core/index.c": '#include "index.h"\n#include "config/options.h"\n',
+        "src/core/index.h": "",
+        "src/snapshot/read.c": '#include "model/model.h"\n',
+        "src/replay/replay.c": '#include "core/index.h"\n',
+        "cli/main.c": '#include "args.h"\n#include "vram/vram.h"\n#include <unistd.h>\n',
+        "cli/args.h": "",
+    }
+    BAD = {
+        "up": ("src/base/base.c", '#include "os/os.h"\n', "base may not look at os"),
+        "sideways": ("src/core/core.c", '#include "model/model.h"\n', "core may not look at model"),
+        "relative path": ("src/base/base.c", '#include "../config/options.h"\n', "base may not look at config"),
+        "core floor": ("src/snapshot/x.c", '#include "core/index.h"\n', "snapshot may not look at core"),
+        "internal header in the command": ("cli/x.c", '#include "../src/base/base.h"\n', "cli may include public headers only"),
+        "internal header in an example": ("examples/x.c", '#  include "../src/base/base.h"\n', "examples may include public"),
+        "internal header in a public one": ("include/vram/x.h", '#include "../../src/base/base.h"\n', "a public header may"),
+        "system header": ("src/core/x.c", "#include <unistd.h>\n", "belong into src/os/posix"),
+        "system header in a public one": ("include/vram/x.h", "#include <sys/mman.h>\n", "belong into src/os/posix"),
+        "time": ("src/core/x.c", "#include <time.h>\n", "reached through os/os.h"),
+        "missing file": ("src/core/x.c", '#include "core/none.h"\n', "no such file"),
+        "unknown room": ("src/attic/x.c", '#include "base/base.h"\n', "no room that this script knows"),
+    }
+
+    def tree(self, extra=None):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        files = dict(self.GOOD)
+        if extra:
+            files[extra[0]] = extra[1]
+        for name, text in files.items():
+            path = Path(folder.name) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return run(sys.executable, TOOLS / "check_floors.py", folder.name)
+
+    def test_a_good_tree_passes(self):
+        code, text = self.tree()
+        self.assertEqual(code, 0, text)
+        self.assertIn(f"{len(self.GOOD)} files", text)
+
+    def test_every_bad_include_is_found(self):
+        for name, bad in self.BAD.items():
+            with self.subTest(name):
+                code, text = self.tree(bad)
+                self.assertEqual(code, 1, text)
+                self.assertIn(bad[2], text)
+                self.assertIn(f"{bad[0]}:1:", text)
+
+    def test_an_empty_tree_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(run(sys.executable, TOOLS / "check_floors.py", folder)[0], 1)
+
+
+class Symbols(unittest.TestCase):
+    def build(self, source):
+        """Compiles one file into a shared library and an archive; returns their paths."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        base = Path(folder.name)
+        (base / "x.c").write_text(source)
+        flags = ["-O1", "-fPIC", "-fno-builtin", "-fno-stack-protector"]
+        for command in (
+            [CC, *flags, "-c", base / "x.c", "-o", base / "x.o"],
+            [CC, "-shared", base / "x.o", "-o", base / "x.so"],
+            ["ar", "rcs", base / "x.a", base / "x.o"],
+        ):
+            code, text = run(*command)
+            self.assertEqual(code, 0, text)
+        return base / "x.so", base / "x.a"
+
+    def check(self, source, option):
+        shared, static = self.build(source)
+        return run(sys.executable, TOOLS / "check_symbols.py", option, shared if option == "--shared" else static)
+
+    def test_a_good_library_passes(self):
+        source = "#include <stdlib.h>\nvoid *vram_get(void) { return malloc(8); }\n"
+        self.assertEqual(self.check(source, "--shared")[0], 0)
+        self.assertEqual(self.check(source + "int vr_inner(void) { return 1; }\n", "--static")[0], 0)
+
+    def test_foreign_exports_are_found(self):
+        for name in ("helper", "vr_inner"):
+            code, text = self.check(f"int vram_a(void) {{ return 0; }} int {name}(void) {{ return 1; }}\n", "--shared")
+            self.assertEqual(code, 1)
+            self.assertIn(f"exported, but not vram_*: {name}", text)
+
+    def test_foreign_global_names_are_found(self):
+        code, text = self.check("int vram_a(void) { return 0; } int counter = 3; int helper(void) { return 1; }\n", "--static")
+        self.assertEqual(code, 1)
+        self.assertIn("neither vr_* nor vram_*: counter", text)
+        self.assertIn("neither vr_* nor vram_*: helper", text)
+
+    def test_printing_and_exiting_are_found(self):
+        for call in ('printf("x")', 'puts("x")', "exit(1)", "abort()", 'system("x")', 'perror("x")', 'fopen("x", "r")'):
+            with self.subTest(call):
+                code, text = self.check(
+                    f"#include <stdio.h>\n#include <stdlib.h>\nvoid vram_a(void) {{ (void){call}; }}\n", "--static")
+                self.assertEqual(code, 1, text)
+                self.assertIn("imported, but not in the list: " + call[: call.index("(")], text)
+
+    def test_an_empty_library_fails(self):
+        self.assertEqual(self.check("static int x; int *vram(void);\n", "--shared")[0], 1)
+        self.assertEqual(self.check("extern int x;\n", "--static")[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

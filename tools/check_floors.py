@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Checks from the #include lines who looks at whom.
+
+Usage: check_floors.py [ROOT]
+
+A room of src/ may include itself, the rooms listed for it, and the public headers. Rooms above the library (cli, adapters,
+examples) see public headers and their own folder only. Only os/posix and the shared libcuda include headers of the operating
+system. Prints every include that breaks this, as FILE:LINE, and exits 1 when there is one.
+"""
+import re
+import sys
+from pathlib import Path
+
+BELOW = {
+    "base": "",
+    "os": "base",
+    "model": "base",
+    "config": "base os model",
+    "history": "base os model",
+    "driver": "base os model",
+    # The core fills no model: it tells records, and whoever listens (history, replay) writes them into one.
+    "core": "base os config history driver",
+    "host": "base os config history driver",
+    "snapshot": "base os model config",
+    "analyze": "base os model config",
+    "replay": "base os model config history driver core host snapshot analyze",
+}
+PUBLIC_ONLY = ("cli", "adapters", "examples")
+
+C_HEADERS = set(
+    """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef
+    stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype""".split()
+)
+# What src/ may use of the C library; threads, clocks and signals go through os.h.
+NOT_IN_ROOMS = {"threads", "time", "signal", "setjmp", "locale"}
+SYSTEM_FOLDERS = ("src/os/posix/", "src/driver/libcuda/")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
+
+
+def room_of(path):
+    """'config' for src/config/lex.h, 'cli' for cli/args.h, 'include' for a public header."""
+    parts = path.parts
+    return parts[1] if parts[0] == "src" and len(parts) > 2 else parts[0]
+
+
+def resolve(root, source, name):
+    """The included file relative to root, found as the compiler finds it; None when it is not there."""
+    for folder in (source.parent, Path("src"), Path("include")):
+        candidate = root / folder / name
+        if candidate.is_file():
+            return candidate.resolve().relative_to(root)
+    return None
+
+
+def quoted_problem(root, source, name):
+    target = resolve(root, source, name)
+    if target is None:
+        return "no such file"
+    here, there = room_of(source), room_of(target)
+    if here == there or (there == "include" and here != "include"):
+        return None
+    if here == "include":
+        return "a public header may include public headers only"
+    if here in PUBLIC_ONLY:
+        return f"{here} may include public headers only, not {there}"
+    if here not in BELOW:
+        return f"{here} is no room that this script knows"
+    if there not in BELOW[here].split():
+        return f"{here} may not look at {there}"
+    return None
+
+
+def angle_problem(source, name):
+    text = source.as_posix()
+    if not text.startswith(("src/", "include/")) or text.startswith(SYSTEM_FOLDERS):
+        return None
+    stem = name[:-2] if name.endswith(".h") else name
+    if stem not in C_HEADERS:
+        return "headers of the operating system belong into src/os/posix"
+    if stem in NOT_IN_ROOMS:
+        return "this part of the C library is reached through os/os.h"
+    return None
+
+
+def check(root):
+    """Every broken rule as 'FILE:LINE: include NAME: reason', and the number of files read."""
+    problems, files = [], 0
+    folders = [root / "src", root / "include"] + [root / name for name in PUBLIC_ONLY]
+    for folder in folders:
+        for path in sorted(p for p in folder.rglob("*") if p.suffix in (".c", ".h", ".def", ".cpp", ".hpp")):
+            files += 1
+            source = path.relative_to(root)
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                match = INCLUDE.match(line)
+                if not match:
+                    continue
+                quote, name = match.groups()
+                problem = quoted_problem(root, source, name) if quote == '"' else angle_problem(source, name)
+                if problem:
+                    problems.append(f"{source}:{number}: include {name}: {problem}")
+    return problems, files
+
+
+def main():
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent).resolve()
+    problems, files = check(root)
+    for problem in problems:
+        print(problem)
+    print(f"{files} files, {len(problems)} includes that look up or sideways")
+    return 1 if problems or files == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Checks with nm what the library exports, names and imports.
+
+Usage: check_symbols.py [--nm NM] [--shared LIBVRAM.so] [--static LIBVRAM.a]
+
+The shared library exports vram_* and nothing else. Global names in the archive begin with vr_ or vram_. What the archive
+takes from outside is listed below: the library never prints, exits, aborts or reads standard input on its own.
+Exits 1 and names each symbol that breaks this.
+"""
+import argparse
+import re
+import subprocess
+import sys
+
+EXPORTED = re.compile(r"^vram_")
+INTERNAL = re.compile(r"^(vr_|vram_)")
+
+# The outside world of the library, by purpose. A new name here is a decision, not a formality.
+IMPORTS = {
+    "memory of the host": "malloc calloc realloc free aligned_alloc posix_memalign",
+    "bytes and strings": """memchr memcmp memcpy memmove memset strchr strcmp strcspn strlen strncmp strrchr strspn strstr strnlen""",
+    "text to and from numbers": "snprintf vsnprintf strtod strtoll strtoul strtoull",
+    "arithmetic": "ceil floor fmod frexp ldexp llround log2 lround nearbyint rint round trunc",
+    "sorting": "qsort bsearch",
+    "failed assertions, in builds that have them": "__assert_fail",
+    "src/os/posix: threads": """pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_create pthread_mutex_destroy
+        pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_self sched_yield syscall gettid""",
+    "src/os/posix: clock": "clock_gettime",
+    "src/os/posix: environment": "getenv secure_getenv",
+    "src/os/posix: libraries": "dlopen dlsym dlclose dlerror",
+    "src/os/posix: memory and files": "mmap munmap mprotect madvise memfd_create ftruncate fallocate close sysconf getpagesize getpid",
+    "the compiler and the loader": """_GLOBAL_OFFSET_TABLE_ __stack_chk_fail __tls_get_addr __errno_location _ITM_deregisterTMCloneTable
+        _ITM_registerTMCloneTable __cxa_finalize __gmon_start__""",
+}
+ALLOWED = {name for names in IMPORTS.values() for name in names.split()}
+# _FORTIFY_SOURCE and newer C libraries rename some functions.
+RENAMED = re.compile(r"^__(?:isoc\d+_)?(\w+?)(?:_chk)?$")
+
+
+def nm(tool, arguments):
+    """(symbol, type) of every line of nm, without versions."""
+    result = subprocess.run([tool, "-P"] + arguments, check=True, capture_output=True, text=True)
+    for line in result.stdout.splitlines():
+        fields = line.split()
+        if len(fields) >= 2 and len(fields[1]) == 1:
+            yield fields[0].split("@")[0], fields[1]
+
+
+def is_allowed(name):
+    if name in ALLOWED:
+        return True
+    match = RENAMED.match(name)
+    return bool(match) and match.group(1) in ALLOWED
+
+
+def check_shared(exported):
+    problems = [f"exported, but not vram_*: {name}" for name in sorted(exported) if not EXPORTED.match(name)]
+    return problems if exported else ["the shared library exports nothing"]
+
+
+def check_static(symbols):
+    defined = {name for name, kind in symbols if kind.isupper() and kind not in "UWV"}
+    wanted = {name for name, kind in symbols if kind in "UwWvV"}
+    problems = [f"global, but neither vr_* nor vram_*: {name}" for name in sorted(defined) if not INTERNAL.match(name)]
+    problems += [f"imported, but not in the list: {name}" for name in sorted(wanted - defined) if not is_allowed(name)]
+    return problems if defined else ["the archive defines nothing"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nm", default="nm")
+    parser.add_argument("--shared")
+    parser.add_argument("--static")
+    arguments = parser.parse_args()
+    problems = []
+    if arguments.shared:
+        problems += check_shared({name for name, _ in nm(arguments.nm, ["-D", "--defined-only", arguments.shared])})
+    if arguments.static:
+        problems += check_static(list(nm(arguments.nm, [arguments.static])))
+    for problem in problems:
+        print(problem)
+    print(f"{len(problems)} symbols that should not be")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
