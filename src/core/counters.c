@@ -25,7 +25,7 @@ void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shard
     for (uint32_t s = 0; s < count; s++) {
         for (int p = 0; p < VR_POOLS; p++) {
             for (int f = 0; f < VR_FAMILIES; f++) {
-                totals->current[p][f] += shards[s]->current[p][f];
+                totals->current[p][f] += vr_counters_current(shards[s], (unsigned)p, f);
                 totals->increased[p][f] += shards[s]->increased[p][f];
             }
         }
@@ -51,13 +51,18 @@ static int64_t distance_both(const struct vr_totals *totals, int family) {
     return least(peak[family] - own, peak[other] - others);
 }
 
+static void set_slack(struct vr_counters *counters, unsigned pool, int family, int64_t slack) {
+    counters->limit[pool][family] = vr_counters_current(counters, pool, family) + slack;
+    counters->slack[pool][family] = slack;
+}
+
 void vr_totals_share(const struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
     for (int f = 0; f < VR_FAMILIES && count != 0; f++) {
         const int64_t both = distance_both(totals, f) / count;
         const int64_t large = distance(totals, VR_LARGE, f) / count, small = distance(totals, VR_SMALL, f) / count;
         for (uint32_t s = 0; s < count; s++) {
-            shards[s]->slack[VR_LARGE][f] = large;
-            shards[s]->slack[VR_SMALL][f] = small;
+            set_slack(shards[s], VR_LARGE, f, large);
+            set_slack(shards[s], VR_SMALL, f, small);
             shards[s]->slack_both[f] = both;
         }
     }

@@ -21,13 +21,17 @@ struct vr_delta {
     int64_t of[VR_FAMILIES];
 };
 
-// A shard's part. Guarded by the shard's lock.
+// A shard's part. Guarded by the shard's lock. What a family stands at is `limit - slack`: the hot path changes one number, not two.
 struct vr_counters {
-    int64_t current[VR_POOLS][VR_FAMILIES];
-    int64_t increased[VR_POOLS][VR_FAMILIES]; // sum of all increases since the beginning
     int64_t slack[VR_POOLS][VR_FAMILIES];
     int64_t slack_both[VR_FAMILIES];
+    int64_t increased[VR_POOLS][VR_FAMILIES]; // sum of all increases since the beginning
+    int64_t limit[VR_POOLS][VR_FAMILIES];     // set when the slack was last shared out
 };
+
+VR_INLINE int64_t vr_counters_current(const struct vr_counters *counters, unsigned pool, int family) {
+    return counters->limit[pool][family] - counters->slack[pool][family];
+}
 
 // Families of the device-wide view: the five above, then these.
 enum { VR_F_ACTIVE = VR_FAMILIES, VR_F_ACTIVE_BYTES, VR_VIEW_FAMILIES };
@@ -52,15 +56,18 @@ VR_INLINE bool vr_counters_fit(const struct vr_counters *counters, unsigned pool
     return sign >= 0;
 }
 
-// Books the change; within the allowance, or under all locks (vr_totals_apply).
+// Books the change; within the allowance, or under all locks (vr_totals_apply). The first three families rise together or fall together.
 VR_INLINE void vr_counters_apply(struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
+    int64_t *increased = counters->increased[pool];
     for (int i = 0; i < VR_FAMILIES; i++) {
-        const int64_t change = delta->of[i];
-        counters->current[pool][i] += change;
-        counters->increased[pool][i] += change & ~(change >> 63);
-        counters->slack[pool][i] -= change;
-        counters->slack_both[i] -= change;
+        counters->slack[pool][i] -= delta->of[i];
+        counters->slack_both[i] -= delta->of[i];
     }
+    if (delta->of[VR_F_COUNT] > 0) {
+        for (int i = VR_F_COUNT; i <= VR_F_REQUESTED; i++) increased[i] += delta->of[i];
+    }
+    if (delta->of[VR_F_SPLITS] > 0) increased[VR_F_SPLITS] += delta->of[VR_F_SPLITS];
+    if (delta->of[VR_F_SPLIT_BYTES] > 0) increased[VR_F_SPLIT_BYTES] += delta->of[VR_F_SPLIT_BYTES];
 }
 
 // Starts and ends a stretch under all locks: sums up the shards' counters; shares the distance to the peaks out again.

@@ -2,23 +2,6 @@
 #include "core/events.h"
 #include "core/serve.h"
 
-// The slot may name a block that was handed out here once and is something else now: only under its shard's lock can that be told.
-uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t address, struct vr_shard **shard) {
-    const uint32_t block = vr_pages_find(&allocator->pages, address);
-    if (VR_UNLIKELY(block == 0)) return 0;
-    const struct vr_block *item = vr_block_at(allocator, block);
-    const uint32_t number = atomic_load_explicit(&item->shard, memory_order_relaxed);
-    struct vr_shard *candidate = allocator->shards[number];
-    vr_shard_lock(candidate);
-    if (VR_LIKELY(atomic_load_explicit(&item->shard, memory_order_relaxed) == number && item->state == VR_ALLOCATED &&
-                  item->address == address)) {
-        *shard = candidate;
-        return block;
-    }
-    vr_shard_unlock(candidate);
-    return 0;
-}
-
 uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t address, struct vr_device **device) {
     const uint32_t block = vr_pages_find(&allocator->pages, address);
     if (block == 0) return 0;
@@ -30,7 +13,8 @@ uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t addr
     return 0;
 }
 
-static void told_freed(struct vr_shard *shard, const struct vr_block *item) {
+static void tell_freed(struct vr_shard *shard, const struct vr_block *item) {
+    if (VR_LIKELY(shard->device->recorder == NULL)) return;
     vr_tell(shard->device, VR_RECORD_FREE_REQUESTED, item->address, item->requested, shard->stream);
     vr_tell(shard->device, VR_RECORD_FREE_COMPLETED, item->address, item->requested, shard->stream);
 }
@@ -50,7 +34,7 @@ static bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uint32
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
     if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) return false;
     vr_counters_apply(&shard->counters, kind, &delta);
-    told_freed(shard, item);
+    tell_freed(shard, item);
     item->state = VR_LAZY;
     pool->lazy = block;
     return true;
@@ -73,7 +57,7 @@ static bool put_back(struct vr_shard *shard, uint32_t block) {
     } else {
         vr_counters_apply(&shard->counters, kind, &delta);
     }
-    told_freed(shard, item);
+    tell_freed(shard, item);
     (void)vr_pool_merge(shard, block);
     return true;
 }

@@ -51,28 +51,30 @@ VR_INLINE struct vr_region *vr_pages_region(const struct vr_pages *pages, uint64
     }
 }
 
-// NULL when no segment was ever prepared there.
-VR_INLINE _Atomic uint32_t *vr_pages_entry(const struct vr_pages *pages, uint64_t address) {
-    struct vr_region *region = vr_pages_region(pages, address);
-    if (VR_UNLIKELY(region == NULL)) return NULL;
-    _Atomic uint32_t *slot = &region->slot[(address >> 20) & (VR_REGION_SLOTS - 1)];
-    const uint32_t value = atomic_load_explicit(slot, memory_order_acquire);
-    if ((value & VR_SLOT_MAP) == 0) return slot;
+VR_INLINE _Atomic uint32_t *vr_pages_slot(struct vr_region *region, uint64_t address) {
+    return &region->slot[(address >> 20) & (VR_REGION_SLOTS - 1)];
+}
+
+VR_INLINE _Atomic uint32_t *vr_pages_map_entry(const struct vr_pages *pages, uint32_t slot_value, uint64_t address) {
     struct vr_page_map *maps = (struct vr_page_map *)(void *)pages->maps.items;
-    return &maps[value & ~VR_SLOT_MAP].entry[(address >> 9) & (VR_MAP_ENTRIES - 1)];
+    return &maps[slot_value & ~VR_SLOT_MAP].entry[(address >> 9) & (VR_MAP_ENTRIES - 1)];
 }
 
 // The block that was last handed out at `address`, or something else; see above. 0 when certainly none. Any thread, no lock.
 VR_INLINE uint32_t vr_pages_find(const struct vr_pages *pages, uint64_t address) {
-    const _Atomic uint32_t *entry = vr_pages_entry(pages, address);
-    if (VR_UNLIKELY(entry == NULL || (address & 511) != 0)) return 0;
-    const uint32_t value = atomic_load_explicit(entry, memory_order_acquire);
-    return VR_UNLIKELY((value & VR_SLOT_MAP) != 0) ? 0 : value;
+    struct vr_region *region = vr_pages_region(pages, address);
+    if (VR_UNLIKELY(region == NULL)) return 0;
+    const uint32_t value = atomic_load_explicit(vr_pages_slot(region, address), memory_order_acquire);
+    if ((value & VR_SLOT_MAP) == 0) return value;
+    return atomic_load_explicit(vr_pages_map_entry(pages, value, address), memory_order_acquire);
 }
 
 // The range was prepared. Under the lock of the block's shard.
 VR_INLINE void vr_pages_set(const struct vr_pages *pages, uint64_t address, uint32_t block) {
-    atomic_store_explicit(vr_pages_entry(pages, address), block, memory_order_release);
+    _Atomic uint32_t *slot = vr_pages_slot(vr_pages_region(pages, address), address);
+    const uint32_t value = atomic_load_explicit(slot, memory_order_relaxed);
+    if ((value & VR_SLOT_MAP) != 0) slot = vr_pages_map_entry(pages, value, address);
+    atomic_store_explicit(slot, block, memory_order_release);
 }
 
 #endif

@@ -47,7 +47,22 @@ void vr_hand_out_slow(const struct vr_request *request, uint32_t block, bool loo
 VR_NOINLINE enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address);
 
 // The allocated block that starts at `address`, with its shard locked; 0 (and nothing locked) when there is none.
-uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t address, struct vr_shard **shard);
+// The slot may name a block that was handed out here once and is something else now: only under its shard's lock can that be told.
+VR_INLINE uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t address, struct vr_shard **shard) {
+    const uint32_t block = vr_pages_find(&allocator->pages, address);
+    if (VR_UNLIKELY(block == 0)) return 0;
+    const struct vr_block *item = vr_block_at(allocator, block);
+    const uint32_t number = atomic_load_explicit(&item->shard, memory_order_relaxed);
+    struct vr_shard *candidate = allocator->shards[number];
+    vr_shard_lock(candidate);
+    if (VR_LIKELY(atomic_load_explicit(&item->shard, memory_order_relaxed) == number && item->state == VR_ALLOCATED &&
+                  item->address == address)) {
+        *shard = candidate;
+        return block;
+    }
+    vr_shard_unlock(candidate);
+    return 0;
+}
 // The same under all locks of its device (*device); 0 and nothing locked when there is none.
 uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t address, struct vr_device **device);
 
