@@ -62,7 +62,7 @@ struct vr_strings {
 struct vr_frames {
     uint32_t *name;     // string id
     uint32_t *filename; // string id
-    int64_t *line;
+    int64_t *line; // two's complement of what the file says: torch writes an unknown line as 2^64 - 1
     uint32_t count;
 };
 

@@ -1,0 +1,74 @@
+// columns.h: which columns the tables of a model have, so that growing, releasing and checking are loops.
+#ifndef VR_COLUMNS_H
+#define VR_COLUMNS_H
+
+#include "model/builder.h"
+
+// X(type, column). first_block of struct vr_segments is no row column (it has count + 1 entries) and is not listed.
+#define VR_SEGMENT_COLUMNS(X)                                                                                                              \
+    X(uint32_t, device)                                                                                                                    \
+    X(uint64_t, address)                                                                                                                   \
+    X(uint64_t, total_bytes)                                                                                                               \
+    X(uint64_t, allocated_bytes)                                                                                                           \
+    X(uint64_t, active_bytes)                                                                                                              \
+    X(uint64_t, requested_bytes)                                                                                                           \
+    X(uint64_t, stream)                                                                                                                    \
+    X(uint64_t, pool_first)                                                                                                                \
+    X(uint64_t, pool_second)                                                                                                               \
+    X(uint64_t, counter)                                                                                                                   \
+    X(uint32_t, stack)                                                                                                                     \
+    X(uint32_t, has)                                                                                                                       \
+    X(uint8_t, kind)                                                                                                                       \
+    X(uint8_t, expandable)
+
+#define VR_BLOCK_COLUMNS(X)                                                                                                                \
+    X(uint64_t, address)                                                                                                                   \
+    X(uint64_t, size_bytes)                                                                                                                \
+    X(uint64_t, requested_bytes)                                                                                                           \
+    X(uint32_t, stack)                                                                                                                     \
+    X(uint32_t, has)                                                                                                                       \
+    X(uint8_t, state)
+
+#define VR_HISTORY_COLUMNS(X)                                                                                                              \
+    X(uint8_t, action)                                                                                                                     \
+    X(uint64_t, address)                                                                                                                   \
+    X(uint64_t, size_bytes)                                                                                                                \
+    X(uint64_t, stream)                                                                                                                    \
+    X(int64_t, time_us)                                                                                                                    \
+    X(uint32_t, stack)                                                                                                                     \
+    X(uint32_t, context)                                                                                                                   \
+    X(uint32_t, metadata)                                                                                                                  \
+    X(uint64_t, pool_first)                                                                                                                \
+    X(uint64_t, pool_second)                                                                                                               \
+    X(uint32_t, has)                                                                                                                       \
+    X(uint32_t, unknown)
+
+// One column of a table: where the table's struct keeps its pointer, and the size of an entry.
+struct vr_column {
+    size_t pointer_offset;
+    size_t item_bytes;
+};
+
+// A table's columns and what a row of it costs.
+struct vr_columns {
+    const struct vr_column *column;
+    size_t count;
+    size_t row_bytes;
+};
+
+extern const struct vr_columns vr_segment_columns;
+extern const struct vr_columns vr_block_columns;
+extern const struct vr_columns vr_history_columns;
+
+// Grows every column of *table so that *capacity >= needed. *capacity may stay too small on failure; then every column still holds at
+// least the old capacity. LIMIT when the budget is spent, NO_HOST_MEMORY.
+enum vram_status vr_columns_grow(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed, struct vr_budget *budget);
+// Gives back what the columns hold beyond `count` rows.
+void vr_columns_trim(const struct vr_columns *columns, void *table, size_t count);
+// Frees every column and sets its pointer to NULL.
+void vr_columns_release(const struct vr_columns *columns, void *table);
+// The pointer of column `index`, and its replacement (the caller frees the old one where it has to).
+void *vr_column_pointer(const struct vr_columns *columns, const void *table, size_t index);
+void vr_column_set(const struct vr_columns *columns, void *table, size_t index, void *pointer);
+
+#endif

@@ -1,0 +1,135 @@
+#include "model/model.h"
+
+#include "model/columns.h"
+
+static const char *const action_names[] = {
+#define ACTION_NAME(name, text) text,
+    VR_ACTIONS(ACTION_NAME)
+#undef ACTION_NAME
+};
+
+const char *vr_action_name(enum vr_action action) { return (size_t)action < VR_ACTION_COUNT ? action_names[action] : "unknown"; }
+
+static const char *const state_names[VR_STATE_COUNT] = {
+    [VR_STATE_INACTIVE] = "inactive",
+    [VR_STATE_ALLOCATED] = "active_allocated",
+    [VR_STATE_PENDING_FREE] = "active_pending_free",
+    [VR_STATE_AWAITING_FREE] = "active_awaiting_free",
+    [VR_STATE_UNKNOWN] = "unknown",
+};
+
+const char *vr_block_state_name(enum vr_block_state state) { return (size_t)state < VR_STATE_COUNT ? state_names[state] : "unknown"; }
+
+void vr_model_release(struct vr_model *model) {
+    free(model->strings.bytes);
+    free(model->strings.offset);
+    free(model->frames.name);
+    free(model->frames.filename);
+    free(model->frames.line);
+    free(model->stacks.frame);
+    free(model->stacks.offset);
+    vr_columns_release(&vr_segment_columns, &model->segments);
+    free(model->segments.first_block);
+    vr_columns_release(&vr_block_columns, &model->blocks);
+    for (size_t i = 0; i < model->history_count; i++) vr_columns_release(&vr_history_columns, &model->histories[i]);
+    free(model->histories);
+    free(model->annotations);
+    free(model->settings);
+    free(model->top_level_keys);
+    memset(model, 0, sizeof *model);
+}
+
+const char *vr_model_setting(const struct vr_model *model, const char *key) {
+    for (size_t i = 0; i < model->setting_count; i++) {
+        if (strcmp(vr_model_string(model, model->settings[i].key), key) == 0) return vr_model_string(model, model->settings[i].value);
+    }
+    return NULL;
+}
+
+// What vr_model_check() looks at: every function below returns the row that is wrong, or SIZE_MAX.
+
+static size_t first_not_below(const uint32_t *ids, size_t count, uint32_t limit) {
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] >= limit) return i;
+    }
+    return SIZE_MAX;
+}
+
+static size_t first_byte_not_below(const uint8_t *values, size_t count, uint8_t limit) {
+    for (size_t i = 0; i < count; i++) {
+        if (values[i] >= limit) return i;
+    }
+    return SIZE_MAX;
+}
+
+// offsets[0] = 0, rising by at least `step`, ending at whatever the table says.
+static size_t first_falling(const uint64_t *offsets, size_t count, uint64_t step) {
+    if (offsets == NULL || offsets[0] != 0) return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (offsets[i + 1] < offsets[i] || offsets[i + 1] - offsets[i] < step) return i;
+    }
+    return SIZE_MAX;
+}
+
+static enum vram_status bad(struct vram_error *error, const char *what, size_t row) {
+    return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the model is inconsistent: %s of row %zu is out of range", what, row);
+}
+
+// Fails with the text when the row is one.
+#define EXPECT(expression, what)                                                                                                           \
+    do {                                                                                                                                   \
+        size_t row_ = (expression);                                                                                                        \
+        if (row_ != SIZE_MAX) return bad(error, (what), row_);                                                                             \
+    } while (0)
+
+static enum vram_status check_tables(const struct vr_model *model, struct vram_error *error) {
+    const struct vr_strings *strings = &model->strings;
+    if (strings->count == 0 || model->stacks.count == 0) return bad(error, "the empty string or stack", 0);
+    EXPECT(first_falling(strings->offset, strings->count, 1), "a string's offset");
+    EXPECT(strings->offset[1] == 1 ? SIZE_MAX : 0, "the empty string's length");
+    for (uint32_t i = 0; i < strings->count; i++) {
+        if (strings->bytes[strings->offset[i + 1] - 1] != '\0') return bad(error, "a string's end", i);
+    }
+    EXPECT(first_not_below(model->frames.name, model->frames.count, strings->count), "a frame's name");
+    EXPECT(first_not_below(model->frames.filename, model->frames.count, strings->count), "a frame's filename");
+    EXPECT(first_falling(model->stacks.offset, model->stacks.count, 0), "a stack's offset");
+    EXPECT(model->stacks.offset[1] == 0 ? SIZE_MAX : 0, "the empty stack's length");
+    EXPECT(first_not_below(model->stacks.frame, (size_t)model->stacks.offset[model->stacks.count], model->frames.count), "a stack's frame");
+    return VRAM_OK;
+}
+
+static enum vram_status check_segments(const struct vr_model *model, struct vram_error *error) {
+    const struct vr_segments *segments = &model->segments;
+    EXPECT(first_not_below(segments->stack, segments->count, model->stacks.count), "a segment's stack");
+    EXPECT(first_byte_not_below(segments->kind, segments->count, VR_KIND_LARGE + 1), "a segment's kind");
+    EXPECT(first_byte_not_below(segments->expandable, segments->count, 2), "a segment's expandable flag");
+    EXPECT(first_falling(segments->first_block, segments->count, 0), "a segment's first block");
+    EXPECT(segments->first_block[segments->count] == model->blocks.count ? SIZE_MAX : segments->count, "the end of the blocks");
+    EXPECT(first_not_below(model->blocks.stack, model->blocks.count, model->stacks.count), "a block's stack");
+    EXPECT(first_byte_not_below(model->blocks.state, model->blocks.count, VR_STATE_COUNT), "a block's state");
+    return VRAM_OK;
+}
+
+static enum vram_status check_history(const struct vr_model *model, const struct vr_history *history, struct vram_error *error) {
+    EXPECT(first_byte_not_below(history->action, history->count, VR_ACTION_COUNT), "an event's action");
+    EXPECT(first_not_below(history->stack, history->count, model->stacks.count), "an event's stack");
+    EXPECT(first_not_below(history->context, history->count, model->strings.count), "an event's compile context");
+    EXPECT(first_not_below(history->metadata, history->count, model->strings.count), "an event's metadata");
+    EXPECT(first_not_below(history->unknown, history->count, model->strings.count), "an event's action name");
+    return VRAM_OK;
+}
+
+enum vram_status vr_model_check(const struct vr_model *model, struct vram_error *error) {
+    VR_TRY(check_tables(model, error));
+    VR_TRY(check_segments(model, error));
+    for (size_t i = 0; i < model->history_count; i++) VR_TRY(check_history(model, &model->histories[i], error));
+    uint32_t strings = model->strings.count;
+    for (size_t i = 0; i < model->annotation_count; i++) {
+        if (model->annotations[i].name >= strings || model->annotations[i].stage >= strings) return bad(error, "an annotation's text", i);
+    }
+    for (size_t i = 0; i < model->setting_count; i++) {
+        if (model->settings[i].key >= strings || model->settings[i].value >= strings) return bad(error, "a setting's text", i);
+    }
+    EXPECT(first_not_below(model->top_level_keys, model->top_level_key_count, strings), "a top-level key");
+    return VRAM_OK;
+}

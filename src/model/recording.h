@@ -1,0 +1,18 @@
+// recording.h: the public handle around a model.
+#ifndef VR_RECORDING_H
+#define VR_RECORDING_H
+
+#include "model/model.h"
+#include "vram/recording.h"
+
+struct vram_recording {
+    struct vr_model model;
+};
+
+// The model inside; borrowed, immutable.
+VR_INLINE const struct vr_model *vr_recording_model(const struct vram_recording *recording) { return &recording->model; }
+
+// Wraps *model, which is taken (and zeroed) on success. NO_HOST_MEMORY.
+enum vram_status vr_recording_create(struct vr_model *model, struct vram_recording **recording);
+
+#endif

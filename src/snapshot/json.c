@@ -1,0 +1,257 @@
+#include "snapshot/json.h"
+
+#include <math.h>
+
+#include "snapshot/numbers.h"
+
+enum { MAX_DEPTH = 500, LONGEST_NUMBER = 1024 };
+
+struct parser {
+    struct vr_source *source;
+    struct vr_machine *machine;
+    bool in_dict[MAX_DEPTH]; // of each open container
+    size_t depth;
+    char *scratch; // a string with escapes, decoded
+    size_t scratch_capacity;
+};
+
+// The next byte, or -1 at the end.
+static enum vram_status peek(struct parser *parser, int *byte) {
+    if (VR_UNLIKELY(parser->source->next == parser->source->end)) VR_TRY(vr_source_fill(parser->source, 1));
+    *byte = parser->source->next == parser->source->end ? -1 : *parser->source->next;
+    return VRAM_OK;
+}
+
+static enum vram_status skip_space(struct parser *parser, int *byte) {
+    for (;;) {
+        VR_TRY(peek(parser, byte));
+        if (*byte != ' ' && *byte != '\n' && *byte != '\r' && *byte != '\t') return VRAM_OK;
+        parser->source->next++;
+    }
+}
+
+static enum vram_status unexpected(struct parser *parser, const char *wanted, int byte) {
+    if (byte < 0) return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON ends where %s is expected", wanted);
+    if (byte < 0x20 || byte >= 0x7f) {
+        return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON has byte 0x%02x where %s is expected", (unsigned)byte, wanted);
+    }
+    return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON has '%c' where %s is expected", byte, wanted);
+}
+
+// ---- strings
+
+// The text between the quotes, at hand as a whole; *escaped when it has a backslash. source->next is at the opening quote.
+static enum vram_status find_end(struct parser *parser, size_t *length, bool *escaped) {
+    struct vr_source *source = parser->source;
+    *escaped = false;
+    for (size_t at = 1;; at++) {
+        while (VR_UNLIKELY(at >= vr_source_at_hand(source))) {
+            if (source->ended) return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON ends inside a string");
+            VR_TRY(vr_source_fill(source, (uint64_t)at + 1));
+        }
+        unsigned char byte = source->next[at];
+        if (byte == '"') {
+            *length = at - 1;
+            return VRAM_OK;
+        }
+        if (byte == '\\') {
+            *escaped = true;
+            at++;
+        }
+    }
+}
+
+// Decodes the escape at text[*at] (a backslash) to *out and steps over it.
+static bool decode_escape(const char *text, size_t length, size_t *at, char *bytes, size_t *used) {
+    static const char plain[] = "\"\\/bfnrt", meaning[] = "\"\\/\b\f\n\r\t";
+    if (length - *at < 2) return false;
+    char kind = text[*at + 1];
+    const char *found = strchr(plain, kind);
+    if (kind != '\0' && found != NULL) {
+        bytes[(*used)++] = meaning[found - plain];
+        *at += 2;
+        return true;
+    }
+    uint32_t code, low;
+    if (kind != 'u' || length - *at < 6 || !vr_hex_parse(text + *at + 2, 4, &code)) return false;
+    *at += 6;
+    bool pair = code >= 0xd800 && code < 0xdc00 && length - *at >= 6 && text[*at] == '\\' && text[*at + 1] == 'u' &&
+                vr_hex_parse(text + *at + 2, 4, &low) && low >= 0xdc00 && low < 0xe000;
+    if (pair) {
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+        *at += 6;
+    }
+    *used += vr_utf8_put(code, bytes + *used);
+    return true;
+}
+
+static enum vram_status push_escaped(struct parser *parser, const char *text, size_t length) {
+    void *scratch = parser->scratch;
+    enum vram_status status = vr_budget_grow(&parser->machine->builder.budget, &scratch, &parser->scratch_capacity, length + 1, 1);
+    parser->scratch = scratch;
+    VR_TRY(status);
+    size_t used = 0;
+    for (size_t at = 0; at < length;) {
+        if (text[at] != '\\')
+            parser->scratch[used++] = text[at++];
+        else if (!decode_escape(text, length, &at, parser->scratch, &used)) {
+            return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON string has a malformed escape");
+        }
+    }
+    return vr_machine_push_string(parser->machine, parser->scratch, used);
+}
+
+static enum vram_status read_string(struct parser *parser) {
+    size_t length = 0;
+    bool escaped = false;
+    VR_TRY(find_end(parser, &length, &escaped));
+    const char *text = (const char *)parser->source->next + 1;
+    VR_TRY(escaped ? push_escaped(parser, text, length) : vr_machine_push_string(parser->machine, text, length));
+    parser->source->next += length + 2;
+    return VRAM_OK;
+}
+
+// ---- numbers and words
+
+static enum vram_status read_number(struct parser *parser) {
+    struct vr_source *source = parser->source;
+    if (vr_source_at_hand(source) < LONGEST_NUMBER) VR_TRY(vr_source_fill(source, LONGEST_NUMBER));
+    const char *text = (const char *)source->next;
+    size_t limit = vr_source_at_hand(source) < LONGEST_NUMBER ? vr_source_at_hand(source) : LONGEST_NUMBER, length = 0;
+    while (length < limit && text[length] != '\0' && strchr("+-0123456789.eE", text[length]) != NULL) length++;
+    struct vr_number number;
+    if (length == LONGEST_NUMBER || !vr_number_parse(text, length, &number)) {
+        return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON number is malformed or too large for 64 bits");
+    }
+    source->next += length;
+    if (number.kind == VR_NUMBER_FLOAT) return vr_machine_push_float(parser->machine, number.real);
+    if (number.negative) return vr_machine_push_signed(parser->machine, (int64_t)number.bits);
+    return vr_machine_push_unsigned(parser->machine, number.bits);
+}
+
+// False when the bytes at source->next are no word, or the wrong one.
+static enum vram_status read_word(struct parser *parser, bool *found) {
+    static const struct {
+        const char *text;
+        uint64_t value; // 0: a float
+        double real;
+    } words[] = {
+        {"true", (uint64_t)VR_TAG_BOOL << VR_PAYLOAD_BITS | 1, 0},
+        {"false", (uint64_t)VR_TAG_BOOL << VR_PAYLOAD_BITS, 0},
+        {"null", (uint64_t)VR_TAG_NONE << VR_PAYLOAD_BITS, 0},
+        {"NaN", 0, NAN},
+        {"Infinity", 0, INFINITY},
+        {"-Infinity", 0, -INFINITY},
+    };
+    VR_TRY(vr_source_fill(parser->source, 9));
+    *found = false;
+    for (size_t i = 0; i < VR_COUNT_OF(words) && !*found; i++) {
+        size_t length = strlen(words[i].text);
+        if (vr_source_at_hand(parser->source) < length || memcmp(parser->source->next, words[i].text, length) != 0) continue;
+        *found = true;
+        parser->source->next += length;
+        if (words[i].value == 0) return vr_machine_push_float(parser->machine, words[i].real);
+        return vr_machine_push(parser->machine, words[i].value);
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status read_scalar(struct parser *parser, int byte) {
+    if (byte == '"') return read_string(parser);
+    bool found = false;
+    VR_TRY(read_word(parser, &found));
+    if (found) return VRAM_OK;
+    if ((byte >= '0' && byte <= '9') || byte == '-') return read_number(parser);
+    return unexpected(parser, "a value", byte);
+}
+
+// ---- containers
+
+static enum vram_status open_container(struct parser *parser, bool is_dict) {
+    if (parser->depth == MAX_DEPTH) return VR_MACHINE_FAIL(parser->machine, VRAM_LIMIT, "the JSON nests deeper than %d levels", MAX_DEPTH);
+    parser->source->next++;
+    parser->in_dict[parser->depth++] = is_dict;
+    VR_TRY(vr_machine_push(parser->machine, vr_value(is_dict ? VR_TAG_NO_KEYS : VR_TAG_NO_ITEMS, 0)));
+    return vr_machine_mark(parser->machine);
+}
+
+static enum vram_status add_batch(struct parser *parser) {
+    return parser->in_dict[parser->depth - 1] ? vr_machine_set_items(parser->machine) : vr_machine_appends(parser->machine);
+}
+
+static enum vram_status read_key(struct parser *parser) {
+    int byte = -1;
+    VR_TRY(skip_space(parser, &byte));
+    if (byte != '"') return unexpected(parser, "a key in quotes", byte);
+    VR_TRY(read_string(parser));
+    VR_TRY(skip_space(parser, &byte));
+    if (byte != ':') return unexpected(parser, "':'", byte);
+    parser->source->next++;
+    return VRAM_OK;
+}
+
+// After a comma: long containers are added to piece by piece, so that the stack stays short.
+static enum vram_status next_item(struct parser *parser) {
+    const struct vr_machine *machine = parser->machine;
+    bool is_dict = parser->in_dict[parser->depth - 1];
+    parser->source->next++;
+    if (machine->depth - machine->marks[machine->mark_count - 1] >= (is_dict ? 2 * VR_BATCH : VR_BATCH)) {
+        VR_TRY(add_batch(parser));
+        VR_TRY(vr_machine_mark(parser->machine));
+    }
+    return is_dict ? read_key(parser) : VRAM_OK;
+}
+
+// After a value: closes what ends here, and returns when another value must follow (*more) or all is closed.
+static enum vram_status after_value(struct parser *parser, bool *more) {
+    *more = false;
+    while (parser->depth != 0) {
+        int byte = -1;
+        bool is_dict = parser->in_dict[parser->depth - 1];
+        VR_TRY(skip_space(parser, &byte));
+        if (byte == ',') {
+            *more = true;
+            return next_item(parser);
+        }
+        if (byte != (is_dict ? '}' : ']')) return unexpected(parser, is_dict ? "',' or '}'" : "',' or ']'", byte);
+        parser->source->next++;
+        VR_TRY(add_batch(parser));
+        parser->depth--;
+    }
+    return VRAM_OK;
+}
+
+// A value, or the beginning of one. *complete when what follows is not its first item.
+static enum vram_status begin_value(struct parser *parser, bool *complete) {
+    int byte = -1;
+    VR_TRY(skip_space(parser, &byte));
+    *complete = true;
+    if (byte != '{' && byte != '[') return read_scalar(parser, byte);
+    bool is_dict = byte == '{';
+    VR_TRY(open_container(parser, is_dict));
+    VR_TRY(skip_space(parser, &byte));
+    // An empty container is closed by after_value().
+    if (byte == (is_dict ? '}' : ']')) return VRAM_OK;
+    *complete = false;
+    return is_dict ? read_key(parser) : VRAM_OK;
+}
+
+static enum vram_status read_all(struct parser *parser) {
+    bool more = true;
+    while (more) {
+        bool complete = true;
+        VR_TRY(begin_value(parser, &complete));
+        if (complete) VR_TRY(after_value(parser, &more));
+    }
+    int byte = -1;
+    VR_TRY(skip_space(parser, &byte));
+    return byte < 0 ? VRAM_OK : unexpected(parser, "the end of the file", byte);
+}
+
+enum vram_status vr_json_read(struct vr_source *source, struct vr_machine *machine) {
+    struct parser parser = {.source = source, .machine = machine};
+    enum vram_status status = read_all(&parser);
+    free(parser.scratch);
+    if (status != VRAM_OK && machine->error->status == status) machine->error->offset = vr_source_offset(source);
+    return status;
+}

@@ -1,0 +1,12 @@
+// jsontext.h: a value of the machine as JSON text (compact, ASCII), for settings and for metadata that is no string.
+#ifndef VR_JSONTEXT_H
+#define VR_JSONTEXT_H
+
+#include "base/text.h"
+#include "snapshot/machine.h"
+
+// Appends `value` to *text. NaN and infinities, which JSON has no word for, become null, and so does what was not kept. LIMIT for nesting
+// beyond 60 levels (a container may be inside itself) or text beyond the machine's budget; NO_HOST_MEMORY.
+enum vram_status vr_json_text_write(struct vr_text *text, struct vr_machine *machine, uint64_t value);
+
+#endif

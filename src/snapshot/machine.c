@@ -1,0 +1,523 @@
+#include "snapshot/machine.h"
+
+#include <math.h>
+
+#include "snapshot/schema.h"
+
+const char *vr_tag_text(enum vr_tag tag) {
+    static const char *const texts[] = {
+#define TAG_TEXT(name, text) text,
+        VR_TAGS(TAG_TEXT)
+#undef TAG_TEXT
+    };
+    return (size_t)tag < VR_COUNT_OF(texts) ? texts[tag] : "nothing";
+}
+
+// As vr_budget_grow(), for an array of the machine.
+#define GROW(machine, items, capacity, needed, status)                                                                                     \
+    do {                                                                                                                                   \
+        void *items_ = (machine)->items;                                                                                                   \
+        status = vr_budget_grow(&(machine)->builder.budget, &items_, &(capacity), (needed), sizeof *(machine)->items);                     \
+        (machine)->items = items_;                                                                                                         \
+    } while (0)
+
+static enum vram_status intern_words(struct vr_builder *builder) {
+    static const char *const words[] = {
+#define ACTION_TEXT(name, text) text,
+        VR_ACTIONS(ACTION_TEXT)
+#undef ACTION_TEXT
+#define WORD_TEXT(name, text) text,
+            VR_WORDS(WORD_TEXT)
+#undef WORD_TEXT
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(words); i++) {
+        uint32_t id;
+        VR_TRY(vr_builder_string(builder, words[i], strlen(words[i]), &id));
+        assert(id == i + VR_WORD_FIRST_ACTION);
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_machine_init(struct vr_machine *machine, struct vram_error *error, uint64_t limit_bytes) {
+    memset(machine, 0, sizeof *machine);
+    machine->error = error;
+    VR_TRY(vr_builder_init(&machine->builder, limit_bytes));
+    enum vram_status status = intern_words(&machine->builder);
+    if (status != VRAM_OK) vr_machine_release(machine);
+    return status;
+}
+
+void vr_machine_release(struct vr_machine *machine) {
+    vr_builder_release(&machine->builder);
+    free(machine->stack);
+    free(machine->marks);
+    free(machine->memo);
+    free(machine->shared);
+    for (size_t i = 0; i < machine->node_count; i++) free(machine->nodes[i].items);
+    free(machine->nodes);
+    free(machine->wide);
+    vr_columns_release(&vr_history_columns, &machine->events);
+    vr_columns_release(&vr_segment_columns, &machine->segments);
+    free(machine->segment_blocks);
+    vr_columns_release(&vr_block_columns, &machine->blocks);
+    free(machine->tenants);
+    free(machine->annotations);
+    memset(machine, 0, sizeof *machine);
+}
+
+enum vram_status vr_machine_grow_stack(struct vr_machine *machine) {
+    enum vram_status status;
+    GROW(machine, stack, machine->stack_capacity, machine->depth + 1, status);
+    return status;
+}
+
+// How many values lie above the uppermost mark.
+static size_t above_mark(const struct vr_machine *machine) {
+    return machine->depth - (machine->mark_count == 0 ? 0 : machine->marks[machine->mark_count - 1]);
+}
+
+static enum vram_status too_few(const struct vr_machine *machine) {
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: an operation finds too few values on the stack");
+}
+
+static enum vram_status no_mark(const struct vr_machine *machine) {
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: an operation finds no mark on the stack");
+}
+
+// ---- numbers and strings
+
+static enum vram_status push_wide(struct vr_machine *machine, enum vr_tag tag, uint64_t bits) {
+    enum vram_status status;
+    GROW(machine, wide, machine->wide_capacity, machine->wide_count + 1, status);
+    VR_TRY(status);
+    machine->wide[machine->wide_count] = bits;
+    return vr_machine_push(machine, vr_value(tag, machine->wide_count++));
+}
+
+enum vram_status vr_machine_push_signed(struct vr_machine *machine, int64_t number) {
+    if (vr_fits_int(number)) return vr_machine_push(machine, vr_value(VR_TAG_INT, (uint64_t)number & VR_PAYLOAD_MASK));
+    return push_wide(machine, VR_TAG_WIDE, (uint64_t)number);
+}
+
+enum vram_status vr_machine_push_unsigned(struct vr_machine *machine, uint64_t number) {
+    if (number <= INT64_MAX) return vr_machine_push_signed(machine, (int64_t)number);
+    return push_wide(machine, VR_TAG_UNSIGNED, number);
+}
+
+enum vram_status vr_machine_push_float(struct vr_machine *machine, double number) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return push_wide(machine, VR_TAG_FLOAT, bits);
+}
+
+enum vram_status vr_machine_push_string(struct vr_machine *machine, const char *bytes, size_t length) {
+    uint32_t id;
+    if (!vr_builder_find_string(&machine->builder, bytes, length, &id)) {
+        if (!vr_utf8_valid(bytes, length)) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: a string is not UTF-8");
+        VR_TRY(vr_builder_string(&machine->builder, bytes, length, &id));
+    }
+    return vr_machine_push(machine, vr_value(VR_TAG_STRING, id));
+}
+
+double vr_machine_float(const struct vr_machine *machine, uint64_t resolved) {
+    double number;
+    memcpy(&number, &machine->wide[vr_payload(resolved)], sizeof number);
+    return number;
+}
+
+// JSON made by others may write whole numbers as 1e9 or 5.0.
+static bool whole_float(double number, uint64_t *bits, bool *negative) {
+    if (!(number > -0x1p63 && number < 0x1p63) || number != floor(number)) return false;
+    *negative = number < 0;
+    *bits = (uint64_t)(int64_t)number;
+    return true;
+}
+
+bool vr_machine_number(const struct vr_machine *machine, uint64_t resolved, uint64_t *number, bool *negative) {
+    switch (vr_tag_of(resolved)) {
+    case VR_TAG_INT:
+        *number = (uint64_t)vr_int_of(resolved);
+        *negative = vr_int_of(resolved) < 0;
+        return true;
+    case VR_TAG_BOOL:
+        *number = vr_payload(resolved);
+        *negative = false;
+        return true;
+    case VR_TAG_WIDE:
+        *number = machine->wide[vr_payload(resolved)];
+        *negative = (int64_t)*number < 0;
+        return true;
+    case VR_TAG_UNSIGNED:
+        *number = machine->wide[vr_payload(resolved)];
+        *negative = false;
+        return true;
+    case VR_TAG_FLOAT: return whole_float(vr_machine_float(machine, resolved), number, negative);
+    default: return false;
+    }
+}
+
+// ---- containers
+
+bool vr_machine_items(const struct vr_machine *machine, uint64_t resolved, const uint64_t **items, size_t *count) {
+    if (vr_tag_of(resolved) == VR_TAG_NO_ITEMS) {
+        *items = NULL;
+        *count = 0;
+        return true;
+    }
+    if (vr_tag_of(resolved) != VR_TAG_LIST) return false;
+    *items = machine->nodes[vr_payload(resolved)].items;
+    *count = machine->nodes[vr_payload(resolved)].count;
+    return true;
+}
+
+bool vr_machine_pairs(const struct vr_machine *machine, uint64_t resolved, const uint64_t **pairs, size_t *count) {
+    if (vr_tag_of(resolved) == VR_TAG_NO_KEYS) {
+        *pairs = NULL;
+        *count = 0;
+        return true;
+    }
+    if (vr_tag_of(resolved) != VR_TAG_DICT) return false;
+    *pairs = machine->nodes[vr_payload(resolved)].items;
+    *count = machine->nodes[vr_payload(resolved)].count / 2;
+    return true;
+}
+
+static void release_node(struct vr_machine *machine, size_t index) {
+    struct vr_node *node = &machine->nodes[index];
+    free(node->items);
+    machine->builder.budget.used_bytes -= (uint64_t)node->capacity * sizeof *node->items;
+    memset(node, 0, sizeof *node);
+    if (index + 1 == machine->node_count) machine->node_count--;
+}
+
+void vr_machine_drop(struct vr_machine *machine, uint64_t value) {
+    uint64_t *place = vr_machine_place(machine, value);
+    uint64_t resolved = vr_machine_resolve(machine, value);
+    if (vr_tag_of(resolved) != VR_TAG_LIST && vr_tag_of(resolved) != VR_TAG_DICT) return;
+    if (machine->nodes[vr_payload(resolved)].busy) return;
+    release_node(machine, (size_t)vr_payload(resolved));
+    if (place != NULL) *place = vr_value(VR_TAG_OPAQUE, 0);
+}
+
+static enum vram_status new_node(struct vr_machine *machine, enum vr_tag tag, uint64_t *value) {
+    enum vram_status status;
+    GROW(machine, nodes, machine->node_capacity, machine->node_count + 1, status);
+    VR_TRY(status);
+    memset(&machine->nodes[machine->node_count], 0, sizeof *machine->nodes);
+    *value = vr_value(tag, machine->node_count++);
+    return VRAM_OK;
+}
+
+static enum vram_status reserve_node(struct vr_machine *machine, struct vr_node *node, size_t more) {
+    if (node->count + more <= node->capacity) return VRAM_OK;
+    // A container that comes in one piece gets just what it needs.
+    size_t wanted = node->count == 0 ? more : vr_budget_next_capacity(node->capacity, node->count + more);
+    VR_TRY(vr_budget_charge(&machine->builder.budget, wanted - node->capacity, sizeof *node->items));
+    uint64_t *grown = realloc(node->items, wanted * sizeof *grown);
+    if (grown == NULL) return VRAM_NO_HOST_MEMORY;
+    node->items = grown;
+    node->capacity = wanted;
+    return VRAM_OK;
+}
+
+enum vram_status vr_machine_recognise(struct vr_machine *machine, enum vr_tag kind, uint64_t *value) {
+    uint64_t *place = vr_machine_place(machine, *value);
+    uint64_t *at = place == NULL ? value : place;
+    const uint64_t *pairs;
+    size_t count;
+    if (!vr_machine_pairs(machine, *at, &pairs, &count)) return VRAM_OK;
+    if (kind == VR_TAG_DICT) kind = vr_schema_classify(pairs, count);
+    if (kind == VR_TAG_DICT) return VRAM_OK;
+    if (vr_tag_of(*at) == VR_TAG_NO_KEYS) return vr_schema_store(machine, kind, pairs, count, at);
+    size_t index = (size_t)vr_payload(*at);
+    if (machine->nodes[index].busy) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a dictionary contains itself");
+    machine->nodes[index].busy = true;
+    VR_TRY(vr_schema_store(machine, kind, pairs, count, at));
+    release_node(machine, index);
+    return VRAM_OK;
+}
+
+// Whether `next` goes on where the run `last` of rows ends.
+static bool continues_run(uint64_t last, uint64_t next) {
+    return (last >> VR_PAYLOAD_BITS) == (next >> VR_PAYLOAD_BITS) && vr_first_row(last) + vr_row_count(last) == vr_first_row(next) &&
+           vr_row_count(last) + vr_row_count(next) <= (uint64_t)1 << VR_RUN_BITS;
+}
+
+static enum vram_status add_items(struct vr_machine *machine, size_t index, const uint64_t *items, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value = items[i];
+        VR_TRY(vr_machine_recognise(machine, VR_TAG_DICT, &value));
+        uint64_t resolved = vr_machine_resolve(machine, value);
+        enum vr_tag tag = vr_tag_of(resolved);
+        if (vr_is_row(tag) || tag == VR_TAG_FRAME) value = resolved;
+        struct vr_node *node = &machine->nodes[index];
+        if (vr_is_row(tag) && node->count != 0 && continues_run(node->items[node->count - 1], value)) {
+            node->items[node->count - 1] += vr_row_count(value) << VR_ROW_BITS;
+            continue;
+        }
+        VR_TRY(reserve_node(machine, node, node->count == 0 && !vr_is_row(tag) ? count - i : 1));
+        node->items[node->count++] = value;
+    }
+    return VRAM_OK;
+}
+
+// A complete list of frames is a stack. False when an item is no frame.
+static bool gather_frames(struct vr_machine *machine, const uint64_t *items, size_t count, uint32_t *frames) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t resolved = vr_tag_of(items[i]) == VR_TAG_FRAME ? items[i] : vr_machine_resolve(machine, items[i]);
+        if (vr_tag_of(resolved) != VR_TAG_FRAME) return false;
+        frames[i] = (uint32_t)vr_payload(resolved);
+    }
+    return true;
+}
+
+static enum vram_status stack_to_list(struct vr_machine *machine, uint64_t *target) {
+    const struct vr_stacks *stacks = &machine->builder.stacks;
+    uint64_t begin = stacks->offset[vr_payload(*target)], end = stacks->offset[vr_payload(*target) + 1], list;
+    VR_TRY(new_node(machine, VR_TAG_LIST, &list));
+    struct vr_node *node = &machine->nodes[vr_payload(list)];
+    VR_TRY(reserve_node(machine, node, (size_t)(end - begin)));
+    for (uint64_t i = begin; i < end; i++) node->items[node->count++] = vr_value(VR_TAG_FRAME, stacks->frame[i]);
+    *target = list;
+    return VRAM_OK;
+}
+
+static enum vram_status append_to(struct vr_machine *machine, uint64_t *target, const uint64_t *items, size_t count, bool skip) {
+    uint32_t frames[VR_BATCH];
+    switch (vr_tag_of(*target)) {
+    case VR_TAG_OPAQUE: return VRAM_OK;
+    case VR_TAG_NO_ITEMS:
+        if (count == 0) return VRAM_OK;
+        if (count < VR_BATCH && gather_frames(machine, items, count, frames)) {
+            uint32_t id;
+            VR_TRY(vr_builder_stack(&machine->builder, frames, count, &id));
+            *target = vr_value(VR_TAG_STACK, id);
+            return VRAM_OK;
+        }
+        if (skip) {
+            *target = vr_value(VR_TAG_OPAQUE, 0);
+            return VRAM_OK;
+        }
+        VR_TRY(new_node(machine, VR_TAG_LIST, target));
+        break;
+    case VR_TAG_STACK:
+        if (count == 0) return VRAM_OK;
+        if (*target & VR_USED) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a list of frames changes after it was used");
+        VR_TRY(stack_to_list(machine, target));
+        break;
+    case VR_TAG_LIST: break;
+    default: return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: items are added to %s", vr_tag_text(vr_tag_of(*target)));
+    }
+    return add_items(machine, (size_t)vr_payload(*target), items, count);
+}
+
+static enum vram_status add_pairs(struct vr_machine *machine, size_t index, const uint64_t *pairs, size_t count) {
+    struct vr_node *node = &machine->nodes[index];
+    VR_TRY(reserve_node(machine, node, count * 2));
+    if (count != 0) memcpy(node->items + node->count, pairs, count * 2 * sizeof *pairs);
+    node->count += count * 2;
+    return VRAM_OK;
+}
+
+static enum vram_status set_in(struct vr_machine *machine, uint64_t *target, const uint64_t *pairs, size_t count, bool skip) {
+    enum vr_tag tag = vr_tag_of(*target);
+    if (tag == VR_TAG_NO_KEYS && count != 0) {
+        enum vr_tag kind = vr_schema_classify(pairs, count);
+        // One key alone may be the first of many.
+        if (count > 1 && (kind == VR_TAG_FRAME || (kind != VR_TAG_DICT && !skip)))
+            return vr_schema_store(machine, kind, pairs, count, target);
+        if (skip)
+            *target = vr_value(VR_TAG_OPAQUE, 0);
+        else
+            VR_TRY(new_node(machine, VR_TAG_DICT, target));
+        tag = vr_tag_of(*target);
+    }
+    if (tag == VR_TAG_DICT) return add_pairs(machine, (size_t)vr_payload(*target), pairs, count);
+    if (tag == VR_TAG_FRAME || vr_is_row(tag)) return vr_schema_amend(machine, *target, pairs, count);
+    if (tag == VR_TAG_OPAQUE || tag == VR_TAG_NO_KEYS) return VRAM_OK;
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: keys are set in %s", vr_tag_text(tag));
+}
+
+// The place of the container `value`: a memo slot, or the stack slot itself.
+static uint64_t *container_at(struct vr_machine *machine, size_t slot) {
+    uint64_t *place = vr_machine_place(machine, machine->stack[slot]);
+    return place == NULL ? &machine->stack[slot] : place;
+}
+
+// Whether the mark about to be set opens the value of a top-level key that no one reads.
+static bool opens_unread(const struct vr_machine *machine) {
+    if (machine->mark_count != 1 || above_mark(machine) < 2) return false;
+    size_t top = machine->marks[0];
+    uint64_t key = machine->stack[machine->depth - 2];
+    if (top == 0 || (above_mark(machine) & 1) != 0 || vr_tag_of(key) != VR_TAG_STRING) return false;
+    uint64_t container = machine->stack[top - 1];
+    const uint64_t slot = vr_tag_of(container) == VR_TAG_MEMO ? machine->memo[vr_payload(container)] : container;
+    if (vr_tag_of(slot) != VR_TAG_NO_KEYS && vr_tag_of(slot) != VR_TAG_DICT) return false;
+    return vr_payload(key) < VR_WORD_SEGMENTS || vr_payload(key) > VR_WORD_TRACE_ALLOC_OVERFLOWED;
+}
+
+enum vram_status vr_machine_mark(struct vr_machine *machine) {
+    enum vram_status status;
+    if (VR_UNLIKELY(machine->mark_count == machine->mark_capacity)) {
+        GROW(machine, marks, machine->mark_capacity, machine->mark_count + 1, status);
+        VR_TRY(status);
+    }
+    if (machine->mark_count == 1) machine->skipping = opens_unread(machine);
+    machine->marks[machine->mark_count++] = machine->depth;
+    return VRAM_OK;
+}
+
+// What was above a mark: the stack's slots from `begin`, and whether the mark lay in what is skipped.
+struct above {
+    size_t begin;
+    size_t count;
+    bool skip;
+};
+
+// Takes the mark away; what was above it stays readable above the new depth.
+static enum vram_status take_mark(struct vr_machine *machine, struct above *above) {
+    if (machine->mark_count == 0) return no_mark(machine);
+    above->begin = machine->marks[--machine->mark_count];
+    above->count = machine->depth - above->begin;
+    above->skip = machine->skipping;
+    machine->depth = above->begin;
+    if (machine->mark_count <= 1) machine->skipping = false;
+    return VRAM_OK;
+}
+
+enum vram_status vr_machine_appends(struct vr_machine *machine) {
+    struct above above = {0};
+    VR_TRY(take_mark(machine, &above));
+    if (above_mark(machine) < 1) return too_few(machine);
+    return append_to(machine, container_at(machine, above.begin - 1), machine->stack + above.begin, above.count, above.skip);
+}
+
+enum vram_status vr_machine_set_items(struct vr_machine *machine) {
+    struct above above = {0};
+    VR_TRY(take_mark(machine, &above));
+    if (above_mark(machine) < 1 || above.count % 2 != 0) return too_few(machine);
+    return set_in(machine, container_at(machine, above.begin - 1), machine->stack + above.begin, above.count / 2, above.skip);
+}
+
+enum vram_status vr_machine_append(struct vr_machine *machine) {
+    if (above_mark(machine) < 2) return too_few(machine);
+    machine->depth--;
+    return append_to(machine, container_at(machine, machine->depth - 1), machine->stack + machine->depth, 1, machine->skipping);
+}
+
+enum vram_status vr_machine_set_item(struct vr_machine *machine) {
+    if (above_mark(machine) < 3) return too_few(machine);
+    machine->depth -= 2;
+    return set_in(machine, container_at(machine, machine->depth - 1), machine->stack + machine->depth, 1, machine->skipping);
+}
+
+enum vram_status vr_machine_list(struct vr_machine *machine) {
+    struct above above = {0};
+    VR_TRY(take_mark(machine, &above));
+    uint64_t value = vr_value(VR_TAG_NO_ITEMS, 0);
+    VR_TRY(append_to(machine, &value, machine->stack + above.begin, above.count, above.skip));
+    return vr_machine_push(machine, value);
+}
+
+enum vram_status vr_machine_dict(struct vr_machine *machine) {
+    struct above above = {0};
+    VR_TRY(take_mark(machine, &above));
+    if (above.count % 2 != 0) return too_few(machine);
+    uint64_t value = vr_value(VR_TAG_NO_KEYS, 0);
+    VR_TRY(set_in(machine, &value, machine->stack + above.begin, above.count / 2, above.skip));
+    return vr_machine_push(machine, value);
+}
+
+static bool fits_pair(uint64_t value) { return vr_tag_of(value) == VR_TAG_INT && vr_payload(value) < (uint64_t)1 << VR_PAIR_BITS; }
+
+enum vram_status vr_machine_tuple_of(struct vr_machine *machine, size_t count) {
+    if (above_mark(machine) < count) return too_few(machine);
+    machine->depth -= count;
+    const uint64_t *items = machine->stack + machine->depth;
+    if (count == 2 && fits_pair(items[0]) && fits_pair(items[1])) {
+        return vr_machine_push(machine, vr_value(VR_TAG_PAIR, vr_payload(items[0]) | vr_payload(items[1]) << VR_PAIR_BITS));
+    }
+    uint64_t value = vr_value(VR_TAG_NO_ITEMS, 0);
+    VR_TRY(append_to(machine, &value, items, count, machine->skipping));
+    return vr_machine_push(machine, value);
+}
+
+enum vram_status vr_machine_tuple(struct vr_machine *machine) {
+    struct above above = {0};
+    VR_TRY(take_mark(machine, &above));
+    machine->depth = above.begin + above.count;
+    return vr_machine_tuple_of(machine, above.count);
+}
+
+enum vram_status vr_machine_pop(struct vr_machine *machine) {
+    // As in Python: with nothing above it, the mark itself goes.
+    if (above_mark(machine) == 0) return vr_machine_pop_mark(machine);
+    machine->depth--;
+    return VRAM_OK;
+}
+
+enum vram_status vr_machine_pop_mark(struct vr_machine *machine) {
+    struct above above = {0};
+    return take_mark(machine, &above);
+}
+
+// ---- references
+
+// Whether a second reference to the value must see later changes to the first.
+static bool is_mutable(uint64_t value) {
+    enum vr_tag tag = vr_tag_of(value);
+    return tag == VR_TAG_NO_ITEMS || tag == VR_TAG_NO_KEYS || tag == VR_TAG_LIST || tag == VR_TAG_DICT || tag == VR_TAG_STACK;
+}
+
+enum vram_status vr_machine_dup(struct vr_machine *machine) {
+    if (above_mark(machine) < 1) return too_few(machine);
+    uint64_t *top = &machine->stack[machine->depth - 1];
+    if (is_mutable(*top)) {
+        enum vram_status status;
+        GROW(machine, shared, machine->shared_capacity, machine->shared_count + 1, status);
+        VR_TRY(status);
+        machine->shared[machine->shared_count] = *top;
+        *top = vr_value(VR_TAG_SHARED, machine->shared_count++);
+    }
+    return vr_machine_push(machine, *top);
+}
+
+enum vram_status vr_machine_grow_memo(struct vr_machine *machine, size_t size) {
+    enum vram_status status;
+    GROW(machine, memo, machine->memo_capacity, size, status);
+    VR_TRY(status);
+    memset(machine->memo + machine->memo_size, 0, (size - machine->memo_size) * sizeof *machine->memo);
+    machine->memo_size = size;
+    return VRAM_OK;
+}
+
+enum vram_status vr_machine_put(struct vr_machine *machine, size_t index) {
+    if (above_mark(machine) < 1) return too_few(machine);
+    if (index >= machine->memo_size) {
+        if (index < machine->memo_capacity) {
+            memset(machine->memo + machine->memo_size, 0, (index + 1 - machine->memo_size) * sizeof *machine->memo);
+            machine->memo_size = index + 1;
+        } else {
+            VR_TRY(vr_machine_grow_memo(machine, index + 1));
+        }
+    }
+    uint64_t *slot = &machine->memo[index], *top = &machine->stack[machine->depth - 1];
+    if (*top == vr_value(VR_TAG_MEMO, index)) return VRAM_OK;
+    if (*slot == 0) {
+        machine->memo_used++;
+    } else if (is_mutable(*slot)) {
+        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: memo %zu is set twice", index);
+    }
+    *slot = *top;
+    if (is_mutable(*top)) *top = vr_value(VR_TAG_MEMO, index);
+    return VRAM_OK;
+}
+
+enum vram_status vr_machine_memoize(struct vr_machine *machine) { return vr_machine_put(machine, machine->memo_used); }
+
+enum vram_status vr_machine_get(struct vr_machine *machine, size_t index) {
+    uint64_t value = index < machine->memo_size ? machine->memo[index] : 0;
+    if (value == 0) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: memo %zu is read before it is set", index);
+    if (is_mutable(value)) value = vr_value(VR_TAG_MEMO, index);
+    return vr_machine_push(machine, value);
+}

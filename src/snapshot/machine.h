@@ -1,0 +1,136 @@
+// machine.h: the machine that every reader drives. Values are pushed, and lists and dictionaries are made of what lies above a mark,
+// as pickle does it; a JSON reader calls the same operations.
+//
+// A dictionary that is recognised by its keys (an event, a frame, a segment, a block...) becomes a row of a table as soon as it is
+// complete, and a list of frames a stack id, so that what is held while reading is little more than the model itself. A container
+// that the memo refers to lives in its memo slot, and the stack then holds a reference to the slot.
+#ifndef VR_MACHINE_H
+#define VR_MACHINE_H
+
+#include "model/columns.h"
+#include "snapshot/value.h"
+#include "snapshot/words.h"
+
+// Items of one batch: Python's pickler writes so many per APPENDS or SETITEMS, so fewer mean that the container is complete.
+enum { VR_BATCH = 1000 };
+
+// The items of a list, or keys and values of a dictionary by turns.
+struct vr_node {
+    uint64_t *items;
+    size_t count;
+    size_t capacity;
+    bool busy; // being read: must neither be forgotten nor read again (the data may contain itself)
+};
+
+// An entry of a block's `history`: who had the block (torch 2.0).
+struct vr_tenant {
+    uint64_t size_bytes; // `real_size`
+    uint32_t stack;
+    uint32_t has;
+};
+
+struct vr_machine {
+    struct vr_builder builder;
+    struct vram_error *error;
+
+    uint64_t *stack;
+    size_t depth, stack_capacity;
+    size_t *marks; // depths
+    size_t mark_count, mark_capacity;
+    bool skipping; // inside the value of a top-level key that no one reads: containers keep nothing
+    uint64_t *memo;
+    size_t memo_size, memo_capacity; // slots; unset ones are 0
+    size_t memo_used;
+    uint64_t *shared; // containers that DUP made a second reference to
+    size_t shared_count, shared_capacity;
+    struct vr_node *nodes;
+    size_t node_count, node_capacity;
+    uint64_t *wide; // numbers that no payload can hold
+    size_t wide_count, wide_capacity;
+
+    struct vr_history events; // of all devices, in file order
+    size_t event_capacity;
+    struct vr_segments segments; // first_block is not used
+    uint64_t *segment_blocks;    // the value of each segment's `blocks`
+    size_t segment_capacity, segment_blocks_capacity;
+    struct vr_blocks blocks;
+    size_t block_capacity;
+    struct vr_tenant *tenants;
+    size_t tenant_count, tenant_capacity;
+    struct vr_annotation *annotations;
+    size_t annotation_count, annotation_capacity;
+};
+
+// *error is filled when an operation fails, with no offset (the reader knows it). NO_HOST_MEMORY, LIMIT; nothing is held then.
+enum vram_status vr_machine_init(struct vr_machine *machine, struct vram_error *error, uint64_t limit_bytes);
+// Frees everything.
+void vr_machine_release(struct vr_machine *machine);
+
+// All operations: BAD_INPUT for what the input must not do, LIMIT, NO_HOST_MEMORY.
+
+VR_NOINLINE enum vram_status vr_machine_grow_stack(struct vr_machine *machine);
+VR_NOINLINE enum vram_status vr_machine_grow_memo(struct vr_machine *machine, size_t size);
+
+VR_INLINE enum vram_status vr_machine_push(struct vr_machine *machine, uint64_t value) {
+    if (VR_UNLIKELY(machine->depth == machine->stack_capacity)) VR_TRY(vr_machine_grow_stack(machine));
+    machine->stack[machine->depth++] = value;
+    return VRAM_OK;
+}
+
+enum vram_status vr_machine_push_signed(struct vr_machine *machine, int64_t number);
+enum vram_status vr_machine_push_unsigned(struct vr_machine *machine, uint64_t number);
+enum vram_status vr_machine_push_float(struct vr_machine *machine, double number);
+// Must be UTF-8: BAD_INPUT.
+enum vram_status vr_machine_push_string(struct vr_machine *machine, const char *bytes, size_t length);
+
+enum vram_status vr_machine_mark(struct vr_machine *machine);
+// The container below the mark takes what is above it; the mark and the items go.
+enum vram_status vr_machine_appends(struct vr_machine *machine);
+enum vram_status vr_machine_set_items(struct vr_machine *machine);
+// The same with one item (or key and value) and no mark.
+enum vram_status vr_machine_append(struct vr_machine *machine);
+enum vram_status vr_machine_set_item(struct vr_machine *machine);
+// A container of what is above the mark.
+enum vram_status vr_machine_list(struct vr_machine *machine);
+enum vram_status vr_machine_dict(struct vr_machine *machine);
+enum vram_status vr_machine_tuple(struct vr_machine *machine);
+// A tuple of the uppermost `count` values, without a mark.
+enum vram_status vr_machine_tuple_of(struct vr_machine *machine, size_t count);
+enum vram_status vr_machine_pop(struct vr_machine *machine);
+enum vram_status vr_machine_pop_mark(struct vr_machine *machine);
+enum vram_status vr_machine_dup(struct vr_machine *machine);
+enum vram_status vr_machine_put(struct vr_machine *machine, size_t index);
+enum vram_status vr_machine_memoize(struct vr_machine *machine);
+enum vram_status vr_machine_get(struct vr_machine *machine, size_t index);
+
+// The place a reference stands for, or NULL where `value` is none.
+VR_INLINE uint64_t *vr_machine_place(struct vr_machine *machine, uint64_t value) {
+    enum vr_tag tag = vr_tag_of(value);
+    if (tag == VR_TAG_MEMO) return &machine->memo[vr_payload(value)];
+    if (tag == VR_TAG_SHARED) return &machine->shared[vr_payload(value)];
+    return NULL;
+}
+// What `value` stands for, without references.
+VR_INLINE uint64_t vr_machine_resolve(struct vr_machine *machine, uint64_t value) {
+    const uint64_t *place = vr_machine_place(machine, value);
+    return place == NULL ? value : *place & ~VR_USED;
+}
+
+// Items of a list: a pointer and a count; 0 items for the empty list. False when the resolved value is no list of values.
+bool vr_machine_items(const struct vr_machine *machine, uint64_t resolved, const uint64_t **items, size_t *count);
+// A dictionary's keys and values by turns, counted in pairs. False when it is no dictionary.
+bool vr_machine_pairs(const struct vr_machine *machine, uint64_t resolved, const uint64_t **pairs, size_t *count);
+// Makes the dictionary behind *value a row or frame of `kind` (as its keys say, for DICT), where *value is the dictionary or a
+// reference to it. Does nothing when it is no dictionary, or when the keys do not tell.
+enum vram_status vr_machine_recognise(struct vr_machine *machine, enum vr_tag kind, uint64_t *value);
+// Forgets the items behind a value that no one will read.
+void vr_machine_drop(struct vr_machine *machine, uint64_t value);
+
+// The number as two's complement, and whether it is negative. False for what is no whole number. True and false are 1 and 0.
+bool vr_machine_number(const struct vr_machine *machine, uint64_t resolved, uint64_t *number, bool *negative);
+double vr_machine_float(const struct vr_machine *machine, uint64_t resolved);
+
+// Fails with the message and no offset.
+#define VR_MACHINE_FAIL(machine, status, ...) vr_fail((machine)->error, (status), VRAM_NO_OFFSET, __VA_ARGS__)
+
+#endif

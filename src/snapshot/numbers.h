@@ -1,0 +1,28 @@
+// numbers.h: numbers and strings that stand as text in pickles and JSON.
+#ifndef VR_NUMBERS_H
+#define VR_NUMBERS_H
+
+#include "base/base.h"
+
+enum vr_number_kind { VR_NUMBER_WHOLE, VR_NUMBER_FLOAT };
+
+// A whole number of 64 bits (two's complement where negative), or a floating-point number.
+struct vr_number {
+    enum vr_number_kind kind;
+    bool negative;
+    uint64_t bits;
+    double real;
+};
+
+// Reads [+-]digits[.digits][e[+-]digits], all of the text, whatever the locale. A float is exact for up to 15 digits and exponents up to
+// 22, and otherwise right to the last digit or two. False for anything else, and for whole numbers beyond 64 bits.
+bool vr_number_parse(const char *text, size_t length, struct vr_number *number);
+
+// Writes a code point as UTF-8 (surrogates too, in three bytes) and returns its length, 1 to 4.
+size_t vr_utf8_put(uint32_t code, char *bytes);
+// `count` (at most 8) hexadecimal digits. False when one is none.
+bool vr_hex_parse(const char *text, size_t count, uint32_t *code);
+// Python's raw-unicode-escape: Latin-1 with \uXXXX and \UXXXXXXXX. *bytes needs room for 3 times `length`. False for a bad escape.
+bool vr_raw_unicode_decode(const char *text, size_t length, char *bytes, size_t *decoded);
+
+#endif

@@ -1,0 +1,274 @@
+#include "snapshot/pickle.h"
+
+#include "snapshot/numbers.h"
+
+// X(code, NAME, bytes of its argument). All opcodes of Python up to protocol 5, so that a refusal can name what it found.
+#define OPCODES(X)                                                                                                                         \
+    X('(', MARK, 0)                                                                                                                        \
+    X('.', STOP, 0) X('0', POP, 0) X('1', POP_MARK, 0) X('2', DUP, 0) X('F', FLOAT, 0) X('I', INT, 0) X('J', BININT, 4) X('K', BININT1, 1) \
+        X('L', LONG, 0) X('M', BININT2, 2) X('N', NONE, 0) X('P', PERSID, 0) X('Q', BINPERSID, 0) X('R', REDUCE, 0) X('S', STRING, 0)      \
+            X('T', BINSTRING, 4) X('U', SHORT_BINSTRING, 1) X('V', UNICODE, 0) X('X', BINUNICODE, 4) X('a', APPEND, 0) X('b', BUILD, 0)    \
+                X('c', GLOBAL, 0) X('d', DICT, 0) X('}', EMPTY_DICT, 0) X('e', APPENDS, 0) X('g', GET, 0) X('h', BINGET, 1)                \
+                    X('i', INST, 0) X('j', LONG_BINGET, 4) X('l', LIST, 0) X(']', EMPTY_LIST, 0) X('o', OBJ, 0) X('p', PUT, 0)             \
+                        X('q', BINPUT, 1) X('r', LONG_BINPUT, 4) X('s', SETITEM, 0) X('t', TUPLE, 0) X(')', EMPTY_TUPLE, 0)                \
+                            X('u', SETITEMS, 0) X('G', BINFLOAT, 8) X('B', BINBYTES, 4) X('C', SHORT_BINBYTES, 1) X(0x80, PROTO, 1)        \
+                                X(0x81, NEWOBJ, 0) X(0x82, EXT1, 1) X(0x83, EXT2, 2) X(0x84, EXT4, 4) X(0x85, TUPLE1, 0)                   \
+                                    X(0x86, TUPLE2, 0) X(0x87, TUPLE3, 0) X(0x88, NEWTRUE, 0) X(0x89, NEWFALSE, 0) X(0x8a, LONG1, 1)       \
+                                        X(0x8b, LONG4, 4) X(0x8c, SHORT_BINUNICODE, 1) X(0x8d, BINUNICODE8, 8) X(0x8e, BINBYTES8, 8)       \
+                                            X(0x8f, EMPTY_SET, 0) X(0x90, ADDITEMS, 0) X(0x91, FROZENSET, 0) X(0x92, NEWOBJ_EX, 0)         \
+                                                X(0x93, STACK_GLOBAL, 0) X(0x94, MEMOIZE, 0) X(0x95, FRAME, 8) X(0x96, BYTEARRAY8, 8)      \
+                                                    X(0x97, NEXT_BUFFER, 0) X(0x98, READONLY_BUFFER, 0)
+
+enum opcode {
+#define OPCODE_ENUM(code, name, argument) OP_##name = (code),
+    OPCODES(OPCODE_ENUM)
+#undef OPCODE_ENUM
+};
+
+// 1 + the bytes of the argument; 0 for a byte that is no opcode.
+static const uint8_t opcode_bytes[256] = {
+#define OPCODE_BYTES(code, name, argument) [(code)] = 1 + (argument),
+    OPCODES(OPCODE_BYTES)
+#undef OPCODE_BYTES
+};
+
+static const char *opcode_name(unsigned char code) {
+    static const char *const names[256] = {
+#define OPCODE_NAME(code, name, argument) [(code)] = #name,
+        OPCODES(OPCODE_NAME)
+#undef OPCODE_NAME
+    };
+    return names[code];
+}
+
+static uint64_t little_endian(const unsigned char *bytes, size_t count) {
+    uint64_t number = 0;
+    for (size_t i = count; i-- > 0;) number = number << 8 | bytes[i];
+    return number;
+}
+
+VR_INLINE uint32_t little_endian_32(const unsigned char *bytes) {
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static enum vram_status cut_short(struct vr_machine *machine) {
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle ends in the middle; the file was cut short");
+}
+
+static enum vram_status refuse(struct vr_machine *machine, unsigned char code) {
+    const char *name = opcode_name(code);
+    if (name == NULL) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle is damaged: 0x%02x is no opcode", code);
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT,
+                           "the pickle holds more than plain data: opcode %s is refused, because it could run code or build objects", name);
+}
+
+// `length` bytes from source->next on, at hand.
+static enum vram_status need(struct vr_source *source, struct vr_machine *machine, uint64_t length) {
+    if (VR_LIKELY(vr_source_at_hand(source) >= length)) return VRAM_OK;
+    VR_TRY(vr_source_fill(source, length));
+    return vr_source_at_hand(source) < length ? cut_short(machine) : VRAM_OK;
+}
+
+static enum vram_status read_string(struct vr_source *source, struct vr_machine *machine, uint64_t length) {
+    VR_TRY(need(source, machine, length));
+    VR_TRY(vr_machine_push_string(machine, (const char *)source->next, (size_t)length));
+    source->next += length;
+    return VRAM_OK;
+}
+
+static enum vram_status skip_bytes(struct vr_source *source, struct vr_machine *machine, uint64_t length) {
+    while (length != 0) {
+        VR_TRY(need(source, machine, 1));
+        size_t step = vr_source_at_hand(source) < length ? vr_source_at_hand(source) : (size_t)length;
+        source->next += step;
+        length -= step;
+    }
+    return vr_machine_push(machine, vr_value(VR_TAG_OPAQUE, 0));
+}
+
+// Two's complement of `length` bytes. One byte more than 64 bits is needed for addresses of 2^63 and above.
+static enum vram_status read_long(struct vr_source *source, struct vr_machine *machine, uint64_t length) {
+    if (length > 9) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a number of %llu bytes is too large", (unsigned long long)length);
+    VR_TRY(need(source, machine, length));
+    const unsigned char *bytes = source->next;
+    uint64_t low = little_endian(bytes, length < 8 ? (size_t)length : 8);
+    source->next += length;
+    if (length == 0) return vr_machine_push_signed(machine, 0);
+    if (length == 9 && bytes[8] == 0) return vr_machine_push_unsigned(machine, low);
+    if (length == 9 && (bytes[8] != 0xff || low >> 63 == 0))
+        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a number is too large for 64 bits");
+    unsigned unused = length < 8 ? 64 - 8 * (unsigned)length : 0;
+    return vr_machine_push_signed(machine, (int64_t)(low << unused) >> unused);
+}
+
+static enum vram_status read_binfloat(struct vr_machine *machine, const unsigned char *argument) {
+    uint64_t bits = 0;
+    double number;
+    for (int i = 0; i < 8; i++) bits = bits << 8 | argument[i];
+    memcpy(&number, &bits, sizeof number);
+    return vr_machine_push_float(machine, number);
+}
+
+// The rest of the line, without its end; source->next is past it.
+static enum vram_status read_line(struct vr_source *source, struct vr_machine *machine, const char **text, size_t *length) {
+    const unsigned char *newline;
+    while ((newline = memchr(source->next, '\n', vr_source_at_hand(source))) == NULL) {
+        if (source->ended) return cut_short(machine);
+        VR_TRY(vr_source_fill(source, (uint64_t)vr_source_at_hand(source) * 2 + 1));
+    }
+    *text = (const char *)source->next;
+    *length = (size_t)(newline - source->next);
+    source->next = newline + 1;
+    return VRAM_OK;
+}
+
+static enum vram_status bad_number(struct vr_machine *machine) {
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle is damaged: a number written as text is malformed or too large");
+}
+
+static enum vram_status push_text_number(struct vr_machine *machine, unsigned char code, const char *text, size_t length) {
+    struct vr_number number;
+    if (code == OP_INT && length == 2 && text[0] == '0' && (text[1] == '0' || text[1] == '1')) {
+        return vr_machine_push(machine, vr_value(VR_TAG_BOOL, text[1] == '1'));
+    }
+    if (code == OP_LONG && length != 0 && text[length - 1] == 'L') length--;
+    if (!vr_number_parse(text, length, &number) || (code != OP_FLOAT && number.kind == VR_NUMBER_FLOAT)) return bad_number(machine);
+    if (number.kind == VR_NUMBER_FLOAT) return vr_machine_push_float(machine, number.real);
+    if (code == OP_FLOAT) return vr_machine_push_float(machine, number.negative ? (double)(int64_t)number.bits : (double)number.bits);
+    return number.negative ? vr_machine_push_signed(machine, (int64_t)number.bits) : vr_machine_push_unsigned(machine, number.bits);
+}
+
+// The text forms of protocols 0 and 1: a line each. Strings with escapes are left to Python.
+static enum vram_status read_text(struct vr_source *source, struct vr_machine *machine, unsigned char code) {
+    const char *text = "";
+    size_t length = 0;
+    struct vr_number number;
+    VR_TRY(read_line(source, machine, &text, &length));
+    switch (code) {
+    case OP_GET:
+    case OP_PUT:
+        if (!vr_number_parse(text, length, &number) || number.kind != VR_NUMBER_WHOLE || number.negative || number.bits > UINT32_MAX) {
+            return bad_number(machine);
+        }
+        return code == OP_GET ? vr_machine_get(machine, (size_t)number.bits) : vr_machine_put(machine, (size_t)number.bits);
+    case OP_UNICODE: {
+        size_t decoded;
+        char *bytes = malloc(length * 3 + 1);
+        if (bytes == NULL) return VRAM_NO_HOST_MEMORY;
+        enum vram_status status = VRAM_OK;
+        if (!vr_raw_unicode_decode(text, length, bytes, &decoded)) {
+            status = VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle is damaged: a string has a malformed escape");
+        }
+        if (status == VRAM_OK) status = vr_machine_push_string(machine, bytes, decoded);
+        free(bytes);
+        return status;
+    }
+    default: return push_text_number(machine, code, text, length);
+    }
+}
+
+// Lists of frames are long runs of BINGET and LONG_BINGET: read as many as are at hand. `get` is the argument of the first.
+static enum vram_status read_gets(struct vr_source *source, struct vr_machine *machine, size_t index) {
+    for (;;) {
+        VR_TRY(vr_machine_get(machine, index));
+        const unsigned char *next = source->next;
+        if (source->end - next < 5) return VRAM_OK;
+        if (next[0] == OP_BINGET) {
+            index = next[1];
+            source->next = next + 2;
+        } else if (next[0] == OP_LONG_BINGET) {
+            index = little_endian_32(next + 1);
+            source->next = next + 5;
+        } else {
+            return VRAM_OK;
+        }
+    }
+}
+
+// What is neither frequent nor refused.
+static enum vram_status run_rare(struct vr_source *source, struct vr_machine *machine, unsigned char code, const unsigned char *argument) {
+    switch (code) {
+    case OP_PROTO:
+        if (argument[0] <= 5) return VRAM_OK;
+        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "pickle protocol %u is newer than 5, the newest known", argument[0]);
+    case OP_FRAME: return VRAM_OK;
+    case OP_NONE: return vr_machine_push(machine, vr_value(VR_TAG_NONE, 0));
+    case OP_BINFLOAT: return read_binfloat(machine, argument);
+    case OP_BINUNICODE8: return read_string(source, machine, little_endian(argument, 8));
+    case OP_BINSTRING: return read_string(source, machine, little_endian_32(argument));
+    case OP_SHORT_BINSTRING: return read_string(source, machine, argument[0]);
+    case OP_SHORT_BINBYTES: return skip_bytes(source, machine, argument[0]);
+    case OP_BINBYTES: return skip_bytes(source, machine, little_endian_32(argument));
+    case OP_BINBYTES8:
+    case OP_BYTEARRAY8: return skip_bytes(source, machine, little_endian(argument, 8));
+    case OP_LONG4: return read_long(source, machine, little_endian_32(argument));
+    case OP_EMPTY_TUPLE: return vr_machine_push(machine, vr_value(VR_TAG_NO_ITEMS, 0));
+    case OP_TUPLE: return vr_machine_tuple(machine);
+    case OP_TUPLE1: return vr_machine_tuple_of(machine, 1);
+    case OP_TUPLE3: return vr_machine_tuple_of(machine, 3);
+    case OP_LIST: return vr_machine_list(machine);
+    case OP_DICT: return vr_machine_dict(machine);
+    case OP_POP: return vr_machine_pop(machine);
+    case OP_POP_MARK: return vr_machine_pop_mark(machine);
+    case OP_DUP: return vr_machine_dup(machine);
+    case OP_INT:
+    case OP_LONG:
+    case OP_FLOAT:
+    case OP_UNICODE:
+    case OP_GET:
+    case OP_PUT: return read_text(source, machine, code);
+    default: return refuse(machine, code);
+    }
+}
+
+static enum vram_status run_one(struct vr_source *source, struct vr_machine *machine, unsigned char code, const unsigned char *argument) {
+    switch (code) {
+    case OP_BINGET: return read_gets(source, machine, argument[0]);
+    case OP_LONG_BINGET: return read_gets(source, machine, little_endian_32(argument));
+    case OP_MEMOIZE: return vr_machine_memoize(machine);
+    case OP_BINPUT: return vr_machine_put(machine, argument[0]);
+    case OP_LONG_BINPUT: return vr_machine_put(machine, little_endian_32(argument));
+    case OP_BININT1: return vr_machine_push(machine, vr_value(VR_TAG_INT, argument[0]));
+    case OP_BININT2: return vr_machine_push(machine, vr_value(VR_TAG_INT, (uint64_t)argument[0] | (uint64_t)argument[1] << 8));
+    case OP_BININT: return vr_machine_push_signed(machine, (int32_t)little_endian_32(argument));
+    case OP_LONG1: return read_long(source, machine, argument[0]);
+    case OP_SHORT_BINUNICODE: return read_string(source, machine, argument[0]);
+    case OP_BINUNICODE: return read_string(source, machine, little_endian_32(argument));
+    case OP_NEWTRUE: return vr_machine_push(machine, vr_value(VR_TAG_BOOL, 1));
+    case OP_NEWFALSE: return vr_machine_push(machine, vr_value(VR_TAG_BOOL, 0));
+    case OP_EMPTY_DICT: return vr_machine_push(machine, vr_value(VR_TAG_NO_KEYS, 0));
+    case OP_EMPTY_LIST: return vr_machine_push(machine, vr_value(VR_TAG_NO_ITEMS, 0));
+    case OP_MARK: return vr_machine_mark(machine);
+    case OP_SETITEMS: return vr_machine_set_items(machine);
+    case OP_SETITEM: return vr_machine_set_item(machine);
+    case OP_APPENDS: return vr_machine_appends(machine);
+    case OP_APPEND: return vr_machine_append(machine);
+    case OP_TUPLE2: return vr_machine_tuple_of(machine, 2);
+    default: return run_rare(source, machine, code, argument);
+    }
+}
+
+static enum vram_status run(struct vr_source *source, struct vr_machine *machine, uint64_t *opcode_offset) {
+    for (;;) {
+        *opcode_offset = vr_source_offset(source);
+        VR_TRY(need(source, machine, 1));
+        unsigned char code = *source->next;
+        size_t bytes = opcode_bytes[code];
+        if (VR_UNLIKELY(bytes == 0)) return refuse(machine, code);
+        VR_TRY(need(source, machine, bytes));
+        const unsigned char *argument = source->next + 1;
+        source->next += bytes;
+        if (VR_UNLIKELY(code == OP_STOP)) return VRAM_OK;
+        VR_TRY(run_one(source, machine, code, argument));
+    }
+}
+
+enum vram_status vr_pickle_read(struct vr_source *source, struct vr_machine *machine) {
+    uint64_t offset = vr_source_offset(source);
+    enum vram_status status = run(source, machine, &offset);
+    if (status == VRAM_OK && machine->depth == 0) {
+        status = VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle is damaged: it ends without a value");
+    }
+    if (status != VRAM_OK && machine->error->status == status) machine->error->offset = offset;
+    return status;
+}

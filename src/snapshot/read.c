@@ -1,0 +1,152 @@
+// Which reader a file needs, told by its first bytes, and the public calls.
+#include <stdio.h>
+
+#include "model/recording.h"
+#include "snapshot/finish.h"
+#include "snapshot/html.h"
+#include "snapshot/json.h"
+#include "snapshot/pickle.h"
+
+enum format { FORMAT_PICKLE, FORMAT_JSON, FORMAT_HTML };
+
+static const struct {
+    const char *bytes;
+    const char *what;
+} foreign[] = {
+    {"\x28\xb5\x2f\xfd", "compressed with zstd"},
+    {"\x1f\x8b", "compressed with gzip"},
+    {"\xfd\x37zXZ", "compressed with xz"},
+    {"BZh", "compressed with bzip2"},
+    {"PK\x03\x04", "a ZIP archive"},
+    {"\x7f"
+     "ELF",
+     "a program"},
+};
+
+static enum vram_status refuse_format(const struct vr_source *source, struct vram_error *error) {
+    if (vr_source_at_hand(source) == 0) return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "the file is empty");
+    for (size_t i = 0; i < VR_COUNT_OF(foreign); i++) {
+        size_t length = strlen(foreign[i].bytes);
+        if (vr_source_at_hand(source) < length || memcmp(source->next, foreign[i].bytes, length) != 0) continue;
+        return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "not a recording but %s; unpack it first", foreign[i].what);
+    }
+    return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "not a recording: it begins like no pickle, JSON or HTML page (0x%02x)",
+                   *source->next);
+}
+
+// Steps over a byte order mark and white space to the byte that tells.
+static enum vram_status find_format(struct vr_source *source, enum format *format, struct vram_error *error) {
+    VR_TRY(vr_source_fill(source, 8));
+    if (vr_source_at_hand(source) >= 3 && memcmp(source->next, "\xef\xbb\xbf", 3) == 0) source->next += 3;
+    while (vr_source_at_hand(source) != 0 && strchr(" \t\r\n", *source->next) != NULL && *source->next != '\0') {
+        source->next++;
+        VR_TRY(vr_source_fill(source, 1));
+    }
+    switch (vr_source_at_hand(source) == 0 ? 0 : *source->next) {
+    case 0x80: *format = FORMAT_PICKLE; return VRAM_OK;
+    case '{':
+    case '[': *format = FORMAT_JSON; return VRAM_OK;
+    case '<': *format = FORMAT_HTML; return VRAM_OK;
+    default: return refuse_format(source, error);
+    }
+}
+
+static enum vram_status read_model(struct vr_source *source, enum format format, struct vr_model *model, struct vram_error *error) {
+    struct vr_machine machine;
+    VR_TRY(vr_machine_init(&machine, error, VR_BUDGET_BASE));
+    vr_source_set_budget(source, &machine.builder.budget);
+    enum vram_status status = format == FORMAT_PICKLE ? vr_pickle_read(source, &machine) : vr_json_read(source, &machine);
+    vr_source_set_budget(source, NULL);
+    if (status == VRAM_OK) status = vr_finish(&machine, model);
+    vr_machine_release(&machine);
+    return status;
+}
+
+static enum vram_status read_page(struct vr_source *page, const char *name, struct vr_model *model, struct vram_error *error) {
+    struct vr_html html;
+    struct vram_input input;
+    struct vr_source inner;
+    enum format format = FORMAT_PICKLE;
+    VR_TRY(vr_html_open(&html, page, name, &input, error));
+    VR_TRY(vr_source_on_input(&inner, &input));
+    enum vram_status status = find_format(&inner, &format, error);
+    if (status == VRAM_OK && format == FORMAT_HTML) {
+        status = vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the HTML page embeds another HTML page");
+    }
+    if (status == VRAM_OK) status = read_model(&inner, format, model, error);
+    if (status == VRAM_IO && html.damaged) {
+        status = vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(page), "the data in the HTML page is not base64");
+    }
+    vr_source_release(&inner);
+    return status;
+}
+
+// One line that says it all: the file, what is wrong, and where.
+static void complete_error(struct vram_error *error, enum vram_status status, const char *name) {
+    char message[sizeof error->message];
+    if (error->status != status) {
+        const char *text = status == VRAM_LIMIT ? "the file unpacks to far more than its size" : vram_status_text(status);
+        (void)vr_fail(error, status, VRAM_NO_OFFSET, "%s", text);
+    }
+    memcpy(message, error->message, sizeof message);
+    const char *prefix = name == NULL ? "" : name, *colon = name == NULL ? "" : ": ";
+    if (error->offset == VRAM_NO_OFFSET)
+        (void)vr_fail(error, status, error->offset, "%s%s%s", prefix, colon, message);
+    else
+        (void)vr_fail(error, status, error->offset, "%s%s%s (at byte %llu)", prefix, colon, message, (unsigned long long)error->offset);
+}
+
+static enum vram_status read_source(struct vr_source *source, const char *name, struct vram_recording **recording,
+                                    struct vram_error *error) {
+    struct vram_error own = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    struct vr_model model = {0};
+    enum format format = FORMAT_PICKLE;
+    enum vram_status status = find_format(source, &format, &own);
+    if (status == VRAM_OK) {
+        status = format == FORMAT_HTML ? read_page(source, name, &model, &own) : read_model(source, format, &model, &own);
+    }
+    if (status == VRAM_OK) status = vr_recording_create(&model, recording);
+    if (status == VRAM_OK) return VRAM_OK;
+    vr_model_release(&model);
+    complete_error(&own, status, name);
+    if (error != NULL) *error = own;
+    return status;
+}
+
+enum vram_status vram_recording_read(const struct vram_input *input, struct vram_recording **recording, struct vram_error *error) {
+    struct vr_source source;
+    if (input == NULL || input->read == NULL || recording == NULL) {
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "an input and a place for the recording are needed");
+    }
+    enum vram_status status = vr_source_on_input(&source, input);
+    if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
+    status = read_source(&source, input->name, recording, error);
+    vr_source_release(&source);
+    return status;
+}
+
+enum vram_status vram_recording_read_memory(const void *data, size_t size, const char *name, struct vram_recording **recording,
+                                            struct vram_error *error) {
+    struct vr_source source;
+    if ((data == NULL && size != 0) || recording == NULL) {
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "data and a place for the recording are needed");
+    }
+    vr_source_on_memory(&source, data, size);
+    return read_source(&source, name, recording, error);
+}
+
+static size_t read_file(void *context, void *buffer, size_t capacity) {
+    size_t got = fread(buffer, 1, capacity, context);
+    return got == 0 && ferror((FILE *)context) ? SIZE_MAX : got;
+}
+
+enum vram_status vram_recording_read_file(const char *path, struct vram_recording **recording, struct vram_error *error) {
+    if (path == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a path is needed");
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: the file cannot be opened", path);
+    (void)setvbuf(file, NULL, _IONBF, 0);
+    struct vram_input input = {read_file, file, path};
+    enum vram_status status = vram_recording_read(&input, recording, error);
+    (void)fclose(file);
+    return status;
+}

@@ -1,0 +1,483 @@
+#include "snapshot/schema.h"
+
+#include "snapshot/jsontext.h"
+
+// Every column of every table has a slot while a dictionary is read; columns of the same name share one.
+#define SLOTS(X)                                                                                                                           \
+    X(action)                                                                                                                              \
+    X(address) X(size_bytes) X(stream) X(time_us) X(stack) X(context) X(metadata) X(pool_first) X(pool_second) X(has) X(unknown) X(device) \
+        X(total_bytes) X(allocated_bytes) X(active_bytes) X(requested_bytes) X(counter) X(kind) X(expandable) X(state) X(blocks) X(tenant) \
+            X(name) X(filename) X(line) X(stage)
+
+enum slot {
+#define SLOT_ENUM(name) SLOT_##name,
+    SLOTS(SLOT_ENUM)
+#undef SLOT_ENUM
+        SLOT_COUNT
+};
+
+// How a value is read into a slot. X(KIND, "what is expected")
+#define FIELD_KINDS(X)                                                                                                                     \
+    X(NOTHING, "nothing")                                                                                                                  \
+    X(ADDRESS, "a whole number of 64 bits")                                                                                                \
+    X(SIZE, "a size in bytes")                                                                                                             \
+    X(SIGNED, "a whole number of 64 bits")                                                                                                 \
+    X(LOOSE, "a whole number of 64 bits")                                                                                                  \
+    X(DEVICE, "a device ordinal below 4096")                                                                                               \
+    X(FLAG, "a truth value")                                                                                                               \
+    X(STACK, "a list of frames")                                                                                                           \
+    X(NAME, "a string")                                                                                                                    \
+    X(TEXT, "a string")                                                                                                                    \
+    X(POOL, "a pair of numbers")                                                                                                           \
+    X(ACTION, "a string")                                                                                                                  \
+    X(STATE, "a string")                                                                                                                   \
+    X(TYPE, "a string")                                                                                                                    \
+    X(BLOCKS, "a list of blocks")                                                                                                          \
+    X(TENANTS, "a list of dictionaries")
+
+enum field_kind {
+#define FIELD_ENUM(name, text) FIELD_##name,
+    FIELD_KINDS(FIELD_ENUM)
+#undef FIELD_ENUM
+};
+
+enum { MAX_DEVICES = 4096 };
+
+struct field {
+    uint8_t kind; // enum field_kind
+    uint8_t slot;
+    uint32_t has;
+};
+
+#define ROW(word, kind, slot, has) [VR_WORD_##word] = {FIELD_##kind, SLOT_##slot, has}
+
+static const struct field event_fields[VR_WORD_COUNT] = {
+    ROW(ACTION, ACTION, action, VR_HAS_ACTION),
+    ROW(ADDR, ADDRESS, address, VR_HAS_ADDRESS),
+    ROW(DEVICE_FREE, ADDRESS, address, VR_HAS_DEVICE_FREE),
+    ROW(SIZE, SIZE, size_bytes, VR_HAS_SIZE),
+    ROW(STREAM, ADDRESS, stream, VR_HAS_STREAM),
+    ROW(TIME_US, SIGNED, time_us, VR_HAS_TIME),
+    ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
+    ROW(COMPILE_CONTEXT, TEXT, context, VR_HAS_COMPILE_CONTEXT),
+    ROW(USER_METADATA, TEXT, metadata, VR_HAS_USER_METADATA),
+    ROW(POOL_ID, POOL, pool_first, VR_HAS_POOL_ID),
+};
+
+static const struct field segment_fields[VR_WORD_COUNT] = {
+    ROW(DEVICE, DEVICE, device, VR_HAS_DEVICE),
+    ROW(ADDRESS, ADDRESS, address, VR_HAS_ADDRESS),
+    ROW(TOTAL_SIZE, SIZE, total_bytes, VR_HAS_TOTAL_SIZE),
+    ROW(ALLOCATED_SIZE, SIZE, allocated_bytes, VR_HAS_ALLOCATED_SIZE),
+    ROW(ACTIVE_SIZE, SIZE, active_bytes, VR_HAS_ACTIVE_SIZE),
+    ROW(REQUESTED_SIZE, SIZE, requested_bytes, VR_HAS_REQUESTED_SIZE),
+    ROW(STREAM, ADDRESS, stream, VR_HAS_STREAM),
+    ROW(SEGMENT_TYPE, TYPE, kind, VR_HAS_SEGMENT_TYPE),
+    ROW(SEGMENT_POOL_ID, POOL, pool_first, VR_HAS_POOL_ID),
+    ROW(IS_EXPANDABLE, FLAG, expandable, VR_HAS_EXPANDABLE),
+    ROW(REGISTRATION_COUNTER, ADDRESS, counter, VR_HAS_COUNTER),
+    ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
+    ROW(BLOCKS, BLOCKS, blocks, VR_HAS_BLOCKS),
+};
+
+static const struct field block_fields[VR_WORD_COUNT] = {
+    ROW(ADDRESS, ADDRESS, address, VR_HAS_ADDRESS), ROW(ADDR, ADDRESS, address, VR_HAS_ADDRESS),
+    ROW(SIZE, SIZE, size_bytes, VR_HAS_SIZE),       ROW(REQUESTED_SIZE, SIZE, requested_bytes, VR_HAS_REQUESTED_SIZE),
+    ROW(STATE, STATE, state, VR_HAS_STATE),         ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
+    ROW(HISTORY, TENANTS, tenant, VR_HAS_HISTORY),
+};
+
+static const struct field tenant_fields[VR_WORD_COUNT] = {
+    ROW(REAL_SIZE, SIZE, size_bytes, VR_HAS_SIZE),
+    ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
+};
+
+static const struct field frame_fields[VR_WORD_COUNT] = {
+    ROW(NAME, NAME, name, 0),
+    ROW(FILENAME, NAME, filename, 0),
+    ROW(LINE, ADDRESS, line, 0),
+};
+
+static const struct field annotation_fields[VR_WORD_COUNT] = {
+    ROW(NAME, TEXT, name, 0),
+    ROW(STAGE, TEXT, stage, 0),
+    ROW(DEVICE, LOOSE, device, VR_HAS_DEVICE),
+    ROW(TIME_US, LOOSE, time_us, 0),
+};
+
+static const struct field *const fields_of[] = {
+    [VR_TAG_EVENT] = event_fields,   [VR_TAG_SEGMENT] = segment_fields, [VR_TAG_BLOCK] = block_fields,
+    [VR_TAG_TENANT] = tenant_fields, [VR_TAG_FRAME] = frame_fields,     [VR_TAG_ANNOTATION] = annotation_fields,
+};
+
+#define BIT(word) ((uint64_t)1 << (VR_WORD_##word - VR_WORD_ADDR))
+
+// The keys that tell, the surest first.
+static const struct {
+    uint64_t any_of;
+    enum vr_tag kind;
+} kinds[] = {
+    {BIT(SEGMENTS) | BIT(DEVICE_TRACES), VR_TAG_DICT},
+    {BIT(ACTION), VR_TAG_EVENT},
+    {BIT(FILENAME) | BIT(LINE), VR_TAG_FRAME},
+    {BIT(BLOCKS) | BIT(TOTAL_SIZE) | BIT(SEGMENT_TYPE), VR_TAG_SEGMENT},
+    {BIT(STATE), VR_TAG_BLOCK},
+    {BIT(REAL_SIZE), VR_TAG_TENANT},
+    {BIT(STAGE), VR_TAG_ANNOTATION},
+};
+
+enum vr_tag vr_schema_classify(const uint64_t *pairs, size_t count) {
+    static_assert(VR_WORD_COUNT - VR_WORD_ADDR <= 64, "a bit for every word");
+    uint64_t keys = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = pairs[2 * i] - vr_value(VR_TAG_STRING, VR_WORD_ADDR);
+        if (word < VR_WORD_COUNT - VR_WORD_ADDR) keys |= (uint64_t)1 << word;
+    }
+    for (size_t i = 0; i < VR_COUNT_OF(kinds); i++) {
+        if (keys & kinds[i].any_of) return kinds[i].kind;
+    }
+    return VR_TAG_DICT;
+}
+
+// ---- single values
+
+static enum vram_status gather_stack(struct vr_machine *machine, const uint64_t *items, size_t count, uint32_t *frames) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t item = items[i];
+        // A frame without the keys that tell is one here all the same.
+        VR_TRY(vr_machine_recognise(machine, VR_TAG_FRAME, &item));
+        item = vr_machine_resolve(machine, item);
+        if (vr_tag_of(item) != VR_TAG_FRAME) {
+            return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "an element of `frames` is %s, not a frame", vr_tag_text(vr_tag_of(item)));
+        }
+        frames[i] = (uint32_t)vr_payload(item);
+    }
+    return VRAM_OK;
+}
+
+// A list becomes a stack once; whoever refers to it later finds the stack.
+static enum vram_status list_to_stack(struct vr_machine *machine, uint64_t value, uint32_t *id) {
+    uint64_t *place = vr_machine_place(machine, value);
+    size_t index = (size_t)vr_payload(vr_machine_resolve(machine, value)), count = machine->nodes[index].count;
+    uint32_t *frames = malloc((count + 1) * sizeof *frames);
+    if (frames == NULL) return VRAM_NO_HOST_MEMORY;
+    machine->nodes[index].busy = true;
+    enum vram_status status = gather_stack(machine, machine->nodes[index].items, count, frames);
+    machine->nodes[index].busy = false;
+    if (status == VRAM_OK) status = vr_builder_stack(&machine->builder, frames, count, id);
+    free(frames);
+    VR_TRY(status);
+    vr_machine_drop(machine, value);
+    if (place != NULL) *place = vr_value(VR_TAG_STACK, *id) | VR_USED;
+    return VRAM_OK;
+}
+
+static enum vram_status read_stack(struct vr_machine *machine, uint64_t value, uint64_t *slot, bool *fits) {
+    uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
+    uint32_t id = 0;
+    switch (vr_tag_of(resolved)) {
+    case VR_TAG_NO_ITEMS: break;
+    case VR_TAG_STACK:
+        if (place != NULL) *place |= VR_USED;
+        id = (uint32_t)vr_payload(resolved);
+        break;
+    case VR_TAG_LIST: VR_TRY(list_to_stack(machine, value, &id)); break;
+    default: *fits = false;
+    }
+    *slot = id;
+    return VRAM_OK;
+}
+
+enum vram_status vr_schema_json(struct vr_machine *machine, uint64_t value, uint32_t *id) {
+    struct vr_text text = {0};
+    enum vram_status status = vr_json_text_write(&text, machine, value);
+    if (status == VRAM_OK) status = vr_builder_string(&machine->builder, text.bytes, text.length, id);
+    vr_text_release(&text);
+    return status;
+}
+
+enum vram_status vr_schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id) {
+    uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
+    if (vr_tag_of(resolved) == VR_TAG_STRING) {
+        *id = (uint32_t)vr_payload(resolved);
+        return VRAM_OK;
+    }
+    VR_TRY(vr_schema_json(machine, value, id));
+    vr_machine_drop(machine, value);
+    // Whoever refers to the same container finds the text, not a container to be printed again.
+    if (place != NULL) *place = vr_value(VR_TAG_STRING, *id);
+    return VRAM_OK;
+}
+
+static bool read_pool(struct vr_machine *machine, uint64_t value, uint64_t *slots) {
+    uint64_t resolved = vr_machine_resolve(machine, value);
+    if (vr_tag_of(resolved) == VR_TAG_PAIR) {
+        slots[SLOT_pool_first] = vr_payload(resolved) & (((uint64_t)1 << VR_PAIR_BITS) - 1);
+        slots[SLOT_pool_second] = vr_payload(resolved) >> VR_PAIR_BITS;
+        return true;
+    }
+    const uint64_t *items;
+    size_t count;
+    bool negative;
+    if (!vr_machine_items(machine, resolved, &items, &count) || count != 2) return false;
+    if (!vr_machine_number(machine, items[0], &slots[SLOT_pool_first], &negative) || negative) return false;
+    if (!vr_machine_number(machine, items[1], &slots[SLOT_pool_second], &negative) || negative) return false;
+    if (vr_machine_place(machine, value) == NULL) vr_machine_drop(machine, value);
+    return true;
+}
+
+// The tenant that counts is the newest, the first of the list; its row + 1, or 0 for none.
+static enum vram_status read_tenants(struct vr_machine *machine, uint64_t value, uint64_t *slot, bool *fits) {
+    const uint64_t *items;
+    size_t count;
+    *slot = 0;
+    *fits = vr_machine_items(machine, vr_machine_resolve(machine, value), &items, &count);
+    if (!*fits || count == 0) return VRAM_OK;
+    uint64_t first = items[0];
+    VR_TRY(vr_machine_recognise(machine, VR_TAG_TENANT, &first));
+    first = vr_machine_resolve(machine, first);
+    *fits = vr_tag_of(first) == VR_TAG_TENANT;
+    *slot = vr_first_row(first) + 1;
+    if (vr_machine_place(machine, value) == NULL) vr_machine_drop(machine, value);
+    return VRAM_OK;
+}
+
+static uint64_t state_of(uint64_t word) {
+    switch (word) {
+    case VR_WORD_INACTIVE: return VR_STATE_INACTIVE;
+    case VR_WORD_ACTIVE_ALLOCATED: return VR_STATE_ALLOCATED;
+    case VR_WORD_ACTIVE_PENDING_FREE: return VR_STATE_PENDING_FREE;
+    case VR_WORD_ACTIVE_AWAITING_FREE: return VR_STATE_AWAITING_FREE;
+    default: return VR_STATE_UNKNOWN;
+    }
+}
+
+static void read_action(uint64_t word, uint64_t *slots) {
+    bool known = word >= VR_WORD_FIRST_ACTION && word < VR_WORD_FIRST_ACTION + VR_ACTION_UNKNOWN;
+    slots[SLOT_action] = known ? word - VR_WORD_FIRST_ACTION : VR_ACTION_UNKNOWN;
+    slots[SLOT_unknown] = known ? 0 : word;
+}
+
+// Words of closed lists, and names.
+static bool read_word(enum field_kind kind, uint64_t resolved, uint64_t *slots, uint64_t *slot) {
+    if (vr_tag_of(resolved) != VR_TAG_STRING) return false;
+    uint64_t word = vr_payload(resolved);
+    switch (kind) {
+    case FIELD_ACTION: read_action(word, slots); break;
+    case FIELD_STATE: *slot = state_of(word); break;
+    case FIELD_TYPE: *slot = word == VR_WORD_SMALL ? VR_KIND_SMALL : word == VR_WORD_LARGE ? VR_KIND_LARGE : VR_KIND_UNKNOWN; break;
+    default: *slot = word;
+    }
+    return true;
+}
+
+static bool read_number(const struct vr_machine *machine, enum field_kind kind, uint64_t resolved, uint64_t *slot) {
+    uint64_t number;
+    bool negative;
+    if (!vr_machine_number(machine, resolved, &number, &negative)) return false;
+    switch (kind) {
+    case FIELD_SIZE:
+        if (negative || number > INT64_MAX) return false;
+        break;
+    case FIELD_DEVICE:
+        if (negative || number >= MAX_DEVICES) return false;
+        break;
+    case FIELD_FLAG: number = number != 0; break;
+    case FIELD_SIGNED:
+    case FIELD_LOOSE:
+        if (!negative && number > INT64_MAX) return false;
+        break;
+    default: break;
+    }
+    *slot = number;
+    return true;
+}
+
+// Annotations carry numbers as numbers or as text; what is no number leaves the slot alone.
+static bool read_loose(const struct vr_machine *machine, uint64_t resolved, uint64_t *slot) {
+    if (vr_tag_of(resolved) != VR_TAG_STRING) return read_number(machine, FIELD_LOOSE, resolved, slot);
+    const struct vr_strings *strings = &machine->builder.strings;
+    const char *text = strings->bytes + strings->offset[vr_payload(resolved)];
+    bool negative = *text == '-';
+    uint64_t number = 0;
+    const char *digit = text + negative;
+    for (; *digit >= '0' && *digit <= '9' && number < (uint64_t)INT64_MAX / 10; digit++) number = number * 10 + (uint64_t)(*digit - '0');
+    if (digit > text + negative && *digit == '\0') *slot = negative ? 0 - number : number;
+    return true;
+}
+
+static enum vram_status read_field(struct vr_machine *machine, const struct field *field, uint64_t value, uint64_t *slots, bool *fits) {
+    uint64_t *slot = &slots[field->slot];
+    uint32_t id;
+    switch ((enum field_kind)field->kind) {
+    case FIELD_STACK: return read_stack(machine, value, slot, fits);
+    case FIELD_TENANTS: return read_tenants(machine, value, slot, fits);
+    case FIELD_TEXT:
+        VR_TRY(vr_schema_text(machine, value, &id));
+        *slot = id;
+        return VRAM_OK;
+    case FIELD_BLOCKS: *slot = value; return VRAM_OK;
+    case FIELD_POOL: *fits = read_pool(machine, value, slots); return VRAM_OK;
+    case FIELD_NAME:
+    case FIELD_ACTION:
+    case FIELD_STATE:
+    case FIELD_TYPE: *fits = read_word((enum field_kind)field->kind, vr_machine_resolve(machine, value), slots, slot); return VRAM_OK;
+    case FIELD_LOOSE: *fits = read_loose(machine, vr_machine_resolve(machine, value), slot); return VRAM_OK;
+    default: *fits = read_number(machine, (enum field_kind)field->kind, vr_machine_resolve(machine, value), slot); return VRAM_OK;
+    }
+}
+
+static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, const struct field *field, uint64_t value) {
+    static const char *const expected[] = {
+#define FIELD_TEXT(name, text) text,
+        FIELD_KINDS(FIELD_TEXT)
+#undef FIELD_TEXT
+    };
+    const struct vr_strings *strings = &machine->builder.strings;
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`%s` is %s that is not %s", strings->bytes + strings->offset[vr_payload(key)],
+                           vr_tag_text(vr_tag_of(vr_machine_resolve(machine, value))), expected[field->kind]);
+}
+
+static enum vram_status read_pairs(struct vr_machine *machine, const struct field *fields, const uint64_t *pairs, size_t count,
+                                   uint64_t *slots) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t key = pairs[2 * i], value = pairs[2 * i + 1];
+        uint64_t word = key - vr_value(VR_TAG_STRING, 0);
+        const struct field *field = word < VR_WORD_COUNT ? &fields[word] : NULL;
+        if (field == NULL || field->kind == FIELD_NOTHING) {
+            vr_machine_drop(machine, value);
+            continue;
+        }
+        // None says what an absent key says.
+        if (vr_tag_of(value) == VR_TAG_NONE) continue;
+        bool fits = true;
+        VR_TRY(read_field(machine, field, value, slots, &fits));
+        if (!fits) return wrong_type(machine, key, field, value);
+        slots[SLOT_has] |= field->has;
+    }
+    return VRAM_OK;
+}
+
+// ---- rows
+
+// Into the row, and back out of it, column by column.
+#define PUT(type, name)  table->name[row] = (type)slots[SLOT_##name];
+#define TAKE(type, name) slots[SLOT_##name] = (uint64_t)table->name[row];
+
+static void put_event(struct vr_history *table, size_t row, const uint64_t *slots) { VR_HISTORY_COLUMNS(PUT) }
+static void take_event(const struct vr_history *table, size_t row, uint64_t *slots) { VR_HISTORY_COLUMNS(TAKE) }
+static void put_segment(struct vr_segments *table, size_t row, const uint64_t *slots) { VR_SEGMENT_COLUMNS(PUT) }
+static void take_segment(const struct vr_segments *table, size_t row, uint64_t *slots) { VR_SEGMENT_COLUMNS(TAKE) }
+static void put_block(struct vr_blocks *table, size_t row, const uint64_t *slots) { VR_BLOCK_COLUMNS(PUT) }
+static void take_block(const struct vr_blocks *table, size_t row, uint64_t *slots) { VR_BLOCK_COLUMNS(TAKE) }
+
+// What a block lacks comes from its newest tenant (R2 of the data's rules); what that lacks, from its size.
+static void complete_block(const struct vr_machine *machine, uint64_t *slots) {
+    const struct vr_tenant *tenant = slots[SLOT_tenant] == 0 ? NULL : &machine->tenants[slots[SLOT_tenant] - 1];
+    if (tenant != NULL && !(slots[SLOT_has] & VR_HAS_FRAMES)) slots[SLOT_stack] = tenant->stack;
+    if (slots[SLOT_has] & VR_HAS_REQUESTED_SIZE) return;
+    slots[SLOT_requested_bytes] = tenant != NULL && (tenant->has & VR_HAS_SIZE) ? tenant->size_bytes : slots[SLOT_size_bytes];
+}
+
+static void put_row(struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots) {
+    switch (kind) {
+    case VR_TAG_EVENT: put_event(&machine->events, row, slots); break;
+    case VR_TAG_SEGMENT:
+        put_segment(&machine->segments, row, slots);
+        machine->segment_blocks[row] = slots[SLOT_blocks];
+        break;
+    case VR_TAG_BLOCK:
+        complete_block(machine, slots);
+        put_block(&machine->blocks, row, slots);
+        break;
+    case VR_TAG_TENANT:
+        machine->tenants[row] = (struct vr_tenant){slots[SLOT_size_bytes], (uint32_t)slots[SLOT_stack], (uint32_t)slots[SLOT_has]};
+        break;
+    default:
+        machine->annotations[row] = (struct vr_annotation){(uint32_t)slots[SLOT_name], (uint32_t)slots[SLOT_stage],
+                                                           (int64_t)slots[SLOT_device], (int64_t)slots[SLOT_time_us]};
+    }
+}
+
+static void take_row(const struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots) {
+    switch (kind) {
+    case VR_TAG_EVENT: take_event(&machine->events, row, slots); break;
+    case VR_TAG_SEGMENT:
+        take_segment(&machine->segments, row, slots);
+        slots[SLOT_blocks] = machine->segment_blocks[row];
+        break;
+    case VR_TAG_BLOCK: take_block(&machine->blocks, row, slots); break;
+    case VR_TAG_TENANT:
+        slots[SLOT_size_bytes] = machine->tenants[row].size_bytes;
+        slots[SLOT_stack] = machine->tenants[row].stack;
+        slots[SLOT_has] = machine->tenants[row].has;
+        break;
+    default:
+        slots[SLOT_name] = machine->annotations[row].name;
+        slots[SLOT_stage] = machine->annotations[row].stage;
+        slots[SLOT_device] = (uint64_t)machine->annotations[row].device;
+        slots[SLOT_time_us] = (uint64_t)machine->annotations[row].time_us;
+    }
+}
+
+#define GROW(machine, items, capacity, needed, status)                                                                                     \
+    do {                                                                                                                                   \
+        void *items_ = (machine)->items;                                                                                                   \
+        status = vr_budget_grow(&(machine)->builder.budget, &items_, &(capacity), (needed), sizeof *(machine)->items);                     \
+        (machine)->items = items_;                                                                                                         \
+    } while (0)
+
+// A new row of the table; what it holds is undefined.
+static enum vram_status add_row(struct vr_machine *machine, enum vr_tag kind, size_t *row) {
+    struct vr_budget *budget = &machine->builder.budget;
+    enum vram_status status;
+    size_t *count = kind == VR_TAG_EVENT     ? &machine->events.count
+                    : kind == VR_TAG_SEGMENT ? &machine->segments.count
+                    : kind == VR_TAG_BLOCK   ? &machine->blocks.count
+                    : kind == VR_TAG_TENANT  ? &machine->tenant_count
+                                             : &machine->annotation_count;
+    if (*count >= ((uint64_t)1 << VR_ROW_BITS) - 1) return VRAM_LIMIT;
+    switch (kind) {
+    case VR_TAG_EVENT: status = vr_columns_grow(&vr_history_columns, &machine->events, &machine->event_capacity, *count + 1, budget); break;
+    case VR_TAG_SEGMENT:
+        GROW(machine, segment_blocks, machine->segment_blocks_capacity, *count + 1, status);
+        VR_TRY(status);
+        status = vr_columns_grow(&vr_segment_columns, &machine->segments, &machine->segment_capacity, *count + 1, budget);
+        break;
+    case VR_TAG_BLOCK: status = vr_columns_grow(&vr_block_columns, &machine->blocks, &machine->block_capacity, *count + 1, budget); break;
+    case VR_TAG_TENANT: GROW(machine, tenants, machine->tenant_capacity, *count + 1, status); break;
+    default: GROW(machine, annotations, machine->annotation_capacity, *count + 1, status);
+    }
+    if (status == VRAM_OK) *row = (*count)++;
+    return status;
+}
+
+enum vram_status vr_schema_store(struct vr_machine *machine, enum vr_tag kind, const uint64_t *pairs, size_t count, uint64_t *value) {
+    uint64_t slots[SLOT_COUNT] = {0};
+    slots[SLOT_action] = VR_ACTION_UNKNOWN;
+    slots[SLOT_state] = VR_STATE_UNKNOWN;
+    if (kind == VR_TAG_ANNOTATION) slots[SLOT_device] = (uint64_t)(int64_t)-1;
+    VR_TRY(read_pairs(machine, fields_of[kind], pairs, count, slots));
+    if (kind == VR_TAG_FRAME) {
+        uint32_t id;
+        VR_TRY(vr_builder_frame(&machine->builder, (uint32_t)slots[SLOT_name], (uint32_t)slots[SLOT_filename], (int64_t)slots[SLOT_line],
+                                &id));
+        *value = vr_value(VR_TAG_FRAME, id);
+        return VRAM_OK;
+    }
+    size_t row;
+    VR_TRY(add_row(machine, kind, &row));
+    put_row(machine, kind, row, slots);
+    *value = vr_value(kind, row);
+    return VRAM_OK;
+}
+
+enum vram_status vr_schema_amend(struct vr_machine *machine, uint64_t value, const uint64_t *pairs, size_t count) {
+    enum vr_tag kind = vr_tag_of(value);
+    if (kind == VR_TAG_FRAME) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a frame changes after it was complete");
+    uint64_t slots[SLOT_COUNT] = {0};
+    take_row(machine, kind, (size_t)vr_first_row(value), slots);
+    VR_TRY(read_pairs(machine, fields_of[kind], pairs, count, slots));
+    put_row(machine, kind, (size_t)vr_first_row(value), slots);
+    return VRAM_OK;
+}

@@ -1,0 +1,20 @@
+// schema.h: what PyTorch's dictionaries mean: which keys make an event, a frame, a segment, a block, and where each value goes.
+#ifndef VR_SCHEMA_H
+#define VR_SCHEMA_H
+
+#include "snapshot/machine.h"
+
+// What a dictionary of these keys is: FRAME, EVENT, SEGMENT, BLOCK, TENANT, ANNOTATION, or DICT where the keys do not tell.
+enum vr_tag vr_schema_classify(const uint64_t *pairs, size_t count);
+// Stores a dictionary as a row of the table of `kind` (or as a frame) and puts what stands for it in *value. Keys that mean nothing
+// there are skipped, of repeated keys the last one counts. BAD_INPUT for a value of the wrong type, LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_schema_store(struct vr_machine *machine, enum vr_tag kind, const uint64_t *pairs, size_t count, uint64_t *value);
+// Sets further keys of what was stored. BAD_INPUT for a frame, which may have been used already.
+enum vram_status vr_schema_amend(struct vr_machine *machine, uint64_t value, const uint64_t *pairs, size_t count);
+
+// The string id of a value: a string itself, or the JSON text of anything else.
+enum vram_status vr_schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id);
+// The string id of the JSON text of a value, strings included.
+enum vram_status vr_schema_json(struct vr_machine *machine, uint64_t value, uint32_t *id);
+
+#endif
