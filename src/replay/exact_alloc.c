@@ -176,9 +176,9 @@ static void take_back(struct vr_exact *exact, uint64_t address) {
 static enum vram_status from_driver(struct vr_exact *exact, size_t event) {
     const size_t claimed = claim_pending(exact, event);
     if (claimed == 0) return misplaced(exact, event, VRAM_DIFFERENT_CACHE_MISS, 0);
-    VR_TRY(queue_addresses(exact, claimed));
     uint64_t address = 0;
-    const enum vram_status status = vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address);
+    enum vram_status status = queue_addresses(exact, claimed);
+    if (status == VRAM_OK) status = vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address);
     VR_TRY(vram_sim_clear_queues(exact->stage.driver));
     if (vr_exact_is_fatal(status)) return status;
     VR_TRY(compare_segments(exact, event, claimed));

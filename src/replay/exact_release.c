@@ -102,6 +102,7 @@ static enum vram_status retry(struct vr_exact *exact, size_t event, size_t end, 
     const uint64_t used = vram_sim_memory_used(exact->stage.driver, DEVICE), released = released_bytes(exact, event, end);
     uint64_t memory = used + needed_bytes;
     memory = memory > released ? memory - released : 0;
+    if (memory > VR_STAGE_ENDLESS) memory = VR_STAGE_ENDLESS;
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, memory));
     for (size_t at = end; at < alloc; at++) {
         if (!is_passed_over(exact, at)) VR_TRY(vr_exact_add_pending(exact, at));

@@ -6,8 +6,8 @@
 enum { DEVICE = 0 };
 
 // User space ends at 2^47 or, with five-level page tables, at 2^56: recordings have no address up here.
-#define HIGH_ALLOC_BASE   ((uint64_t)1 << 57)
-#define HIGH_RESERVE_BASE ((uint64_t)1 << 58)
+#define HIGH_ALLOC_BASE   ((uint64_t)1 << 54)
+#define HIGH_RESERVE_BASE ((uint64_t)1 << 55)
 
 enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_stage_options *options, struct vram_error *error) {
     *stage = (struct vr_stage){0};

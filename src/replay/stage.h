@@ -7,7 +7,7 @@
 #include "vram/sim.h"
 
 // More than any device has, and far from overflow when added up.
-#define VR_STAGE_ENDLESS ((uint64_t)1 << 56)
+#define VR_STAGE_ENDLESS ((uint64_t)1 << 50)
 
 // One device of a recording on a simulated device of its own, number 0. Owns both.
 struct vr_stage {
@@ -20,7 +20,7 @@ struct vr_stage_options {
     uint64_t memory_bytes; // what the allocator takes the device's memory for; 9/8 of it is what an expandable segment reserves
     enum vram_sim_profile profile;
     enum vram_tie_break tie_break;
-    bool high_addresses; // the simulator's own addresses lie above all that a program can have recorded
+    bool high_addresses; // the simulator's own addresses lie above what programs record
 };
 
 // BAD_OPTION, NO_HOST_MEMORY, DRIVER. vr_stage_close() also after a failure.

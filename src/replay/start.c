@@ -10,7 +10,7 @@ struct undo {
     struct vr_start *start;
     struct vr_addresses live;     // rows of blocks
     struct vr_addresses reserved; // rows of segments
-    struct vr_ranges mapped;
+    struct vr_mapped mapped;
     size_t block_capacity;
     size_t segment_capacity;
 };
@@ -106,8 +106,8 @@ static enum vram_status load_segment(struct undo *undo, uint32_t row) {
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     if (valid_extent(segment.address, segment.size)) {
         if (segment.expandable) {
-            const struct vr_range range = {segment.address, segment.address + segment.size, segment.stream, segment.small};
-            status = vr_ranges_add(&undo->mapped, &range);
+            const struct vr_mapped_range range = {segment.address, segment.address + segment.size, segment.stream, segment.small};
+            status = vr_mapped_add(&undo->mapped, &range);
         } else if (vr_addresses_get(&undo->reserved, segment.address) == VR_ABSENT) {
             status = add_segment(undo, &segment);
         }
@@ -164,7 +164,7 @@ static enum vram_status undo_segment_free(struct undo *undo, size_t event, uint6
 
 // Whether an unmapped range was of the small pool: as the nearest mapped range of its stream; with none, by its size in pages.
 static bool range_is_small(const struct undo *undo, uint64_t address, uint64_t size, uint64_t stream) {
-    const struct vr_range *before = vr_ranges_before(&undo->mapped, address), *after = vr_ranges_after(&undo->mapped, address);
+    const struct vr_mapped_range *before = vr_mapped_before(&undo->mapped, address), *after = vr_mapped_after(&undo->mapped, address);
     if (before != NULL && before->stream != stream) before = NULL;
     if (after != NULL && after->stream != stream) after = NULL;
     if (before == NULL && after == NULL) return size % undo->subject->options->large_segment_bytes != 0;
@@ -175,8 +175,8 @@ static bool range_is_small(const struct undo *undo, uint64_t address, uint64_t s
 static enum vram_status undo_unmap(struct undo *undo, size_t event, uint64_t address, uint64_t size, uint64_t stream) {
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     if (valid_extent(address, size)) {
-        const struct vr_range range = {address, address + size, stream, range_is_small(undo, address, size, stream)};
-        status = vr_ranges_join(&undo->mapped, &range);
+        const struct vr_mapped_range range = {address, address + size, stream, range_is_small(undo, address, size, stream)};
+        status = vr_mapped_join(&undo->mapped, &range);
     }
     if (status == VRAM_INVALID_ARGUMENT) vr_start_anomaly(undo->start, VR_ANOMALY_RANGE_STILL_THERE, event);
     return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status;
@@ -184,7 +184,7 @@ static enum vram_status undo_unmap(struct undo *undo, size_t event, uint64_t add
 
 static enum vram_status undo_map(struct undo *undo, size_t event, uint64_t address, uint64_t size) {
     enum vram_status status = VRAM_INVALID_ARGUMENT;
-    if (valid_extent(address, size)) status = vr_ranges_cut(&undo->mapped, address, address + size);
+    if (valid_extent(address, size)) status = vr_mapped_cut(&undo->mapped, address, address + size);
     if (status == VRAM_INVALID_ARGUMENT) vr_start_anomaly(undo->start, VR_ANOMALY_RANGE_MISSING, event);
     return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status;
 }
@@ -229,9 +229,9 @@ static enum vram_status collect(struct undo *undo) {
         if (start->segments[i].size != 0) start->segments[kept++] = start->segments[i];
     }
     start->segment_count = kept;
-    const struct vr_range *range = vr_ranges_before(&undo->mapped, 0);
-    if (range == NULL) range = vr_ranges_after(&undo->mapped, 0);
-    for (; range != NULL; range = vr_ranges_after(&undo->mapped, range->start)) {
+    const struct vr_mapped_range *range = vr_mapped_before(&undo->mapped, 0);
+    if (range == NULL) range = vr_mapped_after(&undo->mapped, 0);
+    for (; range != NULL; range = vr_mapped_after(&undo->mapped, range->start)) {
         VR_TRY(vr_grow((void **)&start->segments, &undo->segment_capacity, start->segment_count + 1, sizeof *start->segments));
         start->segments[start->segment_count++] = (struct vr_start_segment){
             .address = range->start, .size = range->end - range->start, .stream = range->stream, .small = range->small, .expandable = true};
@@ -260,7 +260,7 @@ enum vram_status vr_start_find(const struct vr_subject *subject, struct vr_start
     if (status == VRAM_OK) status = vr_start_fit(subject, start);
     vr_addresses_release(&undo.live);
     vr_addresses_release(&undo.reserved);
-    vr_ranges_release(&undo.mapped);
+    vr_mapped_release(&undo.mapped);
     if (status != VRAM_OK) vr_start_release(start);
     return status;
 }

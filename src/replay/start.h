@@ -5,7 +5,7 @@
 #ifndef VR_REPLAY_START_H
 #define VR_REPLAY_START_H
 
-#include "replay/ranges.h"
+#include "replay/mapped.h"
 #include "replay/subject.h"
 
 #define VR_NEVER UINT32_MAX

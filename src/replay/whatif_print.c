@@ -24,8 +24,10 @@ static void index_json(struct vr_json *json, const char *key, uint64_t event) {
 #define OOM_FIELDS(X)                                                                                                                      \
     X(requested_bytes)                                                                                                                     \
     X(rounded_bytes)                                                                                                                       \
-    X(segment_bytes) X(device_total_bytes) X(device_free_bytes) X(allocated_bytes) X(reserved_bytes) X(pending_bytes) X(cached_bytes)      \
-        X(largest_free_bytes) X(other_stream_bytes) X(other_pool_bytes)
+    X(segment_bytes)                                                                                                                       \
+    X(device_total_bytes)                                                                                                                  \
+    X(device_free_bytes) X(allocated_bytes) X(reserved_bytes) X(pending_bytes) X(cached_bytes) X(largest_free_bytes) X(other_stream_bytes) \
+        X(other_pool_bytes)
 
 static void oom_json(struct vr_json *json, const struct vram_whatif_device *device) {
     char report[1024];

@@ -1,31 +1,31 @@
-// ranges.c: see ranges.h. The treap is worked by splitting and merging.
-#include "replay/ranges.h"
+// mapped.c: see mapped.h. The treap is worked by splitting and merging.
+#include "replay/mapped.h"
 
-void vr_ranges_release(struct vr_ranges *ranges) {
+void vr_mapped_release(struct vr_mapped *ranges) {
     free(ranges->nodes);
-    *ranges = (struct vr_ranges){0};
+    *ranges = (struct vr_mapped){0};
 }
 
-static struct vr_range_node *node_of(const struct vr_ranges *ranges, uint32_t id) { return &ranges->nodes[id]; }
+static struct vr_mapped_node *node_of(const struct vr_mapped *ranges, uint32_t id) { return &ranges->nodes[id]; }
 
-static const struct vr_range *range_or_null(const struct vr_ranges *ranges, uint32_t id) {
+static const struct vr_mapped_range *range_or_null(const struct vr_mapped *ranges, uint32_t id) {
     return id == 0 ? NULL : &node_of(ranges, id)->range;
 }
 
-const struct vr_range *vr_ranges_before(const struct vr_ranges *ranges, uint64_t address) {
+const struct vr_mapped_range *vr_mapped_before(const struct vr_mapped *ranges, uint64_t address) {
     uint32_t best = 0;
     for (uint32_t at = ranges->root; at != 0;) {
-        const struct vr_range_node *node = node_of(ranges, at);
+        const struct vr_mapped_node *node = node_of(ranges, at);
         if (node->range.start <= address) best = at;
         at = node->range.start <= address ? node->right : node->left;
     }
     return range_or_null(ranges, best);
 }
 
-const struct vr_range *vr_ranges_after(const struct vr_ranges *ranges, uint64_t address) {
+const struct vr_mapped_range *vr_mapped_after(const struct vr_mapped *ranges, uint64_t address) {
     uint32_t best = 0;
     for (uint32_t at = ranges->root; at != 0;) {
-        const struct vr_range_node *node = node_of(ranges, at);
+        const struct vr_mapped_node *node = node_of(ranges, at);
         if (node->range.start > address) best = at;
         at = node->range.start > address ? node->left : node->right;
     }
@@ -33,9 +33,9 @@ const struct vr_range *vr_ranges_after(const struct vr_ranges *ranges, uint64_t 
 }
 
 // Everything that starts before `start` goes left, the rest right.
-static void split(const struct vr_ranges *ranges, uint32_t root, uint64_t start, uint32_t *left, uint32_t *right) {
+static void split(const struct vr_mapped *ranges, uint32_t root, uint64_t start, uint32_t *left, uint32_t *right) {
     while (root != 0) {
-        struct vr_range_node *node = node_of(ranges, root);
+        struct vr_mapped_node *node = node_of(ranges, root);
         if (node->range.start < start) {
             *left = root;
             left = &node->right;
@@ -50,7 +50,7 @@ static void split(const struct vr_ranges *ranges, uint32_t root, uint64_t start,
 }
 
 // All of left starts before all of right.
-static uint32_t merge(const struct vr_ranges *ranges, uint32_t left, uint32_t right) {
+static uint32_t merge(const struct vr_mapped *ranges, uint32_t left, uint32_t right) {
     uint32_t root = 0;
     uint32_t *slot = &root;
     while (left != 0 && right != 0) {
@@ -68,7 +68,7 @@ static uint32_t merge(const struct vr_ranges *ranges, uint32_t left, uint32_t ri
     return root;
 }
 
-static enum vram_status new_node(struct vr_ranges *ranges, const struct vr_range *range, uint32_t *id) {
+static enum vram_status new_node(struct vr_mapped *ranges, const struct vr_mapped_range *range, uint32_t *id) {
     if (ranges->spare != 0) {
         *id = ranges->spare;
         ranges->spare = node_of(ranges, *id)->left;
@@ -78,11 +78,11 @@ static enum vram_status new_node(struct vr_ranges *ranges, const struct vr_range
         VR_TRY(vr_grow((void **)&ranges->nodes, &ranges->capacity, (size_t)ranges->count + 1, sizeof *ranges->nodes));
         *id = ranges->count++;
     }
-    *node_of(ranges, *id) = (struct vr_range_node){.range = *range};
+    *node_of(ranges, *id) = (struct vr_mapped_node){.range = *range};
     return VRAM_OK;
 }
 
-static enum vram_status insert(struct vr_ranges *ranges, const struct vr_range *range) {
+static enum vram_status insert(struct vr_mapped *ranges, const struct vr_mapped_range *range) {
     uint32_t id = 0, left = 0, right = 0;
     VR_TRY(new_node(ranges, range, &id));
     split(ranges, ranges->root, range->start, &left, &right);
@@ -91,7 +91,7 @@ static enum vram_status insert(struct vr_ranges *ranges, const struct vr_range *
 }
 
 // Removes the range that starts at `start`; there is one.
-static void take_out(struct vr_ranges *ranges, uint64_t start) {
+static void take_out(struct vr_mapped *ranges, uint64_t start) {
     uint32_t left = 0, middle = 0, right = 0;
     split(ranges, ranges->root, start, &left, &right);
     split(ranges, right, start + 1, &middle, &right);
@@ -100,26 +100,26 @@ static void take_out(struct vr_ranges *ranges, uint64_t start) {
     ranges->spare = middle;
 }
 
-static bool overlaps(const struct vr_ranges *ranges, const struct vr_range *range) {
-    const struct vr_range *before = vr_ranges_before(ranges, range->start);
-    const struct vr_range *after = vr_ranges_after(ranges, range->start);
+static bool overlaps(const struct vr_mapped *ranges, const struct vr_mapped_range *range) {
+    const struct vr_mapped_range *before = vr_mapped_before(ranges, range->start);
+    const struct vr_mapped_range *after = vr_mapped_after(ranges, range->start);
     return (before != NULL && before->end > range->start) || (after != NULL && after->start < range->end);
 }
 
-enum vram_status vr_ranges_add(struct vr_ranges *ranges, const struct vr_range *range) {
+enum vram_status vr_mapped_add(struct vr_mapped *ranges, const struct vr_mapped_range *range) {
     if (range->start >= range->end || overlaps(ranges, range)) return VRAM_INVALID_ARGUMENT;
     return insert(ranges, range);
 }
 
-enum vram_status vr_ranges_join(struct vr_ranges *ranges, const struct vr_range *range) {
+enum vram_status vr_mapped_join(struct vr_mapped *ranges, const struct vr_mapped_range *range) {
     if (range->start >= range->end || overlaps(ranges, range)) return VRAM_INVALID_ARGUMENT;
-    struct vr_range joined = *range;
-    const struct vr_range *before = vr_ranges_before(ranges, range->start);
+    struct vr_mapped_range joined = *range;
+    const struct vr_mapped_range *before = vr_mapped_before(ranges, range->start);
     if (before != NULL && before->end == range->start && before->stream == range->stream && before->small == range->small) {
         joined.start = before->start;
         take_out(ranges, joined.start);
     }
-    const struct vr_range *after = vr_ranges_after(ranges, range->start);
+    const struct vr_mapped_range *after = vr_mapped_after(ranges, range->start);
     if (after != NULL && after->start == range->end && after->stream == range->stream && after->small == range->small) {
         joined.end = after->end;
         take_out(ranges, after->start);
@@ -127,10 +127,10 @@ enum vram_status vr_ranges_join(struct vr_ranges *ranges, const struct vr_range 
     return insert(ranges, &joined);
 }
 
-enum vram_status vr_ranges_cut(struct vr_ranges *ranges, uint64_t start, uint64_t end) {
-    const struct vr_range *holder = vr_ranges_before(ranges, start);
+enum vram_status vr_mapped_cut(struct vr_mapped *ranges, uint64_t start, uint64_t end) {
+    const struct vr_mapped_range *holder = vr_mapped_before(ranges, start);
     if (start >= end || holder == NULL || holder->end < end) return VRAM_INVALID_ARGUMENT;
-    struct vr_range head = *holder, tail = *holder;
+    struct vr_mapped_range head = *holder, tail = *holder;
     head.end = start;
     tail.start = end;
     take_out(ranges, head.start);
