@@ -205,7 +205,7 @@ struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *d
         const uint64_t most = (uint64_t)(naive->options.fraction * (double)device->memory_bytes);
         if (device->held_bytes + bytes > most) {
             stats->num_oom_rejections++;
-            request->rejected = true;
+            request->rejected = request->limit_hit = true; // no device was asked
             return NULL;
         }
     }

@@ -1,0 +1,152 @@
+// Every driver call fails once: a scripted workload is repeated with the 1st, 2nd, 3rd ... call refused, until it passes without a refusal.
+// After every failed operation the allocator's state must be sound; at the end nothing may be left of it, and the statuses must make sense.
+#include "support/expect.h"
+
+#include "driver/abi.h"
+
+// What one round found.
+struct round {
+    struct vr_world world;
+    int32_t result;    // what the refused call answers
+    unsigned failures; // operations that did not succeed
+    bool only_memory;  // every failure was OUT_OF_MEMORY
+};
+
+// A failed operation leaves a sound state, says why, and is one of the three that a driver's refusal can bring about.
+static bool passed(struct round *round, enum vram_status status) {
+    if (status == VRAM_OK) return true;
+    round->failures++;
+    if (status != VRAM_OUT_OF_MEMORY) round->only_memory = false;
+    assert_true(status == VRAM_OUT_OF_MEMORY || status == VRAM_DRIVER || status == VRAM_NO_DRIVER);
+    struct vram_error error = {0};
+    if (vram_check(round->world.allocator, &error) != VRAM_OK) fail_msg("after %s: %s", vram_status_name(status), error.message);
+    return false;
+}
+
+static uint64_t get(struct round *round, uint64_t size_bytes, uint64_t stream) {
+    uint64_t address = UINT64_MAX;
+    if (passed(round, vram_malloc(round->world.allocator, 0, size_bytes, stream, &address))) return address;
+    assert_true(address == UINT64_MAX); // untouched
+    return 0;
+}
+
+static void put(struct round *round, uint64_t address) {
+    // A free that could not record its event must have kept the block: it can be freed once more.
+    if (!passed(round, vram_free(round->world.allocator, address))) (void)passed(round, vram_free(round->world.allocator, address));
+    assert_int_equal(vram_allocated_size(round->world.allocator, address), 0);
+}
+
+// Device of 300 MiB: small and large blocks, other streams, releases, an OOM, a limit, options at run time, uncached blocks.
+static void workload(struct round *round) {
+    struct vram_allocator *allocator = round->world.allocator;
+    const uint64_t own = round->world.stream[0][1], other = round->world.stream[0][2];
+    const uint64_t small = get(round, 1000, 0), large = get(round, 25 * VR_MIB, own), middle = get(round, 3 * VR_MIB, 0);
+    (void)passed(round, vram_record_stream(allocator, large, other));
+    (void)passed(round, vram_record_stream(allocator, small, other));
+    (void)passed(round, vram_record_stream(allocator, small, own));
+    put(round, large);
+    put(round, small);
+    const uint64_t second = get(round, 30 * VR_MIB, own);
+    (void)passed(round, vr_world_complete(&round->world, 0, other));
+    const uint64_t third = get(round, 5 * VR_MIB, own);
+    (void)passed(round, vram_empty_cache(allocator));
+    const uint64_t much = get(round, 120 * VR_MIB, own); // after the release
+    put(round, second);
+    (void)passed(round, vram_record_stream(allocator, third, other));
+    put(round, third);
+    const uint64_t most = get(round, 130 * VR_MIB, 0); // needs a retry, which waits for the event
+    (void)passed(round, vram_set_memory_fraction(allocator, 0, 0.5));
+    const uint64_t refused = get(round, 129 * VR_MIB, 0);
+    assert_int_equal(refused, 0);
+    (void)passed(round, vram_set_memory_limit(allocator, 0, UINT64_MAX));
+    put(round, much);
+    put(round, middle);
+    put(round, most);
+    (void)passed(round, vram_empty_cache_device(allocator, 0));
+    vram_set_caching(allocator, false);
+    const uint64_t direct = get(round, 7 * VR_MIB, 0);
+    vram_set_caching(allocator, true);
+    put(round, direct);
+    struct vram_stats stats;
+    uint64_t free_bytes = 0, total_bytes = 0;
+    (void)passed(round, vram_stats(allocator, 0, &stats));
+    (void)passed(round, vram_memory_info(allocator, 0, &free_bytes, &total_bytes));
+}
+
+// Returns whether a call was refused at all.
+static bool run_round(const char *conf, const char *call, uint64_t nth, int32_t result, unsigned *failures) {
+    struct round round = {.result = result, .only_memory = true};
+    const struct vr_world_options options = {
+        .sim = {.memory_bytes = 300 * VR_MIB, .manual_completion = true}, .conf = conf, .faults = true};
+    EXPECT_OK(vr_world_open(&round.world, &options));
+    EXPECT_OK(vram_driver_fault_set(round.world.driver, call, nth, result));
+    workload(&round);
+    const bool fault_fired = vram_driver_fault_count(round.world.driver) != 0;
+    EXPECT_OK(vram_driver_fault_set(round.world.driver, NULL, 0, 0));
+
+    // Without faults everything works again, and all that is left can be got back.
+    uint64_t address = 0;
+    EXPECT_OK(vram_malloc(round.world.allocator, 0, 200 * VR_MIB, 0, &address));
+    EXPECT_OK(vram_free(round.world.allocator, address));
+    EXPECT_OK(vram_empty_cache(round.world.allocator));
+    EXPECT_CURRENT(&round.world, allocated_bytes, 0);
+    EXPECT_CURRENT(&round.world, active_bytes, 0);
+    EXPECT_CURRENT(&round.world, reserved_bytes, 0);
+    *failures = round.failures;
+    if (result == VR_CU_OUT_OF_MEMORY && call) assert_true(round.only_memory);
+    if (vram_sim_memory_used(round.world.sim, 0) != 0)
+        fail_msg("call %llu of %s: memory was lost", (unsigned long long)nth, call ? call : "any");
+    const uint64_t left = vr_world_close(&round.world);
+    if (left)
+        fail_msg("call %llu of %s: %llu objects were left behind", (unsigned long long)nth, call ? call : "any", (unsigned long long)left);
+    return fault_fired;
+}
+
+static void fail_each(const char *conf, const char *call, int32_t result, uint64_t least) {
+    unsigned failures = 0;
+    uint64_t nth = 1;
+    while (run_round(conf, call, nth, result, &failures)) nth++;
+    if (nth - 1 < least) fail_msg("only %llu calls of %s with \"%s\"", (unsigned long long)(nth - 1), call ? call : "any", conf);
+    assert_int_equal(failures, 1); // without a fault only the request beyond the limit fails
+}
+
+static const char *const confs[] = {"", "expandable_segments:True", "max_split_size_mb:24,garbage_collection_threshold:0.6",
+                                    "release_lock_on_cudamalloc:True"};
+
+static void any_call_fails(void **state) {
+    (void)state;
+    for (size_t i = 0; i < VR_COUNT_OF(confs); i++) {
+        fail_each(confs[i], NULL, VR_CU_UNKNOWN, 20);
+        fail_each(confs[i], NULL, VR_CU_OUT_OF_MEMORY, 20);
+    }
+}
+
+static void allocations_find_no_memory(void **state) {
+    (void)state;
+    fail_each("", "cuMemAlloc", VR_CU_OUT_OF_MEMORY, 6);
+    fail_each("expandable_segments:True", "cuMemCreate", VR_CU_OUT_OF_MEMORY, 6);
+    fail_each("expandable_segments:True", "cuMemAddressReserve", VR_CU_OUT_OF_MEMORY, 2);
+}
+
+static void releases_and_events_fail(void **state) {
+    (void)state;
+    fail_each("", "cuMemFree", VR_CU_UNKNOWN, 3);
+    fail_each("", "cuEventCreate", VR_CU_UNKNOWN, 1);
+    fail_each("", "cuEventRecord", VR_CU_UNKNOWN, 3);
+    fail_each("", "cuEventQuery", VR_CU_UNKNOWN, 2);
+    fail_each("", "cuEventSynchronize", VR_CU_UNKNOWN, 1);
+    fail_each("expandable_segments:True", "cuMemMap", VR_CU_UNKNOWN, 6);
+    fail_each("expandable_segments:True", "cuMemSetAccess", VR_CU_UNKNOWN, 3);
+    fail_each("expandable_segments:True", "cuMemUnmap", VR_CU_UNKNOWN, 3);
+    fail_each("expandable_segments:True", "cuMemRelease", VR_CU_UNKNOWN, 3);
+    fail_each("expandable_segments:True", "cuStreamSynchronize", VR_CU_UNKNOWN, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_call_fails),
+        cmocka_unit_test(allocations_find_no_memory),
+        cmocka_unit_test(releases_and_events_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
