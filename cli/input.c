@@ -208,8 +208,10 @@ static int read_recording(struct input *input, const char *name, struct vram_rec
         if (vram_recording_read(&source, recording, &error) == VRAM_OK) return CLI_OK;
     }
     if (input->error[0] == '\0') return ui_error(name, &error);
-    error.offset = input->produced == 0 ? VRAM_NO_OFFSET : input->produced;
-    (void)snprintf(error.message, sizeof error.message, "%s", input->error);
+    const bool started = input->produced != 0;
+    error = (struct vram_error){.status = VRAM_IO, .offset = input->produced};
+    (void)snprintf(error.message, sizeof error.message, started ? "%s (after %llu bytes)" : "%s", input->error,
+                   (unsigned long long)input->produced);
     return ui_error(name, &error);
 }
 

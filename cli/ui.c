@@ -43,9 +43,7 @@ bool ui_write(void *user, const char *bytes, size_t length) {
 
 int ui_error(const char *file, const struct vram_error *error) {
     fflush(stdout);
-    fprintf(stderr, "vram: %s%s%s", file == NULL ? "" : file, file == NULL ? "" : ": ", error->message);
-    if (error->offset != VRAM_NO_OFFSET) fprintf(stderr, " (at byte %llu)", (unsigned long long)error->offset);
-    fprintf(stderr, "\n");
+    fprintf(stderr, "vram: %s%s%s\n", file == NULL ? "" : file, file == NULL ? "" : ": ", error->message);
     return vram_status_exit_code(error->status);
 }
 

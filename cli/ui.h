@@ -10,7 +10,8 @@
 struct vram_style ui_style(void);
 // A vram_write to standard output; user is not looked at.
 bool ui_write(void *user, const char *bytes, size_t length);
-// One line on standard error: `vram: FILE: message (at byte N)`. file may be NULL. Returns the exit code of error->status.
+// One line on standard error: `vram: FILE: message` (where in the file is part of the message). file may be NULL. Returns the exit
+// code of error->status.
 int ui_error(const char *file, const struct vram_error *error);
 // Flushes standard output. False, with a line on standard error, when something could not be written.
 bool ui_finish(void);

@@ -170,6 +170,7 @@ struct vram_report_oom {
     uint64_t other_stream_bytes;
     uint64_t other_pool_bytes;  // same stream, other size class or another pool
     enum vram_report_oom_cause cause;
+    const char *site;           // who asked
     const char *text;           // the cause as a sentence
     const char *advice;         // what could have helped, "" if the recording does not tell
 };

@@ -20,7 +20,7 @@ enum vram_status vr_report_picture(const struct vr_view *view, struct vr_arena *
 enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top,
                                 struct vr_arena *arena, struct vram_report_live *out);
 // oom.c: out-of-memory events; the lifetimes are those of both notions. Needs out->reserved.
-enum vram_status vr_report_ooms(const struct vr_view *view, const struct vr_lifetimes *allocated, const struct vr_lifetimes *active,
-                                struct vr_arena *arena, struct vram_report_device *out);
+enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *allocated,
+                                const struct vr_lifetimes *active, struct vr_arena *arena, struct vram_report_device *out);
 
 #endif

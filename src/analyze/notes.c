@@ -177,15 +177,13 @@ static void contradicting_history(struct writer *writer, const struct vram_repor
 
 static void contradicting_sums(struct writer *writer, const struct vram_report_device *device) {
     struct vr_text text = {0};
-    const char *comma = "";
     for (size_t m = 0; m < VRAM_REPORT_MISMATCHES; m++) {
         if (device->mismatches[m] == 0) continue;
-        vr_text_printf(&text, "%s%s of %s segments in %s", comma, vr_count(device->mismatches[m]).text, vr_count(device->segments).text,
-                       vram_report_mismatch_name(m));
-        comma = ", ";
+        vr_text_printf(&text, "%s%s (%s)", text.length == 0 ? "" : ", ", vram_report_mismatch_name(m),
+                       vr_count(device->mismatches[m]).text);
     }
     if (text.length != 0) {
-        vr_text_puts(&text, ": their blocks do not add up");
+        vr_text_printf(&text, ": in so many of %s segments the blocks do not fit what the segment says", vr_count(device->segments).text);
         note_text(writer, VRAM_NOTE_CONTRADICTION, device->device, "segment_sums", &text);
     }
     vr_text_release(&text);

@@ -207,8 +207,8 @@ static void describe(const struct vr_history *history, size_t event, struct vram
                                     .advice = ""};
 }
 
-enum vram_status vr_report_ooms(const struct vr_view *view, const struct vr_lifetimes *allocated, const struct vr_lifetimes *active,
-                                struct vr_arena *arena, struct vram_report_device *out) {
+enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *allocated,
+                                const struct vr_lifetimes *active, struct vr_arena *arena, struct vram_report_device *out) {
     const struct vr_history *history = view->history;
     size_t count = 0, found = 0;
     for (size_t i = 0; i < history->count; i++) count += history->action[i] == VR_ACTION_OOM;
@@ -221,6 +221,7 @@ enum vram_status vr_report_ooms(const struct vr_view *view, const struct vr_life
         if (history->action[i] != VR_ACTION_OOM) continue;
         struct vram_report_oom *oom = &ooms[found++];
         describe(history, i, oom);
+        VR_TRY(vr_sites_name(sites, vr_sites_frame(sites, history->stack[i]), arena, &oom->site));
         if (count - found < VRAM_REPORT_OOM_PICTURES) {
             VR_TRY(draw(view, allocated, active, arena, expandable, oom));
             continue;

@@ -36,7 +36,7 @@ static enum vram_status live_facts(struct work *work, const struct vr_view *view
     for (size_t p = 0; p < point_count && status == VRAM_OK; p++) points[p].active_bytes = totals[p];
     if (status == VRAM_OK) status = vr_report_live(view, &work->sites, &allocated, work->top, work->arena, &out->allocated);
     if (status == VRAM_OK) status = vr_report_live(view, &work->sites, &active, work->top, work->arena, &out->active);
-    if (status == VRAM_OK) status = vr_report_ooms(view, &allocated, &active, work->arena, out);
+    if (status == VRAM_OK) status = vr_report_ooms(view, &work->sites, &allocated, &active, work->arena, out);
     vr_lifetimes_release(&allocated);
     vr_lifetimes_release(&active);
     return status;
@@ -111,7 +111,7 @@ static enum vram_status sort_segments(struct work *work, uint32_t *devices, size
 static enum vram_status describe_devices(struct work *work) {
     static const struct vr_history no_history;
     uint32_t devices[MAX_DEVICES];
-    size_t first[MAX_DEVICES + 1], count;
+    size_t first[MAX_DEVICES + 1], count = 0;
     work->segments = malloc((work->model->segments.count + 1) * sizeof *work->segments);
     work->blocks = malloc((work->model->blocks.count + 1) * sizeof *work->blocks);
     if (work->segments == NULL || work->blocks == NULL) return VRAM_NO_HOST_MEMORY;

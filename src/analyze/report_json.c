@@ -144,6 +144,7 @@ static void put_oom_causes(struct vr_json *json, const struct vram_report_device
         vr_json_string(json, "cause", cause_name(oom->cause));
         vr_json_string(json, "text", oom->text);
         vr_json_string(json, "advice", oom->advice);
+        vr_json_string(json, "site", oom->site);
         vr_json_i64(json, "stream", oom->stream);
         if (oom->has_picture) {
             vr_json_u64(json, "segment_bytes", oom->segment_bytes);

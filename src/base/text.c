@@ -241,7 +241,6 @@ static void print_cell(struct vr_text *text, const struct vram_style *style, con
     const bool coloured = colour != VR_PLAIN && length != 0;
     if (coloured) vr_text_colour(text, style, colour);
     if (cut) vr_text_puts(text, mark);
-    while (last && !coloured && length != 0 && cell[length - 1] == ' ') length--;
     vr_text_append(text, cell, length);
     if (coloured) vr_text_colour(text, style, VR_PLAIN);
     if (column->align == VR_LEFT && !last) vr_text_repeat(text, " ", padding);
@@ -266,6 +265,7 @@ void vr_table_print(const struct vr_table *table, struct vr_text *text, const st
             if (c != 0) vr_text_repeat(text, " ", COLUMN_GAP);
             print_cell(text, style, cell, widths[c], column, r == 0 ? VR_DIM : column->colour, c == last);
         }
+        while (text->length != 0 && text->bytes[text->length - 1] == ' ') text->bytes[--text->length] = '\0';
         vr_text_puts(text, "\n");
     }
 }
