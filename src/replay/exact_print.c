@@ -93,7 +93,6 @@ enum vram_status vram_exact_json(const struct vram_exact_result *result, const c
     for (size_t i = 0; i < result->device_count; i++) device_json(&json, &result->devices[i]);
     vr_json_array_end(&json);
     vr_json_object_end(&json);
-    vr_text_puts(&text, "\n");
     return vr_print_hand_over(&text, write, user);
 }
 

@@ -82,8 +82,54 @@ static void settle_size(const struct vr_options *options, struct vr_start *start
     if (block->size > limit || block->size % VR_MIN_BLOCK != 0) vr_start_anomaly(start, VR_ANOMALY_BLOCK_OVERLAP, SIZE_MAX);
 }
 
+// --- allocations outside all segments -------------------------------------------------------------------------------------------
+static int span_order(const void *left, const void *right) {
+    const uint64_t a = ((const struct vr_span *)left)->start, b = ((const struct vr_span *)right)->start;
+    return (a > b) - (a < b);
+}
+
+// Every range of addresses that was reserved at some time, joined and ascending.
+static size_t reserved_spans(const struct vr_subject *subject, const struct vr_start *start, struct vr_span *spans) {
+    const struct vr_history *history = subject->history;
+    size_t count = 0, joined = 0;
+    for (size_t i = 0; i < start->segment_count; i++) {
+        spans[count++] = (struct vr_span){start->segments[i].address, start->segments[i].address + start->segments[i].size};
+    }
+    for (size_t event = 0; event < history->count; event++) {
+        uint64_t end = 0;
+        if (history->action[event] != VR_ACTION_SEGMENT_ALLOC && history->action[event] != VR_ACTION_SEGMENT_MAP) continue;
+        if (vr_subject_is_private(subject, event) || !vr_add_u64(history->address[event], history->size_bytes[event], &end)) continue;
+        spans[count++] = (struct vr_span){history->address[event], end};
+    }
+    if (count > 1) qsort(spans, count, sizeof *spans, span_order);
+    for (size_t i = 0; i < count; i++) {
+        if (joined > 0 && spans[i].start <= spans[joined - 1].end) {
+            if (spans[i].end > spans[joined - 1].end) spans[joined - 1].end = spans[i].end;
+        } else {
+            spans[joined++] = spans[i];
+        }
+    }
+    return joined;
+}
+
+static enum vram_status find_strays(const struct vr_subject *subject, struct vr_start *start) {
+    const struct vr_history *history = subject->history;
+    struct vr_span *spans = malloc((start->segment_count + history->count + 1) * sizeof *spans);
+    if (spans == NULL) return VRAM_NO_HOST_MEMORY;
+    const size_t count = reserved_spans(subject, start, spans);
+    for (size_t event = history->count; event-- > 0;) {
+        if (history->action[event] != VR_ACTION_ALLOC || vr_subject_is_private(subject, event)) continue;
+        const uint64_t address = history->address[event];
+        const size_t at = last_at_or_before(spans, count, sizeof *spans, address);
+        if (at == SIZE_MAX || address >= spans[at].end) vr_start_anomaly(start, VR_ANOMALY_ALLOC_OUTSIDE, event);
+    }
+    free(spans);
+    return VRAM_OK;
+}
+
 enum vram_status vr_start_fit(const struct vr_subject *subject, struct vr_start *start) {
     place_blocks(start);
+    VR_TRY(find_strays(subject, start));
     if (start->block_count == 0 || start->anomaly_total > 0) return VRAM_OK;
     uint64_t *limit = malloc(start->block_count * sizeof *limit);
     if (limit == NULL) return VRAM_NO_HOST_MEMORY;

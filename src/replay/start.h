@@ -14,6 +14,7 @@
 #define VR_ANOMALIES(X)                                                                                                                    \
     X(ALLOC_NOT_LIVE, "an allocation that is neither freed later nor in the final picture")                                                \
     X(FREE_STILL_LIVE, "a free of a block that is still live afterwards")                                                                  \
+    X(ALLOC_OUTSIDE, "an allocation at an address that no segment ever had")                                                               \
     X(SEGMENT_MISSING, "a new segment that is neither given back later nor in the final picture")                                          \
     X(SEGMENT_STILL_THERE, "a segment given back that is still there afterwards")                                                          \
     X(RANGE_MISSING, "a mapped range that is neither unmapped later nor in the final picture")                                             \

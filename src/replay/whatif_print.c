@@ -26,8 +26,8 @@ static void index_json(struct vr_json *json, const char *key, uint64_t event) {
     X(rounded_bytes)                                                                                                                       \
     X(segment_bytes)                                                                                                                       \
     X(device_total_bytes)                                                                                                                  \
-    X(device_free_bytes) X(allocated_bytes) X(reserved_bytes) X(pending_bytes) X(cached_bytes) X(largest_free_bytes) X(other_stream_bytes) \
-        X(other_pool_bytes)
+    X(device_free_bytes)                                                                                                                   \
+    X(allocated_bytes) X(reserved_bytes) X(pending_bytes) X(cached_bytes) X(largest_free_bytes) X(other_stream_bytes) X(other_pool_bytes)
 
 static void oom_json(struct vr_json *json, const struct vram_whatif_device *device) {
     char report[1024];
@@ -98,7 +98,6 @@ enum vram_status vram_whatif_json(const struct vram_whatif_result *const *result
     for (size_t i = 0; i < count; i++) run_json(&json, results[i]);
     vr_json_array_end(&json);
     vr_json_object_end(&json);
-    vr_text_puts(&text, "\n");
     return vr_print_hand_over(&text, write, user);
 }
 
@@ -116,7 +115,7 @@ static uint64_t memory_calls(const struct vram_whatif_device *device) {
 }
 
 static void run_row(struct vr_table *table, const struct vram_whatif_result *run, const struct vram_whatif_device *device) {
-    vr_table_cell(table, "%s%s", run->conf[0] == '\0' ? "defaults" : run->conf, run->recorded_conf ? " (as recorded)" : "");
+    vr_table_cell(table, "%s%s", run->recorded_conf ? "(recorded) " : "", run->conf[0] == '\0' ? "defaults" : run->conf);
     if (device->contradiction) {
         for (int i = 0; i < 6; i++) vr_table_cell(table, "-");
         vr_table_cell(table, "not run");
@@ -134,10 +133,9 @@ static void run_row(struct vr_table *table, const struct vram_whatif_result *run
 static void device_table(struct vr_text *text, const struct vram_style *style, const struct vram_whatif_result *const *results,
                          size_t count, size_t index) {
     static const struct vr_table_column columns[] = {
-        {"settings", VR_LEFT, VR_BOLD, true},         {"peak active", VR_RIGHT, VR_PLAIN, false},
-        {"peak reserved", VR_RIGHT, VR_PLAIN, false}, {"used", VR_RIGHT, VR_PLAIN, false},
-        {"driver calls", VR_RIGHT, VR_DIM, false},    {"driver time", VR_RIGHT, VR_DIM, false},
-        {"retries", VR_RIGHT, VR_DIM, false},         {"", VR_LEFT, VR_PLAIN, false},
+        {"settings", VR_LEFT, VR_BOLD, true}, {"active", VR_RIGHT, VR_PLAIN, false}, {"reserved", VR_RIGHT, VR_PLAIN, false},
+        {"used", VR_RIGHT, VR_PLAIN, false},  {"calls", VR_RIGHT, VR_DIM, false},    {"time", VR_RIGHT, VR_DIM, false},
+        {"retries", VR_RIGHT, VR_DIM, false}, {"", VR_LEFT, VR_PLAIN, false},
     };
     struct vr_table table = {0};
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
@@ -163,7 +161,7 @@ static void oom_paragraph(struct vr_text *text, const struct vram_style *style, 
 }
 
 static void heading(struct vr_text *text, const struct vram_whatif_result *run, const struct vram_whatif_device *device) {
-    vr_text_printf(text, "device %" PRIu32 ": %s events, %s start, ", device->device, vr_count(device->events).text,
+    vr_text_printf(text, "device %" PRIu32 ": peaks over %s events, %s start, ", device->device, vr_count(device->events).text,
                    start_names[run->start]);
     if (run->memory_bytes == 0) {
         vr_text_puts(text, "unlimited memory\n");

@@ -1,0 +1,198 @@
+// vram replay: a recording driven through the real allocator.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "input.h"
+#include "ui.h"
+#include "vram/replay.h"
+
+int cmd_replay(int argc, char **argv);
+
+struct settings {
+    bool exact;
+    bool json;
+    bool ignore_releases;
+    struct args_list confs;
+    uint64_t memory_bytes;
+    unsigned start;
+    unsigned profile;
+    const char *placements;
+};
+
+static const char *const starts[] = {"cold", "recorded", NULL};
+static const enum vram_whatif_start start_values[] = {VRAM_WHATIF_COLD, VRAM_WHATIF_RECORDED};
+static const char *const profiles[] = {"cheap", "dear", NULL};
+static const enum vram_sim_profile profile_values[] = {VRAM_SIM_CHEAP, VRAM_SIM_DEAR};
+
+static const char *shown_name(const struct settings *settings, const char *path) {
+    const char *slash = strrchr(path, '/');
+    return settings->json && slash != NULL ? slash + 1 : path;
+}
+
+static bool write_to_file(void *user, const char *bytes, size_t length) { return fwrite(bytes, 1, length, user) == length; }
+
+static int write_placements(const char *path, const struct vram_exact_result *result) {
+    FILE *file = fopen(path, "w");
+    enum vram_status status = file == NULL ? VRAM_IO : vram_exact_placements(result, write_to_file, file);
+    if (file != NULL && fclose(file) != 0) status = VRAM_IO;
+    if (status == VRAM_OK) return CLI_OK;
+    fprintf(stderr, "vram: %s: could not be written: %s\n", path, strerror(errno));
+    return vram_status_exit_code(status);
+}
+
+static int replay_exact(const struct vram_recording *recording, const char *path, const struct settings *settings) {
+    struct vram_exact_result *result;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    const struct vram_exact_options options = {.keep_placements = settings->placements != NULL};
+    enum vram_status status = vram_replay_exact(recording, &options, &result, &error);
+    if (status != VRAM_OK) return ui_error(path, &error);
+    const struct vram_style style = ui_style();
+    const char *name = shown_name(settings, path);
+    status = settings->json ? vram_exact_json(result, name, ui_write, NULL) : vram_exact_text(result, name, &style, ui_write, NULL);
+    int code = status == VRAM_OK ? CLI_OK : CLI_BAD_INPUT;
+    if (code == CLI_OK && settings->placements != NULL) code = write_placements(settings->placements, result);
+    if (code == CLI_OK && !result->agrees) code = CLI_FINDING;
+    vram_exact_result_destroy(result);
+    return code;
+}
+
+// Runs every --conf; the results are printed side by side.
+static int run_confs(const struct vram_recording *recording, const char *path, const struct settings *settings,
+                     struct vram_whatif_result **results, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const struct vram_whatif_options options = {.conf = settings->confs.count == 0 ? NULL : settings->confs.values[i],
+                                                    .memory_bytes = settings->memory_bytes,
+                                                    .start = start_values[settings->start],
+                                                    .profile = profile_values[settings->profile],
+                                                    .ignore_releases = settings->ignore_releases};
+        struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+        const enum vram_status status = vram_replay_whatif(recording, &options, &results[i], &error);
+        if (status == VRAM_BAD_OPTION) {
+            fprintf(stderr, "vram: --conf '%s': %s\n", options.conf, error.message);
+            return CLI_USAGE;
+        }
+        if (status != VRAM_OK) return ui_error(path, &error);
+    }
+    return CLI_OK;
+}
+
+static int replay_whatif(const struct vram_recording *recording, const char *path, const struct settings *settings) {
+    struct vram_whatif_result *results[ARGS_LIST_MAX] = {NULL};
+    const struct vram_whatif_result *readable[ARGS_LIST_MAX];
+    const size_t count = settings->confs.count == 0 ? 1 : settings->confs.count;
+    int code = run_confs(recording, path, settings, results, count);
+    if (code == CLI_OK) {
+        const struct vram_style style = ui_style();
+        const char *name = shown_name(settings, path);
+        for (size_t i = 0; i < count; i++) readable[i] = results[i];
+        const enum vram_status status = settings->json ? vram_whatif_json(readable, count, name, ui_write, NULL)
+                                                       : vram_whatif_text(readable, count, name, &style, ui_write, NULL);
+        if (status != VRAM_OK) code = CLI_BAD_INPUT;
+        for (size_t i = 0; i < count && code == CLI_OK; i++) code = results[i]->finished ? CLI_OK : CLI_FINDING;
+    }
+    for (size_t i = 0; i < count; i++) vram_whatif_result_destroy(results[i]);
+    return code;
+}
+
+static int replay_file(const char *path, const struct settings *settings) {
+    struct vram_recording *recording;
+    struct input_facts facts;
+    int code = input_recording(path, &recording, &facts);
+    if (code != CLI_OK) return code;
+    code = settings->exact ? replay_exact(recording, facts.name, settings) : replay_whatif(recording, facts.name, settings);
+    vram_recording_destroy(recording);
+    return code;
+}
+
+// Options that do not go together. True when all is well.
+static bool agree(const struct settings *settings, int files) {
+    const char *wrong = NULL;
+    if (settings->exact && settings->confs.count > 0) wrong = "--exact runs with the recording's own settings: no --conf";
+    if (settings->exact && (settings->memory_bytes != 0 || settings->ignore_releases))
+        wrong = "--exact takes no --memory and no --ignore-releases";
+    if (!settings->exact && settings->placements != NULL) wrong = "--placements needs --exact";
+    if (settings->placements != NULL && files > 1) wrong = "--placements takes one recording";
+    if (wrong != NULL) fprintf(stderr, "vram: %s\nTry 'vram replay --help'.\n", wrong);
+    return wrong == NULL;
+}
+
+static int replay_files(char **paths, int count, const struct settings *settings) {
+    int result = CLI_OK;
+    if (settings->json && count > 1) printf("[\n");
+    for (int i = 0; i < count; i++) {
+        if (i > 0) printf("%s", settings->json ? ",\n" : "\n");
+        const int code = replay_file(paths[i], settings);
+        if (code > result) result = code;
+        if (code > CLI_FINDING && settings->json && count > 1) printf("null");
+    }
+    if (settings->json) printf(count > 1 ? "\n]\n" : result <= CLI_FINDING ? "\n" : "");
+    return result;
+}
+
+int cmd_replay(int argc, char **argv) {
+    struct settings settings = {.start = 0};
+    const struct args_option options[] = {
+        {.name = "exact",
+         .kind = ARGS_FLAG,
+         .help = "check every address, segment, release and final block against the recording",
+         .target = &settings.exact},
+        {.name = "conf",
+         .letter = 'c',
+         .kind = ARGS_STRINGS,
+         .value = "STRING",
+         .help = "settings as in PYTORCH_CUDA_ALLOC_CONF, '' for the defaults; repeated: one run each (default: as recorded)",
+         .target = &settings.confs},
+        {.name = "memory",
+         .letter = 'm',
+         .kind = ARGS_SIZE,
+         .value = "SIZE",
+         .help = "memory of each device, e.g. 24GiB (default: unlimited)",
+         .target = &settings.memory_bytes},
+        {.name = "start",
+         .kind = ARGS_CHOICE,
+         .value = "cold|recorded",
+         .help = "allocate first what lived before the history (default), or begin with the recorded segments",
+         .target = &settings.start,
+         .choices = starts},
+        {.name = "profile",
+         .kind = ARGS_CHOICE,
+         .value = "cheap|dear",
+         .help = "what mapping memory costs on the virtual clock (default cheap)",
+         .target = &settings.profile,
+         .choices = profiles},
+        {.name = "ignore-releases",
+         .kind = ARGS_FLAG,
+         .help = "leave out the recorded emptying of the cache",
+         .target = &settings.ignore_releases},
+        {.name = "placements",
+         .kind = ARGS_STRING,
+         .value = "OUT.csv",
+         .help = "with --exact: write device,event_index,address of every allocation",
+         .target = &settings.placements},
+        {.name = "json",
+         .kind = ARGS_FLAG,
+         .help = "one JSON object (several files: an array); keys in docs/json.md",
+         .target = &settings.json},
+        {.name = NULL},
+    };
+    const struct args_command command = {
+        .name = "replay",
+        .usage = "[options] FILE...",
+        .summary = "Drives the history of a recording through the allocator on a simulated device. With --exact: does it decide as\n"
+                   "the recorded program's did, address by address? Without: what would the program have needed with other\n"
+                   "settings or less memory? Exit code 1 for any difference, and for running out of memory.",
+        .examples = "  vram replay --exact snapshot.pickle\n"
+                    "  vram replay --conf '' --conf expandable_segments:True snapshot.pickle\n"
+                    "  vram replay --memory 24GiB --conf max_split_size_mb:128 snapshot.pickle\n",
+        .options = options,
+        .min_operands = 1,
+        .max_operands = -1,
+        .operand = "a recording (FILE, or - for standard input)",
+    };
+    int count, code;
+    if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    if (!agree(&settings, count)) return CLI_USAGE;
+    return replay_files(argv + 1, count, &settings);
+}
