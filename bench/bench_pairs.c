@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "vram/vram.h"
 
 enum { CHUNKS = 60, PAIRS_PER_CHUNK = 20000, SIZES = 300, LIVE = 1000 };
@@ -72,11 +73,11 @@ static uint64_t next_random(uint64_t *state) {
 }
 
 // Kept out of line: instruction counts are collected while it is on the stack.
-__attribute__((noinline)) static void measured_pairs(struct run *run, uint64_t pairs) {
+VR_NOINLINE static void measured_pairs(struct run *run, uint64_t pairs) {
     for (uint64_t i = 0; i < pairs; i++) run->side->give(run->side->take(run->size, run->stream));
 }
 
-__attribute__((noinline)) static void measured_mix(struct run *run, uint64_t pairs) {
+VR_NOINLINE static void measured_mix(struct run *run, uint64_t pairs) {
     for (uint64_t i = 0; i < pairs; i++) {
         const uint64_t random = next_random(&run->state);
         uint64_t *slot = &run->live[random % LIVE];

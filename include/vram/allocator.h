@@ -70,7 +70,7 @@ struct vram_block_info {
 VRAM_API VRAM_NODISCARD enum vram_status vram_block_info(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info);
 // The size of a live block (at least what was asked for), 0 for anything else.
 VRAM_API uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address);
-// Finds the live block that contains `address` (any byte of it). INVALID_POINTER when none does. Walks segments: not for hot paths.
+// Finds the live block that contains `address` (any byte of it). INVALID_POINTER when none does. Takes all locks of each device: not for hot paths.
 VRAM_API VRAM_NODISCARD enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info);
 
 // --- settings -----------------------------------------------------------------------------------------------------------

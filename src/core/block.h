@@ -58,8 +58,6 @@ struct vr_segment {
     uint64_t counter;   // registration order, process-wide: older segments have smaller ones
     uint32_t shard;
     uint32_t device;
-    uint32_t previous; // the device's list of segments, in no order; guarded by all its locks
-    uint32_t next;
     uint32_t first; // the block at the segment's base; 0 while the entry is unused
     uint8_t small;
     uint8_t expandable;

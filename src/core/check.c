@@ -167,8 +167,8 @@ static enum vram_status check_fences(const struct vr_device *device, struct vram
 static enum vram_status check_device(const struct vr_device *device, struct vram_error *error) {
     const struct vram_allocator *allocator = device->allocator;
     struct census census = {0};
-    for (uint32_t i = device->first_segment; i != 0; i = vr_segment_at(allocator, i)->next) {
-        const struct vr_segment *segment = vr_segment_at(allocator, i);
+    for (size_t i = 0; i < device->segment_count; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
         VR_TRY(check_segment(allocator, segment, &census, error));
     }
     VR_TRY(check_counters(device, &census, error));

@@ -223,6 +223,7 @@ void vr_device_release(struct vr_device *device) {
     free(device->shards);
     free(device->counters);
     free(device->orphans);
+    free(device->segments);
     vr_mutex_destroy(&device->events.mutex);
     vr_mutex_destroy(&device->mutex);
     free(device);

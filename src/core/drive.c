@@ -52,19 +52,6 @@ enum vram_status vr_drive_add_expandable(struct vram_allocator *allocator, uint3
     return status;
 }
 
-// The block of any state that contains the address, among the expandable segments / the free blocks. 0 if there is none.
-static uint32_t block_containing(const struct vr_device *device, uint64_t address) {
-    const struct vram_allocator *allocator = device->allocator;
-    for (uint32_t i = device->first_segment; i != 0; i = vr_segment_at(allocator, i)->next) {
-        const struct vr_segment *segment = vr_segment_at(allocator, i);
-        if (address < segment->address || address - segment->address >= segment->size) continue;
-        uint32_t at = segment->first;
-        while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
-        return at;
-    }
-    return 0;
-}
-
 static bool fits_in(const struct vr_block *block, uint64_t address, uint64_t size) {
     return size != 0 && address >= block->address && size <= block->size && address - block->address <= block->size - size;
 }
@@ -86,7 +73,7 @@ static enum vram_status open_session_at(struct vram_allocator *allocator, uint64
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;
         vr_device_lock(device);
-        const uint32_t found = block_containing(device, address);
+        const uint32_t found = vr_block_containing(device, address);
         const uint64_t stream = found == 0 ? 0 : vr_shard_of(allocator, vr_block_at(allocator, found))->stream;
         vr_device_unlock(device);
         if (found == 0) continue;
@@ -133,7 +120,7 @@ enum vram_status vr_drive_unmap(struct vram_allocator *allocator, uint64_t addre
 static enum vram_status malloc_at_locked(struct session *session, bool small_pool, uint64_t address, uint64_t size, uint64_t requested) {
     struct vram_allocator *allocator = session->device->allocator;
     struct vr_shard *shard = session->shard;
-    uint32_t block = block_containing(session->device, address);
+    uint32_t block = vr_block_containing(session->device, address);
     if (block == 0) return VRAM_INVALID_ARGUMENT;
     const struct vr_block *item = vr_block_at(allocator, block);
     if (item->state != VR_FREE || vr_shard_of(allocator, item) != shard || (item->small != 0) != small_pool ||

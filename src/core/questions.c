@@ -1,6 +1,7 @@
 // What can be asked of an allocator: statistics, facts about an address, the picture of all blocks.
 #include "core/events.h"
 #include "core/serve.h"
+#include "core/source.h"
 
 enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count) {
     *count = (uint32_t)allocator->device_count;
@@ -133,16 +134,10 @@ uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address)
 
 static bool find_in_device(struct vr_device *device, uint64_t address, struct vram_block_info *info) {
     const struct vram_allocator *allocator = device->allocator;
-    for (uint32_t i = device->first_segment; i != 0; i = vr_segment_at(allocator, i)->next) {
-        const struct vr_segment *segment = vr_segment_at(allocator, i);
-        if (address < segment->address || address - segment->address >= segment->size) continue;
-        uint32_t at = segment->first;
-        while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
-        if (vr_block_at(allocator, at)->state != VR_ALLOCATED) return false;
-        *info = describe(allocator, vr_block_at(allocator, at));
-        return true;
-    }
-    return false;
+    const uint32_t block = vr_block_containing(device, address);
+    if (block == 0 || vr_block_at(allocator, block)->state != VR_ALLOCATED) return false;
+    *info = describe(allocator, vr_block_at(allocator, block));
+    return true;
 }
 
 static bool find_raw_containing(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
@@ -199,16 +194,11 @@ static enum vram_status add_segment(const struct vram_allocator *allocator, cons
 
 static enum vram_status take_picture(struct vr_device *device, struct picture *picture) {
     const struct vram_allocator *allocator = device->allocator;
-    for (uint32_t i = device->first_segment; i != 0; i = vr_segment_at(allocator, i)->next) {
-        const struct vr_segment *segment = vr_segment_at(allocator, i);
+    for (size_t i = 0; i < device->segment_count; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
         VR_TRY(add_segment(allocator, segment, picture));
     }
     return VRAM_OK;
-}
-
-static int by_address(const void *a, const void *b) {
-    const uint64_t x = ((const struct vram_block_view *)a)->block.address, y = ((const struct vram_block_view *)b)->block.address;
-    return (x > y) - (x < y);
 }
 
 enum vram_status vram_walk(struct vram_allocator *allocator, uint32_t ordinal, vram_block_visitor visit, void *user) {
@@ -219,10 +209,7 @@ enum vram_status vram_walk(struct vram_allocator *allocator, uint32_t ordinal, v
     vr_device_lock(device);
     const enum vram_status status = take_picture(device, &picture);
     vr_device_unlock(device);
-    if (status == VRAM_OK && picture.count != 0) {
-        qsort(picture.views, picture.count, sizeof *picture.views, by_address);
-        for (size_t i = 0; i < picture.count && visit(&picture.views[i], user); i++) {
-        }
+    for (size_t i = 0; status == VRAM_OK && i < picture.count && visit(&picture.views[i], user); i++) {
     }
     free(picture.views);
     return status;

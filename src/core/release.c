@@ -176,8 +176,8 @@ void vr_release_at_end(struct vr_device *device) {
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
     (void)vr_fences_wait(device);
-    for (uint32_t i = device->first_segment; i != 0; i = vr_segment_at(allocator, i)->next) {
-        const struct vr_segment *segment = vr_segment_at(allocator, i);
+    for (size_t i = 0; i < device->segment_count; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
         if (segment->expandable) {
             drop_pages(device, segment);
         } else {

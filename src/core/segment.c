@@ -15,22 +15,48 @@ static void count_segment(struct vr_device *device, bool small, int64_t size, in
     if ((uint64_t)size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_segments, sign);
 }
 
-static void enlist(struct vr_device *device, uint32_t segment) {
-    struct vr_segment *entry = vr_segment_at(device->allocator, segment);
-    entry->previous = 0;
-    entry->next = device->first_segment;
-    if (entry->next != 0) vr_segment_at(device->allocator, entry->next)->previous = segment;
-    device->first_segment = segment;
+// Where in the device's array the first segment above `address` stands.
+static size_t position_above(const struct vr_device *device, uint64_t address) {
+    size_t low = 0, high = device->segment_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (vr_segment_at(device->allocator, device->segments[middle])->address <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static enum vram_status enlist(struct vr_device *device, uint32_t segment, uint64_t address) {
+    void *segments = device->segments;
+    const enum vram_status status = vr_grow(&segments, &device->segment_capacity, device->segment_count + 1, sizeof *device->segments);
+    device->segments = segments;
+    VR_TRY(status);
+    uint32_t *at = device->segments + position_above(device, address);
+    memmove(at + 1, at, (size_t)(device->segments + device->segment_count - at) * sizeof *at);
+    *at = segment;
+    device->segment_count++;
+    return VRAM_OK;
 }
 
 static void delist(struct vr_device *device, uint32_t segment) {
-    const struct vr_segment *entry = vr_segment_at(device->allocator, segment);
-    if (entry->next != 0) vr_segment_at(device->allocator, entry->next)->previous = entry->previous;
-    if (entry->previous != 0) {
-        vr_segment_at(device->allocator, entry->previous)->next = entry->next;
-    } else {
-        device->first_segment = entry->next;
-    }
+    uint32_t *at = device->segments + position_above(device, vr_segment_at(device->allocator, segment)->address) - 1;
+    assert(*at == segment);
+    device->segment_count--;
+    memmove(at, at + 1, (size_t)(device->segments + device->segment_count - at) * sizeof *at);
+}
+
+uint32_t vr_block_containing(const struct vr_device *device, uint64_t address) {
+    const struct vram_allocator *allocator = device->allocator;
+    const size_t above = position_above(device, address);
+    if (above == 0) return 0;
+    const struct vr_segment *segment = vr_segment_at(allocator, device->segments[above - 1]);
+    if (address - segment->address >= segment->size) return 0;
+    uint32_t at = segment->first;
+    while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
+    return at;
 }
 
 enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment) {
@@ -38,13 +64,17 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
     VR_TRY(vr_shard_reserve_records(shard, 1));
     uint32_t made = 0;
     VR_TRY(vr_slab_take(&allocator->segments, 1, &made));
+    const enum vram_status status = enlist(shard->device, made, facts->address);
+    if (status != VRAM_OK) {
+        vr_slab_give(&allocator->segments, made);
+        return status;
+    }
     struct vr_segment *entry = vr_segment_at(allocator, made);
     *entry = *facts;
     entry->counter = atomic_fetch_add_explicit(&registrations, 1, memory_order_relaxed);
     entry->shard = shard->number;
     entry->device = shard->device->ordinal;
     entry->small = small;
-    enlist(shard->device, made);
     entry->first = shard->spare[--shard->spare_count];
     struct vr_block *block = vr_block_at(allocator, entry->first);
     *block =

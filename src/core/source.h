@@ -33,6 +33,8 @@ uint64_t vr_expandable_reserve_bytes(const struct vr_device *device, uint64_t pa
 // Shared by both: a segment entry with its first block record, in no index; and the reverse.
 enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment);
 void vr_segment_forget(struct vr_shard *shard, uint32_t segment);
+// The block of any state, hole or not, that contains the address; 0 if no segment of the device does.
+uint32_t vr_block_containing(const struct vr_device *device, uint64_t address);
 // Books reserved bytes; both signs.
 void vr_reserved_add(struct vr_device *device, bool small, int64_t bytes);
 VR_INLINE enum vram_stat_pool vr_stat_view(bool small) { return small ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL; }

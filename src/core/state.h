@@ -116,7 +116,9 @@ struct vr_device {
     struct vr_orphan *orphans;
     size_t orphan_count;
     size_t orphan_capacity;
-    uint32_t first_segment; // head of the list of segments
+    uint32_t *segments; // of the device, by ascending address
+    size_t segment_count;
+    size_t segment_capacity;
     struct vr_totals totals;
     struct vram_stat segment[VRAM_STAT_POOLS];
     struct vram_stat reserved[VRAM_STAT_POOLS];
