@@ -58,7 +58,7 @@ enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, str
     if (frame == VR_NO_SITE) return vr_arena_copy(arena, "<no frames>", strlen("<no frames>"), name);
     const struct vr_frames *frames = &sites->model->frames;
     return vr_arena_printf(arena, name, "%s:%lld:%s", vr_model_string(sites->model, frames->filename[frame]),
-                           (long long)frames->line[frame], vr_model_string(sites->model, frames->name[frame]));
+                           (unsigned long long)frames->line[frame], vr_model_string(sites->model, frames->name[frame]));
 }
 
 // Bytes and count of one stack or one frame.
@@ -97,7 +97,7 @@ static void hash_stack(struct vr_sites *sites, struct group *group) {
         const uint32_t frame = model->stacks.frame[i];
         const uint32_t file = model->frames.filename[frame], function = model->frames.name[frame];
         char line[32];
-        const int length = snprintf(line, sizeof line, ":%lld:", (long long)model->frames.line[frame]);
+        const int length = snprintf(line, sizeof line, ":%llu:", (unsigned long long)model->frames.line[frame]);
         vr_sha1_add(&sha1, vr_model_string(model, file), vr_model_string_length(model, file));
         vr_sha1_add(&sha1, line, (size_t)length);
         vr_sha1_add(&sha1, vr_model_string(model, function), vr_model_string_length(model, function));
@@ -133,7 +133,7 @@ static void site_text_init(struct site_text *text, const struct vr_sites *sites,
     const struct vr_frames *frames = &sites->model->frames;
     *text = (struct site_text){.pieces = {"<no frames>", "", ""}};
     if (frame == VR_NO_SITE) return;
-    (void)snprintf(text->line, sizeof text->line, ":%lld:", (long long)frames->line[frame]);
+    (void)snprintf(text->line, sizeof text->line, ":%llu:", (unsigned long long)frames->line[frame]);
     text->pieces[0] = vr_model_string(sites->model, frames->filename[frame]);
     text->pieces[1] = text->line;
     text->pieces[2] = vr_model_string(sites->model, frames->name[frame]);
