@@ -18,12 +18,13 @@ INTERNAL = re.compile(r"^(vr_|vram_)")
 # The outside world of the library, by purpose. A new name here is a decision, not a formality.
 IMPORTS = {
     "memory of the host": "malloc calloc realloc free aligned_alloc posix_memalign",
-    "bytes and strings": """memchr memcmp memcpy memmove memset strchr strcmp strcspn strlen strncmp strrchr strspn strstr strnlen""",
+    "bytes and strings": """memchr memcmp memcpy memmove memset strchr strcmp strcspn strlen strncmp strpbrk strrchr strspn strstr strnlen""",
     "text to and from numbers": "snprintf vsnprintf strtod strtoll strtoul strtoull",
     "arithmetic": "ceil floor fmod frexp ldexp llround log2 lround nearbyint rint round trunc",
     "sorting": "qsort bsearch",
     "failed assertions, in builds that have them": "__assert_fail",
-    "src/os/posix: threads": """pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_create pthread_mutex_destroy
+    "src/snapshot: reading the file that the caller named": "fopen fread ferror fclose setvbuf",
+    "src/os/posix: threads": """pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_create pthread_detach pthread_mutex_destroy
         pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_self sched_yield syscall gettid""",
     "src/os/posix: clock": "clock_gettime",
     "src/os/posix: environment": "getenv secure_getenv",

@@ -1,0 +1,54 @@
+# The commands of everyday work. CMake does the building (CMakePresets.json); this file only names what to run.
+#   make                   build what is shipped, into build/release
+#   make demo              report and replay a recording (RECORDING=path for your own)
+#   make test              everything that has to hold before a change lands
+#   make check-asan        the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make check-tsan        the threaded tests under ThreadSanitizer
+#   make fuzz              every fuzz target for FUZZ_SECONDS
+#   make bench             the measurements of docs/benchmarks.md
+#   make nightly           what takes too long for every change
+#   make format            formats the sources
+#   make install           installs build/release under PREFIX
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+RECORDING ?=
+export FUZZ_SECONDS
+
+.PHONY: all setup demo test check-asan check-tsan fuzz bench nightly format install clean
+
+all: setup
+	cmake --preset release --log-level=WARNING
+	cmake --build --preset release
+
+setup:
+	@tools/setup.sh
+
+demo: all
+	@tools/demo.sh $(if $(RECORDING),"$(RECORDING)")
+
+test: setup
+	@tools/test.sh all
+
+check-asan: setup
+	@tools/test.sh asan
+
+check-tsan: setup
+	@tools/test.sh tsan
+
+fuzz: setup
+	@tools/fuzz.sh
+
+bench: all
+	@tools/bench.sh
+
+nightly: setup
+	@tools/test.sh nightly
+
+format:
+	@tools/format.sh
+
+install: all
+	cmake --install build/release --prefix "$(PREFIX)"
+
+clean:
+	rm -rf build

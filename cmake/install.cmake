@@ -1,0 +1,39 @@
+# What an installation has: headers, both libraries, vram.pc, vramConfig.cmake, manual page and completion.
+include(CMakePackageConfigHelpers)
+
+set_target_properties(vram_shared PROPERTIES EXPORT_NAME vram)
+set_target_properties(vram_static PROPERTIES EXPORT_NAME vram_static)
+add_library(vram::vram ALIAS vram_shared)
+add_library(vram::vram_static ALIAS vram_static)
+
+install(TARGETS vram_shared vram_static EXPORT vramTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/vram DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
+set(VRAM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vram)
+install(EXPORT vramTargets NAMESPACE vram:: DESTINATION ${VRAM_PACKAGE_DIR})
+configure_package_config_file(cmake/vramConfig.cmake.in vramConfig.cmake INSTALL_DESTINATION ${VRAM_PACKAGE_DIR})
+write_basic_package_version_file(vramConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/vramConfig.cmake ${PROJECT_BINARY_DIR}/vramConfigVersion.cmake DESTINATION ${VRAM_PACKAGE_DIR})
+
+# Relative to the prefix unless the folder was given as an absolute path.
+foreach(kind IN ITEMS LIB INCLUDE)
+  if(IS_ABSOLUTE ${CMAKE_INSTALL_${kind}DIR})
+    set(VRAM_PC_${kind}DIR ${CMAKE_INSTALL_${kind}DIR})
+  else()
+    set(VRAM_PC_${kind}DIR \${prefix}/${CMAKE_INSTALL_${kind}DIR})
+  endif()
+endforeach()
+# The prefix may be given as late as `cmake --install --prefix`.
+set(VRAM_PC_TEMPLATE ${PROJECT_SOURCE_DIR}/cmake/vram.pc.in)
+foreach(name IN ITEMS PROJECT_DESCRIPTION PROJECT_VERSION VRAM_PC_LIBDIR VRAM_PC_INCLUDEDIR VRAM_PC_TEMPLATE PROJECT_BINARY_DIR)
+  string(REPLACE "\${prefix}" "\\\${prefix}" value "${${name}}")
+  install(CODE "set(${name} \"${value}\")")
+endforeach()
+install(CODE "configure_file(\${VRAM_PC_TEMPLATE} \${PROJECT_BINARY_DIR}/vram.pc @ONLY)")
+install(FILES ${PROJECT_BINARY_DIR}/vram.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(FILES docs/man/vram.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES tools/completion/vram.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME vram)

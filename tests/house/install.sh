@@ -1,0 +1,30 @@
+#!/bin/sh
+# Installs the build into a folder of its own and builds somebody else's project on it, by find_package and by pkg-config.
+# Usage: install.sh CMAKE BUILD PREFIX CONSUMER CC
+set -eu
+cmake=$1 build=$2 prefix=$3 consumer=$4 cc=$5
+
+rm -rf "$prefix" "$prefix-consumer"
+"$cmake" --install "$build" --prefix "$prefix" >/dev/null
+libdir=$(dirname "$(find "$prefix" -name libvram.a)")
+
+"$cmake" -S "$consumer" -B "$prefix-consumer" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >/dev/null
+"$cmake" --build "$prefix-consumer" >/dev/null
+"$prefix-consumer/consumer"
+"$prefix-consumer/consumer_static"
+
+for file in bin/vram include/vram/vram.h share/man/man1/vram.1 share/bash-completion/completions/vram; do
+    test -s "$prefix/$file" || { echo "not installed: $file"; exit 1; }
+done
+"$prefix/bin/vram" --version
+for header in "$prefix"/include/vram/*.h; do
+    echo "#include <vram/$(basename "$header")>" | "$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only -x c -
+done
+
+command -v pkg-config >/dev/null || { echo "pkg-config is not there: vram.pc not tried"; exit 0; }
+export PKG_CONFIG_PATH="$libdir/pkgconfig"
+# The flags are words on purpose.
+# shellcheck disable=SC2046
+"$cc" "$consumer/consumer.c" $(pkg-config --cflags --libs vram) -o "$prefix-consumer/by-pkg-config"
+LD_LIBRARY_PATH="$libdir" "$prefix-consumer/by-pkg-config"
+test "$(pkg-config --modversion vram)" = "$("$prefix/bin/vram" --version | cut -d' ' -f2)"

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Formats every C source of ours, or, with --check, fails naming each place that is not formatted. Usage: tools/format.sh [--check]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mode=(-i)
+[ "${1:-}" = --check ] && mode=(--dry-run --Werror)
+find include src cli tests fuzz bench examples adapters viewer \( -name '*.c' -o -name '*.h' \) -not -path '*/node_modules/*' -print0 2>/dev/null |
+    xargs -0 -r clang-format "${mode[@]}"

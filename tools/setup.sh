@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Installs what building and testing need, from Debian 12's packages; only what is missing, so that it also works offline
+# where everything is there. Usage: tools/setup.sh
+set -euo pipefail
+
+# git, make and a C compiler with its headers; ninja and cmake build; pkg-config is tried by the install test.
+packages=(git make gcc libc6-dev binutils cmake ninja-build pkg-config)
+# The command reads compressed recordings.
+packages+=(libzstd-dev zlib1g-dev liblzma-dev)
+# Tests: unit tests, scripts, packed test data, sanitizers and fuzzing, format, memory checks.
+packages+=(libcmocka-dev python3 tar zstd clang libclang-rt-14-dev clang-format valgrind)
+
+command -v dpkg-query >/dev/null || {
+    echo "tools/setup.sh knows Debian only; elsewhere install the equivalents of: ${packages[*]}" >&2
+    exit 1
+}
+
+missing=()
+for package in "${packages[@]}"; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || {
+        echo "missing packages: ${missing[*]}; run as root: apt-get install ${missing[*]}" >&2
+        exit 1
+    }
+    as_root=(sudo)
+fi
+echo "installing: ${missing[*]}"
+"${as_root[@]}" apt-get update -q
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"

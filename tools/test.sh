@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Runs the tests. Usage: tools/test.sh all|release|asan|tsan|nightly
+# The last lines are ctest's summaries of every stage, the one of the shipped build at the end.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+jobs=$(nproc)
+summaries=()
+
+note() { printf '\n=== %s (%d s)\n' "$1" "$SECONDS"; }
+
+# build PRESET [TARGET...]
+build() {
+    local preset=$1
+    shift
+    note "build $preset"
+    cmake --preset "$preset" --log-level=WARNING
+    cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"}
+}
+
+# run PRESET [CTEST ARGUMENT...]: the tests of a build; its summary is kept for the end.
+run() {
+    local preset=$1 log=build/$1/test.log failed=0
+    shift
+    note "test $preset"
+    ctest --preset "$preset" -j "$jobs" "$@" 2>&1 | tee "$log" || failed=1
+    summaries+=("$preset")
+    [ "$failed" -eq 0 ] || finish 1
+}
+
+finish() {
+    local index
+    for ((index = ${#summaries[@]} - 1; index >= 0; index--)); do
+        printf '\n=== %s\n' "${summaries[index]}"
+        sed -n '/tests passed/,$p' "build/${summaries[index]}/test.log"
+    done
+    exit "$1"
+}
+
+release() {
+    build release
+    run release
+}
+
+asan() {
+    build asan
+    run asan
+}
+
+# Only the tests with threads of their own: everything else was under the other sanitizers.
+tsan() {
+    build tsan test_threads
+    run tsan -R threads
+}
+
+nightly() {
+    release
+    build check
+    run check --timeout 3600
+    note "random operations against the naive model"
+    build/release/tests/model/random_ops --seed 1 --seeds 2000 --ops 5000
+    build/check/tests/model/random_ops --seed 5000 --seeds 100 --ops 2000
+    note "fuzzing"
+    FUZZ_SECONDS=${FUZZ_SECONDS:-600} tools/fuzz.sh
+}
+
+case "${1:-}" in
+all)
+    note "format"
+    tools/format.sh --check
+    release
+    asan
+    tsan
+    ;;
+release | asan | tsan | nightly) "$1" ;;
+*)
+    echo "usage: tools/test.sh all|release|asan|tsan|nightly" >&2
+    exit 2
+    ;;
+esac
+finish 0
