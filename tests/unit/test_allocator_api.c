@@ -1,0 +1,578 @@
+// Every function of vram/allocator.h: what it gives, what it refuses, and that a refusal changes nothing.
+#define _POSIX_C_SOURCE 200809L // setenv
+#include <stdio.h>
+
+#include "support/expect.h"
+
+// --- creating -----------------------------------------------------------------------------------------------------------
+
+static void creating(void **state) {
+    (void)state;
+    struct vram_driver *sim = NULL;
+    EXPECT_OK(vram_sim_create(NULL, &sim));
+    struct vram_create_info info = {.driver = sim, .conf = "max_split_size_mb:64", .ignore_environment = true};
+    struct vram_allocator *allocator = NULL;
+    EXPECT_OK(vram_create(&info, &allocator, NULL));
+    assert_non_null(allocator);
+    vram_destroy(allocator);
+
+    struct vram_error error = {0};
+    allocator = (struct vram_allocator *)(void *)&error;
+    info.conf = "max_split_size_mb:64,no_such_option:1";
+    EXPECT_STATUS(BAD_OPTION, vram_create(&info, &allocator, &error));
+    assert_ptr_equal(allocator, &error); // untouched
+    assert_int_equal(error.status, VRAM_BAD_OPTION);
+    assert_int_equal(error.offset, strlen("max_split_size_mb:64,"));
+    assert_non_null(strstr(error.message, "no_such_option"));
+    EXPECT_STATUS(BAD_OPTION, vram_create(&info, &allocator, NULL));
+
+    // An allocator that was never used leaves the driver alone, and so does one whose blocks were never freed.
+    info.conf = "expandable_segments:True";
+    EXPECT_OK(vram_create(&info, &allocator, NULL));
+    uint64_t address = 0;
+    EXPECT_OK(vram_malloc(allocator, 0, 30 * VR_MIB, 0, &address));
+    EXPECT_OK(vram_malloc(allocator, 0, 3, 0, &address));
+    vram_destroy(allocator);
+    vram_destroy(NULL);
+    assert_int_equal(vram_sim_live_objects(sim), 0);
+    assert_int_equal(vram_sim_memory_used(sim, 0), 0);
+    vram_driver_destroy(sim);
+}
+
+static void options_from_the_environment(void **state) {
+    (void)state;
+    struct vram_driver *sim = NULL;
+    EXPECT_OK(vram_sim_create(NULL, &sim));
+    struct vram_create_info info = {.driver = sim};
+    struct vram_allocator *allocator = NULL;
+    char conf[64] = "";
+    assert_int_equal(setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:99", 1), 0);
+    EXPECT_OK(vram_create(&info, &allocator, NULL));
+    (void)vram_configuration(allocator, conf, sizeof conf);
+    assert_string_equal(conf, "max_split_size_mb:99");
+    vram_destroy(allocator);
+    assert_int_equal(setenv("VRAM_ALLOC_CONF", "max_split_size_mb:77", 1), 0); // the first of the three names counts
+    EXPECT_OK(vram_create(&info, &allocator, NULL));
+    (void)vram_configuration(allocator, conf, sizeof conf);
+    assert_string_equal(conf, "max_split_size_mb:77");
+    vram_destroy(allocator);
+    info.ignore_environment = true;
+    EXPECT_OK(vram_create(&info, &allocator, NULL));
+    assert_int_equal(vram_configuration(allocator, conf, sizeof conf), 0);
+    assert_string_equal(conf, "");
+    vram_destroy(allocator);
+    assert_int_equal(unsetenv("VRAM_ALLOC_CONF"), 0);
+    assert_int_equal(unsetenv("PYTORCH_CUDA_ALLOC_CONF"), 0);
+    vram_driver_destroy(sim);
+}
+
+// --- memory -----------------------------------------------------------------------------------------------------------------
+
+static void zero_bytes_and_address_zero(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    uint64_t address = 77;
+    EXPECT_OK(vram_malloc(world.allocator, 0, 0, 0, &address));
+    assert_int_equal(address, 0);
+    EXPECT_OK(vram_free(world.allocator, 0));
+    EXPECT_OK(vram_record_stream(world.allocator, 0, world.stream[0][1]));
+    EXPECT_NO_RECORDS(&world);
+    EXPECT_CURRENT(&world, allocation, 0);
+    assert_int_equal(expect_stats(&world).allocation[0].allocated, 0);
+    expect_end(&world);
+}
+
+static void refused_arguments(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    uint64_t address = 77;
+    double fraction = 2;
+    struct vram_stats stats;
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_malloc(world.allocator, 1, 100, 0, &address));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_malloc(world.allocator, UINT32_MAX, 100, 0, &address));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_empty_cache_device(world.allocator, 1));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_stats(world.allocator, 1, &stats));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_stats(world.allocator, VRAM_MAX_DEVICES, &stats));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_reset_peak_stats(world.allocator, 1));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_reset_accumulated_stats(world.allocator, 1));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_set_memory_fraction(world.allocator, 1, 0.5));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_set_memory_fraction(world.allocator, 0, -0.1));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_set_memory_fraction(world.allocator, 0, 1.1));
+    const volatile double zero = 0;
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_set_memory_fraction(world.allocator, 0, zero / zero));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_set_memory_limit(world.allocator, 1, 100));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_memory_fraction(world.allocator, 1, &fraction));
+    uint64_t free_bytes = 5, total_bytes = 6;
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_memory_info(world.allocator, 1, &free_bytes, &total_bytes));
+    assert_int_equal(address, 77);
+    assert_true(fraction == 2);
+    assert_true(free_bytes == 5 && total_bytes == 6);
+    uint32_t count = 0;
+    EXPECT_OK(vram_device_count(world.allocator, &count));
+    assert_int_equal(count, 1);
+    expect_end(&world);
+}
+
+static void enormous_requests(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    static const uint64_t sizes[] = {(uint64_t)1 << 60, UINT64_MAX, UINT64_MAX - 511, UINT64_MAX / 2, (uint64_t)1 << 63};
+    uint64_t address = 77;
+    for (size_t i = 0; i < VR_COUNT_OF(sizes); i++) {
+        EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, sizes[i], 0, &address));
+    }
+    assert_int_equal(address, 77);
+    assert_int_equal(vram_sim_calls(world.sim, "cuMemAlloc"), 0); // refused before any work
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, ((uint64_t)1 << 60) - 1, 0, &address));
+    EXPECT_SCALAR(&world, num_ooms, 1);
+    expect_end(&world);
+}
+
+// Neither a foreign address, nor one inside a block, nor a freed one, nor one that waits for a stream.
+static void bad_pointers(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    const uint64_t other = world.stream[0][2];
+    const uint64_t small = expect_malloc(&world, 2000, 0), large = expect_malloc(&world, 30 * VR_MIB, 0),
+                   freed = expect_malloc(&world, 600, 0);
+    const uint64_t pending = expect_malloc(&world, 4 * VR_MIB, 0);
+    expect_free(&world, freed);
+    EXPECT_OK(vram_record_stream(world.allocator, pending, other));
+    expect_free(&world, pending);
+    vr_world_forget(&world);
+    const uint64_t bad[] = {1,         511,         0x1234567890, UINT64_MAX,  UINT64_MAX - 511,   (uint64_t)1 << 47,   (uint64_t)1 << 63,
+                            small + 1, small + 512, small + 2048, large + 512, large + 2 * VR_MIB, large + 30 * VR_MIB, large - 512,
+                            freed,     pending,     pending + 512};
+    for (size_t i = 0; i < VR_COUNT_OF(bad); i++) {
+        struct vram_block_info info = {.address = 9};
+        if (vram_free(world.allocator, bad[i]) != VRAM_INVALID_POINTER) fail_msg("0x%llx was freed", (unsigned long long)bad[i]);
+        EXPECT_STATUS(INVALID_POINTER, vram_record_stream(world.allocator, bad[i], other));
+        EXPECT_STATUS(INVALID_POINTER, vram_block_info(world.allocator, bad[i], &info));
+        assert_int_equal(info.address, 9);
+        assert_int_equal(vram_allocated_size(world.allocator, bad[i]), 0);
+    }
+    assert_int_equal(vram_allocated_size(world.allocator, 0), 0);
+    EXPECT_NO_RECORDS(&world);
+    EXPECT_CURRENT(&world, allocation, 2);
+
+    // Another allocator's block is foreign too.
+    struct vr_world second;
+    const struct vr_world_options apart = {.sim = {.alloc_base = 0x310000000000}};
+    EXPECT_OK(vr_world_open(&second, &apart));
+    const uint64_t foreign = expect_malloc(&second, 2000, 0);
+    EXPECT_STATUS(INVALID_POINTER, vram_free(world.allocator, foreign));
+    EXPECT_STATUS(INVALID_POINTER, vram_free(second.allocator, small));
+    expect_free(&second, foreign);
+    EXPECT_STATUS(INVALID_POINTER, vram_free(second.allocator, foreign));
+    expect_end(&second);
+    expect_free(&world, small);
+    expect_free(&world, large);
+    expect_end(&world);
+}
+
+static void two_devices(void **state) {
+    (void)state;
+    struct vr_world world;
+    const struct vr_world_options options = {.sim = {.device_count = 2, .memory_bytes = 64 * VR_MIB}};
+    EXPECT_OK(vr_world_open(&world, &options));
+    uint64_t first = 0, second = 0, none = 0;
+    EXPECT_OK(vram_malloc(world.allocator, 0, 40 * VR_MIB, 0, &first));
+    EXPECT_OK(vram_malloc(world.allocator, 1, 50 * VR_MIB, 0, &second));
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 1, 30 * VR_MIB, 0, &none));
+    assert_int_equal(vram_sim_memory_used(world.sim, 0), 40 * VR_MIB);
+    assert_int_equal(vram_sim_memory_used(world.sim, 1), 50 * VR_MIB);
+    struct vram_oom oom;
+    assert_true(vram_last_oom(&oom));
+    assert_int_equal(oom.device, 1);
+    struct vram_block_info info;
+    EXPECT_OK(vram_block_info(world.allocator, second, &info));
+    assert_int_equal(info.device, 1);
+    expect_free(&world, first);
+    expect_free(&world, second);
+    struct vram_stats stats;
+    EXPECT_OK(vram_stats(world.allocator, 1, &stats));
+    assert_int_equal(stats.num_ooms, 1);
+    EXPECT_SCALAR(&world, num_ooms, 0);
+    EXPECT_OK(vram_empty_cache_device(world.allocator, 1));
+    assert_int_equal(vram_sim_memory_used(world.sim, 0), 40 * VR_MIB);
+    assert_int_equal(vram_sim_memory_used(world.sim, 1), 0);
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    assert_int_equal(vram_sim_memory_used(world.sim, 0), 0);
+    uint32_t count = 0;
+    EXPECT_OK(vram_device_count(world.allocator, &count));
+    assert_int_equal(count, 2);
+    expect_end(&world);
+}
+
+// --- questions ------------------------------------------------------------------------------------------------------------------
+
+static void facts_about_a_block(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    const uint64_t stream = world.stream[0][1];
+    const uint64_t first = expect_malloc(&world, 3 * VR_MIB, stream), block = expect_malloc(&world, 5 * VR_MIB - 100, stream);
+    struct vram_block_info info;
+    EXPECT_OK(vram_block_info(world.allocator, block, &info));
+    assert_int_equal(info.address, block);
+    assert_int_equal(info.size_bytes, 5 * VR_MIB);
+    assert_int_equal(info.requested_bytes, 5 * VR_MIB - 100);
+    assert_int_equal(info.segment_address, first);
+    assert_int_equal(info.segment_bytes, 20 * VR_MIB);
+    assert_int_equal(info.stream, stream);
+    assert_int_equal(info.device, 0);
+    assert_false(info.expandable);
+    const uint64_t bytes[] = {block, block + 1, block + 512, block + 5 * VR_MIB - 1};
+    for (size_t i = 0; i < VR_COUNT_OF(bytes); i++) {
+        struct vram_block_info found = {0};
+        EXPECT_OK(vram_find_block(world.allocator, bytes[i], &found));
+        assert_int_equal(found.address, block);
+        assert_int_equal(found.requested_bytes, info.requested_bytes);
+    }
+    const uint64_t outside[] = {0, block + 5 * VR_MIB, first + 20 * VR_MIB, UINT64_MAX, first - 1};
+    for (size_t i = 0; i < VR_COUNT_OF(outside); i++) EXPECT_STATUS(INVALID_POINTER, vram_find_block(world.allocator, outside[i], &info));
+    expect_free(&world, block);
+    EXPECT_STATUS(INVALID_POINTER, vram_find_block(world.allocator, block + 1, &info));
+    expect_end(&world);
+}
+
+struct seen {
+    struct vram_block_view view[8];
+    size_t count, stop_after;
+};
+
+static bool visit(const struct vram_block_view *view, void *user) {
+    struct seen *seen = user;
+    if (seen->count < VR_COUNT_OF(seen->view)) seen->view[seen->count] = *view;
+    seen->count++;
+    return seen->count != seen->stop_after;
+}
+
+static void walking(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    struct seen seen = {0};
+    EXPECT_OK(vram_walk(world.allocator, 0, visit, &seen));
+    assert_int_equal(seen.count, 0);
+    const uint64_t small = expect_malloc(&world, 100, 0), pending = expect_malloc(&world, 700, 0),
+                   large = expect_malloc(&world, 10 * VR_MIB, 0);
+    EXPECT_OK(vram_record_stream(world.allocator, pending, world.stream[0][1]));
+    expect_free(&world, pending);
+    EXPECT_OK(vram_walk(world.allocator, 0, visit, &seen));
+    assert_int_equal(seen.count, 4);
+    const struct {
+        uint64_t address, size_bytes, requested_bytes;
+        enum vram_block_state state;
+        bool small_pool;
+    } expected[] = {{small, 512, 100, VRAM_BLOCK_ALLOCATED, true},
+                    {pending, 1024, 700, VRAM_BLOCK_PENDING, true},
+                    {pending + 1024, 2 * VR_MIB - 1536, 0, VRAM_BLOCK_FREE, true},
+                    {large, 10 * VR_MIB, 10 * VR_MIB, VRAM_BLOCK_ALLOCATED, false}};
+    for (size_t i = 0; i < VR_COUNT_OF(expected); i++) {
+        assert_int_equal(seen.view[i].block.address, expected[i].address);
+        assert_int_equal(seen.view[i].block.size_bytes, expected[i].size_bytes);
+        assert_int_equal(seen.view[i].block.requested_bytes, expected[i].requested_bytes);
+        assert_int_equal(seen.view[i].state, expected[i].state);
+        assert_int_equal(seen.view[i].small_pool, expected[i].small_pool);
+    }
+    seen = (struct seen){.stop_after = 2};
+    EXPECT_OK(vram_walk(world.allocator, 0, visit, &seen));
+    assert_int_equal(seen.count, 2);
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_walk(world.allocator, 1, visit, &seen));
+    expect_end(&world);
+}
+
+// --- settings ---------------------------------------------------------------------------------------------------------------------
+
+static void configuration_text(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "max_split_size_mb:64", 0);
+    char text[64];
+    assert_int_equal(vram_configuration(world.allocator, text, sizeof text), 20);
+    assert_string_equal(text, "max_split_size_mb:64");
+    assert_int_equal(vram_configuration(world.allocator, text, 5), 20);
+    assert_string_equal(text, "max_");
+    text[0] = 'x';
+    assert_int_equal(vram_configuration(world.allocator, text, 1), 20);
+    assert_string_equal(text, "");
+    assert_int_equal(vram_configuration(world.allocator, NULL, 0), 20);
+    EXPECT_OK(vram_configure(world.allocator, "", NULL));
+    assert_int_equal(vram_configuration(world.allocator, text, sizeof text), 0);
+    EXPECT_OK(vram_configure(world.allocator, NULL, NULL));
+    assert_int_equal(vram_configuration(world.allocator, text, sizeof text), 0);
+    struct vram_error error = {0};
+    static const char *const bad[] = {"max_split_size_mb",   "max_split_size_mb:1", "nonsense:1", "garbage_collection_threshold:2", ",,",
+                                      "expandable_segments:"};
+    for (size_t i = 0; i < VR_COUNT_OF(bad); i++) {
+        if (vram_configure(world.allocator, bad[i], &error) != VRAM_BAD_OPTION) fail_msg("\"%s\" was accepted", bad[i]);
+        assert_true(error.offset <= strlen(bad[i]));
+        assert_true(error.message[0] != '\0');
+    }
+    assert_int_equal(vram_configuration(world.allocator, text, sizeof text), 0);
+    expect_end(&world);
+}
+
+static void limits(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 1001);
+    double fraction = 0;
+    EXPECT_OK(vram_memory_fraction(world.allocator, 0, &fraction));
+    assert_true(fraction == 1);
+    EXPECT_OK(vram_set_memory_fraction(world.allocator, 0, 0.5)); // 500.5 bytes: the nearest is 501
+    uint64_t none = 0;
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 1, 0, &none));
+    struct vram_oom oom;
+    assert_true(vram_last_oom(&oom));
+    assert_int_equal(oom.limit_bytes, 501);
+    EXPECT_OK(vram_memory_fraction(world.allocator, 0, &fraction));
+    assert_true(fraction > 0.5 && fraction < 0.501);
+    EXPECT_OK(vram_set_memory_limit(world.allocator, 0, UINT64_MAX));
+    EXPECT_OK(vram_memory_fraction(world.allocator, 0, &fraction));
+    assert_true(fraction == 1);
+    EXPECT_OK(vram_set_memory_fraction(world.allocator, 0, 0));
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 1, 0, &none));
+    assert_true(vram_last_oom(&oom));
+    assert_int_equal(oom.limit_bytes, 0);
+    assert_true(oom.limit_hit);
+    EXPECT_OK(vram_set_memory_fraction(world.allocator, 0, 1));
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 1, 0, &none));
+    assert_true(vram_last_oom(&oom));
+    assert_int_equal(oom.limit_bytes, UINT64_MAX);
+    assert_false(oom.limit_hit);
+    expect_end(&world);
+}
+
+static void without_caching(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", VR_GIB);
+    assert_true(vram_caching(world.allocator));
+    const uint64_t cached = expect_malloc(&world, 3 * VR_MIB, 0);
+    vram_set_caching(world.allocator, false);
+    assert_false(vram_caching(world.allocator));
+    const uint64_t direct = expect_malloc(&world, 3 * VR_MIB, 0);
+    assert_int_equal(vram_sim_memory_used(world.sim, 0), 23 * VR_MIB);
+    EXPECT_CURRENT(&world, allocation, 1);
+    assert_true(expect_size(&world, direct) >= 3 * VR_MIB);
+    uint64_t none = 1;
+    EXPECT_OK(vram_malloc(world.allocator, 0, 0, 0, &none));
+    assert_int_equal(none, 0);
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 2 * VR_GIB, 0, &none));
+    // Blocks remember how they were made.
+    expect_free(&world, cached);
+    assert_int_equal(vram_sim_memory_used(world.sim, 0), 23 * VR_MIB);
+    vram_set_caching(world.allocator, true);
+    EXPECT_OK(vram_record_stream(world.allocator, direct, world.stream[0][1]));
+    expect_free(&world, direct);
+    assert_int_equal(vram_sim_memory_used(world.sim, 0), 20 * VR_MIB);
+    EXPECT_STATUS(INVALID_POINTER, vram_free(world.allocator, direct));
+    vram_set_caching(world.allocator, false);
+    (void)expect_malloc(&world, 100, 0); // given back by vram_destroy()
+    expect_end(&world);
+}
+
+static void memory_info(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", VR_GIB);
+    uint64_t free_bytes = 0, total_bytes = 0;
+    EXPECT_OK(vram_memory_info(world.allocator, 0, &free_bytes, &total_bytes));
+    assert_int_equal(total_bytes, VR_GIB);
+    assert_int_equal(free_bytes, VR_GIB);
+    (void)expect_malloc(&world, 100 * VR_MIB, 0);
+    EXPECT_OK(vram_memory_info(world.allocator, 0, &free_bytes, &total_bytes));
+    assert_int_equal(free_bytes, VR_GIB - 100 * VR_MIB);
+    expect_end(&world);
+}
+
+// --- when memory runs out -----------------------------------------------------------------------------------------------------------
+
+static void report_of_a_failure(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 200 * VR_MIB);
+    const uint64_t one = world.stream[0][1], two = world.stream[0][2];
+    (void)expect_malloc(&world, 3 * VR_MIB, one); // 20 MiB segment, 17 MiB of it free
+    (void)expect_malloc(&world, 6 * VR_MIB, two); // 20 MiB segment, 14 MiB free on another stream
+    (void)expect_malloc(&world, 1000, one);       // 2 MiB segment of the small pool
+    (void)expect_malloc(&world, 100 * VR_MIB, one);
+    uint64_t none = 0;
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 61 * VR_MIB - 5, one, &none));
+    struct vram_oom oom;
+    assert_true(vram_last_oom(&oom));
+    assert_int_equal(oom.device, 0);
+    assert_int_equal(oom.stream, one);
+    assert_int_equal(oom.requested_bytes, 61 * VR_MIB - 5);
+    assert_int_equal(oom.rounded_bytes, 61 * VR_MIB);
+    assert_int_equal(oom.segment_bytes, 62 * VR_MIB);
+    assert_int_equal(oom.device_total_bytes, 200 * VR_MIB);
+    assert_int_equal(oom.device_free_bytes, 58 * VR_MIB);
+    assert_int_equal(oom.limit_bytes, UINT64_MAX);
+    assert_int_equal(oom.allocated_bytes, 109 * VR_MIB + 1024);
+    assert_int_equal(oom.reserved_bytes, 142 * VR_MIB);
+    assert_int_equal(oom.pending_bytes, 0);
+    assert_int_equal(oom.cached_bytes, 33 * VR_MIB - 1024);
+    assert_int_equal(oom.largest_free_bytes, 17 * VR_MIB);
+    assert_int_equal(oom.other_stream_bytes, 14 * VR_MIB);
+    assert_int_equal(oom.other_pool_bytes, 2 * VR_MIB - 1024);
+    assert_false(oom.rejected);
+    assert_false(oom.limit_hit);
+    char text[2048], shorter[16];
+    const size_t length = vram_oom_text(&oom, text, sizeof text);
+    assert_int_equal(length, strlen(text));
+    assert_non_null(strstr(text, "62.00 MiB"));
+    assert_non_null(strstr(text, "58.00 MiB"));
+    assert_null(strchr(text, '\n'));
+    assert_int_equal(vram_oom_text(&oom, shorter, sizeof shorter), length);
+    assert_int_equal(strlen(shorter), sizeof shorter - 1);
+    assert_int_equal(vram_oom_text(&oom, NULL, 0), length);
+    expect_end(&world);
+}
+
+struct witness {
+    struct vr_world *world;
+    struct vram_oom oom;
+    unsigned calls, order;
+    unsigned *clock;
+};
+
+static void watch(const struct vram_oom *oom, void *user) {
+    struct witness *witness = user;
+    witness->calls++;
+    witness->order = ++*witness->clock;
+    witness->oom = *oom;
+    // No lock is held: the allocator may be used.
+    struct vram_stats stats;
+    EXPECT_OK(vram_stats(witness->world->allocator, 0, &stats));
+    uint64_t small = 0;
+    EXPECT_OK(vram_malloc(witness->world->allocator, 0, 100, 0, &small));
+    EXPECT_OK(vram_free(witness->world->allocator, small));
+}
+
+static void observers(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 50 * VR_MIB);
+    unsigned clock = 0;
+    struct witness first = {.world = &world, .clock = &clock}, second = {.world = &world, .clock = &clock};
+    EXPECT_OK(vram_add_oom_observer(world.allocator, watch, &first));
+    EXPECT_OK(vram_add_oom_observer(world.allocator, watch, &second));
+    uint64_t none = 0;
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 60 * VR_MIB, 0, &none));
+    assert_int_equal(first.calls, 1);
+    assert_int_equal(second.calls, 1);
+    assert_true(first.order < second.order);
+    assert_int_equal(first.oom.requested_bytes, 60 * VR_MIB);
+    struct vram_oom oom;
+    assert_true(vram_last_oom(&oom));
+    assert_int_equal(oom.requested_bytes, 60 * VR_MIB);
+    EXPECT_OK(vram_remove_oom_observer(world.allocator, watch, &first));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_remove_oom_observer(world.allocator, watch, &first));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_add_oom_observer(world.allocator, NULL, NULL));
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 61 * VR_MIB, 0, &none));
+    assert_int_equal(first.calls, 1);
+    assert_int_equal(second.calls, 2);
+    (void)expect_malloc(&world, 10 * VR_MIB, 0); // success calls nobody
+    assert_int_equal(second.calls, 2);
+    expect_end(&world);
+}
+
+struct hoard {
+    struct vr_world *world;
+    uint64_t address; // freed at the first call
+    unsigned calls;
+    uint64_t asked_bytes;
+};
+
+static bool give(uint32_t device, uint64_t size_bytes, void *user) {
+    struct hoard *hoard = user;
+    assert_int_equal(device, 0);
+    hoard->calls++;
+    hoard->asked_bytes = size_bytes;
+    if (hoard->address == 0) return false;
+    EXPECT_OK(vram_free(hoard->world->allocator, hoard->address));
+    hoard->address = 0;
+    return true;
+}
+
+static void free_callbacks(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    struct hoard hoard = {.world = &world};
+    hoard.address = expect_malloc(&world, 30 * VR_MIB, 0);
+    const uint64_t held = hoard.address;
+    EXPECT_OK(vram_add_free_callback(world.allocator, give, &hoard));
+    // What the callback frees is found at once: no new memory is asked for.
+    const uint64_t calls = vram_sim_calls(world.sim, "cuMemAlloc");
+    assert_int_equal(expect_malloc(&world, 30 * VR_MIB, 0), held);
+    assert_int_equal(vram_sim_calls(world.sim, "cuMemAlloc"), calls);
+    assert_int_equal(hoard.calls, 1);
+    assert_true(hoard.asked_bytes >= 30 * VR_MIB);
+    (void)expect_malloc(&world, 40 * VR_MIB, 0); // asked again, nothing to give
+    assert_int_equal(hoard.calls, 2);
+    expect_free(&world, held);
+    assert_int_equal(expect_malloc(&world, 30 * VR_MIB, 0), held); // a hit asks nobody
+    assert_int_equal(hoard.calls, 2);
+    EXPECT_OK(vram_remove_free_callback(world.allocator, give, &hoard));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_remove_free_callback(world.allocator, give, &hoard));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_add_free_callback(world.allocator, NULL, NULL));
+    (void)expect_malloc(&world, 50 * VR_MIB, 0);
+    assert_int_equal(hoard.calls, 2);
+    for (int i = 0; i < 16; i++) EXPECT_OK(vram_add_free_callback(world.allocator, give, &hoard));
+    EXPECT_STATUS(LIMIT, vram_add_free_callback(world.allocator, give, &hoard));
+    expect_end(&world);
+}
+
+// --- statistics -----------------------------------------------------------------------------------------------------------------------
+
+static void statistics_of_an_unused_device(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    const struct vram_stats stats = expect_stats(&world);
+#define NOTHING(name, is_bytes, text)                                                                                                      \
+    for (int pool = 0; pool < VRAM_STAT_POOLS; pool++) {                                                                                   \
+        assert_int_equal(stats.name[pool].current, 0);                                                                                     \
+        assert_int_equal(stats.name[pool].peak, 0);                                                                                        \
+        assert_int_equal(stats.name[pool].allocated, 0);                                                                                   \
+        assert_int_equal(stats.name[pool].freed, 0);                                                                                       \
+    }
+    VRAM_STAT_FAMILIES(NOTHING)
+#undef NOTHING
+    assert_int_equal(stats.num_sync_all_streams, 0);
+    EXPECT_OK(vram_empty_cache(world.allocator)); // nothing to wait for on a device that was never used
+    EXPECT_SCALAR(&world, num_sync_all_streams, 0);
+    EXPECT_OK(vram_check(world.allocator, NULL));
+    expect_end(&world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(creating),
+        cmocka_unit_test(options_from_the_environment),
+        cmocka_unit_test(zero_bytes_and_address_zero),
+        cmocka_unit_test(refused_arguments),
+        cmocka_unit_test(enormous_requests),
+        cmocka_unit_test(bad_pointers),
+        cmocka_unit_test(two_devices),
+        cmocka_unit_test(facts_about_a_block),
+        cmocka_unit_test(walking),
+        cmocka_unit_test(configuration_text),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(without_caching),
+        cmocka_unit_test(memory_info),
+        cmocka_unit_test(report_of_a_failure),
+        cmocka_unit_test(observers),
+        cmocka_unit_test(free_callbacks),
+        cmocka_unit_test(statistics_of_an_unused_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
