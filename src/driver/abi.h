@@ -1,5 +1,5 @@
 // abi.h: the few types and constants of the CUDA driver ABI that this project needs, declared by ourselves so that no CUDA
-// toolkit is needed to build. tests/unit/test_abi.c compares every one with NVIDIA's cuda.h where one is found.
+// toolkit is needed to build. tests/abi compares every one with NVIDIA's cuda.h where one is found.
 #ifndef VR_DRIVER_ABI_H
 #define VR_DRIVER_ABI_H
 

@@ -89,15 +89,6 @@ vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context) {
     return VR_CU_SUCCESS;
 }
 
-vr_cu_result vr_sim_ctx_pop(struct vr_sim *sim, uint64_t *context) {
-    struct vr_sim_thread *thread = vr_sim_this_thread(sim);
-    if (thread == NULL) return VR_CU_OUT_OF_MEMORY;
-    if (thread->context_count == 0) return VR_CU_INVALID_CONTEXT;
-    thread->context_count--;
-    if (context != NULL) *context = thread->contexts[thread->context_count];
-    return VR_CU_SUCCESS;
-}
-
 vr_cu_result vr_sim_ctx_get_current(struct vr_sim *sim, uint64_t *context) {
     if (context == NULL) return VR_CU_INVALID_VALUE;
     struct vr_sim_thread *thread = vr_sim_this_thread(sim);

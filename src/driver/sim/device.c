@@ -55,7 +55,7 @@ vr_cu_result vr_sim_primary_ctx_retain(struct vr_sim *sim, uint64_t *context, in
     if (context == NULL) return VR_CU_INVALID_VALUE;
     if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
     struct vr_sim_device *owner = &sim->devices[device];
-    if (owner->primary_references == 0) {
+    if (owner->primary == 0) {
         vr_cu_result result = vr_sim_context_create(sim, (uint32_t)device, true, &owner->primary);
         if (result != VR_CU_SUCCESS) return result;
     }
@@ -68,7 +68,8 @@ vr_cu_result vr_sim_primary_ctx_release(struct vr_sim *sim, int device) {
     if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
     struct vr_sim_device *owner = &sim->devices[device];
     if (owner->primary_references == 0) return VR_CU_INVALID_CONTEXT;
-    if (--owner->primary_references == 0) {
+    owner->primary_references--;
+    if (owner->primary_references == 0 && owner->primary != 0) {
         vr_sim_context_destroy(sim, owner->primary);
         owner->primary = 0;
     }

@@ -175,9 +175,8 @@ uint64_t vr_sim_context_handle(const struct vr_sim *sim, const struct vr_sim_con
 vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool primary, uint64_t *context);
 // Waits for the context's work and ends everything that lives in it. `context` must be live.
 void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context);
-// The stack of the calling thread: cuCtxPushCurrent, cuCtxPopCurrent (context may be NULL).
+// Makes a live context the calling thread's current one and keeps those before it. INVALID_CONTEXT, OUT_OF_MEMORY.
 vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context);
-vr_cu_result vr_sim_ctx_pop(struct vr_sim *sim, uint64_t *context);
 
 // --- stream.c, event.c -----------------------------------------------------------------------------------------------
 vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint32_t *index);

@@ -1,0 +1,156 @@
+// Our declarations of the driver ABI against NVIDIA's.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "driver/driver.h"
+
+#ifdef VRAM_HAVE_CUDA_H
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+#define SAME(ours, theirs)                                                                                                                 \
+    { #ours, (int64_t)(ours), (int64_t)(theirs) }
+#define RESULT(name)    SAME(VR_CU_##name, CUDA_ERROR_##name)
+#define ATTRIBUTE(name) SAME(VR_CU_DEVICE_ATTRIBUTE_##name, CU_DEVICE_ATTRIBUTE_##name)
+
+static const struct {
+    const char *name;
+    int64_t ours, theirs;
+} constants[] = {
+    SAME(VR_CU_SUCCESS, CUDA_SUCCESS),
+    RESULT(INVALID_VALUE),
+    RESULT(OUT_OF_MEMORY),
+    RESULT(NOT_INITIALIZED),
+    RESULT(DEINITIALIZED),
+    RESULT(NO_DEVICE),
+    RESULT(INVALID_DEVICE),
+    RESULT(INVALID_CONTEXT),
+    RESULT(OPERATING_SYSTEM),
+    RESULT(INVALID_HANDLE),
+    RESULT(NOT_FOUND),
+    RESULT(NOT_READY),
+    RESULT(ILLEGAL_ADDRESS),
+    RESULT(CONTEXT_IS_DESTROYED),
+    RESULT(HOST_MEMORY_ALREADY_REGISTERED),
+    RESULT(HOST_MEMORY_NOT_REGISTERED),
+    RESULT(NOT_PERMITTED),
+    RESULT(NOT_SUPPORTED),
+    RESULT(UNKNOWN),
+    SAME(VR_CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_ALLOCATION_TYPE_PINNED),
+    SAME(VR_CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE),
+    SAME(VR_CU_MEM_HANDLE_TYPE_NONE, CU_MEM_HANDLE_TYPE_NONE),
+    SAME(VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+    SAME(VR_CU_MEM_ACCESS_FLAGS_PROT_NONE, CU_MEM_ACCESS_FLAGS_PROT_NONE),
+    SAME(VR_CU_MEM_ACCESS_FLAGS_PROT_READ, CU_MEM_ACCESS_FLAGS_PROT_READ),
+    SAME(VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE),
+    SAME(VR_CU_MEM_GRANULARITY_MINIMUM, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+    SAME(VR_CU_MEM_GRANULARITY_RECOMMENDED, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+    SAME(VR_CU_EVENT_BLOCKING_SYNC, CU_EVENT_BLOCKING_SYNC),
+    SAME(VR_CU_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING),
+    SAME(VR_CU_EVENT_INTERPROCESS, CU_EVENT_INTERPROCESS),
+    SAME(VR_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING),
+    SAME(VR_CU_STREAM_LEGACY, (uintptr_t)CU_STREAM_LEGACY),
+    SAME(VR_CU_STREAM_PER_THREAD, (uintptr_t)CU_STREAM_PER_THREAD),
+    SAME(VR_CU_MEM_HOST_ALLOC_PORTABLE, CU_MEMHOSTALLOC_PORTABLE),
+    SAME(VR_CU_MEM_HOST_ALLOC_DEVICE_MAP, CU_MEMHOSTALLOC_DEVICEMAP),
+    SAME(VR_CU_MEM_HOST_ALLOC_WRITE_COMBINED, CU_MEMHOSTALLOC_WRITECOMBINED),
+    SAME(VR_CU_MEM_HOST_REGISTER_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE),
+    SAME(VR_CU_MEM_HOST_REGISTER_DEVICE_MAP, CU_MEMHOSTREGISTER_DEVICEMAP),
+    ATTRIBUTE(MAX_THREADS_PER_BLOCK),
+    ATTRIBUTE(WARP_SIZE),
+    ATTRIBUTE(MULTIPROCESSOR_COUNT),
+    ATTRIBUTE(CAN_MAP_HOST_MEMORY),
+    ATTRIBUTE(UNIFIED_ADDRESSING),
+    ATTRIBUTE(COMPUTE_CAPABILITY_MAJOR),
+    ATTRIBUTE(COMPUTE_CAPABILITY_MINOR),
+    ATTRIBUTE(HOST_REGISTER_SUPPORTED),
+    ATTRIBUTE(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED),
+#if CUDA_VERSION == 13000
+    SAME(VR_CU_DEVICE_ATTRIBUTE_LAST, CU_DEVICE_ATTRIBUTE_MAX - 1),
+#endif
+};
+
+static void constants_are_nvidias(void **state) {
+    for (size_t i = 0; i < VR_COUNT_OF(constants); i++)
+        if (constants[i].ours != constants[i].theirs)
+            fail_msg("%s is %lld, not %lld", constants[i].name, (long long)constants[i].theirs, (long long)constants[i].ours);
+    (void)state;
+}
+
+#define SAME_FIELD(ours, our_field, theirs, their_field)                                                                                   \
+    do {                                                                                                                                   \
+        assert_int_equal(offsetof(struct ours, our_field), offsetof(theirs, their_field));                                                 \
+        assert_int_equal(sizeof(((struct ours *)0)->our_field), sizeof(((theirs *)0)->their_field));                                       \
+    } while (0)
+
+static void layouts_are_nvidias(void **state) {
+    assert_int_equal(sizeof(struct vr_cu_location), sizeof(CUmemLocation));
+    SAME_FIELD(vr_cu_location, type, CUmemLocation, type);
+    SAME_FIELD(vr_cu_location, id, CUmemLocation, id);
+    assert_int_equal(sizeof(struct vr_cu_allocation_prop), sizeof(CUmemAllocationProp));
+    SAME_FIELD(vr_cu_allocation_prop, type, CUmemAllocationProp, type);
+    SAME_FIELD(vr_cu_allocation_prop, requested_handle_types, CUmemAllocationProp, requestedHandleTypes);
+    SAME_FIELD(vr_cu_allocation_prop, location, CUmemAllocationProp, location);
+    SAME_FIELD(vr_cu_allocation_prop, win32_handle_meta_data, CUmemAllocationProp, win32HandleMetaData);
+    SAME_FIELD(vr_cu_allocation_prop, compression_type, CUmemAllocationProp, allocFlags.compressionType);
+    SAME_FIELD(vr_cu_allocation_prop, gpu_direct_rdma_capable, CUmemAllocationProp, allocFlags.gpuDirectRDMACapable);
+    SAME_FIELD(vr_cu_allocation_prop, usage, CUmemAllocationProp, allocFlags.usage);
+    SAME_FIELD(vr_cu_allocation_prop, reserved, CUmemAllocationProp, allocFlags.reserved);
+    assert_int_equal(sizeof(struct vr_cu_access_desc), sizeof(CUmemAccessDesc));
+    SAME_FIELD(vr_cu_access_desc, location, CUmemAccessDesc, location);
+    SAME_FIELD(vr_cu_access_desc, flags, CUmemAccessDesc, flags);
+    assert_int_equal(sizeof(vr_cu_result), sizeof(CUresult));
+    (void)state;
+}
+
+// What the table passes as uint64_t is eight bytes in the driver, too.
+static void handles_are_eight_bytes(void **state) {
+    assert_int_equal(sizeof(CUdeviceptr), sizeof(uint64_t));
+    assert_int_equal(sizeof(size_t), sizeof(uint64_t));
+    assert_int_equal(sizeof(CUcontext), sizeof(uint64_t));
+    assert_int_equal(sizeof(CUstream), sizeof(uint64_t));
+    assert_int_equal(sizeof(CUevent), sizeof(uint64_t));
+    assert_int_equal(sizeof(CUmemGenericAllocationHandle), sizeof(uint64_t));
+    assert_int_equal(sizeof(CUdevice), sizeof(int));
+    (void)state;
+}
+
+// This compiles only when every row's version is one that introduced an ABI of that function. A row's function is called with as many
+// arguments as it has: see the tests of the shared simulator.
+static void versions_are_nvidias(void **state) {
+    size_t rows = 0;
+#define X(member, symbol, exported, version, parameters, arguments) rows += sizeof(PFN_##symbol##_v##version) == sizeof(void *);
+#include "driver/calls.def"
+#undef X
+#define X(symbol, exported, version, parameters) rows += sizeof(PFN_##symbol##_v##version) == sizeof(void *);
+#include "driver/libcuda/companions.def"
+#undef X
+    assert_true(rows > 70);
+    (void)state;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constants_are_nvidias),
+        cmocka_unit_test(layouts_are_nvidias),
+        cmocka_unit_test(handles_are_eight_bytes),
+        cmocka_unit_test(versions_are_nvidias),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void) {
+    (void)puts("skipped: no cuda.h was found (set CUDA_HOME)");
+    return 77;
+}
+
+#endif
