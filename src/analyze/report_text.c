@@ -292,9 +292,10 @@ static void print_oom(struct printer *printer, const struct vram_report_device *
     vr_text_printable(text, oom->site, strlen(oom->site));
     vr_text_puts(text, "\n");
     if (oom->has_picture) {
-        vr_text_printf(text, "      then: reserved %s, allocated %s, waiting %s, free %s (largest piece %s)\n",
-                       vr_bytes(oom->reserved_bytes).text, vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->pending_bytes).text,
-                       vr_bytes(oom->free_bytes).text, vr_bytes(oom->largest_free_bytes).text);
+        vr_text_printf(text, "      then: reserved %s, allocated %s, ", vr_bytes(oom->reserved_bytes).text,
+                       vr_bytes(oom->allocated_bytes).text);
+        if (oom->pending_bytes != 0) vr_text_printf(text, "waiting %s, ", vr_bytes(oom->pending_bytes).text);
+        vr_text_printf(text, "free %s (largest %s)\n", vr_bytes(oom->free_bytes).text, vr_bytes(oom->largest_free_bytes).text);
     }
     print_bullet(printer, VR_RED, "cause: ", oom->text);
     if (oom->advice[0] != '\0') print_bullet(printer, VR_GREEN, "", oom->advice);

@@ -54,10 +54,13 @@ uint32_t vr_sites_frame(struct vr_sites *sites, uint32_t stack) {
 // A file name or a function's name that is longer is cut: names are copied, and one long name can stand in many frames.
 #define NAME_BYTES "4096"
 
+// A file or function name that is longer is cut: names are copied, and one long name can stand in many frames.
+#define NAME_BYTES "4096"
+
 enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, struct vr_arena *arena, const char **name) {
     if (frame == VR_NO_SITE) return vr_arena_copy(arena, "<no frames>", strlen("<no frames>"), name);
     const struct vr_frames *frames = &sites->model->frames;
-    return vr_arena_printf(arena, name, "%s:%lld:%s", vr_model_string(sites->model, frames->filename[frame]),
+    return vr_arena_printf(arena, name, "%." NAME_BYTES "s:%llu:%." NAME_BYTES "s", vr_model_string(sites->model, frames->filename[frame]),
                            (unsigned long long)frames->line[frame], vr_model_string(sites->model, frames->name[frame]));
 }
 

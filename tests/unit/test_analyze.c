@@ -1,0 +1,315 @@
+// The parts of the analysis against plainer ones: the address map, the hash of stacks, lifetimes of random histories.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "analyze/layout.h"
+#include "analyze/lifetimes.h"
+#include "analyze/sha1.h"
+
+static uint64_t random_state;
+
+static uint64_t random_below(uint64_t n) { return vr_mix64(random_state += 0x9E3779B97F4A7C15u) % n; }
+
+static void map_is_a_map(void **state) {
+    (void)state;
+    enum { KEYS = 300 };
+    uint32_t plain[KEYS] = {0};
+    struct vr_map map = {0};
+    random_state = 1;
+    assert_int_equal(vr_map_get(&map, 5), 0);
+    assert_int_equal(vr_map_take(&map, 5), 0);
+    for (unsigned i = 0; i < 100000; i++) {
+        const uint64_t key = random_below(KEYS);
+        // Addresses as they are: multiples of 512, 0 and all ones among them.
+        const uint64_t address = key == 1 ? UINT64_MAX : key * 512;
+        if (random_below(2) == 0) {
+            plain[key] = 1 + (uint32_t)random_below(1000);
+            assert_int_equal(vr_map_set(&map, address, plain[key]), VRAM_OK);
+        } else {
+            assert_int_equal(vr_map_take(&map, address), plain[key]);
+            plain[key] = 0;
+        }
+        const uint64_t other = random_below(KEYS);
+        assert_int_equal(vr_map_get(&map, other == 1 ? UINT64_MAX : other * 512), plain[other]);
+    }
+    size_t count = 0;
+    for (size_t key = 0; key < KEYS; key++) count += plain[key] != 0;
+    assert_int_equal(map.count, count);
+    vr_map_clear(&map);
+    assert_int_equal(map.count, 0);
+    for (uint64_t key = 0; key < KEYS; key++) assert_int_equal(vr_map_get(&map, key * 512), 0);
+    vr_map_release(&map);
+}
+
+static uint64_t sha1_of(const char *text, size_t times) {
+    struct vr_sha1 sha1;
+    vr_sha1_init(&sha1);
+    for (size_t i = 0; i < times; i++) vr_sha1_add(&sha1, text, strlen(text));
+    return vr_sha1_end(&sha1);
+}
+
+static void sha1_of_the_standard(void **state) {
+    (void)state;
+    assert_true(sha1_of("", 1) == 0xda39a3ee5e6b4b0du);
+    assert_true(sha1_of("abc", 1) == 0xa9993e364706816au);
+    assert_true(sha1_of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1) == 0x84983e441c3bd26eu);
+    assert_true(sha1_of("a", 1000000) == 0x34aa973cd4c4daa4u);
+}
+
+// --- lifetimes against lists searched from end to end ------------------------------------------------------------------------
+enum { MOST_EVENTS = 60, MOST_BLOCKS = 8, ADDRESSES = 10 };
+
+struct tiny {
+    uint8_t action[MOST_EVENTS];
+    uint64_t address[MOST_EVENTS], size_bytes[MOST_EVENTS];
+    uint32_t stack[MOST_EVENTS];
+    uint64_t block_address[MOST_BLOCKS], block_size[MOST_BLOCKS];
+    uint32_t block_stack[MOST_BLOCKS];
+    uint8_t block_state[MOST_BLOCKS];
+    size_t block_rows[MOST_BLOCKS];
+    struct vr_model model;
+    struct vr_history history;
+    struct vr_view view;
+};
+
+static void make_tiny(struct tiny *tiny, bool sound) {
+    static const uint8_t actions[] = {VR_ACTION_ALLOC, VR_ACTION_FREE_REQUESTED, VR_ACTION_FREE_COMPLETED, VR_ACTION_FREE,
+                                      VR_ACTION_SEGMENT_ALLOC};
+    const size_t events = random_below(MOST_EVENTS + 1);
+    bool live[ADDRESSES] = {false};
+    uint64_t sizes[ADDRESSES] = {0};
+    memset(tiny, 0, sizeof *tiny);
+    for (size_t i = 0; i < events; i++) {
+        const uint64_t address = random_below(ADDRESSES);
+        tiny->address[i] = address;
+        tiny->action[i] = actions[random_below(VR_COUNT_OF(actions))];
+        tiny->size_bytes[i] = 1 + random_below(4);
+        if (sound) {
+            tiny->action[i] = live[address] ? VR_ACTION_FREE : VR_ACTION_ALLOC;
+            tiny->size_bytes[i] = live[address] ? sizes[address] : tiny->size_bytes[i];
+            sizes[address] = tiny->size_bytes[i];
+            live[address] = !live[address];
+        }
+        tiny->stack[i] = 1;
+    }
+    size_t blocks = 0;
+    for (size_t a = 0; a < ADDRESSES && blocks < MOST_BLOCKS; a++) {
+        if (sound ? !live[a] : random_below(2) == 0) continue;
+        tiny->block_address[blocks] = sound ? a : random_below(ADDRESSES);
+        tiny->block_size[blocks] = sound ? sizes[a] : 1 + random_below(4);
+        tiny->block_state[blocks] = sound ? VR_STATE_ALLOCATED : (uint8_t)random_below(VR_STATE_COUNT);
+        tiny->block_stack[blocks] = 2;
+        tiny->block_rows[blocks] = blocks;
+        blocks++;
+    }
+    tiny->history = (struct vr_history){
+        .action = tiny->action, .address = tiny->address, .size_bytes = tiny->size_bytes, .stack = tiny->stack, .count = events};
+    tiny->model.blocks = (struct vr_blocks){.address = tiny->block_address,
+                                            .size_bytes = tiny->block_size,
+                                            .requested_bytes = tiny->block_size,
+                                            .stack = tiny->block_stack,
+                                            .state = tiny->block_state,
+                                            .count = blocks};
+    tiny->view = (struct vr_view){.model = &tiny->model, .history = &tiny->history, .blocks = tiny->block_rows, .block_count = blocks};
+}
+
+// By address: 0 not live, else 1 + size. What the rules R4 to R7 say, on an array.
+struct plain {
+    uint64_t live[ADDRESSES];
+    uint64_t anomalies[VRAM_ANOMALY_COUNT];
+    uint64_t start, peak, end;
+    int64_t peak_event;
+    size_t peak_count;
+};
+
+static uint64_t total_of(const uint64_t *live, size_t *count) {
+    uint64_t total = 0;
+    *count = 0;
+    for (size_t a = 0; a < ADDRESSES; a++) {
+        total += live[a] == 0 ? 0 : live[a] - 1;
+        *count += live[a] != 0;
+    }
+    return total;
+}
+
+static void plain_replay(const struct tiny *tiny, enum vr_notion notion, struct plain *plain) {
+    const uint8_t free_action = notion == VR_ALLOCATED ? VR_ACTION_FREE_REQUESTED : VR_ACTION_FREE_COMPLETED;
+    uint64_t final_blocks[ADDRESSES] = {0};
+    *plain = (struct plain){.peak_event = -1};
+    for (size_t b = 0; b < tiny->view.block_count; b++) {
+        const bool live = notion == VR_ALLOCATED ? vr_state_allocated(tiny->block_state[b]) : vr_state_active(tiny->block_state[b]);
+        if (live) final_blocks[tiny->block_address[b]] = 1 + tiny->block_size[b];
+    }
+    memcpy(plain->live, final_blocks, sizeof final_blocks);
+    for (size_t i = tiny->history.count; i-- > 0;) {
+        uint64_t *live = &plain->live[tiny->address[i]];
+        if (tiny->action[i] == VR_ACTION_ALLOC) {
+            if (*live == 0) plain->anomalies[VRAM_ANOMALY_UNDO_ALLOC_NOT_LIVE]++;
+            if (*live != 0 && *live - 1 != tiny->size_bytes[i]) plain->anomalies[VRAM_ANOMALY_UNDO_ALLOC_SIZE_DIFFERS]++;
+            *live = 0;
+        } else if (tiny->action[i] == free_action || tiny->action[i] == VR_ACTION_FREE) {
+            if (*live != 0) plain->anomalies[VRAM_ANOMALY_UNDO_FREE_ALREADY_LIVE]++;
+            *live = 1 + tiny->size_bytes[i];
+        }
+    }
+    plain->start = plain->peak = plain->end = total_of(plain->live, &plain->peak_count);
+    for (size_t i = 0; i < tiny->history.count; i++) {
+        uint64_t *live = &plain->live[tiny->address[i]];
+        size_t count;
+        if (tiny->action[i] == VR_ACTION_ALLOC) {
+            if (*live != 0) plain->anomalies[VRAM_ANOMALY_ALLOC_ON_LIVE]++;
+            *live = 1 + tiny->size_bytes[i];
+        } else if (tiny->action[i] == free_action || tiny->action[i] == VR_ACTION_FREE) {
+            if (*live == 0) plain->anomalies[VRAM_ANOMALY_FREE_NOT_LIVE]++;
+            if (*live != 0 && *live - 1 != tiny->size_bytes[i]) plain->anomalies[VRAM_ANOMALY_FREE_SIZE_DIFFERS]++;
+            *live = 0;
+        }
+        plain->end = total_of(plain->live, &count);
+        if (plain->end <= plain->peak) continue;
+        plain->peak = plain->end;
+        plain->peak_event = (int64_t)i;
+        plain->peak_count = count;
+    }
+    for (size_t a = 0; a < ADDRESSES; a++) {
+        plain->anomalies[VRAM_ANOMALY_END_BLOCK_NOT_LIVE] += final_blocks[a] != 0 && plain->live[a] == 0;
+        plain->anomalies[VRAM_ANOMALY_END_LIVE_NOT_BLOCK] += final_blocks[a] == 0 && plain->live[a] != 0;
+    }
+}
+
+static void compare_lifetimes(const struct tiny *tiny, enum vr_notion notion, bool sound) {
+    struct plain plain;
+    struct vr_lifetimes built;
+    uint64_t totals[7], largest = 0;
+    plain_replay(tiny, notion, &plain);
+    const size_t points = tiny->history.count < 7 ? tiny->history.count : 7;
+    assert_int_equal(vr_lifetimes_build(&tiny->view, notion, points == 0 ? NULL : totals, points, &built), VRAM_OK);
+    assert_int_equal(built.start.bytes, plain.start);
+    assert_int_equal(built.peak.bytes, plain.peak);
+    assert_int_equal(built.peak.count, plain.peak_count);
+    assert_int_equal(built.peak_event, plain.peak_event);
+    assert_int_equal(built.end.bytes, plain.end);
+    for (size_t a = 0; a < VRAM_ANOMALY_COUNT; a++) {
+        assert_int_equal(built.anomalies[a], plain.anomalies[a]);
+        if (sound) assert_int_equal(built.anomalies[a], 0);
+    }
+    for (size_t p = 0; p < points; p++) largest = totals[p] > largest ? totals[p] : largest;
+    if (points != 0) assert_int_equal(largest, plain.peak);
+    uint64_t live_bytes = 0;
+    size_t live_count = 0;
+    for (size_t i = 0; i < built.count; i++) {
+        if (!vr_lifetimes_live_at(&built, i, built.peak_event)) continue;
+        live_bytes += built.size_bytes[i];
+        live_count++;
+    }
+    assert_int_equal(live_bytes, plain.peak);
+    assert_int_equal(live_count, plain.peak_count);
+    for (size_t i = 1; i < built.count; i++) {
+        assert_true(i < built.start_count ? built.address[i - 1] < built.address[i]
+                                          : i == built.start_count || built.birth[i - 1] < built.birth[i]);
+    }
+    vr_lifetimes_release(&built);
+}
+
+static void lifetimes_agree_with_plain_replay(void **state) {
+    (void)state;
+    struct tiny tiny;
+    for (uint64_t seed = 0; seed < 4000; seed++) {
+        random_state = seed << 20;
+        const bool sound = seed % 2 == 0;
+        make_tiny(&tiny, sound);
+        // A sound history may end with more live than there are rows for blocks.
+        const bool whole = tiny.view.block_count < MOST_BLOCKS;
+        compare_lifetimes(&tiny, VR_ALLOCATED, sound && whole);
+        compare_lifetimes(&tiny, VR_ACTIVE, sound && whole);
+    }
+}
+
+// --- the layout at a moment ------------------------------------------------------------------------------------------------------
+enum { CELLS = 24 };
+
+// Random ranges mapped and given back on a line of cells; the layout after any event must be the picture that was there.
+static void layout_is_the_picture_that_was(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed < 400; seed++) {
+        random_state = seed << 24;
+        uint8_t action[40];
+        uint64_t address[40], size_bytes[40], zeros[40] = {0};
+        bool pictures[41][CELLS] = {{false}};
+        const size_t events = random_below(41);
+        for (size_t i = 0; i < events; i++) {
+            memcpy(pictures[i + 1], pictures[i], sizeof pictures[i]);
+            const size_t first = random_below(CELLS);
+            size_t end = first + 1;
+            while (end < CELLS && pictures[i][end] == pictures[i][first] && random_below(3) != 0) end++;
+            action[i] = pictures[i][first] ? VR_ACTION_SEGMENT_UNMAP : VR_ACTION_SEGMENT_MAP;
+            address[i] = first * 4096;
+            size_bytes[i] = (end - first) * 4096;
+            for (size_t c = first; c < end; c++) pictures[i + 1][c] = !pictures[i][first];
+        }
+        // The final picture as segments of one cell each.
+        uint64_t segment_address[CELLS], segment_bytes[CELLS];
+        uint8_t kind[CELLS], expandable[CELLS];
+        size_t rows[CELLS], segments = 0;
+        for (size_t c = 0; c < CELLS; c++) {
+            if (!pictures[events][c]) continue;
+            segment_address[segments] = c * 4096;
+            segment_bytes[segments] = 4096;
+            kind[segments] = VR_KIND_SMALL;
+            expandable[segments] = 1;
+            rows[segments] = segments;
+            segments++;
+        }
+        const struct vr_model model = {.segments = {.address = segment_address,
+                                                    .total_bytes = segment_bytes,
+                                                    .stream = zeros,
+                                                    .pool_first = zeros,
+                                                    .pool_second = zeros,
+                                                    .kind = kind,
+                                                    .expandable = expandable,
+                                                    .count = segments}};
+        const struct vr_history history = {.action = action,
+                                           .address = address,
+                                           .size_bytes = size_bytes,
+                                           .stream = zeros,
+                                           .pool_first = zeros,
+                                           .pool_second = zeros,
+                                           .count = events};
+        const struct vr_view view = {.model = &model, .history = &history, .segments = rows, .segment_count = segments};
+        for (size_t moment = 0; moment <= events; moment++) {
+            struct vr_range *ranges;
+            size_t count;
+            bool seen[CELLS] = {false};
+            assert_int_equal(vr_layout_at(&view, (int64_t)moment - 1, &ranges, &count), VRAM_OK);
+            for (size_t r = 0; r < count; r++) {
+                for (uint64_t at = ranges[r].address; at < ranges[r].end; at += 4096) seen[at / 4096] = true;
+                if (r != 0) assert_true(ranges[r - 1].end < ranges[r].address);
+            }
+            assert_memory_equal(seen, pictures[moment], sizeof seen);
+            free(ranges);
+        }
+    }
+}
+
+static void runs_of_events_cover_them_all(void **state) {
+    (void)state;
+    static const size_t events[] = {1, 5, 240, 241, 479, 1000003};
+    for (size_t e = 0; e < VR_COUNT_OF(events); e++) {
+        const size_t points = events[e] < 240 ? events[e] : 240;
+        assert_int_equal(vr_point_first(events[e], points, 0), 0);
+        assert_int_equal(vr_point_first(events[e], points, points), events[e]);
+        for (size_t p = 0; p < points; p++) assert_true(vr_point_first(events[e], points, p) < vr_point_first(events[e], points, p + 1));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(map_is_a_map),
+        cmocka_unit_test(sha1_of_the_standard),
+        cmocka_unit_test(lifetimes_agree_with_plain_replay),
+        cmocka_unit_test(layout_is_the_picture_that_was),
+        cmocka_unit_test(runs_of_events_cover_them_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
