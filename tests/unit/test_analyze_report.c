@@ -1,0 +1,300 @@
+// Whole reports of small recordings: causes of out-of-memory events, usage, remarks, ties, limits, sinks that fail.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "vram/recording.h"
+#include "vram/report.h"
+
+#define M *1048576
+
+// The report of a JSON recording; fails the test if there is none.
+static struct vram_report *report_of(const char *json, const struct vram_report_options *options) {
+    struct vram_recording *recording;
+    struct vram_report *report;
+    struct vram_error error = {.message = ""};
+    const enum vram_status status = vram_recording_read_memory(json, strlen(json), NULL, &recording, &error);
+    if (status != VRAM_OK) fail_msg("%s in %s", error.message, json);
+    assert_int_equal(vram_report_create(recording, options, &report, &error), VRAM_OK);
+    vram_recording_destroy(recording);
+    return report;
+}
+
+// Pieces of recordings. Sizes are MiB.
+static void put_segment(struct vr_text *text, const char *comma, uint64_t address, uint64_t size, uint64_t stream, const char *pool,
+                        const char *kind, const char *blocks) {
+    vr_text_printf(text,
+                   "%s{\"device\": 0, \"address\": %llu, \"total_size\": %llu, \"allocated_size\": 0, \"active_size\": 0, \"stream\": %llu,"
+                   "\"segment_pool_id\": %s, \"segment_type\": \"%s\", \"is_expandable\": false, \"frames\": [], \"blocks\": [%s]}",
+                   comma, (unsigned long long)(address M), (unsigned long long)(size M), (unsigned long long)stream, pool, kind, blocks);
+}
+
+static void put_block(struct vr_text *text, uint64_t address, uint64_t size, const char *state) {
+    vr_text_printf(text, "%s{\"address\": %llu, \"size\": %llu, \"requested_size\": %llu, \"state\": \"%s\", \"frames\": []}",
+                   text->length == 0 ? "" : ",", (unsigned long long)(address M), (unsigned long long)(size M),
+                   (unsigned long long)(size M), state);
+}
+
+static struct vram_report *report_of_oom(const struct vr_text *segments, const char *events, uint64_t request, uint64_t driver_free,
+                                         uint64_t stream) {
+    struct vr_text text = {0};
+    vr_text_printf(
+        &text,
+        "{\"segments\": [%s], \"device_traces\": [[%s{\"action\": \"oom\", \"device_free\": %llu, \"size\": %llu, \"stream\": %llu}]],"
+        "\"allocator_settings\": {}}",
+        vr_text_string(segments), events, (unsigned long long)(driver_free M), (unsigned long long)(request M), (unsigned long long)stream);
+    struct vram_report *report = report_of(vr_text_string(&text), NULL);
+    vr_text_release(&text);
+    return report;
+}
+
+struct oom_case {
+    const char *name;
+    uint64_t first_free, second_free; // two holes of a segment of 100 MiB
+    const char *used_state;           // of the block of 20 MiB between them
+    uint64_t segment_stream;
+    const char *pool, *kind;
+    uint64_t request, driver_free;
+    enum vram_report_oom_cause cause;
+    uint64_t usable, usable_largest, other_stream, other_pool;
+};
+
+static void causes_of_running_out(void **state) {
+    (void)state;
+    static const struct oom_case cases[] = {
+        {"fragmented", 50, 30, "active_allocated", 0, "[0, 0]", "large", 60, 4, VRAM_OOM_FRAGMENTED, 80, 50, 0, 0},
+        {"full", 10, 10, "active_allocated", 0, "[0, 0]", "large", 60, 4, VRAM_OOM_FULL, 20, 10, 0, 0},
+        {"limit", 10, 10, "active_allocated", 0, "[0, 0]", "large", 60, 64, VRAM_OOM_LIMIT, 20, 10, 0, 0},
+        {"stream", 50, 30, "active_allocated", 7, "[0, 0]", "large", 60, 4, VRAM_OOM_OTHER_STREAMS, 0, 0, 80, 0},
+        {"private", 50, 30, "active_allocated", 0, "[0, 3]", "large", 60, 4, VRAM_OOM_OTHER_POOLS, 0, 0, 0, 80},
+        {"class", 50, 30, "active_allocated", 0, "[0, 0]", "small", 60, 4, VRAM_OOM_OTHER_POOLS, 0, 0, 0, 80},
+        {"pending", 20, 20, "active_pending_free", 0, "[0, 0]", "large", 60, 4, VRAM_OOM_PENDING, 40, 20, 0, 0},
+        {"contradiction", 70, 10, "active_allocated", 0, "[0, 0]", "large", 60, 4, VRAM_OOM_CONTRADICTORY, 80, 70, 0, 0},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
+        const struct oom_case *c = &cases[i];
+        struct vr_text blocks = {0}, segments = {0};
+        const uint64_t used = 100 - c->first_free - c->second_free;
+        put_block(&blocks, 1000, c->first_free, "inactive");
+        put_block(&blocks, 1000 + c->first_free, used, c->used_state);
+        put_block(&blocks, 1100 - c->second_free, c->second_free, "inactive");
+        put_segment(&segments, "", 1000, 100, c->segment_stream, c->pool, c->kind, vr_text_string(&blocks));
+        struct vram_report *report = report_of_oom(&segments, "", c->request, c->driver_free, 0);
+        assert_int_equal(report->device_count, 1);
+        assert_int_equal(report->devices[0].oom_count, 1);
+        const struct vram_report_oom *oom = &report->devices[0].ooms[0];
+        if (oom->cause != c->cause) fail_msg("%s: cause %d, not %d (%s)", c->name, (int)oom->cause, (int)c->cause, oom->text);
+        assert_true(oom->has_picture);
+        assert_int_equal(oom->reserved_bytes, 100 M);
+        assert_int_equal(oom->free_bytes, (c->first_free + c->second_free) M);
+        assert_int_equal(oom->usable_bytes, c->usable M);
+        assert_int_equal(oom->usable_largest_bytes, c->usable_largest M);
+        assert_int_equal(oom->other_stream_bytes, c->other_stream M);
+        assert_int_equal(oom->other_pool_bytes, c->other_pool M);
+        vram_report_destroy(report);
+        vr_text_release(&blocks);
+        vr_text_release(&segments);
+    }
+}
+
+// What was freed and given back after the event must not count as free at the event, and what was made after it not as reserved.
+static void oom_sees_the_moment_and_not_the_end(void **state) {
+    (void)state;
+    const char json[] =
+        "{\"segments\": [{\"device\": 0, \"address\": 419430400, \"total_size\": 20971520, \"allocated_size\": 0, \"active_size\": 0,"
+        "\"stream\": 0, \"segment_type\": \"large\", \"blocks\": [{\"address\": 419430400, \"size\": 20971520,"
+        "\"requested_size\": 0, \"state\": \"inactive\", \"frames\": []}]}], \"device_traces\": [["
+        "{\"action\": \"segment_alloc\", \"addr\": 104857600, \"size\": 104857600, \"stream\": 0},"
+        "{\"action\": \"alloc\", \"addr\": 104857600, \"size\": 41943040, \"stream\": 0},"
+        "{\"action\": \"oom\", \"device_free\": 0, \"size\": 83886080, \"stream\": 0},"
+        "{\"action\": \"free_requested\", \"addr\": 104857600, \"size\": 41943040, \"stream\": 0},"
+        "{\"action\": \"free_completed\", \"addr\": 104857600, \"size\": 41943040, \"stream\": 0},"
+        "{\"action\": \"segment_free\", \"addr\": 104857600, \"size\": 104857600, \"stream\": 0},"
+        "{\"action\": \"segment_alloc\", \"addr\": 419430400, \"size\": 20971520, \"stream\": 0}]]}";
+    struct vram_report *report = report_of(json, NULL);
+    const struct vram_report_oom *oom = &report->devices[0].ooms[0];
+    assert_int_equal(oom->reserved_bytes, 100 M);
+    assert_int_equal(oom->allocated_bytes, 40 M);
+    assert_int_equal(oom->free_bytes, 60 M);
+    assert_int_equal(oom->largest_free_bytes, 60 M);
+    assert_int_equal(oom->cause, VRAM_OOM_FULL);
+    assert_int_equal(report->devices[0].reserved.peak_bytes, 100 M);
+    assert_int_equal(report->devices[0].reserved.end_bytes, 20 M);
+    vram_report_destroy(report);
+}
+
+static void usage_adds_up(void **state) {
+    (void)state;
+    struct vr_text mixed = {0}, whole = {0}, segments = {0};
+    put_block(&mixed, 1000, 30, "active_allocated");
+    put_block(&mixed, 1030, 10, "active_pending_free");
+    put_block(&mixed, 1040, 60, "inactive");
+    put_block(&whole, 2000, 40, "inactive");
+    put_segment(&segments, "", 1000, 100, 0, "[0, 0]", "large", vr_text_string(&mixed));
+    put_segment(&segments, ",", 2000, 50, 5, "[0, 0]", "large", vr_text_string(&whole));
+    struct vram_report *report = report_of_oom(&segments, "", 500, 0, 0);
+    const struct vram_report_device *device = &report->devices[0];
+    assert_int_equal(device->usage.reserved_bytes, 150 M);
+    assert_int_equal(device->usage.requested_bytes, 30 M);
+    assert_int_equal(device->usage.rounding_bytes, 0);
+    assert_int_equal(device->usage.pending_bytes, 10 M);
+    assert_int_equal(device->usage.hole_bytes, 60 M);
+    assert_int_equal(device->usage.cached_bytes, 40 M);
+    assert_int_equal(device->usage.unaccounted_bytes, 10 M);
+    assert_int_equal(device->usage.largest_free_bytes, 60 M);
+    assert_int_equal(device->pool_count, 2);
+    assert_int_equal(device->pools[0].reserved_bytes, 100 M);
+    assert_int_equal(device->pools[1].stream, 5);
+    assert_int_equal(device->pools[1].cached_bytes, 40 M);
+    assert_int_equal(device->mismatches[4], 1);
+    assert_string_equal(vram_report_mismatch_name(4), "total_size");
+    assert_null(vram_report_mismatch_name(5));
+    assert_string_equal(vram_report_state_name(0), "inactive");
+    assert_null(vram_report_state_name(99));
+    vram_report_destroy(report);
+    vr_text_release(&mixed);
+    vr_text_release(&whole);
+    vr_text_release(&segments);
+}
+
+static bool has_note(const struct vram_report *report, enum vram_report_note_kind kind, const char *code) {
+    for (size_t i = 0; i < report->note_count; i++) {
+        if (report->notes[i].kind == kind && strcmp(report->notes[i].code, code) == 0) return true;
+    }
+    return false;
+}
+
+static void remarks(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *missing, *contradiction;
+    } cases[] = {
+        {"{\"segments\": [], \"device_traces\": []}", "empty", NULL},
+        {"{\"segments\": [], \"device_traces\": []}", "no_settings", NULL},
+        {"{\"segments\": [], \"device_traces\": [[{\"action\": \"snapshot\", \"addr\": 0, \"size\": 0, \"stream\": 0}]],"
+         "\"allocator_settings\": {\"trace_alloc_overflowed\": true}}",
+         "overflow", NULL},
+        {"{\"segments\": [], \"device_traces\": [[{\"action\": \"snapshot\", \"addr\": 0, \"size\": 0, \"stream\": 0}]]}", "no_allocations",
+         NULL},
+        {"{\"segments\": [], \"device_traces\": [[{\"action\": \"alloc\", \"addr\": 512, \"size\": 8, \"stream\": 0}]]}", "no_stacks",
+         "history_and_state"},
+        {"{\"segments\": [], \"device_traces\": [[{\"action\": \"segment_free\", \"addr\": 512, \"size\": 8, \"stream\": 0},"
+         "{\"action\": \"segment_alloc\", \"addr\": 512, \"size\": 16, \"stream\": 0}]]}",
+         "no_times", "reserved_negative"},
+        {"{\"segments\": [], \"device_traces\": [[{\"action\": \"free\", \"addr\": 512, \"size\": 8, \"stream\": 0, \"time_us\": 5},"
+         "{\"action\": \"alloc\", \"addr\": 512, \"size\": 8, \"stream\": 0, \"time_us\": 4}, {\"action\": \"free\", \"addr\": 512, "
+         "\"size\": 8,"
+         "\"stream\": 0, \"time_us\": 6}]]}",
+         "starts_mid_life", "times_backwards"},
+        {"{\"segments\": [], \"device_traces\": [[{\"action\": \"alloc\", \"addr\": 512, \"size\": 8, \"stream\": 0},"
+         "{\"action\": \"free_completed\", \"addr\": 512, \"size\": 8, \"stream\": 0}]]}",
+         "filtered", "peak_above_reserved"},
+        {"[]", "empty", NULL},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
+        struct vram_report *report = report_of(cases[i].json, NULL);
+        if (!has_note(report, VRAM_NOTE_MISSING, cases[i].missing)) fail_msg("%s: no remark %s", cases[i].json, cases[i].missing);
+        if (cases[i].contradiction != NULL && !has_note(report, VRAM_NOTE_CONTRADICTION, cases[i].contradiction)) {
+            fail_msg("%s: no remark %s", cases[i].json, cases[i].contradiction);
+        }
+        vram_report_destroy(report);
+    }
+}
+
+// Equal bytes and counts are ordered by name, also where one file's name begins with the other's.
+static void ties_are_ordered_by_name(void **state) {
+    (void)state;
+    struct vr_text text = {0};
+    static const char *const frames[][2] = {{"b.py", "f"}, {"a.py:1", "g"}, {"a.py", "z"},
+                                            {"a.py", "f"}, {"<x>.py", "h"}, {"/q/torch/y.py", "k"}};
+    vr_text_puts(&text, "{\"segments\": [], \"device_traces\": [[");
+    for (size_t i = 0; i < VR_COUNT_OF(frames); i++) {
+        vr_text_printf(&text,
+                       "%s{\"action\": \"alloc\", \"addr\": %zu, \"size\": 64, \"stream\": 0, \"frames\": [{\"filename\": \"%s\", "
+                       "\"line\": 1, \"name\": \"%s\"}]}",
+                       i == 0 ? "" : ",", 512 * (i + 1), frames[i][0], frames[i][1]);
+    }
+    vr_text_puts(&text, "]]}");
+    const struct vram_report_options three = {.top = 3};
+    static const char *const wanted[] = {"/q/torch/y.py:1:k", "<x>.py:1:h", "a.py:1:1:g", "a.py:1:f", "a.py:1:z", "b.py:1:f"};
+    for (size_t run = 0; run < 2; run++) {
+        struct vram_report *report = report_of(vr_text_string(&text), run == 0 ? NULL : &three);
+        const struct vram_report_live *live = &report->devices[0].allocated;
+        assert_int_equal(live->distinct_sites, 6);
+        assert_int_equal(live->site_count, run == 0 ? 6 : 3);
+        for (size_t i = 0; i < live->site_count; i++) assert_string_equal(live->sites[i].name, wanted[i]);
+        for (size_t i = 1; i < live->stack_count; i++) assert_true(strcmp(live->stacks[i - 1].name, live->stacks[i].name) < 0);
+        vram_report_destroy(report);
+    }
+    vr_text_release(&text);
+}
+
+static void too_many_devices_are_refused(void **state) {
+    (void)state;
+    struct vr_text text = {0};
+    vr_text_puts(&text, "[");
+    for (unsigned d = 0; d < 300; d++) {
+        vr_text_printf(
+            &text, "%s{\"device\": %u, \"address\": 512, \"total_size\": 512, \"stream\": 0, \"segment_type\": \"small\", \"blocks\": []}",
+            d == 0 ? "" : ",", d * 1000);
+    }
+    vr_text_puts(&text, "]");
+    struct vram_recording *recording;
+    struct vram_report *report = NULL;
+    struct vram_error error;
+    const enum vram_status read = vram_recording_read_memory(vr_text_string(&text), text.length, NULL, &recording, &error);
+    // Either room may refuse such a file; none may make a report of it.
+    if (read == VRAM_OK) {
+        assert_int_equal(vram_report_create(recording, NULL, &report, &error), VRAM_LIMIT);
+        assert_non_null(strstr(error.message, "256 devices"));
+        assert_null(report);
+        vram_recording_destroy(recording);
+    }
+    vr_text_release(&text);
+}
+
+static bool refuse(void *user, const char *bytes, size_t length) {
+    (void)bytes;
+    *(size_t *)user += length;
+    return false;
+}
+
+static bool keep(void *user, const char *bytes, size_t length) {
+    vr_text_append(user, bytes, length);
+    return true;
+}
+
+static void sinks_and_arguments(void **state) {
+    (void)state;
+    size_t seen = 0;
+    struct vram_error error;
+    struct vram_report *report = NULL;
+    assert_int_equal(vram_report_create(NULL, NULL, &report, &error), VRAM_INVALID_ARGUMENT);
+    assert_null(report);
+    vram_report_destroy(NULL);
+    report = report_of("{\"segments\": [], \"device_traces\": []}", NULL);
+    assert_int_equal(vram_report_json(report, NULL, refuse, &seen), VRAM_IO);
+    assert_true(seen != 0);
+    assert_int_equal(vram_report_text(report, NULL, NULL, refuse, &seen), VRAM_IO);
+    struct vr_text text = {0};
+    assert_int_equal(vram_report_text(report, NULL, NULL, keep, &text), VRAM_OK);
+    assert_non_null(strstr(vr_text_string(&text), "nothing was allocated"));
+    vr_text_release(&text);
+    vram_report_destroy(report);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(causes_of_running_out),
+        cmocka_unit_test(oom_sees_the_moment_and_not_the_end),
+        cmocka_unit_test(usage_adds_up),
+        cmocka_unit_test(remarks),
+        cmocka_unit_test(ties_are_ordered_by_name),
+        cmocka_unit_test(too_many_devices_are_refused),
+        cmocka_unit_test(sinks_and_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
