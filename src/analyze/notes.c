@@ -27,14 +27,14 @@ void vr_report_generation(const struct vr_model *model, const char **generation,
         const char *generation, *era;
     } rows[] = {
         {model->form == VR_FORM_SEGMENT_LIST, "list", ""},
-        {(events & VR_HAS_POOL_ID) != 0, "G7", "about PyTorch 2.12 or newer"},
+        {(events & VR_HAS_POOL_ID) != 0, "G7", "about PyTorch 2.12+"},
         {(events & VR_HAS_USER_METADATA) != 0, "G6", "about PyTorch 2.10 to 2.11"},
         {(events & VR_HAS_COMPILE_CONTEXT) != 0, "G5", "about PyTorch 2.7 to 2.9"},
-        {has_top_level_key(model, "external_annotations"), "G4", "about PyTorch 2.5 or newer"},
+        {has_top_level_key(model, "external_annotations"), "G4", "about PyTorch 2.5+"},
         {has_top_level_key(model, "allocator_settings"), "G3", "about PyTorch 2.3 to 2.4"},
         {(events & VR_HAS_TIME) != 0, "G2b", "about PyTorch 2.2"},
-        {(picture & VR_HAS_FRAMES) != 0, "G2", "about PyTorch 2.1 or newer"},
-        {true, "G1", "about PyTorch 2.0 or older"},
+        {(picture & VR_HAS_FRAMES) != 0, "G2", "about PyTorch 2.1+"},
+        {true, "G1", "PyTorch 2.0 or older"},
     };
     size_t row = 0;
     while (!rows[row].seen) row++;

@@ -46,8 +46,8 @@ static void print_title(struct printer *printer, const struct vram_report_source
         vr_text_puts(text, "recording");
     }
     vr_text_colour(text, &printer->style, VR_PLAIN);
-    vr_text_printf(text, "\nPyTorch memory %s", strcmp(report->form, "dict") == 0 ? "snapshot" : "segment list");
-    if (strcmp(report->form, "dict") == 0) vr_text_printf(text, ", generation %s", report->generation);
+    const bool dict = strcmp(report->form, "dict") == 0;
+    vr_text_printf(text, "\nPyTorch %s%s", dict ? "snapshot " : "segment list", dict ? report->generation : "");
     if (report->era[0] != '\0') vr_text_printf(text, " (%s)", report->era);
     if (source != NULL && source->bytes != 0) vr_text_printf(text, ", %s", vr_bytes(source->bytes).text);
     vr_text_printf(text, ", %zu device%s, %s event%s", report->device_count, report->device_count == 1 ? "" : "s", vr_count(events).text,
