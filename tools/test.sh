@@ -49,8 +49,10 @@ asan() {
 
 # Only the tests with threads of their own: everything else was under the other sanitizers.
 tsan() {
-    build tsan test_threads
-    run tsan -R threads
+    local sources=(tests/unit/test_*threads*.c) targets=()
+    for source in "${sources[@]}"; do targets+=("$(basename "$source" .c)"); done
+    build tsan "${targets[@]}"
+    run tsan -R 'unit\..*threads'
 }
 
 nightly() {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the build into a folder of its own and builds somebody else's project on it, by find_package and by pkg-config.
-# Usage: install.sh CMAKE BUILD PREFIX CONSUMER CC
+# Usage: install.sh CMAKE BUILD PREFIX CONSUMER CC README
 set -eu
-cmake=$1 build=$2 prefix=$3 consumer=$4 cc=$5
+cmake=$1 build=$2 prefix=$3 consumer=$4 cc=$5 readme=$6
 
 rm -rf "$prefix" "$prefix-consumer"
 "$cmake" --install "$build" --prefix "$prefix" >/dev/null
@@ -20,6 +20,13 @@ done
 for header in "$prefix"/include/vram/*.h; do
     echo "#include <vram/$(basename "$header")>" | "$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only -x c -
 done
+
+# The example of the README (backquotes are Markdown's), and what the README says it prints.
+# shellcheck disable=SC2016
+sed -n '/^```c$/,/^```$/p' "$readme" | sed '1d;$d' >"$prefix-consumer/example.c"
+"$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" "$prefix-consumer/example.c" "$libdir/libvram.a" -pthread -ldl -o "$prefix-consumer/example"
+printed=$("$prefix-consumer/example")
+tr -s ' \n' ' ' <"$readme" | grep -q -F -- "$printed" || { echo "the README does not say: $printed"; exit 1; }
 
 command -v pkg-config >/dev/null || { echo "pkg-config is not there: vram.pc not tried"; exit 0; }
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
