@@ -257,7 +257,8 @@ static void draw_setup(struct both *both) {
     static const uint64_t targets[] = {3, 20, 60, 150, 300};
     both->random = vr_mix64(both->setup->seed + 1);
     both->check_random = 1;
-    both->memory_bytes = memories[draw(both, VR_COUNT_OF(memories))];
+    // Mostly so little that requests fail, retry and release.
+    both->memory_bytes = memories[draw(both, draw(both, 3) ? 4 : VR_COUNT_OF(memories))];
     both->target = targets[draw(both, VR_COUNT_OF(targets))];
     both->mixture = draw(both, VR_COUNT_OF(mixtures));
     both->device_count = draw(both, 3) == 0 ? 2 : 1;

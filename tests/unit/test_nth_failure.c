@@ -142,11 +142,93 @@ static void releases_and_events_fail(void **state) {
     fail_each("expandable_segments:True", "cuStreamSynchronize", VR_CU_UNKNOWN, 1);
 }
 
+// --- random operations, random refusals ---------------------------------------------------------------------------------
+
+enum { CHAOS_BLOCKS = 48 };
+
+struct chaos {
+    struct round round;
+    uint64_t random;
+    struct vram_block_info live[CHAOS_BLOCKS];
+    size_t live_count;
+};
+
+static uint64_t draw(struct chaos *chaos, uint64_t limit) {
+    chaos->random += 0x9e3779b97f4a7c15u;
+    return vr_mix64(chaos->random) % limit;
+}
+
+static void chaos_malloc(struct chaos *chaos) {
+    if (chaos->live_count == CHAOS_BLOCKS) return;
+    const uint64_t size = draw(chaos, 2) ? 1 + draw(chaos, 2 * VR_MIB) : 1 + draw(chaos, 40 * VR_MIB);
+    struct vram_block_info info;
+    const uint64_t address = get(&chaos->round, size, chaos->round.world.stream[0][draw(chaos, 3)]);
+    if (address == 0) return;
+    EXPECT_OK(vram_block_info(chaos->round.world.allocator, address, &info));
+    for (size_t i = 0; i < chaos->live_count; i++) {
+        const struct vram_block_info *other = &chaos->live[i];
+        assert_false(info.address < other->address + other->size_bytes && other->address < info.address + info.size_bytes);
+    }
+    chaos->live[chaos->live_count++] = info;
+}
+
+static void chaos_free(struct chaos *chaos) {
+    if (chaos->live_count == 0) return;
+    const size_t index = draw(chaos, chaos->live_count);
+    const uint64_t address = chaos->live[index].address;
+    chaos->live[index] = chaos->live[--chaos->live_count];
+    put(&chaos->round, address);
+}
+
+static void chaos_step(struct chaos *chaos) {
+    static const int32_t results[] = {VR_CU_OUT_OF_MEMORY, VR_CU_UNKNOWN, VR_CU_INVALID_VALUE, VR_CU_ILLEGAL_ADDRESS};
+    struct vr_world *world = &chaos->round.world;
+    const uint64_t kind = draw(chaos, 100);
+    if (kind < 12) {
+        EXPECT_OK(vram_driver_fault_set(world->driver, NULL, 1 + draw(chaos, 8), results[draw(chaos, VR_COUNT_OF(results))]));
+    } else if (kind < 24 && chaos->live_count > 0) {
+        const uint64_t address = chaos->live[draw(chaos, chaos->live_count)].address;
+        EXPECT_OK(vram_record_stream(world->allocator, address, world->stream[0][draw(chaos, VR_WORLD_STREAMS)]));
+    } else if (kind < 28) {
+        EXPECT_OK(vram_sim_complete_all(world->sim));
+    } else if (kind < 31) {
+        (void)passed(&chaos->round, vram_empty_cache(world->allocator));
+    } else if (kind < 68) {
+        chaos_malloc(chaos);
+    } else {
+        chaos_free(chaos);
+    }
+}
+
+static void run_chaos(const char *conf, uint64_t seed) {
+    struct chaos chaos = {.random = seed};
+    struct vr_world *world = &chaos.round.world;
+    const struct vr_world_options options = {
+        .sim = {.memory_bytes = 400 * VR_MIB, .manual_completion = true}, .conf = conf, .faults = true};
+    EXPECT_OK(vr_world_open(world, &options));
+    for (int i = 0; i < 600; i++) chaos_step(&chaos);
+    EXPECT_OK(vram_driver_fault_set(world->driver, NULL, 0, 0));
+    while (chaos.live_count > 0) chaos_free(&chaos);
+    EXPECT_OK(vram_empty_cache(world->allocator));
+    EXPECT_CURRENT(world, active_bytes, 0);
+    EXPECT_CURRENT(world, reserved_bytes, 0);
+    EXPECT_CURRENT(world, segment, 0);
+    assert_int_equal(vram_sim_memory_used(world->sim, 0), 0);
+    expect_end(world);
+}
+
+static void random_refusals(void **state) {
+    (void)state;
+    for (size_t i = 0; i < VR_COUNT_OF(confs); i++)
+        for (uint64_t seed = 1; seed <= 60; seed++) run_chaos(confs[i], seed);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_call_fails),
         cmocka_unit_test(allocations_find_no_memory),
         cmocka_unit_test(releases_and_events_fail),
+        cmocka_unit_test(random_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
