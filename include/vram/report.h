@@ -105,11 +105,12 @@ struct vram_report_usage {
     uint64_t requested_bytes; // asked for, in allocated blocks
     uint64_t rounding_bytes;  // given on top of that
     uint64_t pending_bytes;   // freed, waiting for other streams
-    uint64_t hole_bytes;      // free blocks in segments that are partly in use: empty_cache cannot release them
+    uint64_t hole_bytes;      // free blocks in segments that are partly in use
     uint64_t cached_bytes;    // segments that are wholly free: empty_cache would release them
     int64_t unaccounted_bytes; // reserved minus the sum of all blocks; 0 in a sound recording
     uint64_t largest_free_bytes;
     uint64_t free_blocks;
+    uint64_t page_bytes;      // whole free pages in hole_bytes of expandable segments: empty_cache would release these too
 };
 
 enum vram_report_kind { VRAM_REPORT_KIND_UNKNOWN, VRAM_REPORT_KIND_SMALL, VRAM_REPORT_KIND_LARGE };

@@ -77,6 +77,24 @@ static void count_blocks(const struct vr_view *view, struct vram_report_device *
     out->inactive = (struct vram_report_lot){out->states[VR_STATE_INACTIVE].count, out->states[VR_STATE_INACTIVE].bytes};
 }
 
+// Pages of expandable segments in the small and the large pool.
+#define SMALL_PAGE_BYTES (2 * VR_MIB)
+#define LARGE_PAGE_BYTES (20 * VR_MIB)
+
+// Whole pages of an expandable segment that lie in free blocks. A mapped run begins at a page boundary.
+static uint64_t free_page_bytes(const struct vr_model *model, size_t segment) {
+    const struct vr_blocks *blocks = &model->blocks;
+    const uint64_t page = model->segments.kind[segment] == VR_KIND_SMALL ? SMALL_PAGE_BYTES : LARGE_PAGE_BYTES;
+    uint64_t pages = 0;
+    for (uint64_t row = model->segments.first_block[segment]; row < model->segments.first_block[segment + 1]; row++) {
+        if (blocks->state[row] != VR_STATE_INACTIVE || blocks->address[row] < model->segments.address[segment]) continue;
+        const uint64_t begin = blocks->address[row] - model->segments.address[segment];
+        const uint64_t first = begin / page + (begin % page != 0), end = (begin + blocks->size_bytes[row]) / page;
+        if (end > first) pages += end - first;
+    }
+    return pages * page;
+}
+
 static void add_usage(struct vram_report_usage *usage, const struct sums *sums, uint64_t segment_bytes, bool whole) {
     const uint64_t requested = sums->requested_allocated < sums->allocated ? sums->requested_allocated : sums->allocated;
     usage->reserved_bytes += segment_bytes;
@@ -154,6 +172,7 @@ static void fill_pools(const struct vr_view *view, struct vram_report_pool *pool
                                              .kind = (enum vram_report_kind)segments->kind[row]};
         add_pool(&pools[i], segments, row, &sums, whole);
         add_usage(&out->usage, &sums, segments->total_bytes[row], whole);
+        if (!whole && segments->expandable[row] != 0) out->usage.page_bytes += free_page_bytes(view->model, row);
         count_mismatches(segments, row, &sums, out->mismatches);
         out->segments_of_kind[segments->kind[row]]++;
         out->expandable_segments += segments->expandable[row] != 0;

@@ -232,6 +232,7 @@ static void put_usage(struct vr_json *json, const struct vram_report_usage *usag
     vr_json_i64(json, "unaccounted_bytes", usage->unaccounted_bytes);
     vr_json_u64(json, "free_blocks", usage->free_blocks);
     vr_json_u64(json, "largest_free_bytes", usage->largest_free_bytes);
+    vr_json_u64(json, "page_bytes", usage->page_bytes);
     vr_json_object_end(json);
 }
 

@@ -182,8 +182,9 @@ static void print_usage(struct printer *printer, const struct vram_report_device
     vr_text_printf(&notes[0], "asked for by %s live allocations", vr_count(device->allocated.final_state.count).text);
     vr_text_puts(&notes[1], "blocks are larger than what was asked for");
     vr_text_puts(&notes[2], "freed, not reusable before other streams are done");
-    vr_text_printf(&notes[3], "free in segments that are partly in use");
-    vr_text_printf(&notes[4], "%s segments wholly free: empty_cache() would return them", vr_count(device->wholly_inactive.count).text);
+    vr_text_puts(&notes[3], "free in segments partly in use");
+    if (usage->page_bytes != 0) vr_text_printf(&notes[3], "; %s in whole pages", vr_bytes(usage->page_bytes).text);
+    vr_text_printf(&notes[4], "%s segments wholly free: empty_cache() returns them", vr_count(device->wholly_inactive.count).text);
     vr_text_puts(&notes[5], "in segments, but in no block");
 
     heading(printer, "Reserved at the end  ", vr_bytes(usage->reserved_bytes).text);
