@@ -43,10 +43,12 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_sim_create(const struct vram_sim_o
 // that the shared libcuda reads. BAD_OPTION with the position in *error.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_parse(const char *text, struct vram_sim_options *options, struct vram_error *error);
 
-// Completes all work recorded so far on `stream` / on every stream of every device.
+// Completes all work recorded so far on `stream` (0 and 1: on the legacy default stream of every context) / on every stream of every
+// device, and what that work waited for. The clock moves to its end.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_complete(struct vram_driver *driver, uint64_t stream);
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_complete_all(struct vram_driver *driver);
-// Queues `work_ns` of work on `stream` of `device`, as a kernel would.
+// Queues `work_ns` of work on `stream` of `device`, as a kernel would. INVALID_ARGUMENT where `stream` is of another device, or is a
+// default stream and nobody retains the device's primary context.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_busy(struct vram_driver *driver, uint32_t device, uint64_t stream, uint64_t work_ns);
 // Moves the clock forward.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_advance(struct vram_driver *driver, uint64_t elapsed_ns);
@@ -54,8 +56,9 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_sim_advance(struct vram_driver *dr
 VRAM_API uint64_t vram_sim_clock_ns(struct vram_driver *driver);
 
 // The next cuMemAlloc (of any device) returns `address`, the one after it the next queued address, and so on; when the queue is
-// empty the rule of the options holds again. No check is made that the range is free in the recorded program; a range that
-// overlaps a live allocation of this simulator makes that call fail with an invalid value.
+// empty the rule of the options holds again. A call that fails for lack of memory uses no address up. No check is made that the
+// range is free in the recorded program; a range that overlaps a live allocation or reservation of this simulator makes that call
+// fail with an invalid value.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_queue_address(struct vram_driver *driver, uint64_t address);
 // The same for cuMemAddressReserve.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_queue_reservation(struct vram_driver *driver, uint64_t address);

@@ -178,6 +178,95 @@ static void by_hand_legacy_stream_orders_blocking_streams(void **state) {
     (void)state;
 }
 
+static void by_hand_default_stream_completes_alone(void **state) {
+    struct vram_driver *driver = open_sim(&by_hand);
+    uint64_t blocking = new_stream(driver, DEFAULT_FLAGS), before = mark(driver, blocking), on_legacy = mark(driver, 0);
+    uint64_t after = mark(driver, blocking);
+    assert_cu(vr_cu(driver, ctx_set_current, 0), SUCCESS); // the default streams of all contexts are meant
+    assert_int_equal(vram_sim_complete(driver, 0), VRAM_OK);
+    assert_cu(vr_cu(driver, event_query, before), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, on_legacy), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, after), NOT_READY);
+    assert_int_equal(vram_sim_complete(driver, VR_CU_STREAM_PER_THREAD), VRAM_INVALID_ARGUMENT);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+// --- random work against a model that keeps every piece of work and what it directly waits for ------------------------
+
+#define PIECES  400
+#define STREAMS 4 // the legacy stream, two blocking ones, one that is not
+
+static struct {
+    size_t before[STREAMS + 1]; // pieces that come first, as index + 1; 0: none
+    bool done;
+} pieces[PIECES];
+static size_t piece_count, last_piece[STREAMS]; // index + 1
+
+static void finish_piece(size_t piece) {
+    if (piece == 0 || pieces[piece - 1].done) return;
+    pieces[piece - 1].done = true;
+    for (size_t i = 0; i <= STREAMS; i++) finish_piece(pieces[piece - 1].before[i]);
+}
+
+static size_t add_piece(size_t stream, size_t waits_for) {
+    size_t piece = piece_count++;
+    memset(&pieces[piece], 0, sizeof pieces[piece]);
+    pieces[piece].before[stream] = last_piece[stream];
+    for (size_t other = 1; stream == 0 && other < STREAMS - 1; other++) pieces[piece].before[other] = last_piece[other];
+    if (stream == 1 || stream == 2) pieces[piece].before[0] = last_piece[0];
+    pieces[piece].before[STREAMS] = waits_for;
+    last_piece[stream] = piece + 1;
+    return piece + 1;
+}
+
+// One run of random work; every event is compared after every step.
+static void run_against_model(uint64_t random) {
+    struct vram_driver *driver = open_sim(&by_hand);
+    uint64_t streams[STREAMS] = {0, new_stream(driver, DEFAULT_FLAGS), new_stream(driver, DEFAULT_FLAGS),
+                                 new_stream(driver, VR_CU_STREAM_NON_BLOCKING)};
+    uint64_t events[8];
+    size_t recorded[8] = {0}; // piece + 1
+    piece_count = 0;
+    memset(last_piece, 0, sizeof last_piece);
+    for (size_t i = 0; i < 8; i++) assert_cu(vr_cu(driver, event_create, &events[i], DEFAULT_FLAGS), SUCCESS);
+    while (piece_count + 2 < PIECES) {
+        random = vr_mix64(random + piece_count + 1);
+        size_t stream = random % STREAMS, event = (random >> 8) % 8;
+        switch ((random >> 16) % 8) {
+        case 0:
+            assert_int_equal(vram_sim_complete(driver, streams[stream]), VRAM_OK);
+            finish_piece(last_piece[stream]);
+            break;
+        case 1:
+            assert_cu(vr_cu(driver, event_synchronize, events[event]), SUCCESS);
+            finish_piece(recorded[event]);
+            break;
+        case 2:
+            assert_cu(vr_cu(driver, stream_synchronize, streams[stream]), SUCCESS);
+            finish_piece(stream == 0 ? add_piece(0, 0) : last_piece[stream]);
+            break;
+        case 3:
+        case 4:
+            assert_cu(vr_cu(driver, stream_wait_event, streams[stream], events[event], 0), SUCCESS);
+            if (recorded[event] != 0) (void)add_piece(stream, recorded[event]);
+            break;
+        default: assert_cu(vr_cu(driver, event_record, events[event], streams[stream]), SUCCESS); recorded[event] = add_piece(stream, 0);
+        }
+        for (size_t i = 0; i < 8; i++) {
+            bool done = recorded[i] == 0 || pieces[recorded[i] - 1].done;
+            assert_int_equal(vr_cu(driver, event_query, events[i]), done ? VR_CU_SUCCESS : VR_CU_NOT_READY);
+        }
+        random++;
+    }
+    vram_driver_destroy(driver);
+}
+
+static void by_hand_random_work_is_as_modelled(void **state) {
+    for (uint64_t seed = 0; seed < 50; seed++) run_against_model(seed);
+    (void)state;
+}
+
 static void destroyed_streams_finish_their_work(void **state) {
     struct vram_driver *driver = open_sim(&by_hand);
     uint64_t a = new_stream(driver, DEFAULT_FLAGS), b = new_stream(driver, DEFAULT_FLAGS), on_a = mark(driver, a);
@@ -244,6 +333,8 @@ int main(void) {
         cmocka_unit_test(by_hand_events_stay_pending),
         cmocka_unit_test(by_hand_completion_follows_waits),
         cmocka_unit_test(by_hand_legacy_stream_orders_blocking_streams),
+        cmocka_unit_test(by_hand_default_stream_completes_alone),
+        cmocka_unit_test(by_hand_random_work_is_as_modelled),
         cmocka_unit_test(destroyed_streams_finish_their_work),
         cmocka_unit_test(events_and_streams_check_their_arguments),
     };

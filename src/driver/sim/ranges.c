@@ -101,11 +101,13 @@ static enum vram_status take_node(struct vr_ranges *ranges, uint32_t *taken) {
 }
 
 enum vram_status vr_ranges_insert(struct vr_ranges *ranges, const struct vr_range *value) {
+#if VRAM_CHECK >= 2
     assert(value->span > 0 && vr_ranges_overlap(ranges, value->base, value->span) == NULL);
+#endif
     uint32_t fresh;
     VR_TRY(take_node(ranges, &fresh));
     ranges->nodes[fresh] = *value;
-    ranges->nodes[fresh].priority = vr_mix64(++ranges->seed);
+    ranges->nodes[fresh].priority = (uint32_t)vr_mix64(++ranges->seed);
     ranges->root = insert_below(ranges->nodes, ranges->root, fresh);
     ranges->count++;
     return VRAM_OK;
@@ -184,4 +186,32 @@ uint64_t vr_ranges_lowest_gap(const struct vr_ranges *ranges, uint64_t from, uin
     uint64_t address = vr_round_up(from, alignment);
     (void)find_gap(ranges->nodes, ranges->root, span, alignment, &address);
     return address < limit && limit - address >= span ? address : UINT64_MAX;
+}
+
+// Adds the number of nodes of a subtree to *count; false when its invariant is broken.
+static bool check_below(const struct vr_ranges *ranges, uint32_t at, uint64_t *count) {
+    if (at == NONE) return true;
+    const struct vr_range *node = &ranges->nodes[at], *left = &ranges->nodes[node->left], *right = &ranges->nodes[node->right];
+    if (at >= ranges->used || node->span == 0) return false;
+    uint64_t first = node->base, last = vr_range_end(node), widest_gap = 0;
+    if (node->left != NONE) {
+        if (left->last > node->base || left->priority > node->priority) return false;
+        first = left->first;
+        widest_gap = node->base - left->last;
+        if (left->widest_gap > widest_gap) widest_gap = left->widest_gap;
+    }
+    if (node->right != NONE) {
+        if (right->first < last || right->priority > node->priority) return false;
+        if (right->first - last > widest_gap) widest_gap = right->first - last;
+        if (right->widest_gap > widest_gap) widest_gap = right->widest_gap;
+        last = right->last;
+    }
+    ++*count;
+    return node->first == first && node->last == last && node->widest_gap == widest_gap && check_below(ranges, node->left, count) &&
+           check_below(ranges, node->right, count);
+}
+
+bool vr_ranges_check(const struct vr_ranges *ranges) {
+    uint64_t count = 0;
+    return check_below(ranges, ranges->root, &count) && count == ranges->count;
 }

@@ -9,19 +9,21 @@
 
 // One range. Nodes live in the set's array and are named by index; 0 is "none".
 struct vr_range {
-    uint64_t base;       // first byte
-    uint64_t span;       // bytes occupied, at least size_bytes
-    uint64_t size_bytes; // bytes asked for
-    uint64_t owner;      // the user's: a device, a context handle or an allocation handle
-    uint64_t read_mask;  // the user's: bit d set = device d may read
-    uint64_t write_mask; // the user's: bit d set = device d may write
-    uint32_t kind;       // the user's
-    uint32_t left, right;
-    uint64_t priority;
+    uint64_t base;        // first byte
+    uint32_t left, right; // subtrees; with base in front, as a search reads these three and no more
+    uint32_t priority;    // the tree is a heap of these
+    uint32_t kind;        // the user's
+    uint64_t span;        // bytes occupied, at least size_bytes
     uint64_t first, last; // of the subtree: lowest base, highest end
     uint64_t widest_gap;  // of the subtree: the widest gap between two neighbours
+    uint64_t size_bytes;  // bytes asked for
+    uint64_t owner;       // the user's: a context or a slot
+    uint64_t read_mask;   // the user's: bit d set = device d may read
+    uint64_t write_mask;  // the user's: bit d set = device d may write
 };
 
+// Invariant: ranges in order do not overlap; a node's priority is at least its children's; first, last and widest_gap are those of its
+// subtree; count is the number of nodes in the tree. vr_ranges_check() is that sentence.
 struct vr_ranges {
     struct vr_range *nodes; // nodes[0] is the empty subtree and never changes
     size_t capacity;
@@ -52,5 +54,8 @@ struct vr_range *vr_ranges_next(const struct vr_ranges *ranges, uint64_t address
 // The lowest multiple of `alignment` (a power of two) at or above `from` with `span` free bytes. UINT64_MAX when there is none below
 // `limit`.
 uint64_t vr_ranges_lowest_gap(const struct vr_ranges *ranges, uint64_t from, uint64_t limit, uint64_t span, uint64_t alignment);
+
+// Does the invariant hold? In time O(n).
+bool vr_ranges_check(const struct vr_ranges *ranges);
 
 #endif

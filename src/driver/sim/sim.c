@@ -103,11 +103,23 @@ enum vram_status vram_sim_create(const struct vram_sim_options *options, struct 
 
 // --- time -----------------------------------------------------------------------------------------------------------
 
-// The stream that `handle` names, wherever it was made: default streams are those of the calling thread's current context.
-static enum vram_status find_stream(struct vr_sim *sim, uint64_t handle, struct vr_sim_stream **stream) {
-    struct vr_sim_stream *found = vr_slots_find(&sim->streams, handle);
-    if (found == NULL && vr_sim_stream_find(sim, handle, &found) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;
-    *stream = found;
+// The legacy default stream of every context.
+static void complete_legacy_locked(struct vr_sim *sim) {
+    for (uint32_t i = 0; i < sim->contexts.used; i++) {
+        const struct vr_sim_context *context = (const struct vr_sim_context *)(void *)vr_slots_item(&sim->contexts, i);
+        if (!context->slot.live) continue;
+        vr_sim_complete_stream(sim, (struct vr_sim_stream *)(void *)vr_slots_item(&sim->streams, context->legacy));
+    }
+}
+
+static enum vram_status complete_locked(struct vr_sim *sim, uint64_t handle) {
+    if (handle == 0 || handle == VR_CU_STREAM_LEGACY) {
+        complete_legacy_locked(sim);
+        return VRAM_OK;
+    }
+    struct vr_sim_stream *stream = vr_slots_find(&sim->streams, handle);
+    if (stream == NULL && vr_sim_stream_find(sim, handle, &stream) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;
+    vr_sim_complete_stream(sim, stream);
     return VRAM_OK;
 }
 
@@ -115,9 +127,7 @@ enum vram_status vram_sim_complete(struct vram_driver *driver, uint64_t stream) 
     struct vr_sim *sim = vr_sim_of(driver);
     if (sim == NULL) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&sim->lock);
-    struct vr_sim_stream *found;
-    enum vram_status status = find_stream(sim, stream, &found);
-    if (status == VRAM_OK) vr_sim_wait_stream(sim, found);
+    enum vram_status status = complete_locked(sim, stream);
     vr_mutex_unlock(&sim->lock);
     return status;
 }

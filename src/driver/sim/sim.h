@@ -135,6 +135,13 @@ struct vr_sim {
     uint64_t file_bytes; // backed: its length; offsets are never used again
 };
 
+// --- check.c ---------------------------------------------------------------------------------------------------------
+// Are the counts of the instance what its tables hold? per device used_bytes = live allocations + physical allocations,
+// small_bytes = allocations below 1 MiB; per physical allocation its mappings; per stream its references (manual completion) and
+// edges in rising order; handles and user streams. Asserted by the
+// calls themselves in builds with VRAM_CHECK=3.
+bool vr_sim_check(const struct vr_sim *sim);
+
 // --- the rows of calls.def: vr_sim_<member>(sim, ...) ----------------------------------------------------------------
 // clang-format off
 #define X(member, symbol, exported, version, parameters, arguments) vr_cu_result vr_sim_##member VR_WITH_SIM parameters;
@@ -192,7 +199,8 @@ vr_cu_result vr_sim_enqueue_wait(struct vr_sim *sim, struct vr_sim_stream *strea
 bool vr_sim_work_complete(const struct vr_sim *sim, uint32_t stream, uint64_t work);
 // These move the clock to the end of the work and complete it.
 void vr_sim_wait_work(struct vr_sim *sim, uint32_t stream, uint64_t work, uint64_t end_ns);
-void vr_sim_wait_stream(struct vr_sim *sim, struct vr_sim_stream *stream);
+void vr_sim_complete_stream(struct vr_sim *sim, struct vr_sim_stream *stream);
+void vr_sim_wait_stream(struct vr_sim *sim, struct vr_sim_stream *stream); // as the program's synchronization does
 void vr_sim_wait_context(struct vr_sim *sim, uint64_t context);
 void vr_sim_wait_device(struct vr_sim *sim, uint32_t device);
 void vr_sim_wait_all(struct vr_sim *sim);

@@ -149,14 +149,15 @@ void vr_sim_wait_work(struct vr_sim *sim, uint32_t stream, uint64_t work, uint64
     settle(sim);
 }
 
+void vr_sim_complete_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
+    vr_sim_wait_work(sim, index_of(sim, stream), stream->work, stream->tail_ns);
+}
+
+// Waiting for the legacy stream is work of it: the blocking streams are waited for, too. Where the host has no memory to note that, its
+// own work is still completed.
 void vr_sim_wait_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
-    struct vr_sim_context *context = vr_sim_context_find(sim, stream->context);
-    uint64_t end_ns = stream->tail_ns;
-    if (stream->kind == VR_SIM_STREAM_LEGACY) end_ns = later(end_ns, context->blocking_tail_ns);
-    // An empty piece of work makes the legacy stream wait for the blocking ones; where the host has no memory for its edges, the
-    // stream's own work is still completed.
-    if (sim->options.manual_completion && stream->kind == VR_SIM_STREAM_LEGACY) (void)vr_sim_enqueue(sim, stream, 0, NULL);
-    vr_sim_wait_work(sim, index_of(sim, stream), stream->work, end_ns);
+    if (stream->kind == VR_SIM_STREAM_LEGACY) (void)vr_sim_enqueue(sim, stream, 0, NULL);
+    vr_sim_complete_stream(sim, stream);
 }
 
 // Completes the streams that `context` (0: of all), and `device` (UINT32_MAX: of all) name.

@@ -1,0 +1,82 @@
+// check.c: the instance against itself.
+#include "driver/sim/sim.h"
+
+struct sums {
+    uint64_t used_bytes, small_bytes;
+};
+
+static const struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint32_t index) {
+    return (const struct vr_sim_physical *)(const void *)vr_slots_item(&sim->physicals, index);
+}
+
+static const struct vr_sim_stream *stream_at(const struct vr_sim *sim, uint32_t index) {
+    return (const struct vr_sim_stream *)(const void *)vr_slots_item(&sim->streams, index);
+}
+
+static bool check_memory(const struct vr_sim *sim) {
+    struct sums sums[VR_SIM_MAX_DEVICES] = {{0, 0}};
+    const struct vr_range *range = vr_ranges_next(&sim->spaces, 0);
+    for (; range != NULL; range = vr_ranges_next(&sim->spaces, vr_range_end(range))) {
+        if (range->kind != VR_SIM_ALLOCATION) continue;
+        const struct vr_sim_context *context = vr_sim_context_find(sim, range->owner);
+        if (context == NULL || range->size_bytes > range->span) return false;
+        sums[context->device].used_bytes += range->size_bytes;
+        if (range->size_bytes < VR_MIB) sums[context->device].small_bytes += range->size_bytes;
+    }
+    uint64_t named = 0;
+    for (uint32_t i = 0; i < sim->physicals.used; i++) {
+        const struct vr_sim_physical *physical = physical_at(sim, i);
+        if (!physical->slot.live) continue;
+        if (!physical->slot.named && physical->mappings == 0) return false;
+        named += physical->slot.named;
+        sums[physical->device].used_bytes += physical->size_bytes;
+    }
+    for (uint32_t i = 0; i < sim->options.device_count; i++)
+        if (sim->devices[i].used_bytes != sums[i].used_bytes || sim->devices[i].small_bytes != sums[i].small_bytes) return false;
+    return named == sim->named_physicals;
+}
+
+static bool check_mappings(const struct vr_sim *sim) {
+    uint64_t counted = 0;
+    for (uint32_t i = 0; i < sim->physicals.used; i++)
+        if (physical_at(sim, i)->slot.live) counted += physical_at(sim, i)->mappings;
+    const struct vr_range *range = vr_ranges_next(&sim->mappings, 0);
+    for (; range != NULL; range = vr_ranges_next(&sim->mappings, vr_range_end(range))) {
+        const struct vr_range *space = vr_ranges_holding(&sim->spaces, range->base);
+        if (space == NULL || space->kind != VR_SIM_RESERVATION || vr_range_end(range) > vr_range_end(space)) return false;
+        if (!physical_at(sim, (uint32_t)range->owner)->slot.live) return false;
+    }
+    return counted == sim->mappings.count;
+}
+
+// How many events and edges name the stream in slot `index`.
+static uint64_t count_references(const struct vr_sim *sim, uint32_t index) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < sim->events.used; i++) {
+        const struct vr_sim_event *event = (const struct vr_sim_event *)(const void *)vr_slots_item(&sim->events, i);
+        count += event->slot.live && event->recorded && event->stream == index;
+    }
+    for (uint32_t i = 0; i < sim->streams.used; i++)
+        for (size_t e = 0; stream_at(sim, i)->slot.live && e < stream_at(sim, i)->edge_count; e++)
+            count += stream_at(sim, i)->edges[e].target == index;
+    return count;
+}
+
+static bool check_streams(const struct vr_sim *sim) {
+    uint64_t users = 0;
+    for (uint32_t i = 0; i < sim->streams.used; i++) {
+        const struct vr_sim_stream *stream = stream_at(sim, i);
+        if (!stream->slot.live) continue;
+        users += stream->user && stream->slot.named;
+        if (stream->done_work > stream->work) return false;
+        if (sim->options.manual_completion && stream->references != count_references(sim, i)) return false;
+        for (size_t e = 1; e < stream->edge_count; e++)
+            if (stream->edges[e - 1].at > stream->edges[e].at) return false;
+    }
+    return users == sim->user_streams;
+}
+
+bool vr_sim_check(const struct vr_sim *sim) {
+    bool ranges = vr_ranges_check(&sim->spaces) && vr_ranges_check(&sim->mappings) && vr_ranges_check(&sim->hosts);
+    return ranges && check_memory(sim) && check_mappings(sim) && check_streams(sim);
+}
