@@ -69,6 +69,25 @@ static bool closes_pending(const struct vr_exact *exact) {
     return exact->pending_count > 0 && !exact->subject->options->release_lock_on_malloc;
 }
 
+// Keeps the waits up to date, before the event is replayed. Segments do not end a wait: they belong to the allocation after it.
+static void look_for_wait(struct vr_exact *exact, size_t event, enum vr_action action) {
+    const uint64_t *addresses = exact->subject->history->address;
+    struct vr_waits *waits = &exact->waits;
+    const bool paired = waits->last_request != SIZE_MAX && addresses[waits->last_request] == addresses[event];
+    waits->last_request = action == VR_ACTION_FREE_REQUESTED ? event : SIZE_MAX;
+    switch (action) {
+    case VR_ACTION_FREE_COMPLETED:
+        waits->waited = waits->waited || !paired;
+        waits->completed = true;
+        break;
+    case VR_ACTION_SEGMENT_FREE:
+    case VR_ACTION_SEGMENT_UNMAP: waits->released = true; break;
+    case VR_ACTION_FREE_REQUESTED:
+    case VR_ACTION_FREE: waits->waited = waits->completed = waits->released = false; break;
+    default: break;
+    }
+}
+
 static enum vram_status replay_event(struct vr_exact *exact, size_t event, size_t *next) {
     const enum vr_action action = exact->subject->history->action[event];
     *next = event + 1;
@@ -76,6 +95,7 @@ static enum vram_status replay_event(struct vr_exact *exact, size_t event, size_
     if (action == VR_ACTION_UNKNOWN) exact->device->ignored_events++;
     if (vr_action_is_ignored(action)) return VRAM_OK;
     if (vr_subject_is_private(exact->subject, event)) return skip_private(exact, event);
+    look_for_wait(exact, event, action);
     if (action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP) return vr_exact_add_pending(exact, event);
     if (action == VR_ACTION_ALLOC) return vr_exact_alloc(exact, event);
     if (closes_pending(exact) && action != VR_ACTION_OOM) VR_TRY(vr_exact_flush_pending(exact));
@@ -119,7 +139,7 @@ static enum vram_status run(struct vr_exact *exact, const struct vr_start *start
                                            .memory_bytes = memory,
                                            .profile = VRAM_SIM_FREE,
                                            .tie_break = start->counters ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS};
-    VR_TRY(vr_stage_open(&exact->stage, &stage, error));
+    VR_TRY(vr_stage_open(&exact->stage, exact->subject, &stage, error));
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
     struct vram_error detail = {0};
     const enum vram_status status = vr_stage_build(&exact->stage, exact->subject, start, &detail);
@@ -145,7 +165,7 @@ static enum vram_status replay_subject(const struct vr_subject *subject, const s
                                        struct vram_exact_device *device, struct vram_error *error) {
     struct vr_start start;
     VR_TRY(vr_start_find(subject, &start));
-    struct vr_exact exact = {.subject = subject, .options = options, .device = device};
+    struct vr_exact exact = {.subject = subject, .options = options, .device = device, .waits = {.last_request = SIZE_MAX}};
     device->device = subject->device;
     device->events = subject->history->count;
     device->start_blocks = start.block_count;

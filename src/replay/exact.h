@@ -15,6 +15,16 @@ struct vr_told {
     bool failed; // host memory ran out: records are missing
 };
 
+// What an allocation does that failed at first: it waits for other streams, which completes earlier frees, releases the cache, and
+// asks the driver again; it does not search the cache a second time (allocator-behaviour 3.7). So what became free just before
+// does not count for it. Completions that directly follow their own request look alike whether waited for or not.
+struct vr_waits {
+    bool waited;         // completions without their requests came last, but for releases
+    bool completed;      // completions came last, but for releases
+    bool released;       // and releases after them
+    size_t last_request; // the event before, if it was a free_requested; SIZE_MAX otherwise
+};
+
 struct vr_exact {
     const struct vr_subject *subject;
     const struct vram_exact_options *options;
@@ -27,6 +37,7 @@ struct vr_exact {
     uint32_t *pending; // segment_alloc and segment_map events that no alloc has claimed yet
     size_t pending_count;
     size_t pending_capacity;
+    struct vr_waits waits;
     struct vr_addresses lost; // recorded live addresses that this allocator could not be made to hold
 };
 
@@ -43,6 +54,14 @@ enum vram_status vr_exact_flush_pending(struct vr_exact *exact);
 // The run of segment_free and segment_unmap events that starts at `event`; *next is the first event after what was replayed.
 enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *next);
 enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event);
+// Hides every cached block that would serve the request by allocating it; vr_exact_unhide() gives them back.
+#define VR_EXACT_HIDERS 64
+struct vr_exact_hiders {
+    uint64_t addresses[VR_EXACT_HIDERS];
+    size_t count;
+};
+enum vram_status vr_exact_hide(struct vr_exact *exact, size_t event, struct vr_exact_hiders *hiders);
+enum vram_status vr_exact_unhide(struct vr_exact *exact, struct vr_exact_hiders *hiders);
 // Compares the final picture, block by block.
 enum vram_status vr_exact_picture(struct vr_exact *exact);
 

@@ -5,7 +5,10 @@ enum { DEVICE = 0 };
 
 static uint64_t address_of(const struct vr_exact *exact, size_t event) { return exact->subject->history->address[event]; }
 static uint64_t size_of(const struct vr_exact *exact, size_t event) { return exact->subject->history->size_bytes[event]; }
-static uint64_t stream_of(const struct vr_exact *exact, size_t event) { return exact->subject->history->stream[event]; }
+// Our stream for the event's.
+static uint64_t stream_of(struct vr_exact *exact, size_t event) {
+    return vr_stage_stream(&exact->stage, exact->subject->history->stream[event]);
+}
 
 static enum vram_status note_placement(struct vr_exact *exact, size_t event, uint64_t address) {
     struct vram_exact_device *device = exact->device;
@@ -79,6 +82,29 @@ static enum vram_status misplaced(struct vr_exact *exact, size_t event, enum vra
     return put_at_recorded(exact, event);
 }
 
+// --- allocations that waited -------------------------------------------------------------------------------------------------
+enum vram_status vr_exact_hide(struct vr_exact *exact, size_t event, struct vr_exact_hiders *hiders) {
+    struct vram_allocator *allocator = exact->stage.allocator;
+    for (hiders->count = 0; hiders->count < VR_EXACT_HIDERS; hiders->count++) {
+        uint64_t found = 0;
+        VR_TRY(vr_drive_peek(allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &found));
+        if (found == 0) break;
+        VR_TRY(vram_malloc(allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &hiders->addresses[hiders->count]));
+    }
+    return VRAM_OK;
+}
+
+// In reverse, so that every split is undone as it was made.
+enum vram_status vr_exact_unhide(struct vr_exact *exact, struct vr_exact_hiders *hiders) {
+    enum vram_status status = VRAM_OK;
+    while (hiders->count > 0 && status == VRAM_OK) {
+        const uint64_t address = hiders->addresses[--hiders->count];
+        status = vr_drive_free_request(exact->stage.allocator, address);
+        if (status == VRAM_OK) status = vr_drive_free_complete(exact->stage.allocator, address);
+    }
+    return status;
+}
+
 // --- the two ways of an allocation ----------------------------------------------------------------------------------------------
 // A cached block serves.
 static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_t found) {
@@ -107,12 +133,12 @@ static size_t claim_pending(struct vr_exact *exact, size_t event) {
     return 0;
 }
 
-static bool record_agrees(const struct vr_exact *exact, const struct vr_record *record, size_t event) {
+static bool record_agrees(struct vr_exact *exact, const struct vr_record *record, size_t event) {
     const struct vr_history *history = exact->subject->history;
     const enum vr_record_action wanted =
         history->action[event] == VR_ACTION_SEGMENT_ALLOC ? VR_RECORD_SEGMENT_ALLOC : VR_RECORD_SEGMENT_MAP;
     return record->action == wanted && record->address == history->address[event] && record->size_bytes == history->size_bytes[event] &&
-           record->stream == history->stream[event];
+           record->stream == stream_of(exact, event);
 }
 
 static const struct vr_record *next_segment_told(const struct vr_exact *exact, size_t *at) {
@@ -190,10 +216,22 @@ static enum vram_status from_driver(struct vr_exact *exact, size_t event) {
     return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, address);
 }
 
+// The cache was searched before the wait, and what came free during it does not count.
+static enum vram_status from_driver_after_wait(struct vr_exact *exact, size_t event) {
+    struct vr_exact_hiders hiders;
+    enum vram_status status = vr_exact_hide(exact, event, &hiders);
+    if (status == VRAM_OK) status = from_driver(exact, event);
+    const enum vram_status unhidden = vr_exact_unhide(exact, &hiders);
+    return status == VRAM_OK ? unhidden : status;
+}
+
 enum vram_status vr_exact_alloc(struct vr_exact *exact, size_t event) {
     uint64_t found = 0;
     const enum vram_status status = vr_drive_peek(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &found);
     if (vr_exact_is_fatal(status)) return status;
+    const bool after_wait = exact->waits.waited || (exact->waits.completed && exact->waits.released);
+    exact->waits = (struct vr_waits){.last_request = SIZE_MAX};
     if (status != VRAM_OK) return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, 0);
+    if (found != 0 && exact->pending_count > 0 && after_wait) return from_driver_after_wait(exact, event);
     return found != 0 ? from_cache(exact, event, found) : from_driver(exact, event);
 }

@@ -1,7 +1,7 @@
 // exact_release.c: what goes back to the driver, and running out of memory (exact-replay 2.4, 2.5).
 #include "replay/exact.h"
 
-enum { DEVICE = 0 };
+enum { DEVICE = 0, LOOK_AHEAD = 4096 };
 
 static bool is_release(const struct vr_exact *exact, size_t event) {
     const enum vr_action action = exact->subject->history->action[event];
@@ -85,9 +85,54 @@ static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64
         uint64_t found = 0;
         *alloc = at;
         return history->action[at] == VR_ACTION_ALLOC && *needed_bytes > 0 &&
-               vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[at], history->stream[at], &found) == VRAM_OK && found == 0;
+               vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[at], vr_stage_stream(&exact->stage, history->stream[at]),
+                             &found) == VRAM_OK &&
+               found == 0;
     }
     return false;
+}
+
+// The cudaMalloc segments that are wholly free, in the order in which vram_empty_cache_device() gives them back.
+struct cached {
+    struct vram_block_view *views;
+    size_t count;
+    size_t capacity;
+    bool failed;
+};
+
+static bool keep_cached(const struct vram_block_view *view, void *user) {
+    struct cached *cached = user;
+    if (view->state != VRAM_BLOCK_FREE || view->block.expandable || view->block.size_bytes != view->block.segment_bytes) return true;
+    cached->failed = vr_grow((void **)&cached->views, &cached->capacity, cached->count + 1, sizeof *cached->views) != VRAM_OK;
+    if (!cached->failed) cached->views[cached->count++] = *view;
+    return !cached->failed;
+}
+
+static int release_order(const void *left, const void *right) {
+    const struct vram_block_view *a = left, *b = right;
+    if (a->small_pool != b->small_pool) return a->small_pool ? 1 : -1;
+    if (a->block.stream != b->block.stream) return a->block.stream > b->block.stream ? 1 : -1;
+    if (a->block.size_bytes != b->block.size_bytes) return a->block.size_bytes > b->block.size_bytes ? 1 : -1;
+    return (a->block.address > b->block.address) - (a->block.address < b->block.address);
+}
+
+// Whether the run is the whole cache in order: then the program emptied it, or the retry came to the same.
+static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
+    struct cached cached = {0};
+    enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_cached, &cached);
+    if (status == VRAM_OK && cached.failed) status = VRAM_NO_HOST_MEMORY;
+    if (cached.count > 1) qsort(cached.views, cached.count, sizeof *cached.views, release_order);
+    size_t at = 0;
+    bool same = true;
+    for (size_t i = event; i < end && same; i++) {
+        if (is_passed_over(exact, i)) continue;
+        same = at < cached.count && cached.views[at].block.address == exact->subject->history->address[i];
+        at++;
+    }
+    free(cached.views);
+    VR_TRY(status);
+    *whole = same && at == cached.count;
+    return VRAM_OK;
 }
 
 static uint64_t released_bytes(const struct vr_exact *exact, size_t event, size_t end) {
@@ -113,8 +158,8 @@ static enum vram_status retry(struct vr_exact *exact, size_t event, size_t end, 
     return vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS);
 }
 
-// With a garbage collection threshold, parts of the cache go back by ages that the recording does not tell (2.4.3): each segment
-// goes as recorded, and agrees if it can.
+// Parts of the cache, given back by rules whose inputs the recording does not tell (2.4.3): ages with a garbage collection
+// threshold, waits in the middle with max_split_size. Each segment goes as recorded, and agrees if it can.
 static enum vram_status release_as_recorded(struct vr_exact *exact, size_t event, size_t end) {
     const struct vr_history *history = exact->subject->history;
     for (size_t i = event; i < end; i++) {
@@ -135,7 +180,12 @@ enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *
     size_t alloc = 0;
     *next = end;
     if (exact->subject->options->garbage_collection_threshold > 0) return release_as_recorded(exact, event, end);
-    if (find_retry(exact, end, &alloc, &needed_bytes)) return retry(exact, event, end, alloc, needed_bytes, next);
+    if (exact->subject->options->max_split_bytes != VR_UNLIMITED) {
+        bool whole = false;
+        VR_TRY(is_whole_cache(exact, event, end, &whole));
+        if (!whole && find_retry(exact, end, &alloc, &needed_bytes)) return retry(exact, event, end, alloc, needed_bytes, next);
+        if (!whole) return release_as_recorded(exact, event, end);
+    }
     const enum vram_status status = vram_empty_cache_device(exact->stage.allocator, DEVICE);
     if (vr_exact_is_fatal(status)) return status;
     return compare_releases(exact, event, end);
@@ -143,21 +193,46 @@ enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *
 
 // --- out of memory ----------------------------------------------------------------------------------------------------------------
 // Nothing cached may fit, the device refuses, and there is nothing to give back: then the allocator must fail as the program's did.
-static enum vram_status fails_alike(struct vr_exact *exact, size_t event, bool *alike) {
+// A failing request may reserve address space all the same, which is mapped later: at the next map of its stream and pool.
+static enum vram_status queue_next_map(struct vr_exact *exact, size_t event) {
     const struct vr_history *history = exact->subject->history;
+    const bool small = history->size_bytes[event] <= VR_MIB;
+    for (size_t at = event + 1; at < history->count && at - event < LOOK_AHEAD; at++) {
+        if (history->action[at] != VR_ACTION_SEGMENT_MAP || history->stream[at] != history->stream[event]) continue;
+        if ((history->size_bytes[at] == 2 * VR_MIB) != small || vr_subject_is_private(exact->subject, at)) continue;
+        const enum vram_status status = vram_sim_queue_reservation(exact->stage.driver, history->address[at]);
+        return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status try_to_fail(struct vr_exact *exact, size_t event, bool *alike) {
+    const struct vr_history *history = exact->subject->history;
+    const uint64_t stream = vr_stage_stream(&exact->stage, history->stream[event]);
     uint64_t address = 0;
-    *alike = false;
-    VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event], history->stream[event], &address));
+    VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event], stream, &address));
     if (address != 0) return VRAM_OK;
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, vram_sim_memory_used(exact->stage.driver, DEVICE)));
-    const enum vram_status status =
-        vram_malloc(exact->stage.allocator, DEVICE, history->size_bytes[event], history->stream[event], &address);
+    VR_TRY(queue_next_map(exact, event));
+    exact->told.count = 0;
+    const enum vram_status status = vram_malloc(exact->stage.allocator, DEVICE, history->size_bytes[event], stream, &address);
+    VR_TRY(vram_sim_clear_queues(exact->stage.driver));
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
     if (status == VRAM_OK) return vram_free(exact->stage.allocator, address);
     if (vr_exact_is_fatal(status)) return status;
     *alike = status == VRAM_OUT_OF_MEMORY && exact->told.count == 1 && exact->told.records[0].action == VR_RECORD_OOM &&
              exact->told.records[0].size_bytes == history->size_bytes[event];
     return VRAM_OK;
+}
+
+static enum vram_status fails_alike(struct vr_exact *exact, size_t event, bool *alike) {
+    struct vr_exact_hiders hiders = {.count = 0};
+    enum vram_status status = VRAM_OK;
+    if (exact->waits.completed) status = vr_exact_hide(exact, event, &hiders);
+    exact->waits = (struct vr_waits){.last_request = SIZE_MAX};
+    if (status == VRAM_OK) status = try_to_fail(exact, event, alike);
+    const enum vram_status unhidden = vr_exact_unhide(exact, &hiders);
+    return status == VRAM_OK ? unhidden : status;
 }
 
 enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event) {
@@ -169,7 +244,8 @@ enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event) {
         VR_TRY(vr_exact_flush_pending(exact));
         uint64_t found = 0;
         const struct vr_history *history = exact->subject->history;
-        status = vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event], history->stream[event], &found);
+        status = vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event],
+                               vr_stage_stream(&exact->stage, history->stream[event]), &found);
         alike = status == VRAM_OK && found == 0;
     } else {
         status = fails_alike(exact, event, &alike);

@@ -12,14 +12,19 @@ static const struct vr_mapped_range *range_or_null(const struct vr_mapped *range
     return id == 0 ? NULL : &node_of(ranges, id)->range;
 }
 
-const struct vr_mapped_range *vr_mapped_before(const struct vr_mapped *ranges, uint64_t address) {
+// The last node that starts at or before `address`, 0 if none.
+static uint32_t node_before(const struct vr_mapped *ranges, uint64_t address) {
     uint32_t best = 0;
     for (uint32_t at = ranges->root; at != 0;) {
         const struct vr_mapped_node *node = node_of(ranges, at);
         if (node->range.start <= address) best = at;
         at = node->range.start <= address ? node->right : node->left;
     }
-    return range_or_null(ranges, best);
+    return best;
+}
+
+const struct vr_mapped_range *vr_mapped_before(const struct vr_mapped *ranges, uint64_t address) {
+    return range_or_null(ranges, node_before(ranges, address));
 }
 
 const struct vr_mapped_range *vr_mapped_after(const struct vr_mapped *ranges, uint64_t address) {
@@ -115,16 +120,22 @@ enum vram_status vr_mapped_join(struct vr_mapped *ranges, const struct vr_mapped
     if (range->start >= range->end || overlaps(ranges, range)) return VRAM_INVALID_ARGUMENT;
     struct vr_mapped_range joined = *range;
     const struct vr_mapped_range *before = vr_mapped_before(ranges, range->start);
-    if (before != NULL && before->end == range->start && before->stream == range->stream && before->small == range->small) {
+    if (before != NULL && before->end == range->start && before->stream == range->stream && before->pool == range->pool) {
         joined.start = before->start;
         take_out(ranges, joined.start);
     }
     const struct vr_mapped_range *after = vr_mapped_after(ranges, range->start);
-    if (after != NULL && after->start == range->end && after->stream == range->stream && after->small == range->small) {
+    if (after != NULL && after->start == range->end && after->stream == range->stream && after->pool == range->pool) {
         joined.end = after->end;
         take_out(ranges, after->start);
     }
     return insert(ranges, &joined);
+}
+
+void vr_mapped_settle(struct vr_mapped *ranges, uint64_t address, enum vr_mapped_pool pool) {
+    const uint32_t best = node_before(ranges, address);
+    struct vr_mapped_node *node = best == 0 ? NULL : node_of(ranges, best);
+    if (node != NULL && address < node->range.end && node->range.pool == VR_MAPPED_UNKNOWN) node->range.pool = pool;
 }
 
 enum vram_status vr_mapped_cut(struct vr_mapped *ranges, uint64_t start, uint64_t end) {

@@ -4,11 +4,14 @@
 
 #include "base/base.h"
 
+// Which pool a range is of. UNKNOWN: unmapped inside the history, and nothing has told yet.
+enum vr_mapped_pool { VR_MAPPED_LARGE, VR_MAPPED_SMALL, VR_MAPPED_UNKNOWN };
+
 struct vr_mapped_range {
     uint64_t start;
     uint64_t end; // one past the last byte
     uint64_t stream;
-    bool small;
+    enum vr_mapped_pool pool;
 };
 
 // A treap by start; node 0 is "none". Priorities are a hash of the node's number, so that no order of insertions is slow. All-zero is
@@ -35,6 +38,8 @@ const struct vr_mapped_range *vr_mapped_after(const struct vr_mapped *ranges, ui
 enum vram_status vr_mapped_add(struct vr_mapped *ranges, const struct vr_mapped_range *range);
 // The same, joined with the ranges of the same stream and pool that touch it.
 enum vram_status vr_mapped_join(struct vr_mapped *ranges, const struct vr_mapped_range *range);
+// Tells the range that contains `address` its pool, if it has none yet.
+void vr_mapped_settle(struct vr_mapped *ranges, uint64_t address, enum vr_mapped_pool pool);
 // Takes [start, end) out of the one range that holds all of it. INVALID_ARGUMENT when none does; NO_HOST_MEMORY.
 enum vram_status vr_mapped_cut(struct vr_mapped *ranges, uint64_t start, uint64_t end);
 

@@ -33,22 +33,32 @@ static void recorded_string(const struct vr_model *model, char *text, size_t cap
     }
 }
 
-// A dictionary {"1": 0, "2": 8, ...}: MiB to divisor. Written only when a divisor says something.
-static void append_divisions(const char *text, struct vr_text *conf) {
-    uint32_t divisors[VR_ROUNDUP_BUCKETS] = {0};
-    bool any = false;
+// A dictionary {"1": 0, "2": 8, ...}: MiB to divisor. False, with the divisors untouched, when it is not that.
+static bool read_divisions(const char *text, uint32_t divisors[VR_ROUNDUP_BUCKETS]) {
+    uint32_t found[VR_ROUNDUP_BUCKETS] = {0};
     for (const char *at = strchr(text, '"'); at != NULL; at = strchr(at, '"')) {
         char *end = NULL;
         const unsigned long long key = strtoull(at + 1, &end, 10);
-        if (end == at + 1 || *end != '"') return;
+        if (end == at + 1 || *end != '"') return false;
         at = strchr(end, ':');
-        if (at == NULL) return;
+        if (at == NULL) return false;
         const unsigned long long value = strtoull(at + 1, &end, 10);
-        if (end == at + 1 || !vr_is_power_of_2(key) || vr_log2_floor(key) >= VR_ROUNDUP_BUCKETS || value > UINT32_MAX) return;
-        divisors[vr_log2_floor(key)] = (uint32_t)value;
-        any = any || value > 1;
+        if (end == at + 1 || !vr_is_power_of_2(key) || vr_log2_floor(key) >= VR_ROUNDUP_BUCKETS || value > UINT32_MAX) return false;
+        found[vr_log2_floor(key)] = (uint32_t)value;
         at = end;
     }
+    memcpy(divisors, found, sizeof found);
+    return true;
+}
+
+// Written only when a divisor says something.
+static void append_divisions(const struct vr_model *model, const struct vr_options *named, struct vr_text *conf) {
+    const char *text = vr_model_setting(model, "roundup_power2_divisions");
+    uint32_t divisors[VR_ROUNDUP_BUCKETS];
+    bool any = false;
+    memcpy(divisors, named->roundup_divisions, sizeof divisors);
+    if (text != NULL) (void)read_divisions(text, divisors);
+    for (unsigned i = 0; i < VR_ROUNDUP_BUCKETS; i++) any = any || divisors[i] > 1;
     if (!any) return;
     begin_key(conf, "roundup_power2_divisions");
     for (unsigned i = 0; i < VR_ROUNDUP_BUCKETS; i++) vr_text_printf(conf, "%s%llu:%u", i == 0 ? "[" : ",", 1ull << i, divisors[i]);
@@ -95,6 +105,5 @@ void vr_recorded_conf(const struct vr_model *model, struct vr_text *conf) {
         begin_key(conf, "garbage_collection_threshold");
         vr_text_printf(conf, "%.6g", threshold);
     }
-    const char *divisions = vr_model_setting(model, "roundup_power2_divisions");
-    if (divisions != NULL) append_divisions(divisions, conf);
+    append_divisions(model, &named, conf);
 }

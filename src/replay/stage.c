@@ -1,6 +1,7 @@
 // stage.c: see stage.h.
 #include <inttypes.h>
 
+#include "driver/driver.h"
 #include "replay/stage.h"
 
 enum { DEVICE = 0 };
@@ -9,14 +10,52 @@ enum { DEVICE = 0 };
 #define HIGH_ALLOC_BASE   ((uint64_t)1 << 54)
 #define HIGH_RESERVE_BASE ((uint64_t)1 << 55)
 
-enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_stage_options *options, struct vram_error *error) {
-    *stage = (struct vr_stage){0};
+static int handle_order(const void *left, const void *right) {
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+// The default stream, 0, is everybody's; the others are made, and sorted, since recorded ones are.
+static enum vram_status make_streams(struct vr_stage *stage) {
+    const size_t count = stage->subject->stream_count;
+    uint64_t context = 0;
+    stage->streams = calloc(count, sizeof *stage->streams);
+    if (stage->streams == NULL) return VRAM_NO_HOST_MEMORY;
+    if (vr_cu(stage->driver, primary_ctx_retain, &context, DEVICE) != VR_CU_SUCCESS) return VRAM_DRIVER;
+    if (vr_cu(stage->driver, ctx_set_current, context) != VR_CU_SUCCESS) return VRAM_DRIVER;
+    for (size_t i = 1; i < count; i++) {
+        if (vr_cu(stage->driver, stream_create, &stage->streams[i], VR_CU_STREAM_NON_BLOCKING) != VR_CU_SUCCESS) return VRAM_DRIVER;
+    }
+    qsort(stage->streams, count, sizeof *stage->streams, handle_order);
+    return VRAM_OK;
+}
+
+uint64_t vr_stage_stream(struct vr_stage *stage, uint64_t recorded) {
+    const uint64_t *streams = stage->subject->streams;
+    if (streams[stage->last] == recorded) return stage->streams[stage->last];
+    size_t low = 0, high = stage->subject->stream_count;
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (streams[middle] <= recorded) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    stage->last = low;
+    return stage->streams[low];
+}
+
+enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_subject *subject, const struct vr_stage_options *options,
+                               struct vram_error *error) {
+    *stage = (struct vr_stage){.subject = subject};
     struct vram_sim_options sim = {.memory_bytes = options->memory_bytes, .profile = options->profile};
     if (options->high_addresses) {
         sim.alloc_base = HIGH_ALLOC_BASE;
         sim.reserve_base = HIGH_RESERVE_BASE;
     }
     VR_TRY(vram_sim_create(&sim, &stage->driver));
+    VR_TRY(make_streams(stage));
     const struct vram_create_info info = {.driver = stage->driver, .conf = options->conf, .tie_break = options->tie_break};
     VR_TRY(vram_create(&info, &stage->allocator, error));
     // Sets the device up now, while the simulated memory is what the reservations are to be measured by.
@@ -26,6 +65,7 @@ enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_stage_opt
 void vr_stage_close(struct vr_stage *stage) {
     vram_destroy(stage->allocator);
     vram_driver_destroy(stage->driver);
+    free(stage->streams);
     *stage = (struct vr_stage){0};
 }
 
@@ -94,7 +134,8 @@ static enum vram_status build_segment(struct vr_stage *stage, const struct vr_st
     uint64_t address = 0;
     enum vram_status status = vram_sim_queue_address(stage->driver, segment->address);
     if (status == VRAM_OK)
-        status = vr_drive_add_segment(stage->allocator, DEVICE, segment->stream, segment->small, segment->size, &address);
+        status = vr_drive_add_segment(stage->allocator, DEVICE, vr_stage_stream(stage, segment->stream), segment->small, segment->size,
+                                      &address);
     if (status == VRAM_OK && address != segment->address) status = VRAM_MISMATCH;
     return status == VRAM_OK ? VRAM_OK : refuse(error, status, "segment", segment->address, segment->size);
 }
@@ -112,7 +153,8 @@ static enum vram_status build_expandable(struct vr_stage *stage, const struct vr
     uint64_t reserve = vr_round_down(usual_bytes, page), address = 0;
     if (reserve < extent) reserve = extent;
     enum vram_status status = vram_sim_queue_reservation(stage->driver, base->address);
-    if (status == VRAM_OK) status = vr_drive_add_expandable(stage->allocator, DEVICE, base->stream, base->small, reserve, &address);
+    if (status == VRAM_OK)
+        status = vr_drive_add_expandable(stage->allocator, DEVICE, vr_stage_stream(stage, base->stream), base->small, reserve, &address);
     if (status == VRAM_OK && address != base->address) status = VRAM_MISMATCH;
     if (status != VRAM_OK) return refuse(error, status, "address range", base->address, reserve);
     for (size_t i = first; i < last; i++) {
@@ -155,8 +197,8 @@ static enum vram_status build_blocks(struct vr_stage *stage, const struct vr_sta
     for (size_t i = start->block_count; i-- > 0;) {
         const struct vr_start_block *block = &start->blocks[i];
         const struct vr_start_segment *segment = &start->segments[block->segment];
-        enum vram_status status =
-            vr_drive_malloc_at(stage->allocator, DEVICE, segment->stream, segment->small, block->address, block->size, block->requested);
+        enum vram_status status = vr_drive_malloc_at(stage->allocator, DEVICE, vr_stage_stream(stage, segment->stream), segment->small,
+                                                     block->address, block->size, block->requested);
         if (status == VRAM_OK && block->pending) status = vr_drive_free_request(stage->allocator, block->address);
         if (status != VRAM_OK) return refuse(error, status, "block", block->address, block->size);
     }

@@ -9,10 +9,15 @@
 // More than any device has, and far from overflow when added up.
 #define VR_STAGE_ENDLESS ((uint64_t)1 << 50)
 
-// One device of a recording on a simulated device of its own, number 0. Owns both.
+// One device of a recording on a simulated device of its own, number 0. Owns driver, allocator and streams. Recorded streams
+// are handles of another process: each has a stream of the simulator instead, and their order, which decides the order of
+// releases, is kept.
 struct vr_stage {
     struct vram_driver *driver;
     struct vram_allocator *allocator;
+    const struct vr_subject *subject; // borrowed: its streams
+    uint64_t *streams;                // ours, in the order of the subject's
+    size_t last;                      // index of the stream asked for last
 };
 
 struct vr_stage_options {
@@ -24,8 +29,12 @@ struct vr_stage_options {
 };
 
 // BAD_OPTION, NO_HOST_MEMORY, DRIVER. vr_stage_close() also after a failure.
-enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_stage_options *options, struct vram_error *error);
+enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_subject *subject, const struct vr_stage_options *options,
+                               struct vram_error *error);
 void vr_stage_close(struct vr_stage *stage);
+
+// Our stream for a recorded one, which must be the subject's.
+uint64_t vr_stage_stream(struct vr_stage *stage, uint64_t recorded);
 
 // The largest memory (at most VR_STAGE_SPACING) for which no expandable segment that the recording shows would reserve address
 // space that the recording uses otherwise. NO_HOST_MEMORY.

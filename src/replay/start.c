@@ -4,6 +4,8 @@
 #include "replay/addresses.h"
 #include "replay/start.h"
 
+#define NEARBY_BYTES (4 * VR_GIB)
+
 // While undoing: tables that grow and have holes, with a hash from address to row.
 struct undo {
     const struct vr_subject *subject;
@@ -106,7 +108,8 @@ static enum vram_status load_segment(struct undo *undo, uint32_t row) {
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     if (valid_extent(segment.address, segment.size)) {
         if (segment.expandable) {
-            const struct vr_mapped_range range = {segment.address, segment.address + segment.size, segment.stream, segment.small};
+            const struct vr_mapped_range range = {segment.address, segment.address + segment.size, segment.stream,
+                                                  segment.small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE};
             status = vr_mapped_add(&undo->mapped, &range);
         } else if (vr_addresses_get(&undo->reserved, segment.address) == VR_ABSENT) {
             status = add_segment(undo, &segment);
@@ -134,6 +137,8 @@ static enum vram_status undo_free(struct undo *undo, size_t event, uint64_t addr
         const struct vr_start_block block = {
             .address = address, .requested = size, .death = completed ? (uint32_t)event : VR_NEVER, .pending = completed};
         uint32_t added = 0;
+        const bool small = vr_start_round(undo->subject->options, size) <= VR_MIB;
+        vr_mapped_settle(&undo->mapped, address, small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE);
         return add_block(undo, &block, &added);
     }
     if (completed || !undo->start->blocks[row].pending) {
@@ -162,20 +167,18 @@ static enum vram_status undo_segment_free(struct undo *undo, size_t event, uint6
     return add_segment(undo, &(struct vr_start_segment){.address = address, .size = size, .stream = stream, .small = size == 2 * VR_MIB});
 }
 
-// Whether an unmapped range was of the small pool: as the nearest mapped range of its stream; with none, by its size in pages.
-static bool range_is_small(const struct undo *undo, uint64_t address, uint64_t size, uint64_t stream) {
+// A neighbour that an unmapped range touches is of the same segment, and so of the same pool.
+static enum vr_mapped_pool pool_of_neighbours(const struct undo *undo, uint64_t address, uint64_t size, uint64_t stream) {
     const struct vr_mapped_range *before = vr_mapped_before(&undo->mapped, address), *after = vr_mapped_after(&undo->mapped, address);
-    if (before != NULL && before->stream != stream) before = NULL;
-    if (after != NULL && after->stream != stream) after = NULL;
-    if (before == NULL && after == NULL) return size % undo->subject->options->large_segment_bytes != 0;
-    if (before == NULL || after == NULL) return before == NULL ? after->small : before->small;
-    return address - before->end <= after->start - address ? before->small : after->small;
+    if (before != NULL && before->stream == stream && before->end == address) return before->pool;
+    if (after != NULL && after->stream == stream && after->start == address + size) return after->pool;
+    return VR_MAPPED_UNKNOWN;
 }
 
 static enum vram_status undo_unmap(struct undo *undo, size_t event, uint64_t address, uint64_t size, uint64_t stream) {
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     if (valid_extent(address, size)) {
-        const struct vr_mapped_range range = {address, address + size, stream, range_is_small(undo, address, size, stream)};
+        const struct vr_mapped_range range = {address, address + size, stream, pool_of_neighbours(undo, address, size, stream)};
         status = vr_mapped_join(&undo->mapped, &range);
     }
     if (status == VRAM_INVALID_ARGUMENT) vr_start_anomaly(undo->start, VR_ANOMALY_RANGE_STILL_THERE, event);
@@ -216,6 +219,42 @@ static int block_order(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
+static bool is_small_nearby(const struct vr_mapped_range *range, const struct vr_mapped_range *other, uint64_t distance) {
+    return other->stream == range->stream && other->pool == VR_MAPPED_SMALL && distance < NEARBY_BYTES;
+}
+
+// A range that no block told the pool of: what is not whole large pages is small; what is, only beside other small memory, since
+// address ranges of different segments are at least a device's memory apart.
+static enum vr_mapped_pool guess_pool(const struct undo *undo, const struct vr_mapped_range *range) {
+    const struct vr_mapped_range *before = range->start == 0 ? NULL : vr_mapped_before(&undo->mapped, range->start - 1);
+    const struct vr_mapped_range *after = vr_mapped_after(&undo->mapped, range->start);
+    if ((range->end - range->start) % undo->subject->options->large_segment_bytes != 0) return VR_MAPPED_SMALL;
+    const bool small = (before != NULL && is_small_nearby(range, before, range->start - before->end)) ||
+                       (after != NULL && is_small_nearby(range, after, after->start - range->end));
+    return small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE;
+}
+
+// Ranges that touch are one, where blocks told their pools only after they had been added.
+static enum vram_status collect_ranges(struct undo *undo) {
+    struct vr_start *start = undo->start;
+    const size_t first = start->segment_count;
+    const struct vr_mapped_range *range = vr_mapped_before(&undo->mapped, 0);
+    if (range == NULL) range = vr_mapped_after(&undo->mapped, 0);
+    for (; range != NULL; range = vr_mapped_after(&undo->mapped, range->start)) {
+        if (range->pool == VR_MAPPED_UNKNOWN) vr_mapped_settle(&undo->mapped, range->start, guess_pool(undo, range));
+        struct vr_start_segment *last = start->segment_count > first ? &start->segments[start->segment_count - 1] : NULL;
+        const bool small = range->pool == VR_MAPPED_SMALL;
+        if (last != NULL && last->address + last->size == range->start && last->stream == range->stream && last->small == small) {
+            last->size += range->end - range->start;
+            continue;
+        }
+        VR_TRY(vr_grow((void **)&start->segments, &undo->segment_capacity, start->segment_count + 1, sizeof *start->segments));
+        start->segments[start->segment_count++] = (struct vr_start_segment){
+            .address = range->start, .size = range->end - range->start, .stream = range->stream, .small = small, .expandable = true};
+    }
+    return VRAM_OK;
+}
+
 // Drops dead rows, adds the mapped ranges, sorts by address.
 static enum vram_status collect(struct undo *undo) {
     struct vr_start *start = undo->start;
@@ -229,13 +268,7 @@ static enum vram_status collect(struct undo *undo) {
         if (start->segments[i].size != 0) start->segments[kept++] = start->segments[i];
     }
     start->segment_count = kept;
-    const struct vr_mapped_range *range = vr_mapped_before(&undo->mapped, 0);
-    if (range == NULL) range = vr_mapped_after(&undo->mapped, 0);
-    for (; range != NULL; range = vr_mapped_after(&undo->mapped, range->start)) {
-        VR_TRY(vr_grow((void **)&start->segments, &undo->segment_capacity, start->segment_count + 1, sizeof *start->segments));
-        start->segments[start->segment_count++] = (struct vr_start_segment){
-            .address = range->start, .size = range->end - range->start, .stream = range->stream, .small = range->small, .expandable = true};
-    }
+    VR_TRY(collect_ranges(undo));
     if (start->segment_count > 1) qsort(start->segments, start->segment_count, sizeof *start->segments, segment_order);
     if (start->block_count > 1) qsort(start->blocks, start->block_count, sizeof *start->blocks, block_order);
     return VRAM_OK;

@@ -1,6 +1,8 @@
 // subject.c: see subject.h.
 #include "replay/subject.h"
 
+#include "replay/addresses.h"
+
 static const struct vr_history no_history;
 
 static bool is_private_row(const struct vr_segments *segments, size_t row) {
@@ -62,6 +64,34 @@ static enum vram_status collect_rows(struct vr_subject *subject, struct keyed_ro
     return VRAM_OK;
 }
 
+static int by_value(const void *left, const void *right) {
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static enum vram_status add_stream(struct vr_subject *subject, struct vr_addresses *seen, size_t *capacity, uint64_t stream) {
+    if (vr_addresses_get(seen, stream) != VR_ABSENT) return VRAM_OK;
+    VR_TRY(vr_addresses_put(seen, stream, 0));
+    VR_TRY(vr_grow((void **)&subject->streams, capacity, subject->stream_count + 1, sizeof *subject->streams));
+    subject->streams[subject->stream_count++] = stream;
+    return VRAM_OK;
+}
+
+static enum vram_status collect_streams(struct vr_subject *subject, struct vr_addresses *seen) {
+    const struct vr_history *history = subject->history;
+    size_t capacity = 0;
+    VR_TRY(add_stream(subject, seen, &capacity, 0));
+    for (size_t i = 0; i < subject->segment_count; i++) {
+        VR_TRY(add_stream(subject, seen, &capacity, subject->model->segments.stream[subject->segments[i]]));
+    }
+    for (size_t event = 0; event < history->count; event++) {
+        if (event > 0 && history->stream[event] == history->stream[event - 1]) continue;
+        VR_TRY(add_stream(subject, seen, &capacity, history->stream[event]));
+    }
+    qsort(subject->streams, subject->stream_count, sizeof *subject->streams, by_value);
+    return VRAM_OK;
+}
+
 enum vram_status vr_subject_init(struct vr_subject *subject, const struct vr_model *model, const struct vr_options *options,
                                  uint32_t device, struct vram_error *error) {
     *subject = (struct vr_subject){.model = model, .options = options, .device = device, .history = &no_history};
@@ -76,6 +106,9 @@ enum vram_status vr_subject_init(struct vr_subject *subject, const struct vr_mod
     enum vram_status status = VRAM_NO_HOST_MEMORY;
     if (keyed != NULL && subject->segments != NULL && subject->private_spans != NULL) status = collect_rows(subject, keyed);
     free(keyed);
+    struct vr_addresses seen = {0};
+    if (status == VRAM_OK) status = collect_streams(subject, &seen);
+    vr_addresses_release(&seen);
     if (status != VRAM_OK) vr_subject_release(subject);
     return status;
 }
@@ -83,6 +116,7 @@ enum vram_status vr_subject_init(struct vr_subject *subject, const struct vr_mod
 void vr_subject_release(struct vr_subject *subject) {
     free(subject->segments);
     free(subject->private_spans);
+    free(subject->streams);
     *subject = (struct vr_subject){0};
 }
 

@@ -22,6 +22,8 @@ struct vr_subject {
     size_t segment_count;
     struct vr_span *private_spans; // final segments of private pools, ascending
     size_t private_count;
+    uint64_t *streams; // distinct, ascending, of segments and events
+    size_t stream_count;
 };
 
 // The devices that have events or segments, ascending. *devices is given to the caller: free().

@@ -67,7 +67,8 @@ static uint64_t recall(struct whatif *whatif, uint64_t recorded, bool forget) {
 // --- events -----------------------------------------------------------------------------------------------------------------
 static enum vram_status allocate(struct whatif *whatif, uint64_t recorded, uint64_t size_bytes, uint64_t stream) {
     uint64_t address = 0;
-    const enum vram_status status = vram_malloc(whatif->stage.allocator, DEVICE, size_bytes, stream, &address);
+    const enum vram_status status =
+        vram_malloc(whatif->stage.allocator, DEVICE, size_bytes, vr_stage_stream(&whatif->stage, stream), &address);
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) {
         whatif->device->out_of_memory = true;
         whatif->device->oom_event = whatif->event;
@@ -112,11 +113,18 @@ static enum vram_status replay_event(struct whatif *whatif, size_t event) {
     }
 }
 
+// An event that the allocator refuses is the recording's fault: the run ends there and says so.
 static enum vram_status replay_events(struct whatif *whatif) {
     const size_t count = whatif->subject->history->count;
     for (size_t event = 0; event < count && !whatif->device->out_of_memory; event++) {
         whatif->event = event;
-        VR_TRY(replay_event(whatif, event));
+        const enum vram_status status = replay_event(whatif, event);
+        if (status == VRAM_NO_HOST_MEMORY) return status;
+        if (status != VRAM_OK) {
+            whatif->device->contradiction = true;
+            snprintf(whatif->device->reason, sizeof whatif->device->reason, "stopped at event %zu: %s", event, vram_status_text(status));
+            return VRAM_OK;
+        }
         whatif->device->events = event + 1;
     }
     return VRAM_OK;
@@ -209,7 +217,7 @@ static enum vram_status run(struct whatif *whatif, const struct vr_start *start,
                                            .tie_break = start->counters ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS,
                                            .high_addresses = recorded};
     struct meter before;
-    VR_TRY(vr_stage_open(&whatif->stage, &stage, error));
+    VR_TRY(vr_stage_open(&whatif->stage, whatif->subject, &stage, error));
     if (!limited) VR_TRY(vram_sim_set_memory(whatif->stage.driver, DEVICE, VR_STAGE_ENDLESS));
     read_meter(whatif->stage.driver, &before);
     whatif->event = VRAM_NO_OFFSET;

@@ -1,0 +1,206 @@
+// selfmade.c: see selfmade.h.
+#include "replay/selfmade.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "driver/driver.h"
+
+enum { DEVICE = 0, LIVE_MAX = 200 };
+
+struct live {
+    uint64_t address;
+};
+
+struct player {
+    struct selfmade *made;
+    const struct selfmade_options *options;
+    struct vram_driver *driver;
+    struct vram_allocator *allocator;
+    uint64_t random;
+    struct live live[LIVE_MAX];
+    size_t live_count;
+    uint64_t streams[8]; // handles; the first is the default stream
+};
+
+static void need(bool condition, const char *what) {
+    if (condition) return;
+    fprintf(stderr, "selfmade: %s failed\n", what);
+    abort();
+}
+
+static uint64_t next_random(struct player *player) {
+    player->random += 0x9e3779b97f4a7c15u;
+    return vr_mix64(player->random);
+}
+
+static uint64_t below(struct player *player, uint64_t bound) { return next_random(player) % bound; }
+
+static void keep_record(const struct vr_record *record, void *user) {
+    struct selfmade *made = user;
+    need(vr_grow((void **)&made->records, &made->capacity, made->count + 1, sizeof *made->records) == VRAM_OK, "memory");
+    made->records[made->count++] = *record;
+}
+
+static bool keep_block(const struct vram_block_view *view, void *user) {
+    struct selfmade *made = user;
+    need(vr_grow((void **)&made->blocks, &made->block_capacity, made->block_count + 1, sizeof *made->blocks) == VRAM_OK, "memory");
+    made->blocks[made->block_count++] = *view;
+    return true;
+}
+
+static uint64_t random_size(struct player *player) {
+    switch (below(player, player->options->small_sizes ? 3 : 6)) {
+    case 0: return 1 + below(player, 4096);
+    case 1: return 512 * (1 + below(player, 2048));
+    case 2: return 1 + below(player, 2 * VR_MIB);
+    case 3: return VR_MIB + below(player, 9 * VR_MIB);
+    case 4: return VR_MIB * (1 + below(player, 24));
+    default: return 1 + below(player, 60 * VR_MIB);
+    }
+}
+
+static uint64_t random_stream(struct player *player) { return player->streams[below(player, player->options->streams)]; }
+
+static void play_malloc(struct player *player) {
+    uint64_t address = 0;
+    if (player->live_count == LIVE_MAX) return;
+    const enum vram_status status = vram_malloc(player->allocator, DEVICE, random_size(player), random_stream(player), &address);
+    need(status == VRAM_OK || status == VRAM_OUT_OF_MEMORY, "vram_malloc");
+    if (status == VRAM_OK) player->live[player->live_count++].address = address;
+}
+
+static void play_free(struct player *player) {
+    if (player->live_count == 0) return;
+    const size_t at = below(player, player->live_count);
+    need(vram_free(player->allocator, player->live[at].address) == VRAM_OK, "vram_free");
+    player->live[at] = player->live[--player->live_count];
+}
+
+static void play_operation(struct player *player) {
+    const uint64_t what = below(player, 1000);
+    if (what < 480) {
+        play_malloc(player);
+    } else if (what < 900) {
+        play_free(player);
+    } else if (what < 950) {
+        if (player->live_count == 0) return;
+        const uint64_t address = player->live[below(player, player->live_count)].address;
+        need(vram_record_stream(player->allocator, address, random_stream(player)) == VRAM_OK, "vram_record_stream");
+    } else if (what < 990) {
+        need(vram_sim_complete_all(player->driver) == VRAM_OK, "vram_sim_complete_all");
+    } else if (what < 994) {
+        need(vram_empty_cache(player->allocator) == VRAM_OK, "vram_empty_cache");
+    } else {
+        for (int i = 0; i < 30; i++) play_free(player);
+    }
+}
+
+static void make_streams(struct player *player) {
+    uint64_t context = 0;
+    need(vr_cu(player->driver, primary_ctx_retain, &context, DEVICE) == VR_CU_SUCCESS, "primary_ctx_retain");
+    need(vr_cu(player->driver, ctx_set_current, context) == VR_CU_SUCCESS, "ctx_set_current");
+    for (unsigned i = 1; i < player->options->streams; i++) {
+        need(vr_cu(player->driver, stream_create, &player->streams[i], VR_CU_STREAM_NON_BLOCKING) == VR_CU_SUCCESS, "stream_create");
+    }
+}
+
+void selfmade_run(struct selfmade *made, const struct selfmade_options *options) {
+    const struct vram_sim_options sim = {.memory_bytes = options->memory_bytes, .manual_completion = true};
+    struct player player = {.made = made, .options = options, .random = options->seed};
+    *made = (struct selfmade){.conf = options->conf};
+    need(vram_sim_create(&sim, &player.driver) == VRAM_OK, "vram_sim_create");
+    const struct vram_create_info info = {.driver = player.driver, .conf = options->conf};
+    need(vram_create(&info, &player.allocator, NULL) == VRAM_OK, "vram_create");
+    need(vram_set_memory_limit(player.allocator, DEVICE, UINT64_MAX) == VRAM_OK, "device");
+    make_streams(&player);
+    vr_allocator_set_recorder(player.allocator, keep_record, made);
+    for (unsigned i = 0; i < options->operations; i++) play_operation(&player);
+    vr_allocator_set_recorder(player.allocator, NULL, NULL);
+    need(vram_walk(player.allocator, DEVICE, keep_block, made) == VRAM_OK, "vram_walk");
+    need(vram_stats(player.allocator, DEVICE, &made->stats) == VRAM_OK, "vram_stats");
+    vram_destroy(player.allocator);
+    vram_driver_destroy(player.driver);
+}
+
+void selfmade_release(struct selfmade *made) {
+    free(made->records);
+    free(made->blocks);
+    *made = (struct selfmade){0};
+}
+
+// --- as JSON ----------------------------------------------------------------------------------------------------------------
+static bool same_segment(const struct vram_block_view *a, const struct vram_block_view *b) {
+    return a->block.segment_address == b->block.segment_address && a->block.address + a->block.size_bytes == b->block.address;
+}
+
+static void block_json(struct vr_json *json, const struct vram_block_view *view) {
+    static const char *const states[] = {
+        [VRAM_BLOCK_FREE] = "inactive", [VRAM_BLOCK_ALLOCATED] = "active_allocated", [VRAM_BLOCK_PENDING] = "active_pending_free"};
+    vr_json_object(json, NULL);
+    vr_json_u64(json, "address", view->block.address);
+    vr_json_u64(json, "size", view->block.size_bytes);
+    vr_json_u64(json, "requested_size", view->block.requested_bytes);
+    vr_json_string(json, "state", states[view->state]);
+    vr_json_array(json, "frames");
+    vr_json_array_end(json);
+    vr_json_object_end(json);
+}
+
+static void segment_json(struct vr_json *json, const struct vram_block_view *blocks, size_t count) {
+    uint64_t total = 0, allocated = 0, active = 0;
+    for (size_t i = 0; i < count; i++) {
+        total += blocks[i].block.size_bytes;
+        allocated += blocks[i].state == VRAM_BLOCK_ALLOCATED ? blocks[i].block.size_bytes : 0;
+        active += blocks[i].state != VRAM_BLOCK_FREE ? blocks[i].block.size_bytes : 0;
+    }
+    vr_json_object(json, NULL);
+    vr_json_u64(json, "device", 0);
+    vr_json_u64(json, "address", blocks[0].block.address);
+    vr_json_u64(json, "total_size", total);
+    vr_json_u64(json, "allocated_size", allocated);
+    vr_json_u64(json, "active_size", active);
+    vr_json_u64(json, "requested_size", active);
+    vr_json_u64(json, "stream", blocks[0].block.stream);
+    vr_json_string(json, "segment_type", blocks[0].small_pool ? "small" : "large");
+    vr_json_bool(json, "is_expandable", blocks[0].block.expandable);
+    vr_json_array(json, "blocks");
+    for (size_t i = 0; i < count; i++) block_json(json, &blocks[i]);
+    vr_json_array_end(json);
+    vr_json_object_end(json);
+}
+
+static void record_json(struct vr_json *json, const struct vr_record *record) {
+    static const char *const names[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
+                                        "segment_free", "segment_map",    "segment_unmap",  "oom"};
+    vr_json_object(json, NULL);
+    vr_json_string(json, "action", names[record->action]);
+    vr_json_u64(json, record->action == VR_RECORD_OOM ? "device_free" : "addr", record->address);
+    vr_json_u64(json, "size", record->size_bytes);
+    vr_json_u64(json, "stream", record->stream);
+    vr_json_object_end(json);
+}
+
+void selfmade_json(const struct selfmade *made, size_t cut, struct vr_text *text) {
+    struct vr_json json;
+    vr_json_init(&json, text, false);
+    vr_json_object(&json, NULL);
+    vr_json_array(&json, "segments");
+    for (size_t first = 0; first < made->block_count;) {
+        size_t last = first + 1;
+        while (last < made->block_count && same_segment(&made->blocks[last - 1], &made->blocks[last])) last++;
+        segment_json(&json, &made->blocks[first], last - first);
+        first = last;
+    }
+    vr_json_array_end(&json);
+    vr_json_array(&json, "device_traces");
+    vr_json_array(&json, NULL);
+    for (size_t i = cut; i < made->count; i++) record_json(&json, &made->records[i]);
+    vr_json_array_end(&json);
+    vr_json_array_end(&json);
+    vr_json_object(&json, "allocator_settings");
+    vr_json_string(&json, "PYTORCH_CUDA_ALLOC_CONF", made->conf);
+    vr_json_object_end(&json);
+    vr_json_object_end(&json);
+    need(vr_text_status(text) == VRAM_OK, "memory");
+}

@@ -1,0 +1,35 @@
+// selfmade.h: recordings that the tests make themselves: random operations on an allocator over the simulated driver, its records
+// and its final picture written as a PyTorch snapshot in JSON.
+#ifndef VR_TEST_SELFMADE_H
+#define VR_TEST_SELFMADE_H
+
+#include "base/text.h"
+#include "core/record.h"
+#include "vram/vram.h"
+
+struct selfmade_options {
+    const char *conf;
+    uint64_t seed;
+    uint64_t memory_bytes;
+    unsigned operations;
+    unsigned streams;
+    bool small_sizes; // up to 2 MiB; else up to 60 MiB
+};
+
+struct selfmade {
+    struct vr_record *records; // of device 0, all kinds
+    size_t count;
+    size_t capacity;
+    struct vram_block_view *blocks; // the final picture
+    size_t block_count;
+    size_t block_capacity;
+    struct vram_stats stats; // at the end
+    const char *conf;
+};
+
+void selfmade_run(struct selfmade *made, const struct selfmade_options *options);
+void selfmade_release(struct selfmade *made);
+// The snapshot without its first `cut` records, as a ring buffer would have lost them.
+void selfmade_json(const struct selfmade *made, size_t cut, struct vr_text *json);
+
+#endif

@@ -1,0 +1,471 @@
+// test_replay.c: recordings made by ourselves, replayed; and what must be told of recordings that lie.
+#include "support/expect.h"
+
+#include <stdio.h>
+
+#include "model/recording.h"
+#include "replay/selfmade.h"
+
+static const char *const confs[] = {
+    "",
+    "expandable_segments:True",
+    "max_split_size_mb:32",
+    "roundup_power2_divisions:4",
+    "expandable_segments:True,roundup_power2_divisions:8",
+    "large_segment_size_mb:32",
+};
+
+static struct vram_recording *read_text(const struct vr_text *json) {
+    struct vram_recording *recording = NULL;
+    struct vram_error error = {0};
+    if (vram_recording_read_memory(json->bytes, json->length, "test", &recording, &error) != VRAM_OK) fail_msg("%s", error.message);
+    return recording;
+}
+
+static struct vram_recording *read_string(const char *json) {
+    const struct vr_text text = {.bytes = (char *)(uintptr_t)json, .length = strlen(json)};
+    return read_text(&text);
+}
+
+static struct vram_recording *recording_of(const struct selfmade *made, size_t cut) {
+    struct vr_text json = {0};
+    selfmade_json(made, cut, &json);
+    struct vram_recording *recording = read_text(&json);
+    vr_text_release(&json);
+    return recording;
+}
+
+static bool to_stderr(void *user, const char *bytes, size_t length) {
+    (void)user;
+    return fwrite(bytes, 1, length, stderr) == length;
+}
+
+static struct vram_exact_result *exact(const struct vram_recording *recording) {
+    struct vram_exact_result *result = NULL;
+    struct vram_error error = {0};
+    if (vram_replay_exact(recording, NULL, &result, &error) != VRAM_OK) fail_msg("%s", error.message);
+    return result;
+}
+
+static enum vram_exact_verdict verdict_of(const char *json) {
+    struct vram_recording *recording = read_string(json);
+    struct vram_exact_result *result = exact(recording);
+    assert_int_equal(result->device_count, 1);
+    const enum vram_exact_verdict verdict = result->devices[0].verdict;
+    vram_exact_result_destroy(result);
+    vram_recording_destroy(recording);
+    return verdict;
+}
+
+// --- what we record is what we replay -----------------------------------------------------------------------------------------
+static void replay_from(const struct selfmade *made, size_t cut, uint64_t seed) {
+    struct vram_recording *recording = recording_of(made, cut);
+    struct vram_exact_result *result = exact(recording);
+    if (!result->agrees) {
+        (void)!vram_exact_text(result, "self-made", NULL, to_stderr, NULL);
+        fail_msg("conf '%s' seed %llu cut %zu", made->conf, (unsigned long long)seed, cut);
+    }
+    assert_int_equal(result->devices[0].final_blocks_equal, made->block_count);
+    vram_exact_result_destroy(result);
+    vram_recording_destroy(recording);
+}
+
+static void replay_selfmade(uint64_t memory_bytes, bool small_sizes, unsigned cuts) {
+    for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
+        for (uint64_t seed = 1; seed <= 6; seed++) {
+            struct selfmade made;
+            const struct selfmade_options options = {.conf = confs[c],
+                                                     .seed = seed,
+                                                     .memory_bytes = memory_bytes,
+                                                     .operations = 1500,
+                                                     .streams = 1 + (unsigned)(seed % 4),
+                                                     .small_sizes = small_sizes};
+            selfmade_run(&made, &options);
+            for (unsigned i = 0; i <= cuts; i++) replay_from(&made, made.count * i / (cuts + 1), seed);
+            selfmade_release(&made);
+        }
+    }
+}
+
+static void whole_histories_are_exact(void **state) {
+    (void)state;
+    replay_selfmade(80 * VR_GIB, false, 0);
+    replay_selfmade(80 * VR_GIB, true, 0);
+}
+
+// The start state has to be found by undoing what is left.
+static void cut_histories_of_small_blocks_are_exact(void **state) {
+    (void)state;
+    replay_selfmade(80 * VR_GIB, true, 6);
+}
+
+// Blocks of the large pool may be up to 1 MiB longer than asked for; where neither a neighbour nor the final picture tells, the
+// shortest is assumed. That can only show in the picture of what the history frees, so placements agree all the same.
+static void cut_histories_of_large_blocks_are_placed(void **state) {
+    (void)state;
+    uint64_t allocations = 0, placed = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct selfmade made;
+        const struct selfmade_options options = {
+            .conf = "", .seed = seed, .memory_bytes = 80 * VR_GIB, .operations = 1500, .streams = 1 + (unsigned)(seed % 3)};
+        selfmade_run(&made, &options);
+        struct vram_recording *recording = recording_of(&made, made.count / 3);
+        struct vram_exact_result *result = exact(recording);
+        assert_int_not_equal(result->devices[0].verdict, VRAM_EXACT_CONTRADICTION);
+        allocations += result->devices[0].allocations;
+        placed += result->devices[0].at_recorded_address;
+        vram_exact_result_destroy(result);
+        vram_recording_destroy(recording);
+        selfmade_release(&made);
+    }
+    assert_true(allocations > 5000);
+    assert_true(placed * 1000 >= allocations * 995);
+}
+
+// A device too small for the program: retries that wait for other streams, partial releases, and out of memory.
+static void histories_with_ooms_are_exact(void **state) {
+    (void)state;
+    uint64_t ooms = 0;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct selfmade made;
+        const struct selfmade_options options = {.conf = seed % 2 == 0 ? "" : "max_split_size_mb:32",
+                                                 .seed = seed,
+                                                 .memory_bytes = 256 * VR_MIB,
+                                                 .operations = 1500,
+                                                 .streams = 2};
+        selfmade_run(&made, &options);
+        assert_true(made.stats.num_alloc_retries > 0);
+        struct vram_recording *recording = recording_of(&made, 0);
+        struct vram_exact_result *result = exact(recording);
+        if (!result->agrees) (void)!vram_exact_text(result, "self-made", NULL, to_stderr, NULL);
+        assert_true(result->agrees);
+        assert_int_equal(result->devices[0].oom_events, made.stats.num_ooms);
+        ooms += result->devices[0].oom_events;
+        vram_exact_result_destroy(result);
+        vram_recording_destroy(recording);
+        selfmade_release(&made);
+    }
+    assert_true(ooms > 50);
+}
+
+// --- what differs is found ---------------------------------------------------------------------------------------------------
+static const struct selfmade_options plain = {.conf = "", .seed = 7, .memory_bytes = 80 * VR_GIB, .operations = 1500, .streams = 2};
+
+static void other_settings_differ(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"roundup_power2_divisions:4", "expandable_segments:True", "large_segment_size_mb:32"};
+    struct selfmade made;
+    selfmade_run(&made, &plain);
+    for (size_t i = 0; i < VR_COUNT_OF(wrong); i++) {
+        made.conf = wrong[i];
+        struct vram_recording *recording = recording_of(&made, 0);
+        struct vram_exact_result *result = exact(recording);
+        assert_int_equal(result->devices[0].verdict, VRAM_EXACT_DIFFERENT);
+        assert_false(result->agrees);
+        assert_true(result->devices[0].difference_count > 0);
+        assert_true(result->devices[0].differences_kept > 0 && result->devices[0].differences_kept <= 16);
+        vram_exact_result_destroy(result);
+        vram_recording_destroy(recording);
+    }
+    selfmade_release(&made);
+}
+
+// Two releases change places: placements stay as they are, the order does not.
+static void order_of_releases_differs(void **state) {
+    (void)state;
+    struct selfmade made;
+    selfmade_run(&made, &plain);
+    size_t at = 0;
+    while (at + 1 < made.count &&
+           (made.records[at].action != VR_RECORD_SEGMENT_FREE || made.records[at + 1].action != VR_RECORD_SEGMENT_FREE))
+        at++;
+    assert_true(at + 1 < made.count);
+    const struct vr_record swapped = made.records[at];
+    made.records[at] = made.records[at + 1];
+    made.records[at + 1] = swapped;
+    struct vram_recording *recording = recording_of(&made, 0);
+    struct vram_exact_result *result = exact(recording);
+    assert_int_equal(result->devices[0].verdict, VRAM_EXACT_DIFFERENT);
+    assert_int_equal(result->devices[0].at_recorded_address, result->devices[0].allocations);
+    assert_int_equal(result->devices[0].releases - result->devices[0].releases_agreeing, 2);
+    assert_int_equal(result->devices[0].differences[0].kind, VRAM_DIFFERENT_RELEASE);
+    assert_int_equal(result->devices[0].differences[0].event_index, at);
+    vram_exact_result_destroy(result);
+    vram_recording_destroy(recording);
+    selfmade_release(&made);
+}
+
+#define SEGMENT(blocks)                                                                                                                    \
+    "{\"segments\":[{\"device\":0,\"address\":4194304,\"total_size\":2097152,\"stream\":0,\"segment_type\":\"small\",\"blocks\":[" blocks  \
+    "]}],"
+#define BLOCK(address, size, state) "{\"address\":" #address ",\"size\":" #size ",\"requested_size\":" #size ",\"state\":\"" state "\"}"
+#define TRACE(events)               "\"device_traces\":[[" events "]]}"
+#define EVENT(name, address, size)  "{\"action\":\"" name "\",\"addr\":" #address ",\"size\":" #size ",\"stream\":0}"
+#define WHOLE_FREE                  BLOCK(4194304, 2097152, "inactive")
+#define ONE_USED                    BLOCK(4194304, 1024, "active_allocated") "," BLOCK(4195328, 2096128, "inactive")
+
+static void one_block_of_the_picture_differs(void **state) {
+    (void)state;
+    assert_int_equal(verdict_of(SEGMENT(ONE_USED) TRACE(EVENT("segment_alloc", 4194304, 2097152) "," EVENT("alloc", 4194304, 1024))),
+                     VRAM_EXACT_EQUAL);
+    assert_int_equal(verdict_of(SEGMENT(WHOLE_FREE) TRACE("")), VRAM_EXACT_NO_HISTORY);
+    // 1,000 bytes make a block of 1,024: one of 1,536 is another allocator's.
+    assert_int_equal(verdict_of(SEGMENT(BLOCK(4194304, 1536, "active_allocated") "," BLOCK(4195840, 2095616, "inactive"))
+                                    TRACE(EVENT("segment_alloc", 4194304, 2097152) "," EVENT("alloc", 4194304, 1000))),
+                     VRAM_EXACT_DIFFERENT);
+    // A free block cut in two.
+    assert_int_equal(verdict_of(SEGMENT(BLOCK(4194304, 1048576, "inactive") "," BLOCK(5242880, 1048576, "inactive")) TRACE("")),
+                     VRAM_EXACT_DIFFERENT);
+}
+
+// The segment comes without its request / the request without its segment / another size.
+static void segments_that_differ(void **state) {
+    (void)state;
+    assert_int_equal(verdict_of(SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_alloc", 4194304, 2097152))), VRAM_EXACT_EQUAL);
+    assert_int_equal(verdict_of(SEGMENT(ONE_USED) TRACE(EVENT("alloc", 4194304, 1024))), VRAM_EXACT_EQUAL);
+    // A cached segment would have served the second allocation.
+    assert_int_equal(
+        verdict_of(
+            "{\"segments\":["
+            "{\"device\":0,\"address\":4194304,\"total_size\":2097152,\"stream\":0,\"segment_type\":\"small\",\"blocks\":[" ONE_USED "]},"
+            "{\"device\":0,\"address\":8388608,\"total_size\":2097152,\"stream\":0,\"segment_type\":\"small\",\"blocks\":[" BLOCK(
+                8388608, 512, "active_allocated") "," BLOCK(8389120, 2096640,
+                                                            "inactive") "]}]," TRACE(EVENT("segment_alloc", 8388608,
+                                                                                           2097152) "," EVENT("alloc", 8388608, 512))),
+        VRAM_EXACT_DIFFERENT);
+}
+
+// --- histories that cannot be -------------------------------------------------------------------------------------------------
+static void contradictions_are_told(void **state) {
+    (void)state;
+    static const char *const histories[] = {
+        SEGMENT(WHOLE_FREE) TRACE(EVENT("alloc", 4194304, 1024)),             // neither freed nor there
+        SEGMENT(ONE_USED) TRACE(EVENT("free_completed", 4194304, 1024)),      // freed but there
+        SEGMENT(ONE_USED) TRACE(EVENT("free_requested", 4194304, 1024)),      // the same
+        SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_alloc", 16777216, 2097152)), // a segment that vanished
+        SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_alloc", 4194304, 20971520)), // of another size
+        SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_free", 4194304, 2097152)),   // given back but there
+        SEGMENT(WHOLE_FREE) TRACE(EVENT("segment_map", 4194304, 2097152)),    // mapped but not expandable
+        SEGMENT(ONE_USED) TRACE(EVENT("free_requested", 4194816, 512) "," EVENT("free_completed", 4194816, 512)), // inside another block
+        SEGMENT(WHOLE_FREE) TRACE(EVENT("free_requested", 512, 512) "," EVENT("free_completed", 512, 512)),       // outside all
+        SEGMENT(WHOLE_FREE) TRACE(EVENT("alloc", 512, 512) "," EVENT("free_requested", 512, 512) "," EVENT("free_completed", 512, 512)),
+        SEGMENT(BLOCK(4194304, 4194304, "active_allocated")) TRACE(""), // longer than its segment
+        SEGMENT(BLOCK(4194304, 1000, "active_allocated")) TRACE(""),    // no size a block can have
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(histories); i++) {
+        struct vram_recording *recording = read_string(histories[i]);
+        struct vram_exact_result *result = exact(recording);
+        if (result->devices[0].verdict != VRAM_EXACT_CONTRADICTION)
+            fail_msg("history %zu: %s", i, vram_exact_verdict_name(result->devices[0].verdict));
+        assert_false(result->agrees);
+        assert_true(strlen(result->devices[0].reason) > 20);
+        vram_exact_result_destroy(result);
+        struct vram_whatif_result *run = NULL;
+        assert_int_equal(vram_replay_whatif(recording, NULL, &run, NULL), VRAM_OK);
+        assert_false(run->finished);
+        vram_whatif_result_destroy(run);
+        vram_recording_destroy(recording);
+    }
+}
+
+static void private_pools_are_left_out_and_told(void **state) {
+    (void)state;
+    struct vram_recording *recording =
+        read_string("{\"segments\":[{\"device\":0,\"address\":4194304,\"total_size\":2097152,\"stream\":0,\"segment_type\":\"small\","
+                    "\"segment_pool_id\":[1,0],"
+                    "\"blocks\":[" ONE_USED "]}]," TRACE(EVENT("segment_alloc", 4194304, 2097152) "," EVENT("alloc", 4194304, 1024)));
+    struct vram_exact_result *result = exact(recording);
+    assert_int_equal(result->devices[0].verdict, VRAM_EXACT_PARTIAL);
+    assert_int_equal(result->devices[0].private_allocations, 1);
+    assert_int_equal(result->devices[0].allocations, 0);
+    assert_false(result->agrees);
+    vram_exact_result_destroy(result);
+    vram_recording_destroy(recording);
+}
+
+// --- what if --------------------------------------------------------------------------------------------------------------------
+static struct vram_whatif_result *whatif(const struct vram_recording *recording, const struct vram_whatif_options *options) {
+    struct vram_whatif_result *result = NULL;
+    struct vram_error error = {0};
+    if (vram_replay_whatif(recording, options, &result, &error) != VRAM_OK) fail_msg("%s", error.message);
+    assert_int_equal(result->device_count, 1);
+    return result;
+}
+
+// With the settings it ran with, a program needs what it needed.
+static void own_settings_give_own_peaks(void **state) {
+    (void)state;
+    for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
+        struct selfmade made;
+        struct selfmade_options options = plain;
+        options.conf = confs[c];
+        selfmade_run(&made, &options);
+        struct vram_recording *recording = recording_of(&made, 0);
+        for (int start = 0; start < 2; start++) {
+            const struct vram_whatif_options run = {.start = start == 0 ? VRAM_WHATIF_COLD : VRAM_WHATIF_RECORDED};
+            struct vram_whatif_result *result = whatif(recording, &run);
+            assert_true(result->finished && result->recorded_conf);
+            assert_int_equal(result->devices[0].peak_reserved_bytes, made.stats.reserved_bytes[VRAM_STAT_ALL].peak);
+            assert_int_equal(result->devices[0].peak_allocated_bytes, made.stats.allocated_bytes[VRAM_STAT_ALL].peak);
+            assert_int_equal(result->devices[0].peak_active_bytes, made.stats.active_bytes[VRAM_STAT_ALL].peak);
+            assert_int_equal(result->devices[0].final_reserved_bytes, made.stats.reserved_bytes[VRAM_STAT_ALL].current);
+            vram_whatif_result_destroy(result);
+        }
+        vram_recording_destroy(recording);
+        selfmade_release(&made);
+    }
+}
+
+static uint64_t calls_of(const struct vram_whatif_device *device, const char *name) {
+    for (size_t i = 0; i < device->call_count; i++) {
+        if (strcmp(device->calls[i].name, name) == 0) return device->calls[i].count;
+    }
+    return 0;
+}
+
+static void less_memory_runs_out_at_the_right_event(void **state) {
+    (void)state;
+    struct selfmade made;
+    struct selfmade_options options = plain;
+    options.streams = 1;
+    selfmade_run(&made, &options);
+    struct vram_recording *recording = recording_of(&made, 0);
+    struct vram_whatif_result *unlimited = whatif(recording, NULL);
+    const uint64_t active = unlimited->devices[0].peak_active_bytes;
+    assert_true(calls_of(&unlimited->devices[0], "cuMemAlloc") > 0);
+    assert_true(unlimited->devices[0].driver_time_ns > 0);
+
+    // Less than what is in use at the peak: it must fail, and with the whole cache released.
+    const struct vram_whatif_options tight = {.memory_bytes = active - VR_MIB};
+    struct vram_whatif_result *result = whatif(recording, &tight);
+    assert_false(result->finished);
+    assert_true(result->devices[0].out_of_memory);
+    assert_int_equal(made.records[result->devices[0].oom_event].action, VR_RECORD_ALLOC);
+    assert_int_equal(result->devices[0].oom.requested_bytes, made.records[result->devices[0].oom_event].size_bytes);
+    assert_int_equal(result->devices[0].events, result->devices[0].oom_event + 1);
+    assert_true(result->devices[0].peak_reserved_bytes <= tight.memory_bytes);
+    assert_true(result->devices[0].retries > 0);
+    vram_whatif_result_destroy(result);
+
+    // As much as was reserved at the peak: it must not.
+    const struct vram_whatif_options enough = {.memory_bytes = unlimited->devices[0].peak_reserved_bytes};
+    result = whatif(recording, &enough);
+    assert_true(result->finished);
+    assert_int_equal(result->devices[0].retries, 0);
+    vram_whatif_result_destroy(result);
+    vram_whatif_result_destroy(unlimited);
+    vram_recording_destroy(recording);
+    selfmade_release(&made);
+}
+
+static void a_start_that_does_not_fit(void **state) {
+    (void)state;
+    struct vram_recording *recording = read_string(SEGMENT(ONE_USED) TRACE(
+        EVENT("alloc", 4195328, 512) "," EVENT("free_requested", 4195328, 512) "," EVENT("free_completed", 4195328, 512)));
+    for (int start = 0; start < 2; start++) {
+        const struct vram_whatif_options options = {.start = start == 0 ? VRAM_WHATIF_COLD : VRAM_WHATIF_RECORDED, .memory_bytes = VR_MIB};
+        struct vram_whatif_result *result = whatif(recording, &options);
+        assert_true(result->devices[0].out_of_memory);
+        assert_int_equal(result->devices[0].oom_event, VRAM_NO_OFFSET);
+        assert_int_equal(result->devices[0].events, 0);
+        vram_whatif_result_destroy(result);
+    }
+    vram_recording_destroy(recording);
+}
+
+static void wrong_options_are_refused(void **state) {
+    (void)state;
+    struct vram_recording *recording = read_string(SEGMENT(WHOLE_FREE) TRACE(""));
+    struct vram_whatif_result *result = NULL;
+    struct vram_exact_result *exact_result = NULL;
+    struct vram_error error = {0};
+    const struct vram_whatif_options options = {.conf = "expandable_segment:True"};
+    assert_int_equal(vram_replay_whatif(recording, &options, &result, &error), VRAM_BAD_OPTION);
+    assert_true(strlen(error.message) > 0);
+    assert_null(result);
+    assert_int_equal(vram_replay_whatif(NULL, NULL, &result, &error), VRAM_INVALID_ARGUMENT);
+    assert_int_equal(vram_replay_exact(NULL, NULL, &exact_result, NULL), VRAM_INVALID_ARGUMENT);
+    assert_int_equal(vram_replay_exact(recording, NULL, NULL, NULL), VRAM_INVALID_ARGUMENT);
+    vram_recording_destroy(recording);
+}
+
+// --- strangers -------------------------------------------------------------------------------------------------------------------
+static uint64_t random_state;
+static uint64_t random_below(uint64_t bound) {
+    random_state += 0x9e3779b97f4a7c15u;
+    return vr_mix64(random_state) % bound;
+}
+
+// One value of the history becomes another: a neighbour's, a little more or less, or anything at all.
+static void damage(struct vr_history *history) {
+    const size_t at = random_below(history->count), from = random_below(history->count);
+    const uint64_t wild = random_below(4) == 0 ? vr_mix64(random_state) : (uint64_t)1 << random_below(64);
+    const uint64_t near = 512 * (random_below(9) - 4);
+    switch (random_below(8)) {
+    case 0: history->action[at] = (uint8_t)random_below(VR_ACTION_COUNT); break;
+    case 1: history->address[at] = history->address[from]; break;
+    case 2: history->address[at] += near; break;
+    case 3: history->address[at] = wild; break;
+    case 4: history->size_bytes[at] = history->size_bytes[from]; break;
+    case 5: history->size_bytes[at] += near; break;
+    case 6: history->size_bytes[at] = wild; break;
+    default: history->stream[at] = random_below(2) == 0 ? wild : history->stream[from]; break;
+    }
+}
+
+static void damaged_histories_do_no_harm(void **state) {
+    (void)state;
+    unsigned different = 0, contradictions = 0;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct selfmade made;
+        random_state = seed;
+        const struct selfmade_options options = {.conf = confs[seed % VR_COUNT_OF(confs)],
+                                                 .seed = seed,
+                                                 .memory_bytes = 80 * VR_GIB,
+                                                 .operations = 200,
+                                                 .streams = 2,
+                                                 .small_sizes = seed % 2 == 0};
+        selfmade_run(&made, &options);
+        struct vram_recording *recording = recording_of(&made, seed % 5 == 0 ? made.count / 2 : 0);
+        for (uint64_t i = 0; i <= seed % 4; i++) damage(&recording->model.histories[0]);
+        struct vram_exact_result *result = exact(recording);
+        different += result->devices[0].verdict == VRAM_EXACT_DIFFERENT;
+        contradictions += result->devices[0].verdict == VRAM_EXACT_CONTRADICTION;
+        vram_exact_result_destroy(result);
+        for (int start = 0; start < 2; start++) {
+            struct vram_whatif_result *run = NULL;
+            struct vram_error error = {0};
+            const struct vram_whatif_options what = {.start = start == 0 ? VRAM_WHATIF_COLD : VRAM_WHATIF_RECORDED,
+                                                     .memory_bytes = seed % 3 == 0 ? VR_GIB : 0};
+            if (vram_replay_whatif(recording, &what, &run, &error) != VRAM_OK)
+                fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
+            vram_whatif_result_destroy(run);
+        }
+        vram_recording_destroy(recording);
+        selfmade_release(&made);
+    }
+    // Most damage is noticed; some changes nothing (the size of a snapshot event, a neighbour's equal size).
+    assert_true(different > 20);
+    assert_true(contradictions > 150);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_histories_are_exact),
+        cmocka_unit_test(cut_histories_of_small_blocks_are_exact),
+        cmocka_unit_test(cut_histories_of_large_blocks_are_placed),
+        cmocka_unit_test(histories_with_ooms_are_exact),
+        cmocka_unit_test(other_settings_differ),
+        cmocka_unit_test(order_of_releases_differs),
+        cmocka_unit_test(one_block_of_the_picture_differs),
+        cmocka_unit_test(segments_that_differ),
+        cmocka_unit_test(contradictions_are_told),
+        cmocka_unit_test(private_pools_are_left_out_and_told),
+        cmocka_unit_test(own_settings_give_own_peaks),
+        cmocka_unit_test(less_memory_runs_out_at_the_right_event),
+        cmocka_unit_test(a_start_that_does_not_fit),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(damaged_histories_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
