@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Replays every real recording: exactly as recorded, and under other settings.
+
+usage: check_recordings.py VRAM FOLDER PEAKS.csv CHECK_PLACEMENTS.py     (FOLDER has snapshots/)
+
+Exact: every history must be reproduced in every placement, segment, release and final block, and the totals must be those that are
+known. The one machine-made recording must be recognised. A second opinion on some placements comes from CHECK_PLACEMENTS.py.
+What if: the peaks of reserved memory must be those of PEAKS.csv. Exit 0 when all agree, 1 when something differs.
+"""
+import csv
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+MIB = 1 << 20
+MACHINE_MADE = "022"
+TOTALS = {"histories": 51, "allocations": 119169, "segment_events": 8543, "releases": 6564, "oom_events": 1}
+SECOND_OPINION = ("055", "088", "104")
+COLUMNS = (
+    ("recorded_start_own_settings", ["--start", "recorded"]),
+    ("cold_default", ["--conf", ""]),
+    ("cold_expandable", ["--conf", "expandable_segments:True"]),
+    ("cold_max_split_128", ["--conf", "max_split_size_mb:128"]),
+)
+PAIRS = (
+    ("allocations", "at_recorded_address"),
+    ("segment_events", "segment_events_agreeing"),
+    ("releases", "releases_agreeing"),
+    ("oom_events", "oom_events_agreeing"),
+    ("final_blocks", "final_blocks_equal"),
+)
+
+
+def run(vram, *arguments):
+    done = subprocess.run([vram, "replay", "--json", *arguments], capture_output=True)
+    if done.returncode > 1:
+        raise SystemExit("%s: exit code %d: %s" % (arguments, done.returncode, done.stderr.decode(errors="replace")))
+    return done.returncode, json.loads(done.stdout)
+
+
+def check_exact(vram, snapshots):
+    wrong, totals = [], dict.fromkeys(TOTALS, 0)
+    for path in snapshots:
+        number = os.path.basename(path)[:3]
+        code, got = run(vram, "--exact", path)
+        for device in got["devices"]:
+            where = "%s device %d" % (number, device["device"])
+            if number == MACHINE_MADE:
+                if device["verdict"] != "contradiction" or not device["reason"] or code != 1:
+                    wrong.append("%s: not recognised as contradictory" % where)
+                continue
+            wrong += ["%s: %s %d, %s %d" % (where, a, device[a], b, device[b]) for a, b in PAIRS if device[a] != device[b]]
+            if device["verdict"] not in ("equal", "no_history") or device["final_blocks_extra"] or device["difference_count"]:
+                wrong.append("%s: %s" % (where, device["verdict"]))
+            totals["histories"] += device["allocations"] > 0
+            for key in totals:
+                totals[key] += device.get(key, 0)
+        if number != MACHINE_MADE and code != 0:
+            wrong.append("%s: exit code %d" % (number, code))
+    wrong += ["%s: %d in all, not %d" % (key, totals[key], TOTALS[key]) for key in TOTALS if totals[key] != TOTALS[key]]
+    print("exact: " + ", ".join("%s %d" % item for item in totals.items()))
+    return wrong
+
+
+def check_placements(vram, snapshots, checker):
+    wrong = []
+    for path in snapshots:
+        if os.path.basename(path)[:3] not in SECOND_OPINION:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            placements = os.path.join(folder, "placements.csv")
+            run(vram, "--exact", "--placements", placements, path)
+            with open(placements, newline="") as file:
+                rows = ["%s,%s" % (row[1], row[2]) for row in list(csv.reader(file))[1:]]
+            done = subprocess.run([sys.executable, checker, path, "-"], input="\n".join(rows).encode(), capture_output=True)
+        print("placements: " + done.stdout.decode().strip())
+        if done.returncode != 0:
+            wrong.append("%s: the checker of placements disagrees" % path)
+    return wrong
+
+
+def check_peaks(vram, snapshots, peaks):
+    wrong, compared = [], 0
+    with open(peaks, newline="") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    for path in snapshots:
+        number = os.path.basename(path)[:3]
+        wanted = {int(row["device"]): row for row in rows if row["id"] == number}
+        if not wanted:
+            continue
+        for column, arguments in COLUMNS:
+            devices = {device["device"]: device for device in run(vram, *arguments, path)[1]["runs"][0]["devices"]}
+            for device, row in wanted.items():
+                got = devices[device]["peak_reserved_bytes"] / MIB
+                compared += 1
+                if abs(got - float(row[column])) >= 0.05:
+                    wrong.append("%s device %d %s: %.1f MiB, not %s" % (number, device, column, got, row[column]))
+    if compared != len(rows) * len(COLUMNS):
+        wrong.append("%d peaks compared, not %d" % (compared, len(rows) * len(COLUMNS)))
+    print("what if: %d peaks compared" % compared)
+    return wrong
+
+
+def main(vram, folder, peaks, checker):
+    snapshots = sorted(glob.glob(os.path.join(folder, "snapshots", "*")))
+    wrong = check_exact(vram, snapshots) + check_placements(vram, snapshots, checker) + check_peaks(vram, snapshots, peaks)
+    for line in wrong:
+        print("differs: " + line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        raise SystemExit(__doc__)
+    raise SystemExit(main(*sys.argv[1:]))
