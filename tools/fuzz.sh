@@ -4,12 +4,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --preset fuzz --log-level=WARNING
-cmake --build --preset fuzz
-mkdir -p build/fuzz/findings
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
     for source in fuzz/fuzz_*.c; do targets+=("$(basename "$source" .c)"); done
 fi
+cmake --build build/fuzz --target "${targets[@]}"
+mkdir -p build/fuzz/findings
 for target in "${targets[@]}"; do
     name=${target#fuzz_}
     corpora=("build/fuzz/corpus/$name")
