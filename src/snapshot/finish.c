@@ -40,6 +40,8 @@ static bool is_whole_table(const struct runs *runs, size_t row_count) {
     return next == row_count;
 }
 
+static bool is_absent(uint64_t resolved) { return resolved == 0 || vr_tag_of(resolved) == VR_TAG_NONE; }
+
 static enum vram_status not_a_list(struct vr_machine *machine, const char *key, uint64_t resolved) {
     return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`%s` is %s, not a list", key, vr_tag_text(vr_tag_of(resolved)));
 }
@@ -47,7 +49,7 @@ static enum vram_status not_a_list(struct vr_machine *machine, const char *key, 
 // Adds the rows of kind `kind` that the list `value` consists of. None and an absent value are empty lists.
 static enum vram_status collect(struct vr_machine *machine, const char *key, uint64_t value, enum vr_tag kind, struct runs *runs) {
     uint64_t resolved = vr_machine_resolve(machine, value);
-    if (vr_tag_of(resolved) <= VR_TAG_NONE || vr_tag_of(resolved) == VR_TAG_NO_ITEMS) return VRAM_OK;
+    if (is_absent(resolved) || vr_tag_of(resolved) == VR_TAG_NO_ITEMS) return VRAM_OK;
     if (vr_tag_of(resolved) != VR_TAG_LIST) return not_a_list(machine, key, resolved);
     struct vr_node *node = &machine->nodes[vr_payload(resolved)];
     node->busy = true;
@@ -126,7 +128,7 @@ static enum vram_status collect_devices(struct vr_machine *machine, uint64_t val
     const uint64_t *items;
     size_t count;
     uint64_t resolved = vr_machine_resolve(machine, value);
-    if (vr_tag_of(resolved) <= VR_TAG_NONE) return VRAM_OK;
+    if (is_absent(resolved)) return VRAM_OK;
     if (!vr_machine_items(machine, resolved, &items, &count)) return not_a_list(machine, "device_traces", resolved);
     if (count > MAX_DEVICES) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`device_traces` lists %zu devices", count);
     parts->devices = calloc(count + 1, sizeof *parts->devices);

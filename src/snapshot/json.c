@@ -136,9 +136,9 @@ static enum vram_status read_word(struct parser *parser, bool *found) {
         uint64_t value; // 0: a float
         double real;
     } words[] = {
-        {"true", (uint64_t)VR_TAG_BOOL << VR_PAYLOAD_BITS | 1, 0},
-        {"false", (uint64_t)VR_TAG_BOOL << VR_PAYLOAD_BITS, 0},
-        {"null", (uint64_t)VR_TAG_NONE << VR_PAYLOAD_BITS, 0},
+        {"true", VR_VALUE(VR_TAG_BOOL, 1), 0},
+        {"false", VR_VALUE(VR_TAG_BOOL, 0), 0},
+        {"null", VR_VALUE(VR_TAG_NONE, 0), 0},
         {"NaN", 0, NAN},
         {"Infinity", 0, INFINITY},
         {"-Infinity", 0, -INFINITY},

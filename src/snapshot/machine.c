@@ -43,6 +43,7 @@ enum vram_status vr_machine_init(struct vr_machine *machine, struct vram_error *
     machine->error = error;
     VR_TRY(vr_builder_init(&machine->builder, limit_bytes));
     enum vram_status status = intern_words(&machine->builder);
+    if (status == VRAM_OK) status = vr_machine_grow_stack(machine);
     if (status != VRAM_OK) vr_machine_release(machine);
     return status;
 }
@@ -261,12 +262,20 @@ static enum vram_status add_items(struct vr_machine *machine, size_t index, cons
     return VRAM_OK;
 }
 
+static bool is_frame(struct vr_machine *machine, uint64_t value) { return vr_tag_of(vr_machine_resolve(machine, value)) == VR_TAG_FRAME; }
+
 // A complete list of frames is a stack. False when an item is no frame.
 static bool gather_frames(struct vr_machine *machine, const uint64_t *items, size_t count, uint32_t *frames) {
+    uint64_t others = 0;
     for (size_t i = 0; i < count; i++) {
-        uint64_t resolved = vr_tag_of(items[i]) == VR_TAG_FRAME ? items[i] : vr_machine_resolve(machine, items[i]);
+        others |= items[i] ^ VR_VALUE(VR_TAG_FRAME, 0);
+        frames[i] = (uint32_t)items[i];
+    }
+    if (others <= UINT32_MAX) return true;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t resolved = vr_machine_resolve(machine, items[i]);
         if (vr_tag_of(resolved) != VR_TAG_FRAME) return false;
-        frames[i] = (uint32_t)vr_payload(resolved);
+        frames[i] = (uint32_t)resolved;
     }
     return true;
 }
@@ -288,7 +297,7 @@ static enum vram_status append_to(struct vr_machine *machine, uint64_t *target, 
     case VR_TAG_OPAQUE: return VRAM_OK;
     case VR_TAG_NO_ITEMS:
         if (count == 0) return VRAM_OK;
-        if (count < VR_BATCH && gather_frames(machine, items, count, frames)) {
+        if (count < VR_BATCH && is_frame(machine, items[0]) && gather_frames(machine, items, count, frames)) {
             uint32_t id;
             VR_TRY(vr_builder_stack(&machine->builder, frames, count, &id));
             *target = vr_value(VR_TAG_STACK, id);
@@ -463,16 +472,10 @@ enum vram_status vr_machine_pop_mark(struct vr_machine *machine) {
 
 // ---- references
 
-// Whether a second reference to the value must see later changes to the first.
-static bool is_mutable(uint64_t value) {
-    enum vr_tag tag = vr_tag_of(value);
-    return tag == VR_TAG_NO_ITEMS || tag == VR_TAG_NO_KEYS || tag == VR_TAG_LIST || tag == VR_TAG_DICT || tag == VR_TAG_STACK;
-}
-
 enum vram_status vr_machine_dup(struct vr_machine *machine) {
     if (above_mark(machine) < 1) return too_few(machine);
     uint64_t *top = &machine->stack[machine->depth - 1];
-    if (is_mutable(*top)) {
+    if (vr_is_mutable(*top)) {
         enum vram_status status;
         GROW(machine, shared, machine->shared_capacity, machine->shared_count + 1, status);
         VR_TRY(status);
@@ -505,11 +508,13 @@ enum vram_status vr_machine_put(struct vr_machine *machine, size_t index) {
     if (*top == vr_value(VR_TAG_MEMO, index)) return VRAM_OK;
     if (*slot == 0) {
         machine->memo_used++;
-    } else if (is_mutable(*slot)) {
+    } else if (vr_is_mutable(*slot)) {
         return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: memo %zu is set twice", index);
+    } else {
+        machine->memo_generation++;
     }
     *slot = *top;
-    if (is_mutable(*top)) *top = vr_value(VR_TAG_MEMO, index);
+    if (vr_is_mutable(*top)) *top = vr_value(VR_TAG_MEMO, index);
     return VRAM_OK;
 }
 
@@ -518,6 +523,6 @@ enum vram_status vr_machine_memoize(struct vr_machine *machine) { return vr_mach
 enum vram_status vr_machine_get(struct vr_machine *machine, size_t index) {
     uint64_t value = index < machine->memo_size ? machine->memo[index] : 0;
     if (value == 0) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: memo %zu is read before it is set", index);
-    if (is_mutable(value)) value = vr_value(VR_TAG_MEMO, index);
+    if (vr_is_mutable(value)) value = vr_value(VR_TAG_MEMO, index);
     return vr_machine_push(machine, value);
 }

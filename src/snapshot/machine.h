@@ -41,7 +41,8 @@ struct vr_machine {
     uint64_t *memo;
     size_t memo_size, memo_capacity; // slots; unset ones are 0
     size_t memo_used;
-    uint64_t *shared; // containers that DUP made a second reference to
+    uint64_t memo_generation; // how often a slot was given another value
+    uint64_t *shared;         // containers that DUP made a second reference to
     size_t shared_count, shared_capacity;
     struct vr_node *nodes;
     size_t node_count, node_capacity;

@@ -1,23 +1,25 @@
 #include "snapshot/pickle.h"
 
+#include "snapshot/echo.h"
 #include "snapshot/numbers.h"
 
 // X(code, NAME, bytes of its argument). All opcodes of Python up to protocol 5, so that a refusal can name what it found.
 #define OPCODES(X)                                                                                                                         \
     X('(', MARK, 0)                                                                                                                        \
-    X('.', STOP, 0) X('0', POP, 0) X('1', POP_MARK, 0) X('2', DUP, 0) X('F', FLOAT, 0) X('I', INT, 0) X('J', BININT, 4) X('K', BININT1, 1) \
-        X('L', LONG, 0) X('M', BININT2, 2) X('N', NONE, 0) X('P', PERSID, 0) X('Q', BINPERSID, 0) X('R', REDUCE, 0) X('S', STRING, 0)      \
-            X('T', BINSTRING, 4) X('U', SHORT_BINSTRING, 1) X('V', UNICODE, 0) X('X', BINUNICODE, 4) X('a', APPEND, 0) X('b', BUILD, 0)    \
-                X('c', GLOBAL, 0) X('d', DICT, 0) X('}', EMPTY_DICT, 0) X('e', APPENDS, 0) X('g', GET, 0) X('h', BINGET, 1)                \
-                    X('i', INST, 0) X('j', LONG_BINGET, 4) X('l', LIST, 0) X(']', EMPTY_LIST, 0) X('o', OBJ, 0) X('p', PUT, 0)             \
-                        X('q', BINPUT, 1) X('r', LONG_BINPUT, 4) X('s', SETITEM, 0) X('t', TUPLE, 0) X(')', EMPTY_TUPLE, 0)                \
-                            X('u', SETITEMS, 0) X('G', BINFLOAT, 8) X('B', BINBYTES, 4) X('C', SHORT_BINBYTES, 1) X(0x80, PROTO, 1)        \
-                                X(0x81, NEWOBJ, 0) X(0x82, EXT1, 1) X(0x83, EXT2, 2) X(0x84, EXT4, 4) X(0x85, TUPLE1, 0)                   \
-                                    X(0x86, TUPLE2, 0) X(0x87, TUPLE3, 0) X(0x88, NEWTRUE, 0) X(0x89, NEWFALSE, 0) X(0x8a, LONG1, 1)       \
-                                        X(0x8b, LONG4, 4) X(0x8c, SHORT_BINUNICODE, 1) X(0x8d, BINUNICODE8, 8) X(0x8e, BINBYTES8, 8)       \
-                                            X(0x8f, EMPTY_SET, 0) X(0x90, ADDITEMS, 0) X(0x91, FROZENSET, 0) X(0x92, NEWOBJ_EX, 0)         \
-                                                X(0x93, STACK_GLOBAL, 0) X(0x94, MEMOIZE, 0) X(0x95, FRAME, 8) X(0x96, BYTEARRAY8, 8)      \
-                                                    X(0x97, NEXT_BUFFER, 0) X(0x98, READONLY_BUFFER, 0)
+    X('.', STOP, 0)                                                                                                                        \
+    X('0', POP, 0) X('1', POP_MARK, 0) X('2', DUP, 0) X('F', FLOAT, 0) X('I', INT, 0) X('J', BININT, 4) X('K', BININT1, 1) X('L', LONG, 0) \
+        X('M', BININT2, 2) X('N', NONE, 0) X('P', PERSID, 0) X('Q', BINPERSID, 0) X('R', REDUCE, 0) X('S', STRING, 0) X('T', BINSTRING, 4) \
+            X('U', SHORT_BINSTRING, 1) X('V', UNICODE, 0) X('X', BINUNICODE, 4) X('a', APPEND, 0) X('b', BUILD, 0) X('c', GLOBAL, 0)       \
+                X('d', DICT, 0) X('}', EMPTY_DICT, 0) X('e', APPENDS, 0) X('g', GET, 0) X('h', BINGET, 1) X('i', INST, 0)                  \
+                    X('j', LONG_BINGET, 4) X('l', LIST, 0) X(']', EMPTY_LIST, 0) X('o', OBJ, 0) X('p', PUT, 0) X('q', BINPUT, 1)           \
+                        X('r', LONG_BINPUT, 4) X('s', SETITEM, 0) X('t', TUPLE, 0) X(')', EMPTY_TUPLE, 0) X('u', SETITEMS, 0)              \
+                            X('G', BINFLOAT, 8) X('B', BINBYTES, 4) X('C', SHORT_BINBYTES, 1) X(0x80, PROTO, 1) X(0x81, NEWOBJ, 0)         \
+                                X(0x82, EXT1, 1) X(0x83, EXT2, 2) X(0x84, EXT4, 4) X(0x85, TUPLE1, 0) X(0x86, TUPLE2, 0)                   \
+                                    X(0x87, TUPLE3, 0) X(0x88, NEWTRUE, 0) X(0x89, NEWFALSE, 0) X(0x8a, LONG1, 1) X(0x8b, LONG4, 4)        \
+                                        X(0x8c, SHORT_BINUNICODE, 1) X(0x8d, BINUNICODE8, 8) X(0x8e, BINBYTES8, 8) X(0x8f, EMPTY_SET, 0)   \
+                                            X(0x90, ADDITEMS, 0) X(0x91, FROZENSET, 0) X(0x92, NEWOBJ_EX, 0) X(0x93, STACK_GLOBAL, 0)      \
+                                                X(0x94, MEMOIZE, 0) X(0x95, FRAME, 8) X(0x96, BYTEARRAY8, 8) X(0x97, NEXT_BUFFER, 0)       \
+                                                    X(0x98, READONLY_BUFFER, 0)
 
 enum opcode {
 #define OPCODE_ENUM(code, name, argument) OP_##name = (code),
@@ -47,8 +49,25 @@ static uint64_t little_endian(const unsigned char *bytes, size_t count) {
     return number;
 }
 
+// Loads that are one instruction where the machine is little-endian, which compilers do not see in byte-wise code.
+VR_INLINE uint64_t load_64(const unsigned char *bytes) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t number;
+    memcpy(&number, bytes, sizeof number);
+    return number;
+#else
+    return little_endian(bytes, 8);
+#endif
+}
+
 VR_INLINE uint32_t little_endian_32(const unsigned char *bytes) {
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint32_t number;
+    memcpy(&number, bytes, sizeof number);
+    return number;
+#else
+    return (uint32_t)little_endian(bytes, 4);
+#endif
 }
 
 static enum vram_status cut_short(struct vr_machine *machine) {
@@ -167,22 +186,166 @@ static enum vram_status read_text(struct vr_source *source, struct vr_machine *m
     }
 }
 
-// Lists of frames are long runs of BINGET and LONG_BINGET: read as many as are at hand. `get` is the argument of the first.
-static enum vram_status read_gets(struct vr_source *source, struct vr_machine *machine, size_t index) {
-    for (;;) {
-        VR_TRY(vr_machine_get(machine, index));
-        const unsigned char *next = source->next;
-        if (source->end - next < 5) return VRAM_OK;
-        if (next[0] == OP_BINGET) {
-            index = next[1];
-            source->next = next + 2;
-        } else if (next[0] == OP_LONG_BINGET) {
-            index = little_endian_32(next + 1);
-            source->next = next + 5;
-        } else {
-            return VRAM_OK;
+// The lists that came before, and where the list being read began.
+struct listening {
+    struct vr_echo echo;
+    uint64_t begin; // offset in the file of the list's first item; VRAM_NO_OFFSET for none
+};
+
+// What the loop below keeps in registers.
+struct fast {
+    const unsigned char *next;
+    const unsigned char *last; // opcodes up to here have their arguments at hand
+    uint64_t *top;
+    uint64_t *limit;
+};
+
+// Lists of frames are long runs of BINGET and LONG_BINGET in any order: no branch depends on which it is. Ends before what needs a closer
+// look; false when that is at once.
+VR_INLINE bool run_gets(struct fast *fast, const struct vr_machine *machine) {
+    enum { LONGEST = 5 };
+    const unsigned char *next = fast->next;
+    const uint64_t *const memo = machine->memo;
+    const size_t memo_size = machine->memo_size;
+    size_t count = (size_t)(fast->last - next) / LONGEST + 1, room = (size_t)(fast->limit - fast->top), done = 0;
+    if (count > room) count = room;
+    for (; done < count; done++) {
+        uint64_t word = load_64(next), code = word & 0xff;
+        if (code != OP_BINGET && code != OP_LONG_BINGET) break;
+        bool is_long = code == OP_LONG_BINGET;
+        uint32_t index = (uint32_t)(word >> 8) & (is_long ? UINT32_MAX : 0xff);
+        if (VR_UNLIKELY(index >= memo_size || !vr_is_plain(memo[index]))) break;
+        fast->top[done] = memo[index];
+        next += is_long ? LONGEST : 2;
+    }
+    fast->next = next;
+    fast->top += done;
+    return done != 0;
+}
+
+// A list or dictionary that was stored before, or nothing at all.
+static bool run_shared_get(struct fast *fast, const struct vr_machine *machine) {
+    bool is_long = fast->next[0] == OP_LONG_BINGET;
+    uint32_t index = is_long ? little_endian_32(fast->next + 1) : fast->next[1];
+    if (index >= machine->memo_size || machine->memo[index] == 0) return false;
+    *fast->top++ = vr_value(VR_TAG_MEMO, index);
+    fast->next += is_long ? 5 : 2;
+    return true;
+}
+
+// Appends to the memo when its slots were filled one after the other and there is room.
+VR_INLINE bool run_memoize(struct fast *fast, struct vr_machine *machine) {
+    size_t index = machine->memo_used;
+    if (index != machine->memo_size || index == machine->memo_capacity) return false;
+    size_t above = machine->mark_count == 0 ? 0 : machine->marks[machine->mark_count - 1];
+    if ((size_t)(fast->top - machine->stack) <= above) return false;
+    uint64_t *top = fast->top - 1;
+    machine->memo[index] = *top;
+    machine->memo_used = machine->memo_size = index + 1;
+    if (vr_is_mutable(*top)) *top = vr_value(VR_TAG_MEMO, index);
+    fast->next++;
+    return true;
+}
+
+// At a mark: when it opens a list that came before, the list is done with.
+static bool run_echo(struct fast *fast, const struct vr_source *source, struct vr_machine *machine, struct listening *listening) {
+    if ((size_t)(fast->top - machine->stack) <= machine->marks[machine->mark_count - 1]) return false;
+    uint64_t *place = vr_machine_place(machine, fast->top[-1]), *container = place == NULL ? fast->top - 1 : place;
+    if (vr_tag_of(*container) != VR_TAG_NO_ITEMS || !vr_echo_listens(&listening->echo)) return false;
+    const unsigned char *items = fast->next + 1;
+    listening->begin = source->start_offset + (uint64_t)(items - source->start);
+    vr_echo_renew(&listening->echo, machine->memo_generation);
+    const struct vr_echo_run *run = vr_echo_guess(&listening->echo);
+    if (run == NULL || (size_t)(source->end - items) < run->length) return false;
+    if (memcmp(items, listening->echo.bytes + run->offset, run->length) != 0) return false;
+    vr_echo_hit(&listening->echo, run);
+    *container = vr_value(VR_TAG_STACK, run->stack);
+    fast->next = items + run->length;
+    listening->begin = VRAM_NO_OFFSET;
+    return true;
+}
+
+// Whether the bytes are nothing but BINGETs and LONG_BINGETs, and the end of the list.
+static bool only_gets(const unsigned char *bytes, size_t length) {
+    size_t at = 0;
+    while (at < length && (bytes[at] == OP_BINGET || bytes[at] == OP_LONG_BINGET)) at += opcode_bytes[bytes[at]];
+    return at + 1 == length;
+}
+
+// After APPENDS: a list that did not come before may come again.
+static void end_list(const struct vr_source *source, struct vr_machine *machine, struct listening *listening) {
+    uint64_t value = vr_machine_resolve(machine, machine->stack[machine->depth - 1]), begin = listening->begin;
+    listening->begin = VRAM_NO_OFFSET;
+    if (vr_tag_of(value) != VR_TAG_STACK || begin == VRAM_NO_OFFSET || begin < source->start_offset) return;
+    const unsigned char *bytes = source->start + (begin - source->start_offset);
+    size_t length = (size_t)(source->next - bytes);
+    vr_echo_renew(&listening->echo, machine->memo_generation);
+    uint32_t stack = (uint32_t)vr_payload(value);
+    if (!vr_echo_miss(&listening->echo, bytes, length, stack) || !only_gets(bytes, length)) return;
+    vr_echo_keep(&listening->echo, &machine->builder.budget, bytes, length, stack);
+}
+
+// The frequent opcodes that only push, until one comes that is none of them or would need more room or bytes than are there.
+static void run_pushes(struct vr_source *source, struct vr_machine *machine, struct listening *listening) {
+    enum { LONGEST = 10 }; // LONG1 with a length and 8 bytes
+    if (source->end - source->next < LONGEST) return;
+    struct fast fast = {source->next, source->end - LONGEST, machine->stack + machine->depth, machine->stack + machine->stack_capacity};
+    while (fast.next <= fast.last && fast.top < fast.limit) {
+        const unsigned char *next = fast.next;
+        switch (next[0]) {
+        case OP_BINGET:
+        case OP_LONG_BINGET:
+            if (!run_gets(&fast, machine) && !run_shared_get(&fast, machine)) goto done;
+            break;
+        case OP_MEMOIZE:
+            if (!run_memoize(&fast, machine)) goto done;
+            break;
+        case OP_MARK:
+            // The outermost marks decide what is skipped.
+            if (machine->mark_count < 2 || machine->mark_count == machine->mark_capacity) goto done;
+            if (run_echo(&fast, source, machine, listening)) break;
+            machine->marks[machine->mark_count++] = (size_t)(fast.top - machine->stack);
+            fast.next = next + 1;
+            break;
+        case OP_BININT1:
+            *fast.top++ = vr_value(VR_TAG_INT, next[1]);
+            fast.next = next + 2;
+            break;
+        case OP_BININT2:
+            *fast.top++ = vr_value(VR_TAG_INT, (uint64_t)next[1] | (uint64_t)next[2] << 8);
+            fast.next = next + 3;
+            break;
+        case OP_BININT:
+            *fast.top++ = vr_value(VR_TAG_INT, (uint64_t)(int64_t)(int32_t)little_endian_32(next + 1) & VR_PAYLOAD_MASK);
+            fast.next = next + 5;
+            break;
+        case OP_LONG1: {
+            unsigned length = next[1], unused = 64 - 8 * length;
+            if (length == 0 || 8 * length > VR_PAYLOAD_BITS) goto done;
+            int64_t number = (int64_t)(load_64(next + 2) << unused) >> unused;
+            *fast.top++ = vr_value(VR_TAG_INT, (uint64_t)number & VR_PAYLOAD_MASK);
+            fast.next = next + 2 + length;
+            break;
+        }
+        case OP_NEWTRUE:
+        case OP_NEWFALSE:
+            *fast.top++ = vr_value(VR_TAG_BOOL, next[0] == OP_NEWTRUE);
+            fast.next = next + 1;
+            break;
+        case OP_EMPTY_DICT:
+            *fast.top++ = vr_value(VR_TAG_NO_KEYS, 0);
+            fast.next = next + 1;
+            break;
+        case OP_EMPTY_LIST:
+            *fast.top++ = vr_value(VR_TAG_NO_ITEMS, 0);
+            fast.next = next + 1;
+            break;
+        default: goto done;
         }
     }
+done:
+    source->next = fast.next;
+    machine->depth = (size_t)(fast.top - machine->stack);
 }
 
 // What is neither frequent nor refused.
@@ -223,8 +386,8 @@ static enum vram_status run_rare(struct vr_source *source, struct vr_machine *ma
 
 static enum vram_status run_one(struct vr_source *source, struct vr_machine *machine, unsigned char code, const unsigned char *argument) {
     switch (code) {
-    case OP_BINGET: return read_gets(source, machine, argument[0]);
-    case OP_LONG_BINGET: return read_gets(source, machine, little_endian_32(argument));
+    case OP_BINGET: return vr_machine_get(machine, argument[0]);
+    case OP_LONG_BINGET: return vr_machine_get(machine, little_endian_32(argument));
     case OP_MEMOIZE: return vr_machine_memoize(machine);
     case OP_BINPUT: return vr_machine_put(machine, argument[0]);
     case OP_LONG_BINPUT: return vr_machine_put(machine, little_endian_32(argument));
@@ -248,8 +411,9 @@ static enum vram_status run_one(struct vr_source *source, struct vr_machine *mac
     }
 }
 
-static enum vram_status run(struct vr_source *source, struct vr_machine *machine, uint64_t *opcode_offset) {
+static enum vram_status run(struct vr_source *source, struct vr_machine *machine, struct listening *listening, uint64_t *opcode_offset) {
     for (;;) {
+        run_pushes(source, machine, listening);
         *opcode_offset = vr_source_offset(source);
         VR_TRY(need(source, machine, 1));
         unsigned char code = *source->next;
@@ -260,12 +424,15 @@ static enum vram_status run(struct vr_source *source, struct vr_machine *machine
         source->next += bytes;
         if (VR_UNLIKELY(code == OP_STOP)) return VRAM_OK;
         VR_TRY(run_one(source, machine, code, argument));
+        if (code == OP_APPENDS) end_list(source, machine, listening);
     }
 }
 
 enum vram_status vr_pickle_read(struct vr_source *source, struct vr_machine *machine) {
     uint64_t offset = vr_source_offset(source);
-    enum vram_status status = run(source, machine, &offset);
+    struct listening listening = {.begin = VRAM_NO_OFFSET};
+    enum vram_status status = run(source, machine, &listening, &offset);
+    vr_echo_release(&listening.echo, &machine->builder.budget);
     if (status == VRAM_OK && machine->depth == 0) {
         status = VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle is damaged: it ends without a value");
     }

@@ -1,4 +1,4 @@
-// value.h: what the snapshot machine computes with: eight bytes, the upper one a tag and the lower seven what it means.
+// value.h: what the snapshot machine computes with: eight bytes, the uppermost bits a tag and the lower seven bytes what it means.
 #ifndef VR_VALUE_H
 #define VR_VALUE_H
 
@@ -8,6 +8,11 @@
 // number and, 24 bits above, how many further rows follow it in a list (so that a list of a million events is one value).
 #define VR_TAGS(X)                                                                                                                         \
     X(UNSET, "nothing")                                                                                                                    \
+    X(STACK, "a list of frames")                                                                                                           \
+    X(NO_ITEMS, "an empty list")                                                                                                           \
+    X(NO_KEYS, "an empty dictionary")                                                                                                      \
+    X(LIST, "a list")                                                                                                                      \
+    X(DICT, "a dictionary")                                                                                                                \
     X(NONE, "None")                                                                                                                        \
     X(BOOL, "a truth value")                                                                                                               \
     X(INT, "a number")                                                                                                                     \
@@ -18,11 +23,6 @@
     X(OPAQUE, "data that is not kept")                                                                                                     \
     X(PAIR, "a pair")                                                                                                                      \
     X(FRAME, "a frame")                                                                                                                    \
-    X(STACK, "a list of frames")                                                                                                           \
-    X(NO_ITEMS, "an empty list")                                                                                                           \
-    X(NO_KEYS, "an empty dictionary")                                                                                                      \
-    X(LIST, "a list")                                                                                                                      \
-    X(DICT, "a dictionary")                                                                                                                \
     X(EVENT, "an event")                                                                                                                   \
     X(SEGMENT, "a segment")                                                                                                                \
     X(BLOCK, "a block")                                                                                                                    \
@@ -37,13 +37,14 @@ enum vr_tag {
 #undef VR_TAG_ENUM
 };
 
-enum { VR_PAYLOAD_BITS = 56, VR_ROW_BITS = 32, VR_RUN_BITS = 24, VR_PAIR_BITS = 28 };
-#define VR_PAYLOAD_MASK (((uint64_t)1 << VR_PAYLOAD_BITS) - 1)
+enum { VR_PAYLOAD_BITS = 56, VR_ROW_BITS = 32, VR_RUN_BITS = 24, VR_PAIR_BITS = 28, VR_TAG_SHIFT = 57 };
+#define VR_VALUE(tag, payload) ((uint64_t)(tag) << VR_TAG_SHIFT | (payload))
+#define VR_PAYLOAD_MASK        (((uint64_t)1 << VR_PAYLOAD_BITS) - 1)
 // Set in a place that others refer to once a stack was taken from it: from then on its list must not change.
-#define VR_USED ((uint64_t)1 << 63)
+#define VR_USED ((uint64_t)1 << VR_PAYLOAD_BITS)
 
-VR_INLINE uint64_t vr_value(enum vr_tag tag, uint64_t payload) { return ((uint64_t)tag << VR_PAYLOAD_BITS) | payload; }
-VR_INLINE enum vr_tag vr_tag_of(uint64_t value) { return (enum vr_tag)((value & ~VR_USED) >> VR_PAYLOAD_BITS); }
+VR_INLINE uint64_t vr_value(enum vr_tag tag, uint64_t payload) { return VR_VALUE(tag, payload); }
+VR_INLINE enum vr_tag vr_tag_of(uint64_t value) { return (enum vr_tag)(value >> VR_TAG_SHIFT); }
 VR_INLINE uint64_t vr_payload(uint64_t value) { return value & VR_PAYLOAD_MASK; }
 
 // Whether the number fits a tag INT, whose payload is its two's complement.
@@ -52,6 +53,10 @@ VR_INLINE bool vr_fits_int(int64_t number) {
 }
 VR_INLINE int64_t vr_int_of(uint64_t value) { return (int64_t)(value << (64 - VR_PAYLOAD_BITS)) >> (64 - VR_PAYLOAD_BITS); }
 
+// Whether a second reference to the value sees no changes, because there can be none. Not so for UNSET and the containers, whose tags
+// are the lowest.
+VR_INLINE bool vr_is_plain(uint64_t value) { return value >= VR_VALUE(VR_TAG_NONE, 0); }
+VR_INLINE bool vr_is_mutable(uint64_t value) { return !vr_is_plain(value) && value != 0; }
 VR_INLINE bool vr_is_row(enum vr_tag tag) { return tag >= VR_TAG_EVENT && tag <= VR_TAG_ANNOTATION; }
 VR_INLINE uint64_t vr_first_row(uint64_t value) { return value & (((uint64_t)1 << VR_ROW_BITS) - 1); }
 VR_INLINE uint64_t vr_row_count(uint64_t value) { return (vr_payload(value) >> VR_ROW_BITS) + 1; }
