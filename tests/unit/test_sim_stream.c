@@ -182,12 +182,15 @@ static void by_hand_default_stream_completes_alone(void **state) {
     struct vram_driver *driver = open_sim(&by_hand);
     uint64_t blocking = new_stream(driver, DEFAULT_FLAGS), before = mark(driver, blocking), on_legacy = mark(driver, 0);
     uint64_t after = mark(driver, blocking);
-    assert_cu(vr_cu(driver, ctx_set_current, 0), SUCCESS); // the default streams of all contexts are meant
     assert_int_equal(vram_sim_complete(driver, 0), VRAM_OK);
     assert_cu(vr_cu(driver, event_query, before), SUCCESS);
     assert_cu(vr_cu(driver, event_query, on_legacy), SUCCESS);
     assert_cu(vr_cu(driver, event_query, after), NOT_READY);
-    assert_int_equal(vram_sim_complete(driver, VR_CU_STREAM_PER_THREAD), VRAM_INVALID_ARGUMENT);
+    assert_int_equal(vram_sim_complete(driver, VR_CU_STREAM_PER_THREAD), VRAM_OK);
+    assert_cu(vr_cu(driver, ctx_set_current, 0), SUCCESS);
+    assert_int_equal(vram_sim_complete(driver, 0), VRAM_INVALID_ARGUMENT); // of no context
+    assert_int_equal(vram_sim_complete(driver, blocking), VRAM_OK);
+    assert_cu(vr_cu(driver, event_query, after), SUCCESS);
     vram_driver_destroy(driver);
     (void)state;
 }

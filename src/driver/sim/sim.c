@@ -103,20 +103,8 @@ enum vram_status vram_sim_create(const struct vram_sim_options *options, struct 
 
 // --- time -----------------------------------------------------------------------------------------------------------
 
-// The legacy default stream of every context.
-static void complete_legacy_locked(struct vr_sim *sim) {
-    for (uint32_t i = 0; i < sim->contexts.used; i++) {
-        const struct vr_sim_context *context = (const struct vr_sim_context *)(void *)vr_slots_item(&sim->contexts, i);
-        if (!context->slot.live) continue;
-        vr_sim_complete_stream(sim, (struct vr_sim_stream *)(void *)vr_slots_item(&sim->streams, context->legacy));
-    }
-}
-
+// A created stream is found wherever it was made; default streams are those of the calling thread's current context.
 static enum vram_status complete_locked(struct vr_sim *sim, uint64_t handle) {
-    if (handle == 0 || handle == VR_CU_STREAM_LEGACY) {
-        complete_legacy_locked(sim);
-        return VRAM_OK;
-    }
     struct vr_sim_stream *stream = vr_slots_find(&sim->streams, handle);
     if (stream == NULL && vr_sim_stream_find(sim, handle, &stream) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;
     vr_sim_complete_stream(sim, stream);
