@@ -24,7 +24,7 @@ uint32_t vr_sites_frame(struct vr_sites *sites, uint32_t stack);
 enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, struct vr_arena *arena, const char **name);
 
 // The largest groups of what was live at the peak, by bytes, then count, then name; at most `top`, in the arena. *distinct is the
-// number of groups. NO_HOST_MEMORY.
+// number of groups. Sites are told apart by their three parts, not by the text made of them. NO_HOST_MEMORY.
 enum vram_status vr_sites_at_peak(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top, struct vr_arena *arena,
                                   struct vram_report_live *live);
 
