@@ -104,7 +104,9 @@ static bool do_free_many(struct both *both) {
 static bool do_record_stream(struct both *both) {
     if (both->live_count == 0) return true;
     const struct both_live *live = &both->live[draw(both, both->live_count)];
-    const uint64_t stream = both->world.stream[live->device][both->one_event_stream ? 1 : draw(both, 4)];
+    // Also streams of the other device.
+    const uint32_t device = both->one_event_stream ? live->device : (uint32_t)draw(both, both->device_count);
+    const uint64_t stream = both->world.stream[device][both->one_event_stream ? 1 : draw(both, 4)];
     say(both, "record_stream 0x%" PRIx64 " stream 0x%" PRIx64, live->address, stream);
     const enum vram_status core = vram_record_stream(both->world.allocator, live->address, stream);
     return compare_status(both, core, naive_record_stream(both->naive, live->address, stream));

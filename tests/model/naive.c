@@ -220,9 +220,13 @@ void naive_process_events(struct naive *naive, struct naive_device *device, bool
     }
 }
 
+// A block may be used on another device's stream; only the legacy stream has the same handle on every device.
 void naive_complete(struct naive *naive, uint32_t device, uint64_t stream) {
-    for (size_t i = 0; i < naive->device[device].event_count; i++)
-        if (naive->device[device].events[i].stream == stream) naive->device[device].events[i].complete = true;
+    for (uint32_t d = 0; d < naive->device_count; d++) {
+        if (stream == 0 && d != device) continue;
+        for (size_t i = 0; i < naive->device[d].event_count; i++)
+            if (naive->device[d].events[i].stream == stream) naive->device[d].events[i].complete = true;
+    }
 }
 
 void naive_complete_all(struct naive *naive) {

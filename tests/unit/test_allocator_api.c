@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L // setenv
 #include <stdio.h>
 
+#include "driver/driver.h"
 #include "support/expect.h"
 
 // --- creating -----------------------------------------------------------------------------------------------------------
@@ -206,6 +207,59 @@ static void two_devices(void **state) {
     EXPECT_OK(vram_device_count(world.allocator, &count));
     assert_int_equal(count, 2);
     expect_end(&world);
+}
+
+// A block of one device may be used on a stream of another: its event is recorded there.
+static void use_on_another_device(void **state) {
+    (void)state;
+    struct vr_world world;
+    const struct vr_world_options options = {.sim = {.device_count = 2, .manual_completion = true}};
+    EXPECT_OK(vr_world_open(&world, &options));
+    const uint64_t block = expect_malloc(&world, 30 * VR_MIB, world.stream[0][1]);
+    EXPECT_OK(vram_record_stream(world.allocator, block, world.stream[1][1]));
+    expect_free(&world, block);
+    EXPECT_OK(vr_world_complete(&world, 0, world.stream[0][1]));
+    assert_int_not_equal(expect_malloc(&world, 30 * VR_MIB, world.stream[0][1]), block);
+    EXPECT_CURRENT(&world, active, 2);
+    EXPECT_OK(vr_world_complete(&world, 1, world.stream[1][1]));
+    assert_int_equal(expect_malloc(&world, 30 * VR_MIB, world.stream[0][1]), block);
+    expect_end(&world);
+}
+
+// No call needs a current context, whichever is current is still current afterwards.
+static void any_current_context(void **state) {
+    (void)state;
+    for (int with_other = 0; with_other < 2; with_other++) {
+        struct vr_world world;
+        const struct vr_world_options options = {.sim = {.device_count = 2, .memory_bytes = 100 * VR_MIB}, .conf = "max_split_size_mb:32"};
+        EXPECT_OK(vr_world_open(&world, &options));
+        const uint64_t wanted = with_other ? world.context[1] : 0;
+        uint64_t current = 0, free_bytes = 0, total_bytes = 0;
+        assert_int_equal(vr_cu(world.sim, ctx_set_current, wanted), VR_CU_SUCCESS);
+        const uint64_t block = expect_malloc(&world, 40 * VR_MIB, world.stream[0][1]);
+        EXPECT_OK(vram_record_stream(world.allocator, block, world.stream[0][2]));
+        expect_free(&world, block);
+        const uint64_t retried = expect_malloc(&world, 80 * VR_MIB, world.stream[0][1]);
+        expect_free(&world, retried);
+        EXPECT_OK(vram_configure(world.allocator, "expandable_segments:True", NULL));
+        expect_free(&world, expect_malloc(&world, 8 * VR_MIB, 0));
+        EXPECT_OK(vram_memory_info(world.allocator, 0, &free_bytes, &total_bytes));
+        EXPECT_OK(vram_empty_cache(world.allocator));
+        uint64_t none = 0;
+        EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 200 * VR_MIB, 0, &none));
+        vram_set_caching(world.allocator, false);
+        const uint64_t direct = expect_malloc(&world, 5 * VR_MIB, 0);
+        (void)expect_malloc(&world, 5 * VR_MIB, 0);
+        expect_free(&world, direct);
+        assert_int_equal(vram_sim_memory_used(world.sim, 0), 5 * VR_MIB);
+        EXPECT_OK(vram_check(world.allocator, NULL));
+        assert_int_equal(vr_cu(world.sim, ctx_get_current, &current), VR_CU_SUCCESS);
+        assert_int_equal(current, wanted);
+        vr_world_destroy_allocator(&world);
+        assert_int_equal(vr_cu(world.sim, ctx_get_current, &current), VR_CU_SUCCESS);
+        assert_int_equal(current, wanted);
+        assert_int_equal(vr_world_close(&world), 0);
+    }
 }
 
 // --- questions ------------------------------------------------------------------------------------------------------------------
@@ -563,6 +617,8 @@ int main(void) {
         cmocka_unit_test(enormous_requests),
         cmocka_unit_test(bad_pointers),
         cmocka_unit_test(two_devices),
+        cmocka_unit_test(use_on_another_device),
+        cmocka_unit_test(any_current_context),
         cmocka_unit_test(facts_about_a_block),
         cmocka_unit_test(walking),
         cmocka_unit_test(configuration_text),
