@@ -48,6 +48,9 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_sim_parse(const char *text, struct
 // device, and what that work waited for. The clock moves to its end.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_complete(struct vram_driver *driver, uint64_t stream);
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_complete_all(struct vram_driver *driver);
+// A stream of its own on `device`, that waits for no other (CU_STREAM_NON_BLOCKING). It lives as long as the driver. INVALID_ARGUMENT
+// while nobody retains the device's primary context: an allocator does from its first use of the device on.
+VRAM_API VRAM_NODISCARD enum vram_status vram_sim_stream_create(struct vram_driver *driver, uint32_t device, uint64_t *stream);
 // Queues `work_ns` of work on `stream` of `device`, as a kernel would. INVALID_ARGUMENT where `stream` is of another device, or is a
 // default stream and nobody retains the device's primary context.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_busy(struct vram_driver *driver, uint32_t device, uint64_t stream, uint64_t work_ns);

@@ -154,6 +154,21 @@ enum vram_status vram_sim_busy(struct vram_driver *driver, uint32_t device, uint
     return status;
 }
 
+static enum vram_status stream_create_locked(struct vr_sim *sim, uint32_t device, uint64_t *stream) {
+    if (device >= sim->options.device_count || sim->devices[device].primary == 0) return VRAM_INVALID_ARGUMENT;
+    const vr_cu_result result = vr_sim_stream_create_in(sim, sim->devices[device].primary, VR_SIM_STREAM_NON_BLOCKING, stream);
+    return result == VR_CU_SUCCESS ? VRAM_OK : VRAM_NO_HOST_MEMORY;
+}
+
+enum vram_status vram_sim_stream_create(struct vram_driver *driver, uint32_t device, uint64_t *stream) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL || stream == NULL) return VRAM_INVALID_ARGUMENT;
+    vr_mutex_lock(&sim->lock);
+    enum vram_status status = stream_create_locked(sim, device, stream);
+    vr_mutex_unlock(&sim->lock);
+    return status;
+}
+
 enum vram_status vram_sim_advance(struct vram_driver *driver, uint64_t elapsed_ns) {
     struct vr_sim *sim = vr_sim_of(driver);
     if (sim == NULL) return VRAM_INVALID_ARGUMENT;

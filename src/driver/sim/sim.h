@@ -187,6 +187,8 @@ vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context);
 
 // --- stream.c, event.c -----------------------------------------------------------------------------------------------
 vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint32_t *index);
+// A stream of the program's, in `context`: what cuStreamCreate makes in the current one.
+vr_cu_result vr_sim_stream_create_in(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint64_t *stream);
 // The stream that `handle` means for the calling thread in its current context: 0 and 1 legacy, 2 per thread, or one that was created.
 vr_cu_result vr_sim_stream_find(struct vr_sim *sim, uint64_t handle, struct vr_sim_stream **stream);
 // The same in a given, live context, for callers that have none current.

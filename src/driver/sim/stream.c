@@ -255,8 +255,12 @@ vr_cu_result vr_sim_stream_create(struct vr_sim *sim, uint64_t *stream, unsigned
     vr_cu_result result = vr_sim_current(sim, &context);
     if (result != VR_CU_SUCCESS) return result;
     enum vr_sim_stream_kind kind = flags == 0 ? VR_SIM_STREAM_BLOCKING : VR_SIM_STREAM_NON_BLOCKING;
+    return vr_sim_stream_create_in(sim, vr_sim_context_handle(sim, context), kind, stream);
+}
+
+vr_cu_result vr_sim_stream_create_in(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint64_t *stream) {
     uint32_t index;
-    result = vr_sim_stream_make(sim, vr_sim_context_handle(sim, context), kind, &index);
+    const vr_cu_result result = vr_sim_stream_make(sim, context, kind, &index);
     if (result != VR_CU_SUCCESS) return result;
     stream_at(sim, index)->user = true;
     sim->user_streams++;
@@ -266,7 +270,7 @@ vr_cu_result vr_sim_stream_create(struct vr_sim *sim, uint64_t *stream, unsigned
 
 vr_cu_result vr_sim_stream_destroy(struct vr_sim *sim, uint64_t stream) {
     struct vr_sim_stream *found = vr_slots_find(&sim->streams, stream);
-    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    if (found == NULL || !found->user) return VR_CU_INVALID_HANDLE;
     found->slot.named = false;
     sim->user_streams--;
     collect(sim, index_of(sim, found));
