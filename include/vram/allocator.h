@@ -55,6 +55,12 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_empty_cache(struct vram_allocator 
 // The same for one device.
 VRAM_API VRAM_NODISCARD enum vram_status vram_empty_cache_device(struct vram_allocator *allocator, uint32_t device);
 
+// PyTorch's identity of a pool: (n, 0) made for a graph, (0, n) made by a user, (0, 0) the default pools. See vram/pool.h.
+struct vram_pool_id {
+    uint64_t first;
+    uint64_t second;
+};
+
 // --- questions about an address ---------------------------------------------------------------------------------------
 struct vram_block_info {
     uint64_t address;        // of the block
@@ -65,6 +71,7 @@ struct vram_block_info {
     uint64_t stream;         // the block's own stream
     uint32_t device;
     bool expandable;
+    struct vram_pool_id pool; // (0, 0): a default pool
 };
 // Facts about a live block, by its first address. INVALID_POINTER otherwise.
 VRAM_API VRAM_NODISCARD enum vram_status vram_block_info(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info);
@@ -89,7 +96,7 @@ VRAM_API void vram_set_caching(struct vram_allocator *allocator, bool enabled);
 VRAM_API bool vram_caching(struct vram_allocator *allocator);
 
 // --- statistics -----------------------------------------------------------------------------------------------------------
-// A consistent picture of one device's counters. A device never used has all zeros.
+// A consistent picture of one device's counters. A device never used has all zeros, and max_split_size -1.
 VRAM_API VRAM_NODISCARD enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t device, struct vram_stats *stats);
 VRAM_API VRAM_NODISCARD enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_t device);
 VRAM_API VRAM_NODISCARD enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, uint32_t device);
@@ -115,6 +122,7 @@ struct vram_oom {
     uint64_t largest_free_bytes;  // largest free block the request could have used (same stream and pool), 0 if none
     uint64_t other_stream_bytes;  // free bytes that belong to other streams
     uint64_t other_pool_bytes;    // free bytes of the same stream in the other size class
+    uint64_t private_pool_bytes;  // free bytes of pools other than the request's (vram/pool.h)
     bool rejected;                // refused before any driver call (REJECTED), not OUT_OF_MEMORY
     bool limit_hit;               // the limit, not the device, refused
 };

@@ -79,11 +79,11 @@ enum vram_status vram_create(const struct vram_create_info *info, struct vram_al
 
 void vram_destroy(struct vram_allocator *allocator) {
     if (allocator == NULL) return;
+    if (allocator->driver != NULL) vr_raw_release(allocator);
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device != NULL) vr_device_release(device);
     }
-    if (allocator->driver != NULL) vr_raw_release(allocator);
     vr_slab_release(&allocator->blocks);
     vr_slab_release(&allocator->segments);
     vr_slab_release(&allocator->uses);

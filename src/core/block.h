@@ -67,6 +67,7 @@ struct vr_segment {
 struct vr_use {
     uint64_t stream;
     uint32_t next;
+    bool captured; // recorded during a capture: over when the capture is, because captured streams must have joined
 };
 
 // A reserved array that grows by touching pages. Item 0 is never handed out. Taking and giving back is guarded by `mutex`

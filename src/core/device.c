@@ -1,5 +1,6 @@
 #include "core/device.h"
 #include "core/events.h"
+#include "core/private.h"
 #include "core/release.h"
 
 enum { SPINS_BEFORE_YIELD = 200 };
@@ -34,16 +35,20 @@ void vr_device_unlock(struct vr_device *device) {
 
 enum vram_status vr_context_enter(struct vr_device *device, struct vr_context_guard *guard) {
     struct vram_driver *driver = device->allocator->driver;
-    *guard = (struct vr_context_guard){.driver = driver};
+    *guard = (struct vr_context_guard){.driver = driver, .capture_mode = VR_CU_STREAM_CAPTURE_MODE_RELAXED};
     VR_TRY(vr_driver_status(vr_cu(driver, ctx_get_current, &guard->previous)));
-    if (guard->previous == device->context) return VRAM_OK;
-    VR_TRY(vr_driver_status(vr_cu(driver, ctx_set_current, device->context)));
-    guard->changed = true;
+    if (guard->previous != device->context) {
+        VR_TRY(vr_driver_status(vr_cu(driver, ctx_set_current, device->context)));
+        guard->changed = true;
+    }
+    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) == 0) return VRAM_OK;
+    guard->relaxed = vr_cu(driver, thread_exchange_capture_mode, &guard->capture_mode) == VR_CU_SUCCESS;
     return VRAM_OK;
 }
 
 void vr_context_leave(struct vr_context_guard *guard) {
-    // Nothing can be done about a failure: the thread keeps the device's context.
+    // Nothing can be done about a failure: the thread keeps the device's context, or the relaxed mode.
+    if (guard->relaxed) (void)vr_cu(guard->driver, thread_exchange_capture_mode, &guard->capture_mode);
     if (guard->changed) (void)vr_cu(guard->driver, ctx_set_current, guard->previous);
 }
 
@@ -55,9 +60,23 @@ void vr_device_gate(struct vr_device *device, uint32_t bit, bool on) {
     }
 }
 
+static bool expands(const struct vr_device *device, const struct vram_pool *owner) {
+    return device->expandable && (owner == NULL || owner->options.allocate == NULL);
+}
+
+static void dress_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_t stream) {
+    shard->stream = stream;
+    shard->owner = owner;
+    shard->idle = false;
+    shard->expandable = expands(shard->device, owner);
+    shard->whole = owner != NULL && owner->options.no_split;
+}
+
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options) {
     device->options = *options;
     device->expandable = options->expandable_segments && device->granularity != 0;
+    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) device->shards[i]->expandable = expands(device, device->shards[i]->owner);
     device->divisions = false;
     for (int i = 0; i < VR_ROUNDUP_BUCKETS; i++) device->divisions |= options->roundup_divisions[i] > 1;
     vr_device_gate(device, VR_GATE_COLLECT, options->garbage_collection_threshold > 0 && device->limit_bytes != VR_UNLIMITED);
@@ -79,31 +98,69 @@ static enum vram_status grow_shard_arrays(struct vr_device *device, uint32_t cou
     return VRAM_OK;
 }
 
-static enum vram_status make_shard_locked(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
+static enum vram_status number_shard(struct vr_device *device, struct vr_shard *made) {
     struct vram_allocator *allocator = device->allocator;
+    const uint32_t number = atomic_fetch_add_explicit(&allocator->shard_count, 1, memory_order_relaxed);
+    if (number >= VR_MAX_SHARDS) {
+        atomic_fetch_sub_explicit(&allocator->shard_count, 1, memory_order_relaxed);
+        return VRAM_LIMIT;
+    }
+    made->number = number;
+    allocator->shards[number] = made;
+    return VRAM_OK;
+}
+
+// A shard at the end of the device's array, in no table. Zero pages: every list empty, no slack.
+static enum vram_status make_shard_locked(struct vr_device *device, struct vr_shard **shard) {
     const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
     if (count >= VR_SHARDS_PER_DEVICE) return VRAM_LIMIT;
     VR_TRY(grow_shard_arrays(device, count + 1));
     void *memory = NULL;
     VR_TRY(vr_os_reserve(sizeof(struct vr_shard), &memory));
-    const uint32_t number = atomic_fetch_add_explicit(&allocator->shard_count, 1, memory_order_relaxed);
-    if (number >= VR_MAX_SHARDS) {
-        atomic_fetch_sub_explicit(&allocator->shard_count, 1, memory_order_relaxed);
-        vr_os_unreserve(memory, sizeof(struct vr_shard));
-        return VRAM_LIMIT;
-    }
-    struct vr_shard *made = memory; // zero pages: every list empty, no slack
-    made->number = number;
-    made->stream = stream;
+    struct vr_shard *made = memory;
     made->device = device;
-    allocator->shards[number] = made;
+    const enum vram_status status = number_shard(device, made);
+    if (status != VRAM_OK) {
+        vr_os_unreserve(memory, sizeof(struct vr_shard));
+        return status;
+    }
     device->shards[count] = made;
     device->counters[count] = &made->counters;
+    *shard = made;
+    return VRAM_OK;
+}
+
+static enum vram_status make_default_shard_locked(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
+    VR_TRY(make_shard_locked(device, shard));
+    dress_shard(*shard, NULL, stream);
+    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
     uint32_t at = (uint32_t)vr_mix64(stream) % VR_SHARD_SLOTS;
     while (atomic_load_explicit(&device->slots[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_SHARD_SLOTS;
-    atomic_store_explicit(&device->slots[at], made, memory_order_release);
+    atomic_store_explicit(&device->slots[at], *shard, memory_order_release);
     atomic_store_explicit(&device->shard_count, count + 1, memory_order_release);
-    *shard = made;
+    return VRAM_OK;
+}
+
+enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard) {
+    struct vr_device *device = pool->device;
+    for (size_t i = 0; i < pool->shard_count; i++) {
+        if (pool->shards[i]->stream != stream) continue;
+        *shard = pool->shards[i];
+        return VRAM_OK;
+    }
+    void *shards = pool->shards;
+    const enum vram_status status = vr_grow(&shards, &pool->shard_capacity, pool->shard_count + 1, sizeof *pool->shards);
+    pool->shards = shards;
+    VR_TRY(status);
+    if (device->idle_count != 0) {
+        *shard = device->idle_shards[--device->idle_count];
+    } else {
+        VR_TRY(make_shard_locked(device, shard));
+        vr_shard_lock(*shard);
+        atomic_fetch_add_explicit(&device->shard_count, 1, memory_order_release);
+    }
+    dress_shard(*shard, pool, stream);
+    pool->shards[pool->shard_count++] = *shard;
     return VRAM_OK;
 }
 
@@ -113,7 +170,7 @@ enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct
     vr_mutex_lock(&device->mutex);
     enum vram_status status = VRAM_OK;
     *shard = vr_shard_find(device, stream);
-    if (*shard == NULL) status = make_shard_locked(device, stream, shard);
+    if (*shard == NULL) status = make_default_shard_locked(device, stream, shard);
     vr_mutex_unlock(&device->mutex);
     return status;
 }
@@ -123,13 +180,16 @@ static int by_stream(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards) {
-    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
-    struct vr_shard **copy = malloc((count + 1) * sizeof *copy);
-    if (copy == NULL) return VRAM_NO_HOST_MEMORY;
-    if (count != 0) memcpy(copy, device->shards, count * sizeof *copy);
-    qsort(copy, count, sizeof *copy, by_stream);
-    *shards = copy;
+enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count) {
+    const uint32_t all = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    struct vr_shard **chosen = malloc((all + 1) * sizeof *chosen);
+    if (chosen == NULL) return VRAM_NO_HOST_MEMORY;
+    *count = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        if (device->shards[i]->owner == NULL && !device->shards[i]->idle) chosen[(*count)++] = device->shards[i];
+    }
+    qsort(chosen, *count, sizeof *chosen, by_stream);
+    *shards = chosen;
     return VRAM_OK;
 }
 
@@ -224,6 +284,11 @@ void vr_device_release(struct vr_device *device) {
     free(device->counters);
     free(device->orphans);
     free(device->segments);
+    vr_private_release_all(device);
+    free(device->routes);
+    free(device->captures);
+    free(device->deferred);
+    free(device->idle_shards);
     vr_mutex_destroy(&device->events.mutex);
     vr_mutex_destroy(&device->mutex);
     free(device);

@@ -15,6 +15,8 @@ void vr_device_release(struct vr_device *device);
 
 // The shard of a stream, made at its first use. LIMIT beyond VR_SHARDS_PER_DEVICE streams; NO_HOST_MEMORY.
 enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct vr_shard **shard);
+// The shard of a private pool, made at its first use. Under all locks; the shard is locked with them.
+enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard);
 VR_INLINE struct vr_shard *vr_shard_find(const struct vr_device *device, uint64_t stream) {
     for (uint32_t at = (uint32_t)vr_mix64(stream) % VR_SHARD_SLOTS;; at = (at + 1) % VR_SHARD_SLOTS) {
         struct vr_shard *shard = atomic_load_explicit(&device->slots[at], memory_order_acquire);
@@ -43,7 +45,9 @@ void vr_device_unlock(struct vr_device *device);
 struct vr_context_guard {
     struct vram_driver *driver;
     uint64_t previous;
+    int capture_mode; // of the thread, where captures are under way: calls of ours must not invalidate them
     bool changed;
+    bool relaxed;
 };
 enum vram_status vr_context_enter(struct vr_device *device, struct vr_context_guard *guard);
 void vr_context_leave(struct vr_context_guard *guard);
@@ -53,8 +57,8 @@ void vr_device_apply_options(struct vr_device *device, const struct vr_options *
 // Sets one gate bit on or off. Under all locks.
 void vr_device_gate(struct vr_device *device, uint32_t bit, bool on);
 
-// All shards of the device ordered by stream. The caller frees *shards. Under all locks. NO_HOST_MEMORY.
-enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards);
+// The shards of the default pools ordered by stream. The caller frees *shards. Under all locks. NO_HOST_MEMORY.
+enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count);
 
 // What physical memory of this device is asked for with.
 struct vr_cu_allocation_prop vr_device_allocation_prop(const struct vr_device *device);

@@ -194,7 +194,7 @@ enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
     const uint64_t rounded = vr_round_for(session.device, size_bytes);
-    const uint32_t block = vr_pool_search(session.device, &session.shard->pool[vr_pool_kind(rounded)], rounded);
+    const uint32_t block = vr_pool_search(session.shard, vr_pool_kind(rounded), rounded, session.shard->expandable);
     *address = block == 0 ? 0 : vr_block_at(allocator, block)->address;
     close_session(&session);
     return VRAM_OK;

@@ -7,7 +7,8 @@
 #include "core/state.h"
 
 // Adds `stream` to the uses of an allocated block; repeated calls change nothing. Under the block's shard lock. LIMIT, NO_HOST_MEMORY.
-enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream);
+// captured: recorded during a capture.
+enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured);
 // Forgets all uses of a block.
 void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block);
 

@@ -65,7 +65,7 @@ enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint6
     return VRAM_OK;
 }
 
-static void unreserve(struct vr_shard *shard, uint32_t segment) {
+void vr_expandable_unreserve(struct vr_shard *shard, uint32_t segment) {
     struct vr_device *device = shard->device;
     const struct vr_segment facts = *vr_segment_at(device->allocator, segment);
     holes_remove(shard, facts.first);
@@ -136,8 +136,9 @@ enum vram_status vr_expandable_map(struct vr_shard *shard, uint32_t hole, uint64
     holes_remove(shard, hole);
     if (wanted < item->size) holes_insert(shard, vr_block_split(shard, hole, wanted));
     *block = vr_pool_merge(shard, hole);
+    if (segment->mapped == 0 && shard->owner != NULL) shard->owner->segments++;
     segment->mapped += wanted;
-    vr_reserved_add(device, segment->small, (int64_t)wanted);
+    vr_reserved_add(shard, segment->small, (int64_t)wanted);
     device->num_device_alloc++;
     vr_tell(device, VR_RECORD_SEGMENT_MAP, address, wanted, shard->stream);
     return VRAM_OK;
@@ -276,9 +277,10 @@ enum vram_status vr_expandable_shrink(struct vr_shard *shard, uint32_t block) {
     (void)join_holes(shard, cut_out(shard, block, low, high));
     vr_pages_retire(&allocator->pages, low, high - low, segment->small);
     segment->mapped -= high - low;
-    vr_reserved_add(device, segment->small, -(int64_t)(high - low));
+    vr_reserved_add(shard, segment->small, -(int64_t)(high - low));
     device->num_device_free++;
     vr_tell(device, VR_RECORD_SEGMENT_UNMAP, low, high - low, shard->stream);
-    if (segment->mapped == 0) unreserve(shard, number);
+    if (segment->mapped == 0 && shard->owner != NULL) shard->owner->segments--;
+    if (segment->mapped == 0) vr_expandable_unreserve(shard, number);
     return status;
 }

@@ -1,4 +1,5 @@
 // vram_free(): the fast way under one shard's lock, the slow way under all of a device's, and vram_record_stream().
+#include "core/capture.h"
 #include "core/events.h"
 #include "core/serve.h"
 
@@ -62,12 +63,22 @@ static bool put_back(struct vr_shard *shard, uint32_t block) {
     return true;
 }
 
+// A block with uses waits for them: by fences, or in a capture until it shows that they are over.
+static enum vram_status hold(struct vr_device *device, uint32_t block) {
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    const bool put_off = vr_must_defer(device, vr_block_at(device->allocator, block));
+    const enum vram_status status = put_off ? vr_defer(device, block) : vr_fences_record(device, block);
+    vr_context_leave(&guard);
+    return status;
+}
+
 static enum vram_status free_locked(struct vr_device *device, uint32_t block) {
     struct vram_allocator *allocator = device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     struct vr_shard *shard = vr_shard_of(allocator, item);
     const bool held = item->held.uses != 0;
-    if (held) VR_TRY(vr_fences_record(device, block));
+    if (held) VR_TRY(hold(device, block));
     vr_tell(device, VR_RECORD_FREE_REQUESTED, item->address, item->requested, shard->stream);
     const int64_t size = (int64_t)item->size;
     const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
@@ -101,6 +112,20 @@ enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
     return vr_checked(allocator, take_back(allocator, address));
 }
 
+// While captures are under way it matters whether the use is a captured one.
+static enum vram_status record_in_capture(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {
+    struct vr_device *device = NULL;
+    const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
+    if (block == 0) return VRAM_INVALID_POINTER;
+    struct vr_block *item = vr_block_at(allocator, block);
+    enum vram_status status = VRAM_OK;
+    if (vr_shard_of(allocator, item)->stream != stream) {
+        status = vr_uses_add(allocator, item, stream, vr_thread_captures(device) || vr_is_capturing(device, stream));
+    }
+    vr_device_unlock(device);
+    return status;
+}
+
 enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {
     if (address == 0) return VRAM_OK;
     struct vr_shard *shard = NULL;
@@ -109,7 +134,8 @@ enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t a
     // Raw blocks need no fence: the driver's free waits for the device.
     if (block == 0) return vr_raw_find(allocator, address, &raw) ? VRAM_OK : VRAM_INVALID_POINTER;
     enum vram_status status = VRAM_OK;
-    if (shard->stream != stream) status = vr_uses_add(allocator, vr_block_at(allocator, block), stream);
+    const bool capturing = (atomic_load_explicit(&shard->device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0;
+    if (!capturing && shard->stream != stream) status = vr_uses_add(allocator, vr_block_at(allocator, block), stream, false);
     vr_shard_unlock(shard);
-    return status;
+    return capturing ? record_in_capture(allocator, address, stream) : status;
 }

@@ -41,10 +41,10 @@ static bool take_cached(struct vr_shard *shard, uint64_t size_bytes, uint64_t *a
         if (pool->last_rounded == rounded && take_lazy(shard, pool, kind, size_bytes, address)) return true;
         vr_pool_settle(shard, pool);
     }
-    const uint32_t block = vr_pool_search(device, pool, rounded);
+    const uint32_t block = vr_pool_search(shard, kind, rounded, shard->expandable);
     if (VR_UNLIKELY(block == 0) || VR_UNLIKELY(vr_shard_reserve_records(shard, 1) != VRAM_OK)) return false;
     const struct vr_block *item = vr_block_at(device->allocator, block);
-    const uint64_t given = vr_pool_splits(device, item, rounded) ? rounded : item->size;
+    const uint64_t given = vr_pool_splits(shard, item, rounded) ? rounded : item->size;
     if (VR_UNLIKELY(given >= device->options.max_split_bytes)) return false;
     struct vr_delta delta;
     vr_delta_of_malloc(item, given, size_bytes, &delta);
@@ -74,7 +74,7 @@ static enum vram_status serve(struct vram_allocator *allocator, uint32_t ordinal
         vr_shard_unlock(shard);
         if (VR_LIKELY(served)) return VRAM_OK;
     }
-    return vr_malloc_slow(device, shard, size_bytes, address);
+    return vr_malloc_slow(shard, NULL, size_bytes, address);
 }
 
 enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream, uint64_t *address) {

@@ -7,13 +7,14 @@ static _Thread_local struct vram_oom last_oom;
 static _Thread_local bool has_last_oom;
 
 // Sums up the free blocks of one pool; *largest is the largest that a request could use now.
-static uint64_t free_bytes_of(const struct vr_device *device, const struct vr_pool *pool, uint64_t *largest) {
-    const struct vram_allocator *allocator = device->allocator;
+static uint64_t free_bytes_of(const struct vr_shard *shard, unsigned kind, uint64_t *largest) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    const struct vr_pool *pool = &shard->pool[kind];
     uint64_t sum = 0;
     uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK);
     for (; at != 0; at = vr_index_next(&pool->index, &allocator->arena, at)) {
         sum += vr_block_at(allocator, at)->size;
-        if (device->expandable || !vr_block_at(allocator, at)->expandable) *largest = vr_block_at(allocator, at)->size;
+        if (shard->expandable || !vr_block_at(allocator, at)->expandable) *largest = vr_block_at(allocator, at)->size;
     }
     return sum;
 }
@@ -43,12 +44,18 @@ void vr_oom_describe(const struct vr_request *request, uint64_t segment_bytes, b
     for (uint32_t i = 0; i < count; i++) {
         for (unsigned p = 0; p < VR_POOLS; p++) {
             uint64_t largest = 0;
-            const uint64_t bytes = free_bytes_of(device, &device->shards[i]->pool[p], &largest);
-            const bool own_stream = device->shards[i] == request->shard;
+            const struct vr_shard *shard = device->shards[i];
+            const uint64_t bytes = free_bytes_of(shard, p, &largest);
             oom->cached_bytes += bytes;
-            if (!own_stream) oom->other_stream_bytes += bytes;
-            if (own_stream && p != request->kind) oom->other_pool_bytes += bytes;
-            if (own_stream && p == request->kind) oom->largest_free_bytes = largest;
+            if (shard->owner != request->shard->owner) {
+                oom->private_pool_bytes += bytes;
+            } else if (shard != request->shard) {
+                oom->other_stream_bytes += bytes;
+            } else if (p != request->kind) {
+                oom->other_pool_bytes += bytes;
+            } else {
+                oom->largest_free_bytes = largest;
+            }
         }
     }
 }
@@ -118,6 +125,7 @@ static void put_reserved(struct writer *writer, const struct vram_oom *oom) {
     put_size(writer, " (largest usable piece ", oom->largest_free_bytes, "");
     if (oom->other_stream_bytes != 0) put_size(writer, "; ", oom->other_stream_bytes, " belongs to other streams");
     if (oom->other_pool_bytes != 0) put_size(writer, "; ", oom->other_pool_bytes, " is in the other size class");
+    if (oom->private_pool_bytes != 0) put_size(writer, "; ", oom->private_pool_bytes, " belongs to other pools");
     put(writer, ").");
 }
 

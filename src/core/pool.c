@@ -21,12 +21,14 @@ static uint32_t first_ordinary(const struct vram_allocator *allocator, const str
     return found;
 }
 
-uint32_t vr_pool_search(const struct vr_device *device, const struct vr_pool *pool, uint64_t rounded) {
+uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable) {
+    const struct vr_device *device = shard->device;
     const struct vram_allocator *allocator = device->allocator;
+    const struct vr_pool *pool = &shard->pool[kind];
     uint32_t found = vr_index_first_at_least(&pool->index, &allocator->arena, rounded);
     if (found == 0) return 0;
     if (VR_UNLIKELY(vr_block_at(allocator, found)->expandable)) {
-        found = device->expandable ? tightest_expandable(allocator, pool, found) : first_ordinary(allocator, pool, found);
+        found = with_expandable ? tightest_expandable(allocator, pool, found) : first_ordinary(allocator, pool, found);
         if (found == 0) return 0;
     }
     const uint64_t size = vr_block_at(allocator, found)->size, limit = device->options.max_split_bytes;
@@ -34,10 +36,11 @@ uint32_t vr_pool_search(const struct vr_device *device, const struct vr_pool *po
     return size >= rounded + device->options.max_non_split_rounding_bytes ? 0 : found;
 }
 
-bool vr_pool_splits(const struct vr_device *device, const struct vr_block *block, uint64_t rounded) {
+bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded) {
     const uint64_t rest = block->size - rounded;
-    if (block->small || device->expandable) return rest >= VR_MIN_BLOCK;
-    return rounded < device->options.max_split_bytes && rest > VR_SMALL_LIMIT;
+    if (VR_UNLIKELY(shard->whole)) return false;
+    if (block->small || shard->expandable) return rest >= VR_MIN_BLOCK;
+    return rounded < shard->device->options.max_split_bytes && rest > VR_SMALL_LIMIT;
 }
 
 enum vram_status vr_shard_refill(struct vr_shard *shard) {

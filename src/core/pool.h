@@ -5,10 +5,11 @@
 #include "core/sizes.h"
 #include "core/state.h"
 
-// Best fit (2.3): the block that would be handed out for `rounded` bytes, still in the index; 0 if none.
-uint32_t vr_pool_search(const struct vr_device *device, const struct vr_pool *pool, uint64_t rounded);
+// Best fit (2.3): the block that would be handed out for `rounded` bytes, still in the index; 0 if none. with_expandable: blocks of
+// expandable segments may be taken (the shard's own setting, but for use_on_oom).
+uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable);
 // Whether handing out `rounded` bytes of the block splits it (2.5).
-bool vr_pool_splits(const struct vr_device *device, const struct vr_block *block, uint64_t rounded);
+bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded);
 
 // Makes sure the shard has `count` (at most 32) spare records. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_shard_refill(struct vr_shard *shard);

@@ -79,6 +79,15 @@ enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, ui
     return status;
 }
 
+static enum vram_status give_back(struct vram_allocator *allocator, const struct vr_raw_block *block) {
+    struct vr_device *device = vr_device_if_used(allocator, block->device);
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    const enum vram_status status = vr_driver_status(vr_cu(allocator->driver, mem_free, block->address));
+    vr_context_leave(&guard);
+    return status;
+}
+
 enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address) {
     struct vr_raw *raw = &allocator->raw;
     struct vr_raw_block block;
@@ -88,7 +97,7 @@ enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address)
     if (found) erase_locked(raw, slot_of(raw, address));
     vr_mutex_unlock(&raw->mutex);
     if (!found) return VRAM_INVALID_POINTER;
-    const enum vram_status status = vr_driver_status(vr_cu(allocator->driver, mem_free, address));
+    const enum vram_status status = give_back(allocator, &block);
     // Still the client's: the table had room for it a moment ago and never shrinks.
     if (status != VRAM_OK) (void)remember(raw, &block);
     return status;
@@ -97,7 +106,7 @@ enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address)
 void vr_raw_release(struct vram_allocator *allocator) {
     struct vr_raw *raw = &allocator->raw;
     for (size_t i = 0; i < raw->capacity; i++) {
-        if (raw->slots[i].address != 0) (void)vr_cu(allocator->driver, mem_free, raw->slots[i].address);
+        if (raw->slots[i].address != 0) (void)give_back(allocator, &raw->slots[i]);
     }
     free(raw->slots);
     vr_mutex_destroy(&raw->mutex);

@@ -1,5 +1,7 @@
 #include "core/release.h"
+#include "core/capture.h"
 #include "core/events.h"
+#include "core/private.h"
 #include "core/source.h"
 
 // Free and spanning its whole cudaMalloc segment.
@@ -40,21 +42,28 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
     return first;
 }
 
-static enum vram_status release_kind(struct vr_device *device, struct vr_shard *const *shards, unsigned kind) {
-    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, unsigned kind) {
     enum vram_status first = VRAM_OK;
-    for (uint32_t i = 0; i < count; i++) note(&first, release_segments(shards[i], &shards[i]->pool[kind]));
-    for (uint32_t i = 0; i < count; i++) note(&first, shrink_expandable(shards[i], &shards[i]->pool[kind]));
+    for (size_t i = 0; i < count; i++) note(&first, release_segments(shards[i], &shards[i]->pool[kind]));
+    for (size_t i = 0; i < count; i++) note(&first, shrink_expandable(shards[i], &shards[i]->pool[kind]));
+    return first;
+}
+
+static enum vram_status release_default_pools(struct vr_device *device) {
+    enum vram_status first = vr_deferred_convert(device);
+    note(&first, vr_fences_wait(device));
+    struct vr_shard **shards = NULL;
+    size_t count = 0;
+    VR_TRY(vr_device_shards_by_stream(device, &shards, &count));
+    note(&first, vr_release_kind(shards, count, VR_LARGE));
+    note(&first, vr_release_kind(shards, count, VR_SMALL));
+    free(shards);
     return first;
 }
 
 enum vram_status vr_release_all(struct vr_device *device) {
-    enum vram_status first = vr_fences_wait(device);
-    struct vr_shard **shards = NULL;
-    VR_TRY(vr_device_shards_by_stream(device, &shards));
-    note(&first, release_kind(device, shards, VR_LARGE));
-    note(&first, release_kind(device, shards, VR_SMALL));
-    free(shards);
+    enum vram_status first = device->capture_count == 0 ? release_default_pools(device) : VRAM_OK;
+    note(&first, vr_private_shrink_freeable(device));
     vr_orphans_retry(device);
     return first;
 }
@@ -105,11 +114,11 @@ static bool is_unsplit(const struct vr_block *block) { return block->previous ==
 
 static uint32_t age_of(const struct vr_device *device, const struct vr_block *block) { return device->clock[VR_LARGE] - block->age_base; }
 
-static enum vram_status collect_round(struct vr_device *device, struct vr_shard *const *shards, struct collection *so_far) {
+static enum vram_status collect_round(struct vr_device *device, struct vr_shard *const *shards, size_t shard_count,
+                                      struct collection *so_far) {
     const struct vram_allocator *allocator = device->allocator;
-    const uint32_t shard_count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
     const double threshold = (double)so_far->total_age / (double)so_far->count;
-    for (uint32_t i = 0; i < shard_count && so_far->count != 0; i++) {
+    for (size_t i = 0; i < shard_count && so_far->count != 0; i++) {
         struct vr_pool *pool = &shards[i]->pool[VR_LARGE];
         for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK), next; at != 0; at = next) {
             next = vr_index_next(&pool->index, &allocator->arena, at);
@@ -125,11 +134,11 @@ static enum vram_status collect_round(struct vr_device *device, struct vr_shard 
     return VRAM_OK;
 }
 
-static void count_candidates(const struct vr_device *device, struct collection *so_far) {
+static void count_candidates(const struct vr_device *device, struct vr_shard *const *shards, size_t shard_count,
+                             struct collection *so_far) {
     const struct vram_allocator *allocator = device->allocator;
-    const uint32_t shard_count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
-    for (uint32_t i = 0; i < shard_count; i++) {
-        const struct vr_pool *pool = &device->shards[i]->pool[VR_LARGE];
+    for (size_t i = 0; i < shard_count; i++) {
+        const struct vr_pool *pool = &shards[i]->pool[VR_LARGE];
         for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
              at = vr_index_next(&pool->index, &allocator->arena, at)) {
             if (!is_unsplit(vr_block_at(allocator, at))) continue;
@@ -144,14 +153,14 @@ enum vram_status vr_collect_garbage(struct vr_device *device) {
     const uint64_t threshold = (uint64_t)(device->options.garbage_collection_threshold * (double)device->limit_bytes);
     if (held <= threshold) return VRAM_OK;
     struct collection so_far = {.freed = true};
-    count_candidates(device, &so_far);
-    if (so_far.count == 0) return VRAM_OK;
     struct vr_shard **shards = NULL;
-    VR_TRY(vr_device_shards_by_stream(device, &shards));
+    size_t shard_count = 0;
+    VR_TRY(vr_device_shards_by_stream(device, &shards, &shard_count));
+    count_candidates(device, shards, shard_count, &so_far);
     enum vram_status status = VRAM_OK;
     while (status == VRAM_OK && so_far.reclaimed < held - threshold && so_far.freed && so_far.count != 0) {
         so_far.freed = false;
-        status = collect_round(device, shards, &so_far);
+        status = collect_round(device, shards, shard_count, &so_far);
     }
     free(shards);
     return status;
@@ -181,7 +190,7 @@ void vr_release_at_end(struct vr_device *device) {
         if (segment->expandable) {
             drop_pages(device, segment);
         } else {
-            (void)vr_cu(allocator->driver, mem_free, segment->address);
+            vr_segment_drop(allocator->shards[segment->shard], segment->address, segment->size);
         }
     }
     vr_orphans_retry(device);

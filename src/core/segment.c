@@ -3,16 +3,23 @@
 // Process-wide, so that ages compare across devices and allocators as in PyTorch.
 static _Atomic uint64_t registrations;
 
-void vr_reserved_add(struct vr_device *device, bool small, int64_t bytes) {
+void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes) {
+    struct vr_device *device = shard->device;
+    const enum vram_stat_pool view = vr_stat_view(small);
     vr_stat_add(&device->reserved[VRAM_STAT_ALL], bytes);
-    vr_stat_add(&device->reserved[vr_stat_view(small)], bytes);
+    vr_stat_add(&device->reserved[view], bytes);
+    if (shard->owner == NULL) return;
+    vr_stat_add(&shard->owner->reserved[VRAM_STAT_ALL], bytes);
+    vr_stat_add(&shard->owner->reserved[view], bytes);
 }
 
-static void count_segment(struct vr_device *device, bool small, int64_t size, int64_t sign) {
+static void count_segment(struct vr_shard *shard, bool small, int64_t size, int64_t sign) {
+    struct vr_device *device = shard->device;
     vr_stat_add(&device->segment[VRAM_STAT_ALL], sign);
     vr_stat_add(&device->segment[vr_stat_view(small)], sign);
-    vr_reserved_add(device, small, sign * size);
+    vr_reserved_add(shard, small, sign * size);
     if ((uint64_t)size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_segments, sign);
+    if (shard->owner != NULL) shard->owner->segments += (uint32_t)sign;
 }
 
 // Where in the device's array the first segment above `address` stands.
@@ -94,15 +101,36 @@ void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
     vr_slab_give(&allocator->segments, segment);
 }
 
+static vr_cu_result ask(struct vr_shard *shard, uint64_t size, uint64_t *address) {
+    const struct vr_device *device = shard->device;
+    if (shard->owner == NULL || shard->owner->options.allocate == NULL) return vr_cu(device->allocator->driver, mem_alloc, address, size);
+    const struct vram_pool_options *own = &shard->owner->options;
+    *address = own->allocate(size, device->ordinal, shard->stream, own->user);
+    return *address == 0 ? VR_CU_OUT_OF_MEMORY : VR_CU_SUCCESS;
+}
+
 // The one driver call that the option release_lock_on_cudamalloc takes out of the locks: everything else of the device may change
-// meanwhile, so only locals are used after it.
-static vr_cu_result ask_driver(struct vr_device *device, uint64_t size, uint64_t *address) {
-    struct vram_driver *driver = device->allocator->driver;
-    if (!device->options.release_lock_on_malloc) return vr_cu(driver, mem_alloc, address, size);
-    vr_device_unlock(device);
-    const vr_cu_result result = vr_cu(driver, mem_alloc, address, size);
-    vr_device_lock(device);
+// meanwhile, so only locals are used after it. A private pool could die meanwhile: it keeps the locks.
+static vr_cu_result ask_driver(struct vr_shard *shard, uint64_t size, uint64_t *address) {
+    if (!shard->device->options.release_lock_on_malloc || shard->owner != NULL) return ask(shard, size, address);
+    vr_device_unlock(shard->device);
+    const vr_cu_result result = ask(shard, size, address);
+    vr_device_lock(shard->device);
     return result;
+}
+
+// Memory goes back the way it came. What the driver refuses is tried again later.
+static enum vram_status give(struct vr_shard *shard, uint64_t address, uint64_t size) {
+    struct vr_device *device = shard->device;
+    const struct vram_pool *owner = shard->owner;
+    if (owner != NULL && owner->options.allocate != NULL) {
+        owner->options.deallocate(address, size, device->ordinal, shard->stream, owner->options.user);
+        return VRAM_OK;
+    }
+    if (vr_cu(device->allocator->driver, mem_free, address) == VR_CU_SUCCESS) return VRAM_OK;
+    const struct vr_orphan orphan = {.kind = VR_ORPHAN_MEMORY, .handle = address};
+    vr_orphan_add(device, &orphan);
+    return VRAM_DRIVER;
 }
 
 static enum vram_status enter_books(struct vr_shard *shard, bool small, uint64_t address, uint64_t size, uint32_t *block) {
@@ -122,18 +150,16 @@ static enum vram_status enter_books(struct vr_shard *shard, bool small, uint64_t
 enum vram_status vr_segment_make(struct vr_shard *shard, bool small, uint64_t segment_bytes, uint32_t *block) {
     struct vr_device *device = shard->device;
     uint64_t address = 0;
-    const vr_cu_result result = ask_driver(device, segment_bytes, &address);
+    const vr_cu_result result = ask_driver(shard, segment_bytes, &address);
     if (result == VR_CU_OUT_OF_MEMORY) return VRAM_OUT_OF_MEMORY;
     VR_TRY(vr_driver_status(result));
     const enum vram_status status = enter_books(shard, small, address, segment_bytes, block);
     if (status != VRAM_OK) {
-        const struct vr_orphan orphan = {.kind = VR_ORPHAN_MEMORY, .handle = address};
-        vr_orphan_add(device, &orphan);
-        vr_orphans_retry(device);
+        (void)give(shard, address, segment_bytes);
         return status;
     }
     device->num_device_alloc++;
-    count_segment(device, small, (int64_t)segment_bytes, 1);
+    count_segment(shard, small, (int64_t)segment_bytes, 1);
     vr_tell(device, VR_RECORD_SEGMENT_ALLOC, address, segment_bytes, shard->stream);
     return VRAM_OK;
 }
@@ -146,15 +172,13 @@ enum vram_status vr_segment_free(struct vr_shard *shard, uint32_t block) {
     vr_pool_remove(shard, block);
     vr_tell(device, VR_RECORD_SEGMENT_FREE, facts.address, facts.size, shard->stream);
     device->num_device_free++;
-    count_segment(device, facts.small, (int64_t)facts.size, -1);
+    count_segment(shard, facts.small, (int64_t)facts.size, -1);
     vr_segment_forget(shard, segment);
     vr_pages_retire(&allocator->pages, facts.address, facts.size, facts.small);
-    const vr_cu_result result = vr_cu(allocator->driver, mem_free, facts.address);
-    if (result == VR_CU_SUCCESS) return VRAM_OK;
-    const struct vr_orphan orphan = {.kind = VR_ORPHAN_MEMORY, .handle = facts.address};
-    vr_orphan_add(device, &orphan);
-    return VRAM_DRIVER;
+    return give(shard, facts.address, facts.size);
 }
+
+void vr_segment_drop(struct vr_shard *shard, uint64_t address, uint64_t size) { (void)give(shard, address, size); }
 
 // --- orphans -------------------------------------------------------------------------------------------------------------
 

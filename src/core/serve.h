@@ -40,7 +40,8 @@ VR_INLINE void vr_hand_out(const struct vr_request *request, uint32_t block, uin
 }
 
 // The whole of malloc under all locks (allocator-behaviour 3.1), with a report when it fails.
-VR_NOINLINE enum vram_status vr_malloc_slow(struct vr_device *device, struct vr_shard *shard, uint64_t size_bytes, uint64_t *address);
+// shard: the default one of the device and stream. pool: NULL for whatever the routes say.
+VR_NOINLINE enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address);
 // The part of it after the search: hands out a block that is in the index (or loose) under all locks.
 void vr_hand_out_slow(const struct vr_request *request, uint32_t block, bool loose);
 // Free under all locks: the block has uses, is oversize, or its booking needs a new peak.

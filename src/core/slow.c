@@ -1,6 +1,8 @@
 // malloc under all locks of the device: fences, callbacks, garbage collection, new memory, the ladder of retries, the report.
+#include "core/capture.h"
 #include "core/events.h"
 #include "core/oom.h"
+#include "core/private.h"
 #include "core/release.h"
 #include "core/serve.h"
 #include "core/source.h"
@@ -14,7 +16,7 @@ struct attempt {
 void vr_hand_out_slow(const struct vr_request *request, uint32_t block, bool loose) {
     struct vr_device *device = request->shard->device;
     const struct vr_block *item = vr_block_at(device->allocator, block);
-    const uint64_t given = vr_pool_splits(device, item, request->rounded) ? request->rounded : item->size;
+    const uint64_t given = vr_pool_splits(request->shard, item, request->rounded) ? request->rounded : item->size;
     struct vr_delta delta;
     vr_delta_of_malloc(item, given, request->size_bytes, &delta);
     vr_totals_apply(&device->totals, &request->shard->counters, request->kind, &delta, 0, 0);
@@ -26,7 +28,7 @@ void vr_hand_out_slow(const struct vr_request *request, uint32_t block, bool loo
 static uint32_t search(const struct vr_request *request) {
     struct vr_device *device = request->shard->device;
     if (device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0) device->clock[request->kind]++;
-    return vr_pool_search(device, &request->shard->pool[request->kind], request->rounded);
+    return vr_pool_search(request->shard, request->kind, request->rounded, request->shard->expandable);
 }
 
 // The allowed share of the option, checked before the driver is asked (3.4.4).
@@ -47,19 +49,45 @@ static struct attempt get_memory(const struct vr_request *request, uint32_t *blo
         device->num_oom_rejections++;
         return (struct attempt){VRAM_REJECTED, true};
     }
-    if (device->expandable) return (struct attempt){vr_expandable_grow(request->shard, small, request->rounded, block), false};
+    if (request->shard->expandable) return (struct attempt){vr_expandable_grow(request->shard, small, request->rounded, block), false};
     return (struct attempt){vr_segment_make(request->shard, small, segment_bytes, block), false};
 }
 
-// The ladder of 3.1.6. Stops at the first success and at anything that is not a lack of memory.
-static struct attempt find_memory(const struct vr_request *request, uint32_t *block) {
+// Cached blocks of pools that lend to the default pool in need (3.6). The request's shard becomes the lender's.
+static uint32_t borrow(struct vr_request *request) {
+    const struct vr_device *device = request->shard->device;
+    if (request->shard->owner != NULL) return 0;
+    for (const struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) {
+        if (!pool->options.use_on_oom) continue;
+        for (size_t i = 0; i < pool->shard_count; i++) {
+            if (pool->shards[i]->stream != request->shard->stream) continue;
+            const uint32_t block = vr_pool_search(pool->shards[i], request->kind, request->rounded, false);
+            if (block == 0 || vr_shard_reserve_records(pool->shards[i], 8) != VRAM_OK) continue;
+            request->shard = pool->shards[i];
+            vr_pool_remove(request->shard, block);
+            return block;
+        }
+    }
+    return 0;
+}
+
+static bool collects(const struct vr_device *device) {
+    return device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0 && device->capture_count == 0;
+}
+
+// The ladder of 3.1.6. Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the driver while
+// a capture is under way.
+static struct attempt find_memory(struct vr_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
-    if (device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0) {
+    if (collects(device)) {
         const enum vram_status status = vr_collect_garbage(device);
         if (status != VRAM_OK) return (struct attempt){status, false};
     }
     struct attempt attempt = get_memory(request, block);
     if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;
+    *block = borrow(request);
+    if (*block != 0) return (struct attempt){VRAM_OK, false};
+    if (device->capture_count != 0) return attempt;
     bool enough = false;
     const enum vram_status status = vr_release_available(request->shard, request->kind, request->rounded, &enough);
     if (status != VRAM_OK) return (struct attempt){status, false};
@@ -84,16 +112,34 @@ static bool run_callbacks(struct vr_device *device, uint64_t size_bytes) {
     return freed;
 }
 
-static enum vram_status serve_locked(struct vr_request *request, uint64_t *address, struct vram_oom *oom) {
+// What can be completed before a request looks for memory (3.1.2).
+static enum vram_status complete_frees(struct vr_device *device, uint64_t stream) {
+    if (vr_is_capturing(device, stream)) {
+        return device->options.graph_capture_record_stream_reuse ? vr_deferred_reuse(device, stream) : VRAM_OK;
+    }
+    if (device->capture_count == 0) VR_TRY(vr_deferred_convert(device));
+    return vr_fences_poll(device);
+}
+
+// The pool of the request: the caller's choice, else the newest route that accepts it, else the default.
+static enum vram_status choose_pool(struct vr_request *request, struct vram_pool *pool) {
     struct vr_device *device = request->shard->device;
-    VR_TRY(vr_fences_poll(device));
-    VR_TRY(vr_shard_reserve_records(request->shard, 8));
+    const uint64_t stream = request->shard->stream;
+    if (pool == NULL && device->route_count != 0) pool = vr_route(device, stream);
+    if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, stream, &request->shard));
+    return vr_shard_reserve_records(request->shard, 8);
+}
+
+static enum vram_status serve_locked(struct vr_request *request, struct vram_pool *pool, uint64_t *address, struct vram_oom *oom) {
+    struct vr_device *device = request->shard->device;
+    VR_TRY(complete_frees(device, request->shard->stream));
+    VR_TRY(choose_pool(request, pool));
     uint32_t block = search(request);
     if (block == 0 && atomic_load_explicit(&device->allocator->callback_count, memory_order_relaxed) != 0) {
         vr_device_unlock(device);
         const bool freed = run_callbacks(device, request->size_bytes);
         vr_device_lock(device);
-        VR_TRY(vr_shard_reserve_records(request->shard, 8));
+        VR_TRY(choose_pool(request, pool));
         if (freed) block = search(request);
     }
     const bool loose = block == 0;
@@ -134,9 +180,10 @@ static enum vram_status refuse(struct vr_device *device, struct vr_shard *shard,
     return VRAM_OUT_OF_MEMORY;
 }
 
-enum vram_status vr_malloc_slow(struct vr_device *device, struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address) {
+    struct vr_device *device = shard->device;
     if (size_bytes >= VR_REQUEST_LIMIT) return refuse(device, shard, size_bytes);
-    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_RAW) != 0) {
+    if (pool == NULL && (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_RAW) != 0) {
         const enum vram_status status = vr_raw_malloc(device, size_bytes, shard->stream, address);
         return status == VRAM_OUT_OF_MEMORY ? refuse(device, shard, size_bytes) : status;
     }
@@ -146,7 +193,7 @@ enum vram_status vr_malloc_slow(struct vr_device *device, struct vr_shard *shard
     vr_device_lock(device);
     struct vr_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
     request.kind = vr_pool_kind(request.rounded);
-    const enum vram_status status = serve_locked(&request, address, &oom);
+    const enum vram_status status = serve_locked(&request, pool, address, &oom);
     vr_device_unlock(device);
     vr_context_leave(&guard);
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) vr_oom_announce(device->allocator, &oom);

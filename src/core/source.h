@@ -11,6 +11,10 @@
 // A new segment of segment_bytes by cudaMalloc. *block covers it, is free and in no index. OUT_OF_MEMORY when the driver says so;
 // DRIVER; NO_HOST_MEMORY; LIMIT. Nothing is left behind on failure.
 enum vram_status vr_segment_make(struct vr_shard *shard, bool small, uint64_t segment_bytes, uint32_t *block);
+// Gives a segment's memory back at the end, whatever lives in it; the books are not kept.
+void vr_segment_drop(struct vr_shard *shard, uint64_t address, uint64_t size);
+// Releases the reservation of an expandable segment in which nothing is mapped.
+void vr_expandable_unreserve(struct vr_shard *shard, uint32_t segment);
 // Gives the segment of a free block that spans it back to the driver. The block is in its pool's index. Told before the driver
 // call. DRIVER when the driver refuses: the segment leaves the books and is tried again later.
 enum vram_status vr_segment_free(struct vr_shard *shard, uint32_t block);
@@ -36,7 +40,7 @@ void vr_segment_forget(struct vr_shard *shard, uint32_t segment);
 // The block of any state, hole or not, that contains the address; 0 if no segment of the device does.
 uint32_t vr_block_containing(const struct vr_device *device, uint64_t address);
 // Books reserved bytes; both signs.
-void vr_reserved_add(struct vr_device *device, bool small, int64_t bytes);
+void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes);
 VR_INLINE enum vram_stat_pool vr_stat_view(bool small) { return small ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL; }
 
 // Remembers what the driver would not take back.

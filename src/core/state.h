@@ -18,7 +18,7 @@
 #include "core/pages.h"
 #include "core/record.h"
 #include "driver/driver.h"
-#include "vram/allocator.h"
+#include "vram/pool.h"
 
 // Lock ranks: a thread takes them in ascending order only.
 enum vr_lock_rank {
@@ -50,7 +50,11 @@ struct vr_shard {
     uint32_t number; // in the allocator's array; also the lock's order
     uint64_t stream;
     struct vr_device *device;
-    uint32_t spare[64]; // block records at hand
+    struct vram_pool *owner; // NULL: the device's default pools
+    bool expandable;         // its pools grow by expandable segments
+    bool idle;               // its private pool is gone; waits for another
+    bool whole;              // blocks are handed out whole (no_split)
+    uint32_t spare[64];      // block records at hand
     uint32_t spare_count;
     _Alignas(64) struct vr_counters counters;
     struct vr_pool pool[VR_POOLS];
@@ -94,7 +98,44 @@ struct vr_orphan {
 };
 
 // Why a malloc must take the slow way before it looks at its pool. Bits of vr_device.gate.
-enum { VR_GATE_FENCES = 1, VR_GATE_COLLECT = 2, VR_GATE_RAW = 4 };
+enum { VR_GATE_FENCES = 1, VR_GATE_COLLECT = 2, VR_GATE_RAW = 4, VR_GATE_ROUTES = 8, VR_GATE_CAPTURE = 16 };
+
+// A private pool of one device. Everything in it is guarded by all locks of the device, but for what never changes (id, options).
+struct vram_pool {
+    struct vr_device *device;
+    struct vram_pool_id id;
+    struct vram_pool_options options;
+    uint32_t references; // 0: freeable
+    uint32_t segments;   // cudaMalloc segments, and expandable ones with anything mapped
+    bool captured;       // a graph knows its addresses
+    struct vr_shard **shards;
+    size_t shard_count;
+    size_t shard_capacity;
+    struct vram_stat reserved[VRAM_STAT_POOLS];
+    struct vram_pool *next; // in the device's list
+};
+
+// An open route: requests that it accepts go to its pool, of which it holds a reference.
+struct vr_open_route {
+    struct vram_pool *pool;
+    struct vram_route route;
+    uint64_t thread;
+};
+
+// A capture under way.
+struct vr_capture {
+    struct vram_pool *pool; // holds a reference
+    uint64_t stream;        // where it was begun
+    uint64_t thread;        // who began it
+};
+
+// A block that was freed in a capture although other streams used it. It waits for the end of all captures, or, where it has markers,
+// for the moment when the captured graph shows that every one of them lies before what its own stream does next.
+struct vr_deferred {
+    uint32_t block;
+    uint64_t *markers; // graph nodes; NULL: wait for the end
+    size_t marker_count;
+};
 
 struct vr_device {
     struct vram_allocator *allocator;
@@ -104,7 +145,7 @@ struct vr_device {
     uint64_t context;
     uint64_t total_bytes;
     uint64_t granularity; // of physical memory, 0 where virtual memory management is missing
-    // All below: guarded by all shards' locks together; read under any one of them.
+    // All below: guarded by mutex and all shards' locks together; read under any one of these.
     uint64_t limit_bytes; // VR_UNLIMITED: none
     bool expandable;      // option on and supported
     bool divisions;       // some rounding divisor is in force
@@ -126,6 +167,19 @@ struct vr_device {
     struct vram_stat oversize_segments;
     int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
     int64_t max_split_at_start;
+    struct vram_pool *pools;      // private pools with references or segments
+    struct vr_open_route *routes; // oldest first
+    size_t route_count;
+    size_t route_capacity;
+    struct vr_capture *captures;
+    size_t capture_count;
+    size_t capture_capacity;
+    struct vr_deferred *deferred;
+    size_t deferred_count;
+    size_t deferred_capacity;
+    struct vr_shard **idle_shards; // of pools that are gone
+    size_t idle_count;
+    size_t idle_capacity;
     uint32_t clock[VR_POOLS]; // searches made while garbage collection is on
     struct vr_events events;
     // Shards: append-only. slots is read without a lock; the rest is guarded by mutex.
@@ -165,6 +219,7 @@ struct vr_callback {
 struct vram_allocator {
     struct vram_driver *driver;
     bool owns_driver;
+    _Atomic uint64_t pools_made[2]; // ids given out: for graphs, for users
     struct vr_mutex mutex;
     int device_count;
     _Atomic(struct vr_device *) devices[VRAM_MAX_DEVICES];

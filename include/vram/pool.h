@@ -1,0 +1,119 @@
+// vram/pool.h: private pools, and captures of CUDA graphs that allocate from them.
+//
+// A private pool is memory kept apart from the default pools of its device: for a CUDA graph, whose addresses must stay what they
+// were at the capture, or for a user who wants memory from functions of his own. Which pool a request goes to is decided by
+// routes: vram_pool_begin() opens one, and the newest that accepts the request wins. A pool lives until its last reference is
+// released; its memory goes back to the driver at the next vram_empty_cache(), vram_pool_trim() or retry after that, block by
+// block as the last users free them.
+#ifndef VRAM_POOL_H
+#define VRAM_POOL_H
+
+#include "vram/allocator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct vram_pool;
+
+// Memory for a pool from elsewhere (ncclMemAlloc, a driver pool, ...). Called with segment sizes, under the device's locks and with its
+// context current; must not call the allocator. allocate returns 0 for "out of memory".
+typedef uint64_t (*vram_pool_allocate)(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user);
+typedef void (*vram_pool_deallocate)(uint64_t address, uint64_t size_bytes, uint32_t device, uint64_t stream, void *user);
+
+// All-zero means every default.
+struct vram_pool_options {
+    vram_pool_allocate allocate;     // NULL: the driver, as the options say
+    vram_pool_deallocate deallocate; // not NULL when allocate is not
+    void *user;
+    bool for_graph;  // its id is (n, 0)
+    bool use_on_oom; // requests for the default pool may take cached blocks of this one before they fail
+    bool no_split;   // blocks are handed out whole
+};
+
+// Makes a pool with one reference. options may be NULL. *pool is given to the caller: vram_pool_release().
+// INVALID_ARGUMENT, NO_HOST_MEMORY, DRIVER.
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t device,
+                                                          const struct vram_pool_options *options, struct vram_pool **pool);
+// One reference more / less. After the last release the handle is dead; live blocks of the pool stay valid until they are freed.
+VRAM_API void vram_pool_retain(struct vram_pool *pool);
+VRAM_API void vram_pool_release(struct vram_pool *pool);
+VRAM_API struct vram_pool_id vram_pool_id(const struct vram_pool *pool);
+VRAM_API uint32_t vram_pool_references(const struct vram_pool *pool);
+
+// Who is routed into a pool.
+enum vram_route_kind {
+    VRAM_ROUTE_THREAD,  // requests of the thread that called vram_pool_begin()
+    VRAM_ROUTE_STREAM,  // requests on `stream`
+    VRAM_ROUTE_CAPTURE, // requests on `stream` and on every stream that takes part in the same capture
+    VRAM_ROUTE_ALL,
+};
+struct vram_route {
+    enum vram_route_kind kind;
+    uint64_t stream;
+};
+// Opens a route into the pool and takes a reference; a pool may have several. Any thread. NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route *route);
+// Closes the newest route into the pool with the same kind and stream (of this thread, for VRAM_ROUTE_THREAD) and gives its reference
+// back. INVALID_ARGUMENT when there is none.
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *route);
+// vram_malloc() in this pool whatever the routes say.
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address);
+
+// Returns the pool's wholly free segments. A pool that a capture used keeps them while it has references: graphs know the addresses.
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_trim(struct vram_pool *pool);
+
+struct vram_pool_stats {
+    struct vram_stat reserved_bytes[VRAM_STAT_POOLS];
+    uint64_t allocated_bytes; // in live blocks
+    uint64_t active_bytes;    // and in blocks waiting to be reusable
+    uint64_t free_bytes;      // cached
+    uint64_t blocks;          // live
+    uint64_t segments;
+};
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats);
+// vram_walk() over the blocks of one pool.
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_walk(struct vram_pool *pool, vram_block_visitor visit, void *user);
+
+// --- checkpoints ----------------------------------------------------------------------------------------------------------------
+struct vram_checkpoint;
+// Remembers which blocks of the pool are live, and where. INVALID_ARGUMENT while a block of the pool waits for fences. *checkpoint is given
+// to the caller: vram_checkpoint_destroy().
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkpoint **checkpoint);
+VRAM_API void vram_checkpoint_destroy(struct vram_checkpoint *checkpoint);
+// What a restore changed. Addresses are told after it is done, freed ones first.
+struct vram_restore_observer {
+    void (*freed)(uint64_t address, void *user);                      // may be NULL
+    void (*created)(uint64_t address, uint64_t size_bytes, void *user); // may be NULL
+    void *user;
+};
+// Brings the pool back to the blocks of the checkpoint: every live block is freed, those of the checkpoint are made again at their
+// addresses. Segments made since stay, free. INVALID_ARGUMENT (and nothing changed) while a block waits for fences, or when memory of the
+// checkpoint was given back.
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
+                                                           const struct vram_restore_observer *observer);
+// Whether the live blocks of the pool are exactly these.
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t *addresses, size_t count, bool *equal);
+
+// --- exact addresses --------------------------------------------------------------------------------------------------------------
+// vram_malloc() at a given address: it must be free, cached, on this stream and (by the routes) in this pool. INVALID_ARGUMENT otherwise.
+VRAM_API VRAM_NODISCARD enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
+                                                        uint64_t address);
+
+// --- captures ---------------------------------------------------------------------------------------------------------------------
+// Modes of a capture, as CUstreamCaptureMode: which unsafe calls of whom invalidate it.
+enum vram_capture_mode { VRAM_CAPTURE_GLOBAL, VRAM_CAPTURE_THREAD_LOCAL, VRAM_CAPTURE_RELAXED };
+// Begins a capture on `stream`, whose requests (and those of streams that join the capture) go to the pool from now on. Frees of blocks
+// that other streams used are put off until no capture is under way, or, with graph_capture_record_stream_reuse, until the
+// captured graph shows that those streams have joined. INVALID_ARGUMENT with a sentence for the default stream and for a stream that
+// is capturing already; DRIVER. *error may be NULL.
+VRAM_API VRAM_NODISCARD enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode,
+                                                            struct vram_error *error);
+// Ends it, also when it was invalidated (then DRIVER, and *graph is 0). *graph is a CUgraph, given to the caller. The pool remembers
+// that a graph knows its addresses: keep a reference to the pool for as long as the graph is launched.
+VRAM_API VRAM_NODISCARD enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint64_t *graph, struct vram_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

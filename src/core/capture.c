@@ -1,0 +1,324 @@
+#include "core/capture.h"
+#include "core/events.h"
+#include "core/private.h"
+
+// --- who is capturing -------------------------------------------------------------------------------------------------------------------
+
+// The driver's id of the capture a stream takes part in; 0 for none.
+static uint64_t capture_id(const struct vr_device *device, uint64_t stream) {
+    int status = 0;
+    uint64_t id = 0, graph = 0, count = 0;
+    const uint64_t *frontier = NULL;
+    const vr_cu_result result = vr_cu(device->allocator->driver, stream_get_capture_info, stream, &status, &id, &graph, &frontier, &count);
+    return result == VR_CU_SUCCESS && status == VR_CU_STREAM_CAPTURE_STATUS_ACTIVE ? id : 0;
+}
+
+bool vr_is_capturing(const struct vr_device *device, uint64_t stream) {
+    int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
+    if (device->capture_count == 0) return false;
+    // A stream that does not answer (the default stream during a capture) takes part in none.
+    if (vr_cu(device->allocator->driver, stream_is_capturing, stream, &status) != VR_CU_SUCCESS) return false;
+    return status != VR_CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+bool vr_same_capture(const struct vr_device *device, uint64_t stream, uint64_t other) {
+    const uint64_t id = capture_id(device, stream);
+    return id != 0 && capture_id(device, other) == id;
+}
+
+bool vr_thread_captures(const struct vr_device *device) {
+    if (device->capture_count == 0) return false;
+    const uint64_t thread = vr_os_thread_id();
+    for (size_t i = 0; i < device->capture_count; i++) {
+        if (device->captures[i].thread == thread) return true;
+    }
+    return false;
+}
+
+bool vr_must_defer(const struct vr_device *device, const struct vr_block *block) {
+    const struct vram_allocator *allocator = device->allocator;
+    if (device->capture_count == 0) return false;
+    if (vr_thread_captures(device) || vr_is_capturing(device, vr_shard_of(allocator, block)->stream)) return true;
+    for (uint32_t use = block->held.uses; use != 0; use = vr_use_at(allocator, use)->next) {
+        if (vr_is_capturing(device, vr_use_at(allocator, use)->stream)) return true;
+    }
+    return false;
+}
+
+// --- putting off ------------------------------------------------------------------------------------------------------------------------
+
+// Appends the frontier of a stream's captured work (what its next node would depend on). False when it takes part in no capture.
+static bool add_frontier(const struct vr_device *device, uint64_t stream, struct vr_deferred *deferred, size_t *capacity) {
+    int status = 0;
+    uint64_t id = 0, graph = 0, count = 0;
+    const uint64_t *frontier = NULL;
+    if (vr_cu(device->allocator->driver, stream_get_capture_info, stream, &status, &id, &graph, &frontier, &count) != VR_CU_SUCCESS)
+        return false;
+    if (status != VR_CU_STREAM_CAPTURE_STATUS_ACTIVE) return false;
+    void *markers = deferred->markers;
+    const enum vram_status grown = vr_grow(&markers, capacity, deferred->marker_count + (size_t)count + 1, sizeof *deferred->markers);
+    deferred->markers = markers;
+    if (grown != VRAM_OK) return false;
+    for (uint64_t i = 0; i < count; i++) deferred->markers[deferred->marker_count++] = frontier[i];
+    return true;
+}
+
+// Markers for a block: none of them where a stream concerned is outside the capture, then only its end will do.
+static void mark(const struct vr_device *device, struct vr_deferred *deferred) {
+    const struct vram_allocator *allocator = device->allocator;
+    const struct vr_block *block = vr_block_at(allocator, deferred->block);
+    size_t capacity = 0;
+    bool all = add_frontier(device, vr_shard_of(allocator, block)->stream, deferred, &capacity);
+    for (uint32_t use = block->held.uses; use != 0 && all; use = vr_use_at(allocator, use)->next) {
+        all = add_frontier(device, vr_use_at(allocator, use)->stream, deferred, &capacity);
+    }
+    if (all) return;
+    free(deferred->markers);
+    deferred->markers = NULL;
+    deferred->marker_count = 0;
+}
+
+enum vram_status vr_defer(struct vr_device *device, uint32_t block) {
+    void *items = device->deferred;
+    const enum vram_status status = vr_grow(&items, &device->deferred_capacity, device->deferred_count + 1, sizeof *device->deferred);
+    device->deferred = items;
+    VR_TRY(status);
+    struct vr_deferred deferred = {.block = block};
+    if (device->options.graph_capture_record_stream_reuse) mark(device, &deferred);
+    device->deferred[device->deferred_count++] = deferred;
+    vr_device_gate(device, VR_GATE_CAPTURE, true);
+    return VRAM_OK;
+}
+
+static void remove_deferred(struct vr_device *device, size_t at) {
+    free(device->deferred[at].markers);
+    device->deferred_count--;
+    memmove(&device->deferred[at], &device->deferred[at + 1], (device->deferred_count - at) * sizeof *device->deferred);
+    vr_device_gate(device, VR_GATE_CAPTURE, device->deferred_count != 0 || device->capture_count != 0);
+}
+
+// Uses recorded in a capture are over: captured streams must have joined before it could end.
+static void drop_captured_uses(struct vram_allocator *allocator, struct vr_block *block) {
+    for (uint32_t *link = &block->held.uses; *link != 0;) {
+        struct vr_use *use = vr_use_at(allocator, *link);
+        if (!use->captured) {
+            link = &use->next;
+            continue;
+        }
+        const uint32_t over = *link;
+        *link = use->next;
+        vr_slab_give(&allocator->uses, over);
+    }
+}
+
+enum vram_status vr_deferred_convert(struct vr_device *device) {
+    struct vram_allocator *allocator = device->allocator;
+    while (device->deferred_count != 0) {
+        const uint32_t block = device->deferred[0].block;
+        struct vr_block *item = vr_block_at(allocator, block);
+        drop_captured_uses(allocator, item);
+        if (item->held.uses != 0) {
+            VR_TRY(vr_fences_record(device, block));
+        } else {
+            vr_complete_free(device, block, true);
+        }
+        remove_deferred(device, 0);
+    }
+    return VRAM_OK;
+}
+
+// --- reuse inside a capture ------------------------------------------------------------------------------------------------------------
+
+// The nodes that lie before a stream's next node, found by walking dependencies backwards: a set, and the walk's stack.
+struct past {
+    uint64_t *slots; // open addressing, 0 = empty
+    size_t capacity; // a power of two
+    size_t count;
+    uint64_t *stack;
+    size_t stack_count;
+    size_t stack_capacity;
+};
+
+static bool contains(const struct past *past, uint64_t node) {
+    if (past->capacity == 0) return false;
+    size_t at = (size_t)vr_mix64(node) & (past->capacity - 1);
+    while (past->slots[at] != 0 && past->slots[at] != node) at = (at + 1) & (past->capacity - 1);
+    return past->slots[at] == node;
+}
+
+static void put(struct past *past, uint64_t node) {
+    size_t at = (size_t)vr_mix64(node) & (past->capacity - 1);
+    while (past->slots[at] != 0) at = (at + 1) & (past->capacity - 1);
+    past->slots[at] = node;
+    past->count++;
+}
+
+static enum vram_status make_room(struct past *past) {
+    if ((past->count + 1) * 2 <= past->capacity) return VRAM_OK;
+    const struct past old = *past;
+    past->capacity = old.capacity == 0 ? 64 : old.capacity * 2;
+    past->slots = calloc(past->capacity, sizeof *past->slots);
+    if (past->slots == NULL) {
+        *past = old;
+        return VRAM_NO_HOST_MEMORY;
+    }
+    past->count = 0;
+    for (size_t i = 0; i < old.capacity; i++) {
+        if (old.slots[i] != 0) put(past, old.slots[i]);
+    }
+    free(old.slots);
+    return VRAM_OK;
+}
+
+static enum vram_status visit(struct past *past, uint64_t node) {
+    if (contains(past, node)) return VRAM_OK;
+    VR_TRY(make_room(past));
+    void *stack = past->stack;
+    const enum vram_status status = vr_grow(&stack, &past->stack_capacity, past->stack_count + 1, sizeof *past->stack);
+    past->stack = stack;
+    VR_TRY(status);
+    put(past, node);
+    past->stack[past->stack_count++] = node;
+    return VRAM_OK;
+}
+
+static enum vram_status visit_dependencies(struct vr_device *device, struct past *past, uint64_t node) {
+    struct vram_driver *driver = device->allocator->driver;
+    uint64_t count = 0;
+    VR_TRY(vr_driver_status(vr_cu(driver, graph_node_get_dependencies, node, NULL, &count)));
+    if (count == 0) return VRAM_OK;
+    uint64_t *nodes = malloc((size_t)count * sizeof *nodes);
+    if (nodes == NULL) return VRAM_NO_HOST_MEMORY;
+    enum vram_status status = vr_driver_status(vr_cu(driver, graph_node_get_dependencies, node, nodes, &count));
+    for (uint64_t i = 0; i < count && status == VRAM_OK; i++) status = visit(past, nodes[i]);
+    free(nodes);
+    return status;
+}
+
+static enum vram_status walk_back(struct vr_device *device, uint64_t stream, struct past *past) {
+    int state = 0;
+    uint64_t id = 0, graph = 0, count = 0;
+    const uint64_t *frontier = NULL;
+    VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, stream_get_capture_info, stream, &state, &id, &graph, &frontier, &count)));
+    for (uint64_t i = 0; i < count; i++) VR_TRY(visit(past, frontier[i]));
+    while (past->stack_count != 0) VR_TRY(visit_dependencies(device, past, past->stack[--past->stack_count]));
+    return VRAM_OK;
+}
+
+static bool all_past(const struct past *past, const struct vr_deferred *deferred) {
+    for (size_t i = 0; i < deferred->marker_count; i++) {
+        if (!contains(past, deferred->markers[i])) return false;
+    }
+    return deferred->markers != NULL;
+}
+
+static bool any_candidate(const struct vr_device *device, uint64_t stream) {
+    for (size_t i = 0; i < device->deferred_count; i++) {
+        const struct vr_block *block = vr_block_at(device->allocator, device->deferred[i].block);
+        if (device->deferred[i].markers != NULL && vr_shard_of(device->allocator, block)->stream == stream) return true;
+    }
+    return false;
+}
+
+enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream) {
+    struct vram_allocator *allocator = device->allocator;
+    if (!any_candidate(device, stream)) return VRAM_OK;
+    struct past past = {0};
+    const enum vram_status status = walk_back(device, stream, &past);
+    for (size_t i = device->deferred_count; status == VRAM_OK && i-- > 0;) {
+        const uint32_t block = device->deferred[i].block;
+        struct vr_block *item = vr_block_at(allocator, block);
+        if (vr_shard_of(allocator, item)->stream != stream || !all_past(&past, &device->deferred[i])) continue;
+        vr_uses_clear(allocator, item);
+        vr_complete_free(device, block, true);
+        remove_deferred(device, i);
+    }
+    free(past.slots);
+    free(past.stack);
+    return status;
+}
+
+// --- begin and end ----------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status refuse(struct vram_error *error, const char *why) {
+    return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "%s", why);
+}
+
+static enum vram_status make_capture_room(struct vr_device *device) {
+    void *captures = device->captures;
+    const enum vram_status status = vr_grow(&captures, &device->capture_capacity, device->capture_count + 1, sizeof *device->captures);
+    device->captures = captures;
+    return status;
+}
+
+// The route is opened before the driver begins, so that nothing slips between (5.8).
+static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
+    struct vr_device *device = pool->device;
+    for (size_t i = 0; i < device->capture_count; i++) {
+        if (device->captures[i].stream == stream) return refuse(error, "this stream is capturing already");
+    }
+    const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = stream};
+    VR_TRY(make_capture_room(device));
+    VR_TRY(vr_route_open(pool, &route));
+    const vr_cu_result result = vr_cu(device->allocator->driver, stream_begin_capture, stream, (int)mode);
+    if (result != VR_CU_SUCCESS) {
+        (void)vr_route_close(pool, &route);
+        (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the driver would not begin the capture: %s", vr_cu_result_name(result));
+        if (error != NULL) error->driver_result = result;
+        return VRAM_DRIVER;
+    }
+    device->captures[device->capture_count++] = (struct vr_capture){.pool = pool, .stream = stream, .thread = vr_os_thread_id()};
+    pool->captured = true;
+    vr_device_gate(device, VR_GATE_CAPTURE, true);
+    return VRAM_OK;
+}
+
+enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
+    if (stream == 0) return refuse(error, "a capture cannot be made on the default stream: use a stream of its own");
+    struct vr_device *device = pool->device;
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    vr_device_lock(device);
+    const enum vram_status status = begin_locked(pool, stream, mode, error);
+    vr_device_unlock(device);
+    vr_context_leave(&guard);
+    return status;
+}
+
+static bool forget_capture(struct vram_pool *pool, uint64_t stream) {
+    struct vr_device *device = pool->device;
+    for (size_t i = 0; i < device->capture_count; i++) {
+        if (device->captures[i].stream != stream || device->captures[i].pool != pool) continue;
+        device->capture_count--;
+        memmove(&device->captures[i], &device->captures[i + 1], (device->capture_count - i) * sizeof *device->captures);
+        vr_device_gate(device, VR_GATE_CAPTURE, device->deferred_count != 0 || device->capture_count != 0);
+        return true;
+    }
+    return false;
+}
+
+// Whatever the driver says, the capture is over for the allocator: a failed one leaves nothing behind.
+enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint64_t *graph, struct vram_error *error) {
+    struct vr_device *device = pool->device;
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    vr_device_lock(device);
+    const bool known = forget_capture(pool, stream);
+    uint64_t made = 0;
+    vr_cu_result result = VR_CU_SUCCESS;
+    enum vram_status status = VRAM_OK;
+    if (known) {
+        result = vr_cu(device->allocator->driver, stream_end_capture, stream, &made);
+        const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = stream};
+        (void)vr_route_close(pool, &route);
+        if (device->capture_count == 0 && device->options.graph_capture_record_stream_reuse) status = vr_deferred_convert(device);
+    }
+    vr_device_unlock(device);
+    vr_context_leave(&guard);
+    if (!known) return refuse(error, "this pool has no capture under way on this stream");
+    *graph = result == VR_CU_SUCCESS ? made : 0;
+    if (result == VR_CU_SUCCESS && made != 0) return status;
+    (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the capture gave no graph: %s", vr_cu_result_name(result));
+    if (error != NULL) error->driver_result = result;
+    return VRAM_DRIVER;
+}

@@ -1,0 +1,23 @@
+// capture.h: captures of CUDA graphs under way, and frees that they put off. All under all locks of the device.
+#ifndef VR_CORE_CAPTURE_H
+#define VR_CORE_CAPTURE_H
+
+#include "core/device.h"
+
+// Whether the stream is capturing now. Asks the driver only while a capture is known.
+bool vr_is_capturing(const struct vr_device *device, uint64_t stream);
+// Whether both streams take part in one capture.
+bool vr_same_capture(const struct vr_device *device, uint64_t stream, uint64_t other);
+// Whether this thread began a capture on the device that has not ended.
+bool vr_thread_captures(const struct vr_device *device);
+// Whether the free of a block with uses must be put off: this thread captures, or one of the streams concerned does.
+bool vr_must_defer(const struct vr_device *device, const struct vr_block *block);
+
+// Puts the free of a pending block with uses off. NO_HOST_MEMORY leaves everything as it was.
+enum vram_status vr_defer(struct vr_device *device, uint32_t block);
+// No capture is under way any more: completes deferred blocks, or fences the uses that were recorded outside a capture.
+enum vram_status vr_deferred_convert(struct vr_device *device);
+// graph_capture_record_stream_reuse: completes the deferred blocks of `stream` whose markers all lie before what it does next.
+enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream);
+
+#endif
