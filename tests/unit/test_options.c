@@ -380,7 +380,7 @@ static struct vr_options random_options(uint64_t *seed) {
 static void any_options_survive_printing(void **state) {
     (void)state;
     uint64_t seed = 1;
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 4000; round++) {
         const struct vr_options options = random_options(&seed);
         struct vr_text printed = {0};
         vr_options_print(&options, &printed);
@@ -394,7 +394,7 @@ static void any_options_survive_printing(void **state) {
 static void broken_strings_only_fail(void **state) {
     (void)state;
     uint64_t seed = 2;
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 4000; round++) {
         const struct vr_options source = random_options(&seed);
         struct vr_text printed = {0};
         vr_options_print(&source, &printed);
