@@ -196,7 +196,8 @@ static void request_free(struct naive *naive, struct naive_device *device, struc
     block->state = NAIVE_PENDING;
     for (size_t i = 0; i < block->use_count; i++) {
         naive_make_room((void **)&device->events, &device->event_capacity, device->event_count + 1, sizeof *device->events);
-        device->events[device->event_count++] = (struct naive_event){.stream = block->uses[i], .block = block};
+        device->events[device->event_count++] =
+            (struct naive_event){.stream = block->uses[i], .order = naive->next_event++, .block = block};
         block->events++;
     }
 }
@@ -210,9 +211,22 @@ static void finish_event(struct naive *naive, struct naive_device *device, size_
     if (--block->events == 0) complete_free(naive, device, block);
 }
 
+// Completes what was recorded on a stream before `order`. A block may be used on another device's stream, so this concerns the events of
+// all devices; only the legacy stream has the same handle on every device.
+static void complete_before(struct naive *naive, uint32_t device, uint64_t stream, uint64_t order) {
+    for (uint32_t d = 0; d < naive->device_count; d++) {
+        if (stream == 0 && d != device) continue;
+        for (size_t i = 0; i < naive->device[d].event_count; i++) {
+            struct naive_event *event = &naive->device[d].events[i];
+            if (event->stream == stream && event->order < order) event->complete = true;
+        }
+    }
+}
+
 // Streams complete in order, so an event can only be complete when every earlier one of its stream is.
 void naive_process_events(struct naive *naive, struct naive_device *device, bool wait) {
     for (size_t i = 0; i < device->event_count;) {
+        if (wait) complete_before(naive, device->ordinal, device->events[i].stream, device->events[i].order);
         if (wait || device->events[i].complete)
             finish_event(naive, device, i);
         else
@@ -220,14 +234,7 @@ void naive_process_events(struct naive *naive, struct naive_device *device, bool
     }
 }
 
-// A block may be used on another device's stream; only the legacy stream has the same handle on every device.
-void naive_complete(struct naive *naive, uint32_t device, uint64_t stream) {
-    for (uint32_t d = 0; d < naive->device_count; d++) {
-        if (stream == 0 && d != device) continue;
-        for (size_t i = 0; i < naive->device[d].event_count; i++)
-            if (naive->device[d].events[i].stream == stream) naive->device[d].events[i].complete = true;
-    }
-}
+void naive_complete(struct naive *naive, uint32_t device, uint64_t stream) { complete_before(naive, device, stream, naive->next_event); }
 
 void naive_complete_all(struct naive *naive) {
     for (uint32_t d = 0; d < naive->device_count; d++)

@@ -40,6 +40,7 @@ struct naive_segment {
 
 struct naive_event {
     uint64_t stream;
+    uint64_t order; // rises with every event of any device
     struct naive_block *block;
     bool complete;
 };
@@ -85,7 +86,8 @@ struct naive {
     uint32_t device_count;
     uint64_t next_alloc; // driver addresses, shared by the devices
     uint64_t next_reserve;
-    uint64_t next_order;
+    uint64_t next_order; // of segments
+    uint64_t next_event; // order of the next event
     struct naive_direct *direct;
     size_t direct_count, direct_capacity;
     struct vr_record *records;

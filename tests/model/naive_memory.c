@@ -174,6 +174,7 @@ static void unmap_free(struct naive *naive, struct naive_device *device, struct 
     const uint64_t begin = vr_round_up(block->address - segment->address, segment->page_bytes) + segment->address;
     const uint64_t end = vr_round_down(block->address + block->size_bytes - segment->address, segment->page_bytes) + segment->address;
     if (begin >= end) return;
+    naive_complete(naive, device->ordinal, segment->stream); // unmapping waits for the stream
     if (begin > block->address) {
         struct naive_block *head = block;
         block = naive_cut(head, begin - head->address);
