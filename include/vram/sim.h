@@ -43,9 +43,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_sim_create(const struct vram_sim_o
 // that the shared libcuda reads. BAD_OPTION with the position in *error.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_parse(const char *text, struct vram_sim_options *options, struct vram_error *error);
 
-// Completes all work recorded so far on `stream` (0 and 1: on the legacy default stream of the thread's current
-// context, of every context where it has none) / on every stream of every
-// device, and what that work waited for. The clock moves to its end.
+// Completes all work recorded so far on `stream` / on every stream of every device, and what that work waited for; the clock moves to
+// its end. A default stream (0, 1, 2) is the one of the calling thread's current context: INVALID_ARGUMENT where it has none.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_complete(struct vram_driver *driver, uint64_t stream);
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_complete_all(struct vram_driver *driver);
 // A stream of its own on `device`, that waits for no other (CU_STREAM_NON_BLOCKING). It lives as long as the driver. INVALID_ARGUMENT

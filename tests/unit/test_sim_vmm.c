@@ -118,6 +118,29 @@ static void reservations_follow_rule_hint_and_queue(void **state) {
     (void)state;
 }
 
+static void allocations_step_over_reservations(void **state) {
+    for (int rule = VRAM_SIM_RISING; rule <= VRAM_SIM_REUSE; rule++) {
+        bool falling = rule == VRAM_SIM_FALLING;
+        struct vram_sim_options options = {
+            .addresses = (enum vram_sim_addresses)rule, .reserve_base = 1024 * PAGE, .reserve_alignment = PAGE};
+        options.alloc_base = falling ? 1034 * PAGE : 1022 * PAGE;
+        struct vram_driver *driver = open_sim(&options);
+        uint64_t reserved = reserve(driver, 8 * PAGE), first, second, third;
+        assert_int_equal(reserved, 1024 * PAGE);
+        assert_cu(vr_cu(driver, mem_alloc, &first, 2 * PAGE), SUCCESS);
+        assert_cu(vr_cu(driver, mem_alloc, &second, PAGE), SUCCESS);
+        assert_int_equal(first, falling ? 1032 * PAGE : 1022 * PAGE);
+        assert_int_equal(second, falling ? 1023 * PAGE : 1032 * PAGE);
+        assert_int_equal(vram_sim_queue_address(driver, reserved + PAGE), VRAM_OK);
+        assert_cu(vr_cu(driver, mem_alloc, &third, 1), INVALID_VALUE);
+        assert_cu(vr_cu(driver, mem_address_free, reserved, 8 * PAGE), SUCCESS);
+        reserved = reserve(driver, 8 * PAGE);
+        assert_true(rule == VRAM_SIM_REUSE ? reserved == 1024 * PAGE : reserved >= 1032 * PAGE);
+        vram_driver_destroy(driver);
+    }
+    (void)state;
+}
+
 static void two_mappings_of_one_handle_are_the_same_bytes(void **state) {
     struct vram_driver *driver = open_sim(&(struct vram_sim_options){.backed = true, .memory_bytes = 16 * PAGE});
     uint64_t address = reserve(driver, 8 * PAGE), handle = create(driver, 2 * PAGE), second = create(driver, PAGE);
@@ -243,10 +266,15 @@ static void host_memory_is_allocated_and_registered(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_lives_while_handle_or_mapping_lives), cmocka_unit_test(arguments_are_checked_as_the_driver_does),
-        cmocka_unit_test(reservations_follow_rule_hint_and_queue),    cmocka_unit_test(two_mappings_of_one_handle_are_the_same_bytes),
-        cmocka_unit_test(copies_move_bytes_and_check_ranges),         cmocka_unit_test(mapped_memory_needs_access),
-        cmocka_unit_test(live_backed_blocks_share_no_byte),           cmocka_unit_test(host_memory_is_allocated_and_registered),
+        cmocka_unit_test(memory_lives_while_handle_or_mapping_lives),
+        cmocka_unit_test(arguments_are_checked_as_the_driver_does),
+        cmocka_unit_test(reservations_follow_rule_hint_and_queue),
+        cmocka_unit_test(two_mappings_of_one_handle_are_the_same_bytes),
+        cmocka_unit_test(allocations_step_over_reservations),
+        cmocka_unit_test(copies_move_bytes_and_check_ranges),
+        cmocka_unit_test(mapped_memory_needs_access),
+        cmocka_unit_test(live_backed_blocks_share_no_byte),
+        cmocka_unit_test(host_memory_is_allocated_and_registered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
