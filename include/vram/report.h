@@ -33,20 +33,20 @@ struct vram_report_lifetime {
     uint64_t death_event;
     uint64_t address;
     uint64_t size_bytes;
-    int64_t elapsed_us;    // between the two events, where has_time
+    int64_t elapsed_us; // between the two events, where has_time
     bool has_time;
     const char *site;
 };
 
 // How the history and the final state disagree. X(constant, JSON name, what happened)
-#define VRAM_REPORT_ANOMALIES(X)                                                                                              \
-    X(END_BLOCK_NOT_LIVE, end_block_not_live_in_replay, "blocks of the final state are not live at the end of the history")   \
-    X(END_LIVE_NOT_BLOCK, end_replay_live_not_block, "allocations live at the end of the history have no block")             \
-    X(ALLOC_ON_LIVE, replay_alloc_on_live, "allocations at an address that is live already")                                 \
-    X(FREE_NOT_LIVE, replay_free_not_live, "frees of an address that is not live")                                           \
-    X(FREE_SIZE_DIFFERS, replay_free_size_differs, "frees of another size than the allocation's")                            \
-    X(UNDO_ALLOC_NOT_LIVE, undo_alloc_not_live, "allocations that are neither freed later nor in the final state")           \
-    X(UNDO_ALLOC_SIZE_DIFFERS, undo_alloc_size_differs, "allocations of another size than their free or block")              \
+#define VRAM_REPORT_ANOMALIES(X)                                                                                                           \
+    X(END_BLOCK_NOT_LIVE, end_block_not_live_in_replay, "blocks of the final state are not live at the end of the history")                \
+    X(END_LIVE_NOT_BLOCK, end_replay_live_not_block, "allocations live at the end of the history have no block")                           \
+    X(ALLOC_ON_LIVE, replay_alloc_on_live, "allocations at an address that is live already")                                               \
+    X(FREE_NOT_LIVE, replay_free_not_live, "frees of an address that is not live")                                                         \
+    X(FREE_SIZE_DIFFERS, replay_free_size_differs, "frees of another size than the allocation's")                                          \
+    X(UNDO_ALLOC_NOT_LIVE, undo_alloc_not_live, "allocations that are neither freed later nor in the final state")                         \
+    X(UNDO_ALLOC_SIZE_DIFFERS, undo_alloc_size_differs, "allocations of another size than their free or block")                            \
     X(UNDO_FREE_ALREADY_LIVE, undo_free_already_live, "addresses freed twice without an allocation between")
 
 enum vram_report_anomaly {
@@ -59,26 +59,26 @@ enum vram_report_anomaly {
 // What was live over the history, for one of two notions. Allocated: from alloc to free_requested. Active: from alloc to
 // free_completed, when the block can be used again.
 struct vram_report_live {
-    struct vram_report_lot start;         // before event 0
+    struct vram_report_lot start; // before event 0
     struct vram_report_lot peak;
-    int64_t peak_event;                   // the first event after which the total equals the peak
-    struct vram_report_lot end;           // after the last event
-    struct vram_report_lot final_state;   // by the final blocks: the same as end in a consistent recording
+    int64_t peak_event;                 // the first event after which the total equals the peak
+    struct vram_report_lot end;         // after the last event
+    struct vram_report_lot final_state; // by the final blocks: the same as end in a consistent recording
     uint64_t anomalies[VRAM_ANOMALY_COUNT];
-    bool consistent;                      // all anomalies are 0
+    bool consistent;                       // all anomalies are 0
     const struct vram_report_group *sites; // largest at the peak
     size_t site_count;
     uint64_t distinct_sites;
     const struct vram_report_group *stacks; // largest at the peak
     size_t stack_count;
     uint64_t distinct_stacks;
-    struct vram_report_lot born_and_freed;  // by where the ends of their lives lie
+    struct vram_report_lot born_and_freed; // by where the ends of their lives lie
     struct vram_report_lot born_and_kept;
     struct vram_report_lot inherited_and_freed;
     struct vram_report_lot inherited_and_kept;
     const struct vram_report_lifetime *longest;
     size_t longest_count;
-    uint64_t largest_bytes;               // largest allocation made in the history
+    uint64_t largest_bytes; // largest allocation made in the history
 };
 
 // Memory held from the driver over the history.
@@ -102,15 +102,15 @@ struct vram_report_point {
 // Where the bytes held from the driver were at the end. All but `unaccounted` add up to the sizes of all blocks.
 struct vram_report_usage {
     uint64_t reserved_bytes;
-    uint64_t requested_bytes; // asked for, in allocated blocks
-    uint64_t rounding_bytes;  // given on top of that
-    uint64_t pending_bytes;   // freed, waiting for other streams
-    uint64_t hole_bytes;      // free blocks in segments that are partly in use
-    uint64_t cached_bytes;    // segments that are wholly free: empty_cache would release them
+    uint64_t requested_bytes;  // asked for, in allocated blocks
+    uint64_t rounding_bytes;   // given on top of that
+    uint64_t pending_bytes;    // freed, waiting for other streams
+    uint64_t hole_bytes;       // free blocks in segments that are partly in use
+    uint64_t cached_bytes;     // segments that are wholly free: empty_cache would release them
     int64_t unaccounted_bytes; // reserved minus the sum of all blocks; 0 in a sound recording
     uint64_t largest_free_bytes;
     uint64_t free_blocks;
-    uint64_t page_bytes;      // whole free pages in hole_bytes of expandable segments: empty_cache would release these too
+    uint64_t page_bytes; // whole free pages in hole_bytes of expandable segments: empty_cache would release these too
 };
 
 enum vram_report_kind { VRAM_REPORT_KIND_UNKNOWN, VRAM_REPORT_KIND_SMALL, VRAM_REPORT_KIND_LARGE };
@@ -128,18 +128,18 @@ struct vram_report_pool {
     uint64_t free_bytes;
     uint64_t free_blocks;
     uint64_t largest_free_bytes;
-    uint64_t cached_bytes;    // part of free_bytes, in wholly free segments
+    uint64_t cached_bytes; // part of free_bytes, in wholly free segments
 };
 
 // X(constant, JSON name)
-#define VRAM_REPORT_OOM_CAUSES(X) \
-    X(LIMIT, limit)               \
-    X(FRAGMENTED, fragmented)     \
-    X(OTHER_STREAMS, other_streams) \
-    X(OTHER_POOLS, other_pools)   \
-    X(PENDING, pending)           \
-    X(FULL, full)                 \
-    X(CONTRADICTORY, contradictory) \
+#define VRAM_REPORT_OOM_CAUSES(X)                                                                                                          \
+    X(LIMIT, limit)                                                                                                                        \
+    X(FRAGMENTED, fragmented)                                                                                                              \
+    X(OTHER_STREAMS, other_streams)                                                                                                        \
+    X(OTHER_POOLS, other_pools)                                                                                                            \
+    X(PENDING, pending)                                                                                                                    \
+    X(FULL, full)                                                                                                                          \
+    X(CONTRADICTORY, contradictory)                                                                                                        \
     X(UNKNOWN, unknown)
 
 enum vram_report_oom_cause {
@@ -159,25 +159,27 @@ struct vram_report_oom {
     int64_t stream;
     bool has_time;
     int64_t time_us;
-    bool has_picture;           // what follows is known (only for the last VRAM_REPORT_OOM_PICTURES events)
-    uint64_t segment_bytes;     // what the driver would have been asked for
+    bool has_picture;       // what follows is known (only for the last VRAM_REPORT_OOM_PICTURES events)
+    uint64_t segment_bytes; // what the driver would have been asked for
     uint64_t reserved_bytes;
-    uint64_t allocated_bytes;   // requested bytes in use
-    uint64_t pending_bytes;     // freed by then, not yet reusable
-    uint64_t free_bytes;        // free in segments, all streams and pools
+    uint64_t allocated_bytes; // requested bytes in use
+    uint64_t pending_bytes;   // freed by then, not yet reusable
+    uint64_t free_bytes;      // free in segments, all streams and pools
     uint64_t largest_free_bytes;
-    uint64_t usable_bytes;      // free where the request could look: its stream, size class and pool
+    uint64_t usable_bytes; // free where the request could look: its stream, size class and pool
     uint64_t usable_largest_bytes;
     uint64_t other_stream_bytes;
-    uint64_t other_pool_bytes;  // same stream, other size class or another pool
+    uint64_t other_pool_bytes;               // same stream, other size class or another pool
+    const struct vram_report_group *holders; // call sites of what was allocated then, largest first, at most 5
+    size_t holder_count;
     enum vram_report_oom_cause cause;
-    const char *site;           // who asked
-    const char *text;           // the cause as a sentence
-    const char *advice;         // what could have helped, "" if the recording does not tell
+    const char *site;   // who asked
+    const char *text;   // the cause as a sentence
+    const char *advice; // what could have helped, "" if the recording does not tell
 };
 #define VRAM_REPORT_OOM_PICTURES 16
 
-#define VRAM_REPORT_STATES 5
+#define VRAM_REPORT_STATES     5
 #define VRAM_REPORT_MISMATCHES 5
 
 struct vram_report_state {
@@ -195,30 +197,30 @@ struct vram_report_device {
     uint64_t max_frames;
     const struct vram_report_group *actions; // name, events, sum of their sizes; by name
     size_t action_count;
-    const int64_t *trace_streams;            // ascending
+    const int64_t *trace_streams; // ascending
     size_t trace_stream_count;
     bool has_times;
     bool times_monotonic;
     int64_t first_time_us;
     int64_t last_time_us;
-    const struct vram_report_oom *ooms;      // in the order of events
+    const struct vram_report_oom *ooms; // in the order of events
     size_t oom_count;
 
     uint64_t segments;
-    uint64_t segments_of_kind[3];            // by enum vram_report_kind
+    uint64_t segments_of_kind[3]; // by enum vram_report_kind
     uint64_t expandable_segments;
     const int64_t *segment_streams;
     size_t segment_stream_count;
-    const uint64_t (*pool_ids)[2];           // distinct, ascending, where the recording names them
+    const uint64_t (*pool_ids)[2]; // distinct, ascending, where the recording names them
     size_t pool_id_count;
     uint64_t blocks;
     struct vram_report_state states[VRAM_REPORT_STATES]; // by vram_report_state_name()
     struct vram_report_lot inactive;
     uint64_t largest_inactive_bytes;
-    struct vram_report_lot wholly_inactive;  // segments
+    struct vram_report_lot wholly_inactive;      // segments
     uint64_t mismatches[VRAM_REPORT_MISMATCHES]; // segments whose blocks do not fit their own figures, by vram_report_mismatch_name()
     struct vram_report_usage usage;
-    const struct vram_report_pool *pools;    // reserved bytes descending
+    const struct vram_report_pool *pools; // reserved bytes descending
     size_t pool_count;
 
     struct vram_report_reserved reserved;
@@ -236,9 +238,9 @@ enum vram_report_note_kind {
 // A remark about the recording itself.
 struct vram_report_note {
     enum vram_report_note_kind kind;
-    int64_t device;    // -1: the whole recording
-    const char *code;  // stable, for programs
-    const char *text;  // one sentence
+    int64_t device;   // -1: the whole recording
+    const char *code; // stable, for programs
+    const char *text; // one sentence
 };
 
 // A setting as found: its value is JSON text.
@@ -248,13 +250,13 @@ struct vram_report_setting {
 };
 
 struct vram_report {
-    const char *form;        // "dict" or "segment_list"
-    const char *generation;  // "G1" to "G7", or "list": told by the keys alone
-    const char *era;         // PyTorch versions that write such files, as far as known; "" if not
+    const char *form;                  // "dict" or "segment_list"
+    const char *generation;            // "G1" to "G7", or "list": told by the keys alone
+    const char *era;                   // PyTorch versions that write such files, as far as known; "" if not
     const char *const *top_level_keys; // ascending
     size_t top_level_key_count;
     uint64_t annotations;
-    uint64_t trace_lists;    // device lists in the file, also empty ones
+    uint64_t trace_lists; // device lists in the file, also empty ones
     bool has_settings;
     const struct vram_report_setting *settings;
     size_t setting_count;
@@ -271,8 +273,9 @@ struct vram_report_options {
 
 // Computes the report; n log n in the number of events. options may be NULL. The recording is only borrowed during the call.
 // *report is given to the caller: vram_report_destroy(). NO_HOST_MEMORY, LIMIT (more devices or events than can be told apart).
-VRAM_API VRAM_NODISCARD enum vram_status vram_report_create(const struct vram_recording *recording, const struct vram_report_options *options,
-                                                            struct vram_report **report, struct vram_error *error);
+VRAM_API VRAM_NODISCARD enum vram_status vram_report_create(const struct vram_recording *recording,
+                                                            const struct vram_report_options *options, struct vram_report **report,
+                                                            struct vram_error *error);
 // NULL is ignored.
 VRAM_API void vram_report_destroy(struct vram_report *report);
 
@@ -282,7 +285,8 @@ struct vram_report_source {
     uint64_t bytes;   // its size, decompressed
 };
 // The report as one JSON object, keys as in docs/json.md. source may be NULL. IO when `write` returned false; NO_HOST_MEMORY.
-VRAM_API VRAM_NODISCARD enum vram_status vram_report_json(const struct vram_report *report, const struct vram_report_source *source, vram_write write, void *user);
+VRAM_API VRAM_NODISCARD enum vram_status vram_report_json(const struct vram_report *report, const struct vram_report_source *source,
+                                                          vram_write write, void *user);
 // The report for people. style and source may be NULL. As above.
 VRAM_API VRAM_NODISCARD enum vram_status vram_report_text(const struct vram_report *report, const struct vram_report_source *source,
                                                           const struct vram_style *style, vram_write write, void *user);

@@ -162,8 +162,10 @@ static const char *advise(const struct vram_report_oom *oom, bool expandable) {
     }
 }
 
-static enum vram_status draw(const struct vr_view *view, const struct vr_lifetimes *allocated, const struct vr_lifetimes *active,
-                             struct vr_arena *arena, bool expandable, struct vram_report_oom *oom) {
+#define HOLDERS 5
+
+static enum vram_status draw(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *allocated,
+                             const struct vr_lifetimes *active, struct vr_arena *arena, bool expandable, struct vram_report_oom *oom) {
     const int64_t event = (int64_t)oom->event;
     const struct vr_history *history = view->history;
     const struct request request = {.stream = history->stream[event],
@@ -190,6 +192,7 @@ static enum vram_status draw(const struct vr_view *view, const struct vr_lifetim
     oom->pending_bytes = active_bytes > oom->allocated_bytes ? active_bytes - oom->allocated_bytes : 0;
     oom->segment_bytes = segment_for(oom->size_bytes, expandable);
     oom->has_picture = true;
+    VR_TRY(vr_sites_at(sites, allocated, event, HOLDERS, arena, &oom->holders, &oom->holder_count));
     oom->cause = find_cause(oom);
     oom->advice = advise(oom, expandable);
     return explain(oom, arena, &oom->text);
@@ -223,7 +226,7 @@ enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sit
         describe(history, i, oom);
         VR_TRY(vr_sites_name(sites, vr_sites_frame(sites, history->stack[i]), arena, &oom->site));
         if (count - found < VRAM_REPORT_OOM_PICTURES) {
-            VR_TRY(draw(view, allocated, active, arena, expandable, oom));
+            VR_TRY(draw(view, sites, allocated, active, arena, expandable, oom));
             continue;
         }
         if (unexamined == NULL) VR_TRY(explain(oom, arena, &unexamined));

@@ -157,6 +157,7 @@ static void put_oom_causes(struct vr_json *json, const struct vram_report_device
             vr_json_u64(json, "usable_largest_bytes", oom->usable_largest_bytes);
             vr_json_u64(json, "other_stream_bytes", oom->other_stream_bytes);
             vr_json_u64(json, "other_pool_bytes", oom->other_pool_bytes);
+            put_groups(json, "holders", oom->holders, oom->holder_count);
         }
         vr_json_object_end(json);
     }

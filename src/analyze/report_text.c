@@ -278,6 +278,23 @@ static void print_sites(struct printer *printer, const struct vram_report_device
     vr_table_release(&table);
 }
 
+// Who held the memory then. The last failure alone would hide it: it names who asked.
+static void print_holders(struct printer *printer, const struct vram_report_oom *oom) {
+    static const struct vr_table_column columns[] = {
+        {"", VR_RIGHT, VR_BOLD, false}, {"", VR_RIGHT, VR_PLAIN, false}, {"", VR_LEFT, VR_PLAIN, true}};
+    const size_t most = 3;
+    struct vr_table table;
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    for (size_t i = 0; i < oom->holder_count && i < most; i++) {
+        vr_table_cell(&table, "%s", vr_bytes(oom->holders[i].bytes).text);
+        vr_table_cell(&table, "%s", vr_percent(oom->holders[i].bytes, oom->allocated_bytes).text);
+        foreign_cell(printer, &table, oom->holders[i].name);
+    }
+    if (oom->holder_count != 0) vr_text_puts(printer->text, "      held by:\n");
+    vr_table_print(&table, printer->text, &printer->style, 8);
+    vr_table_release(&table);
+}
+
 static void print_oom(struct printer *printer, const struct vram_report_device *device, const struct vram_report_oom *oom) {
     struct vr_text *text = printer->text;
     vr_text_puts(text, "    ");
@@ -298,6 +315,7 @@ static void print_oom(struct printer *printer, const struct vram_report_device *
         if (oom->pending_bytes != 0) vr_text_printf(text, "waiting %s, ", vr_bytes(oom->pending_bytes).text);
         vr_text_printf(text, "free %s (largest %s)\n", vr_bytes(oom->free_bytes).text, vr_bytes(oom->largest_free_bytes).text);
     }
+    print_holders(printer, oom);
     print_bullet(printer, VR_RED, "cause: ", oom->text);
     if (oom->advice[0] != '\0') print_bullet(printer, VR_GREEN, "", oom->advice);
 }

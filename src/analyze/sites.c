@@ -250,16 +250,37 @@ static enum vram_status group_rows(struct vr_sites *sites, struct group *rows, s
     return name_top(sites, &by_site, rows, count, top, arena, &live->sites, &live->site_count);
 }
 
+// One row per allocation live after `event`. *rows is given to the caller, also when there are none.
+static enum vram_status collect_rows(const struct vr_lifetimes *lifetimes, int64_t event, struct group **rows, size_t *row_count) {
+    size_t count = 0;
+    for (size_t i = 0; i < lifetimes->count; i++) count += vr_lifetimes_live_at(lifetimes, i, event);
+    *rows = malloc((count + 1) * sizeof **rows);
+    if (*rows == NULL) return VRAM_NO_HOST_MEMORY;
+    *row_count = 0;
+    for (size_t i = 0; i < lifetimes->count; i++) {
+        if (!vr_lifetimes_live_at(lifetimes, i, event)) continue;
+        (*rows)[(*row_count)++] = (struct group){.id = lifetimes->stack[i], .bytes = lifetimes->size_bytes[i], .count = 1};
+    }
+    return VRAM_OK;
+}
+
 enum vram_status vr_sites_at_peak(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top, struct vr_arena *arena,
                                   struct vram_report_live *live) {
-    struct group *rows = malloc((lifetimes->peak.count + 1) * sizeof *rows);
-    if (rows == NULL) return VRAM_NO_HOST_MEMORY;
-    size_t count = 0;
-    for (size_t i = 0; i < lifetimes->count && count < lifetimes->peak.count; i++) {
-        if (!vr_lifetimes_live_at(lifetimes, i, lifetimes->peak_event)) continue;
-        rows[count++] = (struct group){.id = lifetimes->stack[i], .bytes = lifetimes->size_bytes[i], .count = 1};
-    }
+    struct group *rows;
+    size_t count;
+    VR_TRY(collect_rows(lifetimes, lifetimes->peak_event, &rows, &count));
     const enum vram_status status = group_rows(sites, rows, count, top, arena, live);
+    free(rows);
+    return status;
+}
+
+enum vram_status vr_sites_at(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, int64_t event, size_t top,
+                             struct vr_arena *arena, const struct vram_report_group **groups, size_t *group_count) {
+    struct group *rows;
+    size_t count;
+    VR_TRY(collect_rows(lifetimes, event, &rows, &count));
+    for (size_t i = 0; i < count; i++) rows[i].id = vr_sites_frame(sites, rows[i].id);
+    const enum vram_status status = name_top(sites, &by_site, rows, merge(rows, count), top, arena, groups, group_count);
     free(rows);
     return status;
 }

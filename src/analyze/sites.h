@@ -27,5 +27,8 @@ enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, str
 // number of groups. Sites are told apart by their three parts, not by the text made of them. NO_HOST_MEMORY.
 enum vram_status vr_sites_at_peak(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top, struct vr_arena *arena,
                                   struct vram_report_live *live);
+// The largest call sites of what was live after `event`, in the same order. NO_HOST_MEMORY.
+enum vram_status vr_sites_at(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, int64_t event, size_t top,
+                             struct vr_arena *arena, const struct vram_report_group **groups, size_t *group_count);
 
 #endif
