@@ -12,19 +12,19 @@
 enum vr_form { VR_FORM_DICT, VR_FORM_SEGMENT_LIST };
 
 // The actions of a history, under PyTorch's names. X(CONSTANT, "name in files")
-#define VR_ACTIONS(X)                        \
-    X(ALLOC, "alloc")                        \
-    X(FREE_REQUESTED, "free_requested")      \
-    X(FREE_COMPLETED, "free_completed")      \
-    X(FREE, "free")                          \
-    X(SEGMENT_ALLOC, "segment_alloc")        \
-    X(SEGMENT_FREE, "segment_free")          \
-    X(SEGMENT_MAP, "segment_map")            \
-    X(SEGMENT_UNMAP, "segment_unmap")        \
-    X(SNAPSHOT, "snapshot")                  \
-    X(OOM, "oom")                            \
-    X(USER_DEFINED, "user_defined")          \
-    X(ANNOTATE, "annotate")                  \
+#define VR_ACTIONS(X)                                                                                                                      \
+    X(ALLOC, "alloc")                                                                                                                      \
+    X(FREE_REQUESTED, "free_requested")                                                                                                    \
+    X(FREE_COMPLETED, "free_completed")                                                                                                    \
+    X(FREE, "free")                                                                                                                        \
+    X(SEGMENT_ALLOC, "segment_alloc")                                                                                                      \
+    X(SEGMENT_FREE, "segment_free")                                                                                                        \
+    X(SEGMENT_MAP, "segment_map")                                                                                                          \
+    X(SEGMENT_UNMAP, "segment_unmap")                                                                                                      \
+    X(SNAPSHOT, "snapshot")                                                                                                                \
+    X(OOM, "oom")                                                                                                                          \
+    X(USER_DEFINED, "user_defined")                                                                                                        \
+    X(ANNOTATE, "annotate")                                                                                                                \
     X(UNKNOWN, "unknown")
 
 enum vr_action {
@@ -37,9 +37,9 @@ const char *vr_action_name(enum vr_action action);
 
 enum vr_block_state {
     VR_STATE_INACTIVE,
-    VR_STATE_ALLOCATED,        // "active_allocated"
-    VR_STATE_PENDING_FREE,     // "active_pending_free"
-    VR_STATE_AWAITING_FREE,    // "active_awaiting_free", the older spelling
+    VR_STATE_ALLOCATED,     // "active_allocated"
+    VR_STATE_PENDING_FREE,  // "active_pending_free"
+    VR_STATE_AWAITING_FREE, // "active_awaiting_free", the older spelling
     VR_STATE_UNKNOWN,
     VR_STATE_COUNT
 };
@@ -62,7 +62,7 @@ struct vr_strings {
 struct vr_frames {
     uint32_t *name;     // string id
     uint32_t *filename; // string id
-    int64_t *line; // two's complement of what the file says: torch writes an unknown line as 2^64 - 1
+    int64_t *line;      // two's complement of what the file says: torch writes an unknown line as 2^64 - 1
     uint32_t count;
 };
 
@@ -106,13 +106,13 @@ struct vr_segments {
     uint64_t *allocated_bytes;
     uint64_t *active_bytes;
     uint64_t *requested_bytes;
-    uint64_t *stream;      // two's complement of what the file says
-    uint64_t *pool_first;  // private pool id (0,0 = default)
+    uint64_t *stream;     // two's complement of what the file says
+    uint64_t *pool_first; // private pool id (0,0 = default)
     uint64_t *pool_second;
-    uint64_t *counter;     // registration counter, where the file has one
+    uint64_t *counter; // registration counter, where the file has one
     uint32_t *stack;
-    uint32_t *has;         // VR_HAS_ bits
-    uint8_t *kind;         // enum vr_segment_kind
+    uint32_t *has; // VR_HAS_ bits
+    uint8_t *kind; // enum vr_segment_kind
     uint8_t *expandable;
     uint64_t *first_block; // count + 1: rows of struct vr_blocks
     size_t count;
@@ -132,18 +132,18 @@ struct vr_blocks {
 
 // One device's events, oldest first.
 struct vr_history {
-    uint8_t *action;      // enum vr_action
-    uint64_t *address;    // of `oom`: the driver's free bytes
+    uint8_t *action;   // enum vr_action
+    uint64_t *address; // of `oom`: the driver's free bytes
     uint64_t *size_bytes;
     uint64_t *stream;
-    int64_t *time_us;     // 0 where the file has none (see has)
+    int64_t *time_us; // 0 where the file has none (see has)
     uint32_t *stack;
-    uint32_t *context;    // string id of compile_context
-    uint32_t *metadata;   // string id of user_metadata
+    uint32_t *context;  // string id of compile_context
+    uint32_t *metadata; // string id of user_metadata
     uint64_t *pool_first;
     uint64_t *pool_second;
-    uint32_t *has;        // VR_HAS_ bits
-    uint32_t *unknown;    // string id of the action's name where action is UNKNOWN, else 0
+    uint32_t *has;     // VR_HAS_ bits
+    uint32_t *unknown; // string id of the action's name where action is UNKNOWN, else 0
     size_t count;
 };
 
@@ -171,13 +171,15 @@ struct vr_model {
     size_t history_count;
     struct vr_annotation *annotations;
     size_t annotation_count;
-    struct vr_setting *settings;  // of allocator_settings, in file order; nested dictionaries are JSON text
+    struct vr_setting *settings; // of allocator_settings, in file order; nested dictionaries are JSON text
     size_t setting_count;
-    uint32_t *top_level_keys;     // string ids, in file order
+    uint32_t *top_level_keys; // string ids, in file order
     size_t top_level_key_count;
 };
 
-VR_INLINE const char *vr_model_string(const struct vr_model *model, uint32_t id) { return model->strings.bytes + model->strings.offset[id]; }
+VR_INLINE const char *vr_model_string(const struct vr_model *model, uint32_t id) {
+    return model->strings.bytes + model->strings.offset[id];
+}
 VR_INLINE size_t vr_model_string_length(const struct vr_model *model, uint32_t id) {
     return (size_t)(model->strings.offset[id + 1] - model->strings.offset[id] - 1);
 }

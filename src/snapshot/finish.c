@@ -46,15 +46,17 @@ static enum vram_status not_a_list(struct vr_machine *machine, const char *key, 
     return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`%s` is %s, not a list", key, vr_tag_text(vr_tag_of(resolved)));
 }
 
-// Adds the rows of kind `kind` that the list `value` consists of. None and an absent value are empty lists.
+// Adds the rows of kind `kind` that the list `value` consists of. None and an absent value are empty lists. What must be a segment or an
+// event has to look like one, or else any JSON would be a recording; blocks and annotations are what stands in their place.
 static enum vram_status collect(struct vr_machine *machine, const char *key, uint64_t value, enum vr_tag kind, struct runs *runs) {
     uint64_t resolved = vr_machine_resolve(machine, value);
     if (is_absent(resolved) || vr_tag_of(resolved) == VR_TAG_NO_ITEMS) return VRAM_OK;
     if (vr_tag_of(resolved) != VR_TAG_LIST) return not_a_list(machine, key, resolved);
     struct vr_node *node = &machine->nodes[vr_payload(resolved)];
     node->busy = true;
+    enum vr_tag forced = kind == VR_TAG_SEGMENT || kind == VR_TAG_EVENT ? VR_TAG_DICT : kind;
     for (size_t i = 0; i < node->count; i++) {
-        VR_TRY(vr_machine_recognise(machine, kind, &node->items[i]));
+        VR_TRY(vr_machine_recognise(machine, forced, &node->items[i]));
         uint64_t row = vr_machine_resolve(machine, node->items[i]);
         if (vr_tag_of(row) != kind) {
             return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "element %zu of `%s` is %s, not %s", i, key, vr_tag_text(vr_tag_of(row)),

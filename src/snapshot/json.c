@@ -252,6 +252,6 @@ enum vram_status vr_json_read(struct vr_source *source, struct vr_machine *machi
     struct parser parser = {.source = source, .machine = machine};
     enum vram_status status = read_all(&parser);
     free(parser.scratch);
-    if (status != VRAM_OK && machine->error->status == status) machine->error->offset = vr_source_offset(source);
+    if (status != VRAM_OK) vr_machine_locate(machine, status, vr_source_offset(source));
     return status;
 }

@@ -72,6 +72,15 @@ enum vram_status vr_machine_grow_stack(struct vr_machine *machine) {
     return status;
 }
 
+void vr_machine_locate(struct vr_machine *machine, enum vram_status status, uint64_t offset) {
+    if (machine->error->status == status) {
+        machine->error->offset = offset;
+        return;
+    }
+    const char *text = status == VRAM_LIMIT ? "the file unpacks to far more than its size" : vram_status_text(status);
+    (void)vr_fail(machine->error, status, offset, "%s", text);
+}
+
 // How many values lie above the uppermost mark.
 static size_t above_mark(const struct vr_machine *machine) {
     return machine->depth - (machine->mark_count == 0 ? 0 : machine->marks[machine->mark_count - 1]);

@@ -131,6 +131,9 @@ void vr_machine_drop(struct vr_machine *machine, uint64_t value);
 bool vr_machine_number(const struct vr_machine *machine, uint64_t resolved, uint64_t *number, bool *negative);
 double vr_machine_float(const struct vr_machine *machine, uint64_t resolved);
 
+// Says in the machine's error that `status` (not OK) came up at `offset` of the input; the text is there already, or is the status's own.
+void vr_machine_locate(struct vr_machine *machine, enum vram_status status, uint64_t offset);
+
 // Fails with the message and no offset.
 #define VR_MACHINE_FAIL(machine, status, ...) vr_fail((machine)->error, (status), VRAM_NO_OFFSET, __VA_ARGS__)
 

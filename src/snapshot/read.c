@@ -57,7 +57,10 @@ static enum vram_status read_model(struct vr_source *source, enum format format,
     vr_source_set_budget(source, &machine.builder.budget);
     enum vram_status status = format == FORMAT_PICKLE ? vr_pickle_read(source, &machine) : vr_json_read(source, &machine);
     vr_source_set_budget(source, NULL);
-    if (status == VRAM_OK) status = vr_finish(&machine, model);
+    if (status == VRAM_OK) {
+        status = vr_finish(&machine, model);
+        if (status != VRAM_OK) vr_machine_locate(&machine, status, VRAM_NO_OFFSET);
+    }
     vr_machine_release(&machine);
     return status;
 }
@@ -85,8 +88,7 @@ static enum vram_status read_page(struct vr_source *page, const char *name, stru
 static void complete_error(struct vram_error *error, enum vram_status status, const char *name) {
     char message[sizeof error->message];
     if (error->status != status) {
-        const char *text = status == VRAM_LIMIT ? "the file unpacks to far more than its size" : vram_status_text(status);
-        (void)vr_fail(error, status, VRAM_NO_OFFSET, "%s", text);
+        (void)vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
     }
     memcpy(message, error->message, sizeof message);
     const char *prefix = name == NULL ? "" : name, *colon = name == NULL ? "" : ": ";
