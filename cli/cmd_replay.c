@@ -42,7 +42,7 @@ static int write_placements(const char *path, const struct vram_exact_result *re
     return vram_status_exit_code(status);
 }
 
-static int replay_exact(const struct vram_recording *recording, const char *path, const struct settings *settings) {
+static int replay_exact(const struct vram_recording *recording, const char *path, const struct settings *settings, const char *before) {
     struct vram_exact_result *result;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     const struct vram_exact_options options = {.keep_placements = settings->placements != NULL};
@@ -50,6 +50,7 @@ static int replay_exact(const struct vram_recording *recording, const char *path
     if (status != VRAM_OK) return ui_error(path, &error);
     const struct vram_style style = ui_style();
     const char *name = shown_name(settings, path);
+    printf("%s", before);
     status = settings->json ? vram_exact_json(result, name, ui_write, NULL) : vram_exact_text(result, name, &style, ui_write, NULL);
     int code = status == VRAM_OK ? CLI_OK : CLI_BAD_INPUT;
     if (code == CLI_OK && settings->placements != NULL) code = write_placements(settings->placements, result);
@@ -78,7 +79,7 @@ static int run_confs(const struct vram_recording *recording, const char *path, c
     return CLI_OK;
 }
 
-static int replay_whatif(const struct vram_recording *recording, const char *path, const struct settings *settings) {
+static int replay_whatif(const struct vram_recording *recording, const char *path, const struct settings *settings, const char *before) {
     struct vram_whatif_result *results[ARGS_LIST_MAX] = {NULL};
     const struct vram_whatif_result *readable[ARGS_LIST_MAX];
     const size_t count = settings->confs.count == 0 ? 1 : settings->confs.count;
@@ -86,6 +87,7 @@ static int replay_whatif(const struct vram_recording *recording, const char *pat
     if (code == CLI_OK) {
         const struct vram_style style = ui_style();
         const char *name = shown_name(settings, path);
+        printf("%s", before);
         for (size_t i = 0; i < count; i++) readable[i] = results[i];
         const enum vram_status status = settings->json ? vram_whatif_json(readable, count, name, ui_write, NULL)
                                                        : vram_whatif_text(readable, count, name, &style, ui_write, NULL);
@@ -96,12 +98,13 @@ static int replay_whatif(const struct vram_recording *recording, const char *pat
     return code;
 }
 
-static int replay_file(const char *path, const struct settings *settings) {
+// `before` is printed before the result, if there is one.
+static int replay_file(const char *path, const struct settings *settings, const char *before) {
     struct vram_recording *recording;
     struct input_facts facts;
     int code = input_recording(path, &recording, &facts);
     if (code != CLI_OK) return code;
-    code = settings->exact ? replay_exact(recording, facts.name, settings) : replay_whatif(recording, facts.name, settings);
+    code = settings->exact ? replay_exact(recording, facts.name, settings, before) : replay_whatif(recording, facts.name, settings, before);
     vram_recording_destroy(recording);
     return code;
 }
@@ -118,16 +121,16 @@ static bool agree(const struct settings *settings, int files) {
     return wrong == NULL;
 }
 
+// Files that cannot be read or replayed are left out; their message is on standard error.
 static int replay_files(char **paths, int count, const struct settings *settings) {
-    int result = CLI_OK;
+    int result = CLI_OK, printed = 0;
     if (settings->json && count > 1) printf("[\n");
     for (int i = 0; i < count; i++) {
-        if (i > 0) printf("%s", settings->json ? ",\n" : "\n");
-        const int code = replay_file(paths[i], settings);
+        const int code = replay_file(paths[i], settings, printed == 0 ? "" : settings->json ? ",\n" : "\n");
         if (code > result) result = code;
-        if (code > CLI_FINDING && settings->json && count > 1) printf("null");
+        printed += code <= CLI_FINDING;
     }
-    if (settings->json) printf(count > 1 ? "\n]\n" : result <= CLI_FINDING ? "\n" : "");
+    if (settings->json) printf(count > 1 ? "\n]\n" : printed != 0 ? "\n" : "");
     return result;
 }
 

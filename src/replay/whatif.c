@@ -73,6 +73,9 @@ static enum vram_status allocate(struct whatif *whatif, uint64_t recorded, uint6
         whatif->device->out_of_memory = true;
         whatif->device->oom_event = whatif->event;
         (void)vram_last_oom(&whatif->device->oom);
+        // The reader knows the recording's names, not the simulator's.
+        whatif->device->oom.device = whatif->device->device;
+        whatif->device->oom.stream = stream;
         return VRAM_OK;
     }
     VR_TRY(status);

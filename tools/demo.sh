@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Shows what the command says of a recording: a report, the exact replay, and what other settings would have needed.
+# Usage: tools/demo.sh [RECORDING]   (default: the recording of examples/train_sim.c; VRAM: the command, default the release build's)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+recording=${1:-examples/recordings/train.json.gz}
+vram=${VRAM:-build/release/cli/vram}
+if [ ! -x "$vram" ]; then
+    echo "demo: $vram is not there: run make first" >&2
+    exit 1
+fi
+
+# show ARGUMENT...: prints the command and runs it. A finding (exit code 1) is a result, not a failure of the demo.
+show() {
+    local code=0
+    printf '\n$ vram'
+    printf ' %q' "$@"
+    printf '\n'
+    "$vram" "$@" || code=$?
+    [ "$code" -le 1 ] || exit "$code"
+}
+
+show report "$recording"
+show replay --exact "$recording"
+show replay --conf '' --conf expandable_segments:True --conf max_split_size_mb:128 --conf roundup_power2_divisions:8 "$recording"
