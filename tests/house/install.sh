@@ -24,7 +24,7 @@ done
 # The example of the README (backquotes are Markdown's), and what the README says it prints.
 # shellcheck disable=SC2016
 sed -n '/^```c$/,/^```$/p' "$readme" | sed '1d;$d' >"$prefix-consumer/example.c"
-"$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" "$prefix-consumer/example.c" "$libdir/libvram.a" -pthread -ldl -o "$prefix-consumer/example"
+"$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" "$prefix-consumer/example.c" "$libdir/libvram.a" -pthread -ldl -lm -o "$prefix-consumer/example"
 printed=$("$prefix-consumer/example")
 tr -s ' \n' ' ' <"$readme" | grep -q -F -- "$printed" || { echo "the README does not say: $printed"; exit 1; }
 
