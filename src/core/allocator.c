@@ -80,6 +80,11 @@ enum vram_status vram_create(const struct vram_create_info *info, struct vram_al
 void vram_destroy(struct vram_allocator *allocator) {
     if (allocator == NULL) return;
     if (allocator->driver != NULL) vr_raw_release(allocator);
+    // First all fences: an event returns to the pool of its stream's device, which may be another than the block's.
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device != NULL) vr_wait_at_end(device);
+    }
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device != NULL) vr_device_release(device);

@@ -179,12 +179,21 @@ static void drop_pages(struct vr_device *device, const struct vr_segment *segmen
     vr_os_unreserve(segment->pages, (size_t)(segment->size / segment->page_size) * sizeof *segment->pages);
 }
 
+void vr_wait_at_end(struct vr_device *device) {
+    struct vr_context_guard guard;
+    const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
+    vr_device_lock(device);
+    (void)vr_deferred_convert(device);
+    (void)vr_fences_wait(device);
+    vr_device_unlock(device);
+    if (entered) vr_context_leave(&guard);
+}
+
 void vr_release_at_end(struct vr_device *device) {
     struct vram_allocator *allocator = device->allocator;
     struct vr_context_guard guard;
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
-    (void)vr_fences_wait(device);
     for (size_t i = 0; i < device->segment_count; i++) {
         const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
         if (segment->expandable) {
