@@ -5,7 +5,10 @@
 #include "model/recording.h"
 #include "replay/exact.h"
 
-enum { DEVICE = 0, KEEP_BY_DEFAULT = 16 };
+enum { DEVICE = 0, KEEP_BY_DEFAULT = 16, OPEN_CLAIMS_MAX = 1024 };
+
+// Each difference costs a search for the recorded place: beyond this many a replay tells nothing new.
+#define DIFFERENCES_MAX 100000
 
 // --- bookkeeping ------------------------------------------------------------------------------------------------------------
 static void listen(const struct vr_record *record, void *user) {
@@ -96,7 +99,10 @@ static enum vram_status replay_event(struct vr_exact *exact, size_t event, size_
     if (vr_action_is_ignored(action)) return VRAM_OK;
     if (vr_subject_is_private(exact->subject, event)) return skip_private(exact, event);
     look_for_wait(exact, event, action);
-    if (action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP) return vr_exact_add_pending(exact, event);
+    if (action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP) {
+        if (exact->pending_count > OPEN_CLAIMS_MAX) VR_TRY(vr_exact_flush_pending(exact));
+        return vr_exact_add_pending(exact, event);
+    }
     if (action == VR_ACTION_ALLOC) return vr_exact_alloc(exact, event);
     if (closes_pending(exact) && action != VR_ACTION_OOM) VR_TRY(vr_exact_flush_pending(exact));
     switch (action) {
@@ -114,6 +120,10 @@ static enum vram_status replay_events(struct vr_exact *exact) {
         size_t next = 0;
         VR_TRY(replay_event(exact, event, &next));
         if (exact->told.failed) return VRAM_NO_HOST_MEMORY;
+        if (exact->device->difference_count >= DIFFERENCES_MAX) {
+            snprintf(exact->device->reason, sizeof exact->device->reason, "stopped at event %zu: too many differences", event);
+            return VRAM_OK;
+        }
         event = next;
     }
     return vr_exact_flush_pending(exact);

@@ -38,6 +38,7 @@ struct vr_exact {
     size_t pending_count;
     size_t pending_capacity;
     struct vr_waits waits;
+    size_t walked;            // blocks looked at to tell the releases of max_split_size apart
     struct vr_addresses lost; // recorded live addresses that this allocator could not be made to hold
 };
 

@@ -1,7 +1,7 @@
 // exact_release.c: what goes back to the driver, and running out of memory (exact-replay 2.4, 2.5).
 #include "replay/exact.h"
 
-enum { DEVICE = 0, LOOK_AHEAD = 4096 };
+enum { DEVICE = 0, LOOK_AHEAD = 4096, WALK_BUDGET = 1 << 24 };
 
 static bool is_release(const struct vr_exact *exact, size_t event) {
     const enum vr_action action = exact->subject->history->action[event];
@@ -97,11 +97,13 @@ struct cached {
     struct vram_block_view *views;
     size_t count;
     size_t capacity;
+    size_t walked; // blocks looked at
     bool failed;
 };
 
 static bool keep_cached(const struct vram_block_view *view, void *user) {
     struct cached *cached = user;
+    cached->walked++;
     if (view->state != VRAM_BLOCK_FREE || view->block.expandable || view->block.size_bytes != view->block.segment_bytes) return true;
     cached->failed = vr_grow((void **)&cached->views, &cached->capacity, cached->count + 1, sizeof *cached->views) != VRAM_OK;
     if (!cached->failed) cached->views[cached->count++] = *view;
@@ -119,6 +121,7 @@ static int release_order(const void *left, const void *right) {
 // Whether the run is the whole cache in order: then the program emptied it, or the retry came to the same.
 static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
     struct cached cached = {0};
+    if (exact->walked > WALK_BUDGET + 16 * exact->subject->history->count) return VRAM_OK;
     enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_cached, &cached);
     if (status == VRAM_OK && cached.failed) status = VRAM_NO_HOST_MEMORY;
     if (cached.count > 1) qsort(cached.views, cached.count, sizeof *cached.views, release_order);
@@ -130,6 +133,7 @@ static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, siz
         at++;
     }
     free(cached.views);
+    exact->walked += cached.walked;
     VR_TRY(status);
     *whole = same && at == cached.count;
     return VRAM_OK;

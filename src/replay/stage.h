@@ -6,8 +6,8 @@
 #include "replay/start.h"
 #include "vram/sim.h"
 
-// More than any device has, and far from overflow when added up.
-#define VR_STAGE_ENDLESS ((uint64_t)1 << 50)
+// More than any device has; what a replay may hold at most, since its tables grow with it.
+#define VR_STAGE_ENDLESS ((uint64_t)1 << 43)
 
 // One device of a recording on a simulated device of its own, number 0. Owns driver, allocator and streams. Recorded streams
 // are handles of another process: each has a stream of the simulator instead, and their order, which decides the order of

@@ -6,6 +6,11 @@
 
 #define NEARBY_BYTES (4 * VR_GIB)
 
+// More than any device has. Tables grow with the memory that is replayed, those of small blocks most: a file of a few bytes that
+// claims petabytes must not fill the host.
+#define SEGMENT_BYTES_MAX (4096 * VR_GIB)
+#define SMALL_BYTES_MAX   (32 * VR_GIB)
+
 // While undoing: tables that grow and have holes, with a hash from address to row.
 struct undo {
     const struct vr_subject *subject;
@@ -286,10 +291,25 @@ static enum vram_status walk_back(struct undo *undo) {
     return collect(undo);
 }
 
+static void check_totals(struct vr_start *start) {
+    uint64_t total = 0, small = 0;
+    for (size_t i = 0; i < start->segment_count; i++) {
+        const struct vr_start_segment *segment = &start->segments[i];
+        const bool fits = segment->size <= SEGMENT_BYTES_MAX - total && (!segment->small || segment->size <= SMALL_BYTES_MAX - small);
+        if (!fits) {
+            vr_start_anomaly(start, VR_ANOMALY_SEGMENT_OVERLAP, SIZE_MAX);
+            return;
+        }
+        total += segment->size;
+        small += segment->small ? segment->size : 0;
+    }
+}
+
 enum vram_status vr_start_find(const struct vr_subject *subject, struct vr_start *start) {
     *start = (struct vr_start){.first_anomaly_event = SIZE_MAX};
     struct undo undo = {.subject = subject, .start = start};
     enum vram_status status = walk_back(&undo);
+    if (status == VRAM_OK) check_totals(start);
     if (status == VRAM_OK) status = vr_start_fit(subject, start);
     vr_addresses_release(&undo.live);
     vr_addresses_release(&undo.reserved);

@@ -221,7 +221,6 @@ static enum vram_status run(struct whatif *whatif, const struct vr_start *start,
                                            .high_addresses = recorded};
     struct meter before;
     VR_TRY(vr_stage_open(&whatif->stage, whatif->subject, &stage, error));
-    if (!limited) VR_TRY(vram_sim_set_memory(whatif->stage.driver, DEVICE, VR_STAGE_ENDLESS));
     read_meter(whatif->stage.driver, &before);
     whatif->event = VRAM_NO_OFFSET;
     whatif->device->peak_reserved_event = VRAM_NO_OFFSET;
