@@ -267,6 +267,12 @@ void vr_builder_finish(struct vr_builder *builder, struct vr_model *model) {
 }
 
 bool vr_utf8_valid(const char *bytes, size_t length) {
+    uint64_t word;
+    // Nearly everything is ASCII.
+    for (; length >= sizeof word; bytes += sizeof word, length -= sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        if (word & 0x8080808080808080u) break;
+    }
     while (length != 0) {
         uint32_t code;
         size_t taken = vr_utf8_decode(bytes, length, &code);

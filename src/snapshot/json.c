@@ -22,11 +22,21 @@ static enum vram_status peek(struct parser *parser, int *byte) {
     return VRAM_OK;
 }
 
+VR_INLINE bool is_space(unsigned char byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
+
 static enum vram_status skip_space(struct parser *parser, int *byte) {
     for (;;) {
+        const unsigned char *next = parser->source->next, *end = parser->source->end;
+        // Indentation, in eights.
+        while (end - next >= 8 && memcmp(next, "        ", 8) == 0) next += 8;
+        while (next != end && is_space(*next)) next++;
+        parser->source->next = next;
+        if (next != end) {
+            *byte = *next;
+            return VRAM_OK;
+        }
         VR_TRY(peek(parser, byte));
-        if (*byte != ' ' && *byte != '\n' && *byte != '\r' && *byte != '\t') return VRAM_OK;
-        parser->source->next++;
+        if (*byte < 0) return VRAM_OK;
     }
 }
 
@@ -43,20 +53,24 @@ static enum vram_status unexpected(struct parser *parser, const char *wanted, in
 // The text between the quotes, at hand as a whole; *escaped when it has a backslash. source->next is at the opening quote.
 static enum vram_status find_end(struct parser *parser, size_t *length, bool *escaped) {
     struct vr_source *source = parser->source;
+    size_t at = 1;
     *escaped = false;
-    for (size_t at = 1;; at++) {
-        while (VR_UNLIKELY(at >= vr_source_at_hand(source))) {
-            if (source->ended) return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON ends inside a string");
-            VR_TRY(vr_source_fill(source, (uint64_t)at + 1));
-        }
-        unsigned char byte = source->next[at];
-        if (byte == '"') {
+    for (;;) {
+        const unsigned char *text = source->next;
+        size_t count = vr_source_at_hand(source);
+        while (at < count && text[at] != '"' && text[at] != '\\') at++;
+        if (at < count && text[at] == '"') {
             *length = at - 1;
             return VRAM_OK;
         }
-        if (byte == '\\') {
+        if (at < count) {
+            // What follows a backslash ends no string.
             *escaped = true;
-            at++;
+            at += 2;
+        } else if (source->ended) {
+            return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON ends inside a string");
+        } else {
+            VR_TRY(vr_source_fill(source, (uint64_t)at + 1));
         }
     }
 }
@@ -113,12 +127,16 @@ static enum vram_status read_string(struct parser *parser) {
 
 // ---- numbers and words
 
+VR_INLINE bool is_number_byte(char byte) {
+    return (byte >= '0' && byte <= '9') || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E';
+}
+
 static enum vram_status read_number(struct parser *parser) {
     struct vr_source *source = parser->source;
     if (vr_source_at_hand(source) < LONGEST_NUMBER) VR_TRY(vr_source_fill(source, LONGEST_NUMBER));
     const char *text = (const char *)source->next;
     size_t limit = vr_source_at_hand(source) < LONGEST_NUMBER ? vr_source_at_hand(source) : LONGEST_NUMBER, length = 0;
-    while (length < limit && text[length] != '\0' && strchr("+-0123456789.eE", text[length]) != NULL) length++;
+    while (length < limit && is_number_byte(text[length])) length++;
     struct vr_number number;
     if (length == LONGEST_NUMBER || !vr_number_parse(text, length, &number)) {
         return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON number is malformed or too large for 64 bits");
@@ -158,10 +176,11 @@ static enum vram_status read_word(struct parser *parser, bool *found) {
 
 static enum vram_status read_scalar(struct parser *parser, int byte) {
     if (byte == '"') return read_string(parser);
+    if (byte >= '0' && byte <= '9') return read_number(parser);
     bool found = false;
     VR_TRY(read_word(parser, &found));
     if (found) return VRAM_OK;
-    if ((byte >= '0' && byte <= '9') || byte == '-') return read_number(parser);
+    if (byte == '-') return read_number(parser);
     return unexpected(parser, "a value", byte);
 }
 

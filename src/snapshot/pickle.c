@@ -9,7 +9,8 @@
     X('.', STOP, 0)                                                                                                                        \
     X('0', POP, 0)                                                                                                                         \
     X('1', POP_MARK, 0)                                                                                                                    \
-    X('2', DUP, 0) X('F', FLOAT, 0) X('I', INT, 0) X('J', BININT, 4) X('K', BININT1, 1) X('L', LONG, 0) X('M', BININT2, 2) X('N', NONE, 0) \
+    X('2', DUP, 0)                                                                                                                         \
+    X('F', FLOAT, 0) X('I', INT, 0) X('J', BININT, 4) X('K', BININT1, 1) X('L', LONG, 0) X('M', BININT2, 2) X('N', NONE, 0)                \
         X('P', PERSID, 0) X('Q', BINPERSID, 0) X('R', REDUCE, 0) X('S', STRING, 0) X('T', BINSTRING, 4) X('U', SHORT_BINSTRING, 1)         \
             X('V', UNICODE, 0) X('X', BINUNICODE, 4) X('a', APPEND, 0) X('b', BUILD, 0) X('c', GLOBAL, 0) X('d', DICT, 0)                  \
                 X('}', EMPTY_DICT, 0) X('e', APPENDS, 0) X('g', GET, 0) X('h', BINGET, 1) X('i', INST, 0) X('j', LONG_BINGET, 4)           \
@@ -205,25 +206,27 @@ struct fast {
 // Lists of frames are long runs of BINGET and LONG_BINGET in any order: no branch depends on which it is. Ends before what needs a closer
 // look; false when that is at once.
 VR_INLINE bool run_gets(struct fast *fast, const struct vr_machine *machine) {
-    enum { LONGEST = 5 };
     const unsigned char *next = fast->next;
     const uint64_t *const memo = machine->memo;
     const size_t memo_size = machine->memo_size;
-    size_t count = (size_t)(fast->last - next) / LONGEST + 1, room = (size_t)(fast->limit - fast->top), done = 0;
-    if (count > room) count = room;
-    for (; done < count; done++) {
-        uint64_t word = load_64(next), code = word & 0xff;
-        if (code != OP_BINGET && code != OP_LONG_BINGET) break;
-        bool is_long = code == OP_LONG_BINGET;
+    uint64_t *top = fast->top;
+    do {
+        uint64_t word = load_64(next);
+        // The two opcodes differ in one bit.
+        if ((word & 0xfd) != OP_BINGET) break;
+        bool is_long = (word & 2) != 0;
         uint32_t index = (uint32_t)(word >> 8) & (is_long ? UINT32_MAX : 0xff);
         if (VR_UNLIKELY(index >= memo_size || !vr_is_plain(memo[index]))) break;
-        fast->top[done] = memo[index];
-        next += is_long ? LONGEST : 2;
-    }
+        *top++ = memo[index];
+        next += is_long ? 5 : 2;
+    } while (next <= fast->last && top < fast->limit);
+    bool some = next != fast->next;
     fast->next = next;
-    fast->top += done;
-    return done != 0;
+    fast->top = top;
+    return some;
 }
+static_assert((OP_LONG_BINGET & ~2) == OP_BINGET && (OP_LONG_BINGET & 2) != 0 && (OP_BINGET & 0xfd) == OP_BINGET,
+              "one bit tells them apart");
 
 // A list or dictionary that was stored before, or nothing at all.
 static bool run_shared_get(struct fast *fast, const struct vr_machine *machine) {

@@ -8,7 +8,8 @@
     X(address)                                                                                                                             \
     X(size_bytes)                                                                                                                          \
     X(stream)                                                                                                                              \
-    X(time_us) X(stack) X(context) X(metadata) X(pool_first) X(pool_second) X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes)  \
+    X(time_us)                                                                                                                             \
+    X(stack) X(context) X(metadata) X(pool_first) X(pool_second) X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes)             \
         X(active_bytes) X(requested_bytes) X(counter) X(kind) X(expandable) X(state) X(blocks) X(tenant) X(name) X(filename) X(line)       \
             X(stage)
 
@@ -132,6 +133,8 @@ static const struct {
 enum vr_tag vr_schema_classify(const uint64_t *pairs, size_t count) {
     static_assert(VR_WORD_COUNT - VR_WORD_ADDR <= 64, "a bit for every word");
     uint64_t keys = 0;
+    // Both of PyTorch's writers put it first, and nothing else begins so.
+    if (count != 0 && pairs[0] == VR_VALUE(VR_TAG_STRING, VR_WORD_ACTION)) return VR_TAG_EVENT;
     for (size_t i = 0; i < count; i++) {
         uint64_t word = pairs[2 * i] - vr_value(VR_TAG_STRING, VR_WORD_ADDR);
         if (word < VR_WORD_COUNT - VR_WORD_ADDR) keys |= (uint64_t)1 << word;
@@ -341,23 +344,50 @@ static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, con
                            vr_tag_text(vr_tag_of(vr_machine_resolve(machine, value))), expected[field->kind]);
 }
 
+// What nearly all values are: numbers that fit in the value, lists of frames that were read before. False for anything else.
+VR_INLINE bool read_plain(struct vr_machine *machine, const struct field *field, uint64_t value, uint64_t *slots) {
+    switch ((enum field_kind)field->kind) {
+    case FIELD_ADDRESS:
+    case FIELD_SIGNED:
+        if (vr_tag_of(value) != VR_TAG_INT) return false;
+        slots[field->slot] = (uint64_t)vr_int_of(value);
+        return true;
+    case FIELD_SIZE:
+        if (vr_tag_of(value) != VR_TAG_INT || vr_int_of(value) < 0) return false;
+        slots[field->slot] = (uint64_t)vr_int_of(value);
+        return true;
+    case FIELD_STACK: {
+        if (vr_tag_of(value) != VR_TAG_MEMO) return false;
+        uint64_t *place = &machine->memo[vr_payload(value)];
+        if (vr_tag_of(*place) != VR_TAG_STACK) return false;
+        *place |= VR_USED;
+        slots[field->slot] = vr_payload(*place);
+        return true;
+    }
+    default: return false;
+    }
+}
+
 static enum vram_status read_pairs(struct vr_machine *machine, const struct field *fields, const uint64_t *pairs, size_t count,
                                    uint64_t *slots) {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t key = pairs[2 * i], value = pairs[2 * i + 1];
-        uint64_t word = key - vr_value(VR_TAG_STRING, 0);
+    uint32_t has = (uint32_t)slots[SLOT_has];
+    for (const uint64_t *end = pairs + 2 * count; pairs != end; pairs += 2) {
+        uint64_t word = pairs[0] - VR_VALUE(VR_TAG_STRING, 0), value = pairs[1];
         const struct field *field = word < VR_WORD_COUNT ? &fields[word] : NULL;
         if (field == NULL || field->kind == FIELD_NOTHING) {
             vr_machine_drop(machine, value);
             continue;
         }
-        // None says what an absent key says.
-        if (vr_tag_of(value) == VR_TAG_NONE) continue;
-        bool fits = true;
-        VR_TRY(read_field(machine, field, value, slots, &fits));
-        if (!fits) return wrong_type(machine, key, field, value);
-        slots[SLOT_has] |= field->has;
+        if (!read_plain(machine, field, value, slots)) {
+            // None says what an absent key says.
+            if (vr_tag_of(value) == VR_TAG_NONE) continue;
+            bool fits = true;
+            VR_TRY(read_field(machine, field, value, slots, &fits));
+            if (!fits) return wrong_type(machine, pairs[0], field, value);
+        }
+        has |= field->has;
     }
+    slots[SLOT_has] = has;
     return VRAM_OK;
 }
 
