@@ -40,6 +40,13 @@ static bool in_index(const struct vram_allocator *allocator, const struct vr_poo
     return at == block;
 }
 
+static bool is_deferred(const struct vr_device *device, uint32_t block) {
+    for (size_t i = 0; i < device->deferred_count; i++) {
+        if (device->deferred[i].block == block) return true;
+    }
+    return false;
+}
+
 static enum vram_status check_block(const struct vram_allocator *allocator, const struct vr_segment *segment, uint32_t number,
                                     struct vram_error *error) {
     const struct vr_block *block = vr_block_at(allocator, number);
@@ -63,7 +70,7 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     case VR_ALLOCATED:
         CHECK(vr_pages_find(&allocator->pages, at) == number, "an allocated block cannot be found by its address", at);
         break;
-    case VR_PENDING: CHECK(block->held.uses == 0, "a waiting block still has uses", at); break;
+    case VR_PENDING: CHECK(block->held.uses == 0 || is_deferred(shard->device, number), "a waiting block still has uses", at); break;
     default: CHECK(false, "a block in a segment has no valid state", at);
     }
     return VRAM_OK;

@@ -52,16 +52,12 @@ enum vram_status vr_drive_add_expandable(struct vram_allocator *allocator, uint3
     return status;
 }
 
-static bool fits_in(const struct vr_block *block, uint64_t address, uint64_t size) {
-    return size != 0 && address >= block->address && size <= block->size && address - block->address <= block->size - size;
-}
-
 // A hole is mapped from its low end; what lies below the wanted range is split off first and stays a hole of its own until then.
 static enum vram_status map_in_hole(struct session *session, uint32_t hole, uint64_t address, uint64_t size) {
     struct vram_allocator *allocator = session->device->allocator;
     const struct vr_block *item = vr_block_at(allocator, hole);
     const struct vr_segment *segment = vr_segment_at(allocator, item->segment);
-    if (!fits_in(item, address, size) || (address - segment->address) % segment->page_size != 0 || size % segment->page_size != 0) {
+    if (!vr_block_holds(item, address, size) || (address - segment->address) % segment->page_size != 0 || size % segment->page_size != 0) {
         return VRAM_INVALID_ARGUMENT;
     }
     return vr_expandable_map_at(session->shard, hole, address, size);
@@ -117,45 +113,13 @@ enum vram_status vr_drive_unmap(struct vram_allocator *allocator, uint64_t addre
     return status;
 }
 
-static enum vram_status malloc_at_locked(struct session *session, bool small_pool, uint64_t address, uint64_t size, uint64_t requested) {
-    struct vram_allocator *allocator = session->device->allocator;
-    struct vr_shard *shard = session->shard;
-    uint32_t block = vr_block_containing(session->device, address);
-    if (block == 0) return VRAM_INVALID_ARGUMENT;
-    const struct vr_block *item = vr_block_at(allocator, block);
-    if (item->state != VR_FREE || vr_shard_of(allocator, item) != shard || (item->small != 0) != small_pool ||
-        !fits_in(item, address, size) || address % VR_MIN_BLOCK != 0 || size % VR_MIN_BLOCK != 0) {
-        return VRAM_INVALID_ARGUMENT;
-    }
-    const unsigned kind = small_pool ? VR_SMALL : VR_LARGE;
-    vr_pool_remove(shard, block);
-    if (item->address < address) {
-        // Two free neighbours for a moment: the piece below is free and split off, as if it had been handed out and freed.
-        struct vr_delta delta = {{0}};
-        if (!item->expandable) {
-            const bool was_split = item->previous != 0 || item->next != 0;
-            delta.of[VR_F_SPLITS] = was_split ? 1 : 2;
-            delta.of[VR_F_SPLIT_BYTES] = was_split ? 0 : (int64_t)item->size;
-        }
-        vr_totals_apply(&session->device->totals, &shard->counters, kind, &delta, 0, 0);
-        const uint32_t rest = vr_block_split(shard, block, address - item->address);
-        vr_pool_insert(shard, block);
-        block = rest;
-    }
-    const struct vr_request request = {.shard = shard, .size_bytes = requested, .rounded = size, .kind = kind};
-    struct vr_delta delta;
-    vr_delta_of_malloc(vr_block_at(allocator, block), size, requested, &delta);
-    vr_totals_apply(&session->device->totals, &shard->counters, kind, &delta, 0, 0);
-    if (size >= session->device->options.max_split_bytes) vr_stat_add(&session->device->oversize_allocations, 1);
-    vr_hand_out(&request, block, size, true);
-    return VRAM_OK;
-}
-
 enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool, uint64_t address,
                                     uint64_t size_bytes, uint64_t requested_bytes) {
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
-    const enum vram_status status = malloc_at_locked(&session, small_pool, address, size_bytes, requested_bytes);
+    const struct vr_request request = {
+        .shard = session.shard, .size_bytes = requested_bytes, .rounded = size_bytes, .kind = small_pool ? VR_SMALL : VR_LARGE};
+    const enum vram_status status = vr_hand_out_at(&request, address, size_bytes);
     close_session(&session);
     return status;
 }

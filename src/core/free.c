@@ -73,19 +73,29 @@ static enum vram_status hold(struct vr_device *device, uint32_t block) {
     return status;
 }
 
-static enum vram_status free_locked(struct vr_device *device, uint32_t block) {
-    struct vram_allocator *allocator = device->allocator;
-    struct vr_block *item = vr_block_at(allocator, block);
-    struct vr_shard *shard = vr_shard_of(allocator, item);
-    const bool held = item->held.uses != 0;
-    if (held) VR_TRY(hold(device, block));
-    vr_tell(device, VR_RECORD_FREE_REQUESTED, item->address, item->requested, shard->stream);
+static void request_free(struct vr_device *device, uint32_t block, bool held) {
+    struct vr_block *item = vr_block_at(device->allocator, block);
+    struct vr_shard *shard = vr_shard_of(device->allocator, item);
     const int64_t size = (int64_t)item->size;
     const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
+    vr_tell(device, VR_RECORD_FREE_REQUESTED, item->address, item->requested, shard->stream);
     item->state = VR_PENDING;
     vr_totals_apply(&device->totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
-    if ((uint64_t)size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_allocations, -1);
-    if (!held) vr_complete_free(device, block, false);
+    if (item->size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_allocations, -1);
+}
+
+void vr_free_now(struct vr_device *device, uint32_t block) {
+    request_free(device, block, false);
+    vr_complete_free(device, block, false);
+}
+
+static enum vram_status free_locked(struct vr_device *device, uint32_t block) {
+    if (vr_block_at(device->allocator, block)->held.uses == 0) {
+        vr_free_now(device, block);
+        return VRAM_OK;
+    }
+    VR_TRY(hold(device, block));
+    request_free(device, block, true);
     return VRAM_OK;
 }
 

@@ -93,6 +93,7 @@ static struct vram_block_info describe(const struct vram_allocator *allocator, c
         .stream = vr_shard_of(allocator, block)->stream,
         .device = segment->device,
         .expandable = block->expandable != 0,
+        .pool = vr_shard_of(allocator, block)->owner == NULL ? (struct vram_pool_id){0, 0} : vr_shard_of(allocator, block)->owner->id,
     };
 }
 
@@ -192,25 +193,34 @@ static enum vram_status add_segment(const struct vram_allocator *allocator, cons
     return VRAM_OK;
 }
 
-static enum vram_status take_picture(struct vr_device *device, struct picture *picture) {
+// Of one private pool, or (NULL) of all pools.
+static enum vram_status take_picture(const struct vr_device *device, const struct vram_pool *only, struct picture *picture) {
     const struct vram_allocator *allocator = device->allocator;
     for (size_t i = 0; i < device->segment_count; i++) {
         const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
+        if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
         VR_TRY(add_segment(allocator, segment, picture));
     }
     return VRAM_OK;
 }
 
-enum vram_status vram_walk(struct vram_allocator *allocator, uint32_t ordinal, vram_block_visitor visit, void *user) {
-    if (ordinal >= (uint32_t)allocator->device_count || visit == NULL) return VRAM_INVALID_ARGUMENT;
-    struct vr_device *device = vr_device_if_used(allocator, ordinal);
-    if (device == NULL) return VRAM_OK;
+static enum vram_status walk(struct vr_device *device, const struct vram_pool *only, vram_block_visitor visit, void *user) {
     struct picture picture = {0};
     vr_device_lock(device);
-    const enum vram_status status = take_picture(device, &picture);
+    const enum vram_status status = take_picture(device, only, &picture);
     vr_device_unlock(device);
     for (size_t i = 0; status == VRAM_OK && i < picture.count && visit(&picture.views[i], user); i++) {
     }
     free(picture.views);
     return status;
+}
+
+enum vram_status vram_walk(struct vram_allocator *allocator, uint32_t ordinal, vram_block_visitor visit, void *user) {
+    if (ordinal >= (uint32_t)allocator->device_count || visit == NULL) return VRAM_INVALID_ARGUMENT;
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    return device == NULL ? VRAM_OK : walk(device, NULL, visit, user);
+}
+
+enum vram_status vram_pool_walk(struct vram_pool *pool, vram_block_visitor visit, void *user) {
+    return visit == NULL ? VRAM_INVALID_ARGUMENT : walk(pool->device, pool, visit, user);
 }

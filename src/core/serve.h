@@ -39,11 +39,21 @@ VR_INLINE void vr_hand_out(const struct vr_request *request, uint32_t block, uin
     vr_tell(shard->device, VR_RECORD_ALLOC, item->address, request->size_bytes, shard->stream);
 }
 
+// Whether [address, address + size) lies in the block.
+VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, uint64_t size) {
+    return size != 0 && address >= block->address && size <= block->size && address - block->address <= block->size - size;
+}
+// Hands out exactly [address, address + given): it must lie in one free block of the request's shard and kind, aligned to 512. What is
+// before and after stays free, whatever the split rules say. INVALID_ARGUMENT otherwise. Under all locks, with 8 spare records.
+enum vram_status vr_hand_out_at(const struct vr_request *request, uint64_t address, uint64_t given);
+
 // The whole of malloc under all locks (allocator-behaviour 3.1), with a report when it fails.
 // shard: the default one of the device and stream. pool: NULL for whatever the routes say.
 VR_NOINLINE enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address);
 // The part of it after the search: hands out a block that is in the index (or loose) under all locks.
 void vr_hand_out_slow(const struct vr_request *request, uint32_t block, bool loose);
+// The free of an allocated block without uses, under all locks: nothing can fail.
+void vr_free_now(struct vr_device *device, uint32_t block);
 // Free under all locks: the block has uses, is oversize, or its booking needs a new peak.
 VR_NOINLINE enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address);
 
