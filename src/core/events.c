@@ -52,7 +52,9 @@ static struct vr_device *any_device(struct vram_allocator *allocator) {
 }
 
 enum vram_status vr_know_stream(struct vram_allocator *allocator, uint64_t stream) {
-    if (stream == 0 || allocator->device_count == 1 || is_known(allocator, stream)) return VRAM_OK;
+    if (stream == 0 || allocator->device_count == 1) return VRAM_OK;
+    _Atomic uint64_t *hint = &allocator->known_streams[vr_mix64(stream) % VR_COUNT_OF(allocator->known_streams)];
+    if (atomic_load_explicit(hint, memory_order_relaxed) == stream || is_known(allocator, stream)) return VRAM_OK;
     struct vr_device *device = any_device(allocator);
     if (device == NULL) return VRAM_OK;
     struct vr_context_guard guard;
@@ -62,7 +64,9 @@ enum vram_status vr_know_stream(struct vram_allocator *allocator, uint64_t strea
     guard.changed = true;
     vr_context_leave(&guard);
     VR_TRY(status);
-    return vr_device_get(allocator, (uint32_t)ordinal, &device);
+    VR_TRY(vr_device_get(allocator, (uint32_t)ordinal, &device));
+    atomic_store_explicit(hint, stream, memory_order_relaxed);
+    return VRAM_OK;
 }
 
 // --- events -------------------------------------------------------------------------------------------------------------

@@ -232,6 +232,7 @@ struct vram_allocator {
     _Atomic uint32_t shard_count;
     struct vr_shard **shards; // reserved array, append-only
     _Atomic bool caching;
+    _Atomic uint64_t known_streams[64]; // streams whose device is set up, by hash; a hint that saves driver calls
     // Guarded by mutex.
     struct vr_options options;
     char *conf;
