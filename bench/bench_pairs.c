@@ -58,10 +58,10 @@ static const struct side sides[] = {{"vram", vram_take, vram_give}, {"glibc", gl
 
 struct run {
     const struct side *side;
-    uint64_t size;   // fixed-size pairs
+    uint64_t size; // fixed-size pairs
     uint64_t stream;
-    uint64_t *live;  // the mix
-    uint64_t state;  // random numbers
+    uint64_t *live; // the mix
+    uint64_t state; // random numbers
     const uint64_t *sizes;
 };
 

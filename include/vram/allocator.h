@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 #define VRAM_STREAM(handle) ((uint64_t)(uintptr_t)(handle))
-#define VRAM_MAX_DEVICES 64
+#define VRAM_MAX_DEVICES    64
 
 struct vram_allocator;
 
@@ -27,23 +27,26 @@ enum vram_tie_break { VRAM_TIE_LOWEST_ADDRESS, VRAM_TIE_OLDEST_SEGMENT };
 
 // All-zero means every default.
 struct vram_create_info {
-    struct vram_driver *driver;    // borrowed until vram_destroy(); NULL: NVIDIA's driver, loaded and owned by the allocator
-    const char *conf;              // option string; NULL: the first of VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF
+    struct vram_driver *driver; // borrowed until vram_destroy(); NULL: NVIDIA's driver, loaded and owned by the allocator
+    const char *conf;           // option string; NULL: the first of VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF
     enum vram_tie_break tie_break;
-    bool ignore_environment;       // with conf == NULL: use the defaults instead of the environment
+    bool ignore_environment; // with conf == NULL: use the defaults instead of the environment
 };
 
 // Makes an allocator; devices are set up at their first use. info may be NULL. *allocator is given to the caller: vram_destroy().
 // BAD_OPTION (with the position in the option string), NO_DRIVER, DRIVER, NO_HOST_MEMORY. *error may be NULL.
-VRAM_API VRAM_NODISCARD enum vram_status vram_create(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error);
-// Waits for pending frees, returns all memory to the driver, also of blocks that were never freed, and frees the allocator. NULL is ignored.
+VRAM_API VRAM_NODISCARD enum vram_status vram_create(const struct vram_create_info *info, struct vram_allocator **allocator,
+                                                     struct vram_error *error);
+// Waits for pending frees, returns all memory to the driver, also of blocks that were never freed, and frees the allocator. NULL is
+// ignored.
 VRAM_API void vram_destroy(struct vram_allocator *allocator);
 
 // --- memory ---------------------------------------------------------------------------------------------------------
 // Gives size_bytes on `device` for use on `stream`; *address is a multiple of 512. 0 bytes give address 0 and change nothing.
 // OUT_OF_MEMORY after the cache was released and the request tried again (vram_last_oom() has the report), REJECTED,
 // INVALID_ARGUMENT for a device the driver has not, DRIVER for any other driver failure.
-VRAM_API VRAM_NODISCARD enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address);
+VRAM_API VRAM_NODISCARD enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes,
+                                                     uint64_t stream, uint64_t *address);
 // Takes a block back; work already queued on its own stream may still use it. Address 0 is ignored. INVALID_POINTER for an
 // address that is not a live block of this allocator (also for a second free); nothing changes then.
 VRAM_API VRAM_NODISCARD enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address);
@@ -63,12 +66,12 @@ struct vram_pool_id {
 
 // --- questions about an address ---------------------------------------------------------------------------------------
 struct vram_block_info {
-    uint64_t address;        // of the block
-    uint64_t size_bytes;     // what the block really has
+    uint64_t address;         // of the block
+    uint64_t size_bytes;      // what the block really has
     uint64_t requested_bytes; // what was asked for
     uint64_t segment_address; // base of the segment (of the whole reservation, for an expandable one)
-    uint64_t segment_bytes;  // mapped bytes of it
-    uint64_t stream;         // the block's own stream
+    uint64_t segment_bytes;   // mapped bytes of it
+    uint64_t stream;          // the block's own stream
     uint32_t device;
     bool expandable;
     struct vram_pool_id pool; // (0, 0): a default pool
@@ -77,7 +80,8 @@ struct vram_block_info {
 VRAM_API VRAM_NODISCARD enum vram_status vram_block_info(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info);
 // The size of a live block (at least what was asked for), 0 for anything else.
 VRAM_API uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address);
-// Finds the live block that contains `address` (any byte of it). INVALID_POINTER when none does. Takes all locks of each device: not for hot paths.
+// Finds the live block that contains `address` (any byte of it). INVALID_POINTER when none does. Takes all locks of each device: not for
+// hot paths.
 VRAM_API VRAM_NODISCARD enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info);
 
 // --- settings -----------------------------------------------------------------------------------------------------------
@@ -101,7 +105,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_stats(struct vram_allocator *alloc
 VRAM_API VRAM_NODISCARD enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_t device);
 VRAM_API VRAM_NODISCARD enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, uint32_t device);
 // Driver's free and total bytes of the device.
-VRAM_API VRAM_NODISCARD enum vram_status vram_memory_info(struct vram_allocator *allocator, uint32_t device, uint64_t *free_bytes, uint64_t *total_bytes);
+VRAM_API VRAM_NODISCARD enum vram_status vram_memory_info(struct vram_allocator *allocator, uint32_t device, uint64_t *free_bytes,
+                                                          uint64_t *total_bytes);
 VRAM_API VRAM_NODISCARD enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count);
 
 // --- when memory runs out ---------------------------------------------------------------------------------------------------
@@ -109,22 +114,22 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_device_count(struct vram_allocator
 struct vram_oom {
     uint32_t device;
     uint64_t stream;
-    uint64_t requested_bytes;     // what the caller asked for
-    uint64_t rounded_bytes;       // after rounding: what a block would have had
-    uint64_t segment_bytes;       // what the driver would have been asked for
+    uint64_t requested_bytes; // what the caller asked for
+    uint64_t rounded_bytes;   // after rounding: what a block would have had
+    uint64_t segment_bytes;   // what the driver would have been asked for
     uint64_t device_total_bytes;
-    uint64_t device_free_bytes;   // by the driver
-    uint64_t limit_bytes;         // UINT64_MAX: none
-    uint64_t allocated_bytes;     // in live blocks
-    uint64_t reserved_bytes;      // held from the driver
-    uint64_t pending_bytes;       // freed, waiting for other streams
-    uint64_t cached_bytes;        // free blocks of all streams and pools
-    uint64_t largest_free_bytes;  // largest free block the request could have used (same stream and pool), 0 if none
-    uint64_t other_stream_bytes;  // free bytes that belong to other streams
-    uint64_t other_pool_bytes;    // free bytes of the same stream in the other size class
-    uint64_t private_pool_bytes;  // free bytes of pools other than the request's (vram/pool.h)
-    bool rejected;                // refused before any driver call (REJECTED), not OUT_OF_MEMORY
-    bool limit_hit;               // the limit, not the device, refused
+    uint64_t device_free_bytes;  // by the driver
+    uint64_t limit_bytes;        // UINT64_MAX: none
+    uint64_t allocated_bytes;    // in live blocks
+    uint64_t reserved_bytes;     // held from the driver
+    uint64_t pending_bytes;      // freed, waiting for other streams
+    uint64_t cached_bytes;       // free blocks of all streams and pools
+    uint64_t largest_free_bytes; // largest free block the request could have used (same stream and pool), 0 if none
+    uint64_t other_stream_bytes; // free bytes that belong to other streams
+    uint64_t other_pool_bytes;   // free bytes of the same stream in the other size class
+    uint64_t private_pool_bytes; // free bytes of pools other than the request's (vram/pool.h)
+    bool rejected;               // refused before any driver call (REJECTED), not OUT_OF_MEMORY
+    bool limit_hit;              // the limit, not the device, refused
 };
 // The calling thread's last failure on any allocator; false if there was none.
 VRAM_API bool vram_last_oom(struct vram_oom *oom);
@@ -138,7 +143,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_remove_oom_observer(struct vram_al
 // returns whether it did. At most 16.
 typedef bool (*vram_free_callback)(uint32_t device, uint64_t size_bytes, void *user);
 VRAM_API VRAM_NODISCARD enum vram_status vram_add_free_callback(struct vram_allocator *allocator, vram_free_callback callback, void *user);
-VRAM_API VRAM_NODISCARD enum vram_status vram_remove_free_callback(struct vram_allocator *allocator, vram_free_callback callback, void *user);
+VRAM_API VRAM_NODISCARD enum vram_status vram_remove_free_callback(struct vram_allocator *allocator, vram_free_callback callback,
+                                                                   void *user);
 
 // --- walking ---------------------------------------------------------------------------------------------------------------
 enum vram_block_state { VRAM_BLOCK_FREE, VRAM_BLOCK_ALLOCATED, VRAM_BLOCK_PENDING };

@@ -83,7 +83,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_checkpoint(struct vram_pool *
 VRAM_API void vram_checkpoint_destroy(struct vram_checkpoint *checkpoint);
 // What a restore changed. Addresses are told after it is done, freed ones first.
 struct vram_restore_observer {
-    void (*freed)(uint64_t address, void *user);                      // may be NULL
+    void (*freed)(uint64_t address, void *user);                        // may be NULL
     void (*created)(uint64_t address, uint64_t size_bytes, void *user); // may be NULL
     void *user;
 };
@@ -93,12 +93,13 @@ struct vram_restore_observer {
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                                            const struct vram_restore_observer *observer);
 // Whether the live blocks of the pool are exactly these.
-VRAM_API VRAM_NODISCARD enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t *addresses, size_t count, bool *equal);
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t *addresses, size_t count,
+                                                                 bool *equal);
 
 // --- exact addresses --------------------------------------------------------------------------------------------------------------
 // vram_malloc() at a given address: it must be free, cached, on this stream and (by the routes) in this pool. INVALID_ARGUMENT otherwise.
-VRAM_API VRAM_NODISCARD enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
-                                                        uint64_t address);
+VRAM_API VRAM_NODISCARD enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes,
+                                                        uint64_t stream, uint64_t address);
 
 // --- captures ---------------------------------------------------------------------------------------------------------------------
 // Modes of a capture, as CUstreamCaptureMode: which unsafe calls of whom invalidate it.
@@ -111,7 +112,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_capture_begin(struct vram_pool *po
                                                             struct vram_error *error);
 // Ends it, also when it was invalidated (then DRIVER, and *graph is 0). *graph is a CUgraph, given to the caller. The pool remembers
 // that a graph knows its addresses: keep a reference to the pool for as long as the graph is launched.
-VRAM_API VRAM_NODISCARD enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint64_t *graph, struct vram_error *error);
+VRAM_API VRAM_NODISCARD enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint64_t *graph,
+                                                          struct vram_error *error);
 
 #ifdef __cplusplus
 }

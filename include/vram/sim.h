@@ -24,9 +24,9 @@ enum vram_sim_addresses { VRAM_SIM_RISING, VRAM_SIM_FALLING, VRAM_SIM_REUSE };
 
 // All-zero means every default. Sizes in bytes.
 struct vram_sim_options {
-    uint32_t device_count;          // default 1, at most 64
-    uint64_t memory_bytes;          // of each device; default 80 GiB
-    enum vram_sim_profile profile;  // default VRAM_SIM_CHEAP
+    uint32_t device_count;         // default 1, at most 64
+    uint64_t memory_bytes;         // of each device; default 80 GiB
+    enum vram_sim_profile profile; // default VRAM_SIM_CHEAP
     enum vram_sim_addresses addresses;
     uint64_t alloc_base;            // default 0x300000000000
     uint64_t alloc_alignment;       // sizes of 1 MiB and more are placed and advanced by this; default 2 MiB

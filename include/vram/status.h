@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
-#define VRAM_NODISCARD __attribute__((warn_unused_result))
+#define VRAM_NODISCARD                   __attribute__((warn_unused_result))
 #define VRAM_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
 #else
 #define VRAM_NODISCARD
@@ -27,20 +27,20 @@ extern "C" {
 #endif
 
 // X(CONSTANT, exit code of the command line, sentence)
-#define VRAM_STATUS_MAP(X)                                                                          \
-    X(OK, 0, "success")                                                                             \
-    X(INVALID_ARGUMENT, 2, "an argument is outside what the function accepts")                      \
-    X(INVALID_POINTER, 2, "the address was not given out by this allocator, or was freed already")  \
-    X(BAD_OPTION, 2, "an option string is malformed or names an unknown option")                    \
-    X(OUT_OF_MEMORY, 1, "the device has no room for the request, even after the cache was released") \
-    X(REJECTED, 1, "the request was refused before any driver call: it exceeds the allowed share")   \
-    X(MISMATCH, 1, "two things that should be equal differ")                                         \
-    X(NO_HOST_MEMORY, 3, "the host has no memory for the library's own tables")                     \
-    X(BAD_INPUT, 3, "a file is damaged or is not what it should be")                                \
-    X(IO, 3, "a file could not be read or written")                                                 \
-    X(LIMIT, 3, "a fixed limit of this library was reached")                                        \
-    X(NO_DRIVER, 4, "no CUDA driver was found on this machine")                                     \
-    X(DRIVER, 4, "a driver call failed")                                                            \
+#define VRAM_STATUS_MAP(X)                                                                                                                 \
+    X(OK, 0, "success")                                                                                                                    \
+    X(INVALID_ARGUMENT, 2, "an argument is outside what the function accepts")                                                             \
+    X(INVALID_POINTER, 2, "the address was not given out by this allocator, or was freed already")                                         \
+    X(BAD_OPTION, 2, "an option string is malformed or names an unknown option")                                                           \
+    X(OUT_OF_MEMORY, 1, "the device has no room for the request, even after the cache was released")                                       \
+    X(REJECTED, 1, "the request was refused before any driver call: it exceeds the allowed share")                                         \
+    X(MISMATCH, 1, "two things that should be equal differ")                                                                               \
+    X(NO_HOST_MEMORY, 3, "the host has no memory for the library's own tables")                                                            \
+    X(BAD_INPUT, 3, "a file is damaged or is not what it should be")                                                                       \
+    X(IO, 3, "a file could not be read or written")                                                                                        \
+    X(LIMIT, 3, "a fixed limit of this library was reached")                                                                               \
+    X(NO_DRIVER, 4, "no CUDA driver was found on this machine")                                                                            \
+    X(DRIVER, 4, "a driver call failed")                                                                                                   \
     X(UNSUPPORTED, 4, "the device, driver or build cannot do this")
 
 enum vram_status {

@@ -2,9 +2,9 @@
 #ifndef VRAM_H
 #define VRAM_H
 
-#define VRAM_VERSION_MAJOR 0
-#define VRAM_VERSION_MINOR 1
-#define VRAM_VERSION_PATCH 0
+#define VRAM_VERSION_MAJOR  0
+#define VRAM_VERSION_MINOR  1
+#define VRAM_VERSION_PATCH  0
 #define VRAM_VERSION_STRING "0.1.0"
 
 #include "vram/allocator.h"

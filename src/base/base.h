@@ -26,22 +26,22 @@
 #define VR_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 #if defined(__GNUC__) || defined(__clang__)
-#define VR_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define VR_LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define VR_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-#define VR_NOINLINE __attribute__((noinline))
-#define VR_INLINE static inline __attribute__((always_inline, unused))
+#define VR_NOINLINE            __attribute__((noinline))
+#define VR_INLINE              static inline __attribute__((always_inline, unused))
 #else
-#define VR_LIKELY(condition) (condition)
+#define VR_LIKELY(condition)   (condition)
 #define VR_UNLIKELY(condition) (condition)
 #define VR_NOINLINE
 #define VR_INLINE static inline
 #endif
 
 // Returns from the enclosing function when `expression` is not VRAM_OK.
-#define VR_TRY(expression)                                  \
-    do {                                                    \
-        enum vram_status vr_try_status_ = (expression);     \
-        if (VR_UNLIKELY(vr_try_status_ != VRAM_OK)) return vr_try_status_; \
+#define VR_TRY(expression)                                                                                                                 \
+    do {                                                                                                                                   \
+        enum vram_status vr_try_status_ = (expression);                                                                                    \
+        if (VR_UNLIKELY(vr_try_status_ != VRAM_OK)) return vr_try_status_;                                                                 \
     } while (0)
 
 // Fills *error (may be NULL) and returns `status`. The message is cut to fit.

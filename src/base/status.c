@@ -21,9 +21,7 @@ const char *vram_status_text(enum vram_status status) {
     return (size_t)status < VR_COUNT_OF(statuses) ? statuses[status].sentence : "unknown status";
 }
 
-int vram_status_exit_code(enum vram_status status) {
-    return (size_t)status < VR_COUNT_OF(statuses) ? statuses[status].exit_code : 2;
-}
+int vram_status_exit_code(enum vram_status status) { return (size_t)status < VR_COUNT_OF(statuses) ? statuses[status].exit_code : 2; }
 
 enum vram_status vr_fail(struct vram_error *error, enum vram_status status, uint64_t offset, const char *format, ...) {
     if (error == NULL) return status;

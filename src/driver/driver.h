@@ -13,8 +13,8 @@
 // One row per driver function that this project calls. calls.def holds the rows: X(member, CUDA base name, exported name,
 // version that introduced the ABI used, (parameters after self), (their names)).
 struct vr_driver_calls {
-#define X(member, symbol, exported, version, parameters, arguments) vr_cu_result (*member) VR_WITH_SELF parameters;
-#define VR_WITH_SELF(...) (struct vram_driver * self, __VA_ARGS__)
+#define X(member, symbol, exported, version, parameters, arguments) vr_cu_result(*member) VR_WITH_SELF parameters;
+#define VR_WITH_SELF(...)                                           (struct vram_driver * self, __VA_ARGS__)
 #include "driver/calls.def"
 #undef X
 };
