@@ -16,7 +16,8 @@ struct vr_budget {
 
 // Takes count * item_bytes from the budget. LIMIT when it does not suffice; nothing is taken then.
 enum vram_status vr_budget_charge(struct vr_budget *budget, size_t count, size_t item_bytes);
-// The capacity to grow to from `capacity` for `needed` items: doubles while small, then by a half, so that little is unused.
+// The capacity to grow to from `capacity` for `needed` items: doubles while small, by an eighth when large, so that little is
+// unused (large arrays move by remapping, not by copying).
 size_t vr_budget_next_capacity(size_t capacity, size_t needed);
 // Grows *items (items of item_bytes each) so that *capacity >= needed. LIMIT, NO_HOST_MEMORY; all untouched on failure.
 enum vram_status vr_budget_grow(struct vr_budget *budget, void **items, size_t *capacity, size_t needed, size_t item_bytes);

@@ -13,14 +13,6 @@ const char *vr_tag_text(enum vr_tag tag) {
     return (size_t)tag < VR_COUNT_OF(texts) ? texts[tag] : "nothing";
 }
 
-// As vr_budget_grow(), for an array of the machine.
-#define GROW(machine, items, capacity, needed, status)                                                                                     \
-    do {                                                                                                                                   \
-        void *items_ = (machine)->items;                                                                                                   \
-        status = vr_budget_grow(&(machine)->builder.budget, &items_, &(capacity), (needed), sizeof *(machine)->items);                     \
-        (machine)->items = items_;                                                                                                         \
-    } while (0)
-
 static enum vram_status intern_words(struct vr_builder *builder) {
     static const char *const words[] = {
 #define ACTION_TEXT(name, text) text,
@@ -66,9 +58,27 @@ void vr_machine_release(struct vr_machine *machine) {
     memset(machine, 0, sizeof *machine);
 }
 
+// How many values lie above the uppermost mark.
+static size_t above_mark(const struct vr_machine *machine) {
+    return machine->depth - (machine->mark_count == 0 ? 0 : machine->marks[machine->mark_count - 1]);
+}
+
+// The items so far of a long list that no one will read can go at once. False when there is none.
+static bool shed(struct vr_machine *machine) {
+    enum { SHED_FROM = 1 << 16 }; // no stack has so many frames
+    if (!machine->skipping || above_mark(machine) < SHED_FROM || above_mark(machine) == machine->depth) return false;
+    uint64_t *slot = &machine->stack[machine->marks[machine->mark_count - 1] - 1], *place = vr_machine_place(machine, *slot);
+    uint64_t *list = place == NULL ? slot : place;
+    if (vr_tag_of(*list) != VR_TAG_NO_ITEMS && vr_tag_of(*list) != VR_TAG_OPAQUE) return false;
+    *list = vr_value(VR_TAG_OPAQUE, 0);
+    machine->depth = machine->marks[machine->mark_count - 1];
+    return true;
+}
+
 enum vram_status vr_machine_grow_stack(struct vr_machine *machine) {
     enum vram_status status;
-    GROW(machine, stack, machine->stack_capacity, machine->depth + 1, status);
+    if (shed(machine)) return VRAM_OK;
+    VR_MACHINE_GROW(machine, stack, machine->stack_capacity, machine->depth + 1, status);
     return status;
 }
 
@@ -79,11 +89,6 @@ void vr_machine_locate(struct vr_machine *machine, enum vram_status status, uint
     }
     const char *text = status == VRAM_LIMIT ? "the file unpacks to far more than its size" : vram_status_text(status);
     (void)vr_fail(machine->error, status, offset, "%s", text);
-}
-
-// How many values lie above the uppermost mark.
-static size_t above_mark(const struct vr_machine *machine) {
-    return machine->depth - (machine->mark_count == 0 ? 0 : machine->marks[machine->mark_count - 1]);
 }
 
 static enum vram_status too_few(const struct vr_machine *machine) {
@@ -98,7 +103,7 @@ static enum vram_status no_mark(const struct vr_machine *machine) {
 
 static enum vram_status push_wide(struct vr_machine *machine, enum vr_tag tag, uint64_t bits) {
     enum vram_status status;
-    GROW(machine, wide, machine->wide_capacity, machine->wide_count + 1, status);
+    VR_MACHINE_GROW(machine, wide, machine->wide_capacity, machine->wide_count + 1, status);
     VR_TRY(status);
     machine->wide[machine->wide_count] = bits;
     return vr_machine_push(machine, vr_value(tag, machine->wide_count++));
@@ -211,7 +216,7 @@ void vr_machine_drop(struct vr_machine *machine, uint64_t value) {
 
 static enum vram_status new_node(struct vr_machine *machine, enum vr_tag tag, uint64_t *value) {
     enum vram_status status;
-    GROW(machine, nodes, machine->node_capacity, machine->node_count + 1, status);
+    VR_MACHINE_GROW(machine, nodes, machine->node_capacity, machine->node_count + 1, status);
     VR_TRY(status);
     memset(&machine->nodes[machine->node_count], 0, sizeof *machine->nodes);
     *value = vr_value(tag, machine->node_count++);
@@ -377,7 +382,7 @@ static bool opens_unread(const struct vr_machine *machine) {
 enum vram_status vr_machine_mark(struct vr_machine *machine) {
     enum vram_status status;
     if (VR_UNLIKELY(machine->mark_count == machine->mark_capacity)) {
-        GROW(machine, marks, machine->mark_capacity, machine->mark_count + 1, status);
+        VR_MACHINE_GROW(machine, marks, machine->mark_capacity, machine->mark_count + 1, status);
         VR_TRY(status);
     }
     if (machine->mark_count == 1) machine->skipping = opens_unread(machine);
@@ -486,7 +491,7 @@ enum vram_status vr_machine_dup(struct vr_machine *machine) {
     uint64_t *top = &machine->stack[machine->depth - 1];
     if (vr_is_mutable(*top)) {
         enum vram_status status;
-        GROW(machine, shared, machine->shared_capacity, machine->shared_count + 1, status);
+        VR_MACHINE_GROW(machine, shared, machine->shared_capacity, machine->shared_count + 1, status);
         VR_TRY(status);
         machine->shared[machine->shared_count] = *top;
         *top = vr_value(VR_TAG_SHARED, machine->shared_count++);
@@ -496,7 +501,7 @@ enum vram_status vr_machine_dup(struct vr_machine *machine) {
 
 enum vram_status vr_machine_grow_memo(struct vr_machine *machine, size_t size) {
     enum vram_status status;
-    GROW(machine, memo, machine->memo_capacity, size, status);
+    VR_MACHINE_GROW(machine, memo, machine->memo_capacity, size, status);
     VR_TRY(status);
     memset(machine->memo + machine->memo_size, 0, (size - machine->memo_size) * sizeof *machine->memo);
     machine->memo_size = size;

@@ -134,6 +134,14 @@ double vr_machine_float(const struct vr_machine *machine, uint64_t resolved);
 // Says in the machine's error that `status` (not OK) came up at `offset` of the input; the text is there already, or is the status's own.
 void vr_machine_locate(struct vr_machine *machine, enum vram_status status, uint64_t offset);
 
+// As vr_budget_grow(), for an array of the machine.
+#define VR_MACHINE_GROW(machine, items, capacity, needed, status)                                                                          \
+    do {                                                                                                                                   \
+        void *items_ = (machine)->items;                                                                                                   \
+        status = vr_budget_grow(&(machine)->builder.budget, &items_, &(capacity), (needed), sizeof *(machine)->items);                     \
+        (machine)->items = items_;                                                                                                         \
+    } while (0)
+
 // Fails with the message and no offset.
 #define VR_MACHINE_FAIL(machine, status, ...) vr_fail((machine)->error, (status), VRAM_NO_OFFSET, __VA_ARGS__)
 

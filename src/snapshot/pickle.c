@@ -10,18 +10,19 @@
     X('0', POP, 0)                                                                                                                         \
     X('1', POP_MARK, 0)                                                                                                                    \
     X('2', DUP, 0)                                                                                                                         \
-    X('F', FLOAT, 0) X('I', INT, 0) X('J', BININT, 4) X('K', BININT1, 1) X('L', LONG, 0) X('M', BININT2, 2) X('N', NONE, 0)                \
-        X('P', PERSID, 0) X('Q', BINPERSID, 0) X('R', REDUCE, 0) X('S', STRING, 0) X('T', BINSTRING, 4) X('U', SHORT_BINSTRING, 1)         \
-            X('V', UNICODE, 0) X('X', BINUNICODE, 4) X('a', APPEND, 0) X('b', BUILD, 0) X('c', GLOBAL, 0) X('d', DICT, 0)                  \
-                X('}', EMPTY_DICT, 0) X('e', APPENDS, 0) X('g', GET, 0) X('h', BINGET, 1) X('i', INST, 0) X('j', LONG_BINGET, 4)           \
-                    X('l', LIST, 0) X(']', EMPTY_LIST, 0) X('o', OBJ, 0) X('p', PUT, 0) X('q', BINPUT, 1) X('r', LONG_BINPUT, 4)           \
-                        X('s', SETITEM, 0) X('t', TUPLE, 0) X(')', EMPTY_TUPLE, 0) X('u', SETITEMS, 0) X('G', BINFLOAT, 8)                 \
-                            X('B', BINBYTES, 4) X('C', SHORT_BINBYTES, 1) X(0x80, PROTO, 1) X(0x81, NEWOBJ, 0) X(0x82, EXT1, 1)            \
-                                X(0x83, EXT2, 2) X(0x84, EXT4, 4) X(0x85, TUPLE1, 0) X(0x86, TUPLE2, 0) X(0x87, TUPLE3, 0)                 \
-                                    X(0x88, NEWTRUE, 0) X(0x89, NEWFALSE, 0) X(0x8a, LONG1, 1) X(0x8b, LONG4, 4)                           \
-                                        X(0x8c, SHORT_BINUNICODE, 1) X(0x8d, BINUNICODE8, 8) X(0x8e, BINBYTES8, 8) X(0x8f, EMPTY_SET, 0)   \
-                                            X(0x90, ADDITEMS, 0) X(0x91, FROZENSET, 0) X(0x92, NEWOBJ_EX, 0) X(0x93, STACK_GLOBAL, 0)      \
-                                                X(0x94, MEMOIZE, 0) X(0x95, FRAME, 8) X(0x96, BYTEARRAY8, 8) X(0x97, NEXT_BUFFER, 0)       \
+    X('F', FLOAT, 0)                                                                                                                       \
+    X('I', INT, 0) X('J', BININT, 4) X('K', BININT1, 1) X('L', LONG, 0) X('M', BININT2, 2) X('N', NONE, 0) X('P', PERSID, 0)               \
+        X('Q', BINPERSID, 0) X('R', REDUCE, 0) X('S', STRING, 0) X('T', BINSTRING, 4) X('U', SHORT_BINSTRING, 1) X('V', UNICODE, 0)        \
+            X('X', BINUNICODE, 4) X('a', APPEND, 0) X('b', BUILD, 0) X('c', GLOBAL, 0) X('d', DICT, 0) X('}', EMPTY_DICT, 0)               \
+                X('e', APPENDS, 0) X('g', GET, 0) X('h', BINGET, 1) X('i', INST, 0) X('j', LONG_BINGET, 4) X('l', LIST, 0)                 \
+                    X(']', EMPTY_LIST, 0) X('o', OBJ, 0) X('p', PUT, 0) X('q', BINPUT, 1) X('r', LONG_BINPUT, 4) X('s', SETITEM, 0)        \
+                        X('t', TUPLE, 0) X(')', EMPTY_TUPLE, 0) X('u', SETITEMS, 0) X('G', BINFLOAT, 8) X('B', BINBYTES, 4)                \
+                            X('C', SHORT_BINBYTES, 1) X(0x80, PROTO, 1) X(0x81, NEWOBJ, 0) X(0x82, EXT1, 1) X(0x83, EXT2, 2)               \
+                                X(0x84, EXT4, 4) X(0x85, TUPLE1, 0) X(0x86, TUPLE2, 0) X(0x87, TUPLE3, 0) X(0x88, NEWTRUE, 0)              \
+                                    X(0x89, NEWFALSE, 0) X(0x8a, LONG1, 1) X(0x8b, LONG4, 4) X(0x8c, SHORT_BINUNICODE, 1)                  \
+                                        X(0x8d, BINUNICODE8, 8) X(0x8e, BINBYTES8, 8) X(0x8f, EMPTY_SET, 0) X(0x90, ADDITEMS, 0)           \
+                                            X(0x91, FROZENSET, 0) X(0x92, NEWOBJ_EX, 0) X(0x93, STACK_GLOBAL, 0) X(0x94, MEMOIZE, 0)       \
+                                                X(0x95, FRAME, 8) X(0x96, BYTEARRAY8, 8) X(0x97, NEXT_BUFFER, 0)                           \
                                                     X(0x98, READONLY_BUFFER, 0)
 
 enum opcode {

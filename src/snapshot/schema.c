@@ -9,9 +9,9 @@
     X(size_bytes)                                                                                                                          \
     X(stream)                                                                                                                              \
     X(time_us)                                                                                                                             \
-    X(stack) X(context) X(metadata) X(pool_first) X(pool_second) X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes)             \
-        X(active_bytes) X(requested_bytes) X(counter) X(kind) X(expandable) X(state) X(blocks) X(tenant) X(name) X(filename) X(line)       \
-            X(stage)
+    X(stack)                                                                                                                               \
+    X(context) X(metadata) X(pool_first) X(pool_second) X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes) X(active_bytes)      \
+        X(requested_bytes) X(counter) X(kind) X(expandable) X(state) X(blocks) X(tenant) X(name) X(filename) X(line) X(stage)
 
 enum slot {
 #define SLOT_ENUM(name) SLOT_##name,
@@ -453,13 +453,6 @@ static void take_row(const struct vr_machine *machine, enum vr_tag kind, size_t 
     }
 }
 
-#define GROW(machine, items, capacity, needed, status)                                                                                     \
-    do {                                                                                                                                   \
-        void *items_ = (machine)->items;                                                                                                   \
-        status = vr_budget_grow(&(machine)->builder.budget, &items_, &(capacity), (needed), sizeof *(machine)->items);                     \
-        (machine)->items = items_;                                                                                                         \
-    } while (0)
-
 // A new row of the table; what it holds is undefined.
 static enum vram_status add_row(struct vr_machine *machine, enum vr_tag kind, size_t *row) {
     struct vr_budget *budget = &machine->builder.budget;
@@ -473,13 +466,13 @@ static enum vram_status add_row(struct vr_machine *machine, enum vr_tag kind, si
     switch (kind) {
     case VR_TAG_EVENT: status = vr_columns_grow(&vr_history_columns, &machine->events, &machine->event_capacity, *count + 1, budget); break;
     case VR_TAG_SEGMENT:
-        GROW(machine, segment_blocks, machine->segment_blocks_capacity, *count + 1, status);
+        VR_MACHINE_GROW(machine, segment_blocks, machine->segment_blocks_capacity, *count + 1, status);
         VR_TRY(status);
         status = vr_columns_grow(&vr_segment_columns, &machine->segments, &machine->segment_capacity, *count + 1, budget);
         break;
     case VR_TAG_BLOCK: status = vr_columns_grow(&vr_block_columns, &machine->blocks, &machine->block_capacity, *count + 1, budget); break;
-    case VR_TAG_TENANT: GROW(machine, tenants, machine->tenant_capacity, *count + 1, status); break;
-    default: GROW(machine, annotations, machine->annotation_capacity, *count + 1, status);
+    case VR_TAG_TENANT: VR_MACHINE_GROW(machine, tenants, machine->tenant_capacity, *count + 1, status); break;
+    default: VR_MACHINE_GROW(machine, annotations, machine->annotation_capacity, *count + 1, status);
     }
     if (status == VRAM_OK) *row = (*count)++;
     return status;

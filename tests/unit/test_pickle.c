@@ -298,6 +298,37 @@ static void nested_sharing_does_not_explode(void **state) {
     assert_int_equal(vram_recording_read_memory(bytes, (size_t)(at - bytes), NULL, &recording, &error), VRAM_LIMIT);
 }
 
+// A list of a million numbers under a key of the future, in one batch as the C++ writer makes it, is no reason to refuse a file.
+static void unread_lists_cost_nothing(void **state) {
+    (void)state;
+    enum { ITEMS = 1000000 };
+    char *bytes = malloc(2 * ITEMS + 64), *at = bytes;
+    at = PUT(at, "\x80\x02}(X\x04\x00\x00\x00news](");
+    for (int i = 0; i < ITEMS; i++) at = PUT(at, "K\x01");
+    at = PUT(at, "e" KEY_SEGMENTS "](eu.");
+    vram_recording_destroy(read_bytes(bytes, (size_t)(at - bytes)));
+    free(bytes);
+}
+
+// Events of the fewest bytes that a writer has made (C++, before times were kept): still within the budget, at every size.
+static void the_smallest_events_are_read(void **state) {
+    (void)state;
+    enum { EVENTS = 300000 };
+    static const char event[] = "}(h\x01h\x02h\x03\x8a\x08\x00\x02\x03\x04\x05\x7f\x00\x00h\x04M\x00\x02h\x05K\x00u";
+    char *bytes = malloc(EVENTS * sizeof event + 256), *at = bytes;
+    at = PUT(at, "\x80\x02}(" KEY_TRACES "](](}(" KEY_ACTION "q\x01\x8c\x05"
+                 "allocq\x02\x8c\x04"
+                 "addrq\x03K\x00\x8c\x04sizeq\x04K\x00\x8c\x06"
+                 "streamq\x05K\x00u");
+    for (int i = 1; i < EVENTS; i++) at = put(at, event, sizeof event - 1);
+    at = PUT(at, "eeu.");
+    struct vram_recording *recording = read_bytes(bytes, (size_t)(at - bytes));
+    assert_int_equal(vram_recording_event_count(recording, 0), EVENTS);
+    assert_int_equal(vr_recording_model(recording)->histories[0].address[EVENTS - 1], 0x7f0504030200);
+    vram_recording_destroy(recording);
+    free(bytes);
+}
+
 static void the_memo_stays_near_the_input(void **state) {
     (void)state;
     REFUSED("\x80\x04Nr\xf0\xff\xff\xff.", VRAM_LIMIT, 3, "far more than its size");
@@ -321,7 +352,8 @@ int main(void) {
         cmocka_unit_test(what_is_no_recording_is_refused),   cmocka_unit_test(rows_that_come_bit_by_bit_are_recognised),
         cmocka_unit_test(the_last_of_repeated_keys_counts),  cmocka_unit_test(containers_in_themselves_are_survived),
         cmocka_unit_test(trailing_bytes_are_ignored),        cmocka_unit_test(shared_lists_do_not_multiply),
-        cmocka_unit_test(nested_sharing_does_not_explode),   cmocka_unit_test(the_memo_stays_near_the_input),
+        cmocka_unit_test(nested_sharing_does_not_explode),   cmocka_unit_test(unread_lists_cost_nothing),
+        cmocka_unit_test(the_smallest_events_are_read),      cmocka_unit_test(the_memo_stays_near_the_input),
         cmocka_unit_test(a_used_list_of_frames_is_fixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

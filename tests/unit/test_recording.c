@@ -5,6 +5,9 @@
 #include <cmocka.h>
 
 #include "model/recording.h"
+#include "snapshot/finish.h"
+#include "snapshot/json.h"
+#include "snapshot/pickle.h"
 
 static struct vram_error error;
 
@@ -235,12 +238,53 @@ static void rows_follow_the_lists(void **state) {
     vram_recording_destroy(recording);
 }
 
+static size_t load(const char *name, char *bytes, size_t capacity) {
+    char path[1024];
+    (void)snprintf(path, sizeof path, "%s/fuzz/corpus/recording/%s", VRAM_SOURCE_DIR, name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, capacity, file);
+    (void)fclose(file);
+    return size;
+}
+
+// Every array that cannot grow, at whatever moment, ends in a status and leaves nothing behind.
+static void every_refused_growth_is_survived(void **state) {
+    static const char *const names[] = {"newest.p4", "newest.cpp", "newest.json", "generation_1.p2"};
+    static char bytes[16384];
+    (void)state;
+    for (size_t i = 0; i < VR_COUNT_OF(names); i++) {
+        size_t size = load(names[i], bytes, sizeof bytes), refused = 0;
+        enum vram_status status = VRAM_LIMIT;
+        for (uint64_t limit = 0; status != VRAM_OK; limit += 61) {
+            struct vr_machine machine;
+            struct vr_source source;
+            struct vr_model model = {0};
+            vr_source_on_memory(&source, bytes, size);
+            status = vr_machine_init(&machine, &error, limit);
+            if (status != VRAM_OK) continue;
+            status = strstr(names[i], "json") != NULL ? vr_json_read(&source, &machine) : vr_pickle_read(&source, &machine);
+            if (status == VRAM_OK) status = vr_finish(&machine, &model);
+            if (status != VRAM_OK) assert_int_equal(status, VRAM_LIMIT);
+            refused += status != VRAM_OK;
+            vr_machine_release(&machine);
+            vr_model_release(&model);
+        }
+        assert_true(refused > 20);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(other_files_are_named),       cmocka_unit_test(pieces_of_any_size_are_the_same),
-        cmocka_unit_test(a_failing_input_is_reported), cmocka_unit_test(what_old_files_lack_is_filled_in),
-        cmocka_unit_test(a_bare_list_is_segments),     cmocka_unit_test(pages_are_opened),
-        cmocka_unit_test(long_pages_are_read),         cmocka_unit_test(events_of_devices_are_kept_apart),
+        cmocka_unit_test(every_refused_growth_is_survived),
+        cmocka_unit_test(other_files_are_named),
+        cmocka_unit_test(pieces_of_any_size_are_the_same),
+        cmocka_unit_test(a_failing_input_is_reported),
+        cmocka_unit_test(what_old_files_lack_is_filled_in),
+        cmocka_unit_test(a_bare_list_is_segments),
+        cmocka_unit_test(pages_are_opened),
+        cmocka_unit_test(long_pages_are_read),
+        cmocka_unit_test(events_of_devices_are_kept_apart),
         cmocka_unit_test(rows_follow_the_lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
