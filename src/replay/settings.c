@@ -106,4 +106,9 @@ void vr_recorded_conf(const struct vr_model *model, struct vr_text *conf) {
         vr_text_printf(conf, "%.6g", threshold);
     }
     append_divisions(model, &named, conf);
+    const char *release_lock = vr_model_setting(model, "release_lock_on_cudamalloc");
+    if (release_lock != NULL ? strcmp(release_lock, "true") == 0 : named.release_lock_on_malloc) {
+        begin_key(conf, "release_lock_on_cudamalloc");
+        vr_text_puts(conf, "True");
+    }
 }

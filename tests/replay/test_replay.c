@@ -235,6 +235,21 @@ static void segments_that_differ(void **state) {
         VRAM_EXACT_DIFFERENT);
 }
 
+// With release_lock_on_cudamalloc another thread's events may stand between a segment and the allocation it was made for.
+static void events_of_other_threads_stand_between(void **state) {
+    (void)state;
+#define TWO_SEGMENTS                                                                                                                       \
+    "{\"segments\":[{\"device\":0,\"address\":4194304,\"total_size\":2097152,\"stream\":0,\"segment_type\":\"small\",\"blocks\":"          \
+    "[" WHOLE_FREE "]},"                                                                                                                   \
+    "{\"device\":0,\"address\":33554432,\"total_size\":20971520,\"stream\":0,\"segment_type\":\"large\",\"blocks\":[" BLOCK(               \
+        33554432, 1572864, "active_allocated") "," BLOCK(35127296, 19398656, "inactive") "]}],"
+#define BETWEEN                                                                                                                            \
+    EVENT("segment_alloc", 33554432, 20971520)                                                                                             \
+    "," EVENT("free_requested", 4194304, 1024) "," EVENT("free_completed", 4194304, 1024) "," EVENT("alloc", 33554432, 1572864)
+    assert_int_equal(verdict_of(TWO_SEGMENTS "\"allocator_settings\":{\"release_lock_on_cudamalloc\":true}," TRACE(BETWEEN)),
+                     VRAM_EXACT_EQUAL);
+}
+
 // --- histories that cannot be -------------------------------------------------------------------------------------------------
 static void contradictions_are_told(void **state) {
     (void)state;
@@ -459,6 +474,7 @@ int main(void) {
         cmocka_unit_test(order_of_releases_differs),
         cmocka_unit_test(one_block_of_the_picture_differs),
         cmocka_unit_test(segments_that_differ),
+        cmocka_unit_test(events_of_other_threads_stand_between),
         cmocka_unit_test(contradictions_are_told),
         cmocka_unit_test(private_pools_are_left_out_and_told),
         cmocka_unit_test(own_settings_give_own_peaks),
