@@ -156,7 +156,9 @@ struct vram_whatif_device {
     bool out_of_memory; // the run stopped there
     uint64_t oom_event; // index of the alloc event; VRAM_NO_OFFSET: while the start state was allocated
     struct vram_oom oom;
-    uint64_t private_allocations; // in private pools: left out
+    uint64_t recorded_ooms;        // requests that failed in the recorded program
+    uint64_t recorded_ooms_served; // of these, granted here; they are tried, and freed at once, only when memory_bytes is given
+    uint64_t private_allocations;  // in private pools: left out
 };
 
 struct vram_whatif_result {

@@ -65,20 +65,23 @@ static uint64_t recall(struct whatif *whatif, uint64_t recorded, bool forget) {
 }
 
 // --- events -----------------------------------------------------------------------------------------------------------------
+// *address is 0 for a request of nothing, and when memory ran out, which ends the run.
+static enum vram_status request(struct whatif *whatif, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    const enum vram_status status =
+        vram_malloc(whatif->stage.allocator, DEVICE, size_bytes, vr_stage_stream(&whatif->stage, stream), address);
+    if (status != VRAM_OUT_OF_MEMORY && status != VRAM_REJECTED) return status;
+    whatif->device->out_of_memory = true;
+    whatif->device->oom_event = whatif->event;
+    (void)vram_last_oom(&whatif->device->oom);
+    // The reader knows the recording's names, not the simulator's.
+    whatif->device->oom.device = whatif->device->device;
+    whatif->device->oom.stream = stream;
+    return VRAM_OK;
+}
+
 static enum vram_status allocate(struct whatif *whatif, uint64_t recorded, uint64_t size_bytes, uint64_t stream) {
     uint64_t address = 0;
-    const enum vram_status status =
-        vram_malloc(whatif->stage.allocator, DEVICE, size_bytes, vr_stage_stream(&whatif->stage, stream), &address);
-    if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) {
-        whatif->device->out_of_memory = true;
-        whatif->device->oom_event = whatif->event;
-        (void)vram_last_oom(&whatif->device->oom);
-        // The reader knows the recording's names, not the simulator's.
-        whatif->device->oom.device = whatif->device->device;
-        whatif->device->oom.stream = stream;
-        return VRAM_OK;
-    }
-    VR_TRY(status);
+    VR_TRY(request(whatif, size_bytes, stream, &address));
     return address == 0 ? VRAM_OK : remember(whatif, recorded, address);
 }
 
@@ -93,6 +96,19 @@ static enum vram_status replay_release(struct whatif *whatif) {
     if (whatif->in_releases || whatif->options->ignore_releases) return VRAM_OK;
     whatif->in_releases = true;
     return vram_empty_cache_device(whatif->stage.allocator, DEVICE);
+}
+
+// A request that failed in the recorded program. What that program would have done with the memory is not known: it goes back at once.
+static enum vram_status try_again(struct whatif *whatif, size_t event) {
+    const struct vr_history *history = whatif->subject->history;
+    uint64_t address = 0;
+    whatif->device->recorded_ooms++;
+    if (whatif->options->memory_bytes == 0) return VRAM_OK;
+    VR_TRY(request(whatif, history->size_bytes[event], history->stream[event], &address));
+    if (address == 0) return VRAM_OK;
+    whatif->device->recorded_ooms_served++;
+    VR_TRY(vr_drive_free_request(whatif->stage.allocator, address));
+    return vr_drive_free_complete(whatif->stage.allocator, address);
 }
 
 static enum vram_status replay_event(struct whatif *whatif, size_t event) {
@@ -112,7 +128,8 @@ static enum vram_status replay_event(struct whatif *whatif, size_t event) {
     case VR_ACTION_FREE_REQUESTED: return replay_free(whatif, history->address[event], true, false);
     case VR_ACTION_FREE_COMPLETED: return replay_free(whatif, history->address[event], false, true);
     case VR_ACTION_FREE: return replay_free(whatif, history->address[event], true, true);
-    default: return VRAM_OK; // segments are the allocator's own decision; a recorded failure left nothing behind
+    case VR_ACTION_OOM: return try_again(whatif, event);
+    default: return VRAM_OK; // segments are the allocator's own decision
     }
 }
 

@@ -61,6 +61,8 @@ static void device_json(struct vr_json *json, const struct vram_whatif_device *d
     vr_json_u64(json, "final_reserved_bytes", device->final_reserved_bytes);
     vr_json_double(json, "utilization", utilization(device));
     vr_json_u64(json, "retries", device->retries);
+    vr_json_u64(json, "recorded_ooms", device->recorded_ooms);
+    vr_json_u64(json, "recorded_ooms_served", device->recorded_ooms_served);
     vr_json_double(json, "driver_time_ms", (double)device->driver_time_ns / 1e6);
     vr_json_object(json, "driver_calls");
     for (size_t i = 0; i < device->call_count; i++) vr_json_u64(json, device->calls[i].name, device->calls[i].count);
@@ -148,6 +150,11 @@ static void oom_paragraph(struct vr_text *text, const struct vram_style *style, 
                           const struct vram_whatif_device *device) {
     char report[1024];
     if (device->contradiction) vr_text_printf(text, "  not run: %s\n", device->reason);
+    if (device->recorded_ooms_served > 0) {
+        vr_text_printf(text, "  %s of %s requests that failed in the recording were granted with %s\n",
+                       vr_count(device->recorded_ooms_served).text, vr_count(device->recorded_ooms).text,
+                       run->conf[0] == '\0' ? "defaults" : run->conf);
+    }
     if (!device->out_of_memory) return;
     (void)vram_oom_text(&device->oom, report, sizeof report);
     vr_text_colour(text, style, VR_RED);
@@ -160,8 +167,13 @@ static void oom_paragraph(struct vr_text *text, const struct vram_style *style, 
     vr_text_printf(text, " with %s:\n    %s\n", run->conf[0] == '\0' ? "defaults" : run->conf, report);
 }
 
-static void heading(struct vr_text *text, const struct vram_whatif_result *run, const struct vram_whatif_device *device) {
-    vr_text_printf(text, "device %" PRIu32 ": peaks over %s events, %s start, ", device->device, vr_count(device->events).text,
+// Of the runs, the one that came furthest tells how many events there are.
+static void heading(struct vr_text *text, const struct vram_whatif_result *const *results, size_t count, size_t index) {
+    const struct vram_whatif_result *run = results[0];
+    const struct vram_whatif_device *device = &run->devices[index];
+    uint64_t events = 0;
+    for (size_t i = 0; i < count; i++) events = results[i]->devices[index].events > events ? results[i]->devices[index].events : events;
+    vr_text_printf(text, "device %" PRIu32 ": peaks over %s events, %s start, ", device->device, vr_count(events).text,
                    start_names[run->start]);
     if (run->memory_bytes == 0) {
         vr_text_puts(text, "unlimited memory\n");
@@ -181,7 +193,7 @@ enum vram_status vram_whatif_text(const struct vram_whatif_result *const *result
     vr_print_title(&text, style, file);
     const size_t devices = count == 0 ? 0 : results[0]->device_count;
     for (size_t d = 0; d < devices; d++) {
-        heading(&text, results[0], &results[0]->devices[d]);
+        heading(&text, results, count, d);
         device_table(&text, style, results, count, d);
         for (size_t i = 0; i < count; i++) oom_paragraph(&text, style, results[i], &results[i]->devices[d]);
     }

@@ -373,6 +373,24 @@ static void less_memory_runs_out_at_the_right_event(void **state) {
     selfmade_release(&made);
 }
 
+// The request that failed in the recorded program is tried where the memory is given.
+static void a_recorded_oom_is_tried_again(void **state) {
+    (void)state;
+    struct vram_recording *recording =
+        read_string(SEGMENT(WHOLE_FREE) TRACE("{\"action\":\"oom\",\"device_free\":1048576,\"size\":104857600,\"stream\":0}"));
+    static const uint64_t memories[] = {0, 64 * VR_MIB, 128 * VR_MIB};
+    for (size_t i = 0; i < VR_COUNT_OF(memories); i++) {
+        const struct vram_whatif_options options = {.memory_bytes = memories[i]};
+        struct vram_whatif_result *result = whatif(recording, &options);
+        assert_int_equal(result->devices[0].recorded_ooms, 1);
+        assert_int_equal(result->devices[0].recorded_ooms_served, memories[i] == 128 * VR_MIB);
+        assert_int_equal(result->devices[0].out_of_memory, memories[i] == 64 * VR_MIB);
+        assert_int_equal(result->devices[0].peak_reserved_bytes, memories[i] == 128 * VR_MIB ? 100 * VR_MIB : 0);
+        vram_whatif_result_destroy(result);
+    }
+    vram_recording_destroy(recording);
+}
+
 static void a_start_that_does_not_fit(void **state) {
     (void)state;
     struct vram_recording *recording = read_string(SEGMENT(ONE_USED) TRACE(
@@ -479,6 +497,7 @@ int main(void) {
         cmocka_unit_test(private_pools_are_left_out_and_told),
         cmocka_unit_test(own_settings_give_own_peaks),
         cmocka_unit_test(less_memory_runs_out_at_the_right_event),
+        cmocka_unit_test(a_recorded_oom_is_tried_again),
         cmocka_unit_test(a_start_that_does_not_fit),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(damaged_histories_do_no_harm),
