@@ -37,6 +37,11 @@ class Documents(unittest.TestCase):
         targets = set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE)) - {"all", "setup", "clean"}
         self.assertEqual(described, targets)
 
+    def test_scripts_of_the_makefile_exist(self):
+        scripts = set(re.findall(r"tools/[\w.-]+", text("Makefile")))
+        self.assertGreater(len(scripts), 3)
+        self.assertEqual([name for name in sorted(scripts) if not (ROOT / name).exists()], [])
+
     def test_paths_in_documents_exist(self):
         pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
         missing = []
