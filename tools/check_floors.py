@@ -21,6 +21,8 @@ BELOW = {
     # The core fills no model: it tells records, and whoever listens (history, replay) writes them into one.
     "core": "base os config history driver",
     "host": "base os config history driver",
+    # Graphs are made of the core's pools and captures: one floor up, beside replay.
+    "graph": "base os config driver core",
     "snapshot": "base os model config",
     "analyze": "base os model config",
     "replay": "base os model config history driver core host snapshot analyze",
