@@ -10,7 +10,8 @@
     X(stream)                                                                                                                              \
     X(time_us)                                                                                                                             \
     X(stack)                                                                                                                               \
-    X(context) X(metadata) X(pool_first) X(pool_second) X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes) X(active_bytes)      \
+    X(context)                                                                                                                             \
+    X(metadata) X(pool_first) X(pool_second) X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes) X(active_bytes)                 \
         X(requested_bytes) X(counter) X(kind) X(expandable) X(state) X(blocks) X(tenant) X(name) X(filename) X(line) X(stage)
 
 enum slot {
@@ -371,7 +372,7 @@ VR_INLINE bool read_plain(struct vr_machine *machine, const struct field *field,
 static enum vram_status read_pairs(struct vr_machine *machine, const struct field *fields, const uint64_t *pairs, size_t count,
                                    uint64_t *slots) {
     uint32_t has = (uint32_t)slots[SLOT_has];
-    for (const uint64_t *end = pairs + 2 * count; pairs != end; pairs += 2) {
+    for (; count != 0; count--, pairs += 2) {
         uint64_t word = pairs[0] - VR_VALUE(VR_TAG_STRING, 0), value = pairs[1];
         const struct field *field = word < VR_WORD_COUNT ? &fields[word] : NULL;
         if (field == NULL || field->kind == FIELD_NOTHING) {
