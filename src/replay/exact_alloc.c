@@ -1,4 +1,5 @@
 // exact_alloc.c: one allocation of a recorded history (exact-replay 2.2.1, 2.2.2).
+#include "core/sizes.h"
 #include "replay/exact.h"
 
 enum { DEVICE = 0 };
@@ -27,6 +28,7 @@ static enum vram_status make_recorded(struct vr_exact *exact, size_t event) {
     const uint64_t address = address_of(exact, event), size = size_of(exact, event), stream = stream_of(exact, event);
     const bool small = size == 2 * VR_MIB;
     uint64_t made = 0;
+    if (size == 0 || (address | size) % VR_MIN_BLOCK != 0) return VRAM_INVALID_ARGUMENT;
     if (exact->subject->history->action[event] == VR_ACTION_SEGMENT_ALLOC) {
         VR_TRY(vram_sim_queue_address(exact->stage.driver, address));
         return vr_drive_add_segment(exact->stage.allocator, DEVICE, stream, small, size, &made);

@@ -1,6 +1,7 @@
 // start.c: undoes a history, last event first. See start.h.
 #include <stdio.h>
 
+#include "core/sizes.h"
 #include "replay/addresses.h"
 #include "replay/start.h"
 
@@ -73,9 +74,10 @@ static enum vram_status add_segment(struct undo *undo, const struct vr_start_seg
     return VRAM_OK;
 }
 
+// Blocks are multiples of 512 bytes, and so is what they are cut from.
 static bool valid_extent(uint64_t address, uint64_t size) {
     uint64_t end = 0;
-    return size > 0 && vr_add_u64(address, size, &end);
+    return size > 0 && vr_add_u64(address, size, &end) && (address | size) % VR_MIN_BLOCK == 0;
 }
 
 // --- the final picture --------------------------------------------------------------------------------------------------
