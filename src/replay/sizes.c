@@ -79,6 +79,7 @@ static void settle_size(const struct vr_options *options, struct vr_start *start
             start->sizes_from_neighbour++;
         }
     }
+    if (!start->segments[block->segment].small && vr_is_small(block->size)) vr_start_anomaly(start, VR_ANOMALY_BLOCK_WRONG_POOL, SIZE_MAX);
     if (block->size > limit || block->size % VR_MIN_BLOCK != 0) vr_start_anomaly(start, VR_ANOMALY_BLOCK_OVERLAP, SIZE_MAX);
 }
 

@@ -21,6 +21,7 @@
     X(RANGE_STILL_THERE, "an unmapped range that is still mapped afterwards")                                                              \
     X(BLOCK_OUTSIDE, "a block that lies in no segment")                                                                                    \
     X(BLOCK_OVERLAP, "a block that overlaps another block or the end of its segment")                                                      \
+    X(BLOCK_WRONG_POOL, "a block of at most 1 MiB in a segment for larger ones")                                                           \
     X(SEGMENT_OVERLAP, "segments that overlap or have impossible sizes")
 
 enum vr_anomaly {

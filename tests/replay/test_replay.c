@@ -265,7 +265,9 @@ static void contradictions_are_told(void **state) {
         SEGMENT(WHOLE_FREE) TRACE(EVENT("free_requested", 512, 512) "," EVENT("free_completed", 512, 512)),       // outside all
         SEGMENT(WHOLE_FREE) TRACE(EVENT("alloc", 512, 512) "," EVENT("free_requested", 512, 512) "," EVENT("free_completed", 512, 512)),
         SEGMENT(BLOCK(4194304, 4194304, "active_allocated")) TRACE(""), // longer than its segment
-        SEGMENT(BLOCK(4194304, 1000, "active_allocated")) TRACE(""),    // no size a block can have
+        "{\"segments\":[{\"device\":0,\"address\":4194304,\"total_size\":20971520,\"stream\":0,\"segment_type\":\"large\",\"blocks\":"
+        "[" BLOCK(4194304, 512, "active_allocated") "]}]," TRACE(""), // too small for the large pool
+        SEGMENT(BLOCK(4194304, 1000, "active_allocated")) TRACE(""),  // no size a block can have
     };
     for (size_t i = 0; i < VR_COUNT_OF(histories); i++) {
         struct vram_recording *recording = read_string(histories[i]);
