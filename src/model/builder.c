@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-enum { GROW_BY_HALF_FROM = 1 << 12, GROW_BY_EIGHTH_FROM = 1 << 16, FIRST_SLOTS = 64 };
+enum { GROW_BY_EIGHTH_FROM = 1 << 16, FIRST_SLOTS = 64 };
 
 enum vram_status vr_budget_charge(struct vr_budget *budget, size_t count, size_t item_bytes) {
     uint64_t bytes, used;
@@ -13,7 +13,7 @@ enum vram_status vr_budget_charge(struct vr_budget *budget, size_t count, size_t
 }
 
 size_t vr_budget_next_capacity(size_t capacity, size_t needed) {
-    size_t more = capacity < GROW_BY_HALF_FROM ? capacity : capacity < GROW_BY_EIGHTH_FROM ? capacity / 2 : capacity / 8;
+    size_t more = capacity < GROW_BY_EIGHTH_FROM ? capacity : capacity / 8;
     size_t wanted = capacity + more;
     if (wanted < 16) wanted = 16;
     return wanted < needed ? needed : wanted;

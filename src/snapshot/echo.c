@@ -19,10 +19,12 @@ void vr_echo_release(struct vr_echo *echo, struct vr_budget *budget) {
     memset(echo, 0, sizeof *echo);
 }
 
-const struct vr_echo_run *vr_echo_guess(const struct vr_echo *echo) {
+const struct vr_echo_run *vr_echo_guess(const struct vr_echo *echo, const unsigned char *bytes, const unsigned char *end) {
     if (echo->runs == NULL) return NULL;
     uint16_t guess = echo->guess[guess_slot(echo)];
-    return guess == 0 ? NULL : &echo->runs[guess - 1];
+    const struct vr_echo_run *run = guess == 0 ? NULL : &echo->runs[guess - 1];
+    if (run == NULL || (size_t)(end - bytes) < run->length) return NULL;
+    return memcmp(bytes, echo->bytes + run->offset, run->length) == 0 ? run : NULL;
 }
 
 static void remember(struct vr_echo *echo, uint32_t run) {

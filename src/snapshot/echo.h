@@ -31,8 +31,8 @@ struct vr_echo {
 void vr_echo_release(struct vr_echo *echo, struct vr_budget *budget);
 // Whether it is worth asking: not where nearly every guess was wrong.
 VR_INLINE bool vr_echo_listens(const struct vr_echo *echo) { return echo->misses < 4096 || echo->hits >= echo->misses / 4; }
-// The run that is expected now, or NULL. It is right when the bytes at hand equal the run's; then call vr_echo_hit().
-const struct vr_echo_run *vr_echo_guess(const struct vr_echo *echo);
+// The run that begins at `bytes` (readable up to `end`), if it is the one expected now, or NULL. When it is taken, call vr_echo_hit().
+const struct vr_echo_run *vr_echo_guess(const struct vr_echo *echo, const unsigned char *bytes, const unsigned char *end);
 // Says that `run` (of vr_echo_guess()) has come.
 void vr_echo_hit(struct vr_echo *echo, const struct vr_echo_run *run);
 // Says that another list has come, with these bytes and this stack. True where it is not known yet and could be kept.

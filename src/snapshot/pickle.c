@@ -2,76 +2,22 @@
 
 #include "snapshot/echo.h"
 #include "snapshot/numbers.h"
+#include "snapshot/opcodes.h"
+#include "snapshot/shape.h"
 
-// X(code, NAME, bytes of its argument). All opcodes of Python up to protocol 5, so that a refusal can name what it found.
-#define OPCODES(X)                                                                                                                         \
-    X('(', MARK, 0)                                                                                                                        \
-    X('.', STOP, 0)                                                                                                                        \
-    X('0', POP, 0)                                                                                                                         \
-    X('1', POP_MARK, 0)                                                                                                                    \
-    X('2', DUP, 0)                                                                                                                         \
-    X('F', FLOAT, 0)                                                                                                                       \
-    X('I', INT, 0) X('J', BININT, 4) X('K', BININT1, 1) X('L', LONG, 0) X('M', BININT2, 2) X('N', NONE, 0) X('P', PERSID, 0)               \
-        X('Q', BINPERSID, 0) X('R', REDUCE, 0) X('S', STRING, 0) X('T', BINSTRING, 4) X('U', SHORT_BINSTRING, 1) X('V', UNICODE, 0)        \
-            X('X', BINUNICODE, 4) X('a', APPEND, 0) X('b', BUILD, 0) X('c', GLOBAL, 0) X('d', DICT, 0) X('}', EMPTY_DICT, 0)               \
-                X('e', APPENDS, 0) X('g', GET, 0) X('h', BINGET, 1) X('i', INST, 0) X('j', LONG_BINGET, 4) X('l', LIST, 0)                 \
-                    X(']', EMPTY_LIST, 0) X('o', OBJ, 0) X('p', PUT, 0) X('q', BINPUT, 1) X('r', LONG_BINPUT, 4) X('s', SETITEM, 0)        \
-                        X('t', TUPLE, 0) X(')', EMPTY_TUPLE, 0) X('u', SETITEMS, 0) X('G', BINFLOAT, 8) X('B', BINBYTES, 4)                \
-                            X('C', SHORT_BINBYTES, 1) X(0x80, PROTO, 1) X(0x81, NEWOBJ, 0) X(0x82, EXT1, 1) X(0x83, EXT2, 2)               \
-                                X(0x84, EXT4, 4) X(0x85, TUPLE1, 0) X(0x86, TUPLE2, 0) X(0x87, TUPLE3, 0) X(0x88, NEWTRUE, 0)              \
-                                    X(0x89, NEWFALSE, 0) X(0x8a, LONG1, 1) X(0x8b, LONG4, 4) X(0x8c, SHORT_BINUNICODE, 1)                  \
-                                        X(0x8d, BINUNICODE8, 8) X(0x8e, BINBYTES8, 8) X(0x8f, EMPTY_SET, 0) X(0x90, ADDITEMS, 0)           \
-                                            X(0x91, FROZENSET, 0) X(0x92, NEWOBJ_EX, 0) X(0x93, STACK_GLOBAL, 0) X(0x94, MEMOIZE, 0)       \
-                                                X(0x95, FRAME, 8) X(0x96, BYTEARRAY8, 8) X(0x97, NEXT_BUFFER, 0)                           \
-                                                    X(0x98, READONLY_BUFFER, 0)
-
-enum opcode {
-#define OPCODE_ENUM(code, name, argument) OP_##name = (code),
-    OPCODES(OPCODE_ENUM)
-#undef OPCODE_ENUM
-};
-
-// 1 + the bytes of the argument; 0 for a byte that is no opcode.
-static const uint8_t opcode_bytes[256] = {
+const uint8_t vr_opcode_bytes[256] = {
 #define OPCODE_BYTES(code, name, argument) [(code)] = 1 + (argument),
-    OPCODES(OPCODE_BYTES)
+    VR_OPCODES(OPCODE_BYTES)
 #undef OPCODE_BYTES
 };
 
 static const char *opcode_name(unsigned char code) {
     static const char *const names[256] = {
 #define OPCODE_NAME(code, name, argument) [(code)] = #name,
-        OPCODES(OPCODE_NAME)
+        VR_OPCODES(OPCODE_NAME)
 #undef OPCODE_NAME
     };
     return names[code];
-}
-
-static uint64_t little_endian(const unsigned char *bytes, size_t count) {
-    uint64_t number = 0;
-    for (size_t i = count; i-- > 0;) number = number << 8 | bytes[i];
-    return number;
-}
-
-// Loads that are one instruction where the machine is little-endian, which compilers do not see in byte-wise code.
-VR_INLINE uint64_t load_64(const unsigned char *bytes) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    uint64_t number;
-    memcpy(&number, bytes, sizeof number);
-    return number;
-#else
-    return little_endian(bytes, 8);
-#endif
-}
-
-VR_INLINE uint32_t little_endian_32(const unsigned char *bytes) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    uint32_t number;
-    memcpy(&number, bytes, sizeof number);
-    return number;
-#else
-    return (uint32_t)little_endian(bytes, 4);
-#endif
 }
 
 static enum vram_status cut_short(struct vr_machine *machine) {
@@ -114,7 +60,7 @@ static enum vram_status read_long(struct vr_source *source, struct vr_machine *m
     if (length > 9) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a number of %llu bytes is too large", (unsigned long long)length);
     VR_TRY(need(source, machine, length));
     const unsigned char *bytes = source->next;
-    uint64_t low = little_endian(bytes, length < 8 ? (size_t)length : 8);
+    uint64_t low = vr_little_endian(bytes, length < 8 ? (size_t)length : 8);
     source->next += length;
     if (length == 0) return vr_machine_push_signed(machine, 0);
     if (length == 9 && bytes[8] == 0) return vr_machine_push_unsigned(machine, low);
@@ -190,10 +136,12 @@ static enum vram_status read_text(struct vr_source *source, struct vr_machine *m
     }
 }
 
-// The lists that came before, and where the list being read began.
+// The lists and events that came before, and where what is being read began.
 struct listening {
     struct vr_echo echo;
-    uint64_t begin; // offset in the file of the list's first item; VRAM_NO_OFFSET for none
+    struct vr_shape shape;
+    uint64_t begin;      // offset in the file of the list's first item; VRAM_NO_OFFSET for none
+    uint64_t dict_begin; // of the dictionary's first key; VRAM_NO_OFFSET for none
 };
 
 // What the loop below keeps in registers.
@@ -212,9 +160,9 @@ VR_INLINE bool run_gets(struct fast *fast, const struct vr_machine *machine) {
     const size_t memo_size = machine->memo_size;
     uint64_t *top = fast->top;
     do {
-        uint64_t word = load_64(next);
+        uint64_t word = vr_load_64(next);
         // The two opcodes differ in one bit.
-        if ((word & 0xfd) != OP_BINGET) break;
+        if (!vr_is_get((unsigned char)word)) break;
         bool is_long = (word & 2) != 0;
         uint32_t index = (uint32_t)(word >> 8) & (is_long ? UINT32_MAX : 0xff);
         if (VR_UNLIKELY(index >= memo_size || !vr_is_plain(memo[index]))) break;
@@ -226,16 +174,12 @@ VR_INLINE bool run_gets(struct fast *fast, const struct vr_machine *machine) {
     fast->top = top;
     return some;
 }
-static_assert((OP_LONG_BINGET & ~2) == OP_BINGET && (OP_LONG_BINGET & 2) != 0 && (OP_BINGET & 0xfd) == OP_BINGET,
-              "one bit tells them apart");
-
 // A list or dictionary that was stored before, or nothing at all.
 static bool run_shared_get(struct fast *fast, const struct vr_machine *machine) {
-    bool is_long = fast->next[0] == OP_LONG_BINGET;
-    uint32_t index = is_long ? little_endian_32(fast->next + 1) : fast->next[1];
+    uint32_t index = vr_get_index(fast->next);
     if (index >= machine->memo_size || machine->memo[index] == 0) return false;
     *fast->top++ = vr_value(VR_TAG_MEMO, index);
-    fast->next += is_long ? 5 : 2;
+    fast->next += vr_opcode_bytes[fast->next[0]];
     return true;
 }
 
@@ -261,9 +205,8 @@ static bool run_echo(struct fast *fast, const struct vr_source *source, struct v
     const unsigned char *items = fast->next + 1;
     listening->begin = source->start_offset + (uint64_t)(items - source->start);
     vr_echo_renew(&listening->echo, machine->memo_generation);
-    const struct vr_echo_run *run = vr_echo_guess(&listening->echo);
-    if (run == NULL || (size_t)(source->end - items) < run->length) return false;
-    if (memcmp(items, listening->echo.bytes + run->offset, run->length) != 0) return false;
+    const struct vr_echo_run *run = vr_echo_guess(&listening->echo, items, source->end);
+    if (run == NULL) return false;
     vr_echo_hit(&listening->echo, run);
     *container = vr_value(VR_TAG_STACK, run->stack);
     fast->next = items + run->length;
@@ -271,10 +214,35 @@ static bool run_echo(struct fast *fast, const struct vr_source *source, struct v
     return true;
 }
 
+// At a mark: when it opens an event as the one before, the event is done with.
+static bool run_event(struct fast *fast, const struct vr_source *source, struct vr_machine *machine, struct listening *listening) {
+    if ((size_t)(fast->top - machine->stack) <= machine->marks[machine->mark_count - 1]) return false;
+    uint64_t *place = vr_machine_place(machine, fast->top[-1]), *container = place == NULL ? fast->top - 1 : place;
+    if (vr_tag_of(*container) != VR_TAG_NO_KEYS || machine->skipping) return false;
+    const unsigned char *keys = fast->next + 1, *after;
+    listening->dict_begin = source->start_offset + (uint64_t)(keys - source->start);
+    vr_echo_renew(&listening->echo, machine->memo_generation);
+    vr_shape_renew(&listening->shape, machine->memo_generation);
+    after = vr_shape_read(&listening->shape, &listening->echo, machine, keys, source->end, container);
+    if (after == NULL) return false;
+    fast->next = after;
+    listening->dict_begin = VRAM_NO_OFFSET;
+    return true;
+}
+
+// After SETITEMS: the events that follow will be like this one.
+static void end_dict(const struct vr_source *source, struct vr_machine *machine, struct listening *listening) {
+    uint64_t value = vr_machine_resolve(machine, machine->stack[machine->depth - 1]), begin = listening->dict_begin;
+    listening->dict_begin = VRAM_NO_OFFSET;
+    if (vr_tag_of(value) != VR_TAG_EVENT || begin == VRAM_NO_OFFSET || begin < source->start_offset) return;
+    vr_shape_renew(&listening->shape, machine->memo_generation);
+    vr_shape_learn(&listening->shape, machine, source->start + (begin - source->start_offset), source->next);
+}
+
 // Whether the bytes are nothing but BINGETs and LONG_BINGETs, and the end of the list.
 static bool only_gets(const unsigned char *bytes, size_t length) {
     size_t at = 0;
-    while (at < length && (bytes[at] == OP_BINGET || bytes[at] == OP_LONG_BINGET)) at += opcode_bytes[bytes[at]];
+    while (at < length && vr_is_get(bytes[at])) at += vr_opcode_bytes[bytes[at]];
     return at + 1 == length;
 }
 
@@ -309,7 +277,7 @@ static void run_pushes(struct vr_source *source, struct vr_machine *machine, str
         case OP_MARK:
             // The outermost marks decide what is skipped.
             if (machine->mark_count < 2 || machine->mark_count == machine->mark_capacity) goto done;
-            if (run_echo(&fast, source, machine, listening)) break;
+            if (run_echo(&fast, source, machine, listening) || run_event(&fast, source, machine, listening)) break;
             machine->marks[machine->mark_count++] = (size_t)(fast.top - machine->stack);
             fast.next = next + 1;
             break;
@@ -322,17 +290,14 @@ static void run_pushes(struct vr_source *source, struct vr_machine *machine, str
             fast.next = next + 3;
             break;
         case OP_BININT:
-            *fast.top++ = vr_value(VR_TAG_INT, (uint64_t)(int64_t)(int32_t)little_endian_32(next + 1) & VR_PAYLOAD_MASK);
+            *fast.top++ = vr_value(VR_TAG_INT, (uint64_t)(int64_t)(int32_t)vr_load_32(next + 1) & VR_PAYLOAD_MASK);
             fast.next = next + 5;
             break;
-        case OP_LONG1: {
-            unsigned length = next[1], unused = 64 - 8 * length;
-            if (length == 0 || 8 * length > VR_PAYLOAD_BITS) goto done;
-            int64_t number = (int64_t)(load_64(next + 2) << unused) >> unused;
-            *fast.top++ = vr_value(VR_TAG_INT, (uint64_t)number & VR_PAYLOAD_MASK);
-            fast.next = next + 2 + length;
+        case OP_LONG1:
+            if (next[1] == 0 || 8 * next[1] > VR_PAYLOAD_BITS) goto done;
+            *fast.top++ = vr_value(VR_TAG_INT, (uint64_t)vr_load_long(next + 2, next[1]) & VR_PAYLOAD_MASK);
+            fast.next = next + 2 + next[1];
             break;
-        }
         case OP_NEWTRUE:
         case OP_NEWFALSE:
             *fast.top++ = vr_value(VR_TAG_BOOL, next[0] == OP_NEWTRUE);
@@ -363,14 +328,14 @@ static enum vram_status run_rare(struct vr_source *source, struct vr_machine *ma
     case OP_FRAME: return VRAM_OK;
     case OP_NONE: return vr_machine_push(machine, vr_value(VR_TAG_NONE, 0));
     case OP_BINFLOAT: return read_binfloat(machine, argument);
-    case OP_BINUNICODE8: return read_string(source, machine, little_endian(argument, 8));
-    case OP_BINSTRING: return read_string(source, machine, little_endian_32(argument));
+    case OP_BINUNICODE8: return read_string(source, machine, vr_little_endian(argument, 8));
+    case OP_BINSTRING: return read_string(source, machine, vr_load_32(argument));
     case OP_SHORT_BINSTRING: return read_string(source, machine, argument[0]);
     case OP_SHORT_BINBYTES: return skip_bytes(source, machine, argument[0]);
-    case OP_BINBYTES: return skip_bytes(source, machine, little_endian_32(argument));
+    case OP_BINBYTES: return skip_bytes(source, machine, vr_load_32(argument));
     case OP_BINBYTES8:
-    case OP_BYTEARRAY8: return skip_bytes(source, machine, little_endian(argument, 8));
-    case OP_LONG4: return read_long(source, machine, little_endian_32(argument));
+    case OP_BYTEARRAY8: return skip_bytes(source, machine, vr_little_endian(argument, 8));
+    case OP_LONG4: return read_long(source, machine, vr_load_32(argument));
     case OP_EMPTY_TUPLE: return vr_machine_push(machine, vr_value(VR_TAG_NO_ITEMS, 0));
     case OP_TUPLE: return vr_machine_tuple(machine);
     case OP_TUPLE1: return vr_machine_tuple_of(machine, 1);
@@ -393,16 +358,16 @@ static enum vram_status run_rare(struct vr_source *source, struct vr_machine *ma
 static enum vram_status run_one(struct vr_source *source, struct vr_machine *machine, unsigned char code, const unsigned char *argument) {
     switch (code) {
     case OP_BINGET: return vr_machine_get(machine, argument[0]);
-    case OP_LONG_BINGET: return vr_machine_get(machine, little_endian_32(argument));
+    case OP_LONG_BINGET: return vr_machine_get(machine, vr_load_32(argument));
     case OP_MEMOIZE: return vr_machine_memoize(machine);
     case OP_BINPUT: return vr_machine_put(machine, argument[0]);
-    case OP_LONG_BINPUT: return vr_machine_put(machine, little_endian_32(argument));
+    case OP_LONG_BINPUT: return vr_machine_put(machine, vr_load_32(argument));
     case OP_BININT1: return vr_machine_push(machine, vr_value(VR_TAG_INT, argument[0]));
     case OP_BININT2: return vr_machine_push(machine, vr_value(VR_TAG_INT, (uint64_t)argument[0] | (uint64_t)argument[1] << 8));
-    case OP_BININT: return vr_machine_push_signed(machine, (int32_t)little_endian_32(argument));
+    case OP_BININT: return vr_machine_push_signed(machine, (int32_t)vr_load_32(argument));
     case OP_LONG1: return read_long(source, machine, argument[0]);
     case OP_SHORT_BINUNICODE: return read_string(source, machine, argument[0]);
-    case OP_BINUNICODE: return read_string(source, machine, little_endian_32(argument));
+    case OP_BINUNICODE: return read_string(source, machine, vr_load_32(argument));
     case OP_NEWTRUE: return vr_machine_push(machine, vr_value(VR_TAG_BOOL, 1));
     case OP_NEWFALSE: return vr_machine_push(machine, vr_value(VR_TAG_BOOL, 0));
     case OP_EMPTY_DICT: return vr_machine_push(machine, vr_value(VR_TAG_NO_KEYS, 0));
@@ -423,7 +388,7 @@ static enum vram_status run(struct vr_source *source, struct vr_machine *machine
         *opcode_offset = vr_source_offset(source);
         VR_TRY(need(source, machine, 1));
         unsigned char code = *source->next;
-        size_t bytes = opcode_bytes[code];
+        size_t bytes = vr_opcode_bytes[code];
         if (VR_UNLIKELY(bytes == 0)) return refuse(machine, code);
         VR_TRY(need(source, machine, bytes));
         const unsigned char *argument = source->next + 1;
@@ -431,12 +396,13 @@ static enum vram_status run(struct vr_source *source, struct vr_machine *machine
         if (VR_UNLIKELY(code == OP_STOP)) return VRAM_OK;
         VR_TRY(run_one(source, machine, code, argument));
         if (code == OP_APPENDS) end_list(source, machine, listening);
+        if (code == OP_SETITEMS) end_dict(source, machine, listening);
     }
 }
 
 enum vram_status vr_pickle_read(struct vr_source *source, struct vr_machine *machine) {
     uint64_t offset = vr_source_offset(source);
-    struct listening listening = {.begin = VRAM_NO_OFFSET};
+    struct listening listening = {.begin = VRAM_NO_OFFSET, .dict_begin = VRAM_NO_OFFSET};
     enum vram_status status = run(source, machine, &listening, &offset);
     vr_echo_release(&listening.echo, &machine->builder.budget);
     if (status == VRAM_OK && machine->depth == 0) {

@@ -2,61 +2,11 @@
 
 #include "snapshot/jsontext.h"
 
-// Every column of every table has a slot while a dictionary is read; columns of the same name share one.
-#define SLOTS(X)                                                                                                                           \
-    X(action)                                                                                                                              \
-    X(address)                                                                                                                             \
-    X(size_bytes)                                                                                                                          \
-    X(stream)                                                                                                                              \
-    X(time_us)                                                                                                                             \
-    X(stack)                                                                                                                               \
-    X(context)                                                                                                                             \
-    X(metadata) X(pool_first) X(pool_second) X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes) X(active_bytes)                 \
-        X(requested_bytes) X(counter) X(kind) X(expandable) X(state) X(blocks) X(tenant) X(name) X(filename) X(line) X(stage)
-
-enum slot {
-#define SLOT_ENUM(name) SLOT_##name,
-    SLOTS(SLOT_ENUM)
-#undef SLOT_ENUM
-        SLOT_COUNT
-};
-
-// How a value is read into a slot. X(KIND, "what is expected")
-#define FIELD_KINDS(X)                                                                                                                     \
-    X(NOTHING, "nothing")                                                                                                                  \
-    X(ADDRESS, "a whole number of 64 bits")                                                                                                \
-    X(SIZE, "a size in bytes")                                                                                                             \
-    X(SIGNED, "a whole number of 64 bits")                                                                                                 \
-    X(LOOSE, "a whole number of 64 bits")                                                                                                  \
-    X(DEVICE, "a device ordinal below 4096")                                                                                               \
-    X(FLAG, "a truth value")                                                                                                               \
-    X(STACK, "a list of frames")                                                                                                           \
-    X(NAME, "a string")                                                                                                                    \
-    X(TEXT, "a string")                                                                                                                    \
-    X(POOL, "a pair of numbers")                                                                                                           \
-    X(ACTION, "a string")                                                                                                                  \
-    X(STATE, "a string")                                                                                                                   \
-    X(TYPE, "a string")                                                                                                                    \
-    X(BLOCKS, "a list of blocks")                                                                                                          \
-    X(TENANTS, "a list of dictionaries")
-
-enum field_kind {
-#define FIELD_ENUM(name, text) FIELD_##name,
-    FIELD_KINDS(FIELD_ENUM)
-#undef FIELD_ENUM
-};
-
 enum { MAX_DEVICES = 4096 };
-
-struct field {
-    uint8_t kind; // enum field_kind
-    uint8_t slot;
-    uint32_t has;
-};
 
 #define ROW(word, kind, slot, has) [VR_WORD_##word] = {FIELD_##kind, SLOT_##slot, has}
 
-static const struct field event_fields[VR_WORD_COUNT] = {
+const struct vr_field vr_event_fields[VR_WORD_COUNT] = {
     ROW(ACTION, ACTION, action, VR_HAS_ACTION),
     ROW(ADDR, ADDRESS, address, VR_HAS_ADDRESS),
     ROW(DEVICE_FREE, ADDRESS, address, VR_HAS_DEVICE_FREE),
@@ -69,7 +19,7 @@ static const struct field event_fields[VR_WORD_COUNT] = {
     ROW(POOL_ID, POOL, pool_first, VR_HAS_POOL_ID),
 };
 
-static const struct field segment_fields[VR_WORD_COUNT] = {
+static const struct vr_field segment_fields[VR_WORD_COUNT] = {
     ROW(DEVICE, DEVICE, device, VR_HAS_DEVICE),
     ROW(ADDRESS, ADDRESS, address, VR_HAS_ADDRESS),
     ROW(TOTAL_SIZE, SIZE, total_bytes, VR_HAS_TOTAL_SIZE),
@@ -85,34 +35,34 @@ static const struct field segment_fields[VR_WORD_COUNT] = {
     ROW(BLOCKS, BLOCKS, blocks, VR_HAS_BLOCKS),
 };
 
-static const struct field block_fields[VR_WORD_COUNT] = {
+static const struct vr_field block_fields[VR_WORD_COUNT] = {
     ROW(ADDRESS, ADDRESS, address, VR_HAS_ADDRESS), ROW(ADDR, ADDRESS, address, VR_HAS_ADDRESS),
     ROW(SIZE, SIZE, size_bytes, VR_HAS_SIZE),       ROW(REQUESTED_SIZE, SIZE, requested_bytes, VR_HAS_REQUESTED_SIZE),
     ROW(STATE, STATE, state, VR_HAS_STATE),         ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
     ROW(HISTORY, TENANTS, tenant, VR_HAS_HISTORY),
 };
 
-static const struct field tenant_fields[VR_WORD_COUNT] = {
+static const struct vr_field tenant_fields[VR_WORD_COUNT] = {
     ROW(REAL_SIZE, SIZE, size_bytes, VR_HAS_SIZE),
     ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
 };
 
-static const struct field frame_fields[VR_WORD_COUNT] = {
+static const struct vr_field frame_fields[VR_WORD_COUNT] = {
     ROW(NAME, NAME, name, 0),
     ROW(FILENAME, NAME, filename, 0),
     ROW(LINE, ADDRESS, line, 0),
 };
 
-static const struct field annotation_fields[VR_WORD_COUNT] = {
+static const struct vr_field annotation_fields[VR_WORD_COUNT] = {
     ROW(NAME, TEXT, name, 0),
     ROW(STAGE, TEXT, stage, 0),
     ROW(DEVICE, LOOSE, device, VR_HAS_DEVICE),
     ROW(TIME_US, LOOSE, time_us, 0),
 };
 
-static const struct field *const fields_of[] = {
-    [VR_TAG_EVENT] = event_fields,   [VR_TAG_SEGMENT] = segment_fields, [VR_TAG_BLOCK] = block_fields,
-    [VR_TAG_TENANT] = tenant_fields, [VR_TAG_FRAME] = frame_fields,     [VR_TAG_ANNOTATION] = annotation_fields,
+static const struct vr_field *const fields_of[] = {
+    [VR_TAG_EVENT] = vr_event_fields, [VR_TAG_SEGMENT] = segment_fields, [VR_TAG_BLOCK] = block_fields,
+    [VR_TAG_TENANT] = tenant_fields,  [VR_TAG_FRAME] = frame_fields,     [VR_TAG_ANNOTATION] = annotation_fields,
 };
 
 #define BIT(word) ((uint64_t)1 << (VR_WORD_##word - VR_WORD_ADDR))
@@ -266,7 +216,7 @@ static void read_action(uint64_t word, uint64_t *slots) {
 }
 
 // Words of closed lists, and names.
-static bool read_word(enum field_kind kind, uint64_t resolved, uint64_t *slots, uint64_t *slot) {
+static bool read_word(enum vr_field_kind kind, uint64_t resolved, uint64_t *slots, uint64_t *slot) {
     if (vr_tag_of(resolved) != VR_TAG_STRING) return false;
     uint64_t word = vr_payload(resolved);
     switch (kind) {
@@ -278,7 +228,7 @@ static bool read_word(enum field_kind kind, uint64_t resolved, uint64_t *slots, 
     return true;
 }
 
-static bool read_number(const struct vr_machine *machine, enum field_kind kind, uint64_t resolved, uint64_t *slot) {
+static bool read_number(const struct vr_machine *machine, enum vr_field_kind kind, uint64_t resolved, uint64_t *slot) {
     uint64_t number;
     bool negative;
     if (!vr_machine_number(machine, resolved, &number, &negative)) return false;
@@ -313,10 +263,10 @@ static bool read_loose(const struct vr_machine *machine, uint64_t resolved, uint
     return true;
 }
 
-static enum vram_status read_field(struct vr_machine *machine, const struct field *field, uint64_t value, uint64_t *slots, bool *fits) {
+static enum vram_status read_field(struct vr_machine *machine, const struct vr_field *field, uint64_t value, uint64_t *slots, bool *fits) {
     uint64_t *slot = &slots[field->slot];
     uint32_t id;
-    switch ((enum field_kind)field->kind) {
+    switch ((enum vr_field_kind)field->kind) {
     case FIELD_STACK: return read_stack(machine, value, slot, fits);
     case FIELD_TENANTS: return read_tenants(machine, value, slot, fits);
     case FIELD_TEXT:
@@ -328,16 +278,16 @@ static enum vram_status read_field(struct vr_machine *machine, const struct fiel
     case FIELD_NAME:
     case FIELD_ACTION:
     case FIELD_STATE:
-    case FIELD_TYPE: *fits = read_word((enum field_kind)field->kind, vr_machine_resolve(machine, value), slots, slot); return VRAM_OK;
+    case FIELD_TYPE: *fits = read_word((enum vr_field_kind)field->kind, vr_machine_resolve(machine, value), slots, slot); return VRAM_OK;
     case FIELD_LOOSE: *fits = read_loose(machine, vr_machine_resolve(machine, value), slot); return VRAM_OK;
-    default: *fits = read_number(machine, (enum field_kind)field->kind, vr_machine_resolve(machine, value), slot); return VRAM_OK;
+    default: *fits = read_number(machine, (enum vr_field_kind)field->kind, vr_machine_resolve(machine, value), slot); return VRAM_OK;
     }
 }
 
-static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, const struct field *field, uint64_t value) {
+static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, const struct vr_field *field, uint64_t value) {
     static const char *const expected[] = {
 #define FIELD_TEXT(name, text) text,
-        FIELD_KINDS(FIELD_TEXT)
+        VR_FIELD_KINDS(FIELD_TEXT)
 #undef FIELD_TEXT
     };
     const struct vr_strings *strings = &machine->builder.strings;
@@ -346,8 +296,8 @@ static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, con
 }
 
 // What nearly all values are: numbers that fit in the value, lists of frames that were read before. False for anything else.
-VR_INLINE bool read_plain(struct vr_machine *machine, const struct field *field, uint64_t value, uint64_t *slots) {
-    switch ((enum field_kind)field->kind) {
+VR_INLINE bool read_plain(struct vr_machine *machine, const struct vr_field *field, uint64_t value, uint64_t *slots) {
+    switch ((enum vr_field_kind)field->kind) {
     case FIELD_ADDRESS:
     case FIELD_SIGNED:
         if (vr_tag_of(value) != VR_TAG_INT) return false;
@@ -369,12 +319,12 @@ VR_INLINE bool read_plain(struct vr_machine *machine, const struct field *field,
     }
 }
 
-static enum vram_status read_pairs(struct vr_machine *machine, const struct field *fields, const uint64_t *pairs, size_t count,
+static enum vram_status read_pairs(struct vr_machine *machine, const struct vr_field *fields, const uint64_t *pairs, size_t count,
                                    uint64_t *slots) {
     uint32_t has = (uint32_t)slots[SLOT_has];
     for (; count != 0; count--, pairs += 2) {
         uint64_t word = pairs[0] - VR_VALUE(VR_TAG_STRING, 0), value = pairs[1];
-        const struct field *field = word < VR_WORD_COUNT ? &fields[word] : NULL;
+        const struct vr_field *field = word < VR_WORD_COUNT ? &fields[word] : NULL;
         if (field == NULL || field->kind == FIELD_NOTHING) {
             vr_machine_drop(machine, value);
             continue;
@@ -478,6 +428,16 @@ static enum vram_status add_row(struct vr_machine *machine, enum vr_tag kind, si
     if (status == VRAM_OK) *row = (*count)++;
     return status;
 }
+
+enum vram_status vr_schema_add_event(struct vr_machine *machine, const uint64_t *slots, uint64_t *value) {
+    size_t row;
+    VR_TRY(add_row(machine, VR_TAG_EVENT, &row));
+    put_event(&machine->events, row, slots);
+    *value = vr_value(VR_TAG_EVENT, row);
+    return VRAM_OK;
+}
+
+void vr_schema_put_action(uint64_t word, uint64_t *slots) { read_action(word, slots); }
 
 enum vram_status vr_schema_store(struct vr_machine *machine, enum vr_tag kind, const uint64_t *pairs, size_t count, uint64_t *value) {
     uint64_t slots[SLOT_COUNT] = {0};

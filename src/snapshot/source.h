@@ -18,7 +18,7 @@ struct vr_source {
 };
 
 // How much the tables may grow: this many bytes, and so many per byte of input.
-#define VR_BUDGET_BASE (2 * VR_MIB)
+#define VR_BUDGET_BASE (4 * VR_MIB)
 enum { VR_BUDGET_FACTOR = 3 };
 
 // A source on bytes that stay where they are.

@@ -1,0 +1,262 @@
+#include "snapshot/shape.h"
+
+#include "snapshot/opcodes.h"
+
+// A key and a value without a list's items take no more: LONG_BINGET twice, LONG1 with 7 bytes (and a load beyond them), a short string.
+enum { MARGIN = 48, LONGEST_STRING = 24, MAX_MEMOS = 4 };
+
+void vr_shape_renew(struct vr_shape *shape, uint64_t generation) {
+    if (shape->generation == generation) return;
+    shape->generation = generation;
+    shape->count = 0;
+}
+
+// ---- learning
+
+// Steps over the gets of a list up to its end.
+static const unsigned char *skip_gets(const unsigned char *next, const unsigned char *end) {
+    while (next < end && vr_is_get(*next)) next += vr_opcode_bytes[*next];
+    return next < end && *next == OP_APPENDS ? next + 1 : NULL;
+}
+
+// Steps over the MEMOIZE that may follow.
+static const unsigned char *skip_memoize(const unsigned char *next, const unsigned char *end) {
+    return next < end && *next == OP_MEMOIZE ? next + 1 : next;
+}
+
+// Steps over a value as events have them; NULL for any other.
+static const unsigned char *skip_value(const unsigned char *next, const unsigned char *end) {
+    switch (*next) {
+    case OP_BINGET:
+    case OP_LONG_BINGET:
+    case OP_BININT2:
+    case OP_BININT: return next + vr_opcode_bytes[*next];
+    case OP_LONG1: return end - next < 2 ? NULL : next + 2 + next[1];
+    case OP_SHORT_BINUNICODE: return end - next < 2 || end - next < 2 + next[1] ? NULL : skip_memoize(next + 2 + next[1], end);
+    case OP_BININT1:
+        // Alone, or the first of a pair.
+        if (end - next >= 5 && next[2] == OP_BININT1 && next[4] == OP_TUPLE2) return skip_memoize(next + 5, end);
+        return next + 2;
+    case OP_EMPTY_LIST: next = skip_memoize(next + 1, end); return next < end && *next == OP_MARK ? skip_gets(next + 1, end) : next;
+    default: return NULL;
+    }
+}
+
+// The string that a get at `next` gets, as a word with a meaning in events.
+static const struct vr_field *key_field(const struct vr_machine *machine, const unsigned char *next, const unsigned char *end) {
+    if (!vr_is_get(*next) || end - next < vr_opcode_bytes[*next]) return NULL;
+    uint32_t index = vr_get_index(next);
+    uint64_t word = index < machine->memo_size ? machine->memo[index] - VR_VALUE(VR_TAG_STRING, 0) : VR_WORD_COUNT;
+    const struct vr_field *field = word < VR_WORD_COUNT ? &vr_event_fields[word] : NULL;
+    return field == NULL || field->kind == FIELD_NOTHING ? NULL : field;
+}
+
+void vr_shape_learn(struct vr_shape *shape, const struct vr_machine *machine, const unsigned char *begin, const unsigned char *end) {
+    struct vr_shape learned = {.generation = shape->generation};
+    const unsigned char *next = begin;
+    uint32_t seen = 0;
+    while (next != NULL && next < end && *next != OP_SETITEMS) {
+        const struct vr_field *field = key_field(machine, next, end);
+        // A repeated key, which counts once, is for the machine.
+        if (field == NULL || learned.count == VR_SHAPE_FIELDS || (seen & 1u << field->slot) != 0) return;
+        seen |= 1u << field->slot;
+        uint8_t length = vr_opcode_bytes[*next];
+        learned.fields[learned.count].field = *field;
+        learned.fields[learned.count].length = length;
+        learned.fields[learned.count].mask = ((uint64_t)1 << (8 * length)) - 1;
+        learned.fields[learned.count].key = vr_little_endian(next, length);
+        learned.count++;
+        next += length;
+        next = next < end ? skip_value(next, end) : NULL;
+    }
+    if (next == NULL || next + 1 != end || learned.count < shape->count) return;
+    *shape = learned;
+}
+
+// ---- reading
+
+// An event on its way: nothing of it shows until it is complete.
+struct draft {
+    const unsigned char *next;
+    const unsigned char *end;
+    const struct vr_echo *echo;
+    const struct vr_echo_run *run; // the list that came again, to be told to the echo
+    const unsigned char *list;     // or another list, which was read: its items and their end
+    size_t list_length;
+    uint64_t slots[SLOT_COUNT];
+    uint64_t memos[MAX_MEMOS]; // values to be appended to the memo
+    size_t memo_count;
+};
+
+// Takes the MEMOIZE that may follow a value. False when there are too many.
+VR_INLINE bool take_memoize(struct draft *draft, uint64_t value) {
+    if (*draft->next != OP_MEMOIZE) return true;
+    if (draft->memo_count == MAX_MEMOS) return false;
+    draft->memos[draft->memo_count++] = value;
+    draft->next++;
+    return true;
+}
+
+VR_INLINE bool draft_number(struct draft *draft, int64_t *number) {
+    const unsigned char *next = draft->next;
+    switch (next[0]) {
+    case OP_BININT1: *number = next[1]; break;
+    case OP_BININT2: *number = next[1] | next[2] << 8; break;
+    case OP_BININT: *number = (int32_t)vr_load_32(next + 1); break;
+    case OP_LONG1:
+        if (next[1] == 0 || next[1] > 7) return false;
+        *number = vr_load_long(next + 2, next[1]);
+        draft->next = next + 2 + next[1];
+        return true;
+    default: return false;
+    }
+    draft->next = next + vr_opcode_bytes[next[0]];
+    return true;
+}
+
+// The value that a get at draft->next gets, or UNSET.
+VR_INLINE uint64_t draft_get(struct draft *draft, const struct vr_machine *machine) {
+    if (!vr_is_get(*draft->next)) return 0;
+    uint32_t index = vr_get_index(draft->next);
+    draft->next += vr_opcode_bytes[*draft->next];
+    return index < machine->memo_size ? machine->memo[index] : 0;
+}
+
+static bool draft_text(struct draft *draft, const struct vr_machine *machine, uint64_t *slot) {
+    const unsigned char *next = draft->next;
+    uint64_t value;
+    if (*next == OP_SHORT_BINUNICODE) {
+        uint32_t id;
+        if (next[1] > LONGEST_STRING || !vr_builder_find_string(&machine->builder, (const char *)next + 2, next[1], &id)) return false;
+        value = vr_value(VR_TAG_STRING, id);
+        draft->next = next + 2 + next[1];
+        if (!take_memoize(draft, value)) return false;
+    } else {
+        value = draft_get(draft, machine);
+    }
+    *slot = vr_payload(value);
+    return vr_tag_of(value) == VR_TAG_STRING;
+}
+
+// Reads the gets of a list, up to its end and past it, into a stack. False when an item is no frame.
+static bool draft_frames(struct draft *draft, struct vr_machine *machine, uint32_t *stack) {
+    uint32_t frames[VR_BATCH];
+    size_t count = 0;
+    const unsigned char *next = draft->next;
+    for (; draft->end - next >= MARGIN && vr_is_get(*next) && count < VR_BATCH - 1; count++) {
+        bool is_long = *next == OP_LONG_BINGET;
+        uint32_t index = is_long ? vr_load_32(next + 1) : next[1];
+        if (index >= machine->memo_size || vr_tag_of(machine->memo[index]) != VR_TAG_FRAME) return false;
+        frames[count] = (uint32_t)machine->memo[index];
+        next += is_long ? 5 : 2;
+    }
+    if (*next != OP_APPENDS || vr_builder_stack(&machine->builder, frames, count, stack) != VRAM_OK) return false;
+    draft->list = draft->next;
+    draft->list_length = (size_t)(next + 1 - draft->next);
+    draft->next = next + 1;
+    return true;
+}
+
+// Takes the items of a list and its end: a list that came before, or any of frames that are in the memo.
+static bool draft_items(struct draft *draft, struct vr_machine *machine, uint32_t *stack) {
+    if (vr_echo_listens(draft->echo)) draft->run = vr_echo_guess(draft->echo, draft->next, draft->end);
+    if (draft->run == NULL) return draft_frames(draft, machine, stack);
+    draft->next += draft->run->length;
+    *stack = draft->run->stack;
+    return true;
+}
+
+static bool draft_stack(struct draft *draft, struct vr_machine *machine, uint64_t *slot) {
+    if (*draft->next != OP_EMPTY_LIST) {
+        if (!vr_is_get(*draft->next)) return false;
+        uint32_t index = vr_get_index(draft->next);
+        uint64_t value = draft_get(draft, machine);
+        *slot = vr_payload(value);
+        if (vr_tag_of(value) != VR_TAG_STACK) return false;
+        machine->memo[index] |= VR_USED;
+        return true;
+    }
+    bool is_memoized = draft->next[1] == OP_MEMOIZE;
+    draft->next += 1 + is_memoized;
+    uint64_t value = vr_value(VR_TAG_NO_ITEMS, 0);
+    if (*draft->next == OP_MARK) {
+        uint32_t stack;
+        draft->next++;
+        if (!draft_items(draft, machine, &stack)) return false;
+        *slot = stack;
+        value = vr_value(VR_TAG_STACK, stack) | VR_USED;
+    }
+    if (is_memoized && draft->memo_count == MAX_MEMOS) return false;
+    if (is_memoized) draft->memos[draft->memo_count++] = value;
+    return true;
+}
+
+static bool draft_pool(struct draft *draft, const struct vr_machine *machine) {
+    const unsigned char *next = draft->next;
+    uint64_t value;
+    if (next[0] == OP_BININT1 && next[2] == OP_BININT1 && next[4] == OP_TUPLE2) {
+        value = vr_value(VR_TAG_PAIR, next[1] | (uint64_t)next[3] << VR_PAIR_BITS);
+        draft->next = next + 5;
+        if (!take_memoize(draft, value)) return false;
+    } else {
+        value = draft_get(draft, machine);
+    }
+    draft->slots[SLOT_pool_first] = vr_payload(value) & (((uint64_t)1 << VR_PAIR_BITS) - 1);
+    draft->slots[SLOT_pool_second] = vr_payload(value) >> VR_PAIR_BITS;
+    return vr_tag_of(value) == VR_TAG_PAIR;
+}
+
+// False for whatever the machine should have a look at.
+VR_INLINE bool draft_value(struct draft *draft, struct vr_machine *machine, const struct vr_field *field) {
+    uint64_t *slot = &draft->slots[field->slot], value;
+    int64_t number;
+    switch ((enum vr_field_kind)field->kind) {
+    case FIELD_ADDRESS:
+    case FIELD_SIGNED:
+    case FIELD_SIZE:
+        if (!draft_number(draft, &number) || (field->kind == FIELD_SIZE && number < 0)) return false;
+        *slot = (uint64_t)number;
+        return true;
+    case FIELD_ACTION:
+        value = draft_get(draft, machine);
+        vr_schema_put_action(vr_payload(value), draft->slots);
+        return vr_tag_of(value) == VR_TAG_STRING;
+    case FIELD_TEXT: return draft_text(draft, machine, slot);
+    case FIELD_STACK: return draft_stack(draft, machine, slot);
+    case FIELD_POOL: return draft_pool(draft, machine);
+    default: return false;
+    }
+}
+
+// The draft becomes a row, its values memo slots.
+static bool commit(struct draft *draft, struct vr_echo *echo, struct vr_machine *machine, uint64_t *container) {
+    if (machine->memo_used != machine->memo_size || machine->memo_capacity - machine->memo_size < draft->memo_count) return false;
+    uint64_t event;
+    if (vr_schema_add_event(machine, draft->slots, &event) != VRAM_OK) return false;
+    for (size_t i = 0; i < draft->memo_count; i++) machine->memo[machine->memo_size++] = draft->memos[i];
+    machine->memo_used = machine->memo_size;
+    if (draft->run != NULL) vr_echo_hit(echo, draft->run);
+    uint32_t stack = (uint32_t)draft->slots[SLOT_stack];
+    if (draft->list != NULL && vr_echo_listens(echo) && vr_echo_miss(echo, draft->list, draft->list_length, stack)) {
+        vr_echo_keep(echo, &machine->builder.budget, draft->list, draft->list_length, stack);
+    }
+    *container = event;
+    return true;
+}
+
+const unsigned char *vr_shape_read(const struct vr_shape *shape, struct vr_echo *echo, struct vr_machine *machine,
+                                   const unsigned char *next, const unsigned char *end, uint64_t *container) {
+    if (shape->count == 0) return NULL;
+    struct draft draft = {.next = next, .end = end, .echo = echo};
+    draft.slots[SLOT_action] = VR_ACTION_UNKNOWN;
+    for (size_t i = 0; i < shape->count; i++) {
+        if (end - draft.next < MARGIN) return NULL;
+        if ((vr_load_64(draft.next) & shape->fields[i].mask) != shape->fields[i].key) break;
+        draft.next += shape->fields[i].length;
+        if (!draft_value(&draft, machine, &shape->fields[i].field)) return NULL;
+        draft.slots[SLOT_has] |= shape->fields[i].field.has;
+    }
+    // Keys may be missing at the end, such as frames.
+    if (draft.next == next || draft.next == end || *draft.next != OP_SETITEMS) return NULL;
+    return commit(&draft, echo, machine, container) ? draft.next + 1 : NULL;
+}
