@@ -25,6 +25,6 @@ expect 2
 expect 3 "$data/bad_word.txt"
 expect 3 "$data/bad_answer.txt"
 expect 3 "$data/no_such_file.txt"
-expect 77 "$data/capture.txt"
+expect 0 "$data/capture.txt"
 expect 0 "$data/default.txt" "$data/capture.txt"
 exit $failed

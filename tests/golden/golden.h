@@ -45,7 +45,8 @@ struct golden_operation {
     uint32_t line;   // in the file, from 1
     char kind;       // the letter
     uint32_t id;     // m, f, r
-    uint64_t stream; // m, r, w: 0, 1 or 2
+    uint64_t stream; // m, r, w, g, h: 0, 1 or 2
+    uint32_t pool;   // g, h, d
     uint64_t bytes;  // m: size; k: capacity
     double fraction; // x
     bool has_answer; // otherwise the operation is only executed
@@ -67,6 +68,7 @@ struct golden_block {
 struct golden_segment {
     uint64_t address;
     uint64_t stream;
+    uint64_t pool; // the trace's number of a private pool; 0: the default pools
     uint64_t size_bytes;
     uint64_t allocated_bytes;
     uint64_t active_bytes;
@@ -106,8 +108,8 @@ struct golden_trace {
     struct golden_count driver[32];
     size_t driver_count;
     uint32_t driver_line;
-    uint32_t capture_line; // first line that needs capture or private pools, 0 if none
-    uint32_t id_count;     // largest id + 1
+    uint32_t id_count;   // largest id + 1
+    uint32_t pool_count; // largest private pool + 1
 };
 
 // Reads a trace. BAD_INPUT with the line in *error->offset; IO when the file cannot be read. *trace is owned by the caller.
@@ -123,7 +125,7 @@ struct golden_report {
     char first[512];             // the first difference, with its line; empty when there is none
 };
 
-// Runs a trace (without capture) on a fresh simulated device. Fails only where the run itself cannot go on.
+// Runs a trace on a fresh simulated device. Fails only where the run itself cannot go on.
 enum vram_status golden_run(const struct golden_trace *trace, struct golden_report *report, struct vram_error *error);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/base.h"
 #include "golden/golden.h"
 
-enum { LINE_CAPACITY = 1024, MAX_ID = 1 << 20 };
+enum { LINE_CAPACITY = 1024, MAX_ID = 1 << 20, MAX_POOL = 1 << 16 };
 
 // The words after the letter: i = id, b = bytes, s = stream, f = fraction, p = private pool.
 static const struct shape {
@@ -91,7 +91,11 @@ static enum vram_status read_words(struct reader *reader, const char *words, str
         case 'b': VR_TRY(read_number(reader, UINT64_MAX, "a number of bytes", &operation->bytes)); break;
         case 's': VR_TRY(read_number(reader, 2, "stream 0, 1 or 2", &operation->stream)); break;
         case 'f': VR_TRY(read_fraction(reader, &operation->fraction)); break;
-        default: VR_TRY(read_number(reader, UINT64_MAX, "a pool", &value)); break;
+        default:
+            VR_TRY(read_number(reader, MAX_POOL, "a pool", &value));
+            operation->pool = (uint32_t)value;
+            if (operation->pool >= reader->trace->pool_count) reader->trace->pool_count = operation->pool + 1;
+            break;
         }
     }
     return VRAM_OK;
@@ -121,7 +125,6 @@ static enum vram_status read_operation(struct reader *reader, char kind) {
     for (size_t i = 0; i < VR_COUNT_OF(shapes); i++)
         if (shapes[i].kind == kind) shape = &shapes[i];
     if (!shape) return bad(reader, "an operation, SEGMENTS, PEAKS or DRIVER");
-    if (strchr("ghd", kind) && trace->capture_line == 0) trace->capture_line = reader->line;
     struct golden_operation operation = {.line = reader->line, .kind = kind};
     VR_TRY(read_words(reader, shape->words, &operation));
     VR_TRY(read_answer(reader, &operation));
@@ -143,10 +146,11 @@ static enum vram_status read_map(struct reader *reader) {
 static enum vram_status read_segment(struct reader *reader) {
     struct golden_trace *trace = reader->trace;
     struct golden_segment segment = {.first_block = trace->block_count};
-    uint64_t pool = 0, blocks = 0;
+    uint64_t blocks = 0;
     if (trace->map_count == 0) return bad(reader, "SEGMENTS before SEG");
     const bool numbers = parse_u64(next_word(reader), 16, &segment.address) && parse_named(next_word(reader), "stream", &segment.stream) &&
-                         parse_named(next_word(reader), "pool", &pool) && parse_named(next_word(reader), "size", &segment.size_bytes) &&
+                         parse_named(next_word(reader), "pool", &segment.pool) &&
+                         parse_named(next_word(reader), "size", &segment.size_bytes) &&
                          parse_named(next_word(reader), "allocated", &segment.allocated_bytes) &&
                          parse_named(next_word(reader), "active", &segment.active_bytes) &&
                          parse_named(next_word(reader), "requested", &segment.requested_bytes);

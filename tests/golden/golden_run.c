@@ -8,13 +8,23 @@
 
 #include "base/base.h"
 #include "golden/golden.h"
+#include "driver/driver.h"
 #include "support/world.h"
+#include "vram/pool.h"
+
+// A private pool: every capture into it holds a reference until `d` releases one.
+struct pool {
+    struct vram_pool *handle;
+    struct vram_pool_id id;
+    uint32_t references;
+};
 
 struct run {
     const struct golden_trace *trace;
     struct golden_report *report;
     struct vr_world world;
     uint64_t *address; // by id; 0 = not live
+    struct pool *pool; // by the trace's number
     size_t next_map;
 };
 
@@ -79,6 +89,33 @@ static enum vram_status free_id(struct run *run, uint32_t id) {
     return vram_free(run->world.allocator, address);
 }
 
+static enum vram_status begin_capture(struct run *run, const struct golden_operation *operation) {
+    static const struct vram_pool_options for_graph = {.for_graph = true};
+    struct pool *pool = &run->pool[operation->pool];
+    if (pool->references == 0) {
+        VR_TRY(vram_pool_create(run->world.allocator, 0, &for_graph, &pool->handle));
+        pool->id = vram_pool_id(pool->handle);
+    } else {
+        vram_pool_retain(pool->handle);
+    }
+    pool->references++;
+    return vram_capture_begin(pool->handle, stream_of(run, operation->stream), VRAM_CAPTURE_GLOBAL, NULL);
+}
+
+static enum vram_status end_capture(struct run *run, const struct golden_operation *operation) {
+    uint64_t graph = 0;
+    VR_TRY(vram_capture_end(run->pool[operation->pool].handle, stream_of(run, operation->stream), &graph, NULL));
+    return vr_cu(run->world.sim, graph_destroy, graph) == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER;
+}
+
+static enum vram_status destroy_graph(struct run *run, const struct golden_operation *operation) {
+    struct pool *pool = &run->pool[operation->pool];
+    if (pool->references == 0) return VRAM_BAD_INPUT;
+    pool->references--;
+    vram_pool_release(pool->handle);
+    return VRAM_OK;
+}
+
 static enum vram_status execute(struct run *run, const struct golden_operation *operation, uint64_t *address) {
     struct vram_allocator *allocator = run->world.allocator;
     switch (operation->kind) {
@@ -94,6 +131,9 @@ static enum vram_status execute(struct run *run, const struct golden_operation *
     case 'e': return vram_empty_cache_device(allocator, 0);
     case 's': return vram_sim_complete_all(run->world.sim);
     case 'w': return vr_world_complete(&run->world, 0, stream_of(run, operation->stream));
+    case 'g': return begin_capture(run, operation);
+    case 'h': return end_capture(run, operation);
+    case 'd': return destroy_graph(run, operation);
     default: return VRAM_OK; // M asks for the map, which follows by itself
     }
 }
@@ -122,6 +162,13 @@ static bool close_segment(struct map_walk *walk) {
     return true;
 }
 
+static bool equal_pool(const struct run *run, uint64_t number, struct vram_pool_id id) {
+    static const struct vram_pool_id none = {0, 0};
+    if (number >= run->trace->pool_count && number != 0) return false;
+    const struct vram_pool_id expected = number == 0 ? none : run->pool[number].id;
+    return expected.first == id.first && expected.second == id.second;
+}
+
 static bool equal_block(const struct map_walk *walk, const struct vram_block_view *view) {
     static const enum golden_state states[] = {
         [VRAM_BLOCK_FREE] = GOLDEN_INACTIVE, [VRAM_BLOCK_ALLOCATED] = GOLDEN_ALLOCATED, [VRAM_BLOCK_PENDING] = GOLDEN_PENDING};
@@ -131,7 +178,8 @@ static bool equal_block(const struct map_walk *walk, const struct vram_block_vie
            block->state == states[view->state] &&
            (view->state == VRAM_BLOCK_FREE || block->requested_bytes == view->block.requested_bytes) &&
            (walk->seen > 0 || segment->address == view->block.address) && stream_of(walk->run, segment->stream) == view->block.stream &&
-           segment->small_pool == view->small_pool && segment->expandable == view->block.expandable;
+           equal_pool(walk->run, segment->pool, view->block.pool) && segment->small_pool == view->small_pool &&
+           segment->expandable == view->block.expandable;
 }
 
 static bool visit(const struct vram_block_view *view, void *user) {
@@ -253,15 +301,22 @@ enum vram_status golden_run(const struct golden_trace *trace, struct golden_repo
         .without_record = true,
     };
     run.address = calloc(trace->id_count + 1, sizeof *run.address);
-    if (!run.address) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no memory for %u ids", (unsigned)trace->id_count);
+    run.pool = calloc(trace->pool_count + 1, sizeof *run.pool);
+    if (!run.address || !run.pool) {
+        free(run.address);
+        free(run.pool);
+        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no memory for %u ids", (unsigned)trace->id_count);
+    }
     enum vram_status status = vr_world_open(&run.world, &options);
     if (status != VRAM_OK) {
         free(run.address);
+        free(run.pool);
         return vr_fail(error, status, VRAM_NO_OFFSET, "no allocator with options \"%s\": %s", trace->conf, vram_status_text(status));
     }
     status = run_all(&run, error);
     const uint64_t left = vr_world_close(&run.world);
     free(run.address);
+    free(run.pool);
     if (status == VRAM_OK && left)
         status = vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "%" PRIu64 " driver objects were left behind", left);
     return status;
