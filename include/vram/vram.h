@@ -9,7 +9,9 @@
 
 #include "vram/allocator.h"
 #include "vram/driver.h"
+#include "vram/graph.h"
 #include "vram/options.h"
+#include "vram/pool.h"
 #include "vram/recording.h"
 #include "vram/replay.h"
 #include "vram/report.h"

@@ -1,5 +1,6 @@
 #include "core/drive.h"
 #include "core/events.h"
+#include "core/private.h"
 #include "core/serve.h"
 #include "core/source.h"
 
@@ -10,12 +11,19 @@ struct session {
     struct vr_context_guard guard;
 };
 
+// The shard is that of the pool which a request of this thread would be routed to.
+static enum vram_status choose_shard(struct session *session, uint64_t stream) {
+    struct vram_pool *pool = session->device->route_count == 0 ? NULL : vr_route(session->device, stream);
+    if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, stream, &session->shard));
+    return vr_shard_reserve_records(session->shard, 8);
+}
+
 static enum vram_status open_session(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream, struct session *session) {
     VR_TRY(vr_device_get(allocator, ordinal, &session->device));
     VR_TRY(vr_shard_get(session->device, stream, &session->shard));
     VR_TRY(vr_context_enter(session->device, &session->guard));
     vr_device_lock(session->device);
-    const enum vram_status status = vr_shard_reserve_records(session->shard, 8);
+    const enum vram_status status = choose_shard(session, stream);
     if (status == VRAM_OK) return VRAM_OK;
     vr_device_unlock(session->device);
     vr_context_leave(&session->guard);
@@ -29,6 +37,7 @@ static void close_session(struct session *session) {
 
 enum vram_status vr_drive_add_segment(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool,
                                       uint64_t segment_bytes, uint64_t *address) {
+    if (segment_bytes == 0 || segment_bytes % VR_MIN_BLOCK != 0) return VRAM_INVALID_ARGUMENT;
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
     uint32_t block = 0;
@@ -63,18 +72,19 @@ static enum vram_status map_in_hole(struct session *session, uint32_t hole, uint
     return vr_expandable_map_at(session->shard, hole, address, size);
 }
 
-// Opens a session on the device and stream of the block of any state that contains the address.
+// Opens a session on the device and shard of the block of any state that contains the address.
 static enum vram_status open_session_at(struct vram_allocator *allocator, uint64_t address, struct session *session, uint32_t *block) {
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
-        struct vr_device *device = vr_device_if_used(allocator, i);
-        if (device == NULL) continue;
-        vr_device_lock(device);
-        const uint32_t found = vr_block_containing(device, address);
-        const uint64_t stream = found == 0 ? 0 : vr_shard_of(allocator, vr_block_at(allocator, found))->stream;
-        vr_device_unlock(device);
-        if (found == 0) continue;
-        *block = found;
-        return open_session(allocator, i, stream, session);
+        if (vr_device_if_used(allocator, i) == NULL) continue;
+        VR_TRY(open_session(allocator, i, 0, session));
+        *block = vr_block_containing(session->device, address);
+        if (*block != 0) {
+            session->shard = vr_shard_of(allocator, vr_block_at(allocator, *block));
+            const enum vram_status status = vr_shard_reserve_records(session->shard, 8);
+            if (status != VRAM_OK) close_session(session);
+            return status;
+        }
+        close_session(session);
     }
     return VRAM_INVALID_ARGUMENT;
 }

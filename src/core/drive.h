@@ -1,4 +1,5 @@
 // drive.h: the doors for replay and checkpoints: put the allocator into a given state and drive the two halves of a free apart.
+// Segments and blocks are made in the pool that the open routes say (vram_pool_begin()), the default pools without one.
 // All of it goes through the same blocks, index, sources and statistics as vram_malloc() and vram_free().
 #ifndef VR_DRIVE_H
 #define VR_DRIVE_H
@@ -7,7 +8,7 @@
 #include "vram/allocator.h"
 
 // Makes a segment of segment_bytes (exactly; the driver's cuMemAlloc is called with it) on (device, stream), in the small or large
-// pool, wholly free. *address is where the driver put it.
+// pool, wholly free. *address is where the driver put it. INVALID_ARGUMENT unless the size is a multiple of 512.
 enum vram_status vr_drive_add_segment(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool,
                                       uint64_t segment_bytes, uint64_t *address);
 // Reserves one expandable segment of reserve_bytes of address space with nothing mapped (the driver's cuMemAddressReserve places it).

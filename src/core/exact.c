@@ -28,6 +28,8 @@ enum vram_status vr_hand_out_at(const struct vr_request *request, uint64_t addre
     uint32_t block = vr_block_containing(device, address);
     if (block == 0) return VRAM_INVALID_ARGUMENT;
     const struct vr_block *item = vr_block_at(allocator, block);
+    // The page table counts on blocks of the large pool being longer than 1 MiB.
+    if (request->kind == VR_LARGE && given <= VR_SMALL_LIMIT) return VRAM_INVALID_ARGUMENT;
     if (item->state != VR_FREE || vr_shard_of(allocator, item) != shard || (item->small ? VR_SMALL : VR_LARGE) != request->kind ||
         !vr_block_holds(item, address, given) || address % VR_MIN_BLOCK != 0 || given % VR_MIN_BLOCK != 0) {
         return VRAM_INVALID_ARGUMENT;

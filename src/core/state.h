@@ -105,9 +105,11 @@ struct vram_pool {
     struct vr_device *device;
     struct vram_pool_id id;
     struct vram_pool_options options;
-    uint32_t references; // 0: freeable
-    uint32_t segments;   // cudaMalloc segments, and expandable ones with anything mapped
-    bool captured;       // a graph knows its addresses
+    uint32_t references;      // 0: freeable
+    uint32_t segments;        // cudaMalloc segments, and expandable ones with anything mapped
+    bool captured;            // a graph knows its addresses
+    uint64_t graphs_captured; // src/graph: how many graphs were captured into it; the next one's place in their order
+    uint64_t graphs_launched; // the place of the last one launched in the present round, plus one; 0: none yet
     struct vr_shard **shards;
     size_t shard_count;
     size_t shard_capacity;

@@ -1,22 +1,7 @@
 // The tables that PyTorch's and NVIDIA's guides print for small programs: the same operations here give the same rows. Columns are
 // allocated, active, inactive split and reserved GiB of the large pool, to three decimals, as printed there. Only rows that need no
 // capture.
-#include <stdio.h>
-
-#include "support/expect.h"
-
-static void row(struct vr_world *world, const char *tag, const char *expected) {
-    const struct vram_stats stats = expect_stats(world);
-    const int64_t bytes[] = {stats.allocated_bytes[VRAM_STAT_LARGE_POOL].current, stats.active_bytes[VRAM_STAT_LARGE_POOL].current,
-                             stats.inactive_split_bytes[VRAM_STAT_LARGE_POOL].current, stats.reserved_bytes[VRAM_STAT_LARGE_POOL].current};
-    char found[128] = "";
-    for (size_t i = 0; i < VR_COUNT_OF(bytes); i++) {
-        const size_t used = strlen(found);
-        (void)snprintf(found + used, sizeof found - used, i ? " %.3f" : "%.3f", (double)bytes[i] / (double)VR_GIB);
-    }
-    if (strcmp(found, expected) != 0) print_error("%s:\n", tag);
-    assert_string_equal(found, expected);
-}
+#include "support/table.h"
 
 static void open_streams(struct vr_world *world, const char *conf) {
     const struct vr_world_options options = {.sim = {.memory_bytes = 80 * VR_GIB}, .conf = conf};
@@ -29,27 +14,27 @@ static void caching_allocator_statistics(void **state) {
     open_streams(&world, "");
     const uint64_t stream = world.stream[0][1];
     const uint64_t x1 = expect_malloc(&world, 4 * VR_GIB, 0);
-    row(&world, "After alloc x1", "4.000 4.000 0.000 4.000");
+    expect_row(&world, "After alloc x1", "4.000 4.000 0.000 4.000");
     expect_free(&world, x1);
-    row(&world, "After del x1", "0.000 0.000 0.000 4.000");
+    expect_row(&world, "After del x1", "0.000 0.000 0.000 4.000");
     const uint64_t x2 = expect_malloc(&world, VR_GIB, 0);
-    row(&world, "After alloc x2", "1.000 1.000 3.000 4.000");
+    expect_row(&world, "After alloc x2", "1.000 1.000 3.000 4.000");
     expect_free(&world, x2);
-    row(&world, "After del x2", "0.000 0.000 0.000 4.000");
+    expect_row(&world, "After del x2", "0.000 0.000 0.000 4.000");
     const uint64_t x3 = expect_malloc(&world, VR_GIB, 0);
-    row(&world, "After alloc x3", "1.000 1.000 3.000 4.000");
+    expect_row(&world, "After alloc x3", "1.000 1.000 3.000 4.000");
     EXPECT_OK(vram_record_stream(world.allocator, x3, stream));
     expect_free(&world, x3);
-    row(&world, "After del x3", "0.000 1.000 3.000 4.000");
+    expect_row(&world, "After del x3", "0.000 1.000 3.000 4.000");
     const uint64_t t1 = expect_malloc(&world, 1, stream);
-    row(&world, "After alloc t1", "0.000 0.000 0.000 4.000");
+    expect_row(&world, "After alloc t1", "0.000 0.000 0.000 4.000");
     expect_free(&world, t1);
     (void)expect_malloc(&world, VR_GIB, stream);
-    row(&world, "After alloc x4", "1.000 1.000 0.000 5.000");
+    expect_row(&world, "After alloc x4", "1.000 1.000 0.000 5.000");
     EXPECT_OK(vram_empty_cache(world.allocator));
-    row(&world, "After empty cache", "1.000 1.000 0.000 1.000");
+    expect_row(&world, "After empty cache", "1.000 1.000 0.000 1.000");
     (void)expect_malloc(&world, VR_GIB, stream);
-    row(&world, "After alloc x5", "2.000 2.000 0.000 2.000");
+    expect_row(&world, "After alloc x5", "2.000 2.000 0.000 2.000");
     expect_end(&world);
 }
 
@@ -61,13 +46,13 @@ static void temporaries_without_capture(void **state) {
     (void)expect_malloc(&world, 4 * VR_GIB, 0); // x1
     const uint64_t t1 = expect_malloc(&world, 4 * VR_GIB, 0);
     expect_free(&world, t1);
-    row(&world, "After alloc x1, del t1", "4.000 4.000 0.000 8.000");
+    expect_row(&world, "After alloc x1, del t1", "4.000 4.000 0.000 8.000");
     const uint64_t t2 = expect_malloc(&world, 4 * VR_GIB, 0);
     (void)expect_malloc(&world, 4 * VR_GIB, 0); // out1
     expect_free(&world, t2);
-    row(&world, "After alloc out1, del t2", "8.000 8.000 0.000 12.000");
+    expect_row(&world, "After alloc out1, del t2", "8.000 8.000 0.000 12.000");
     expect_free(&world, expect_malloc(&world, 4 * VR_GIB, 0)); // t3
-    row(&world, "After alloc t3, del t3", "8.000 8.000 0.000 12.000");
+    expect_row(&world, "After alloc t3, del t3", "8.000 8.000 0.000 12.000");
     expect_end(&world);
 }
 
@@ -76,12 +61,12 @@ static void fragmentation(const char *conf, const char *after_x, const char *aft
     struct vr_world world;
     open_streams(&world, conf);
     expect_free(&world, expect_malloc(&world, 8 * VR_GIB, 0));
-    row(&world, "After del temp", after_temp);
+    expect_row(&world, "After del temp", after_temp);
     (void)expect_malloc(&world, VR_GIB, 0); // small
     (void)expect_malloc(&world, VR_GIB, 0); // x
-    row(&world, "After alloc x", after_x);
+    expect_row(&world, "After alloc x", after_x);
     EXPECT_OK(vram_empty_cache(world.allocator));
-    row(&world, "After empty cache", after_empty);
+    expect_row(&world, "After empty cache", after_empty);
     expect_end(&world);
 }
 
@@ -98,20 +83,20 @@ static void expandable_growth(void **state) {
     struct vr_world world;
     open_streams(&world, "expandable_segments:True");
     expect_free(&world, expect_malloc(&world, 8 * VR_GIB, 0));
-    row(&world, "After del temp", "0.000 0.000 0.000 8.008");
+    expect_row(&world, "After del temp", "0.000 0.000 0.000 8.008");
     const uint64_t x = expect_malloc(&world, 2 * VR_GIB, 0);
-    row(&world, "After alloc x", "2.000 2.000 0.000 8.008");
+    expect_row(&world, "After alloc x", "2.000 2.000 0.000 8.008");
     const uint64_t y = expect_malloc(&world, 8 * VR_GIB, 0);
-    row(&world, "After alloc y", "10.000 10.000 0.000 10.000");
+    expect_row(&world, "After alloc y", "10.000 10.000 0.000 10.000");
     expect_free(&world, x);
     expect_free(&world, y);
-    row(&world, "After del x, y", "0.000 0.000 0.000 10.000");
+    expect_row(&world, "After del x, y", "0.000 0.000 0.000 10.000");
     const uint64_t z = expect_malloc(&world, 16 * VR_GIB, 0);
-    row(&world, "After alloc z", "16.000 16.000 0.000 16.016");
+    expect_row(&world, "After alloc z", "16.000 16.000 0.000 16.016");
     expect_free(&world, z);
-    row(&world, "After del z", "0.000 0.000 0.000 16.016");
+    expect_row(&world, "After del z", "0.000 0.000 0.000 16.016");
     EXPECT_OK(vram_empty_cache(world.allocator));
-    row(&world, "After empty cache", "0.000 0.000 0.000 0.000");
+    expect_row(&world, "After empty cache", "0.000 0.000 0.000 0.000");
     expect_end(&world);
 }
 
@@ -123,16 +108,16 @@ static void recycling_without_capture(void **state) {
     const uint64_t current = world.stream[0][1], side = world.stream[0][2];
     const uint64_t x1 = expect_malloc(&world, 4 * VR_GIB, current);
     EXPECT_OK(vram_record_stream(world.allocator, x1, side));
-    row(&world, "After alloc x1", "4.000 4.000 0.000 4.000");
+    expect_row(&world, "After alloc x1", "4.000 4.000 0.000 4.000");
     expect_free(&world, x1);
-    row(&world, "After del x1", "0.000 4.000 0.000 4.000");
+    expect_row(&world, "After del x1", "0.000 4.000 0.000 4.000");
     const uint64_t t1 = expect_malloc(&world, 1, current);
-    row(&world, "After alloc t1", "0.000 0.000 0.000 4.000");
+    expect_row(&world, "After alloc t1", "0.000 0.000 0.000 4.000");
     expect_free(&world, t1);
     assert_int_equal(expect_malloc(&world, 4 * VR_GIB, current), x1);
-    row(&world, "After alloc x2", "4.000 4.000 0.000 4.000");
+    expect_row(&world, "After alloc x2", "4.000 4.000 0.000 4.000");
     (void)expect_malloc(&world, 1, 0);
-    row(&world, "After alloc t2", "4.000 4.000 0.000 4.000");
+    expect_row(&world, "After alloc t2", "4.000 4.000 0.000 4.000");
     expect_end(&world);
 }
 
@@ -144,7 +129,7 @@ static void gradient_warm_up(void **state) {
     open_streams(&world, "");
     const uint64_t side = world.stream[0][1];
     (void)expect_malloc(&world, 4 * VR_GIB, 0);
-    row(&world, "Before warmup", "4.000 4.000 0.000 4.000");
+    expect_row(&world, "Before warmup", "4.000 4.000 0.000 4.000");
     uint64_t grad = 0;
     for (int step = 0; step < 5; step++) {
         const uint64_t intermediate = expect_malloc(&world, 4 * VR_GIB, side);
@@ -152,12 +137,12 @@ static void gradient_warm_up(void **state) {
         const uint64_t fresh = expect_malloc(&world, 4 * VR_GIB, side);
         EXPECT_OK(vram_free(world.allocator, grad));
         grad = fresh;
-        row(&world, "Step", step == 0 ? "8.000 8.000 0.000 8.000" : "8.000 8.000 0.000 12.000");
+        expect_row(&world, "Step", step == 0 ? "8.000 8.000 0.000 8.000" : "8.000 8.000 0.000 12.000");
     }
     expect_free(&world, grad);
-    row(&world, "After warmup", "4.000 4.000 0.000 12.000");
+    expect_row(&world, "After warmup", "4.000 4.000 0.000 12.000");
     EXPECT_OK(vram_empty_cache(world.allocator));
-    row(&world, "Before capture", "4.000 4.000 0.000 4.000");
+    expect_row(&world, "Before capture", "4.000 4.000 0.000 4.000");
     expect_end(&world);
 }
 
@@ -167,15 +152,15 @@ static void release_without_capture(void **state) {
     struct vr_world world;
     open_streams(&world, "");
     const uint64_t x1 = expect_malloc(&world, 4 * VR_GIB, 0);
-    row(&world, "After alloc x1", "4.000 4.000 0.000 4.000");
+    expect_row(&world, "After alloc x1", "4.000 4.000 0.000 4.000");
     (void)expect_malloc(&world, 4 * VR_GIB, 0);
-    row(&world, "After alloc x2", "8.000 8.000 0.000 8.000");
+    expect_row(&world, "After alloc x2", "8.000 8.000 0.000 8.000");
     expect_free(&world, x1);
-    row(&world, "After del x1", "4.000 4.000 0.000 8.000");
+    expect_row(&world, "After del x1", "4.000 4.000 0.000 8.000");
     EXPECT_OK(vram_empty_cache(world.allocator));
-    row(&world, "After empty cache", "4.000 4.000 0.000 4.000");
+    expect_row(&world, "After empty cache", "4.000 4.000 0.000 4.000");
     (void)expect_malloc(&world, 4 * VR_GIB, 0);
-    row(&world, "After alloc x3", "8.000 8.000 0.000 8.000");
+    expect_row(&world, "After alloc x3", "8.000 8.000 0.000 8.000");
     expect_end(&world);
 }
 

@@ -1,0 +1,244 @@
+#include "vram/graph.h"
+#include "base/base.h"
+#include "core/device.h"
+#include "driver/driver.h"
+
+// A block that the graph uses but did not allocate.
+struct fixture {
+    uint64_t address;
+    uint64_t size_bytes;
+};
+
+struct vram_graph {
+    struct vr_device *device;
+    struct vram_pool *pool; // holds a reference
+    uint64_t place;         // in the order of capture of its pool, from 0
+    uint64_t stream;
+    uint64_t handle; // CUgraph
+    uint64_t exec;
+    bool capturing;
+    struct fixture *fixtures;
+    size_t fixture_count;
+    size_t fixture_capacity;
+};
+
+static enum vram_status refuse(struct vram_error *error, const char *sentence) {
+    return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "%s", sentence);
+}
+
+static enum vram_status driver_failed(struct vram_error *error, const char *what, vr_cu_result result) {
+    (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "%s: %s", what, vr_cu_result_name(result));
+    if (error != NULL) error->driver_result = result;
+    return VRAM_DRIVER;
+}
+
+// --- capture
+// ------------------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status make_pool(struct vram_allocator *allocator, uint32_t ordinal, const struct vram_graph_options *options,
+                                  struct vram_pool **pool) {
+    if (options->pool != NULL) {
+        vram_pool_retain(options->pool);
+        *pool = options->pool;
+        return VRAM_OK;
+    }
+    const struct vram_pool_options own = {.for_graph = true};
+    return vram_pool_create(allocator, ordinal, &own, pool);
+}
+
+static bool captures_already(struct vr_device *device) {
+    vr_device_lock(device);
+    const bool captures = device->capture_count != 0;
+    vr_device_unlock(device);
+    return captures;
+}
+
+static enum vram_status prepare(struct vram_allocator *allocator, struct vr_device *device, uint64_t stream,
+                                const struct vram_graph_options *options, struct vram_error *error) {
+    if (stream == 0) return refuse(error, "a graph cannot be captured on the default stream: make a stream for it");
+    if (options->pool != NULL && options->pool->device != device) return refuse(error, "the pool belongs to another device");
+    if (captures_already(device)) return refuse(error, "another capture is under way on this device: end it first");
+    return options->keep_cache ? VRAM_OK : vram_empty_cache_device(allocator, device->ordinal);
+}
+
+static enum vram_status begin(struct vram_graph *graph, enum vram_capture_mode mode, struct vram_error *error) {
+    VR_TRY(vram_capture_begin(graph->pool, graph->stream, mode, error));
+    graph->capturing = true;
+    vr_device_lock(graph->device);
+    graph->place = graph->pool->graphs_captured++;
+    vr_device_unlock(graph->device);
+    return VRAM_OK;
+}
+
+enum vram_status vram_graph_begin(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream,
+                                  const struct vram_graph_options *options, struct vram_graph **graph, struct vram_error *error) {
+    static const struct vram_graph_options defaults;
+    if (options == NULL) options = &defaults;
+    if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
+    struct vr_device *device = NULL;
+    VR_TRY(vr_device_get(allocator, ordinal, &device));
+    VR_TRY(prepare(allocator, device, stream, options, error));
+    struct vram_graph *made = calloc(1, sizeof *made);
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for a graph");
+    made->device = device;
+    made->stream = stream;
+    enum vram_status status = make_pool(allocator, ordinal, options, &made->pool);
+    if (status == VRAM_OK) {
+        status = begin(made, options->mode, error);
+        if (status != VRAM_OK) vram_pool_release(made->pool);
+    }
+    if (status != VRAM_OK) {
+        free(made);
+        return status;
+    }
+    *graph = made;
+    return VRAM_OK;
+}
+
+static enum vram_status instantiate(struct vram_graph *graph, struct vram_error *error) {
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(graph->device, &guard));
+    const vr_cu_result result = vr_cu(graph->device->allocator->driver, graph_instantiate, &graph->exec, graph->handle, 0);
+    vr_context_leave(&guard);
+    return result == VR_CU_SUCCESS ? VRAM_OK : driver_failed(error, "the captured graph cannot be instantiated", result);
+}
+
+// What the driver's code says about the region, for people.
+static enum vram_status explain(struct vram_error *error) {
+    if (error == NULL) return VRAM_DRIVER;
+    const int32_t result = error->driver_result;
+    const char *why = "the capture gave no graph";
+    if (result == VR_CU_STREAM_CAPTURE_INVALIDATED) {
+        why = "the capture was invalidated: the region made a call that waits for the device or asks the driver for memory";
+    } else if (result == VR_CU_STREAM_CAPTURE_UNJOINED) {
+        why = "a stream that joined the capture was not waited for before its end";
+    } else if (result == VR_CU_STREAM_CAPTURE_WRONG_THREAD) {
+        why = "the capture must be ended by the thread that began it";
+    }
+    return driver_failed(error, why, result);
+}
+
+enum vram_status vram_graph_end(struct vram_graph *graph, struct vram_error *error) {
+    struct vram_error detail = {.offset = VRAM_NO_OFFSET};
+    if (error == NULL) error = &detail;
+    if (!graph->capturing) return refuse(error, "this graph is not being captured");
+    graph->capturing = false;
+    const enum vram_status status = vram_capture_end(graph->pool, graph->stream, &graph->handle, error);
+    if (status == VRAM_DRIVER) return explain(error);
+    VR_TRY(status);
+    return instantiate(graph, error);
+}
+
+// --- launch
+// -------------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vram_graph_add_static(struct vram_graph *graph, uint64_t address) {
+    struct vram_block_info info;
+    VR_TRY(vram_block_info(graph->device->allocator, address, &info));
+    void *fixtures = graph->fixtures;
+    const enum vram_status status = vr_grow(&fixtures, &graph->fixture_capacity, graph->fixture_count + 1, sizeof *graph->fixtures);
+    graph->fixtures = fixtures;
+    VR_TRY(status);
+    graph->fixtures[graph->fixture_count++] = (struct fixture){address, info.size_bytes};
+    return VRAM_OK;
+}
+
+static enum vram_status check_fixtures(const struct vram_graph *graph, struct vram_error *error) {
+    for (size_t i = 0; i < graph->fixture_count; i++) {
+        const struct fixture *fixture = &graph->fixtures[i];
+        if (vram_allocated_size(graph->device->allocator, fixture->address) == fixture->size_bytes) continue;
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET,
+                       "the graph uses static memory at 0x%llx that was freed or moved since: keep it, and copy new values into it",
+                       (unsigned long long)fixture->address);
+    }
+    return VRAM_OK;
+}
+
+// Takes the graph's place in the round of its pool, or says that it cannot.
+static bool take_place(struct vram_graph *graph) {
+    struct vram_pool *pool = graph->pool;
+    vr_device_lock(graph->device);
+    const bool in_order = graph->place == 0 || graph->place >= pool->graphs_launched;
+    if (in_order) pool->graphs_launched = graph->place + 1;
+    vr_device_unlock(graph->device);
+    return in_order;
+}
+
+enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, struct vram_error *error) {
+    if (graph->exec == 0) return refuse(error, "this graph is not ready: its capture has not ended, or failed");
+    VR_TRY(check_fixtures(graph, error));
+    if (!take_place(graph)) {
+        return refuse(error, "graphs that share a pool must be launched in the order they were captured in: a later one ran already, "
+                             "start the round again with the first");
+    }
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(graph->device, &guard));
+    const vr_cu_result result = vr_cu(graph->device->allocator->driver, graph_launch, graph->exec, stream);
+    vr_context_leave(&guard);
+    return result == VR_CU_SUCCESS ? VRAM_OK : driver_failed(error, "the driver would not launch the graph", result);
+}
+
+struct vram_pool *vram_graph_pool(const struct vram_graph *graph) {
+    return graph->pool;
+}
+uint64_t vram_graph_exec(const struct vram_graph *graph) { return graph->exec; }
+
+static void destroy_handles(struct vram_graph *graph) {
+    struct vram_driver *driver = graph->device->allocator->driver;
+    struct vr_context_guard guard;
+    if (vr_context_enter(graph->device, &guard) != VRAM_OK) return;
+    if (graph->exec != 0) (void)vr_cu(driver, graph_exec_destroy, graph->exec);
+    if (graph->handle != 0) (void)vr_cu(driver, graph_destroy, graph->handle);
+    vr_context_leave(&guard);
+}
+
+void vram_graph_destroy(struct vram_graph *graph) {
+    if (graph == NULL) return;
+    // Whatever an abandoned capture says: it is over.
+    if (graph->capturing && vram_capture_end(graph->pool, graph->stream, &graph->handle, NULL) != VRAM_OK) graph->handle = 0;
+    destroy_handles(graph);
+    vram_pool_release(graph->pool);
+    free(graph->fixtures);
+    free(graph);
+}
+
+// --- sequences
+// ----------------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status warm_up(const struct vram_graph_callable *callables, size_t count, uint32_t warmups, uint64_t stream) {
+    for (uint32_t round = 0; round < warmups; round++) {
+        for (size_t i = 0; i < count; i++) VR_TRY(callables[i].run(stream, callables[i].user));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status capture_one(struct vram_allocator *allocator, uint32_t device, uint64_t stream,
+                                    const struct vram_graph_callable *callable, struct vram_pool *pool, struct vram_graph **graph,
+                                    struct vram_error *error) {
+    const struct vram_graph_options options = {.pool = pool, .keep_cache = pool != NULL};
+    VR_TRY(vram_graph_begin(allocator, device, stream, &options, graph, error));
+    const enum vram_status ran = callable->run(stream, callable->user);
+    const enum vram_status ended = vram_graph_end(*graph, error);
+    const enum vram_status status = ran != VRAM_OK ? ran : ended;
+    if (status == VRAM_OK) return VRAM_OK;
+    vram_graph_destroy(*graph);
+    return status;
+}
+
+enum vram_status vram_graph_capture_all(struct vram_allocator *allocator, uint32_t device, uint64_t stream,
+                                        const struct vram_graph_callable *callables, size_t count, uint32_t warmups,
+                                        struct vram_graph **graphs, struct vram_error *error) {
+    if (stream == 0) return refuse(error, "a graph cannot be captured on the default stream: make a stream for it");
+    VR_TRY(warm_up(callables, count, warmups, stream));
+    for (size_t i = 0; i < count; i++) {
+        struct vram_graph *made = NULL;
+        struct vram_pool *shared = i == 0 ? NULL : vram_graph_pool(graphs[0]);
+        const enum vram_status status = capture_one(allocator, device, stream, &callables[i], shared, &made, error);
+        if (status != VRAM_OK) {
+            while (i-- > 0) vram_graph_destroy(graphs[i]);
+            return status;
+        }
+        graphs[i] = made;
+    }
+    return VRAM_OK;
+}
