@@ -50,9 +50,15 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_sim_complete_all(struct vram_drive
 // A stream of its own on `device`, that waits for no other (CU_STREAM_NON_BLOCKING). It lives as long as the driver. INVALID_ARGUMENT
 // while nobody retains the device's primary context: an allocator does from its first use of the device on.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_stream_create(struct vram_driver *driver, uint32_t device, uint64_t *stream);
-// Queues `work_ns` of work on `stream` of `device`, as a kernel would. INVALID_ARGUMENT where `stream` is of another device, or is a
-// default stream and nobody retains the device's primary context.
+// Queues `work_ns` of work on `stream` of `device`, as a kernel would: a stream that captures gets a kernel node. INVALID_ARGUMENT where
+// `stream` is of another device, or is a default stream and nobody retains the device's primary context; DRIVER where a capture forbids
+// it, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_busy(struct vram_driver *driver, uint32_t device, uint64_t stream, uint64_t work_ns);
+// A kernel: the same with `function(argument)`, which runs when the work is given to the stream, and again at every launch of a graph
+// that captured it (function may be NULL). It runs in the calling thread with the simulator's lock held, so it calls no function
+// of this driver; with `backed` it may read and write device addresses. The simulator borrows both pointers, a graph as long as it lives.
+VRAM_API VRAM_NODISCARD enum vram_status vram_sim_launch(struct vram_driver *driver, uint32_t device, uint64_t stream,
+                                                         void (*function)(void *argument), void *argument, uint64_t cost_ns);
 // Moves the clock forward.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_advance(struct vram_driver *driver, uint64_t elapsed_ns);
 // The virtual clock; starts at 0. 0 for a driver of another kind.
@@ -71,7 +77,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_sim_clear_queues(struct vram_drive
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_set_memory(struct vram_driver *driver, uint32_t device, uint64_t memory_bytes);
 // Bytes of device memory in use: live cuMemAlloc sizes and live physical handles.
 VRAM_API uint64_t vram_sim_memory_used(struct vram_driver *driver, uint32_t device);
-// What a leak test wants to be zero: live allocations + handles + mappings + reservations + events + streams + host allocations.
+// What a leak test wants to be zero: live allocations + handles + mappings + reservations + events + streams + host allocations +
+// graphs (those being captured, and those inside of other graphs, too) + executable graphs.
 VRAM_API uint64_t vram_sim_live_objects(struct vram_driver *driver);
 
 // How often a driver function was called with success or without ("cuMemAlloc"); 0 for an unknown name.

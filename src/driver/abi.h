@@ -18,6 +18,7 @@ enum {
     VR_CU_INVALID_CONTEXT = 201,
     VR_CU_OPERATING_SYSTEM = 304,
     VR_CU_INVALID_HANDLE = 400,
+    VR_CU_ILLEGAL_STATE = 401,
     VR_CU_NOT_FOUND = 500,
     VR_CU_NOT_READY = 600,
     VR_CU_ILLEGAL_ADDRESS = 700,
@@ -26,6 +27,15 @@ enum {
     VR_CU_HOST_MEMORY_NOT_REGISTERED = 713,
     VR_CU_NOT_PERMITTED = 800,
     VR_CU_NOT_SUPPORTED = 801,
+    VR_CU_STREAM_CAPTURE_UNSUPPORTED = 900,
+    VR_CU_STREAM_CAPTURE_INVALIDATED = 901,
+    VR_CU_STREAM_CAPTURE_MERGE = 902,
+    VR_CU_STREAM_CAPTURE_UNMATCHED = 903,
+    VR_CU_STREAM_CAPTURE_UNJOINED = 904,
+    VR_CU_STREAM_CAPTURE_ISOLATION = 905,
+    VR_CU_STREAM_CAPTURE_IMPLICIT = 906,
+    VR_CU_CAPTURED_EVENT = 907,
+    VR_CU_STREAM_CAPTURE_WRONG_THREAD = 908,
     VR_CU_UNKNOWN = 999,
 };
 
@@ -46,6 +56,26 @@ enum {
     VR_CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
     VR_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
     VR_CU_STREAM_CAPTURE_MODE_RELAXED = 2,
+    VR_CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0,
+    VR_CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1,
+    VR_CU_GRAPH_NODE_TYPE_KERNEL = 0,
+    VR_CU_GRAPH_NODE_TYPE_MEMCPY = 1,
+    VR_CU_GRAPH_NODE_TYPE_MEMSET = 2,
+    VR_CU_GRAPH_NODE_TYPE_HOST = 3,
+    VR_CU_GRAPH_NODE_TYPE_GRAPH = 4,
+    VR_CU_GRAPH_NODE_TYPE_EMPTY = 5,
+    VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
+    VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
+    VR_CU_GRAPH_INSTANTIATE_AUTO_FREE_ON_LAUNCH = 1,
+    VR_CU_GRAPH_INSTANTIATE_UPLOAD = 2,
+    VR_CU_GRAPH_INSTANTIATE_DEVICE_LAUNCH = 4,
+    VR_CU_GRAPH_INSTANTIATE_USE_NODE_PRIORITY = 8,
+    VR_CU_MEMORY_TYPE_HOST = 1,
+    VR_CU_MEMORY_TYPE_DEVICE = 2,
+    VR_CU_MEMORY_TYPE_ARRAY = 3,
+    VR_CU_MEMORY_TYPE_UNIFIED = 4,
+    VR_CU_EVENT_RECORD_EXTERNAL = 1,
+    VR_CU_EVENT_WAIT_EXTERNAL = 1,
     VR_CU_EVENT_DISABLE_TIMING = 2,
     VR_CU_EVENT_INTERPROCESS = 4,
     VR_CU_STREAM_NON_BLOCKING = 1,
@@ -91,6 +121,45 @@ struct vr_cu_allocation_prop {
 struct vr_cu_access_desc {
     struct vr_cu_location location;
     int32_t flags;
+};
+
+// CUhostFn.
+typedef void vr_cu_host_function(void *argument);
+
+// CUDA_HOST_NODE_PARAMS_v1.
+struct vr_cu_host_node {
+    vr_cu_host_function *function;
+    void *argument;
+};
+
+// CUDA_MEMSET_NODE_PARAMS_v1, 40 bytes.
+struct vr_cu_memset_node {
+    uint64_t address;
+    uint64_t pitch_bytes; // from row to row; not looked at with one row
+    uint32_t value;
+    uint32_t element_bytes;  // 1, 2 or 4
+    uint64_t width_elements; // of a row
+    uint64_t rows;
+};
+
+// One side of a CUDA_MEMCPY3D_v2, 88 bytes.
+struct vr_cu_memcpy_side {
+    uint64_t x_bytes, y, z, lod;
+    int32_t memory_type;
+    uint64_t host, device, array, reserved;
+    uint64_t pitch_bytes;
+    uint64_t rows; // of a plane
+};
+
+// CUDA_MEMCPY3D_v2, 200 bytes.
+struct vr_cu_memcpy3d {
+    struct vr_cu_memcpy_side from, to;
+    uint64_t width_bytes, rows, planes;
+};
+
+// CUgraphEdgeData, 8 bytes. All zero: the whole of one node after the whole of another.
+struct vr_cu_edge_data {
+    uint8_t from_port, to_port, type, reserved[5];
 };
 
 #endif

@@ -1,7 +1,7 @@
 // context.c: contexts, and which one is current in which thread.
 #include <stdatomic.h>
 
-#include "driver/sim/sim.h"
+#include "driver/sim/graph.h"
 
 struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, uint64_t context) {
     return vr_slots_find(&sim->contexts, context);
@@ -123,6 +123,9 @@ vr_cu_result vr_sim_ctx_synchronize(struct vr_sim *sim, int unused) {
     (void)unused;
     struct vr_sim_context *context;
     vr_cu_result result = vr_sim_current(sim, &context);
-    if (result == VR_CU_SUCCESS) vr_sim_wait_context(sim, vr_sim_context_handle(sim, context));
+    if (result != VR_CU_SUCCESS) return result;
+    const uint64_t handle = vr_sim_context_handle(sim, context);
+    result = vr_sim_context_for_waiting(sim, handle);
+    if (result == VR_CU_SUCCESS) vr_sim_wait_context(sim, handle);
     return result;
 }

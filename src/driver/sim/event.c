@@ -1,5 +1,5 @@
 // event.c: events. An event knows when the work before its record ends, and, for manual completion, which work that was.
-#include "driver/sim/sim.h"
+#include "driver/sim/graph.h"
 
 static struct vr_sim_event *event_of(const struct vr_sim *sim, uint64_t event) { return vr_slots_find(&sim->events, event); }
 
@@ -9,14 +9,27 @@ static bool is_complete(const struct vr_sim *sim, const struct vr_sim_event *eve
     return event->complete_ns <= sim->clock_ns;
 }
 
-// The event names its stream no more.
-static void forget_stream(struct vr_sim *sim, struct vr_sim_event *event) {
+void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event) {
     if (event->recorded && sim->options.manual_completion) vr_sim_stream_unreference(sim, event->stream);
     event->recorded = false;
+    event->capture = 0;
+    event->frontier.count = 0;
+}
+
+void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const struct vr_sim_stream *stream, uint64_t end_ns) {
+    const uint32_t index = vr_slots_index(&sim->streams, stream);
+    const uint64_t work = stream->work;
+    if (sim->options.manual_completion) vr_sim_stream_reference(sim, index);
+    vr_sim_event_forget(sim, event);
+    event->recorded = true;
+    event->complete_ns = end_ns;
+    event->stream = index;
+    event->work = work;
 }
 
 static void end_event(struct vr_sim *sim, struct vr_sim_event *event) {
-    forget_stream(sim, event);
+    vr_sim_event_forget(sim, event);
+    vr_sim_nodes_free(&event->frontier);
     vr_slots_give(&sim->events, vr_slots_index(&sim->events, event));
 }
 
@@ -52,36 +65,39 @@ vr_cu_result vr_sim_event_destroy(struct vr_sim *sim, uint64_t event) {
 }
 
 vr_cu_result vr_sim_event_record(struct vr_sim *sim, uint64_t event, uint64_t stream) {
+    return vr_sim_event_record_with_flags(sim, event, stream, 0);
+}
+
+vr_cu_result vr_sim_event_record_with_flags(struct vr_sim *sim, uint64_t event, uint64_t stream, unsigned flags) {
     struct vr_sim_event *found = event_of(sim, event);
     if (found == NULL) return VR_CU_INVALID_HANDLE;
     struct vr_sim_stream *queue;
-    vr_cu_result result = vr_sim_stream_find(sim, stream, &queue);
+    vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
     if (result != VR_CU_SUCCESS) return result;
     if (queue->context != found->context) return VR_CU_INVALID_HANDLE;
+    const bool external = flags == VR_CU_EVENT_RECORD_EXTERNAL;
+    if (flags != 0 && !(external && queue->capture != 0)) return VR_CU_INVALID_VALUE;
+    vr_sim_charge_record(sim, found->flags);
+    if (queue->capture != 0) return vr_sim_capture_record(sim, queue, event, flags);
     uint64_t end_ns;
     result = vr_sim_enqueue(sim, queue, 0, &end_ns);
-    if (result != VR_CU_SUCCESS) return result;
-    uint32_t index = vr_slots_index(&sim->streams, queue);
-    uint64_t work = queue->work;
-    if (sim->options.manual_completion) vr_sim_stream_reference(sim, index);
-    forget_stream(sim, found);
-    found->recorded = true;
-    found->complete_ns = end_ns;
-    found->stream = index;
-    found->work = work;
-    vr_sim_charge_record(sim, found->flags);
-    return VR_CU_SUCCESS;
+    if (result == VR_CU_SUCCESS) vr_sim_event_set(sim, found, queue, end_ns);
+    return result;
 }
 
 vr_cu_result vr_sim_event_query(struct vr_sim *sim, uint64_t event) {
     const struct vr_sim_event *found = event_of(sim, event);
     if (found == NULL) return VR_CU_INVALID_HANDLE;
+    const vr_cu_result result = vr_sim_event_for_waiting(sim, found);
+    if (result != VR_CU_SUCCESS) return result;
     return is_complete(sim, found) ? VR_CU_SUCCESS : VR_CU_NOT_READY;
 }
 
 vr_cu_result vr_sim_event_synchronize(struct vr_sim *sim, uint64_t event) {
     const struct vr_sim_event *found = event_of(sim, event);
     if (found == NULL) return VR_CU_INVALID_HANDLE;
+    const vr_cu_result result = vr_sim_event_for_waiting(sim, found);
+    if (result != VR_CU_SUCCESS) return result;
     if (!is_complete(sim, found)) vr_sim_wait_work(sim, found->stream, found->work, found->complete_ns);
     return VR_CU_SUCCESS;
 }
@@ -90,17 +106,21 @@ vr_cu_result vr_sim_event_synchronize(struct vr_sim *sim, uint64_t event) {
 vr_cu_result vr_sim_stream_wait_event(struct vr_sim *sim, uint64_t stream, uint64_t event, unsigned flags) {
     const struct vr_sim_event *found = event_of(sim, event);
     if (found == NULL) return VR_CU_INVALID_HANDLE;
-    if (flags != 0) return VR_CU_INVALID_VALUE;
     struct vr_sim_stream *queue;
-    vr_cu_result result = vr_sim_stream_find(sim, stream, &queue);
-    if (result != VR_CU_SUCCESS || !found->recorded) return result;
-    return vr_sim_enqueue_wait(sim, queue, found);
+    const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
+    if (result != VR_CU_SUCCESS) return result;
+    const bool external = flags == VR_CU_EVENT_WAIT_EXTERNAL;
+    if (flags != 0 && !(external && queue->capture != 0)) return VR_CU_INVALID_VALUE;
+    if (queue->capture != 0 || found->capture != 0) return vr_sim_capture_wait(sim, queue, event, flags);
+    return found->recorded ? vr_sim_enqueue_wait(sim, queue, found) : VR_CU_SUCCESS;
 }
 
 vr_cu_result vr_sim_event_elapsed_ms(struct vr_sim *sim, float *elapsed_ms, uint64_t start, uint64_t end) {
     const struct vr_sim_event *from = event_of(sim, start), *to = event_of(sim, end);
     if (elapsed_ms == NULL) return VR_CU_INVALID_VALUE;
-    if (from == NULL || to == NULL || !from->recorded || !to->recorded) return VR_CU_INVALID_HANDLE;
+    if (from == NULL || to == NULL) return VR_CU_INVALID_HANDLE;
+    if (from->capture != 0 || to->capture != 0) return VR_CU_CAPTURED_EVENT;
+    if (!from->recorded || !to->recorded) return VR_CU_INVALID_HANDLE;
     if (((from->flags | to->flags) & VR_CU_EVENT_DISABLE_TIMING) != 0) return VR_CU_INVALID_HANDLE;
     if (!is_complete(sim, from) || !is_complete(sim, to)) return VR_CU_NOT_READY;
     *elapsed_ms = (float)(((double)to->complete_ns - (double)from->complete_ns) / 1e6);

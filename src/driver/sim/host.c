@@ -1,5 +1,5 @@
 // host.c: page-locked host memory. The memory is real in every simulator: the program writes to it.
-#include "driver/sim/sim.h"
+#include "driver/sim/graph.h"
 
 enum {
     ALLOC_NS_PER_MIB = 332031,   // 0.34 s per GiB
@@ -19,6 +19,7 @@ vr_cu_result vr_sim_mem_host_alloc(struct vr_sim *sim, uint64_t *host, uint64_t 
     if (host == NULL || size_bytes == 0 || (flags & ~known) != 0) return VR_CU_INVALID_VALUE;
     struct vr_sim_context *context;
     vr_cu_result result = vr_sim_current(sim, &context);
+    if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     void *memory;
     if (size_bytes > SIZE_MAX / 2 || vr_os_reserve((size_t)size_bytes, &memory) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
@@ -41,6 +42,7 @@ static void remove_range(struct vr_sim *sim, const struct vr_range *range) {
 vr_cu_result vr_sim_mem_free_host(struct vr_sim *sim, uint64_t host) {
     struct vr_sim_context *context;
     vr_cu_result result = vr_sim_current(sim, &context);
+    if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_range *range = vr_ranges_at(&sim->hosts, host);
     if (range == NULL || range->kind != VR_SIM_HOST_ALLOCATED) return VR_CU_INVALID_VALUE;
@@ -56,6 +58,7 @@ vr_cu_result vr_sim_mem_host_register(struct vr_sim *sim, uint64_t host, uint64_
     if ((flags & ~known) != 0) return VR_CU_NOT_SUPPORTED;
     struct vr_sim_context *context;
     vr_cu_result result = vr_sim_current(sim, &context);
+    if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     if (vr_ranges_overlap(&sim->hosts, host, size_bytes) != NULL) return VR_CU_HOST_MEMORY_ALREADY_REGISTERED;
     result = add_range(sim, host, size_bytes, VR_SIM_HOST_REGISTERED, context);
@@ -66,6 +69,7 @@ vr_cu_result vr_sim_mem_host_register(struct vr_sim *sim, uint64_t host, uint64_
 vr_cu_result vr_sim_mem_host_unregister(struct vr_sim *sim, uint64_t host) {
     struct vr_sim_context *context;
     vr_cu_result result = vr_sim_current(sim, &context);
+    if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_range *range = vr_ranges_at(&sim->hosts, host);
     if (range == NULL || range->kind != VR_SIM_HOST_REGISTERED) return VR_CU_HOST_MEMORY_NOT_REGISTERED;

@@ -1,5 +1,5 @@
 // memory.c: cuMemAlloc and its family.
-#include "driver/sim/sim.h"
+#include "driver/sim/graph.h"
 
 vr_cu_result vr_sim_mem_get_info(struct vr_sim *sim, uint64_t *free_bytes, uint64_t *total_bytes) {
     if (free_bytes == NULL || total_bytes == NULL) return VR_CU_INVALID_VALUE;
@@ -20,6 +20,7 @@ vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t si
     if (address == NULL || size_bytes == 0) return VR_CU_INVALID_VALUE;
     struct vr_sim_context *context;
     vr_cu_result result = vr_sim_current(sim, &context);
+    if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     struct vr_sim_device *device = &sim->devices[context->device];
     if (!vr_sim_has_room(device, size_bytes)) return VR_CU_OUT_OF_MEMORY;
@@ -50,6 +51,7 @@ static void free_range(struct vr_sim *sim, const struct vr_range *range) {
 vr_cu_result vr_sim_mem_free(struct vr_sim *sim, uint64_t address) {
     struct vr_sim_context *context;
     vr_cu_result result = vr_sim_current(sim, &context);
+    if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_range *range = vr_ranges_at(&sim->spaces, address);
     if (range == NULL || range->kind != VR_SIM_ALLOCATION) return VR_CU_INVALID_VALUE;

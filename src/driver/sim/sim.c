@@ -1,12 +1,12 @@
 // sim.c: making and ending a simulator, and the functions of vram/sim.h that steer and read it.
-#include "driver/sim/sim.h"
+#include "driver/sim/graph.h"
 
 #include <stdatomic.h>
 
 #define MEMORY_MAX ((uint64_t)1 << 50) // of one device
 #define TIME_MAX   ((uint64_t)1 << 62) // no clock or queue is steered past this many nanoseconds (146 years)
 
-enum { TAG_CONTEXT = 1, TAG_STREAM, TAG_EVENT, TAG_PHYSICAL };
+enum { TAG_CONTEXT = 1, TAG_STREAM, TAG_EVENT, TAG_PHYSICAL, TAG_GRAPH, TAG_NODE, TAG_EXEC, TAG_CAPTURE };
 
 static const char sim_kind[] = "sim";
 
@@ -53,10 +53,37 @@ static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     sim->streams = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_stream), .tag = TAG_STREAM};
     sim->events = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_event), .tag = TAG_EVENT};
     sim->physicals = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_physical), .tag = TAG_PHYSICAL};
+    sim->graphs = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_graph), .tag = TAG_GRAPH};
+    sim->nodes = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_node), .tag = TAG_NODE};
+    sim->execs = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_exec), .tag = TAG_EXEC};
+    sim->captures = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_capture), .tag = TAG_CAPTURE};
     sim->alloc_cursor = options->alloc_base;
     sim->reserve_cursor = options->reserve_base;
     sim->lowest_device = UINT64_MAX;
     vr_mutex_init(&sim->lock);
+}
+
+static void *live_item(const struct vr_slots *slots, uint32_t index) {
+    struct vr_slot *slot = vr_slots_item(slots, index);
+    return slot->live ? slot : NULL;
+}
+
+// What events, streams, captures, graphs and executable graphs hold; their tables stay.
+static void end_objects(struct vr_sim *sim) {
+    for (uint32_t i = 0; i < sim->captures.used; i++)
+        if (live_item(&sim->captures, i) != NULL) vr_sim_capture_end(sim, live_item(&sim->captures, i));
+    for (uint32_t i = 0; i < sim->execs.used; i++)
+        if (live_item(&sim->execs, i) != NULL) vr_sim_exec_end(sim, live_item(&sim->execs, i));
+    for (uint32_t i = 0; i < sim->graphs.used; i++) {
+        const struct vr_sim_graph *graph = live_item(&sim->graphs, i);
+        if (graph != NULL && !graph->owned) vr_sim_graph_end(sim, i);
+    }
+    for (uint32_t i = 0; i < sim->events.used; i++) {
+        struct vr_sim_event *event = live_item(&sim->events, i);
+        if (event != NULL) vr_sim_nodes_free(&event->frontier);
+    }
+    for (uint32_t i = 0; i < sim->streams.used; i++)
+        if (live_item(&sim->streams, i) != NULL) vr_sim_stream_free(live_item(&sim->streams, i));
 }
 
 static void destroy(struct vram_driver *driver) {
@@ -65,16 +92,14 @@ static void destroy(struct vram_driver *driver) {
     vr_sim_free_hosts(sim, 0);
     vr_sim_free_vmm(sim);
     vr_sim_back_close(sim);
-    for (uint32_t i = 0; i < sim->streams.used; i++) {
-        struct vr_sim_stream *stream = (struct vr_sim_stream *)(void *)vr_slots_item(&sim->streams, i);
-        if (stream->slot.live) free(stream->edges);
-    }
+    end_objects(sim);
     for (size_t i = 0; i < sim->thread_count; i++) {
         free(sim->threads[i].contexts);
         free(sim->threads[i].streams);
     }
     free(sim->threads);
-    struct vr_slots *tables[] = {&sim->contexts, &sim->streams, &sim->events, &sim->physicals};
+    struct vr_slots *tables[] = {&sim->contexts, &sim->streams, &sim->events, &sim->physicals,
+                                 &sim->graphs,   &sim->nodes,   &sim->execs,  &sim->captures};
     for (size_t i = 0; i < VR_COUNT_OF(tables); i++) free(tables[i]->items);
     vr_ranges_release(&sim->spaces);
     vr_ranges_release(&sim->mappings);
@@ -129,27 +154,41 @@ enum vram_status vram_sim_complete_all(struct vram_driver *driver) {
     return VRAM_OK;
 }
 
-static bool fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t more_ns) {
+bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t more_ns) {
     if (from_ns < sim->clock_ns) from_ns = sim->clock_ns;
     return from_ns < TIME_MAX && more_ns <= TIME_MAX - from_ns;
 }
 
-static enum vram_status busy_locked(struct vr_sim *sim, uint32_t device, uint64_t handle, uint64_t work_ns) {
-    if (device >= sim->options.device_count || !fits_in_time(sim, sim->devices[device].tail_ns, work_ns)) return VRAM_INVALID_ARGUMENT;
+// The status of work that a stream was given.
+static enum vram_status status_of(vr_cu_result result) {
+    if (result == VR_CU_SUCCESS) return VRAM_OK;
+    return result == VR_CU_OUT_OF_MEMORY ? VRAM_NO_HOST_MEMORY : VRAM_DRIVER;
+}
+
+static enum vram_status launch_locked(struct vr_sim *sim, uint32_t device, uint64_t handle, const struct vr_sim_work *work) {
+    if (device >= sim->options.device_count || !vr_sim_fits_in_time(sim, sim->devices[device].tail_ns, work->cost_ns))
+        return VRAM_INVALID_ARGUMENT;
     struct vr_sim_stream *stream = vr_slots_find(&sim->streams, handle);
     if (stream == NULL) {
         uint64_t primary = sim->devices[device].primary;
         if (primary == 0 || vr_sim_stream_in(sim, primary, handle, &stream) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;
     }
     if (vr_sim_context_find(sim, stream->context)->device != device) return VRAM_INVALID_ARGUMENT;
-    return vr_sim_enqueue(sim, stream, work_ns, NULL) == VR_CU_SUCCESS ? VRAM_OK : VRAM_NO_HOST_MEMORY;
+    const vr_cu_result result = vr_sim_may_work(sim, stream);
+    return status_of(result == VR_CU_SUCCESS ? vr_sim_submit(sim, stream, work) : result);
 }
 
 enum vram_status vram_sim_busy(struct vram_driver *driver, uint32_t device, uint64_t stream, uint64_t work_ns) {
+    return vram_sim_launch(driver, device, stream, NULL, NULL, work_ns);
+}
+
+enum vram_status vram_sim_launch(struct vram_driver *driver, uint32_t device, uint64_t stream, void (*function)(void *argument),
+                                 void *argument, uint64_t cost_ns) {
     struct vr_sim *sim = vr_sim_of(driver);
     if (sim == NULL) return VRAM_INVALID_ARGUMENT;
+    const struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_KERNEL, .function = function, .argument = argument, .cost_ns = cost_ns};
     vr_mutex_lock(&sim->lock);
-    enum vram_status status = busy_locked(sim, device, stream, work_ns);
+    enum vram_status status = launch_locked(sim, device, stream, &work);
     vr_mutex_unlock(&sim->lock);
     return status;
 }
@@ -173,7 +212,7 @@ enum vram_status vram_sim_advance(struct vram_driver *driver, uint64_t elapsed_n
     struct vr_sim *sim = vr_sim_of(driver);
     if (sim == NULL) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&sim->lock);
-    bool fits = fits_in_time(sim, 0, elapsed_ns);
+    bool fits = vr_sim_fits_in_time(sim, 0, elapsed_ns);
     if (fits) sim->clock_ns += elapsed_ns;
     vr_mutex_unlock(&sim->lock);
     return fits ? VRAM_OK : VRAM_INVALID_ARGUMENT;
@@ -241,7 +280,7 @@ uint64_t vram_sim_live_objects(struct vram_driver *driver) {
     if (sim == NULL) return 0;
     vr_mutex_lock(&sim->lock);
     uint64_t objects = sim->spaces.count + sim->named_physicals + sim->mappings.count + sim->events.live + sim->user_streams;
-    objects += sim->hosts.count;
+    objects += sim->hosts.count + sim->graphs.live + sim->execs.live;
     vr_mutex_unlock(&sim->lock);
     return objects;
 }

@@ -1,7 +1,7 @@
 // sim.h: the inside of the simulated driver. One struct, one lock; every vr_sim_* function below is called with it held.
 //
-// memory.c, vmm.c, host.c, copy.c, stream.c, event.c and context.c hold one function per row of calls.def; entry.c takes the
-// lock, counts the call and charges its cost. What a row does is the driver API's documentation; what it costs is cost.c.
+// memory.c, vmm.c, host.c, copy.c, stream.c, event.c, context.c, capture.c, graph_*.c and exec.c hold one function per row of calls.def;
+// entry.c takes the lock, counts the call and charges its cost. What a row does is the driver API's documentation; what it costs is cost.c.
 #ifndef VR_SIM_H
 #define VR_SIM_H
 
@@ -57,6 +57,12 @@ struct vr_sim_edge {
     uint32_t target;
 };
 
+// A list of handles of graph nodes.
+struct vr_sim_nodes {
+    uint64_t *items;
+    size_t count, capacity;
+};
+
 enum vr_sim_stream_kind { VR_SIM_STREAM_BLOCKING, VR_SIM_STREAM_NON_BLOCKING, VR_SIM_STREAM_LEGACY };
 
 // A queue of work. Work is numbered from 1; all that is known of the work before is when it ends.
@@ -70,17 +76,24 @@ struct vr_sim_stream {
     uint64_t done_work;        // manual completion: number of the last work that is complete
     struct vr_sim_edge *edges; // manual completion: open edges, `at` rising
     size_t edge_count, edge_capacity;
-    uint32_t references; // manual completion: events and edges that name it; it outlives its handle until they are gone
+    uint32_t references;               // manual completion: events and edges that name it; it outlives its handle until they are gone
+    uint64_t capture;                  // handle of the capture that it takes part in, 0 for none
+    struct vr_sim_nodes frontier;      // in a capture: what the next node comes after
+    struct vr_cu_edge_data *edge_data; // zeros, for who asks with the frontier
+    size_t edge_data_capacity;
 };
 
+// Recorded on a stream, or in a capture, or neither.
 struct vr_sim_event {
     struct vr_slot slot;
     uint64_t context;
     unsigned flags;
-    bool recorded;
-    uint64_t complete_ns; // when the work before the record ends
-    uint32_t stream;      // manual completion: slot of the stream of the record
-    uint64_t work;        // manual completion: number of the record in that stream
+    uint64_t capture;             // handle of the capture that it was recorded in, which may be over; 0 for none
+    struct vr_sim_nodes frontier; // that it was recorded after
+    bool recorded;                // on a stream; the rest is of that record
+    uint64_t complete_ns;         // when the work before the record ends
+    uint32_t stream;              // manual completion: slot of the stream of the record
+    uint64_t work;                // manual completion: number of the record in that stream
 };
 
 // A physical allocation of cuMemCreate. It lives while its handle or a mapping lives.
@@ -102,6 +115,7 @@ struct vr_sim_thread {
         uint32_t stream; // its slot
     } * streams;
     size_t stream_count, stream_capacity;
+    int capture_mode; // VR_CU_STREAM_CAPTURE_MODE_*
 };
 
 struct vr_sim_queue {
@@ -119,7 +133,9 @@ struct vr_sim {
     uint64_t counts[VR_SIM_CALL_COUNT], costs_ns[VR_SIM_CALL_COUNT];
 
     struct vr_sim_device devices[VR_SIM_MAX_DEVICES];
-    struct vr_slots contexts, streams, events, physicals;
+    struct vr_slots contexts, streams, events, physicals, graphs, nodes, execs, captures;
+    uint64_t last_mark;                     // of a walk over nodes
+    uint64_t last_capture_id;               // that a program saw
     struct vr_ranges spaces;                // allocations (owner: context) and reservations
     struct vr_ranges mappings;              // owner: handle of the physical allocation
     struct vr_ranges hosts;                 // owner: context
@@ -155,6 +171,8 @@ bool vr_sim_check(const struct vr_sim *sim);
 // `driver` as a simulator, or NULL when it is of another kind.
 struct vr_sim *vr_sim_of(struct vram_driver *driver);
 extern const struct vr_driver_calls vr_sim_calls; // entry.c
+// Does a clock or queue that stands at from_ns, or at the present if that is later, have room for more_ns?
+bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t more_ns);
 // vram_sim_parse() that keeps what the text does not name. (parse.c; needs no lock)
 enum vram_status vr_sim_parse_into(const char *text, struct vram_sim_options *options, struct vram_error *error);
 
@@ -186,6 +204,8 @@ void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context);
 vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context);
 
 // --- stream.c, event.c -----------------------------------------------------------------------------------------------
+// Gives back what the stream's object holds, not the object.
+void vr_sim_stream_free(struct vr_sim_stream *stream);
 vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint32_t *index);
 // A stream of the program's, in `context`: what cuStreamCreate makes in the current one.
 vr_cu_result vr_sim_stream_create_in(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint64_t *stream);
@@ -210,6 +230,9 @@ void vr_sim_wait_all(struct vr_sim *sim);
 void vr_sim_stream_reference(struct vr_sim *sim, uint32_t stream);
 void vr_sim_stream_unreference(struct vr_sim *sim, uint32_t stream);
 // Ends what lives in the context; events first.
+// Makes `event` the record of the work of `stream` so far, which ends at end_ns; what it was a record of before is forgotten.
+void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const struct vr_sim_stream *stream, uint64_t end_ns);
+void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event);
 void vr_sim_end_events(struct vr_sim *sim, uint64_t context);
 void vr_sim_end_streams(struct vr_sim *sim, uint64_t context);
 

@@ -3,7 +3,7 @@
 // With the clock, all that matters of a stream's work is when it ends: tail_ns. With manual completion time says nothing, and
 // work is numbered instead: work n of a stream is complete when done_work >= n. What must come first is kept as edges, so that
 // completing a stream also completes what its work waited for, and nothing else.
-#include "driver/sim/sim.h"
+#include "driver/sim/graph.h"
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -25,11 +25,17 @@ vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_si
 
 void vr_sim_stream_reference(struct vr_sim *sim, uint32_t stream) { stream_at(sim, stream)->references++; }
 
+void vr_sim_stream_free(struct vr_sim_stream *stream) {
+    free(stream->edges);
+    free(stream->edge_data);
+    vr_sim_nodes_free(&stream->frontier);
+}
+
 // Takes the object away once neither a handle nor an event nor an edge names it.
 static void collect(struct vr_sim *sim, uint32_t index) {
     struct vr_sim_stream *stream = stream_at(sim, index);
     if (stream->slot.named || stream->references > 0 || stream->edge_count > 0) return;
-    free(stream->edges);
+    vr_sim_stream_free(stream);
     vr_slots_give(&sim->streams, index);
 }
 
@@ -242,6 +248,7 @@ void vr_sim_end_streams(struct vr_sim *sim, uint64_t context) {
     for (uint32_t i = 0; i < sim->streams.used; i++) {
         struct vr_sim_stream *stream = stream_at(sim, i);
         if (!stream->slot.live || stream->context != context) continue;
+        vr_sim_capture_leave(sim, stream);
         if (stream->user && stream->slot.named) sim->user_streams--;
         stream->slot.named = false;
         if (i != legacy) collect(sim, i);
@@ -271,6 +278,7 @@ vr_cu_result vr_sim_stream_create_in(struct vr_sim *sim, uint64_t context, enum 
 vr_cu_result vr_sim_stream_destroy(struct vr_sim *sim, uint64_t stream) {
     struct vr_sim_stream *found = vr_slots_find(&sim->streams, stream);
     if (found == NULL || !found->user) return VR_CU_INVALID_HANDLE;
+    vr_sim_capture_leave(sim, found);
     found->slot.named = false;
     sim->user_streams--;
     collect(sim, index_of(sim, found));
@@ -287,14 +295,14 @@ vr_cu_result vr_sim_stream_get_ctx(struct vr_sim *sim, uint64_t stream, uint64_t
 
 vr_cu_result vr_sim_stream_query(struct vr_sim *sim, uint64_t stream) {
     struct vr_sim_stream *found;
-    vr_cu_result result = vr_sim_stream_find(sim, stream, &found);
+    vr_cu_result result = vr_sim_stream_for_waiting(sim, stream, &found);
     if (result != VR_CU_SUCCESS) return result;
     return is_idle_with_others(sim, found) ? VR_CU_SUCCESS : VR_CU_NOT_READY;
 }
 
 vr_cu_result vr_sim_stream_synchronize(struct vr_sim *sim, uint64_t stream) {
     struct vr_sim_stream *found;
-    vr_cu_result result = vr_sim_stream_find(sim, stream, &found);
+    vr_cu_result result = vr_sim_stream_for_waiting(sim, stream, &found);
     if (result == VR_CU_SUCCESS) vr_sim_wait_stream(sim, found);
     return result;
 }
