@@ -4,5 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 mode=(-i)
 [ "${1:-}" = --check ] && mode=(--dry-run --Werror)
-find include src cli tests fuzz bench examples adapters viewer \( -name '*.c' -o -name '*.h' \) -not -path '*/node_modules/*' -print0 2>/dev/null |
-    xargs -0 -r clang-format "${mode[@]}"
+folders=()
+for folder in include src cli tests fuzz bench examples adapters viewer; do
+    [ -d "$folder" ] && folders+=("$folder")
+done
+find "${folders[@]}" \( -name '*.c' -o -name '*.h' \) -not -path '*/node_modules/*' -print0 | xargs -0 -r clang-format "${mode[@]}"
