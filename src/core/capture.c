@@ -297,27 +297,43 @@ static bool forget_capture(struct vram_pool *pool, uint64_t stream) {
     return false;
 }
 
-// Whatever the driver says, the capture is over for the allocator: a failed one leaves nothing behind.
+// Ends the stream's capture in the driver. A refusal that leaves it capturing is met by asking once more: a stream must not be lost.
+static vr_cu_result end_in_driver(struct vram_driver *driver, uint64_t stream, uint64_t *graph) {
+    const vr_cu_result result = vr_cu(driver, stream_end_capture, stream, graph);
+    int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
+    if (result == VR_CU_SUCCESS || vr_cu(driver, stream_is_capturing, stream, &status) != VR_CU_SUCCESS) return result;
+    uint64_t unwanted = 0;
+    if (status != VR_CU_STREAM_CAPTURE_STATUS_NONE && vr_cu(driver, stream_end_capture, stream, &unwanted) == VR_CU_SUCCESS &&
+        unwanted != 0) {
+        (void)vr_cu(driver, graph_destroy, unwanted);
+    }
+    return result;
+}
+
+static enum vram_status end_locked(struct vram_pool *pool, uint64_t stream, uint64_t *graph, vr_cu_result *result) {
+    struct vr_device *device = pool->device;
+    const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = stream};
+    *result = end_in_driver(device->allocator->driver, stream, graph);
+    (void)vr_route_close(pool, &route);
+    if (device->capture_count != 0 || !device->options.graph_capture_record_stream_reuse) return VRAM_OK;
+    return vr_deferred_convert(device);
+}
+
+// Whatever the driver says, the capture is over for the allocator: a failed one leaves nothing behind. That needs no context of ours.
 enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint64_t *graph, struct vram_error *error) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
-    VR_TRY(vr_context_enter(device, &guard));
+    const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
-    const bool known = forget_capture(pool, stream);
     uint64_t made = 0;
     vr_cu_result result = VR_CU_SUCCESS;
-    enum vram_status status = VRAM_OK;
-    if (known) {
-        result = vr_cu(device->allocator->driver, stream_end_capture, stream, &made);
-        const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = stream};
-        (void)vr_route_close(pool, &route);
-        if (device->capture_count == 0 && device->options.graph_capture_record_stream_reuse) status = vr_deferred_convert(device);
-    }
+    const bool known = forget_capture(pool, stream);
+    const enum vram_status status = known ? end_locked(pool, stream, &made, &result) : VRAM_OK;
     vr_device_unlock(device);
-    vr_context_leave(&guard);
+    if (entered) vr_context_leave(&guard);
     if (!known) return refuse(error, "this pool has no capture under way on this stream");
     *graph = result == VR_CU_SUCCESS ? made : 0;
-    if (result == VR_CU_SUCCESS && made != 0) return status;
+    if (*graph != 0) return status;
     (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the capture gave no graph: %s", vr_cu_result_name(result));
     if (error != NULL) error->driver_result = result;
     return VRAM_DRIVER;
