@@ -29,24 +29,29 @@
     X(uint32_t, has)                                                                                                                       \
     X(uint8_t, state)
 
-#define VR_HISTORY_COLUMNS(X)                                                                                                              \
+// Of a history, what every event has, and what is 0 in most recordings from the first event to the last.
+#define VR_HISTORY_DENSE_COLUMNS(X)                                                                                                        \
     X(uint8_t, action)                                                                                                                     \
     X(uint64_t, address)                                                                                                                   \
     X(uint64_t, size_bytes)                                                                                                                \
     X(uint64_t, stream)                                                                                                                    \
     X(int64_t, time_us)                                                                                                                    \
     X(uint32_t, stack)                                                                                                                     \
+    X(uint32_t, has)
+
+#define VR_HISTORY_SPARSE_COLUMNS(X)                                                                                                       \
     X(uint32_t, context)                                                                                                                   \
     X(uint32_t, metadata)                                                                                                                  \
     X(uint64_t, pool_first)                                                                                                                \
     X(uint64_t, pool_second)                                                                                                               \
-    X(uint32_t, has)                                                                                                                       \
     X(uint32_t, unknown)
 
-// One column of a table: where the table's struct keeps its pointer, and the size of an entry.
+// One column of a table: where the table's struct keeps its pointer, and the size of an entry. A sparse column may be NULL while the table
+// grows, as long as every entry is 0; in a finished model no column is NULL.
 struct vr_column {
     size_t pointer_offset;
     size_t item_bytes;
+    bool sparse;
 };
 
 // A table's columns and what a row of it costs.
@@ -60,8 +65,8 @@ extern const struct vr_columns vr_segment_columns;
 extern const struct vr_columns vr_block_columns;
 extern const struct vr_columns vr_history_columns;
 
-// Grows every column of *table so that *capacity >= needed. *capacity may stay too small on failure; then every column still holds at
-// least the old capacity. LIMIT when the budget is spent, NO_HOST_MEMORY.
+// Grows every column of *table (but sparse ones that are NULL) so that *capacity >= needed. *capacity may stay too small on failure; then
+// every column still holds at least the old capacity. LIMIT when the budget is spent, NO_HOST_MEMORY.
 enum vram_status vr_columns_grow(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed, struct vr_budget *budget);
 // Gives back what the columns hold beyond `count` rows.
 void vr_columns_trim(const struct vr_columns *columns, void *table, size_t count);

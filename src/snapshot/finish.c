@@ -73,9 +73,10 @@ static enum vram_status collect(struct vr_machine *machine, const char *key, uin
 static enum vram_status gather_column(const struct vr_columns *columns, size_t index, const void *from, const struct runs *runs, void *to) {
     size_t item_bytes = columns->column[index].item_bytes;
     const char *source = vr_column_pointer(columns, from, index);
-    char *gathered = malloc((runs->rows == 0 ? 1 : runs->rows) * item_bytes), *next = gathered;
+    // Zeroed, for sparse columns without a value: pages that no one writes cost no memory.
+    char *gathered = source == NULL ? calloc(runs->rows + 1, item_bytes) : malloc((runs->rows + 1) * item_bytes), *next = gathered;
     if (gathered == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t i = 0; i < runs->count; i++) {
+    for (size_t i = 0; i < runs->count && source != NULL; i++) {
         size_t bytes = (size_t)vr_row_count(runs->items[i]) * item_bytes;
         memcpy(next, source + (size_t)vr_first_row(runs->items[i]) * item_bytes, bytes);
         next += bytes;
@@ -97,8 +98,9 @@ static enum vram_status distribute(struct vr_machine *machine, const struct vr_c
     if (!moves) VR_TRY(vr_budget_charge(&machine->builder.budget, rows > row_count ? rows - row_count : 0, columns->row_bytes));
     for (size_t column = 0; column < columns->count; column++) {
         for (size_t i = 0; i < count; i++) {
-            if (moves && i == only)
-                vr_column_set(columns, to + i * to_stride, column, vr_column_pointer(columns, from, column));
+            void *whole = moves && i == only ? vr_column_pointer(columns, from, column) : NULL;
+            if (whole != NULL)
+                vr_column_set(columns, to + i * to_stride, column, whole);
             else
                 VR_TRY(gather_column(columns, column, from, &runs[i], to + i * to_stride));
         }

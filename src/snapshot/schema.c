@@ -348,8 +348,26 @@ static enum vram_status read_pairs(struct vr_machine *machine, const struct vr_f
 #define PUT(type, name)  table->name[row] = (type)slots[SLOT_##name];
 #define TAKE(type, name) slots[SLOT_##name] = (uint64_t)table->name[row];
 
-static void put_event(struct vr_history *table, size_t row, const uint64_t *slots) { VR_HISTORY_COLUMNS(PUT) }
-static void take_event(const struct vr_history *table, size_t row, uint64_t *slots) { VR_HISTORY_COLUMNS(TAKE) }
+#define PUT_SPARSE(type, name)                                                                                                             \
+    if (table->name != NULL) table->name[row] = (type)slots[SLOT_##name];
+#define TAKE_SPARSE(type, name) slots[SLOT_##name] = table->name == NULL ? 0 : table->name[row];
+// Allocates the column when the row is the first with a value there.
+#define OPEN_SPARSE(type, name)                                                                                                            \
+    if (slots[SLOT_##name] != 0 && table->name == NULL) {                                                                                  \
+        table->name = calloc(capacity, sizeof *table->name);                                                                               \
+        if (table->name == NULL) return VRAM_NO_HOST_MEMORY;                                                                               \
+    }
+
+static enum vram_status put_event(struct vr_history *table, size_t capacity, size_t row, const uint64_t *slots) {
+    VR_HISTORY_SPARSE_COLUMNS(OPEN_SPARSE)
+    VR_HISTORY_DENSE_COLUMNS(PUT)
+    VR_HISTORY_SPARSE_COLUMNS(PUT_SPARSE)
+    return VRAM_OK;
+}
+static void take_event(const struct vr_history *table, size_t row, uint64_t *slots) {
+    VR_HISTORY_DENSE_COLUMNS(TAKE)
+    VR_HISTORY_SPARSE_COLUMNS(TAKE_SPARSE)
+}
 static void put_segment(struct vr_segments *table, size_t row, const uint64_t *slots) { VR_SEGMENT_COLUMNS(PUT) }
 static void take_segment(const struct vr_segments *table, size_t row, uint64_t *slots) { VR_SEGMENT_COLUMNS(TAKE) }
 static void put_block(struct vr_blocks *table, size_t row, const uint64_t *slots) { VR_BLOCK_COLUMNS(PUT) }
@@ -363,9 +381,9 @@ static void complete_block(const struct vr_machine *machine, uint64_t *slots) {
     slots[SLOT_requested_bytes] = tenant != NULL && (tenant->has & VR_HAS_SIZE) ? tenant->size_bytes : slots[SLOT_size_bytes];
 }
 
-static void put_row(struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots) {
+static enum vram_status put_row(struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots) {
     switch (kind) {
-    case VR_TAG_EVENT: put_event(&machine->events, row, slots); break;
+    case VR_TAG_EVENT: return put_event(&machine->events, machine->event_capacity, row, slots);
     case VR_TAG_SEGMENT:
         put_segment(&machine->segments, row, slots);
         machine->segment_blocks[row] = slots[SLOT_blocks];
@@ -381,6 +399,7 @@ static void put_row(struct vr_machine *machine, enum vr_tag kind, size_t row, ui
         machine->annotations[row] = (struct vr_annotation){(uint32_t)slots[SLOT_name], (uint32_t)slots[SLOT_stage],
                                                            (int64_t)slots[SLOT_device], (int64_t)slots[SLOT_time_us]};
     }
+    return VRAM_OK;
 }
 
 static void take_row(const struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots) {
@@ -432,7 +451,7 @@ static enum vram_status add_row(struct vr_machine *machine, enum vr_tag kind, si
 enum vram_status vr_schema_add_event(struct vr_machine *machine, const uint64_t *slots, uint64_t *value) {
     size_t row;
     VR_TRY(add_row(machine, VR_TAG_EVENT, &row));
-    put_event(&machine->events, row, slots);
+    VR_TRY(put_event(&machine->events, machine->event_capacity, row, slots));
     *value = vr_value(VR_TAG_EVENT, row);
     return VRAM_OK;
 }
@@ -454,7 +473,7 @@ enum vram_status vr_schema_store(struct vr_machine *machine, enum vr_tag kind, c
     }
     size_t row;
     VR_TRY(add_row(machine, kind, &row));
-    put_row(machine, kind, row, slots);
+    VR_TRY(put_row(machine, kind, row, slots));
     *value = vr_value(kind, row);
     return VRAM_OK;
 }
@@ -465,6 +484,5 @@ enum vram_status vr_schema_amend(struct vr_machine *machine, uint64_t value, con
     uint64_t slots[SLOT_COUNT] = {0};
     take_row(machine, kind, (size_t)vr_first_row(value), slots);
     VR_TRY(read_pairs(machine, fields_of[kind], pairs, count, slots));
-    put_row(machine, kind, (size_t)vr_first_row(value), slots);
-    return VRAM_OK;
+    return put_row(machine, kind, (size_t)vr_first_row(value), slots);
 }
