@@ -372,7 +372,7 @@ static bool opens_unread(const struct vr_machine *machine) {
     if (machine->mark_count != 1 || above_mark(machine) < 2) return false;
     size_t top = machine->marks[0];
     uint64_t key = machine->stack[machine->depth - 2];
-    if (top == 0 || (above_mark(machine) & 1) != 0 || vr_tag_of(key) != VR_TAG_STRING) return false;
+    if (top != 1 || (above_mark(machine) & 1) != 0 || vr_tag_of(key) != VR_TAG_STRING) return false;
     uint64_t container = machine->stack[top - 1];
     const uint64_t slot = vr_tag_of(container) == VR_TAG_MEMO ? machine->memo[vr_payload(container)] : container;
     if (vr_tag_of(slot) != VR_TAG_NO_KEYS && vr_tag_of(slot) != VR_TAG_DICT) return false;
