@@ -42,6 +42,16 @@ static const struct {
     RESULT(HOST_MEMORY_NOT_REGISTERED),
     RESULT(NOT_PERMITTED),
     RESULT(NOT_SUPPORTED),
+    RESULT(ILLEGAL_STATE),
+    RESULT(STREAM_CAPTURE_UNSUPPORTED),
+    RESULT(STREAM_CAPTURE_INVALIDATED),
+    RESULT(STREAM_CAPTURE_MERGE),
+    RESULT(STREAM_CAPTURE_UNMATCHED),
+    RESULT(STREAM_CAPTURE_UNJOINED),
+    RESULT(STREAM_CAPTURE_ISOLATION),
+    RESULT(STREAM_CAPTURE_IMPLICIT),
+    RESULT(CAPTURED_EVENT),
+    RESULT(STREAM_CAPTURE_WRONG_THREAD),
     RESULT(UNKNOWN),
     SAME(VR_CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_ALLOCATION_TYPE_PINNED),
     SAME(VR_CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE),
@@ -63,6 +73,32 @@ static const struct {
     SAME(VR_CU_MEM_HOST_ALLOC_WRITE_COMBINED, CU_MEMHOSTALLOC_WRITECOMBINED),
     SAME(VR_CU_MEM_HOST_REGISTER_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE),
     SAME(VR_CU_MEM_HOST_REGISTER_DEVICE_MAP, CU_MEMHOSTREGISTER_DEVICEMAP),
+    SAME(VR_CU_STREAM_CAPTURE_STATUS_NONE, CU_STREAM_CAPTURE_STATUS_NONE),
+    SAME(VR_CU_STREAM_CAPTURE_STATUS_ACTIVE, CU_STREAM_CAPTURE_STATUS_ACTIVE),
+    SAME(VR_CU_STREAM_CAPTURE_STATUS_INVALIDATED, CU_STREAM_CAPTURE_STATUS_INVALIDATED),
+    SAME(VR_CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_GLOBAL),
+    SAME(VR_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+    SAME(VR_CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED),
+    SAME(VR_CU_STREAM_ADD_CAPTURE_DEPENDENCIES, CU_STREAM_ADD_CAPTURE_DEPENDENCIES),
+    SAME(VR_CU_STREAM_SET_CAPTURE_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES),
+    SAME(VR_CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_KERNEL),
+    SAME(VR_CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_MEMCPY),
+    SAME(VR_CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_MEMSET),
+    SAME(VR_CU_GRAPH_NODE_TYPE_HOST, CU_GRAPH_NODE_TYPE_HOST),
+    SAME(VR_CU_GRAPH_NODE_TYPE_GRAPH, CU_GRAPH_NODE_TYPE_GRAPH),
+    SAME(VR_CU_GRAPH_NODE_TYPE_EMPTY, CU_GRAPH_NODE_TYPE_EMPTY),
+    SAME(VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_WAIT_EVENT),
+    SAME(VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_EVENT_RECORD),
+    SAME(VR_CU_EVENT_RECORD_EXTERNAL, CU_EVENT_RECORD_EXTERNAL),
+    SAME(VR_CU_EVENT_WAIT_EXTERNAL, CU_EVENT_WAIT_EXTERNAL),
+    SAME(VR_CU_MEMORY_TYPE_HOST, CU_MEMORYTYPE_HOST),
+    SAME(VR_CU_MEMORY_TYPE_DEVICE, CU_MEMORYTYPE_DEVICE),
+    SAME(VR_CU_MEMORY_TYPE_ARRAY, CU_MEMORYTYPE_ARRAY),
+    SAME(VR_CU_MEMORY_TYPE_UNIFIED, CU_MEMORYTYPE_UNIFIED),
+    SAME(VR_CU_GRAPH_INSTANTIATE_AUTO_FREE_ON_LAUNCH, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH),
+    SAME(VR_CU_GRAPH_INSTANTIATE_UPLOAD, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD),
+    SAME(VR_CU_GRAPH_INSTANTIATE_DEVICE_LAUNCH, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH),
+    SAME(VR_CU_GRAPH_INSTANTIATE_USE_NODE_PRIORITY, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY),
     ATTRIBUTE(MAX_THREADS_PER_BLOCK),
     ATTRIBUTE(WARP_SIZE),
     ATTRIBUTE(MULTIPROCESSOR_COUNT),
@@ -90,6 +126,41 @@ static void constants_are_nvidias(void **state) {
         assert_int_equal(sizeof(((struct ours *)0)->our_field), sizeof(((theirs *)0)->their_field));                                       \
     } while (0)
 
+#define SAME_SIDE(our_field, their_field)                                                                                                  \
+    SAME_FIELD(vr_cu_memcpy3d, from.our_field, CUDA_MEMCPY3D, src##their_field);                                                           \
+    SAME_FIELD(vr_cu_memcpy3d, to.our_field, CUDA_MEMCPY3D, dst##their_field)
+
+static void graph_layouts_are_nvidias(void) {
+    assert_int_equal(sizeof(struct vr_cu_memcpy3d), sizeof(CUDA_MEMCPY3D));
+    SAME_SIDE(x_bytes, XInBytes);
+    SAME_SIDE(y, Y);
+    SAME_SIDE(z, Z);
+    SAME_SIDE(lod, LOD);
+    SAME_SIDE(memory_type, MemoryType);
+    SAME_SIDE(host, Host);
+    SAME_SIDE(device, Device);
+    SAME_SIDE(array, Array);
+    SAME_SIDE(pitch_bytes, Pitch);
+    SAME_SIDE(rows, Height);
+    SAME_FIELD(vr_cu_memcpy3d, width_bytes, CUDA_MEMCPY3D, WidthInBytes);
+    SAME_FIELD(vr_cu_memcpy3d, rows, CUDA_MEMCPY3D, Height);
+    SAME_FIELD(vr_cu_memcpy3d, planes, CUDA_MEMCPY3D, Depth);
+    assert_int_equal(sizeof(struct vr_cu_memset_node), sizeof(CUDA_MEMSET_NODE_PARAMS_v1));
+    SAME_FIELD(vr_cu_memset_node, address, CUDA_MEMSET_NODE_PARAMS_v1, dst);
+    SAME_FIELD(vr_cu_memset_node, pitch_bytes, CUDA_MEMSET_NODE_PARAMS_v1, pitch);
+    SAME_FIELD(vr_cu_memset_node, value, CUDA_MEMSET_NODE_PARAMS_v1, value);
+    SAME_FIELD(vr_cu_memset_node, element_bytes, CUDA_MEMSET_NODE_PARAMS_v1, elementSize);
+    SAME_FIELD(vr_cu_memset_node, width_elements, CUDA_MEMSET_NODE_PARAMS_v1, width);
+    SAME_FIELD(vr_cu_memset_node, rows, CUDA_MEMSET_NODE_PARAMS_v1, height);
+    assert_int_equal(sizeof(struct vr_cu_host_node), sizeof(CUDA_HOST_NODE_PARAMS_v1));
+    SAME_FIELD(vr_cu_host_node, function, CUDA_HOST_NODE_PARAMS_v1, fn);
+    SAME_FIELD(vr_cu_host_node, argument, CUDA_HOST_NODE_PARAMS_v1, userData);
+    assert_int_equal(sizeof(struct vr_cu_edge_data), sizeof(CUgraphEdgeData));
+    SAME_FIELD(vr_cu_edge_data, from_port, CUgraphEdgeData, from_port);
+    SAME_FIELD(vr_cu_edge_data, to_port, CUgraphEdgeData, to_port);
+    SAME_FIELD(vr_cu_edge_data, type, CUgraphEdgeData, type);
+}
+
 static void layouts_are_nvidias(void **state) {
     assert_int_equal(sizeof(struct vr_cu_location), sizeof(CUmemLocation));
     SAME_FIELD(vr_cu_location, type, CUmemLocation, type);
@@ -107,6 +178,7 @@ static void layouts_are_nvidias(void **state) {
     SAME_FIELD(vr_cu_access_desc, location, CUmemAccessDesc, location);
     SAME_FIELD(vr_cu_access_desc, flags, CUmemAccessDesc, flags);
     assert_int_equal(sizeof(vr_cu_result), sizeof(CUresult));
+    graph_layouts_are_nvidias();
     (void)state;
 }
 
@@ -118,6 +190,9 @@ static void handles_are_eight_bytes(void **state) {
     assert_int_equal(sizeof(CUstream), sizeof(uint64_t));
     assert_int_equal(sizeof(CUevent), sizeof(uint64_t));
     assert_int_equal(sizeof(CUmemGenericAllocationHandle), sizeof(uint64_t));
+    assert_int_equal(sizeof(CUgraph), sizeof(uint64_t));
+    assert_int_equal(sizeof(CUgraphNode), sizeof(uint64_t));
+    assert_int_equal(sizeof(CUgraphExec), sizeof(uint64_t));
     assert_int_equal(sizeof(CUdevice), sizeof(int));
     (void)state;
 }

@@ -12,6 +12,9 @@ typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
 
 struct location {
     int type, id;
@@ -142,6 +145,51 @@ static void use_streams(void) {
     CHECK(EventDestroy(start) == 0 && EventDestroy(end) == 0 && StreamDestroy(stream) == 0 && StreamDestroy(stream) == 400);
 }
 
+static void add_one(void *number) { ++*(int *)number; }
+
+// Edge data is 8 bytes, all zero where nothing but order matters.
+static void capture_graph(void) {
+    LOAD(StreamCreate, 2000, (CUstream *, unsigned));
+    LOAD(StreamDestroy, 4000, (CUstream));
+    LOAD_FLAGS(StreamBeginCapture, 10010, 2, (CUstream, int));
+    LOAD_FLAGS(StreamEndCapture, 10000, 2, (CUstream, CUgraph *));
+    LOAD_FLAGS(StreamIsCapturing, 10000, 2, (CUstream, int *));
+    LOAD(StreamGetCaptureInfo, 12030, (CUstream, int *, uint64_t *, CUgraph *, const CUgraphNode **, const uint64_t **, size_t *));
+    LOAD(StreamUpdateCaptureDependencies, 12030, (CUstream, CUgraphNode *, const uint64_t *, size_t, unsigned));
+    LOAD(GraphNodeGetDependencies, 12030, (CUgraphNode, CUgraphNode *, uint64_t *, size_t *));
+    LOAD(GraphGetEdges, 12030, (CUgraph, CUgraphNode *, CUgraphNode *, uint64_t *, size_t *));
+    LOAD(LaunchHostFunc, 10000, (CUstream, void (*)(void *), void *));
+    LOAD(GraphInstantiateWithFlags, 11040, (CUgraphExec *, CUgraph, unsigned long long));
+    LOAD_FLAGS(GraphLaunch, 10000, 2, (CUgraphExec, CUstream));
+    LOAD(GraphExecDestroy, 10000, (CUgraphExec));
+    LOAD(GraphDestroy, 10000, (CUgraph));
+    CUstream stream = NULL;
+    CUgraph graph = NULL, same = NULL;
+    CUgraphExec exec = NULL;
+    CUgraphNode before = NULL, from = NULL, to = NULL;
+    const CUgraphNode *frontier = NULL;
+    const uint64_t *edges = NULL;
+    uint64_t id = 0, edge = 7, bad_edge = 1;
+    int status = 0, number = 0;
+    size_t count = 0;
+    CHECK(StreamCreate(&stream, 1) == 0 && StreamBeginCapture(stream, 0) == 0);
+    CHECK(LaunchHostFunc(stream, add_one, &number) == 0 && LaunchHostFunc(stream, add_one, &number) == 0 && number == 0);
+    CHECK(StreamGetCaptureInfo(stream, &status, &id, &same, &frontier, &edges, &count) == 0 && status == 1 && id != 0);
+    CHECK(count == 1 && frontier != NULL && edges != NULL && edges[0] == 0);
+    CHECK(GraphNodeGetDependencies(frontier[0], &before, &edge, &count) == 0 && count == 1 && edge == 0);
+    CHECK(StreamUpdateCaptureDependencies(stream, &before, &bad_edge, 1, 0) == 1);
+    CHECK(StreamUpdateCaptureDependencies(stream, &before, NULL, 1, 0) == 0);
+    CHECK(StreamEndCapture(stream, &graph) == 0 && graph == same && StreamIsCapturing(stream, &status) == 0 && status == 0);
+    edge = 7;
+    CHECK(GraphGetEdges(graph, &from, &to, &edge, &count) == 0 && count == 1 && from == before && to != before && edge == 0);
+    CHECK(GraphInstantiateWithFlags(&exec, graph, 0) == 0 && GraphDestroy(graph) == 0 && number == 0);
+    CHECK(GraphLaunch(exec, stream) == 0 && GraphLaunch(exec, NULL) == 0 && number == 4);
+    CHECK(GraphExecDestroy(exec) == 0 && StreamDestroy(stream) == 0);
+    // The thread's default stream can capture; the legacy one cannot.
+    CHECK(StreamBeginCapture(NULL, 0) == 0 && StreamIsCapturing(NULL, &status) == 0 && status == 1);
+    CHECK(StreamEndCapture(NULL, &graph) == 0 && GraphDestroy(graph) == 0);
+}
+
 static void use_contexts(void) {
     LOAD(CtxCreate, 3020, (CUcontext *, unsigned, CUdevice));
     LOAD(CtxDestroy, 4000, (CUcontext));
@@ -205,6 +253,7 @@ int main(int argc, char **argv) {
     use_memory();
     map_twice();
     use_streams();
+    capture_graph();
     ask_for_names();
     use_contexts();
     CHECK(DevicePrimaryCtxRelease(device) == 0 && DevicePrimaryCtxRelease(device) == 201);

@@ -39,6 +39,16 @@ static const struct {
     {VR_CU_HOST_MEMORY_NOT_REGISTERED, "pointer does not correspond to a registered memory region"},
     {VR_CU_NOT_PERMITTED, "operation not permitted"},
     {VR_CU_NOT_SUPPORTED, "operation not supported"},
+    {VR_CU_ILLEGAL_STATE, "the operation cannot be performed in the present state"},
+    {VR_CU_STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"},
+    {VR_CU_STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture"},
+    {VR_CU_STREAM_CAPTURE_MERGE, "operation would result in a merge of separate capture sequences"},
+    {VR_CU_STREAM_CAPTURE_UNMATCHED, "capture was not ended in the same stream as it began"},
+    {VR_CU_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"},
+    {VR_CU_STREAM_CAPTURE_ISOLATION, "dependency created on uncaptured work in another stream"},
+    {VR_CU_STREAM_CAPTURE_IMPLICIT, "operation would make the legacy stream depend on a capturing blocking stream"},
+    {VR_CU_CAPTURED_EVENT, "operation not permitted on an event last recorded in a capturing stream"},
+    {VR_CU_STREAM_CAPTURE_WRONG_THREAD, "attempt to terminate a thread-local capture sequence from another thread"},
     {VR_CU_UNKNOWN, "unknown error"},
 };
 

@@ -1,5 +1,5 @@
 // check.c: the instance against itself.
-#include "driver/sim/sim.h"
+#include "driver/sim/graph.h"
 
 struct sums {
     uint64_t used_bytes, small_bytes;
@@ -49,12 +49,20 @@ static bool check_mappings(const struct vr_sim *sim) {
     return counted == sim->mappings.count;
 }
 
-// How many events and edges name the stream in slot `index`.
+static const struct vr_sim_exec *exec_at(const struct vr_sim *sim, uint32_t index) {
+    return (const struct vr_sim_exec *)(const void *)vr_slots_item(&sim->execs, index);
+}
+
+// How many events, last launches and edges name the stream in slot `index`.
 static uint64_t count_references(const struct vr_sim *sim, uint32_t index) {
     uint64_t count = 0;
     for (uint32_t i = 0; i < sim->events.used; i++) {
         const struct vr_sim_event *event = (const struct vr_sim_event *)(const void *)vr_slots_item(&sim->events, i);
         count += event->slot.live && event->recorded && event->stream == index;
+    }
+    for (uint32_t i = 0; i < sim->execs.used; i++) {
+        const struct vr_sim_event *launch = &exec_at(sim, i)->launch;
+        count += exec_at(sim, i)->slot.live && launch->recorded && launch->stream == index;
     }
     for (uint32_t i = 0; i < sim->streams.used; i++)
         for (size_t e = 0; stream_at(sim, i)->slot.live && e < stream_at(sim, i)->edge_count; e++)
@@ -76,7 +84,53 @@ static bool check_streams(const struct vr_sim *sim) {
     return users == sim->user_streams;
 }
 
+static bool are_nodes_of(const struct vr_sim *sim, const struct vr_sim_nodes *nodes, uint32_t graph) {
+    for (size_t i = 0; i < nodes->count; i++) {
+        const struct vr_sim_node *node = vr_sim_node_find(sim, nodes->items[i]);
+        if (node == NULL || node->graph != graph) return false;
+    }
+    return true;
+}
+
+static bool check_nodes(const struct vr_sim *sim, uint32_t graph) {
+    const struct vr_sim_nodes *nodes = &vr_sim_graph_at(sim, graph)->nodes;
+    if (!are_nodes_of(sim, nodes, graph)) return false;
+    for (size_t i = 0; i < nodes->count; i++) {
+        const struct vr_sim_node *node = vr_sim_node_find(sim, nodes->items[i]);
+        if (node->place != i || !are_nodes_of(sim, &node->dependencies, graph)) return false;
+        if (node->work.type == VR_CU_GRAPH_NODE_TYPE_GRAPH && !vr_sim_graph_at(sim, node->work.child)->owned) return false;
+    }
+    return true;
+}
+
+static bool check_graphs(const struct vr_sim *sim) {
+    uint64_t nodes = 0;
+    for (uint32_t i = 0; i < sim->graphs.used; i++) {
+        const struct vr_sim_graph *graph = vr_sim_graph_at(sim, i);
+        if (!graph->slot.live) continue;
+        nodes += graph->nodes.count;
+        if (graph->owned == graph->slot.named || graph->depth > VR_SIM_MAX_DEPTH || !check_nodes(sim, i)) return false;
+        if (graph->capture != 0 && vr_sim_capture_find(sim, graph->capture) == NULL) return false;
+    }
+    return nodes == sim->nodes.live;
+}
+
+// Frontiers are nodes of the graph that is captured; a capture's origin takes part in it.
+static bool check_captures(const struct vr_sim *sim) {
+    for (uint32_t i = 0; i < sim->streams.used; i++) {
+        const struct vr_sim_stream *stream = stream_at(sim, i);
+        if (!stream->slot.live || stream->capture == 0) continue;
+        const struct vr_sim_capture *capture = vr_sim_capture_find(sim, stream->capture);
+        if (capture == NULL || stream_at(sim, capture->origin)->capture != stream->capture) return false;
+        const struct vr_sim_graph *graph = vr_slots_find(&sim->graphs, capture->graph);
+        if (graph == NULL || graph->capture != stream->capture) return false;
+        const uint32_t index = vr_slots_index(&sim->graphs, graph);
+        if (!are_nodes_of(sim, &stream->frontier, index) || !are_nodes_of(sim, &capture->orphans, index)) return false;
+    }
+    return true;
+}
+
 bool vr_sim_check(const struct vr_sim *sim) {
     bool ranges = vr_ranges_check(&sim->spaces) && vr_ranges_check(&sim->mappings) && vr_ranges_check(&sim->hosts);
-    return ranges && check_memory(sim) && check_mappings(sim) && check_streams(sim);
+    return ranges && check_memory(sim) && check_mappings(sim) && check_streams(sim) && check_graphs(sim) && check_captures(sim);
 }

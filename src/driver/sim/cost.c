@@ -18,15 +18,31 @@ enum {
 };
 
 static const uint32_t base_costs_ns[VR_SIM_CALL_COUNT] = {
-    [VR_SIM_CALL_mem_get_info] = 6000,         [VR_SIM_CALL_mem_alloc] = ALLOC_NS,    [VR_SIM_CALL_mem_free] = 8000,
-    [VR_SIM_CALL_mem_address_reserve] = 10000, [VR_SIM_CALL_mem_address_free] = 1000, [VR_SIM_CALL_mem_create] = 30000,
-    [VR_SIM_CALL_mem_release] = 23000,         [VR_SIM_CALL_mem_map] = 1500,          [VR_SIM_CALL_mem_set_access] = SET_ACCESS_NS,
-    [VR_SIM_CALL_mem_host_alloc] = 6000,       [VR_SIM_CALL_mem_free_host] = 8000,    [VR_SIM_CALL_mem_host_register] = 10000,
+    [VR_SIM_CALL_mem_get_info] = 6000,
+    [VR_SIM_CALL_mem_alloc] = ALLOC_NS,
+    [VR_SIM_CALL_mem_free] = 8000,
+    [VR_SIM_CALL_mem_address_reserve] = 10000,
+    [VR_SIM_CALL_mem_address_free] = 1000,
+    [VR_SIM_CALL_mem_create] = 30000,
+    [VR_SIM_CALL_mem_release] = 23000,
+    [VR_SIM_CALL_mem_map] = 1500,
+    [VR_SIM_CALL_mem_set_access] = SET_ACCESS_NS,
+    [VR_SIM_CALL_mem_host_alloc] = 6000,
+    [VR_SIM_CALL_mem_free_host] = 8000,
+    [VR_SIM_CALL_mem_host_register] = 10000,
     [VR_SIM_CALL_memcpy_htod] = 2800, // copies and sets are submitted like kernels
-    [VR_SIM_CALL_memcpy_dtoh] = 2800,          [VR_SIM_CALL_memcpy_async] = 2800,     [VR_SIM_CALL_memset_d8] = 2800,
-    [VR_SIM_CALL_memset_d8_async] = 2800,      [VR_SIM_CALL_stream_query] = 220,      [VR_SIM_CALL_stream_wait_event] = 500,
-    [VR_SIM_CALL_event_create] = 1000,         [VR_SIM_CALL_event_destroy] = 700,     [VR_SIM_CALL_event_record] = 250,
+    [VR_SIM_CALL_memcpy_dtoh] = 2800,
+    [VR_SIM_CALL_memcpy_async] = 2800,
+    [VR_SIM_CALL_memset_d8] = 2800,
+    [VR_SIM_CALL_memset_d8_async] = 2800,
+    [VR_SIM_CALL_stream_query] = 220,
+    [VR_SIM_CALL_stream_wait_event] = 500,
+    [VR_SIM_CALL_event_create] = 1000,
+    [VR_SIM_CALL_event_destroy] = 700,
+    [VR_SIM_CALL_event_record] = 250,
     [VR_SIM_CALL_event_query] = 220,
+    [VR_SIM_CALL_event_record_with_flags] = 250,
+    [VR_SIM_CALL_graph_launch] = 2800,
 };
 
 uint64_t vr_sim_base_cost_ns(const struct vr_sim *sim, enum vr_sim_call call) {

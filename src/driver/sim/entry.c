@@ -8,7 +8,7 @@ static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns
     sim->costs_ns[call] += sim->clock_ns - entered_ns;
 #if VRAM_CHECK >= 3
     // The check looks at everything: rarer the more there is, so that its share stays bounded.
-    uint64_t objects = sim->spaces.count + sim->mappings.count + sim->events.live + sim->streams.live;
+    uint64_t objects = sim->spaces.count + sim->mappings.count + sim->events.live + sim->streams.live + sim->nodes.live;
     assert(sim->counts[call] % (1 + objects / 64) != 0 || vr_sim_check(sim));
 #endif
     vr_mutex_unlock(&sim->lock);

@@ -154,8 +154,8 @@ struct vr_sim {
 // --- check.c ---------------------------------------------------------------------------------------------------------
 // Are the counts of the instance what its tables hold? per device used_bytes = live allocations + physical allocations,
 // small_bytes = allocations below 1 MiB; per physical allocation its mappings; per stream its references (manual completion) and
-// edges in rising order; handles and user streams. Asserted by the
-// calls themselves in builds with VRAM_CHECK=3.
+// edges in rising order; handles and user streams; graphs and captures as graph.h says. Asserted by the calls themselves in builds with
+// VRAM_CHECK=3.
 bool vr_sim_check(const struct vr_sim *sim);
 
 // --- the rows of calls.def: vr_sim_<member>(sim, ...) ----------------------------------------------------------------
