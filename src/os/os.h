@@ -52,6 +52,22 @@ void vr_os_yield(void);
 uint64_t vr_os_thread_id(void);
 // Runs `function(argument)` on a new detached thread.
 enum vram_status vr_os_spawn_detached(void (*function)(void *argument), void *argument);
+// A thread that is waited for: every vr_thread_start() that succeeded needs one vr_thread_join(). NO_HOST_MEMORY.
+struct vr_thread {
+    _Alignas(8) unsigned char storage[16];
+};
+enum vram_status vr_thread_start(struct vr_thread *thread, void (*function)(void *argument), void *argument);
+void vr_thread_join(struct vr_thread *thread);
+// A condition variable. `storage` is a pthread condition on posix.
+struct vr_signal {
+    _Alignas(8) unsigned char storage[64];
+};
+void vr_signal_init(struct vr_signal *signal);
+void vr_signal_destroy(struct vr_signal *signal);
+// Wakes every thread that waits.
+void vr_signal_raise(struct vr_signal *signal);
+// Gives `mutex` up until the signal is raised or `timeout_ns` are over (UINT64_MAX: never), and takes it again. May return early.
+void vr_signal_wait(struct vr_signal *signal, struct vr_mutex *mutex, uint64_t timeout_ns);
 
 // --- clock.c --------------------------------------------------------------------------------------------------------
 uint64_t vr_os_monotonic_ns(void);

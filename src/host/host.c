@@ -1,0 +1,115 @@
+// Making and unmaking an allocator of pinned memory; its settings.
+#include "host/background.h"
+#include "host/context.h"
+#include "host/fences.h"
+#include "host/pools.h"
+#include "host/source.h"
+
+static enum vram_status open_driver(struct vram_host *host, struct vram_driver *driver, struct vram_error *error) {
+    host->driver = driver;
+    if (driver == NULL) {
+        VR_TRY(vram_driver_cuda(&host->driver, error));
+        host->owns_driver = true;
+    }
+    host->clock_is_virtual = strcmp(host->driver->kind, "sim") == 0;
+    return VRAM_OK;
+}
+
+enum vram_status vram_host_create(const struct vram_host_create_info *info, struct vram_host **host, struct vram_error *error) {
+    static const struct vram_host_create_info defaults;
+    if (info == NULL) info = &defaults;
+    struct vram_host *made = calloc(1, sizeof *made);
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for an allocator");
+    vr_mutex_init(&made->poll);
+    vr_mutex_init(&made->setup);
+    vr_mutex_init(&made->mutex);
+    vr_signal_init(&made->work);
+    made->device = info->device;
+    made->standard.host = made;
+    made->standard.references = 1;
+    vr_options_init(&made->options);
+    const char *variable = NULL;
+    const char *conf = info->conf != NULL ? info->conf : info->ignore_environment ? NULL : vr_options_environment(&variable);
+    enum vram_status status = vr_options_parse(&made->options, conf, error);
+    if (status == VRAM_OK) status = open_driver(made, info->driver, error);
+    if (status != VRAM_OK) {
+        vram_host_destroy(made);
+        return status;
+    }
+    *host = made;
+    return VRAM_OK;
+}
+
+enum vram_status vram_host_configure(struct vram_host *host, const char *conf, struct vram_error *error) {
+    vr_host_lock(host);
+    struct vr_options options = host->options;
+    const enum vram_status status = vr_options_parse(&options, conf, error);
+    if (status == VRAM_OK) host->options = options;
+    vr_host_background_wake(host);
+    vr_host_unlock(host);
+    return status;
+}
+
+// --- the end ------------------------------------------------------------------------------------------------------------------------
+
+// Every block goes, in whatever state it is; those of the reserve segment go with it.
+static void send_everything_out(struct vram_host *host) {
+    for (size_t i = 0; i < host->table.capacity; i++) {
+        struct vr_host_block *block = host->table.slots[i];
+        if (block == NULL) continue;
+        vr_host_uses_drop(host, block);
+        if (block->origin == VRAM_HOST_RESERVED) {
+            free(block);
+            continue;
+        }
+        block->next = host->outgoing;
+        host->outgoing = block;
+    }
+    vr_host_table_release(&host->table);
+}
+
+// What the driver does not take even now is left to it: memory that it may still have mapped must not be unmapped.
+static void forget_stuck(struct vram_host *host) {
+    vr_host_send_stuck_out(host);
+    while (host->outgoing != NULL) {
+        struct vr_host_block *block = host->outgoing;
+        host->outgoing = block->next;
+        free(block);
+    }
+}
+
+static void free_pools(struct vram_host *host) {
+    while (host->pools != NULL) {
+        struct vram_host_pool *next = host->pools->next;
+        free(host->pools);
+        host->pools = next;
+    }
+    free(host->routes);
+}
+
+static void give_everything_back(struct vram_host *host) {
+    (void)vr_host_poll(host, VR_HOST_POLL_WAIT);
+    (void)vr_host_poll(host, VR_HOST_POLL_WAIT); // what had no event before has one now
+    send_everything_out(host);
+    vr_host_fences_release(host);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        vr_host_send_stuck_out(host);
+        (void)vr_host_give_back(host);
+    }
+    forget_stuck(host);
+    vr_host_reserve_release(host);
+    vr_host_leave_home(host);
+}
+
+void vram_host_destroy(struct vram_host *host) {
+    if (host == NULL) return;
+    vr_host_background_end(host);
+    if (host->driver != NULL) give_everything_back(host);
+    free_pools(host);
+    if (host->owns_driver) vram_driver_destroy(host->driver);
+    vr_signal_destroy(&host->work);
+    vr_mutex_destroy(&host->mutex);
+    vr_mutex_destroy(&host->setup);
+    vr_mutex_destroy(&host->poll);
+    free(host);
+}
