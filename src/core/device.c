@@ -1,7 +1,4 @@
 #include "core/device.h"
-#include "core/events.h"
-#include "core/private.h"
-#include "core/release.h"
 
 enum { SPINS_BEFORE_YIELD = 200 };
 
@@ -193,17 +190,8 @@ enum vram_status vr_device_shards_by_stream(const struct vr_device *device, stru
     return VRAM_OK;
 }
 
-// --- devices ----------------------------------------------------------------------------------------------------------
-
-static enum vram_status ask_granularity(struct vr_device *device) {
-    struct vram_driver *driver = device->allocator->driver;
-    int supported = 0;
-    const vr_cu_result result =
-        vr_cu(driver, device_get_attribute, &supported, VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, (int)device->ordinal);
-    if (result != VR_CU_SUCCESS || supported == 0) return VRAM_OK;
-    const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);
-    return vr_driver_status(vr_cu(driver, mem_get_allocation_granularity, &device->granularity, &prop, VR_CU_MEM_GRANULARITY_MINIMUM));
-}
+// --- facts of a device
+// ----------------------------------------------------------------------------------------------------------------------
 
 struct vr_cu_allocation_prop vr_device_allocation_prop(const struct vr_device *device) {
     return (struct vr_cu_allocation_prop){
@@ -212,84 +200,15 @@ struct vr_cu_allocation_prop vr_device_allocation_prop(const struct vr_device *d
     };
 }
 
-static enum vram_status open_device(struct vr_device *device) {
-    struct vram_allocator *allocator = device->allocator;
-    const int ordinal = (int)device->ordinal;
-    VR_TRY(vr_driver_status(vr_cu(allocator->driver, primary_ctx_retain, &device->context, ordinal)));
-    enum vram_status status = vr_driver_status(vr_cu(allocator->driver, device_total_mem, &device->total_bytes, ordinal));
-    if (status == VRAM_OK) status = ask_granularity(device);
-    if (status != VRAM_OK) {
-        (void)vr_cu(allocator->driver, primary_ctx_release, ordinal);
-        return status;
-    }
-    const struct vr_options *options = &allocator->options;
-    device->limit_bytes = vr_limit_of_fraction(device->total_bytes, options->per_process_memory_fraction);
-    device->max_split_at_start = options->max_split_bytes == VR_UNLIMITED ? -1 : (int64_t)options->max_split_bytes;
-    device->recorder = allocator->recorder;
-    device->recorder_user = allocator->recorder_user;
-    vr_device_apply_options(device, options);
-    vr_device_gate(device, VR_GATE_RAW, !atomic_load_explicit(&allocator->caching, memory_order_relaxed));
-    return VRAM_OK;
-}
-
 // The product is exact enough: the nearest double of a byte count below 2^53, rounded to the nearest byte.
 uint64_t vr_limit_of_fraction(uint64_t total_bytes, double fraction) {
     return fraction >= 1.0 ? VR_UNLIMITED : (uint64_t)((double)total_bytes * fraction + 0.5);
 }
 
-static enum vram_status make_device_locked(struct vram_allocator *allocator, uint32_t ordinal, struct vr_device **device) {
-    struct vr_device *made = calloc(1, sizeof *made);
-    if (made == NULL) return VRAM_NO_HOST_MEMORY;
-    made->allocator = allocator;
-    made->ordinal = ordinal;
-    void *slots = NULL;
-    enum vram_status status = vr_os_reserve(VR_SHARD_SLOTS * sizeof *made->slots, &slots);
-    if (status == VRAM_OK) {
-        made->slots = slots;
-        status = open_device(made);
-        if (status != VRAM_OK) vr_os_unreserve(slots, VR_SHARD_SLOTS * sizeof *made->slots);
+struct vr_device *vr_device_with_context(struct vram_allocator *allocator, uint64_t context) {
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *candidate = vr_device_if_used(allocator, i);
+        if (candidate != NULL && candidate->context == context) return candidate;
     }
-    if (status != VRAM_OK) {
-        free(made);
-        return status;
-    }
-    vr_mutex_init(&made->mutex);
-    vr_mutex_init(&made->events.mutex);
-    atomic_store_explicit(&allocator->devices[ordinal], made, memory_order_release);
-    *device = made;
-    return VRAM_OK;
-}
-
-enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordinal, struct vr_device **device) {
-    *device = vr_device_if_used(allocator, ordinal);
-    if (VR_LIKELY(*device != NULL)) return VRAM_OK;
-    if (ordinal >= (uint32_t)allocator->device_count || ordinal >= VRAM_MAX_DEVICES) return VRAM_INVALID_ARGUMENT;
-    vr_mutex_lock(&allocator->mutex);
-    enum vram_status status = VRAM_OK;
-    *device = vr_device_if_used(allocator, ordinal);
-    if (*device == NULL) status = make_device_locked(allocator, ordinal, device);
-    vr_mutex_unlock(&allocator->mutex);
-    return status;
-}
-
-void vr_device_release(struct vr_device *device) {
-    struct vram_allocator *allocator = device->allocator;
-    vr_release_at_end(device);
-    vr_events_release(device);
-    (void)vr_cu(allocator->driver, primary_ctx_release, (int)device->ordinal);
-    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++) vr_os_unreserve(device->shards[i], sizeof(struct vr_shard));
-    vr_os_unreserve(device->slots, VR_SHARD_SLOTS * sizeof *device->slots);
-    free(device->shards);
-    free(device->counters);
-    free(device->orphans);
-    free(device->segments);
-    vr_private_release_all(device);
-    free(device->routes);
-    free(device->captures);
-    free(device->deferred);
-    free(device->idle_shards);
-    vr_mutex_destroy(&device->events.mutex);
-    vr_mutex_destroy(&device->mutex);
-    free(device);
+    return NULL;
 }

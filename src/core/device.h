@@ -10,6 +10,10 @@ enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordina
 VR_INLINE struct vr_device *vr_device_if_used(struct vram_allocator *allocator, uint32_t ordinal) {
     return ordinal < VRAM_MAX_DEVICES ? atomic_load_explicit(&allocator->devices[ordinal], memory_order_acquire) : NULL;
 }
+// Makes sure that the device of a stream is set up, so that fences can be recorded there. Without any lock. DRIVER, NO_HOST_MEMORY.
+enum vram_status vr_know_stream(struct vram_allocator *allocator, uint64_t stream);
+// The used device whose primary context this is; NULL if there is none. Any thread.
+struct vr_device *vr_device_with_context(struct vram_allocator *allocator, uint64_t context);
 // Gives everything back to the driver and frees the device. No other thread may use it any more.
 void vr_device_release(struct vr_device *device);
 

@@ -21,54 +21,6 @@ void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block) {
     block->held.uses = 0;
 }
 
-static struct vr_device *device_with_context(struct vram_allocator *allocator, uint64_t context) {
-    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
-        struct vr_device *candidate = vr_device_if_used(allocator, i);
-        if (candidate != NULL && candidate->context == context) return candidate;
-    }
-    return NULL;
-}
-
-static bool is_known(struct vram_allocator *allocator, uint64_t stream) {
-    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
-        const struct vr_device *device = vr_device_if_used(allocator, i);
-        if (device != NULL && vr_shard_find(device, stream) != NULL) return true;
-    }
-    return false;
-}
-
-// The ordinal of the device that a stream belongs to. Leaves the stream's context current where it succeeds.
-static enum vram_status ordinal_of_stream(struct vram_driver *driver, uint64_t stream, int *ordinal) {
-    uint64_t context = 0;
-    VR_TRY(vr_driver_status(vr_cu(driver, stream_get_ctx, stream, &context)));
-    VR_TRY(vr_driver_status(vr_cu(driver, ctx_set_current, context)));
-    return vr_driver_status(vr_cu(driver, ctx_get_device, ordinal));
-}
-
-static struct vr_device *any_device(struct vram_allocator *allocator) {
-    struct vr_device *device = NULL;
-    for (uint32_t i = 0; i < VRAM_MAX_DEVICES && device == NULL; i++) device = vr_device_if_used(allocator, i);
-    return device;
-}
-
-enum vram_status vr_know_stream(struct vram_allocator *allocator, uint64_t stream) {
-    if (stream == 0 || allocator->device_count == 1) return VRAM_OK;
-    _Atomic uint64_t *hint = &allocator->known_streams[vr_mix64(stream) % VR_COUNT_OF(allocator->known_streams)];
-    if (atomic_load_explicit(hint, memory_order_relaxed) == stream || is_known(allocator, stream)) return VRAM_OK;
-    struct vr_device *device = any_device(allocator);
-    if (device == NULL) return VRAM_OK;
-    struct vr_context_guard guard;
-    VR_TRY(vr_context_enter(device, &guard));
-    int ordinal = 0;
-    const enum vram_status status = ordinal_of_stream(allocator->driver, stream, &ordinal);
-    guard.changed = true;
-    vr_context_leave(&guard);
-    VR_TRY(status);
-    VR_TRY(vr_device_get(allocator, (uint32_t)ordinal, &device));
-    atomic_store_explicit(hint, stream, memory_order_relaxed);
-    return VRAM_OK;
-}
-
 // --- events -------------------------------------------------------------------------------------------------------------
 
 static bool take_idle_event(struct vr_events *events, uint64_t *event) {
@@ -97,7 +49,7 @@ static enum vram_status device_of_stream(struct vr_device *device, uint64_t stre
     if (stream == 0 || allocator->device_count == 1) return VRAM_OK;
     uint64_t context = 0;
     VR_TRY(vr_driver_status(vr_cu(allocator->driver, stream_get_ctx, stream, &context)));
-    struct vr_device *found = device_with_context(allocator, context);
+    struct vr_device *found = vr_device_with_context(allocator, context);
     if (found != NULL) *owner = found;
     return VRAM_OK;
 }

@@ -9,8 +9,6 @@
 // Adds `stream` to the uses of an allocated block; repeated calls change nothing. Under the block's shard lock. LIMIT, NO_HOST_MEMORY.
 // captured: recorded during a capture.
 enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured);
-// Makes sure that the device of a stream is set up, so that fences can be recorded there. Without any lock. DRIVER, NO_HOST_MEMORY.
-enum vram_status vr_know_stream(struct vram_allocator *allocator, uint64_t stream);
 // Forgets all uses of a block.
 void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block);
 

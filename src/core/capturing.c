@@ -1,0 +1,43 @@
+// Who is capturing: what the driver says of streams, and who began what.
+#include "core/capture.h"
+
+// The driver's id of the capture a stream takes part in; 0 for none.
+static uint64_t capture_id(const struct vr_device *device, uint64_t stream) {
+    int status = 0;
+    uint64_t id = 0, graph = 0, count = 0;
+    const uint64_t *frontier = NULL;
+    const vr_cu_result result = vr_cu(device->allocator->driver, stream_get_capture_info, stream, &status, &id, &graph, &frontier, &count);
+    return result == VR_CU_SUCCESS && status == VR_CU_STREAM_CAPTURE_STATUS_ACTIVE ? id : 0;
+}
+
+bool vr_is_capturing(const struct vr_device *device, uint64_t stream) {
+    int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
+    if (device->capture_count == 0) return false;
+    // A stream that does not answer (the default stream during a capture) takes part in none.
+    if (vr_cu(device->allocator->driver, stream_is_capturing, stream, &status) != VR_CU_SUCCESS) return false;
+    return status != VR_CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+bool vr_same_capture(const struct vr_device *device, uint64_t stream, uint64_t other) {
+    const uint64_t id = capture_id(device, stream);
+    return id != 0 && capture_id(device, other) == id;
+}
+
+bool vr_thread_captures(const struct vr_device *device) {
+    if (device->capture_count == 0) return false;
+    const uint64_t thread = vr_os_thread_id();
+    for (size_t i = 0; i < device->capture_count; i++) {
+        if (device->captures[i].thread == thread) return true;
+    }
+    return false;
+}
+
+bool vr_must_defer(const struct vr_device *device, const struct vr_block *block) {
+    const struct vram_allocator *allocator = device->allocator;
+    if (device->capture_count == 0) return false;
+    if (vr_thread_captures(device) || vr_is_capturing(device, vr_shard_of(allocator, block)->stream)) return true;
+    for (uint32_t use = block->held.uses; use != 0; use = vr_use_at(allocator, use)->next) {
+        if (vr_is_capturing(device, vr_use_at(allocator, use)->stream)) return true;
+    }
+    return false;
+}
