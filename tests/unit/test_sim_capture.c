@@ -494,6 +494,61 @@ static void only_relaxed_captures_change_threads(void **state) {
     (void)state;
 }
 
+struct worker {
+    struct vram_driver *driver;
+    uint64_t context;
+    int failures;
+};
+
+// Captures and launches on streams of its own; its captures are local, so that others may allocate meanwhile.
+static void *capture_alone(void *opaque) {
+    struct worker *worker = opaque;
+    struct vram_driver *driver = worker->driver;
+    uint64_t stream, side, event, graph, exec, address;
+    int mode = RELAXED;
+    worker->failures += vr_cu(driver, ctx_set_current, worker->context) != VR_CU_SUCCESS;
+    worker->failures += vr_cu(driver, stream_create, &stream, APART) != VR_CU_SUCCESS;
+    worker->failures += vr_cu(driver, stream_create, &side, APART) != VR_CU_SUCCESS;
+    worker->failures += vr_cu(driver, event_create, &event, 0) != VR_CU_SUCCESS;
+    for (int i = 0; i < 200; i++) {
+        worker->failures += vr_cu(driver, stream_begin_capture, stream, LOCAL) != VR_CU_SUCCESS;
+        worker->failures += vram_sim_launch(driver, 0, stream, NULL, NULL, 5) != VRAM_OK;
+        worker->failures += vr_cu(driver, event_record, event, stream) != VR_CU_SUCCESS;
+        worker->failures += vr_cu(driver, stream_wait_event, side, event, 0) != VR_CU_SUCCESS;
+        worker->failures += vram_sim_launch(driver, 0, side, NULL, NULL, 5) != VRAM_OK;
+        worker->failures += vr_cu(driver, event_record, event, side) != VR_CU_SUCCESS;
+        worker->failures += vr_cu(driver, stream_wait_event, stream, event, 0) != VR_CU_SUCCESS;
+        worker->failures += vr_cu(driver, stream_end_capture, stream, &graph) != VR_CU_SUCCESS;
+        worker->failures += vr_cu(driver, graph_instantiate, &exec, graph, 0) != VR_CU_SUCCESS;
+        worker->failures += vr_cu(driver, graph_launch, exec, stream) != VR_CU_SUCCESS;
+        worker->failures += vr_cu(driver, mem_alloc, &address, 4096) != VR_CU_SUCCESS;
+        worker->failures += vr_cu(driver, mem_free, address) != VR_CU_SUCCESS;
+        worker->failures += vr_cu(driver, graph_exec_destroy, exec) != VR_CU_SUCCESS;
+        worker->failures += vr_cu(driver, graph_destroy, graph) != VR_CU_SUCCESS;
+    }
+    worker->failures += vr_cu(driver, thread_exchange_capture_mode, &mode) != VR_CU_SUCCESS || mode != GLOBAL;
+    return NULL;
+}
+
+static void threads_capture_at_once(void **state) {
+    struct vram_driver *driver = open_sim(&no_costs);
+    struct worker workers[4];
+    pthread_t threads[4];
+    uint64_t context;
+    assert_cu(vr_cu(driver, ctx_get_current, &context), SUCCESS);
+    for (int i = 0; i < 4; i++) {
+        workers[i] = (struct worker){.driver = driver, .context = context};
+        assert_int_equal(pthread_create(&threads[i], NULL, capture_alone, &workers[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(workers[i].failures, 0);
+    }
+    assert_int_equal(vram_sim_live_objects(driver), 4 * 3); // two streams and an event each
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
 // --- what is left ---------------------------------------------------------------------------------------------------
 
 static void an_abandoned_capture_leaves_nothing(void **state) {
@@ -539,6 +594,7 @@ int main(void) {
         cmocka_unit_test(modes_are_the_threads_own),
         cmocka_unit_test(one_call_harms_many),
         cmocka_unit_test(only_relaxed_captures_change_threads),
+        cmocka_unit_test(threads_capture_at_once),
         cmocka_unit_test(an_abandoned_capture_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
