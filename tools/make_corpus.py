@@ -179,6 +179,7 @@ ODD = {
     "huge_length": b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7f",
     "deep": b"\x80\x04" + b"](" * 200 + b"e" * 200 + b".",
     "shared": b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](](}(\x8c\x06action\x8c\x05allocu\x94e\x94" + b"h\x01" * 60 + b"eu.",
+    "item_names_its_list": b"\x80\x04]\x94(}(\x8c\x06deviceK\0\x8c\x01xh\0\x8c\x0atotal_sizeK\x01ue.",
     "nothing_inside": b"\x80\x04}\x8c\x08segments]}(\x8c\x06blocks]}a\x8c\x0atotal_sizeK\0uas.",
     "json_odd": b"[{\"device\": 0, \"total_size\": 1e3, \"blocks\": [], \"x\": [NaN, -Infinity, \"\\ud83d\\ude00\\u0000\"]}]",
 }

@@ -259,6 +259,7 @@ static bool continues_run(uint64_t last, uint64_t next) {
 }
 
 static enum vram_status add_items(struct vr_machine *machine, size_t index, const uint64_t *items, size_t count) {
+    machine->nodes[index].busy = true;
     for (size_t i = 0; i < count; i++) {
         uint64_t value = items[i];
         VR_TRY(vr_machine_recognise(machine, VR_TAG_DICT, &value));
@@ -273,6 +274,7 @@ static enum vram_status add_items(struct vr_machine *machine, size_t index, cons
         VR_TRY(reserve_node(machine, node, node->count == 0 && !vr_is_row(tag) ? count - i : 1));
         node->items[node->count++] = value;
     }
+    machine->nodes[index].busy = false;
     return VRAM_OK;
 }
 

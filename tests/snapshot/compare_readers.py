@@ -1,6 +1,6 @@
 """compare_readers.py DUMP_MODEL [FILE...]: every column of what our readers make of a file against Python's pickle and json.
 
-Without files: small snapshots made here, in every encoding. Files are read as they are; those below 700 kB are also written anew in every
+Without files: small snapshots made here, in every encoding. Files are read as they are; those below 250 kB are also written anew in every
 encoding and read again.
 """
 import json
@@ -191,7 +191,7 @@ def main():
             data = file.read()
         name = os.path.basename(path)
         failures.append(check(program, name, data))
-        for suffix, again in make_corpus.encodings(load(data)).items() if len(data) < 700_000 else ():
+        for suffix, again in make_corpus.encodings(load(data)).items() if len(data) < 250_000 else ():
             failures.append(check(program, "%s as %s" % (name, suffix), again))
     count, failures = len(failures), [failure for failure in failures if failure]
     print("\n".join(failures + ["%d files read, %d differ from Python" % (count, len(failures))]))
