@@ -4,8 +4,8 @@
 enum { APART = VR_CU_STREAM_NON_BLOCKING, RELAXED = VR_CU_STREAM_CAPTURE_MODE_RELAXED };
 
 static const struct vram_sim_options no_costs = {.profile = VRAM_SIM_FREE};
-// Where every address of a program may lie under the thread sanitizer, too; the address sanitizer makes the simulator choose others.
-static const struct vram_sim_options with_bytes = {.profile = VRAM_SIM_FREE, .backed = true, .alloc_base = 0x4000000000};
+// At an address that no sanitizer keeps for itself.
+static const struct vram_sim_options with_bytes = {.profile = VRAM_SIM_FREE, .backed = true, .alloc_base = 0x551000000000};
 
 static uint64_t new_stream(struct vram_driver *driver) {
     uint64_t stream;
