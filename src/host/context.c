@@ -48,6 +48,15 @@ enum vram_status vr_host_enter(struct vram_host *host, uint64_t context, struct 
     return VRAM_OK;
 }
 
+enum vram_status vr_host_enter_any(struct vram_host *host, struct vr_host_guard *guard) {
+    *guard = (struct vr_host_guard){.driver = host->driver};
+    VR_TRY(vr_host_status(vr_cu(host->driver, ctx_get_current, &guard->previous)));
+    if (guard->previous != 0) return VRAM_OK;
+    uint64_t home = 0;
+    VR_TRY(vr_host_home(host, &home));
+    return vr_host_enter(host, home, guard);
+}
+
 void vr_host_leave(struct vr_host_guard *guard) {
     // A second try is all that can be done about a failure: the thread keeps the context, or the relaxed mode.
     if (guard->relaxed && vr_cu(guard->driver, thread_exchange_capture_mode, &guard->mode) != VR_CU_SUCCESS)
@@ -59,7 +68,7 @@ void vr_host_leave(struct vr_host_guard *guard) {
 // --- captures ---------------------------------------------------------------------------------------------------------------------
 
 // The driver answers for the legacy default stream with this while another stream that it waits for captures.
-static bool is_implicit(vr_cu_result result) { return result == 906 /* CUDA_ERROR_STREAM_CAPTURE_IMPLICIT */; }
+static bool is_implicit(vr_cu_result result) { return result == VR_CU_STREAM_CAPTURE_IMPLICIT; }
 
 enum vram_status vr_host_is_capturing(struct vram_host *host, uint64_t stream, bool *capturing, bool *silent) {
     int state = VR_CU_STREAM_CAPTURE_STATUS_NONE;

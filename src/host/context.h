@@ -24,12 +24,15 @@ struct vr_host_guard {
 // Makes `context` current, and the thread's calls harmless to captures under way (they may not be broken by a cache that asks for
 // events or memory). DRIVER, then nothing changed. Every success needs one vr_host_leave().
 enum vram_status vr_host_enter(struct vram_host *host, uint64_t context, struct vr_host_guard *guard);
+// For questions about streams: the home context where the thread has none.
+enum vram_status vr_host_enter_any(struct vram_host *host, struct vr_host_guard *guard);
 void vr_host_leave(struct vr_host_guard *guard);
 
 // Whether `stream` takes part in a capture now. The default streams never do; they are silent (*silent, may be NULL) where a capture
-// forbids asking them. DRIVER. The context of a default stream must be current.
+// forbids asking them. DRIVER. The context of a default
+// stream must be current, any context for another one.
 enum vram_status vr_host_is_capturing(struct vram_host *host, uint64_t stream, bool *capturing, bool *silent);
-// The driver's id of the capture that `stream` takes part in; 0 for none.
+// The driver's id of the capture that `stream` takes part in; 0 for none. With a context current.
 uint64_t vr_host_capture_id(struct vram_host *host, uint64_t stream);
 
 // Driver time: virtual on the simulated driver.

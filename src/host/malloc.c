@@ -126,7 +126,7 @@ static void end(struct vram_host *host, struct request *request) {
     if (returns) (void)vr_host_give_back(host); // not this request's: told to whoever empties the cache
 }
 
-// Whether the stream of a request is capturing. A stream that does not answer takes part in no capture.
+// Whether the stream of a request is capturing. A stream that does not answer takes part in no capture. With a context current.
 static bool captures(struct vram_host *host, uint64_t stream) {
     bool capturing = false;
     return stream > PER_THREAD && vr_host_is_capturing(host, stream, &capturing, NULL) == VRAM_OK && capturing;
@@ -134,6 +134,8 @@ static bool captures(struct vram_host *host, uint64_t stream) {
 
 static enum vram_status serve(struct vram_host *host, struct vram_host_pool *pool, uint64_t size_bytes, uint64_t stream, void **pointer) {
     struct request request = {.pool = pool, .requested = size_bytes};
+    struct vr_host_guard guard;
+    VR_TRY(vr_host_enter_any(host, &guard));
     vr_host_lock(host);
     request.size = vr_host_round(&host->options, size_bytes);
     vr_host_unlock(host);
@@ -147,6 +149,7 @@ static enum vram_status serve(struct vram_host *host, struct vram_host_pool *poo
     }
     if (status == VRAM_OK) *pointer = (void *)(uintptr_t)request.block->address;
     end(host, &request);
+    vr_host_leave(&guard);
     return vr_host_checked(host, status);
 }
 
@@ -220,14 +223,19 @@ enum vram_status vram_host_free(struct vram_host *host, void *pointer) {
 
 // --- uses ---------------------------------------------------------------------------------------------------------------------------
 
-// The context in which a stream lives.
-static enum vram_status context_of_stream(struct vram_host *host, uint64_t stream, uint64_t *context) {
-    if (stream != 0) return vr_host_status(vr_cu(host->driver, stream_get_ctx, stream, context));
-    uint64_t current = 0;
-    VR_TRY(vr_host_status(vr_cu(host->driver, ctx_get_current, &current)));
-    if (current == 0) return vr_host_home(host, context);
-    *context = current;
-    return VRAM_OK;
+// The context in which a stream lives (a default stream: the one that the caller has current, or home), and whether it captures now.
+static enum vram_status ask_about(struct vram_host *host, uint64_t stream, uint64_t *context, bool *capturing) {
+    struct vr_host_guard guard;
+    VR_TRY(vr_host_enter_any(host, &guard));
+    enum vram_status status = VRAM_OK;
+    if (stream == 0) {
+        *context = guard.previous != 0 ? guard.previous : atomic_load_explicit(&host->home, memory_order_relaxed);
+    } else {
+        status = vr_host_status(vr_cu(host->driver, stream_get_ctx, stream, context));
+        if (status == VRAM_OK) status = vr_host_is_capturing(host, stream, capturing, NULL);
+    }
+    vr_host_leave(&guard);
+    return status;
 }
 
 enum vram_status vram_host_record_stream(struct vram_host *host, void *pointer, uint64_t stream) {
@@ -235,9 +243,8 @@ enum vram_status vram_host_record_stream(struct vram_host *host, void *pointer, 
     if (stream == PER_THREAD) return VRAM_INVALID_ARGUMENT;
     if (stream == LEGACY) stream = 0;
     uint64_t context = 0;
-    VR_TRY(context_of_stream(host, stream, &context));
     bool capturing = false;
-    if (stream != 0) VR_TRY(vr_host_is_capturing(host, stream, &capturing, NULL));
+    VR_TRY(ask_about(host, stream, &context, &capturing));
     vr_host_lock(host);
     struct vr_host_block *block = find_live(host, pointer);
     const enum vram_status status = block == NULL ? VRAM_INVALID_POINTER : vr_host_use_add(host, block, context, stream);

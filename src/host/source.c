@@ -18,7 +18,6 @@ struct share {
     uint64_t pages;
 };
 
-// Pages are zero when they appear: what is written changes nothing.
 static void touch(void *argument) {
     const struct share *share = argument;
     for (uint64_t i = 0; i < share->pages; i++) share->first[i * PAGE] = 0;
@@ -51,15 +50,16 @@ static enum vram_status of_result(vr_cu_result result) {
 
 static enum vram_status pin_registered(struct vram_host *host, uint64_t size, uint32_t threads, uint64_t *address) {
     const uint64_t bytes = vr_round_up(size, PAGE);
-    void *memory = NULL;
-    if (bytes > SIZE_MAX || vr_os_reserve((size_t)bytes, &memory) != VRAM_OK) return VRAM_OUT_OF_MEMORY;
+    // Not vr_os_reserve(): the system must refuse here what it has not, before pages are touched.
+    void *memory = bytes > SIZE_MAX / 2 ? NULL : aligned_alloc(PAGE, (size_t)bytes);
+    if (memory == NULL) return VRAM_OUT_OF_MEMORY;
     touch_pages((uint64_t)(uintptr_t)memory, bytes, threads);
     const uint64_t base = (uint64_t)(uintptr_t)memory;
     const enum vram_status status = of_result(vr_cu(host->driver, mem_host_register, base, bytes, VR_CU_MEM_HOST_REGISTER_PORTABLE));
     if (status == VRAM_OK)
         *address = base;
     else
-        vr_os_unreserve(memory, (size_t)bytes);
+        free(memory);
     return status;
 }
 
@@ -91,10 +91,10 @@ static enum vram_status pin(struct vram_host *host, uint64_t size, struct method
 }
 
 // As it was made, whatever the options say now. The home context is current.
-static enum vram_status unpin(struct vram_host *host, uint64_t address, uint64_t size, enum vram_host_origin origin) {
+static enum vram_status unpin(struct vram_host *host, uint64_t address, enum vram_host_origin origin) {
     if (origin == VRAM_HOST_ALLOCATED) return vr_host_status(vr_cu(host->driver, mem_free_host, address));
     VR_TRY(vr_host_status(vr_cu(host->driver, mem_host_unregister, address)));
-    vr_os_unreserve((void *)(uintptr_t)address, (size_t)vr_round_up(size, PAGE));
+    free((void *)(uintptr_t)address);
     return VRAM_OK;
 }
 
@@ -140,7 +140,7 @@ void vr_host_reserve_release(struct vram_host *host) {
     enum vram_status status = VRAM_DRIVER;
     for (int attempt = 0; attempt < 2 && status != VRAM_OK; attempt++) {
         if (vr_host_enter(host, atomic_load_explicit(&host->home, memory_order_relaxed), &guard) != VRAM_OK) continue;
-        status = unpin(host, reserve->address, reserve->size, reserve->origin);
+        status = unpin(host, reserve->address, reserve->origin);
         vr_host_leave(&guard);
     }
 }
@@ -236,7 +236,7 @@ enum vram_status vr_host_give_back(struct vram_host *host) {
     if (first != VRAM_OK) return tolerant ? VRAM_OK : first;
     for (struct vr_host_block *block = next_out(host); block != NULL; block = next_out(host)) {
         const uint64_t start_ns = vr_host_now_ns(host);
-        const enum vram_status status = unpin(host, block->address, block->size, block->origin);
+        const enum vram_status status = unpin(host, block->address, block->origin);
         settle_out(host, block, status, vr_host_now_ns(host) - start_ns);
         if (first == VRAM_OK) first = status;
     }
