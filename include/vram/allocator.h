@@ -94,6 +94,9 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_set_memory_fraction(struct vram_al
 VRAM_API VRAM_NODISCARD enum vram_status vram_memory_fraction(struct vram_allocator *allocator, uint32_t device, double *fraction);
 // The same limit in bytes; UINT64_MAX = no limit.
 VRAM_API VRAM_NODISCARD enum vram_status vram_set_memory_limit(struct vram_allocator *allocator, uint32_t device, uint64_t limit_bytes);
+// Names the class of a stream (of any device) for the option expandable_segments_reserve_by_class: it decides how much address space later
+// expandable segments of the stream reserve. NULL and "" take the name back. INVALID_ARGUMENT beyond 31 characters; NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_set_stream_class(struct vram_allocator *allocator, uint64_t stream, const char *name);
 // false: every later vram_malloc goes straight to the driver; blocks remember how they were made. Starts as true unless
 // VRAM_NO_CACHING or PYTORCH_NO_CUDA_MEMORY_CACHING is set to 1.
 VRAM_API void vram_set_caching(struct vram_allocator *allocator, bool enabled);

@@ -62,6 +62,7 @@ enum vram_status vram_create(const struct vram_create_info *info, struct vram_al
     if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for an allocator");
     vr_mutex_init(&made->mutex);
     vr_mutex_init(&made->raw.mutex);
+    vr_mutex_init(&made->classes.mutex);
     made->arena.order = info->tie_break == VRAM_TIE_OLDEST_SEGMENT ? VR_BY_SIZE_AGE_ADDRESS : VR_BY_SIZE_ADDRESS;
     atomic_store_explicit(&made->caching, !environment_says_no_caching(), memory_order_relaxed);
     if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
@@ -97,6 +98,8 @@ void vram_destroy(struct vram_allocator *allocator) {
     if (allocator->owns_driver) vram_driver_destroy(allocator->driver);
     free(allocator->observers);
     free(allocator->conf);
+    free(allocator->classes.items);
+    vr_mutex_destroy(&allocator->classes.mutex);
     vr_mutex_destroy(&allocator->mutex);
     free(allocator);
 }
@@ -202,6 +205,32 @@ enum vram_status vram_memory_fraction(struct vram_allocator *allocator, uint32_t
     *fraction = device->limit_bytes == VR_UNLIMITED ? 1.0 : (double)device->limit_bytes / (double)device->total_bytes;
     vr_device_unlock(device);
     return VRAM_OK;
+}
+
+static enum vram_status name_stream_locked(struct vr_classes *classes, uint64_t stream, const char *name) {
+    size_t at = 0;
+    while (at < classes->count && classes->items[at].stream != stream) at++;
+    if (name[0] == '\0') {
+        if (at < classes->count) classes->items[at] = classes->items[--classes->count];
+        return VRAM_OK;
+    }
+    void *items = classes->items;
+    const enum vram_status status = vr_grow(&items, &classes->capacity, at + 1, sizeof *classes->items);
+    classes->items = items;
+    VR_TRY(status);
+    if (at == classes->count) classes->count++;
+    classes->items[at].stream = stream;
+    memcpy(classes->items[at].name, name, strlen(name) + 1);
+    return VRAM_OK;
+}
+
+enum vram_status vram_set_stream_class(struct vram_allocator *allocator, uint64_t stream, const char *name) {
+    if (name == NULL) name = "";
+    if (strlen(name) >= VR_CLASS_NAME) return VRAM_INVALID_ARGUMENT;
+    vr_mutex_lock(&allocator->classes.mutex);
+    const enum vram_status status = name_stream_locked(&allocator->classes, stream, name);
+    vr_mutex_unlock(&allocator->classes.mutex);
+    return status;
 }
 
 void vram_set_caching(struct vram_allocator *allocator, bool enabled) {

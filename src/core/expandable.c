@@ -3,14 +3,33 @@
 // Address space is reserved once per segment; pages are created, mapped and given access one by one as PyTorch does, so that any
 // run of free pages can go back later. Page positions count from the segment's base.
 
-uint64_t vr_expandable_reserve_bytes(const struct vr_device *device, uint64_t page_size) {
+// The class of a stream, or an empty name.
+static void class_of(struct vr_classes *classes, uint64_t stream, char *name) {
+    name[0] = '\0';
+    vr_mutex_lock(&classes->mutex);
+    for (size_t i = 0; i < classes->count; i++) {
+        if (classes->items[i].stream == stream) memcpy(name, classes->items[i].name, VR_CLASS_NAME);
+    }
+    vr_mutex_unlock(&classes->mutex);
+}
+
+static struct vr_reserve wanted_reserve(const struct vr_device *device, uint64_t stream) {
+    const struct vr_options *options = &device->options;
+    char name[VR_CLASS_NAME];
+    if (options->reserve_class_count != 0) class_of(&device->allocator->classes, stream, name);
+    for (uint32_t i = 0; i < options->reserve_class_count; i++) {
+        if (strcmp(options->reserve_classes[i].name, name) == 0) return options->reserve_classes[i].reserve;
+    }
+    return options->expandable_reserve;
+}
+
+uint64_t vr_expandable_reserve_bytes(const struct vr_device *device, uint64_t stream, uint64_t page_size) {
     const uint64_t full = device->total_bytes + device->total_bytes / 8;
-    const struct vr_reserve *wanted = &device->options.expandable_reserve;
+    const struct vr_reserve wanted = wanted_reserve(device, stream);
     uint64_t bytes = full;
-    if (wanted->bytes != 0) bytes = wanted->bytes;
-    if (wanted->fraction > 0) bytes = wanted->fraction < 1.125 ? (uint64_t)((double)device->total_bytes * wanted->fraction) : full;
-    if (bytes > full) bytes = full;
-    return vr_round_up(bytes, page_size);
+    if (wanted.bytes != 0) bytes = wanted.bytes;
+    if (wanted.fraction > 0) bytes = wanted.fraction < 1.125 ? (uint64_t)((double)device->total_bytes * wanted.fraction) : full;
+    return vr_round_up(bytes < full ? bytes : full, page_size);
 }
 
 static uint64_t page_size_of(const struct vr_device *device, bool small) {
@@ -183,7 +202,7 @@ static enum vram_status find_or_reserve(struct vr_shard *shard, bool small, uint
     struct vr_device *device = shard->device;
     *start = find_run(shard, pool_of(shard, small), rounded);
     if (*start != 0) return VRAM_OK;
-    const uint64_t reserve = vr_expandable_reserve_bytes(device, page_size_of(device, small));
+    const uint64_t reserve = vr_expandable_reserve_bytes(device, shard->stream, page_size_of(device, small));
     if (reserve < rounded) return VRAM_OUT_OF_MEMORY;
     uint32_t segment = 0;
     VR_TRY(vr_expandable_reserve(shard, small, reserve, &segment));

@@ -31,8 +31,9 @@ enum vram_status vr_expandable_map(struct vr_shard *shard, uint32_t hole, uint64
 // The same for pages anywhere inside a hole: [address, address + size), page aligned. What lies below stays a hole.
 enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uint64_t address, uint64_t size);
 
-// Bytes of address space that a new expandable segment of the device reserves: options, capped at 9/8 of its memory.
-uint64_t vr_expandable_reserve_bytes(const struct vr_device *device, uint64_t page_size);
+// Bytes of address space that a new expandable segment of a stream reserves: the option of its class, else the general one, else all;
+// capped at 9/8 of the device's memory, in whole pages.
+uint64_t vr_expandable_reserve_bytes(const struct vr_device *device, uint64_t stream, uint64_t page_size);
 
 // Shared by both: a segment entry with its first block record, in no index; and the reverse.
 enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment);

@@ -25,7 +25,7 @@ enum vr_lock_rank {
     VR_RANK_ALLOCATOR, // vr_allocator.mutex: devices made, options, observers
     VR_RANK_DEVICE,    // vr_device.mutex: who may hold all shards
     VR_RANK_SHARD,     // vr_shard.lock, in order of the shard's number
-    VR_RANK_LEAF,      // vr_slab.mutex, vr_pages.mutex, vr_raw.mutex, vr_events.mutex
+    VR_RANK_LEAF,      // vr_slab.mutex, vr_pages.mutex, vr_raw.mutex, vr_events.mutex, vr_classes.mutex
 };
 
 enum { VR_MAX_SHARDS = 65536, VR_SHARD_SLOTS = 16384, VR_SHARDS_PER_DEVICE = VR_SHARD_SLOTS / 2, VR_MAX_CALLBACKS = 16 };
@@ -208,6 +208,17 @@ struct vr_raw {
     _Atomic uint32_t any; // whether there ever was one
 };
 
+// Streams with a class name, in no order. Leaf lock: asked while a segment is made.
+struct vr_classes {
+    struct vr_mutex mutex;
+    struct vr_stream_class {
+        uint64_t stream;
+        char name[VR_CLASS_NAME];
+    } * items;
+    size_t count;
+    size_t capacity;
+};
+
 struct vr_observer {
     vram_oom_observer function;
     void *user;
@@ -231,6 +242,7 @@ struct vram_allocator {
     struct vr_slab uses;
     struct vr_pages pages;
     struct vr_raw raw;
+    struct vr_classes classes;
     _Atomic uint32_t shard_count;
     struct vr_shard **shards; // reserved array, append-only
     _Atomic bool caching;

@@ -200,8 +200,10 @@ static bool visit(const struct vram_block_view *view, void *user) {
 
 static enum vram_status compare_map(struct run *run, const struct golden_map *map) {
     struct map_walk walk = {.run = run, .line = map->line, .equal = true};
-    walk.segment = run->trace->segments + map->first_segment;
-    walk.segment_end = walk.segment + map->segment_count;
+    if (map->segment_count != 0) {
+        walk.segment = run->trace->segments + map->first_segment;
+        walk.segment_end = walk.segment + map->segment_count;
+    }
     VR_TRY(vram_walk(run->world.allocator, 0, visit, &walk));
     if (walk.equal && walk.segment < walk.segment_end) walk.equal = close_segment(&walk);
     if (walk.equal && walk.segment < walk.segment_end) {

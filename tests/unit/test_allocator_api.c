@@ -470,6 +470,33 @@ static void statistics_of_an_unused_device(void **state) {
     expect_end(&world);
 }
 
+// expandable_segments_reserve_by_class: what a stream's segments reserve, seen by what does not fit into one of them.
+static void reservations_by_class(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "expandable_segments:True,expandable_segments_reserve:1G,expandable_segments_reserve_by_class:[comm:100M,wide:4G]",
+                 0);
+    const uint64_t comm = world.stream[0][1], wide = world.stream[0][2];
+    char long_name[64];
+    memset(long_name, 'x', sizeof long_name);
+    long_name[40] = '\0';
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_set_stream_class(world.allocator, comm, long_name));
+    EXPECT_OK(vram_set_stream_class(world.allocator, comm, "wide"));
+    EXPECT_OK(vram_set_stream_class(world.allocator, wide, "wide"));
+    EXPECT_OK(vram_set_stream_class(world.allocator, comm, "comm"));
+    EXPECT_OK(vram_set_stream_class(world.allocator, 0, "nobody"));
+    uint64_t block = 0;
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 101 * VR_MIB, comm, &block));
+    expect_free(&world, expect_malloc(&world, 100 * VR_MIB, comm));
+    expect_free(&world, expect_malloc(&world, 4 * VR_GIB, wide));
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 2 * VR_GIB, 0, &block));
+    expect_free(&world, expect_malloc(&world, VR_GIB, 0));
+    EXPECT_OK(vram_set_stream_class(world.allocator, comm, NULL));
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    expect_free(&world, expect_malloc(&world, VR_GIB, comm));
+    expect_end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(creating),
@@ -482,6 +509,7 @@ int main(void) {
         cmocka_unit_test(use_on_another_device),
         cmocka_unit_test(any_current_context),
         cmocka_unit_test(facts_about_a_block),
+        cmocka_unit_test(reservations_by_class),
         cmocka_unit_test(walking),
         cmocka_unit_test(configuration_text),
         cmocka_unit_test(limits),
