@@ -143,6 +143,7 @@ static enum vram_status serve(struct vram_host *host, struct vram_host_pool *poo
     enum vram_status status = VRAM_OK;
     if (!begin(host, &request, stream)) {
         vr_host_background_start(host);
+        (void)vr_host_give_back(host); // before more is pinned
         status = serve_from_driver(host, &request);
         if (status == VRAM_OUT_OF_MEMORY) status = serve_after_refusal(host, &request);
         if (status == VRAM_OUT_OF_MEMORY) count_up(host, &host->stats.num_ooms);

@@ -46,7 +46,7 @@ vr_cu_result vr_sim_mem_free_host(struct vr_sim *sim, uint64_t host) {
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_range *range = vr_ranges_at(&sim->hosts, host);
     if (range == NULL || range->kind != VR_SIM_HOST_ALLOCATED) return VR_CU_INVALID_VALUE;
-    vr_sim_wait_device(sim, vr_sim_context_find(sim, range->owner)->device);
+    if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_context_find(sim, range->owner)->device);
     vr_sim_charge_bytes(sim, range->size_bytes, FREE_NS_PER_MIB);
     remove_range(sim, range);
     return VR_CU_SUCCESS;

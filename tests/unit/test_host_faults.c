@@ -1,0 +1,102 @@
+// Every driver call fails once: a workload on pinned memory is repeated with the 1st, 2nd, 3rd ... call refused, also those of the end,
+// until it passes without a refusal. Every answer must be sensible, the state sound, and nothing may be left in the driver.
+#include "host_fixture.h"
+
+struct round {
+    struct fixture fixture;
+    struct vram_driver *fault;
+    uint64_t first, second; // streams
+};
+
+static bool passed(struct round *round, enum vram_status status) {
+    check(&round->fixture);
+    assert_true(status == VRAM_OK || status == VRAM_DRIVER || status == VRAM_OUT_OF_MEMORY);
+    return status == VRAM_OK;
+}
+
+static void *try_get(struct round *round, struct vram_host_pool *pool, uint64_t size, uint64_t stream) {
+    void *pointer = NULL;
+    const enum vram_status status =
+        pool == NULL ? vram_host_malloc(round->fixture.host, size, stream, &pointer) : vram_host_pool_malloc(pool, size, stream, &pointer);
+    if (!passed(round, status)) assert_null(pointer); // untouched
+    if (pointer != NULL) memset(pointer, 0x5a, size);
+    return pointer;
+}
+
+// A free that could not set its fence has kept the block: it can be freed once more.
+static void try_put(struct round *round, void *pointer) {
+    if (passed(round, vram_host_free(round->fixture.host, pointer))) return;
+    if (vram_host_allocated_size(round->fixture.host, pointer) != 0) expect_ok(vram_host_free(round->fixture.host, pointer));
+    check(&round->fixture);
+}
+
+static void use(struct round *round, void *pointer, uint64_t stream) {
+    if (pointer != NULL) (void)passed(round, vram_host_record_stream(round->fixture.host, pointer, stream));
+}
+
+static void workload(struct round *round) {
+    struct vram_host *host = round->fixture.host;
+    struct vram_host_pool *pool = NULL;
+    expect_ok(vram_host_pool_create(host, NULL, &pool));
+    void *a = try_get(round, NULL, 3000, round->first), *b = try_get(round, NULL, 2 * VR_MIB, round->second);
+    use(round, a, round->first);
+    use(round, a, round->second);
+    use(round, b, 0);
+    try_put(round, a);
+    expect_ok(vram_sim_complete(round->fixture.sim, round->first));
+    void *c = try_get(round, pool, 3000, round->first);
+    use(round, c, round->first);
+    try_put(round, b);
+    expect_ok(vram_sim_complete_all(round->fixture.sim));
+    a = try_get(round, NULL, 4096, 0);
+    (void)passed(round, vram_host_empty_cache(host));
+    try_put(round, c);
+    try_put(round, a);
+    (void)passed(round, vram_host_pool_trim(pool));
+    void *none = try_get(round, NULL, (uint64_t)1 << 52, 0); // waits for everything, in vain
+    assert_null(none);
+    (void)try_get(round, NULL, 70000, 0); // never freed
+    vram_host_pool_release(pool);
+}
+
+// Returns whether a call was refused at all.
+static bool run(const char *conf, uint64_t nth, int32_t result) {
+    struct round round;
+    open_with_fault(&round.fixture, &round.fault, conf);
+    struct vram_driver *sim = round.fixture.sim;
+    uint64_t context;
+    assert_cu(vr_cu(sim, primary_ctx_retain, &context, 0), SUCCESS);
+    round.first = new_stream(&round.fixture, 0);
+    round.second = new_stream(&round.fixture, 0);
+    expect_ok(vram_driver_fault_set(round.fault, NULL, nth, result));
+    workload(&round);
+    check(&round.fixture);
+    vram_host_destroy(round.fixture.host);
+    const bool refused = vram_driver_fault_count(round.fault) != 0;
+    const uint64_t left = vram_sim_live_objects(sim);
+    if (left != 2) fail_msg("\"%s\", call %llu: %llu objects are left", conf, (unsigned long long)nth, (unsigned long long)left - 2);
+    assert_cu(vr_cu(sim, primary_ctx_release, 0), SUCCESS);
+    assert_int_equal(vram_sim_live_objects(sim), 0); // the allocator has let go of the context
+    vram_driver_destroy(round.fault);
+    vram_driver_destroy(sim);
+    return refused;
+}
+
+static void every_call_fails(void **state) {
+    (void)state;
+    static const char *const confs[] = {"", "pinned_use_cuda_host_register:True", "pinned_free_catch_all:True,pinned_max_cached_size_mb:1",
+                                        "pinned_reserve_segment_size_mb:1", "pinned_use_background_threads:True"};
+    static const int32_t results[] = {VR_CU_OUT_OF_MEMORY, VR_CU_UNKNOWN};
+    for (size_t i = 0; i < VR_COUNT_OF(confs); i++) {
+        for (size_t k = 0; k < VR_COUNT_OF(results); k++) {
+            uint64_t nth = 1;
+            while (run(confs[i], nth, results[k])) nth++;
+            assert_true(nth > 60);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_call_fails)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
