@@ -72,7 +72,9 @@ def samples():
     """Name -> snapshot: every generation, and the bare list."""
     middle = {"segments": newest()["segments"][:1], "device_traces": [events(False)], "allocator_settings": {}}
     return {"generation_1": generation_1(), "generation_3": middle, "newest": newest(), "list": newest()["segments"],
-            "empty": {"segments": [], "device_traces": []}}
+            "single": {"allocator_settings": {"only": {"a": 1, "b": [2]}}, "unread": {"x": {"y": [1, 2]}}, "segments": newest()["segments"][:1],
+                       "device_traces": [events(False)[:1]]},
+            "single_list": newest()["segments"][1:], "empty": {"segments": [], "device_traces": []}}
 
 
 class CppPickler:

@@ -369,15 +369,18 @@ static uint64_t *container_at(struct vr_machine *machine, size_t slot) {
     return place == NULL ? &machine->stack[slot] : place;
 }
 
+static bool is_dict(struct vr_machine *machine, uint64_t value) {
+    enum vr_tag tag = vr_tag_of(vr_machine_resolve(machine, value));
+    return tag == VR_TAG_NO_KEYS || tag == VR_TAG_DICT;
+}
+
 // Whether the mark about to be set opens the value of a top-level key that no one reads.
-static bool opens_unread(const struct vr_machine *machine) {
-    if (machine->mark_count != 1 || above_mark(machine) < 2) return false;
-    size_t top = machine->marks[0];
+static bool opens_unread(struct vr_machine *machine) {
+    if (machine->mark_count != 1 || machine->marks[0] != 1 || above_mark(machine) < 2 || above_mark(machine) % 2 != 0) return false;
     uint64_t key = machine->stack[machine->depth - 2];
-    if (top != 1 || (above_mark(machine) & 1) != 0 || vr_tag_of(key) != VR_TAG_STRING) return false;
-    uint64_t container = machine->stack[top - 1];
-    const uint64_t slot = vr_tag_of(container) == VR_TAG_MEMO ? machine->memo[vr_payload(container)] : container;
-    if (vr_tag_of(slot) != VR_TAG_NO_KEYS && vr_tag_of(slot) != VR_TAG_DICT) return false;
+    if (vr_tag_of(key) != VR_TAG_STRING || !is_dict(machine, machine->stack[0])) return false;
+    // After a dictionary the key may be its only one, which comes without a mark.
+    if (above_mark(machine) > 2 && is_dict(machine, machine->stack[machine->depth - 3])) return false;
     return vr_payload(key) < VR_WORD_SEGMENTS || vr_payload(key) > VR_WORD_TRACE_ALLOC_OVERFLOWED;
 }
 

@@ -329,6 +329,20 @@ static void the_smallest_events_are_read(void **state) {
     free(bytes);
 }
 
+// A dictionary or list of one item comes without a mark; what is in it is not at the top.
+static void single_items_are_not_taken_for_the_top(void **state) {
+    (void)state;
+    struct vram_recording *recording = READ("\x80\x04}(" KEY_SEGMENTS "]" KEY_SETTINGS "}\x8c\x01k}(\x8c\x01"
+                                            "aK\x01\x8c\x01"
+                                            "bK\x02usu.");
+    expect_setting(recording, "{\"a\": 1, \"b\": 2}");
+    recording = READ("\x80\x04]}(\x8c\x0atotal_sizeK\x01\x8c\x06"
+                     "blocks](}(\x8c\x04sizeK\x01\x8c\x05stateNue\x8c\x06"
+                     "frames]ua.");
+    assert_int_equal(vram_recording_block_count(recording), 1);
+    vram_recording_destroy(recording);
+}
+
 static void the_memo_stays_near_the_input(void **state) {
     (void)state;
     REFUSED("\x80\x04Nr\xf0\xff\xff\xff.", VRAM_LIMIT, 3, "far more than its size");
@@ -347,13 +361,21 @@ static void a_used_list_of_frames_is_fixed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_number_opcode_is_read),       cmocka_unit_test(every_other_opcode_is_read),
-        cmocka_unit_test(what_runs_code_is_refused_by_name), cmocka_unit_test(damage_is_refused_with_its_place),
-        cmocka_unit_test(what_is_no_recording_is_refused),   cmocka_unit_test(rows_that_come_bit_by_bit_are_recognised),
-        cmocka_unit_test(the_last_of_repeated_keys_counts),  cmocka_unit_test(containers_in_themselves_are_survived),
-        cmocka_unit_test(trailing_bytes_are_ignored),        cmocka_unit_test(shared_lists_do_not_multiply),
-        cmocka_unit_test(nested_sharing_does_not_explode),   cmocka_unit_test(unread_lists_cost_nothing),
-        cmocka_unit_test(the_smallest_events_are_read),      cmocka_unit_test(the_memo_stays_near_the_input),
+        cmocka_unit_test(every_number_opcode_is_read),
+        cmocka_unit_test(every_other_opcode_is_read),
+        cmocka_unit_test(what_runs_code_is_refused_by_name),
+        cmocka_unit_test(damage_is_refused_with_its_place),
+        cmocka_unit_test(what_is_no_recording_is_refused),
+        cmocka_unit_test(rows_that_come_bit_by_bit_are_recognised),
+        cmocka_unit_test(the_last_of_repeated_keys_counts),
+        cmocka_unit_test(containers_in_themselves_are_survived),
+        cmocka_unit_test(trailing_bytes_are_ignored),
+        cmocka_unit_test(shared_lists_do_not_multiply),
+        cmocka_unit_test(nested_sharing_does_not_explode),
+        cmocka_unit_test(unread_lists_cost_nothing),
+        cmocka_unit_test(single_items_are_not_taken_for_the_top),
+        cmocka_unit_test(the_smallest_events_are_read),
+        cmocka_unit_test(the_memo_stays_near_the_input),
         cmocka_unit_test(a_used_list_of_frames_is_fixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
