@@ -2,10 +2,15 @@
 
 static uint64_t power_of_2(uint64_t size) { return size <= 1 ? 1 : (uint64_t)1 << (vr_log2_floor(size - 1) + 1); }
 
+static uint64_t round_large(uint64_t size_bytes) {
+    const uint64_t step = power_of_2(size_bytes) / 16;
+    return vr_round_up(size_bytes, step < VR_HOST_LARGEST_STEP ? step : VR_HOST_LARGEST_STEP);
+}
+
 uint64_t vr_host_round(const struct vr_options *options, uint64_t size_bytes) {
     const uint64_t threshold = options->pinned_max_round_threshold_bytes;
     if (threshold != VR_UNLIMITED && size_bytes > threshold) return size_bytes;
-    if (threshold == VR_UNLIMITED && size_bytes > VR_HOST_ROUND_LIMIT) return vr_round_up(size_bytes, VR_HOST_LARGE_UNIT);
+    if (threshold == VR_UNLIMITED && size_bytes > VR_HOST_ROUND_LIMIT) return round_large(size_bytes);
     return size_bytes <= VR_HOST_MIN_BLOCK ? VR_HOST_MIN_BLOCK : power_of_2(size_bytes);
 }
 
@@ -48,6 +53,17 @@ struct vr_host_block *vr_host_bins_find(const struct vram_host_pool *pool, uint6
             if (block->size < size || block->size > limit) continue;
             if (best == NULL || block->size < best->size) best = block;
             if (block->size == size) break;
+        }
+    }
+    return best;
+}
+
+struct vr_host_block *vr_host_bins_find_large(const struct vram_host_pool *pool) {
+    struct vr_host_block *best = NULL;
+    for (unsigned bin = vr_host_bin(VR_HOST_ROUND_LIMIT); bin < VR_HOST_BINS && best == NULL; bin++) {
+        for (struct vr_host_block *block = pool->bins[bin]; block != NULL; block = block->next) {
+            if (block->size <= VR_HOST_ROUND_LIMIT || block->origin == VRAM_HOST_RESERVED) continue;
+            if (best == NULL || block->size < best->size) best = block;
         }
     }
     return best;

@@ -26,6 +26,7 @@ static void hand_out(struct vram_host *host, struct request *request, struct vr_
     vr_host_count(&host->stats.active_requests, 1);
     vr_host_count(&host->stats.active_bytes, (int64_t)block->size);
     vr_host_count(&host->stats.requested_bytes, (int64_t)block->requested);
+    if (host->stats.requested_bytes.current > host->most_requested) host->most_requested = host->stats.requested_bytes.current;
 }
 
 static bool serve_from_cache(struct vram_host *host, struct request *request) {
@@ -66,6 +67,23 @@ static enum vram_status serve_from_driver(struct vram_host *host, struct request
     vr_host_unlock(host);
     if (status != VRAM_OK) free(block);
     return status;
+}
+
+// Many large sizes of which each is cached add up. Before one more is pinned, cached ones of the default pool go back, smallest first,
+// until what is pinned is at most twice the most that was ever in use. Thresholds of the user are PyTorch's: without such a bound.
+static void make_room(struct vram_host *host, const struct request *request) {
+    vr_host_lock(host);
+    const int64_t wanted = host->stats.requested_bytes.current + (int64_t)request->requested;
+    const int64_t most = 2 * (wanted > host->most_requested ? wanted : host->most_requested);
+    const bool bounded = host->options.pinned_max_round_threshold_bytes == VR_UNLIMITED && request->size > VR_HOST_ROUND_LIMIT;
+    while (bounded && host->stats.allocated_bytes.current - host->out_bytes + (int64_t)request->size > most) {
+        struct vr_host_block *block = vr_host_bins_find_large(&host->standard);
+        if (block == NULL) break;
+        vr_host_bins_remove(block);
+        vr_host_send_out(host, block);
+    }
+    vr_host_unlock(host);
+    (void)vr_host_give_back(host); // a refusal is told to whoever empties the cache
 }
 
 static bool look_again(struct vram_host *host, struct request *request, enum vr_host_poll how) {
@@ -143,7 +161,7 @@ static enum vram_status serve(struct vram_host *host, struct vram_host_pool *poo
     enum vram_status status = VRAM_OK;
     if (!begin(host, &request, stream)) {
         vr_host_background_start(host);
-        (void)vr_host_give_back(host); // before more is pinned
+        make_room(host, &request);
         status = serve_from_driver(host, &request);
         if (status == VRAM_OUT_OF_MEMORY) status = serve_after_refusal(host, &request);
         if (status == VRAM_OUT_OF_MEMORY) count_up(host, &host->stats.num_ooms);

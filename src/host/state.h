@@ -133,6 +133,7 @@ struct vram_host {
     int64_t out_bytes;
     struct vr_host_reserve reserve;
     struct vram_host_stats stats;
+    int64_t most_requested; // the largest requested_bytes ever, whatever peaks were reset
 
     // The background thread. `running` and `ending` under `mutex`.
     struct vr_thread thread;

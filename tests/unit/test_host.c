@@ -1,8 +1,6 @@
 // Pinned host memory: what each function of vram/host.h promises, on the simulated driver.
 #include "host_fixture.h"
 
-#include "host/bins.h"
-
 // --- sizes ----------------------------------------------------------------------------------------------------------------------
 
 static void sizes_are_rounded(void **state) {
@@ -15,10 +13,12 @@ static void sizes_are_rounded(void **state) {
         {"", 512, 512},
         {"", 513, 1024},
         {"", 3 * VR_MIB, 4 * VR_MIB},
-        {"", VR_HOST_ROUND_LIMIT, VR_HOST_ROUND_LIMIT},
-        {"", VR_HOST_ROUND_LIMIT + 1, VR_HOST_ROUND_LIMIT + 2 * VR_MIB},
+        {"", 64 * VR_MIB, 64 * VR_MIB},
+        {"", 64 * VR_MIB + 1, 72 * VR_MIB},
+        {"", 128 * VR_MIB, 128 * VR_MIB},
+        {"", 150 * VR_MIB, 160 * VR_MIB},
         {"", 5 * VR_GIB, 5 * VR_GIB},
-        {"", 5 * VR_GIB + 1, 5 * VR_GIB + 2 * VR_MIB},
+        {"", 5 * VR_GIB + 1, 5 * VR_GIB + 64 * VR_MIB},
         {"pinned_max_round_threshold_mb:1048576", 5 * VR_GIB, 8 * VR_GIB},
         {"pinned_max_round_threshold_mb:100", 90 * VR_MIB, 128 * VR_MIB},
         {"pinned_max_round_threshold_mb:100", 100 * VR_MIB + 7, 100 * VR_MIB + 7},
@@ -46,22 +46,43 @@ static void no_bytes_are_no_pointer(void **state) {
     close_with(&fixture);
 }
 
-// The smallest that fits, of equal ones the last freed, and nothing that is more than an eighth too large.
+// The smallest that fits, of equal ones the last freed, and nothing twice as large.
 static void reuse_is_the_best_fit(void **state) {
     (void)state;
     struct fixture fixture;
     open_with(&fixture, NULL, "");
-    void *a = get(&fixture, 100 * VR_MIB), *b = get(&fixture, 104 * VR_MIB), *c = get(&fixture, 104 * VR_MIB);
+    void *a = get(&fixture, 120 * VR_MIB), *b = get(&fixture, 176 * VR_MIB), *c = get(&fixture, 176 * VR_MIB);
     put(&fixture, b);
     put(&fixture, c);
     put(&fixture, a);
-    assert_ptr_equal(get(&fixture, 99 * VR_MIB), a);
-    assert_ptr_equal(get(&fixture, 99 * VR_MIB), c);
-    void *other = get(&fixture, 90 * VR_MIB);
-    assert_true(other != b);
-    assert_ptr_equal(get(&fixture, 101 * VR_MIB), b);
+    assert_ptr_equal(get(&fixture, 113 * VR_MIB), a);
+    void *other = get(&fixture, 88 * VR_MIB); // the others have twice its size
+    assert_true(other != b && other != c);
+    assert_ptr_equal(get(&fixture, 121 * VR_MIB), c);
+    assert_ptr_equal(get(&fixture, 89 * VR_MIB), b);
     assert_int_equal(calls(&fixture, "cuMemHostAlloc"), 4);
     close_with(&fixture);
+}
+
+// Large blocks that are cached go back, smallest first, where the cache would grow beyond what was ever used.
+static void large_blocks_do_not_pile_up(void **state) {
+    (void)state;
+    static const struct {
+        const char *conf;
+        uint64_t held_mib;
+    } rows[] = {{"", 160 + 320 + 96}, {"pinned_max_round_threshold_mb:64", 80 + 160 + 320 + 96}};
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
+        struct fixture fixture;
+        open_with(&fixture, NULL, rows[i].conf);
+        put(&fixture, get(&fixture, 320 * VR_MIB));
+        void *live = get(&fixture, 96 * VR_MIB);
+        put(&fixture, get(&fixture, 80 * VR_MIB)); // in all 496 of 640: nothing needs to go
+        assert_int_equal(calls(&fixture, "cuMemFreeHost"), 0);
+        put(&fixture, get(&fixture, 160 * VR_MIB)); // 656: the smallest goes
+        put(&fixture, live);
+        assert_int_equal(stats_of(&fixture).allocated_bytes.current / VR_MIB, rows[i].held_mib);
+        close_with(&fixture);
+    }
 }
 
 static void memory_can_be_written(void **state) {
@@ -499,6 +520,7 @@ int main(void) {
         cmocka_unit_test(sizes_are_rounded),
         cmocka_unit_test(no_bytes_are_no_pointer),
         cmocka_unit_test(reuse_is_the_best_fit),
+        cmocka_unit_test(large_blocks_do_not_pile_up),
         cmocka_unit_test(memory_can_be_written),
         cmocka_unit_test(strange_pointers_are_refused),
         cmocka_unit_test(bad_options_are_told),

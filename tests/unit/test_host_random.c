@@ -2,7 +2,7 @@
 // statistics after every operation, and no byte that two live blocks share.
 #include "host_fixture.h"
 
-enum { BLOCKS = 4096, STREAMS = 4, POOLS = 3, ROUNDS = 2000, PAGE = 4096, STEP = 32 * PAGE };
+enum { BLOCKS = 4096, STREAMS = 4, POOLS = 3, ROUNDS = 2000, PAGE = 4096 };
 
 enum naive_state { GONE, LIVE, PENDING, FREE };
 
@@ -22,9 +22,11 @@ struct pair {
     struct vram_host_pool *pools[POOLS]; // [0]: NULL, the default pool
     uint64_t streams[STREAMS];
     uint64_t random;
+    bool touched;                                   // all pages of a block are: no large blocks then
     uint64_t threshold, cached_limit, reserve_left; // settings; 0 as threshold: the default
     struct naive_block blocks[BLOCKS];
     size_t count;
+    int64_t most;                 // bytes that were ever asked for at once
     struct vram_host_stats stats; // what must be counted; times and buckets are not looked at
 };
 
@@ -39,12 +41,17 @@ static void count(struct vram_stat *stat, int64_t change) {
     if (stat->current > stat->peak) stat->peak = stat->current;
 }
 
+static uint64_t power_of_2(uint64_t size) {
+    uint64_t power = 512;
+    while (power < size) power *= 2;
+    return power;
+}
+
 static uint64_t naive_size(const struct pair *pair, uint64_t request) {
     if (pair->threshold != 0 && request > pair->threshold) return request;
-    if (pair->threshold == 0 && request > 16 * VR_MIB) return (request + 2 * VR_MIB - 1) / (2 * VR_MIB) * (2 * VR_MIB);
-    uint64_t size = 512;
-    while (size < request) size *= 2;
-    return size;
+    if (pair->threshold != 0 || request <= 64 * VR_MIB) return power_of_2(request);
+    const uint64_t step = power_of_2(request) / 2 / 8; // an eighth of the power of two below it
+    return (request + step - 1) / step * step;
 }
 
 // --- the naive allocator ------------------------------------------------------------------------------------------------------------
@@ -84,7 +91,7 @@ static uint64_t cached_size(const struct pair *pair, unsigned pool, uint64_t siz
     uint64_t best = 0;
     for (size_t i = 0; i < pair->count; i++) {
         const struct naive_block *block = &pair->blocks[i];
-        if (block->state != FREE || block->pool != pool || block->size < size || block->size > size + size / 8) continue;
+        if (block->state != FREE || block->pool != pool || block->size < size || block->size >= 2 * size) continue;
         if (best == 0 || block->size < best) best = block->size;
     }
     return best;
@@ -97,9 +104,36 @@ static void release(struct pair *pair, unsigned pool) {
     }
 }
 
-static struct naive_block *find(struct pair *pair, const void *pointer) {
+// Large sizes that are cached go back before the pinned bytes exceed twice the most that was in use.
+static void make_room(struct pair *pair, uint64_t requested, uint64_t size) {
+    const int64_t wanted = pair->stats.requested_bytes.current + (int64_t)requested;
+    if (pair->threshold != 0 || size <= 64 * VR_MIB) return;
+    while (pair->stats.allocated_bytes.current + (int64_t)size > 2 * (wanted > pair->most ? wanted : pair->most)) {
+        struct naive_block *smallest = NULL;
+        for (size_t i = 0; i < pair->count; i++) {
+            struct naive_block *block = &pair->blocks[i];
+            if (block->state != FREE || block->pool != 0 || block->reserved || block->size <= 64 * VR_MIB) continue;
+            if (smallest == NULL || block->size < smallest->size) smallest = block;
+        }
+        if (smallest == NULL) return;
+        leave(pair, smallest);
+    }
+}
+
+// A live or pending block.
+static bool is_taken(const struct pair *pair, const void *pointer) {
     for (size_t i = 0; i < pair->count; i++) {
-        if (pair->blocks[i].state != GONE && pair->blocks[i].pointer == pointer) return &pair->blocks[i];
+        const enum naive_state state = pair->blocks[i].state;
+        if ((state == LIVE || state == PENDING) && pair->blocks[i].pointer == pointer) return true;
+    }
+    return false;
+}
+
+// Free blocks of one size are all the same here: which of them is taken is not predicted.
+static struct naive_block *any_free(struct pair *pair, unsigned pool, uint64_t size, bool reserved) {
+    for (size_t i = 0; i < pair->count; i++) {
+        struct naive_block *block = &pair->blocks[i];
+        if (block->state == FREE && block->pool == pool && block->size == size && block->reserved == reserved) return block;
     }
     return NULL;
 }
@@ -107,7 +141,8 @@ static struct naive_block *find(struct pair *pair, const void *pointer) {
 // --- operations on both ---------------------------------------------------------------------------------------------------------------
 
 static uint64_t draw_request(struct pair *pair) {
-    switch (draw(pair, 8)) {
+    switch (draw(pair, 9)) {
+    case 8: return pair->touched || draw(pair, 3) != 0 ? 1000 : 1 + draw(pair, 700 * VR_MIB);
     case 0: return 1 + draw(pair, 24 * VR_MIB);
     case 1: return 1 + draw(pair, 6 * VR_MIB);
     case 2: return (1 + draw(pair, 8)) * VR_MIB;
@@ -116,18 +151,19 @@ static uint64_t draw_request(struct pair *pair) {
 }
 
 // First and last bytes, and some between: enough to notice a neighbour.
+static uint64_t step(const struct naive_block *block) { return (block->requested / 16 / PAGE + 1) * PAGE; }
+
 static void fill(struct naive_block *block) {
-    for (uint64_t at = 0; at < block->requested; at += STEP) block->pointer[at] = block->filler;
+    for (uint64_t at = 0; at < block->requested; at += step(block)) block->pointer[at] = block->filler;
     block->pointer[block->requested - 1] = block->filler;
 }
 
 static void expect_filled(const struct naive_block *block) {
-    for (uint64_t at = 0; at < block->requested; at += STEP) assert_int_equal(block->pointer[at], block->filler);
+    for (uint64_t at = 0; at < block->requested; at += step(block)) assert_int_equal(block->pointer[at], block->filler);
     assert_int_equal(block->pointer[block->requested - 1], block->filler);
 }
 
 static struct naive_block *new_block(struct pair *pair, void *pointer, uint64_t size, unsigned pool) {
-    assert_null(find(pair, pointer));
     assert_true(pair->count < BLOCKS);
     struct naive_block *block = &pair->blocks[pair->count++];
     *block = (struct naive_block){.pointer = pointer, .size = size, .pool = pool};
@@ -151,12 +187,14 @@ static void op_malloc(struct pair *pair) {
     else
         expect_ok(vram_host_pool_malloc(pair->pools[pool], requested, 0, &pointer));
     look(pair);
-    const uint64_t cached = cached_size(pair, pool, size);
-    struct naive_block *block = cached != 0 ? find(pair, pointer) : new_block(pair, pointer, size, pool);
-    assert_non_null(block);
-    if (cached != 0) assert_true(block->state == FREE && block->size == cached && block->pool == pool);
+    assert_false(is_taken(pair, pointer));
     struct vram_host_block_info info;
     expect_ok(vram_host_block_info(pair->real.host, pointer, &info));
+    const uint64_t cached = cached_size(pair, pool, size);
+    if (cached == 0) make_room(pair, requested, size);
+    struct naive_block *block =
+        cached != 0 ? any_free(pair, pool, cached, info.origin == VRAM_HOST_RESERVED) : new_block(pair, pointer, size, pool);
+    assert_non_null(block);
     assert_int_equal(info.size_bytes, block->size);
     assert_int_equal(info.requested_bytes, requested);
     assert_int_equal(info.origin == VRAM_HOST_RESERVED, block->reserved);
@@ -171,6 +209,7 @@ static void op_malloc(struct pair *pair) {
     count(&pair->stats.active_requests, 1);
     count(&pair->stats.active_bytes, (int64_t)block->size);
     count(&pair->stats.requested_bytes, (int64_t)requested);
+    if (pair->stats.requested_bytes.current > pair->most) pair->most = pair->stats.requested_bytes.current;
     fill(block);
 }
 
@@ -284,6 +323,7 @@ static void run(const char *conf, uint64_t threshold, uint64_t cached_limit, uin
     pair->cached_limit = cached_limit;
     pair->reserve_left = reserve;
     pair->random = seed;
+    pair->touched = strstr(conf, "register") != NULL;
     uint64_t context;
     assert_cu(vr_cu(pair->real.sim, primary_ctx_retain, &context, 0), SUCCESS);
     for (unsigned i = 0; i < STREAMS; i++) pair->streams[i] = new_stream(&pair->real, 0);
