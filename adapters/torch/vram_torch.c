@@ -1,0 +1,262 @@
+#include "vram_torch.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vram/allocator.h"
+#include "vram/options.h"
+#include "vram/sim.h"
+#include "vram/vram.h"
+
+enum { TEXT_BYTES = 2048 };
+
+static _Atomic(struct vram_allocator *) the_allocator; // set once, under `lock`
+static _Atomic(vram_torch_raise) the_raise;
+
+// Guards the making of the allocator and the two texts.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char error_text[TEXT_BYTES];
+static char oom_text[TEXT_BYTES];
+
+// --- failures -----------------------------------------------------------------------------------------------------------------------
+
+static void keep(char *where, const char *text) {
+    pthread_mutex_lock(&lock);
+    (void)snprintf(where, TEXT_BYTES, "%s", text);
+    pthread_mutex_unlock(&lock);
+}
+
+static size_t give(const char *from, char *text, size_t capacity) {
+    pthread_mutex_lock(&lock);
+    const int length = snprintf(text, capacity, "%s", from);
+    pthread_mutex_unlock(&lock);
+    return (size_t)length;
+}
+
+static int fail(enum vram_status status, const char *text) {
+    keep(error_text, text);
+    return (int)status;
+}
+
+// Of a function of the library that gave no sentence of its own.
+static int answer(enum vram_status status, const char *what) {
+    if (status == VRAM_OK) return VRAM_OK;
+    char text[TEXT_BYTES];
+    (void)snprintf(text, sizeof text, "vram: %s: %s", what, vram_status_text(status));
+    return fail(status, text);
+}
+
+static int answer_error(enum vram_status status, const struct vram_error *error) {
+    if (status == VRAM_OK) return VRAM_OK;
+    char text[TEXT_BYTES];
+    (void)snprintf(text, sizeof text, "vram: %s", error->message[0] != '\0' ? error->message : vram_status_text(status));
+    return fail(status, text);
+}
+
+// The end of a hook that failed: does not come back where PyTorch's function throws.
+static void raise_last(const char *function) {
+    const vram_torch_raise raise = atomic_load_explicit(&the_raise, memory_order_acquire);
+    if (raise == NULL) return;
+    char text[TEXT_BYTES];
+    (void)vram_torch_error(text, sizeof text);
+    raise(function, "vram_torch.c", 0, text);
+}
+
+void vram_torch_set_raise(vram_torch_raise function) { atomic_store_explicit(&the_raise, function, memory_order_release); }
+
+size_t vram_torch_error(char *text, size_t capacity) { return give(error_text, text, capacity); }
+size_t vram_torch_oom_text(char *text, size_t capacity) { return give(oom_text, text, capacity); }
+const char *vram_torch_version(void) { return vram_version(); }
+
+// --- the allocator ------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status make_simulated(const char *settings, struct vram_driver **driver, struct vram_error *error) {
+    struct vram_sim_options options = {0};
+    const enum vram_status status = vram_sim_parse(settings, &options, error);
+    return status == VRAM_OK ? vram_sim_create(&options, driver) : status;
+}
+
+static enum vram_status make(struct vram_allocator **allocator, struct vram_error *error) {
+    const char *settings = getenv("VRAM_SIM");
+    struct vram_create_info info = {0};
+    enum vram_status status = settings == NULL ? VRAM_OK : make_simulated(settings, &info.driver, error);
+    if (status == VRAM_OK) status = vram_create(&info, allocator, error);
+    if (status != VRAM_OK) vram_driver_destroy(info.driver);
+    return status;
+}
+
+// The allocator of the process, made if need be.
+static int first_use(struct vram_allocator **allocator) {
+    *allocator = atomic_load_explicit(&the_allocator, memory_order_acquire);
+    if (*allocator != NULL) return VRAM_OK;
+    struct vram_error error = {0};
+    enum vram_status status = VRAM_OK;
+    pthread_mutex_lock(&lock);
+    *allocator = atomic_load_explicit(&the_allocator, memory_order_relaxed);
+    if (*allocator == NULL) {
+        status = make(allocator, &error);
+        if (status == VRAM_OK) atomic_store_explicit(&the_allocator, *allocator, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    return answer_error(status, &error);
+}
+
+// --- memory -------------------------------------------------------------------------------------------------------------------------
+
+// The words "CUDA out of memory." are what programs look for to try again with less.
+static int out_of_memory(enum vram_status status) {
+    struct vram_oom oom;
+    char report[TEXT_BYTES - 64], text[TEXT_BYTES];
+    if (!vram_last_oom(&oom)) return answer(status, "allocation");
+    (void)vram_oom_text(&oom, report, sizeof report);
+    keep(oom_text, report);
+    (void)snprintf(text, sizeof text, "CUDA out of memory. %s", report);
+    return fail(status, text);
+}
+
+int vram_torch_allocate(uint64_t size_bytes, int device, uint64_t stream, uint64_t *address) {
+    struct vram_allocator *allocator = NULL;
+    const int made = first_use(&allocator);
+    if (made != VRAM_OK) return made;
+    const enum vram_status status = vram_malloc(allocator, (uint32_t)device, size_bytes, stream, address);
+    if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) return out_of_memory(status);
+    return answer(status, "allocation");
+}
+
+int vram_torch_release(uint64_t address) {
+    struct vram_allocator *allocator = NULL;
+    if (address == 0) return VRAM_OK;
+    const int made = first_use(&allocator);
+    return made != VRAM_OK ? made : answer(vram_free(allocator, address), "free");
+}
+
+int vram_torch_use_on(uint64_t address, uint64_t stream) {
+    struct vram_allocator *allocator = NULL;
+    const int made = first_use(&allocator);
+    return made != VRAM_OK ? made : answer(vram_record_stream(allocator, address, stream), "record_stream");
+}
+
+int vram_torch_empty_cache(void) {
+    struct vram_allocator *allocator = NULL;
+    const int made = first_use(&allocator);
+    return made != VRAM_OK ? made : answer(vram_empty_cache(allocator), "empty_cache");
+}
+
+// --- settings and questions -----------------------------------------------------------------------------------------------------------
+
+int vram_torch_set_fraction(int device, double fraction) {
+    struct vram_allocator *allocator = NULL;
+    const int made = first_use(&allocator);
+    return made != VRAM_OK ? made : answer(vram_set_memory_fraction(allocator, (uint32_t)device, fraction), "memory fraction");
+}
+
+int vram_torch_configure(const char *conf) {
+    struct vram_allocator *allocator = NULL;
+    struct vram_error error = {0};
+    const int made = first_use(&allocator);
+    return made != VRAM_OK ? made : answer_error(vram_configure(allocator, conf, &error), &error);
+}
+
+int vram_torch_check_options(const char *conf) {
+    struct vram_error error = {0};
+    return answer_error(vram_options_check(conf, &error), &error);
+}
+
+int vram_torch_reset_peak_stats(int device) {
+    struct vram_allocator *allocator = NULL;
+    const int made = first_use(&allocator);
+    return made != VRAM_OK ? made : answer(vram_reset_peak_stats(allocator, (uint32_t)device), "reset of peaks");
+}
+
+int vram_torch_reset_accumulated_stats(int device) {
+    struct vram_allocator *allocator = NULL;
+    const int made = first_use(&allocator);
+    return made != VRAM_OK ? made : answer(vram_reset_accumulated_stats(allocator, (uint32_t)device), "reset of sums");
+}
+
+int vram_torch_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes) {
+    struct vram_allocator *allocator = NULL;
+    const int made = first_use(&allocator);
+    return made != VRAM_OK ? made : answer(vram_memory_info(allocator, (uint32_t)device, free_bytes, total_bytes), "memory of the device");
+}
+
+int vram_torch_device_count(uint32_t *count) {
+    struct vram_allocator *allocator = NULL;
+    const int made = first_use(&allocator);
+    return made != VRAM_OK ? made : answer(vram_device_count(allocator, count), "number of devices");
+}
+
+int vram_torch_check(void) {
+    struct vram_allocator *allocator = NULL;
+    struct vram_error error = {0};
+    const int made = first_use(&allocator);
+    return made != VRAM_OK ? made : answer_error(vram_check(allocator, &error), &error);
+}
+
+// false: *stats is not filled, and `text` is the empty string.
+static bool read_stats(int device, struct vram_stats *stats, char *text, size_t capacity) {
+    struct vram_allocator *allocator = NULL;
+    if (first_use(&allocator) == VRAM_OK && answer(vram_stats(allocator, (uint32_t)device, stats), "statistics") == VRAM_OK) return true;
+    if (capacity != 0) text[0] = '\0';
+    return false;
+}
+
+size_t vram_torch_stats_json(int device, char *text, size_t capacity) {
+    struct vram_stats stats;
+    return read_stats(device, &stats, text, capacity) ? vram_stats_json(&stats, text, capacity) : 0;
+}
+
+size_t vram_torch_summary(int device, int abbreviated, char *text, size_t capacity) {
+    struct vram_stats stats;
+    return read_stats(device, &stats, text, capacity) ? vram_stats_summary(&stats, (uint32_t)device, abbreviated, text, capacity) : 0;
+}
+
+size_t vram_torch_configuration(char *text, size_t capacity) {
+    struct vram_allocator *allocator = NULL;
+    if (first_use(&allocator) == VRAM_OK) return vram_configuration(allocator, text, capacity);
+    if (capacity != 0) text[0] = '\0';
+    return 0;
+}
+
+// --- hooks --------------------------------------------------------------------------------------------------------------------------
+
+void *vram_torch_malloc(ssize_t size, int device, void *stream) {
+    uint64_t address = 0;
+    if (vram_torch_allocate((uint64_t)size, device, VRAM_STREAM(stream), &address) != VRAM_OK) raise_last("vram_torch_malloc");
+    return (void *)(uintptr_t)address;
+}
+
+void vram_torch_free(void *pointer, ssize_t size, int device, void *stream) {
+    (void)size, (void)device, (void)stream; // the block knows them
+    (void)vram_torch_release((uint64_t)(uintptr_t)pointer);
+}
+
+void vram_torch_init(int device_count) {
+    struct vram_allocator *allocator = NULL;
+    (void)device_count; // the driver knows it
+    if (first_use(&allocator) != VRAM_OK) raise_last("vram_torch_init");
+}
+
+void vram_torch_reset(void) {
+    if (vram_torch_empty_cache() != VRAM_OK) raise_last("vram_torch_reset");
+}
+
+void vram_torch_memory_fraction(double fraction, int device) {
+    if (vram_torch_set_fraction(device, fraction) != VRAM_OK) raise_last("vram_torch_memory_fraction");
+}
+
+void *vram_torch_base_alloc(void *pointer, size_t *size) {
+    struct vram_allocator *allocator = NULL;
+    struct vram_block_info info = {.segment_address = (uint64_t)(uintptr_t)pointer};
+    if (first_use(&allocator) == VRAM_OK) (void)answer(vram_find_block(allocator, info.segment_address, &info), "base address");
+    if (size != NULL) *size = (size_t)info.segment_bytes;
+    return (void *)(uintptr_t)info.segment_address;
+}
+
+void vram_torch_record_stream(void *pointer, void *stream) {
+    const int status = vram_torch_use_on((uint64_t)(uintptr_t)pointer, VRAM_STREAM(stream));
+    if (status != VRAM_OK && status != VRAM_INVALID_POINTER) raise_last("vram_torch_record_stream");
+}

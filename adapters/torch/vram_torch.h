@@ -1,0 +1,85 @@
+// vram_torch.h: one allocator for a whole process, as plain functions that PyTorch can be given.
+//
+// torch.cuda.memory.CUDAPluggableAllocator takes two C symbols of a shared library, and further hooks as raw addresses. Here are all
+// of them that are plain C, and the questions that PyTorch no longer answers in this mode. The module vram_torch.py makes use of both.
+//
+// The allocator is made at first use: options from VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF, on NVIDIA's driver,
+// or on a simulated one where the variable VRAM_SIM is set (vram_sim_parse() reads it). If it cannot be made, the call that needed it
+// fails and the next one tries again. It is never destroyed: tensors outlive every point where that could be done.
+//
+// All functions may be called from any thread at any time. Nothing prints. A stream is a cudaStream_t or CUstream, which are the same
+// pointer; a status is an `enum vram_status` as int, 0 for success.
+#ifndef VRAM_TORCH_H
+#define VRAM_TORCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define VRAM_TORCH_API __attribute__((visibility("default")))
+
+// --- hooks of PyTorch -------------------------------------------------------------------------------------------------------------
+// Types as PyTorch's binding has them (its pages say ssize_t where the binding says size_t; the bits are the same).
+
+// How a hook tells PyTorch that it failed: PyTorch itself takes a null pointer for a tensor's memory. Has the signature of
+// c10::detail::torchCheckFail() and, like it, may leave by a C++ exception: a hook calls it last, with nothing held.
+typedef void (*vram_torch_raise)(const char *function, const char *file, uint32_t line, const char *message);
+// From now on failing hooks call `function` with one line of text; NULL (the state at the start): they only return.
+VRAM_TORCH_API void vram_torch_set_raise(vram_torch_raise function);
+
+// alloc_fn: `size` bytes on `device` for use on `stream`; NULL for 0 bytes. On failure raises, or returns NULL.
+VRAM_TORCH_API void *vram_torch_malloc(ssize_t size, int device, void *stream);
+// free_fn: takes a block back. Only `pointer` counts. Never raises: PyTorch frees where no exception may pass.
+VRAM_TORCH_API void vram_torch_free(void *pointer, ssize_t size, int device, void *stream);
+// set_init_fn: makes the allocator, so that what prevents it is said when CUDA is initialised. Raises.
+VRAM_TORCH_API void vram_torch_init(int device_count);
+// set_reset_fn: torch.cuda.empty_cache(). Raises.
+VRAM_TORCH_API void vram_torch_reset(void);
+// set_memory_fraction_fn: torch.cuda.set_per_process_memory_fraction(). Raises.
+VRAM_TORCH_API void vram_torch_memory_fraction(double fraction, int device);
+// set_base_alloc_fn: the first address of the segment that `pointer` lies in, and its bytes in *size (may be NULL). For a pointer that is
+// in no live block: itself, and 0 bytes.
+VRAM_TORCH_API void *vram_torch_base_alloc(void *pointer, size_t *size);
+// set_record_stream_fn: Tensor.record_stream(). Pointers that are not this allocator's are ignored, as PyTorch's own allocator does.
+// Raises.
+VRAM_TORCH_API void vram_torch_record_stream(void *pointer, void *stream);
+
+// --- the same for programs: never raise -----------------------------------------------------------------------------------------------
+
+// Statuses as vram_malloc(), and whatever prevented the allocator. *address is untouched on failure.
+VRAM_TORCH_API int vram_torch_allocate(uint64_t size_bytes, int device, uint64_t stream, uint64_t *address);
+// INVALID_POINTER for what is no live block; 0 is ignored.
+VRAM_TORCH_API int vram_torch_release(uint64_t address);
+VRAM_TORCH_API int vram_torch_use_on(uint64_t address, uint64_t stream);
+VRAM_TORCH_API int vram_torch_empty_cache(void);
+VRAM_TORCH_API int vram_torch_set_fraction(int device, double fraction);
+// vram_configure(): an option string for the running allocator.
+VRAM_TORCH_API int vram_torch_configure(const char *conf);
+// Whether an option string is right, without making anything. conf may be NULL.
+VRAM_TORCH_API int vram_torch_check_options(const char *conf);
+VRAM_TORCH_API int vram_torch_reset_peak_stats(int device);
+VRAM_TORCH_API int vram_torch_reset_accumulated_stats(int device);
+// Free and total bytes by the driver.
+VRAM_TORCH_API int vram_torch_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes);
+VRAM_TORCH_API int vram_torch_device_count(uint32_t *count);
+// Verifies the allocator's state; MISMATCH with the first broken sentence in vram_torch_error().
+VRAM_TORCH_API int vram_torch_check(void);
+
+// --- texts ------------------------------------------------------------------------------------------------------------------------
+// `text` gets at most `capacity` bytes with the NUL and may be NULL for 0. Returned is the length without the NUL that was wanted; 0 and
+// an empty text where there is nothing to say, or on failure (then vram_torch_error() has why).
+
+// One JSON object of PyTorch's flat names: vram_stats_json().
+VRAM_TORCH_API size_t vram_torch_stats_json(int device, char *text, size_t capacity);
+// The table of torch.cuda.memory_summary(): vram_stats_summary().
+VRAM_TORCH_API size_t vram_torch_summary(int device, int abbreviated, char *text, size_t capacity);
+// The option string in force: vram_configuration().
+VRAM_TORCH_API size_t vram_torch_configuration(char *text, size_t capacity);
+// The report of the newest request that failed for lack of memory, of any thread. PyTorch's backward pass runs on threads of its own.
+VRAM_TORCH_API size_t vram_torch_oom_text(char *text, size_t capacity);
+// One line about the newest failure of any function here, of any thread.
+VRAM_TORCH_API size_t vram_torch_error(char *text, size_t capacity);
+// The library's version. Never NULL.
+VRAM_TORCH_API const char *vram_torch_version(void);
+
+#endif

@@ -1,0 +1,409 @@
+"""vram as PyTorch's CUDA allocator.
+
+    import vram_torch
+    vram_torch.enable()        # before anything uses CUDA
+    ...
+    print(vram_torch.memory_summary())
+
+Without PyTorch, `Allocator` is the same allocator through ctypes. The library is libvram_torch.so beside this file, or what the
+environment variable VRAM_TORCH_LIBRARY names. Options: VRAM_ALLOC_CONF, then PyTorch's own variables. docs/torch.md has the rest.
+"""
+import collections
+import ctypes
+import functools
+import json
+import os
+import warnings
+
+__all__ = [
+    "Allocator", "Error", "OutOfMemory", "allocator", "configure", "empty_cache", "enable", "is_enabled", "last_oom",
+    "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
+    "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats", "reset_peak_memory_stats",
+]
+
+OPTION_VARIABLES = ("VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+
+# Methods of torch._C._CUDAPluggableAllocator and the symbols they take. The hook that would begin a private pool is not among them:
+# docs/torch.md says why, and enable() refuses CUDA graphs for that reason.
+HOOKS = (
+    ("set_init_fn", "vram_torch_init"),
+    ("set_reset_fn", "vram_torch_reset"),
+    ("set_memory_fraction_fn", "vram_torch_memory_fraction"),
+    ("set_base_alloc_fn", "vram_torch_base_alloc"),
+    ("set_record_stream_fn", "vram_torch_record_stream"),
+)
+
+# c10::detail::torchCheckFail(const char *, const char *, uint32_t, const char *)
+RAISE_SYMBOL = "_ZN3c106detail14torchCheckFailEPKcS2_jS2_"
+
+# enum vram_status, as far as it is told apart here.
+OUT_OF_MEMORY, REJECTED = 4, 5
+
+
+class Error(RuntimeError):
+    """What the allocator, or switching it on, refused; one line."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """The device has no room for a request. str() is the report."""
+
+
+_ADDRESS, _TEXT, _SIZE = ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t
+_OUT = ctypes.POINTER(ctypes.c_uint64)
+
+# Name without vram_torch_, result, arguments.
+_FUNCTIONS = (
+    ("allocate", ctypes.c_int, (ctypes.c_uint64, ctypes.c_int, _ADDRESS, _OUT)),
+    ("release", ctypes.c_int, (_ADDRESS,)),
+    ("use_on", ctypes.c_int, (_ADDRESS, _ADDRESS)),
+    ("empty_cache", ctypes.c_int, ()),
+    ("set_fraction", ctypes.c_int, (ctypes.c_int, ctypes.c_double)),
+    ("configure", ctypes.c_int, (_TEXT,)),
+    ("check_options", ctypes.c_int, (_TEXT,)),
+    ("reset_peak_stats", ctypes.c_int, (ctypes.c_int,)),
+    ("reset_accumulated_stats", ctypes.c_int, (ctypes.c_int,)),
+    ("memory_info", ctypes.c_int, (ctypes.c_int, _OUT, _OUT)),
+    ("device_count", ctypes.c_int, (ctypes.POINTER(ctypes.c_uint32),)),
+    ("check", ctypes.c_int, ()),
+    ("stats_json", _SIZE, (ctypes.c_int, _TEXT, _SIZE)),
+    ("summary", _SIZE, (ctypes.c_int, ctypes.c_int, _TEXT, _SIZE)),
+    ("configuration", _SIZE, (_TEXT, _SIZE)),
+    ("oom_text", _SIZE, (_TEXT, _SIZE)),
+    ("error", _SIZE, (_TEXT, _SIZE)),
+    ("version", _TEXT, ()),
+    ("base_alloc", ctypes.c_void_p, (ctypes.c_void_p, ctypes.POINTER(_SIZE))),
+    ("set_raise", None, (ctypes.c_void_p,)),
+)
+
+
+def library_path():
+    """Where the shared library is looked for."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libvram_torch.so")
+    return os.environ.get("VRAM_TORCH_LIBRARY") or beside
+
+
+class Allocator:
+    """The one allocator of this process. Objects of this class are handles of it: all of them mean the same.
+
+    Addresses and streams are integers. What fails raises Error, for lack of memory OutOfMemory. Any thread may call any method.
+    """
+
+    def __init__(self, library=None):
+        self.path = os.path.abspath(library or library_path())
+        try:
+            self._library = ctypes.CDLL(self.path)
+        except OSError as error:
+            raise Error(f"vram_torch: the library cannot be loaded ({error}); VRAM_TORCH_LIBRARY says where it is") from None
+        for name, result, arguments in _FUNCTIONS:
+            function = getattr(self._library, "vram_torch_" + name)
+            function.restype, function.argtypes = result, arguments
+
+    def address_of(self, symbol):
+        """The address of a C function of the library, as an integer."""
+        return ctypes.cast(getattr(self._library, symbol), ctypes.c_void_p).value
+
+    def _call(self, name, *arguments):
+        status = getattr(self._library, "vram_torch_" + name)(*arguments)
+        if status in (OUT_OF_MEMORY, REJECTED):
+            raise OutOfMemory(self.last_error())
+        if status != 0:
+            raise Error(self.last_error())
+
+    def _text(self, name, *arguments, needed=False):
+        function = getattr(self._library, "vram_torch_" + name)
+        room = 4096
+        while True:
+            buffer = ctypes.create_string_buffer(room)
+            wanted = function(*arguments, buffer, room)
+            if wanted < room:
+                break
+            room = wanted + 1
+        if needed and wanted == 0:
+            raise Error(self.last_error())
+        return buffer.value.decode("utf-8")
+
+    # Memory
+
+    def malloc(self, size_bytes, device=0, stream=0):
+        """The address of `size_bytes` new bytes, 0 for 0 bytes."""
+        if size_bytes < 0 or size_bytes >= 1 << 64:
+            raise ValueError("size_bytes is not a size")
+        address = ctypes.c_uint64(0)
+        self._call("allocate", size_bytes, device, stream, ctypes.byref(address))
+        return address.value
+
+    def free(self, address):
+        """Takes a block back; address 0 is ignored."""
+        self._call("release", address)
+
+    def record_stream(self, address, stream):
+        """The block is also used on `stream`: it is not given out again before that stream has passed the moment of its free."""
+        self._call("use_on", address, stream)
+
+    def base_allocation(self, address):
+        """(first address, bytes) of the segment that holds `address`; (address, 0) if none does."""
+        size = ctypes.c_size_t(0)
+        base = self._library.vram_torch_base_alloc(address, ctypes.byref(size))
+        return base or 0, size.value
+
+    def empty_cache(self):
+        """Gives all memory that nobody uses back to the driver."""
+        self._call("empty_cache")
+
+    # Settings
+
+    def configure(self, conf):
+        """Reads an option string, as PYTORCH_CUDA_ALLOC_CONF; some options apply to later segments only."""
+        self._call("configure", conf.encode())
+
+    def check_options(self, conf):
+        """Raises Error with the character if the option string is wrong; changes nothing."""
+        self._call("check_options", conf.encode())
+
+    def configuration(self):
+        """The option string in force."""
+        return self._text("configuration")
+
+    def set_memory_fraction(self, fraction, device=0):
+        """Limits what is held on the device to this share of its memory."""
+        self._call("set_fraction", device, fraction)
+
+    # Questions
+
+    def memory_stats(self, device=0):
+        """Counters under PyTorch's flat names ("allocated_bytes.all.current"), sorted."""
+        return json.loads(self._text("stats_json", device, needed=True), object_pairs_hook=collections.OrderedDict)
+
+    def memory_stats_as_nested_dict(self, device=0):
+        """The same as dictionaries in dictionaries."""
+        nested = {}
+        for key, value in self.memory_stats(device).items():
+            *path, last = key.split(".")
+            functools.reduce(lambda inner, name: inner.setdefault(name, {}), path, nested)[last] = value
+        return nested
+
+    def memory_summary(self, device=0, abbreviated=False):
+        """The table of torch.cuda.memory_summary()."""
+        return self._text("summary", device, int(bool(abbreviated)), needed=True)
+
+    def memory_allocated(self, device=0):
+        return self.memory_stats(device)["allocated_bytes.all.current"]
+
+    def max_memory_allocated(self, device=0):
+        return self.memory_stats(device)["allocated_bytes.all.peak"]
+
+    def memory_reserved(self, device=0):
+        return self.memory_stats(device)["reserved_bytes.all.current"]
+
+    def max_memory_reserved(self, device=0):
+        return self.memory_stats(device)["reserved_bytes.all.peak"]
+
+    def reset_peak_memory_stats(self, device=0):
+        self._call("reset_peak_stats", device)
+
+    def reset_accumulated_memory_stats(self, device=0):
+        self._call("reset_accumulated_stats", device)
+
+    def mem_get_info(self, device=0):
+        """(free, total) bytes of the device, by the driver."""
+        free, total = ctypes.c_uint64(0), ctypes.c_uint64(0)
+        self._call("memory_info", device, ctypes.byref(free), ctypes.byref(total))
+        return free.value, total.value
+
+    def device_count(self):
+        count = ctypes.c_uint32(0)
+        self._call("device_count", ctypes.byref(count))
+        return count.value
+
+    def last_oom(self):
+        """The report of the newest request that failed for lack of memory, of any thread; None if there was none."""
+        return self._text("oom_text") or None
+
+    def last_error(self):
+        """One line about the newest failure, of any thread; "" if there was none."""
+        return self._text("error")
+
+    def check(self):
+        """Verifies the allocator's own state; Error with the first thing that does not hold."""
+        self._call("check")
+
+    def version(self):
+        return self._library.vram_torch_version().decode()
+
+
+# --- PyTorch ------------------------------------------------------------------------------------------------------------------------
+
+
+class _Enabled:
+    """What enable() made. PyTorch keeps addresses only: these objects must live as long as the process."""
+
+    allocator = None
+    pluggable = None
+    torch = None
+
+
+def _usable_torch():
+    """The module torch, or an Error that says in one line why this cannot work."""
+    try:
+        import torch
+    except ImportError as error:
+        raise Error(f"vram_torch: torch cannot be imported ({error})") from None
+    if not hasattr(getattr(torch.cuda, "memory", None), "CUDAPluggableAllocator"):
+        raise Error("vram_torch: this PyTorch has no CUDAPluggableAllocator; 2.0 or newer is needed")
+    if getattr(torch.version, "cuda", None) is None:
+        raise Error("vram_torch: this PyTorch is built without CUDA")
+    if torch.cuda.is_initialized():
+        raise Error("vram_torch: CUDA is initialised already; enable() must come before anything uses it")
+    if "VRAM_SIM" in os.environ:
+        raise Error("vram_torch: VRAM_SIM is set; a GPU cannot use the addresses of a simulated device")
+    return torch
+
+
+def _check_environment(made):
+    for variable in OPTION_VARIABLES:
+        if variable in os.environ:
+            made.check_options(os.environ[variable])
+            return
+
+
+def _set_hooks(pluggable, made):
+    hooks = pluggable.allocator()
+    for method, symbol in HOOKS:
+        if hasattr(hooks, method):
+            getattr(hooks, method)(made.address_of(symbol))
+
+
+def _set_raise(torch, made):
+    """Failures become exceptions: PyTorch's own function throws them."""
+    path = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "lib", "libc10.so")
+    try:
+        function = getattr(ctypes.CDLL(path), RAISE_SYMBOL)
+    except (OSError, AttributeError):
+        warnings.warn("vram_torch: this PyTorch has no way to raise; a request that fails gives a tensor without memory", RuntimeWarning)
+        return
+    made._library.vram_torch_set_raise(ctypes.cast(function, ctypes.c_void_p))
+
+
+def _refuse_graphs(torch):
+    """A graph would be captured with memory that is given out again while the graph still writes to it."""
+
+    def refuse(self, *_arguments, **_named):
+        raise Error("vram_torch: CUDA graphs are not offered with this allocator (docs/torch.md)")
+
+    graph = getattr(torch.cuda, "CUDAGraph", None)
+    if graph is not None:
+        graph.__init__ = refuse
+        graph.capture_begin = refuse
+
+
+def _redirect(torch):
+    """PyTorch's questions about memory, which it would only answer with an error now, are answered by this allocator."""
+    answers = {
+        "memory_stats": memory_stats,
+        "memory_stats_as_nested_dict": memory_stats_as_nested_dict,
+        "memory_summary": memory_summary,
+        "memory_allocated": memory_allocated,
+        "max_memory_allocated": max_memory_allocated,
+        "memory_reserved": memory_reserved,
+        "max_memory_reserved": max_memory_reserved,
+        "reset_peak_memory_stats": reset_peak_memory_stats,
+        "reset_accumulated_memory_stats": reset_accumulated_memory_stats,
+    }
+    for module in (torch.cuda, torch.cuda.memory):
+        for name, function in answers.items():
+            if hasattr(module, name):
+                setattr(module, name, function)
+
+
+def enable(library=None, conf=None, redirect=True):
+    """Makes vram PyTorch's CUDA allocator for the rest of the process, and returns its Allocator. Calling it again changes nothing.
+
+    library: path of libvram_torch.so. conf: option string, as VRAM_ALLOC_CONF. redirect: torch.cuda.memory_stats() and its relatives
+    answer from here. Raises Error, and has changed nothing then, if there is no PyTorch with CUDA, if CUDA was used already, if the
+    library cannot be loaded, or if the option string is wrong.
+    """
+    if _Enabled.pluggable is not None:
+        return _Enabled.allocator
+    torch = _usable_torch()
+    made = Allocator(library)
+    if conf is None:
+        _check_environment(made)
+    else:
+        made.check_options(conf)
+    pluggable = torch.cuda.memory.CUDAPluggableAllocator(made.path, "vram_torch_malloc", "vram_torch_free")
+    _set_hooks(pluggable, made)
+    try:
+        torch.cuda.memory.change_current_allocator(pluggable)
+    except RuntimeError as error:
+        raise Error(f"vram_torch: PyTorch keeps its own allocator ({str(error).splitlines()[0]})") from None
+    _Enabled.allocator, _Enabled.pluggable, _Enabled.torch = made, pluggable, torch
+    if conf is not None:
+        os.environ["VRAM_ALLOC_CONF"] = conf  # read when PyTorch asks for memory first: until then the process may fork
+    _set_raise(torch, made)
+    _refuse_graphs(torch)
+    if redirect:
+        _redirect(torch)
+    return made
+
+
+def is_enabled():
+    return _Enabled.pluggable is not None
+
+
+def allocator():
+    """The Allocator of this process, made by enable() or here."""
+    if _Enabled.allocator is None:
+        _Enabled.allocator = Allocator()
+    return _Enabled.allocator
+
+
+def _index(device):
+    """A device's number from what PyTorch takes for one: None, 1, "cuda:1", torch.device("cuda:1")."""
+    if isinstance(device, str):
+        kind, _, number = device.partition(":")
+        if kind != "cuda" or (number and not number.isdigit()):
+            raise ValueError(f"not a CUDA device: {device!r}")
+        device = int(number) if number else None
+    index = getattr(device, "index", None) if not isinstance(device, int) else device
+    if index is None:
+        index = _Enabled.torch.cuda.current_device() if _Enabled.torch is not None else 0
+    return index
+
+
+def _of_device(name):
+    """A function with the arguments of torch.cuda's of the same name, answered by the Allocator's method."""
+    method = getattr(Allocator, name)
+
+    def function(device=None, *arguments, **named):
+        return method(allocator(), _index(device), *arguments, **named)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = method.__doc__
+    return function
+
+
+memory_stats = _of_device("memory_stats")
+memory_stats_as_nested_dict = _of_device("memory_stats_as_nested_dict")
+memory_summary = _of_device("memory_summary")
+memory_allocated = _of_device("memory_allocated")
+max_memory_allocated = _of_device("max_memory_allocated")
+memory_reserved = _of_device("memory_reserved")
+max_memory_reserved = _of_device("max_memory_reserved")
+reset_peak_memory_stats = _of_device("reset_peak_memory_stats")
+reset_accumulated_memory_stats = _of_device("reset_accumulated_memory_stats")
+mem_get_info = _of_device("mem_get_info")
+
+
+def empty_cache():
+    """Gives all memory that nobody uses back to the driver."""
+    allocator().empty_cache()
+
+
+def configure(conf):
+    """Reads an option string for the running allocator."""
+    allocator().configure(conf)
+
+
+def last_oom():
+    """The report of the newest request that failed for lack of memory, of any thread; None if there was none."""
+    return allocator().last_oom()
