@@ -179,11 +179,24 @@ void vr_host_send_out(struct vram_host *host, struct vr_host_block *block) {
     host->outgoing = block;
 }
 
+// What is of the reserve segment stays; of a pool that is gone, the default pool inherits it.
+static void keep_reserved(struct vram_host *host, struct vr_host_block *block) {
+    if (block->pool->references != 0) return;
+    vr_host_bins_remove(block);
+    block->pool->blocks--;
+    block->pool = &host->standard;
+    block->pool->blocks++;
+    vr_host_bins_insert(block);
+}
+
 void vr_host_send_cache_out(struct vram_host *host, struct vram_host_pool *pool) {
     for (unsigned bin = 0; bin < VR_HOST_BINS; bin++) {
         for (struct vr_host_block *block = pool->bins[bin], *next = NULL; block != NULL; block = next) {
             next = block->next;
-            if (block->origin == VRAM_HOST_RESERVED) continue;
+            if (block->origin == VRAM_HOST_RESERVED) {
+                keep_reserved(host, block);
+                continue;
+            }
             vr_host_bins_remove(block);
             vr_host_send_out(host, block);
         }

@@ -11,7 +11,7 @@ enum vram_status vr_host_pin(struct vram_host *host, uint64_t size, uint64_t *ad
 // Moves a free or finished block out of the table and its pool, on its way to the driver. Under the state lock; the block is in no
 // list, and not of the reserve segment.
 void vr_host_send_out(struct vram_host *host, struct vr_host_block *block);
-// Sends every free block of the pool out. Under the state lock.
+// Sends every free block of the pool out but those of the reserve segment. Under the state lock.
 void vr_host_send_cache_out(struct vram_host *host, struct vram_host_pool *pool);
 // Lets what was refused be tried again. Under the state lock.
 void vr_host_send_stuck_out(struct vram_host *host);

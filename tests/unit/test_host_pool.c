@@ -92,6 +92,22 @@ static void a_released_pool_goes_with_its_last_block(void **state) {
     close_with(&fixture);
 }
 
+// The reserve segment is never given back: what a pool held of it is not lost with the pool.
+static void the_reserve_outlives_its_pool(void **state) {
+    (void)state;
+    struct fixture fixture;
+    open_with(&fixture, NULL, "pinned_reserve_segment_size_mb:1");
+    struct vram_host_pool *pool = new_pool(&fixture, false);
+    void *pointer = NULL;
+    expect_ok(vram_host_pool_malloc(pool, VR_MIB, 0, &pointer));
+    put(&fixture, pointer);
+    vram_host_pool_release(pool);
+    expect_ok(vram_host_empty_cache(fixture.host));
+    assert_ptr_equal(get(&fixture, VR_MIB), pointer);
+    assert_int_equal(pool_of(&fixture, pointer), 0);
+    close_with(&fixture);
+}
+
 static void the_newest_route_wins(void **state) {
     (void)state;
     struct fixture fixture;
@@ -295,6 +311,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pools_keep_apart),
         cmocka_unit_test(a_released_pool_goes_with_its_last_block),
+        cmocka_unit_test(the_reserve_outlives_its_pool),
         cmocka_unit_test(the_newest_route_wins),
         cmocka_unit_test(a_route_of_a_thread_is_its_own),
         cmocka_unit_test(a_capture_brings_its_streams_along),
