@@ -23,7 +23,7 @@ struct vram_recording;
 enum vram_exact_verdict {
     VRAM_EXACT_EQUAL,         // every allocation, segment event, release and the final picture agree
     VRAM_EXACT_NO_HISTORY,    // there is no event to replay; the final picture agrees
-    VRAM_EXACT_PARTIAL,       // what was replayed agrees, but a part (private pools) was left out
+    VRAM_EXACT_PARTIAL,       // what was replayed agrees, but segments were left out that may be of any private pool
     VRAM_EXACT_DIFFERENT,     // something differs: see the differences
     VRAM_EXACT_CONTRADICTION, // the history cannot have led to the final picture: nothing was replayed, `reason` says why
 };
@@ -75,12 +75,13 @@ struct vram_exact_device {
     uint64_t oom_events;
     uint64_t oom_events_agreeing;
     uint64_t final_blocks;        // of the recorded final picture
-    uint64_t final_blocks_equal;  // by address, size and state
+    uint64_t final_blocks_equal;  // by address, size, state and pool
     uint64_t final_blocks_extra;  // ours that the recorded picture has not
     uint64_t start_blocks;        // live before the first event
     uint64_t start_sizes_unknown; // of these, freed inside the history: their sizes had to be inferred
     uint64_t start_sizes_from_neighbour;
-    uint64_t private_allocations; // alloc events in private pools: left out
+    uint64_t private_allocations;  // of the allocations, those in private pools
+    uint64_t left_out_allocations; // alloc events that were not replayed, because their pool is not known
     uint64_t ignored_events;      // actions this version does not know
     uint64_t difference_count;    // all of them; the first few are in `differences`
     struct vram_difference *differences;
@@ -158,7 +159,7 @@ struct vram_whatif_device {
     struct vram_oom oom;
     uint64_t recorded_ooms;        // requests that failed in the recorded program
     uint64_t recorded_ooms_served; // of these, granted here; they are tried, and freed at once, only when memory_bytes is given
-    uint64_t private_allocations;  // in private pools: left out
+    uint64_t private_allocations;  // of the allocations, those in private pools
 };
 
 struct vram_whatif_result {

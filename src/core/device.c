@@ -157,7 +157,10 @@ enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struc
         atomic_fetch_add_explicit(&device->shard_count, 1, memory_order_release);
     }
     dress_shard(*shard, pool, stream);
-    pool->shards[pool->shard_count++] = *shard;
+    // In the order of the streams, as release gives their memory back (3.7).
+    size_t at = pool->shard_count++;
+    for (; at > 0 && pool->shards[at - 1]->stream > stream; at--) pool->shards[at] = pool->shards[at - 1];
+    pool->shards[at] = *shard;
     return VRAM_OK;
 }
 

@@ -62,11 +62,6 @@ enum vram_status vr_exact_add_pending(struct vr_exact *exact, size_t event) {
     return VRAM_OK;
 }
 
-static enum vram_status skip_private(struct vr_exact *exact, size_t event) {
-    if (exact->subject->history->action[event] == VR_ACTION_ALLOC) exact->device->private_allocations++;
-    return VRAM_OK;
-}
-
 // With release_lock_on_cudamalloc other threads' events may stand between a segment and its allocation: the claim stays open.
 static bool closes_pending(const struct vr_exact *exact) {
     return exact->pending_count > 0 && !exact->subject->options->release_lock_on_malloc;
@@ -97,7 +92,7 @@ static enum vram_status replay_event(struct vr_exact *exact, size_t event, size_
     exact->told.count = 0;
     if (action == VR_ACTION_UNKNOWN) exact->device->ignored_events++;
     if (vr_action_is_ignored(action)) return VRAM_OK;
-    if (vr_subject_is_private(exact->subject, event)) return skip_private(exact, event);
+    if (vr_subject_leaves_out(exact->subject, event)) return VRAM_OK;
     look_for_wait(exact, event, action);
     if (action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP) {
         if (exact->pending_count > OPEN_CLAIMS_MAX) VR_TRY(vr_exact_flush_pending(exact));
@@ -132,7 +127,6 @@ static enum vram_status replay_events(struct vr_exact *exact) {
 // --- one device -------------------------------------------------------------------------------------------------------------
 static enum vram_exact_verdict verdict_of(const struct vram_exact_device *device) {
     if (device->difference_count > 0) return VRAM_EXACT_DIFFERENT;
-    if (device->private_allocations > 0) return VRAM_EXACT_PARTIAL;
     return device->events == 0 ? VRAM_EXACT_NO_HISTORY : VRAM_EXACT_EQUAL;
 }
 
@@ -164,10 +158,6 @@ static enum vram_status run(struct vr_exact *exact, const struct vr_start *start
     vr_allocator_set_recorder(exact->stage.allocator, NULL, NULL);
     VR_TRY(vr_exact_picture(exact));
     exact->device->verdict = verdict_of(exact->device);
-    if (exact->device->verdict == VRAM_EXACT_PARTIAL) {
-        snprintf(exact->device->reason, sizeof exact->device->reason, "%" PRIu64 " allocations in private pools were left out",
-                 exact->device->private_allocations);
-    }
     return VRAM_OK;
 }
 
@@ -176,6 +166,11 @@ static enum vram_status replay_subject(const struct vr_subject *subject, const s
     struct vr_start start;
     VR_TRY(vr_start_find(subject, &start));
     struct vr_exact exact = {.subject = subject, .options = options, .device = device, .waits = {.last_request = SIZE_MAX}};
+    exact.freeable = calloc(subject->pools.count, sizeof *exact.freeable);
+    if (exact.freeable == NULL) {
+        vr_start_release(&start);
+        return VRAM_NO_HOST_MEMORY;
+    }
     device->device = subject->device;
     device->events = subject->history->count;
     device->start_blocks = start.block_count;
@@ -193,8 +188,39 @@ static enum vram_status replay_subject(const struct vr_subject *subject, const s
     vr_start_release(&start);
     free(exact.told.records);
     free(exact.pending);
+    free(exact.freeable);
     vr_addresses_release(&exact.lost);
     return status;
+}
+
+static void release_device(struct vram_exact_device *device) {
+    free(device->differences);
+    free(device->placements);
+    *device = (struct vram_exact_device){0};
+}
+
+static bool agrees(enum vram_exact_verdict verdict) { return verdict == VRAM_EXACT_EQUAL || verdict == VRAM_EXACT_NO_HISTORY; }
+
+// Once more, without what may be of any pool. That makes no other choice differ: the best of all blocks is also the best of fewer. If
+// the rest agrees, the unknown pools were the cause, and this is the result; otherwise the first one stands.
+static enum vram_status replay_known_pools(struct vr_subject *subject, const struct vram_exact_options *options, const char *conf,
+                                           struct vram_exact_device *device, struct vram_error *error) {
+    struct vram_exact_device known = {0};
+    subject->leave_out = true;
+    const enum vram_status status = replay_subject(subject, options, conf, &known, error);
+    if (status != VRAM_OK || !agrees(known.verdict)) {
+        release_device(&known);
+        return status;
+    }
+    release_device(device);
+    *device = known;
+    device->verdict = VRAM_EXACT_PARTIAL;
+    device->left_out_allocations = subject->pools.unknown_allocations;
+    snprintf(device->reason, sizeof device->reason,
+             "%" PRIu64 " events (%" PRIu64 " allocations) were left out: they have no pool id, and the segments they were in, which a "
+             "private pool may have had, are gone",
+             subject->pools.unknown_events, subject->pools.unknown_allocations);
+    return VRAM_OK;
 }
 
 static enum vram_status replay_device(const struct vr_model *model, const struct vr_options *settings, uint32_t ordinal,
@@ -202,7 +228,10 @@ static enum vram_status replay_device(const struct vr_model *model, const struct
                                       struct vram_error *error) {
     struct vr_subject subject;
     VR_TRY(vr_subject_init(&subject, model, settings, ordinal, error));
-    const enum vram_status status = replay_subject(&subject, options, conf, device, error);
+    enum vram_status status = replay_subject(&subject, options, conf, device, error);
+    if (status == VRAM_OK && subject.pools.unknown_events > 0 && !agrees(device->verdict)) {
+        status = replay_known_pools(&subject, options, conf, device, error);
+    }
     vr_subject_release(&subject);
     return status;
 }
@@ -223,8 +252,7 @@ static enum vram_status replay_all(const struct vr_model *model, const struct vr
     for (size_t i = 0; i < count && status == VRAM_OK; i++) {
         result->device_count = i + 1;
         status = replay_device(model, &settings, devices[i], options, conf, &result->devices[i], error);
-        const enum vram_exact_verdict verdict = result->devices[i].verdict;
-        result->agrees = result->agrees && (verdict == VRAM_EXACT_EQUAL || verdict == VRAM_EXACT_NO_HISTORY);
+        result->agrees = result->agrees && agrees(result->devices[i].verdict);
     }
     free(devices);
     return status;
@@ -251,10 +279,7 @@ enum vram_status vram_replay_exact(const struct vram_recording *recording, const
 
 void vram_exact_result_destroy(struct vram_exact_result *result) {
     if (result == NULL) return;
-    for (size_t i = 0; i < result->device_count; i++) {
-        free(result->devices[i].differences);
-        free(result->devices[i].placements);
-    }
+    for (size_t i = 0; i < result->device_count; i++) release_device(&result->devices[i]);
     free(result->devices);
     free(result);
 }

@@ -39,6 +39,7 @@ struct vr_exact {
     size_t pending_capacity;
     struct vr_waits waits;
     size_t walked;            // blocks looked at to tell the releases of max_split_size apart
+    bool *freeable;           // by pool: the recording showed that nobody holds it any more
     struct vr_addresses lost; // recorded live addresses that this allocator could not be made to hold
 };
 
@@ -46,6 +47,10 @@ struct vr_exact {
 enum vram_status vr_exact_differ(struct vr_exact *exact, const struct vram_difference *difference);
 // The difference that an event makes, with what both sides have in common filled in.
 struct vram_difference vr_exact_difference(const struct vr_exact *exact, enum vram_difference_kind kind, size_t event);
+// From now on requests are of the event's pool.
+VR_INLINE enum vram_status vr_exact_enter(struct vr_exact *exact, size_t event) {
+    return vr_stage_enter(&exact->stage, vr_subject_pool(exact->subject, event));
+}
 // One alloc event, with the segment events that belong to it.
 enum vram_status vr_exact_alloc(struct vr_exact *exact, size_t event);
 // A segment_alloc or segment_map event: waits for the alloc it belongs to.

@@ -14,6 +14,7 @@ static uint64_t stream_of(struct vr_exact *exact, size_t event) {
 static enum vram_status note_placement(struct vr_exact *exact, size_t event, uint64_t address) {
     struct vram_exact_device *device = exact->device;
     device->allocations++;
+    if (vr_subject_pool(exact->subject, event) != 0) device->private_allocations++;
     if (address == address_of(exact, event)) device->at_recorded_address++;
     if (!exact->options->keep_placements) return VRAM_OK;
     VR_TRY(vr_grow((void **)&device->placements, &exact->placement_capacity, device->placement_count + 1, sizeof *device->placements));
@@ -29,6 +30,7 @@ static enum vram_status make_recorded(struct vr_exact *exact, size_t event) {
     const bool small = size == 2 * VR_MIB;
     uint64_t made = 0;
     if (size == 0 || (address | size) % VR_MIN_BLOCK != 0) return VRAM_INVALID_ARGUMENT;
+    VR_TRY(vr_exact_enter(exact, event));
     if (exact->subject->history->action[event] == VR_ACTION_SEGMENT_ALLOC) {
         VR_TRY(vram_sim_queue_address(exact->stage.driver, address));
         return vr_drive_add_segment(exact->stage.allocator, DEVICE, stream, small, size, &made);
@@ -69,6 +71,7 @@ static enum vram_status make_pending(struct vr_exact *exact) {
 static enum vram_status put_at_recorded(struct vr_exact *exact, size_t event) {
     const uint64_t address = address_of(exact, event), size = size_of(exact, event);
     const uint64_t rounded = vr_start_round(exact->subject->options, size);
+    VR_TRY(vr_exact_enter(exact, event));
     const enum vram_status status =
         vr_drive_malloc_at(exact->stage.allocator, DEVICE, stream_of(exact, event), rounded <= VR_MIB, address, rounded, size);
     if (status == VRAM_OK || vr_exact_is_fatal(status)) return status;
@@ -121,13 +124,14 @@ static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_
 }
 
 // Which of the open segment events belong to this allocation: all of them, unless the lock was released around cudaMalloc; then
-// the oldest of its stream that could hold it.
+// the oldest of its stream and pool that could hold it.
 static size_t claim_pending(struct vr_exact *exact, size_t event) {
     if (!exact->subject->options->release_lock_on_malloc) return exact->pending_count;
     for (size_t i = 0; i < exact->pending_count; i++) {
         const uint32_t candidate = exact->pending[i];
         const uint64_t start = address_of(exact, candidate);
         if (stream_of(exact, candidate) != stream_of(exact, event) || address_of(exact, event) != start) continue;
+        if (vr_subject_pool(exact->subject, candidate) != vr_subject_pool(exact->subject, event)) continue;
         memmove(exact->pending + 1, exact->pending, i * sizeof *exact->pending);
         exact->pending[0] = candidate;
         return 1;
@@ -229,6 +233,7 @@ static enum vram_status from_driver_after_wait(struct vr_exact *exact, size_t ev
 
 enum vram_status vr_exact_alloc(struct vr_exact *exact, size_t event) {
     uint64_t found = 0;
+    VR_TRY(vr_exact_enter(exact, event));
     const enum vram_status status = vr_drive_peek(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &found);
     if (vr_exact_is_fatal(status)) return status;
     const bool after_wait = exact->waits.waited || (exact->waits.completed && exact->waits.released);

@@ -1,4 +1,4 @@
-// exact_picture.c: the final picture, block by block: address, size and state.
+// exact_picture.c: the final picture, block by block: address, size, state and pool.
 #include "replay/exact.h"
 
 enum { DEVICE = 0 };
@@ -49,18 +49,24 @@ static enum vram_status pass_extra(struct vr_exact *exact, const struct views *v
     return VRAM_OK;
 }
 
-static enum vram_status compare_block(struct vr_exact *exact, const struct views *views, size_t *at, size_t row, uint64_t stream) {
+static bool pool_agrees(const struct vr_exact *exact, struct vram_pool_id ours, uint32_t pool) {
+    const struct vram_pool_id wanted = pool == 0 ? (struct vram_pool_id){0, 0} : vram_pool_id(exact->stage.pools[pool]);
+    return ours.first == wanted.first && ours.second == wanted.second;
+}
+
+static enum vram_status compare_block(struct vr_exact *exact, const struct views *views, size_t *at, size_t row, uint32_t segment) {
     const struct vr_blocks *blocks = &exact->subject->model->blocks;
     VR_TRY(pass_extra(exact, views, at, blocks->address[row]));
     exact->device->final_blocks++;
     const struct vram_block_view *view =
         *at < views->count && views->items[*at].block.address == blocks->address[row] ? &views->items[*at] : NULL;
     if (view != NULL) ++*at;
-    if (view != NULL && view->block.size_bytes == blocks->size_bytes[row] && state_agrees(view->state, blocks->state[row])) {
+    if (view != NULL && view->block.size_bytes == blocks->size_bytes[row] && state_agrees(view->state, blocks->state[row]) &&
+        pool_agrees(exact, view->block.pool, vr_subject_segment_pool(exact->subject, segment))) {
         exact->device->final_blocks_equal++;
         return VRAM_OK;
     }
-    return differ_in_block(exact, view, blocks->address[row], blocks->size_bytes[row], stream);
+    return differ_in_block(exact, view, blocks->address[row], blocks->size_bytes[row], exact->subject->model->segments.stream[segment]);
 }
 
 static enum vram_status compare(struct vr_exact *exact, const struct views *views) {
@@ -69,7 +75,7 @@ static enum vram_status compare(struct vr_exact *exact, const struct views *view
     for (size_t i = 0; i < exact->subject->segment_count; i++) {
         const uint32_t segment = exact->subject->segments[i];
         for (uint64_t row = segments->first_block[segment]; row < segments->first_block[segment + 1]; row++) {
-            VR_TRY(compare_block(exact, views, &at, row, segments->stream[segment]));
+            VR_TRY(compare_block(exact, views, &at, row, segment));
         }
     }
     return pass_extra(exact, views, &at, UINT64_MAX);

@@ -40,6 +40,7 @@ void vr_print_title(struct vr_text *text, const struct vram_style *style, const 
     X("start_sizes_unknown", start_sizes_unknown)                                                                                          \
     X("start_sizes_from_neighbour", start_sizes_from_neighbour)                                                                            \
     X("private_allocations", private_allocations)                                                                                          \
+    X("left_out_allocations", left_out_allocations)                                                                                        \
     X("ignored_events", ignored_events)                                                                                                    \
     X("difference_count", difference_count)
 

@@ -9,7 +9,7 @@ static bool is_release(const struct vr_exact *exact, size_t event) {
 }
 
 static bool is_passed_over(const struct vr_exact *exact, size_t event) {
-    return vr_action_is_ignored(exact->subject->history->action[event]) || vr_subject_is_private(exact->subject, event);
+    return vr_action_is_ignored(exact->subject->history->action[event]) || vr_subject_leaves_out(exact->subject, event);
 }
 
 // The event after the last release of the run.
@@ -84,7 +84,7 @@ static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64
         }
         uint64_t found = 0;
         *alloc = at;
-        return history->action[at] == VR_ACTION_ALLOC && *needed_bytes > 0 &&
+        return history->action[at] == VR_ACTION_ALLOC && *needed_bytes > 0 && vr_exact_enter(exact, at) == VRAM_OK &&
                vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[at], vr_stage_stream(&exact->stage, history->stream[at]),
                              &found) == VRAM_OK &&
                found == 0;
@@ -92,7 +92,7 @@ static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64
     return false;
 }
 
-// The cudaMalloc segments that are wholly free, in the order in which vram_empty_cache_device() gives them back.
+// The cudaMalloc segments of the default pools that are wholly free, in the order in which vram_empty_cache_device() gives them back.
 struct cached {
     struct vram_block_view *views;
     size_t count;
@@ -104,6 +104,7 @@ struct cached {
 static bool keep_cached(const struct vram_block_view *view, void *user) {
     struct cached *cached = user;
     cached->walked++;
+    if (view->block.pool.first != 0 || view->block.pool.second != 0) return true;
     if (view->state != VRAM_BLOCK_FREE || view->block.expandable || view->block.size_bytes != view->block.segment_bytes) return true;
     cached->failed = vr_grow((void **)&cached->views, &cached->capacity, cached->count + 1, sizeof *cached->views) != VRAM_OK;
     if (!cached->failed) cached->views[cached->count++] = *view;
@@ -118,7 +119,7 @@ static int release_order(const void *left, const void *right) {
     return (a->block.address > b->block.address) - (a->block.address < b->block.address);
 }
 
-// Whether the run is the whole cache in order: then the program emptied it, or the retry came to the same.
+// Whether the run has the whole cache of the default pools in order: then the program emptied it, or the retry came to the same.
 static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
     struct cached cached = {0};
     if (exact->walked > WALK_BUDGET + 16 * exact->subject->history->count) return VRAM_OK;
@@ -128,7 +129,7 @@ static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, siz
     size_t at = 0;
     bool same = true;
     for (size_t i = event; i < end && same; i++) {
-        if (is_passed_over(exact, i)) continue;
+        if (is_passed_over(exact, i) || vr_subject_pool(exact->subject, i) != 0) continue;
         same = at < cached.count && cached.views[at].block.address == exact->subject->history->address[i];
         at++;
     }
@@ -178,6 +179,55 @@ static enum vram_status release_as_recorded(struct vr_exact *exact, size_t event
     return compare_releases(exact, event, end);
 }
 
+// --- passes ---------------------------------------------------------------------------------------------------------------------
+// The pools are never given up here, so that nothing goes but what is told to. The whole cache is given back in this order: the
+// default pools, then every private pool that nobody holds, in an order that only the recording tells. When a private pool is
+// destroyed it goes alone. Private pools without the default pools before them look the same in both cases.
+
+static enum vram_status release_pool(struct vr_exact *exact, uint32_t pool) {
+    const enum vram_status status =
+        pool == 0 ? vram_empty_cache_device(exact->stage.allocator, DEVICE) : vr_stage_trim(&exact->stage, pool);
+    return vr_exact_is_fatal(status) ? status : VRAM_OK;
+}
+
+// With max_split_size parts of a pool may go that is held.
+static void note_freeable(struct vr_exact *exact, uint32_t pool, size_t event) {
+    if (pool != 0 && event >= exact->subject->pools.used[pool]) exact->freeable[pool] = true;
+}
+
+// The end of a pass: a pool that nobody holds and whose segments the recording has kept so far would have given them back, too.
+static enum vram_status release_freeable(struct vr_exact *exact) {
+    for (uint32_t pool = 1; pool < exact->subject->pools.count; pool++) {
+        if (exact->freeable[pool]) VR_TRY(release_pool(exact, pool));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status release_in_passes(struct vr_exact *exact, size_t event, size_t end) {
+    uint32_t last = VR_POOL_UNKNOWN;
+    bool whole = false; // the pass began with the default pools
+    for (size_t at = event; at < end; at++) {
+        if (is_passed_over(exact, at)) continue;
+        const uint32_t pool = vr_subject_pool(exact->subject, at);
+        if (pool == last) continue;
+        if (pool == 0 && whole) VR_TRY(release_freeable(exact));
+        VR_TRY(release_pool(exact, pool));
+        note_freeable(exact, pool, at);
+        whole = whole || pool == 0;
+        last = pool;
+    }
+    return whole ? release_freeable(exact) : VRAM_OK;
+}
+
+// Whether every release is of the pool of this allocation, or of the default pools: what the allocator can be made to do by itself.
+static bool only_of(const struct vr_exact *exact, size_t event, size_t end, size_t alloc) {
+    for (size_t at = event; at < end; at++) {
+        const uint32_t pool = vr_subject_pool(exact->subject, at);
+        if (!is_passed_over(exact, at) && pool != 0 && pool != vr_subject_pool(exact->subject, alloc)) return false;
+    }
+    return true;
+}
+
 enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *next) {
     const size_t end = end_of_run(exact, event);
     uint64_t needed_bytes = 0;
@@ -187,11 +237,12 @@ enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *
     if (exact->subject->options->max_split_bytes != VR_UNLIMITED) {
         bool whole = false;
         VR_TRY(is_whole_cache(exact, event, end, &whole));
-        if (!whole && find_retry(exact, end, &alloc, &needed_bytes)) return retry(exact, event, end, alloc, needed_bytes, next);
+        if (!whole && find_retry(exact, end, &alloc, &needed_bytes) && only_of(exact, event, end, alloc)) {
+            return retry(exact, event, end, alloc, needed_bytes, next);
+        }
         if (!whole) return release_as_recorded(exact, event, end);
     }
-    const enum vram_status status = vram_empty_cache_device(exact->stage.allocator, DEVICE);
-    if (vr_exact_is_fatal(status)) return status;
+    VR_TRY(release_in_passes(exact, event, end));
     return compare_releases(exact, event, end);
 }
 
@@ -203,7 +254,8 @@ static enum vram_status queue_next_map(struct vr_exact *exact, size_t event) {
     const bool small = history->size_bytes[event] <= VR_MIB;
     for (size_t at = event + 1; at < history->count && at - event < LOOK_AHEAD; at++) {
         if (history->action[at] != VR_ACTION_SEGMENT_MAP || history->stream[at] != history->stream[event]) continue;
-        if ((history->size_bytes[at] == 2 * VR_MIB) != small || vr_subject_is_private(exact->subject, at)) continue;
+        if ((history->size_bytes[at] == 2 * VR_MIB) != small || is_passed_over(exact, at)) continue;
+        if (vr_subject_pool(exact->subject, at) != vr_subject_pool(exact->subject, event)) continue;
         const enum vram_status status = vram_sim_queue_reservation(exact->stage.driver, history->address[at]);
         return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status;
     }
@@ -243,9 +295,11 @@ enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event) {
     bool alike = false;
     enum vram_status status = VRAM_OK;
     exact->device->oom_events++;
+    VR_TRY(vr_exact_enter(exact, event));
     if (exact->pending_count > 0) {
         // Pages mapped on the way to the failure stay (2.5); trying again would give them back first.
         VR_TRY(vr_exact_flush_pending(exact));
+        VR_TRY(vr_exact_enter(exact, event));
         uint64_t found = 0;
         const struct vr_history *history = exact->subject->history;
         status = vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event],

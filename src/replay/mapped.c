@@ -105,6 +105,10 @@ static void take_out(struct vr_mapped *ranges, uint64_t start) {
     ranges->spare = middle;
 }
 
+static bool alike(const struct vr_mapped_range *a, const struct vr_mapped_range *b) {
+    return a->stream == b->stream && a->pool == b->pool && a->owner == b->owner;
+}
+
 static bool overlaps(const struct vr_mapped *ranges, const struct vr_mapped_range *range) {
     const struct vr_mapped_range *before = vr_mapped_before(ranges, range->start);
     const struct vr_mapped_range *after = vr_mapped_after(ranges, range->start);
@@ -120,12 +124,12 @@ enum vram_status vr_mapped_join(struct vr_mapped *ranges, const struct vr_mapped
     if (range->start >= range->end || overlaps(ranges, range)) return VRAM_INVALID_ARGUMENT;
     struct vr_mapped_range joined = *range;
     const struct vr_mapped_range *before = vr_mapped_before(ranges, range->start);
-    if (before != NULL && before->end == range->start && before->stream == range->stream && before->pool == range->pool) {
+    if (before != NULL && before->end == range->start && alike(before, range)) {
         joined.start = before->start;
         take_out(ranges, joined.start);
     }
     const struct vr_mapped_range *after = vr_mapped_after(ranges, range->start);
-    if (after != NULL && after->start == range->end && after->stream == range->stream && after->pool == range->pool) {
+    if (after != NULL && after->start == range->end && alike(after, range)) {
         joined.end = after->end;
         take_out(ranges, after->start);
     }

@@ -12,6 +12,7 @@ struct vr_mapped_range {
     uint64_t end; // one past the last byte
     uint64_t stream;
     enum vr_mapped_pool pool;
+    uint32_t owner; // the caller's; ranges of different owners are never joined
 };
 
 // A treap by start; node 0 is "none". Priorities are a hash of the node's number, so that no order of insertions is slow. All-zero is
@@ -36,7 +37,7 @@ const struct vr_mapped_range *vr_mapped_before(const struct vr_mapped *ranges, u
 const struct vr_mapped_range *vr_mapped_after(const struct vr_mapped *ranges, uint64_t address);
 // Adds a range that overlaps none, as it is. INVALID_ARGUMENT when it is empty or overlaps; NO_HOST_MEMORY.
 enum vram_status vr_mapped_add(struct vr_mapped *ranges, const struct vr_mapped_range *range);
-// The same, joined with the ranges of the same stream and pool that touch it.
+// The same, joined with the ranges of the same stream, pool and owner that touch it.
 enum vram_status vr_mapped_join(struct vr_mapped *ranges, const struct vr_mapped_range *range);
 // Tells the range that contains `address` its pool, if it has none yet.
 void vr_mapped_settle(struct vr_mapped *ranges, uint64_t address, enum vr_mapped_pool pool);

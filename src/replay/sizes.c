@@ -59,7 +59,7 @@ static uint64_t room_of(const struct vr_start *start, size_t i) {
 static void look_at_allocations(const struct vr_subject *subject, const struct vr_start *start, uint64_t *limit) {
     const struct vr_history *history = subject->history;
     for (size_t event = 0; event < history->count; event++) {
-        if (history->action[event] != VR_ACTION_ALLOC || vr_subject_is_private(subject, event)) continue;
+        if (history->action[event] != VR_ACTION_ALLOC || vr_subject_leaves_out(subject, event)) continue;
         const size_t at = last_at_or_before(start->blocks, start->block_count, sizeof *start->blocks, history->address[event]);
         if (at == SIZE_MAX || start->blocks[at].size_known || event >= start->blocks[at].death) continue;
         const uint64_t distance = history->address[event] - start->blocks[at].address;
@@ -99,7 +99,7 @@ static size_t reserved_spans(const struct vr_subject *subject, const struct vr_s
     for (size_t event = 0; event < history->count; event++) {
         uint64_t end = 0;
         if (history->action[event] != VR_ACTION_SEGMENT_ALLOC && history->action[event] != VR_ACTION_SEGMENT_MAP) continue;
-        if (vr_subject_is_private(subject, event) || !vr_add_u64(history->address[event], history->size_bytes[event], &end)) continue;
+        if (vr_subject_leaves_out(subject, event) || !vr_add_u64(history->address[event], history->size_bytes[event], &end)) continue;
         spans[count++] = (struct vr_span){history->address[event], end};
     }
     if (count > 1) qsort(spans, count, sizeof *spans, span_order);
@@ -119,7 +119,7 @@ static enum vram_status find_strays(const struct vr_subject *subject, struct vr_
     if (spans == NULL) return VRAM_NO_HOST_MEMORY;
     const size_t count = reserved_spans(subject, start, spans);
     for (size_t event = history->count; event-- > 0;) {
-        if (history->action[event] != VR_ACTION_ALLOC || vr_subject_is_private(subject, event)) continue;
+        if (history->action[event] != VR_ACTION_ALLOC || vr_subject_leaves_out(subject, event)) continue;
         const uint64_t address = history->address[event];
         const size_t at = last_at_or_before(spans, count, sizeof *spans, address);
         if (at == SIZE_MAX || address >= spans[at].end) vr_start_anomaly(start, VR_ANOMALY_ALLOC_OUTSIDE, event);

@@ -46,6 +46,43 @@ uint64_t vr_stage_stream(struct vr_stage *stage, uint64_t recorded) {
     return stage->streams[low];
 }
 
+// --- private pools --------------------------------------------------------------------------------------------------------------
+static const struct vram_route everything = {.kind = VRAM_ROUTE_ALL};
+
+static enum vram_status make_pool(struct vr_stage *stage, uint32_t pool) {
+    const struct vram_pool_options options = {.for_graph = stage->subject->pools.ids[pool].first != 0};
+    return vram_pool_create(stage->allocator, DEVICE, &options, &stage->pools[pool]);
+}
+
+static enum vram_status make_pools(struct vr_stage *stage) {
+    const size_t count = stage->subject->pools.count;
+    stage->pools = calloc(count, sizeof(struct vram_pool *));
+    if (stage->pools == NULL) return VRAM_NO_HOST_MEMORY;
+    for (uint32_t pool = 1; pool < count; pool++) VR_TRY(make_pool(stage, pool));
+    return VRAM_OK;
+}
+
+enum vram_status vr_stage_enter_other(struct vr_stage *stage, uint32_t pool) {
+    if (stage->entered != 0) VR_TRY(vram_pool_end(stage->pools[stage->entered], &everything));
+    stage->entered = 0;
+    if (pool == 0) return VRAM_OK;
+    if (stage->pools[pool] == NULL) VR_TRY(make_pool(stage, pool));
+    VR_TRY(vram_pool_begin(stage->pools[pool], &everything));
+    stage->entered = pool;
+    return VRAM_OK;
+}
+
+enum vram_status vr_stage_trim(struct vr_stage *stage, uint32_t pool) {
+    return stage->pools[pool] == NULL ? VRAM_OK : vram_pool_trim(stage->pools[pool]);
+}
+
+void vr_stage_give_up(struct vr_stage *stage, uint32_t pool) {
+    if (stage->entered == pool) (void)!vr_stage_enter_other(stage, 0); // closing a route that is open cannot fail
+    vram_pool_release(stage->pools[pool]);
+    stage->pools[pool] = NULL;
+}
+
+// --- the stage --------------------------------------------------------------------------------------------------------------------
 enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_subject *subject, const struct vr_stage_options *options,
                                struct vram_error *error) {
     *stage = (struct vr_stage){.subject = subject};
@@ -59,12 +96,17 @@ enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_subject *
     const struct vram_create_info info = {.driver = stage->driver, .conf = options->conf, .tie_break = options->tie_break};
     VR_TRY(vram_create(&info, &stage->allocator, error));
     // Sets the device up now, while the simulated memory is what the reservations are to be measured by.
-    return vram_set_memory_limit(stage->allocator, DEVICE, UINT64_MAX);
+    VR_TRY(vram_set_memory_limit(stage->allocator, DEVICE, UINT64_MAX));
+    return make_pools(stage);
 }
 
 void vr_stage_close(struct vr_stage *stage) {
+    if (stage->pools != NULL) {
+        for (uint32_t pool = 1; pool < stage->subject->pools.count; pool++) vr_stage_give_up(stage, pool);
+    }
     vram_destroy(stage->allocator);
     vram_driver_destroy(stage->driver);
+    free(stage->pools);
     free(stage->streams);
     *stage = (struct vr_stage){0};
 }
@@ -74,6 +116,7 @@ void vr_stage_close(struct vr_stage *stage) {
 struct extent {
     uint64_t start;
     uint64_t stream;
+    uint32_t pool;
     bool small;
     bool expandable;
 };
@@ -84,22 +127,22 @@ static int extent_order(const void *left, const void *right) {
 }
 
 static bool same_reservation(const struct extent *a, const struct extent *b) {
-    return a->expandable && b->expandable && a->stream == b->stream && a->small == b->small;
+    return a->expandable && b->expandable && a->stream == b->stream && a->pool == b->pool && a->small == b->small;
 }
 
 static size_t gather(const struct vr_subject *subject, const struct vr_start *start, struct extent *extents) {
     size_t count = 0;
     for (size_t i = 0; i < start->segment_count; i++) {
         const struct vr_start_segment *s = &start->segments[i];
-        extents[count++] = (struct extent){s->address, s->stream, s->small, s->expandable};
+        extents[count++] = (struct extent){s->address, s->stream, s->pool, s->small, s->expandable};
     }
     const struct vr_history *history = subject->history;
     for (size_t event = 0; event < history->count; event++) {
         const bool map = history->action[event] == VR_ACTION_SEGMENT_MAP;
         if (!map && history->action[event] != VR_ACTION_SEGMENT_ALLOC) continue;
-        if (vr_subject_is_private(subject, event)) continue;
+        if (vr_subject_leaves_out(subject, event)) continue;
         const uint64_t address = history->address[event], size = history->size_bytes[event];
-        extents[count++] = (struct extent){address, history->stream[event], size == 2 * VR_MIB, map};
+        extents[count++] = (struct extent){address, history->stream[event], vr_subject_pool(subject, event), size == 2 * VR_MIB, map};
     }
     return count;
 }
@@ -132,7 +175,8 @@ static enum vram_status refuse(struct vram_error *error, enum vram_status status
 
 static enum vram_status build_segment(struct vr_stage *stage, const struct vr_start_segment *segment, struct vram_error *error) {
     uint64_t address = 0;
-    enum vram_status status = vram_sim_queue_address(stage->driver, segment->address);
+    enum vram_status status = vr_stage_enter(stage, segment->pool);
+    if (status == VRAM_OK) status = vram_sim_queue_address(stage->driver, segment->address);
     if (status == VRAM_OK)
         status = vr_drive_add_segment(stage->allocator, DEVICE, vr_stage_stream(stage, segment->stream), segment->small, segment->size,
                                       &address);
@@ -141,7 +185,7 @@ static enum vram_status build_segment(struct vr_stage *stage, const struct vr_st
 }
 
 static bool same_range_owner(const struct vr_start_segment *a, const struct vr_start_segment *b) {
-    return b->expandable && a->stream == b->stream && a->small == b->small;
+    return b->expandable && a->stream == b->stream && a->pool == b->pool && a->small == b->small;
 }
 
 // One reservation for the mapped ranges [first, last) of one stream and pool. It reaches up to the next thing in use.
@@ -152,7 +196,8 @@ static enum vram_status build_expandable(struct vr_stage *stage, const struct vr
     const uint64_t extent = vr_round_up(top->address + top->size - base->address, page);
     uint64_t reserve = vr_round_down(usual_bytes, page), address = 0;
     if (reserve < extent) reserve = extent;
-    enum vram_status status = vram_sim_queue_reservation(stage->driver, base->address);
+    enum vram_status status = vr_stage_enter(stage, base->pool);
+    if (status == VRAM_OK) status = vram_sim_queue_reservation(stage->driver, base->address);
     if (status == VRAM_OK)
         status = vr_drive_add_expandable(stage->allocator, DEVICE, vr_stage_stream(stage, base->stream), base->small, reserve, &address);
     if (status == VRAM_OK && address != base->address) status = VRAM_MISMATCH;
@@ -197,8 +242,10 @@ static enum vram_status build_blocks(struct vr_stage *stage, const struct vr_sta
     for (size_t i = start->block_count; i-- > 0;) {
         const struct vr_start_block *block = &start->blocks[i];
         const struct vr_start_segment *segment = &start->segments[block->segment];
-        enum vram_status status = vr_drive_malloc_at(stage->allocator, DEVICE, vr_stage_stream(stage, segment->stream), segment->small,
-                                                     block->address, block->size, block->requested);
+        enum vram_status status = vr_stage_enter(stage, segment->pool);
+        if (status == VRAM_OK)
+            status = vr_drive_malloc_at(stage->allocator, DEVICE, vr_stage_stream(stage, segment->stream), segment->small, block->address,
+                                        block->size, block->requested);
         if (status == VRAM_OK && block->pending) status = vr_drive_free_request(stage->allocator, block->address);
         if (status != VRAM_OK) return refuse(error, status, "block", block->address, block->size);
     }

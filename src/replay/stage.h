@@ -4,6 +4,7 @@
 
 #include "core/drive.h"
 #include "replay/start.h"
+#include "vram/pool.h"
 #include "vram/sim.h"
 
 // More than any device has; what a replay may hold at most, since its tables grow with it.
@@ -18,6 +19,8 @@ struct vr_stage {
     const struct vr_subject *subject; // borrowed: its streams
     uint64_t *streams;                // ours, in the order of the subject's
     size_t last;                      // index of the stream asked for last
+    struct vram_pool **pools;         // by the subject's numbers, one reference each; [0], and those given up, are NULL
+    uint32_t entered;                 // where requests go: a route to that pool is open; 0: to the default pools
 };
 
 struct vr_stage_options {
@@ -35,6 +38,17 @@ void vr_stage_close(struct vr_stage *stage);
 
 // Our stream for a recorded one, which must be the subject's.
 uint64_t vr_stage_stream(struct vr_stage *stage, uint64_t recorded);
+
+// From now on requests, and the segments and blocks of drive.h, are of this pool of the subject: the one operation that costs nothing
+// when it changes nothing. A pool that was given up is made anew. NO_HOST_MEMORY, DRIVER.
+enum vram_status vr_stage_enter_other(struct vr_stage *stage, uint32_t pool);
+VR_INLINE enum vram_status vr_stage_enter(struct vr_stage *stage, uint32_t pool) {
+    return VR_LIKELY(stage->entered == pool) ? VRAM_OK : vr_stage_enter_other(stage, pool);
+}
+// Gives the wholly free segments of a private pool back; nothing for one that was given up.
+enum vram_status vr_stage_trim(struct vr_stage *stage, uint32_t pool);
+// The program no longer holds the pool: what is freed in it later goes back with the cache.
+void vr_stage_give_up(struct vr_stage *stage, uint32_t pool);
 
 // The largest memory (at most VR_STAGE_SPACING) for which no expandable segment that the recording shows would reserve address
 // space that the recording uses otherwise. NO_HOST_MEMORY.

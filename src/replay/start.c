@@ -108,6 +108,7 @@ static enum vram_status load_segment(struct undo *undo, uint32_t row) {
                                              .size = segments->total_bytes[row],
                                              .stream = segments->stream[row],
                                              .counter = segments->counter[row],
+                                             .pool = vr_subject_segment_pool(undo->subject, row),
                                              .small = segments->kind[row] == VR_KIND_SMALL ||
                                                       (segments->kind[row] == VR_KIND_UNKNOWN && segments->total_bytes[row] <= 2 * VR_MIB),
                                              .expandable = segments->expandable[row] != 0};
@@ -116,7 +117,7 @@ static enum vram_status load_segment(struct undo *undo, uint32_t row) {
     if (valid_extent(segment.address, segment.size)) {
         if (segment.expandable) {
             const struct vr_mapped_range range = {segment.address, segment.address + segment.size, segment.stream,
-                                                  segment.small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE};
+                                                  segment.small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE, segment.pool};
             status = vr_mapped_add(&undo->mapped, &range);
         } else if (vr_addresses_get(&undo->reserved, segment.address) == VR_ABSENT) {
             status = add_segment(undo, &segment);
@@ -166,26 +167,40 @@ static void undo_segment_alloc(struct undo *undo, size_t event, uint64_t address
     undo->start->segments[row].size = 0; // dead row
 }
 
-static enum vram_status undo_segment_free(struct undo *undo, size_t event, uint64_t address, uint64_t size, uint64_t stream) {
+static enum vram_status undo_segment_free(struct undo *undo, size_t event, uint64_t address, uint64_t size) {
+    const struct vr_start_segment segment = {.address = address,
+                                             .size = size,
+                                             .stream = undo->subject->history->stream[event],
+                                             .pool = vr_subject_pool(undo->subject, event),
+                                             .small = size == 2 * VR_MIB};
     if (vr_addresses_get(&undo->reserved, address) != VR_ABSENT || !valid_extent(address, size)) {
         vr_start_anomaly(undo->start, VR_ANOMALY_SEGMENT_STILL_THERE, event);
         return VRAM_OK;
     }
-    return add_segment(undo, &(struct vr_start_segment){.address = address, .size = size, .stream = stream, .small = size == 2 * VR_MIB});
+    return add_segment(undo, &segment);
+}
+
+static bool same_owner(const struct vr_mapped_range *a, const struct vr_mapped_range *b) {
+    return a->stream == b->stream && a->owner == b->owner;
 }
 
 // A neighbour that an unmapped range touches is of the same segment, and so of the same pool.
-static enum vr_mapped_pool pool_of_neighbours(const struct undo *undo, uint64_t address, uint64_t size, uint64_t stream) {
-    const struct vr_mapped_range *before = vr_mapped_before(&undo->mapped, address), *after = vr_mapped_after(&undo->mapped, address);
-    if (before != NULL && before->stream == stream && before->end == address) return before->pool;
-    if (after != NULL && after->stream == stream && after->start == address + size) return after->pool;
+static enum vr_mapped_pool pool_of_neighbours(const struct undo *undo, const struct vr_mapped_range *range) {
+    const struct vr_mapped_range *before = vr_mapped_before(&undo->mapped, range->start);
+    const struct vr_mapped_range *after = vr_mapped_after(&undo->mapped, range->start);
+    if (before != NULL && same_owner(before, range) && before->end == range->start) return before->pool;
+    if (after != NULL && same_owner(after, range) && after->start == range->end) return after->pool;
     return VR_MAPPED_UNKNOWN;
 }
 
-static enum vram_status undo_unmap(struct undo *undo, size_t event, uint64_t address, uint64_t size, uint64_t stream) {
+static enum vram_status undo_unmap(struct undo *undo, size_t event, uint64_t address, uint64_t size) {
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     if (valid_extent(address, size)) {
-        const struct vr_mapped_range range = {address, address + size, stream, pool_of_neighbours(undo, address, size, stream)};
+        struct vr_mapped_range range = {.start = address,
+                                        .end = address + size,
+                                        .stream = undo->subject->history->stream[event],
+                                        .owner = vr_subject_pool(undo->subject, event)};
+        range.pool = pool_of_neighbours(undo, &range);
         status = vr_mapped_join(&undo->mapped, &range);
     }
     if (status == VRAM_INVALID_ARGUMENT) vr_start_anomaly(undo->start, VR_ANOMALY_RANGE_STILL_THERE, event);
@@ -201,16 +216,16 @@ static enum vram_status undo_map(struct undo *undo, size_t event, uint64_t addre
 
 static enum vram_status undo_event(struct undo *undo, size_t event) {
     const struct vr_history *history = undo->subject->history;
-    const uint64_t address = history->address[event], size = history->size_bytes[event], stream = history->stream[event];
+    const uint64_t address = history->address[event], size = history->size_bytes[event];
     switch ((enum vr_action)history->action[event]) {
     case VR_ACTION_ALLOC: undo_alloc(undo, event, address); return VRAM_OK;
     case VR_ACTION_FREE_COMPLETED: return undo_free(undo, event, address, size, true);
     case VR_ACTION_FREE_REQUESTED: return undo_free(undo, event, address, size, false);
     case VR_ACTION_FREE: VR_TRY(undo_free(undo, event, address, size, true)); return undo_free(undo, event, address, size, false);
     case VR_ACTION_SEGMENT_ALLOC: undo_segment_alloc(undo, event, address, size); return VRAM_OK;
-    case VR_ACTION_SEGMENT_FREE: return undo_segment_free(undo, event, address, size, stream);
+    case VR_ACTION_SEGMENT_FREE: return undo_segment_free(undo, event, address, size);
     case VR_ACTION_SEGMENT_MAP: return undo_map(undo, event, address, size);
-    case VR_ACTION_SEGMENT_UNMAP: return undo_unmap(undo, event, address, size, stream);
+    case VR_ACTION_SEGMENT_UNMAP: return undo_unmap(undo, event, address, size);
     default: return VRAM_OK;
     }
 }
@@ -227,7 +242,7 @@ static int block_order(const void *left, const void *right) {
 }
 
 static bool is_small_nearby(const struct vr_mapped_range *range, const struct vr_mapped_range *other, uint64_t distance) {
-    return other->stream == range->stream && other->pool == VR_MAPPED_SMALL && distance < NEARBY_BYTES;
+    return same_owner(other, range) && other->pool == VR_MAPPED_SMALL && distance < NEARBY_BYTES;
 }
 
 // A range that no block told the pool of: what is not whole large pages is small; what is, only beside other small memory, since
@@ -250,14 +265,19 @@ static enum vram_status collect_ranges(struct undo *undo) {
     for (; range != NULL; range = vr_mapped_after(&undo->mapped, range->start)) {
         if (range->pool == VR_MAPPED_UNKNOWN) vr_mapped_settle(&undo->mapped, range->start, guess_pool(undo, range));
         struct vr_start_segment *last = start->segment_count > first ? &start->segments[start->segment_count - 1] : NULL;
-        const bool small = range->pool == VR_MAPPED_SMALL;
-        if (last != NULL && last->address + last->size == range->start && last->stream == range->stream && last->small == small) {
-            last->size += range->end - range->start;
+        const struct vr_start_segment segment = {.address = range->start,
+                                                 .size = range->end - range->start,
+                                                 .stream = range->stream,
+                                                 .pool = range->owner,
+                                                 .small = range->pool == VR_MAPPED_SMALL,
+                                                 .expandable = true};
+        if (last != NULL && last->address + last->size == segment.address && last->stream == segment.stream && last->pool == segment.pool &&
+            last->small == segment.small) {
+            last->size += segment.size;
             continue;
         }
         VR_TRY(vr_grow((void **)&start->segments, &undo->segment_capacity, start->segment_count + 1, sizeof *start->segments));
-        start->segments[start->segment_count++] = (struct vr_start_segment){
-            .address = range->start, .size = range->end - range->start, .stream = range->stream, .small = small, .expandable = true};
+        start->segments[start->segment_count++] = segment;
     }
     return VRAM_OK;
 }
@@ -288,7 +308,7 @@ static enum vram_status walk_back(struct undo *undo) {
         VR_TRY(load_blocks(undo, subject->segments[i]));
     }
     for (size_t event = subject->history->count; event-- > 0;) {
-        if (!vr_subject_is_private(subject, event)) VR_TRY(undo_event(undo, event));
+        if (!vr_subject_leaves_out(subject, event)) VR_TRY(undo_event(undo, event));
     }
     return collect(undo);
 }

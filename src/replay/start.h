@@ -37,6 +37,7 @@ struct vr_start_segment {
     uint64_t size;
     uint64_t stream;
     uint64_t counter; // registration counter of the recording, 0 where it has none
+    uint32_t pool;    // number in the subject's pools
     bool small;
     bool expandable;
 };

@@ -5,8 +5,12 @@
 
 static const struct vr_history no_history;
 
-static bool is_private_row(const struct vr_segments *segments, size_t row) {
-    return segments->pool_first[row] != 0 || segments->pool_second[row] != 0;
+static struct vram_pool_id id_of_row(const struct vr_segments *segments, size_t row) {
+    return (struct vram_pool_id){segments->pool_first[row], segments->pool_second[row]};
+}
+
+uint32_t vr_subject_segment_pool(const struct vr_subject *subject, uint32_t row) {
+    return subject->pools.count == 1 ? 0 : vr_pools_number(&subject->pools, id_of_row(&subject->model->segments, row));
 }
 
 enum vram_status vr_subject_devices(const struct vr_model *model, uint32_t **devices, size_t *count) {
@@ -38,30 +42,29 @@ static int by_address(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-static int by_start(const void *left, const void *right) {
-    const uint64_t a = ((const struct vr_span *)left)->start, b = ((const struct vr_span *)right)->start;
-    return (a > b) - (a < b);
-}
-
-static enum vram_status collect_rows(struct vr_subject *subject, struct keyed_row *keyed) {
+static void collect_rows(struct vr_subject *subject, struct keyed_row *keyed) {
     const struct vr_segments *segments = &subject->model->segments;
     size_t count = 0;
     for (size_t row = 0; row < segments->count; row++) {
-        if (segments->device[row] != subject->device) continue;
-        if (is_private_row(segments, row)) {
-            const uint64_t start = segments->address[row];
-            uint64_t end = UINT64_MAX;
-            (void)vr_add_u64(start, segments->total_bytes[row], &end);
-            subject->private_spans[subject->private_count++] = (struct vr_span){start, end};
-        } else {
-            keyed[count++] = (struct keyed_row){segments->address[row], (uint32_t)row};
-        }
+        if (segments->device[row] == subject->device) keyed[count++] = (struct keyed_row){segments->address[row], (uint32_t)row};
     }
     qsort(keyed, count, sizeof *keyed, by_address);
-    if (subject->private_count > 1) qsort(subject->private_spans, subject->private_count, sizeof *subject->private_spans, by_start);
     for (size_t i = 0; i < count; i++) subject->segments[i] = keyed[i].row;
     subject->segment_count = count;
-    return VRAM_OK;
+}
+
+static enum vram_status collect_pools(struct vr_subject *subject, struct vram_error *error) {
+    const struct vr_segments *segments = &subject->model->segments;
+    struct vr_pool_segment *list = malloc((subject->segment_count + 1) * sizeof *list);
+    if (list == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < subject->segment_count; i++) {
+        const uint32_t row = subject->segments[i];
+        list[i] =
+            (struct vr_pool_segment){segments->address[row], segments->total_bytes[row], segments->stream[row], id_of_row(segments, row)};
+    }
+    const enum vram_status status = vr_pools_find(&subject->pools, subject->history, list, subject->segment_count, error);
+    free(list);
+    return status;
 }
 
 static int by_value(const void *left, const void *right) {
@@ -102,10 +105,10 @@ enum vram_status vr_subject_init(struct vr_subject *subject, const struct vr_mod
     const size_t rows = model->segments.count + 1;
     struct keyed_row *keyed = malloc(rows * sizeof *keyed);
     subject->segments = malloc(rows * sizeof *subject->segments);
-    subject->private_spans = malloc(rows * sizeof *subject->private_spans);
-    enum vram_status status = VRAM_NO_HOST_MEMORY;
-    if (keyed != NULL && subject->segments != NULL && subject->private_spans != NULL) status = collect_rows(subject, keyed);
+    enum vram_status status = keyed == NULL || subject->segments == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    if (status == VRAM_OK) collect_rows(subject, keyed);
     free(keyed);
+    if (status == VRAM_OK) status = collect_pools(subject, error);
     struct vr_addresses seen = {0};
     if (status == VRAM_OK) status = collect_streams(subject, &seen);
     vr_addresses_release(&seen);
@@ -115,29 +118,9 @@ enum vram_status vr_subject_init(struct vr_subject *subject, const struct vr_mod
 
 void vr_subject_release(struct vr_subject *subject) {
     free(subject->segments);
-    free(subject->private_spans);
+    vr_pools_release(&subject->pools);
     free(subject->streams);
     *subject = (struct vr_subject){0};
-}
-
-static bool in_private_span(const struct vr_subject *subject, uint64_t address) {
-    size_t low = 0, high = subject->private_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (subject->private_spans[middle].start <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low > 0 && address < subject->private_spans[low - 1].end;
-}
-
-bool vr_subject_is_private(const struct vr_subject *subject, size_t event) {
-    const struct vr_history *history = subject->history;
-    if ((history->has[event] & VR_HAS_POOL_ID) != 0) return history->pool_first[event] != 0 || history->pool_second[event] != 0;
-    if (subject->private_count == 0 || history->action[event] == VR_ACTION_OOM) return false;
-    return in_private_span(subject, history->address[event]);
 }
 
 bool vr_action_is_ignored(enum vr_action action) {

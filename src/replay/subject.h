@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "config/options.h"
 #include "model/model.h"
+#include "replay/pools.h"
 #include "vram/allocator.h"
 
 // An address range [start, end).
@@ -18,22 +19,32 @@ struct vr_subject {
     const struct vr_history *history; // of the device; an empty one where the recording has none
     const struct vr_options *options; // the settings recorded, borrowed
     uint32_t device;
-    uint32_t *segments; // rows of the device's final segments of the default pools, ascending by address
+    uint32_t *segments; // rows of the device's final segments, ascending by address
     size_t segment_count;
-    struct vr_span *private_spans; // final segments of private pools, ascending
-    size_t private_count;
+    struct vr_pools pools;
+    bool leave_out;    // events of unknown pools are passed over; otherwise they count as of the default pools
     uint64_t *streams; // distinct, ascending, of segments and events
     size_t stream_count;
 };
 
 // The devices that have events or segments, ascending. *devices is given to the caller: free().
 enum vram_status vr_subject_devices(const struct vr_model *model, uint32_t **devices, size_t *count);
-// The subject borrows the model and the options. BAD_INPUT for a history of 2^32 - 2 events and more. vr_subject_release().
+// The subject borrows the model and the options. BAD_INPUT for a history of 2^32 - 2 events and more, or of too many pools.
+// vr_subject_release().
 enum vram_status vr_subject_init(struct vr_subject *subject, const struct vr_model *model, const struct vr_options *options,
                                  uint32_t device, struct vram_error *error);
 void vr_subject_release(struct vr_subject *subject);
-// Whether the event belongs to a private pool: by its pool id, else by the final segment that holds its address (exact-replay 2.6).
-bool vr_subject_is_private(const struct vr_subject *subject, size_t event);
+// The number of the event's pool.
+VR_INLINE uint32_t vr_subject_pool(const struct vr_subject *subject, size_t event) {
+    const uint32_t pool = subject->pools.of_event == NULL ? 0 : subject->pools.of_event[event];
+    return pool == VR_POOL_UNKNOWN ? 0 : pool;
+}
+// The number of the pool of a row of the model's segments.
+uint32_t vr_subject_segment_pool(const struct vr_subject *subject, uint32_t row);
+// Whether the event is to be passed over because its pool is not known.
+VR_INLINE bool vr_subject_leaves_out(const struct vr_subject *subject, size_t event) {
+    return subject->leave_out && subject->pools.of_event != NULL && subject->pools.of_event[event] == VR_POOL_UNKNOWN;
+}
 // Whether the action says anything about memory; snapshot, annotate and user_defined do not.
 bool vr_action_is_ignored(enum vr_action action);
 

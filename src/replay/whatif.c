@@ -79,8 +79,9 @@ static enum vram_status request(struct whatif *whatif, uint64_t size_bytes, uint
     return VRAM_OK;
 }
 
-static enum vram_status allocate(struct whatif *whatif, uint64_t recorded, uint64_t size_bytes, uint64_t stream) {
+static enum vram_status allocate(struct whatif *whatif, uint64_t recorded, uint64_t size_bytes, uint64_t stream, uint32_t pool) {
     uint64_t address = 0;
+    VR_TRY(vr_stage_enter(&whatif->stage, pool));
     VR_TRY(request(whatif, size_bytes, stream, &address));
     return address == 0 ? VRAM_OK : remember(whatif, recorded, address);
 }
@@ -92,7 +93,17 @@ static enum vram_status replay_free(struct whatif *whatif, uint64_t recorded, bo
     return complete ? vr_drive_free_complete(whatif->stage.allocator, address) : VRAM_OK;
 }
 
-static enum vram_status replay_release(struct whatif *whatif) {
+// The first segment of a private pool that goes after its last use shows that nobody holds the pool any more, and what became free
+// in it goes back (also when the whole cache goes, which its own releases then do not show).
+static enum vram_status replay_release_of_held(struct whatif *whatif, size_t event, uint32_t pool) {
+    if (!whatif->options->ignore_releases) VR_TRY(vr_stage_trim(&whatif->stage, pool));
+    if (event >= whatif->subject->pools.used[pool]) vr_stage_give_up(&whatif->stage, pool);
+    return VRAM_OK;
+}
+
+static enum vram_status replay_release(struct whatif *whatif, size_t event) {
+    const uint32_t pool = vr_subject_pool(whatif->subject, event);
+    if (pool != 0 && whatif->stage.pools[pool] != NULL) return replay_release_of_held(whatif, event, pool);
     if (whatif->in_releases || whatif->options->ignore_releases) return VRAM_OK;
     whatif->in_releases = true;
     return vram_empty_cache_device(whatif->stage.allocator, DEVICE);
@@ -104,6 +115,7 @@ static enum vram_status try_again(struct whatif *whatif, size_t event) {
     uint64_t address = 0;
     whatif->device->recorded_ooms++;
     if (whatif->options->memory_bytes == 0) return VRAM_OK;
+    VR_TRY(vr_stage_enter(&whatif->stage, vr_subject_pool(whatif->subject, event)));
     VR_TRY(request(whatif, history->size_bytes[event], history->stream[event], &address));
     if (address == 0) return VRAM_OK;
     whatif->device->recorded_ooms_served++;
@@ -114,17 +126,15 @@ static enum vram_status try_again(struct whatif *whatif, size_t event) {
 static enum vram_status replay_event(struct whatif *whatif, size_t event) {
     const struct vr_history *history = whatif->subject->history;
     const enum vr_action action = history->action[event];
+    const uint32_t pool = vr_subject_pool(whatif->subject, event);
     if (vr_action_is_ignored(action)) return VRAM_OK;
-    if (vr_subject_is_private(whatif->subject, event)) {
-        if (action == VR_ACTION_ALLOC) whatif->device->private_allocations++;
-        return VRAM_OK;
-    }
-    if (action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP) return replay_release(whatif);
+    if (action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP) return replay_release(whatif, event);
     whatif->in_releases = false;
     switch (action) {
     case VR_ACTION_ALLOC:
         whatif->device->allocations++;
-        return allocate(whatif, history->address[event], history->size_bytes[event], history->stream[event]);
+        if (pool != 0) whatif->device->private_allocations++;
+        return allocate(whatif, history->address[event], history->size_bytes[event], history->stream[event], pool);
     case VR_ACTION_FREE_REQUESTED: return replay_free(whatif, history->address[event], true, false);
     case VR_ACTION_FREE_COMPLETED: return replay_free(whatif, history->address[event], false, true);
     case VR_ACTION_FREE: return replay_free(whatif, history->address[event], true, true);
@@ -154,7 +164,8 @@ static enum vram_status replay_events(struct whatif *whatif) {
 static enum vram_status start_cold(struct whatif *whatif, const struct vr_start *start) {
     for (size_t i = 0; i < start->block_count && !whatif->device->out_of_memory; i++) {
         const struct vr_start_block *block = &start->blocks[i];
-        VR_TRY(allocate(whatif, block->address, block->requested, start->segments[block->segment].stream));
+        const struct vr_start_segment *segment = &start->segments[block->segment];
+        VR_TRY(allocate(whatif, block->address, block->requested, segment->stream, segment->pool));
         if (block->pending && !whatif->device->out_of_memory) VR_TRY(replay_free(whatif, block->address, true, false));
     }
     return VRAM_OK;

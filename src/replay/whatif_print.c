@@ -181,7 +181,7 @@ static void heading(struct vr_text *text, const struct vram_whatif_result *const
         vr_text_printf(text, "%s of memory\n", vr_bytes(run->memory_bytes).text);
     }
     if (device->private_allocations > 0) {
-        vr_text_printf(text, "  %s allocations in private pools were left out\n", vr_count(device->private_allocations).text);
+        vr_text_printf(text, "  %s allocations in private pools\n", vr_count(device->private_allocations).text);
     }
 }
 

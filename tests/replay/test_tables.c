@@ -64,7 +64,7 @@ static void ranges_as_plain_pages(void **state) {
             same += pages[page] == pages[start];
         }
         if (random_below(2) == 0) {
-            const struct vr_mapped_range range = {start, end, 1 + random_below(2), VR_MAPPED_LARGE};
+            const struct vr_mapped_range range = {start, end, 1 + random_below(2), VR_MAPPED_LARGE, 0};
             assert_int_equal(vr_mapped_join(&mapped, &range), filled == 0 ? VRAM_OK : VRAM_INVALID_ARGUMENT);
             if (filled == 0) memset(pages + start, (int)range.stream, end - start);
         } else {
@@ -81,7 +81,7 @@ static void ranges_as_plain_pages(void **state) {
 static void a_range_learns_its_pool_once(void **state) {
     (void)state;
     struct vr_mapped mapped = {0};
-    EXPECT_OK(vr_mapped_join(&mapped, &(struct vr_mapped_range){10, 20, 0, VR_MAPPED_UNKNOWN}));
+    EXPECT_OK(vr_mapped_join(&mapped, &(struct vr_mapped_range){10, 20, 0, VR_MAPPED_UNKNOWN, 0}));
     vr_mapped_settle(&mapped, 20, VR_MAPPED_LARGE); // just behind it
     assert_int_equal(vr_mapped_before(&mapped, 15)->pool, VR_MAPPED_UNKNOWN);
     vr_mapped_settle(&mapped, 19, VR_MAPPED_SMALL);
