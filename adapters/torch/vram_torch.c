@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "vram/allocator.h"
 #include "vram/options.h"
@@ -16,59 +15,43 @@ enum { TEXT_BYTES = 2048 };
 static _Atomic(struct vram_allocator *) the_allocator; // set once, under `lock`
 static _Atomic(vram_torch_raise) the_raise;
 
-// Guards the making of the allocator and the two texts.
+// Guards the making of the allocator and the report.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char error_text[TEXT_BYTES];
-static char oom_text[TEXT_BYTES];
+static char oom_report[TEXT_BYTES];
+static _Thread_local char error_text[TEXT_BYTES];
 
 // --- failures -----------------------------------------------------------------------------------------------------------------------
 
-static void keep(char *where, const char *text) {
-    pthread_mutex_lock(&lock);
-    (void)snprintf(where, TEXT_BYTES, "%s", text);
-    pthread_mutex_unlock(&lock);
-}
-
-static size_t give(const char *from, char *text, size_t capacity) {
-    pthread_mutex_lock(&lock);
-    const int length = snprintf(text, capacity, "%s", from);
-    pthread_mutex_unlock(&lock);
-    return (size_t)length;
-}
-
-static int fail(enum vram_status status, const char *text) {
-    keep(error_text, text);
+// Of a function of the library that gives no sentence of its own.
+static int answer(enum vram_status status, const char *what) {
+    if (status != VRAM_OK) (void)snprintf(error_text, sizeof error_text, "vram: %s: %s", what, vram_status_text(status));
     return (int)status;
 }
 
-// Of a function of the library that gave no sentence of its own.
-static int answer(enum vram_status status, const char *what) {
-    if (status == VRAM_OK) return VRAM_OK;
-    char text[TEXT_BYTES];
-    (void)snprintf(text, sizeof text, "vram: %s: %s", what, vram_status_text(status));
-    return fail(status, text);
-}
-
 static int answer_error(enum vram_status status, const struct vram_error *error) {
-    if (status == VRAM_OK) return VRAM_OK;
-    char text[TEXT_BYTES];
-    (void)snprintf(text, sizeof text, "vram: %s", error->message[0] != '\0' ? error->message : vram_status_text(status));
-    return fail(status, text);
+    const char *sentence = error->message[0] != '\0' ? error->message : vram_status_text(status);
+    if (status != VRAM_OK) (void)snprintf(error_text, sizeof error_text, "vram: %s", sentence);
+    return (int)status;
 }
 
 // The end of a hook that failed: does not come back where PyTorch's function throws.
 static void raise_last(const char *function) {
     const vram_torch_raise raise = atomic_load_explicit(&the_raise, memory_order_acquire);
     if (raise == NULL) return;
-    char text[TEXT_BYTES];
-    (void)vram_torch_error(text, sizeof text);
-    raise(function, "vram_torch.c", 0, text);
+    raise(function, "vram_torch.c", 0, error_text);
 }
 
 void vram_torch_set_raise(vram_torch_raise function) { atomic_store_explicit(&the_raise, function, memory_order_release); }
 
-size_t vram_torch_error(char *text, size_t capacity) { return give(error_text, text, capacity); }
-size_t vram_torch_oom_text(char *text, size_t capacity) { return give(oom_text, text, capacity); }
+size_t vram_torch_error(char *text, size_t capacity) { return (size_t)snprintf(text, capacity, "%s", error_text); }
+
+size_t vram_torch_oom_text(char *text, size_t capacity) {
+    pthread_mutex_lock(&lock);
+    const int length = snprintf(text, capacity, "%s", oom_report);
+    pthread_mutex_unlock(&lock);
+    return (size_t)length;
+}
+
 const char *vram_torch_version(void) { return vram_version(); }
 
 // --- the allocator ------------------------------------------------------------------------------------------------------------------
@@ -109,12 +92,14 @@ static int first_use(struct vram_allocator **allocator) {
 // The words "CUDA out of memory." are what programs look for to try again with less.
 static int out_of_memory(enum vram_status status) {
     struct vram_oom oom;
-    char report[TEXT_BYTES - 64], text[TEXT_BYTES];
+    char report[TEXT_BYTES - 64];
     if (!vram_last_oom(&oom)) return answer(status, "allocation");
     (void)vram_oom_text(&oom, report, sizeof report);
-    keep(oom_text, report);
-    (void)snprintf(text, sizeof text, "CUDA out of memory. %s", report);
-    return fail(status, text);
+    (void)snprintf(error_text, sizeof error_text, "CUDA out of memory. %s", report);
+    pthread_mutex_lock(&lock);
+    (void)snprintf(oom_report, sizeof oom_report, "%s", report);
+    pthread_mutex_unlock(&lock);
+    return (int)status;
 }
 
 int vram_torch_allocate(uint64_t size_bytes, int device, uint64_t stream, uint64_t *address) {
@@ -251,7 +236,7 @@ void vram_torch_memory_fraction(double fraction, int device) {
 void *vram_torch_base_alloc(void *pointer, size_t *size) {
     struct vram_allocator *allocator = NULL;
     struct vram_block_info info = {.segment_address = (uint64_t)(uintptr_t)pointer};
-    if (first_use(&allocator) == VRAM_OK) (void)answer(vram_find_block(allocator, info.segment_address, &info), "base address");
+    if (first_use(&allocator) == VRAM_OK && vram_find_block(allocator, info.segment_address, &info) != VRAM_OK) info.segment_bytes = 0;
     if (size != NULL) *size = (size_t)info.segment_bytes;
     return (void *)(uintptr_t)info.segment_address;
 }

@@ -77,7 +77,7 @@ VRAM_TORCH_API size_t vram_torch_summary(int device, int abbreviated, char *text
 VRAM_TORCH_API size_t vram_torch_configuration(char *text, size_t capacity);
 // The report of the newest request that failed for lack of memory, of any thread. PyTorch's backward pass runs on threads of its own.
 VRAM_TORCH_API size_t vram_torch_oom_text(char *text, size_t capacity);
-// One line about the newest failure of any function here, of any thread.
+// One line about the newest failure of any function here, in the calling thread.
 VRAM_TORCH_API size_t vram_torch_error(char *text, size_t capacity);
 // The library's version. Never NULL.
 VRAM_TORCH_API const char *vram_torch_version(void);

@@ -220,7 +220,7 @@ class Allocator:
         return self._text("oom_text") or None
 
     def last_error(self):
-        """One line about the newest failure, of any thread; "" if there was none."""
+        """One line about the calling thread's newest failure; "" if there was none."""
         return self._text("error")
 
     def check(self):

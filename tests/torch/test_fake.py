@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""enable() with a torch that records what is done to it, and that calls the adapter's functions as PyTorch does."""
+import atexit
+import ctypes
+import os
+import shutil
+import sys
+import tempfile
+import types
+import warnings
+
+import cases
+import vram_torch
+
+MIB = 1 << 20
+HOOKS = [
+    ("set_init_fn", "vram_torch_init"),
+    ("set_reset_fn", "vram_torch_reset"),
+    ("set_memory_fraction_fn", "vram_torch_memory_fraction"),
+    ("set_base_alloc_fn", "vram_torch_base_alloc"),
+    ("set_record_stream_fn", "vram_torch_record_stream"),
+]
+REDIRECTED = [
+    "memory_stats", "memory_stats_as_nested_dict", "memory_summary", "memory_allocated", "max_memory_allocated", "memory_reserved",
+    "max_memory_reserved", "reset_peak_memory_stats", "reset_accumulated_memory_stats",
+]
+
+
+class Hooks:
+    """torch._C._CUDAPluggableAllocator: every setter takes an integer."""
+
+    def __init__(self, events, methods):
+        for method in methods:
+            setattr(self, method, lambda address, name=method: events.append((name, address)))
+
+
+class Graph:
+    def capture_begin(self):
+        return None
+
+
+def refused(*_arguments, **_named):
+    raise RuntimeError("CUDAPluggableAllocator does not yet support getDeviceStats.\nC++ stack follows")
+
+
+def fake_torch(events, initialized=False, methods=tuple(name for name, _ in HOOKS), cuda="12.4", pluggable=True, change_fails=False):
+    """A package torch in a temporary folder, with lib/libc10.so where the build made one."""
+    root = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, root)
+    folder = os.path.join(root, "torch")
+    os.makedirs(os.path.join(folder, "lib"))
+    if os.environ.get("FAKE_C10"):
+        shutil.copy(os.environ["FAKE_C10"], os.path.join(folder, "lib", "libc10.so"))
+    torch, memory = types.ModuleType("torch"), types.ModuleType("torch.cuda.memory")
+    torch.__file__ = os.path.join(folder, "__init__.py")
+    torch.version = types.SimpleNamespace(cuda=cuda, hip=None)
+    torch.cuda = types.ModuleType("torch.cuda")
+    torch.cuda.memory = memory
+    torch.cuda.is_initialized = lambda: initialized
+    torch.cuda.current_device = lambda: 1
+    torch.cuda.CUDAGraph = Graph
+
+    class Pluggable:
+        def __init__(self, path, alloc, free):
+            events.append(("CUDAPluggableAllocator", path, alloc, free))
+            self.hooks = Hooks(events, methods)
+
+        def allocator(self):
+            return self.hooks
+
+    def change_current_allocator(allocator):
+        events.append(("change_current_allocator", type(allocator).__name__))
+        if change_fails:
+            raise RuntimeError("Can't swap an already initialized allocator\nException raised from ...")
+
+    if pluggable:
+        memory.CUDAPluggableAllocator = Pluggable
+    memory.change_current_allocator = change_current_allocator
+    for name in REDIRECTED:
+        setattr(memory, name, refused)
+        setattr(torch.cuda, name, refused)
+    sys.modules.update({"torch": torch, "torch.cuda": torch.cuda, "torch.cuda.memory": memory})
+    return torch
+
+
+def one_line(function, *arguments, **named):
+    try:
+        function(*arguments, **named)
+    except vram_torch.Error as error:
+        assert str(error) and "\n" not in str(error), repr(error)
+        return str(error)
+    raise AssertionError("no Error")
+
+
+class Caller:
+    """libc10.so of the build: calls addresses through std::function, and catches what they throw."""
+
+    def __init__(self):
+        if not os.environ.get("FAKE_C10"):
+            cases.skip("no C++ compiler: what throws is not tried")
+        self.library = ctypes.CDLL(os.environ["FAKE_C10"])
+        self.library.fake_malloc.restype = self.library.fake_base_alloc.restype = ctypes.c_void_p
+
+    def call(self, name, address, *arguments):
+        """(result, text of the exception)"""
+        text = ctypes.create_string_buffer(4096)
+        result = getattr(self.library, name)(ctypes.c_uint64(address), *arguments, text, ctypes.c_size_t(len(text)))
+        return result, text.value.decode()
+
+    def malloc(self, address, size, device=0, stream=None):
+        return self.call("fake_malloc", address, ctypes.c_size_t(size), device, ctypes.c_void_p(stream))
+
+
+def symbol(made, name):
+    return ctypes.cast(getattr(ctypes.CDLL(made.path), name), ctypes.c_void_p).value
+
+
+def test_order_and_addresses():
+    events = []
+    fake_torch(events)
+    made = vram_torch.enable()
+    expected = [("CUDAPluggableAllocator", made.path, "vram_torch_malloc", "vram_torch_free")]
+    expected += [(method, symbol(made, name)) for method, name in HOOKS]
+    expected += [("change_current_allocator", "Pluggable")]
+    assert events == expected, events
+    assert os.path.isabs(made.path) and os.path.exists(made.path)
+    assert vram_torch.is_enabled()
+    assert vram_torch.enable() is made and vram_torch.allocator() is made and len(events) == len(expected)
+
+
+def test_an_older_torch_has_fewer_hooks():
+    events = []
+    fake_torch(events, methods=("set_reset_fn", "set_something_else"))
+    made = vram_torch.enable()
+    assert [event[0] for event in events] == ["CUDAPluggableAllocator", "set_reset_fn", "change_current_allocator"]
+    assert events[1][1] == symbol(made, "vram_torch_reset")
+
+
+@cases.environment(VRAM_ALLOC_CONF="max_split_size_mb:64")
+def test_redirected():
+    torch = fake_torch([])
+    vram_torch.enable(conf="max_split_size_mb:128")
+    os.environ["VRAM_SIM"] = "memory=1GiB,devices=2"  # what there is in place of a GPU, from first use on
+    made = vram_torch.allocator()
+    made.malloc(3 * MIB, device=1)
+    assert made.configuration() == "max_split_size_mb:128"
+    for module in (torch.cuda, torch.cuda.memory):
+        assert module.memory_allocated() == 3 * MIB  # of the current device, 1
+        assert module.memory_allocated(0) == module.memory_allocated("cuda:0") == 0
+        assert module.memory_stats()["reserved_bytes.all.current"] == 20 * MIB
+        assert module.memory_stats_as_nested_dict(device=1)["segment"]["large_pool"]["current"] == 1
+        assert "device ID  1" in module.memory_summary(abbreviated=True)
+        module.reset_peak_memory_stats()
+        module.reset_accumulated_memory_stats()
+        assert module.max_memory_allocated() == module.max_memory_reserved() - 17 * MIB == 3 * MIB
+
+
+def test_not_redirected():
+    torch = fake_torch([])
+    vram_torch.enable(redirect=False)
+    assert torch.cuda.memory_stats is refused and torch.cuda.memory.memory_allocated is refused
+
+
+def test_graphs_are_refused():
+    torch = fake_torch([])
+    early = torch.cuda.CUDAGraph()
+    assert early.capture_begin() is None
+    vram_torch.enable()
+    assert "graphs" in one_line(early.capture_begin)
+    assert "graphs" in one_line(torch.cuda.CUDAGraph)
+
+
+def test_the_hooks_work_as_pytorch_calls_them():
+    caller, events = Caller(), []
+    fake_torch(events)
+    made = vram_torch.enable()
+    address = dict(event[:2] for event in events)
+    malloc, free = symbol(made, "vram_torch_malloc"), symbol(made, "vram_torch_free")
+    os.environ["VRAM_SIM"] = "memory=1GiB,manual"
+    assert caller.call("fake_init", address["set_init_fn"], 1) == (None, "") or made.last_error() == ""
+    block, thrown = caller.malloc(malloc, 3 * MIB)
+    assert block and not thrown and made.memory_allocated() == 3 * MIB
+    size = ctypes.c_size_t(0)
+    base = caller.library.fake_base_alloc(ctypes.c_uint64(address["set_base_alloc_fn"]), ctypes.c_void_p(block + MIB), ctypes.byref(size))
+    assert (base, size.value) == (block, 20 * MIB)
+    assert caller.call("fake_record_stream", address["set_record_stream_fn"], ctypes.c_void_p(block), ctypes.c_void_p(2))[1] == ""
+    caller.library.fake_free(ctypes.c_uint64(free), ctypes.c_void_p(block), ctypes.c_size_t(3 * MIB), 0, None)
+    assert made.memory_allocated() == 0 and made.memory_stats()["active_bytes.all.current"] == 3 * MIB
+    assert caller.call("fake_reset", address["set_reset_fn"])[1] == ""
+    assert made.memory_reserved() == 0
+    assert caller.call("fake_fraction", address["set_memory_fraction_fn"], ctypes.c_double(0.5), 0)[1] == ""
+    function, file, line, text = caller.malloc(malloc, 600 * MIB)[1].split("|")
+    assert (function, file, line) == ("vram_torch_malloc", "vram_torch.c", "0")
+    assert text == "CUDA out of memory. " + vram_torch.last_oom() and "512.00 MiB" in text
+    assert caller.malloc(malloc, 400 * MIB)[1] == ""  # what was thrown through left everything as it was
+    assert caller.malloc(malloc, 0) == (None, "")
+    assert "vram_torch_memory_fraction" in caller.call("fake_fraction", address["set_memory_fraction_fn"], ctypes.c_double(2), 0)[1]
+    made.check()
+
+
+@cases.environment(VRAM_LIBCUDA="/no/such/libcuda.so.1")
+def test_a_missing_driver_is_said_when_cuda_is_initialised():
+    caller, events = Caller(), []
+    fake_torch(events)
+    vram_torch.enable()
+    thrown = caller.call("fake_init", dict(event[:2] for event in events)["set_init_fn"], 1)[1]
+    assert thrown.startswith("vram_torch_init|") and "/no/such/libcuda.so.1" in thrown
+
+
+def test_no_way_to_raise_is_a_warning():
+    torch = fake_torch([])
+    shutil.rmtree(os.path.join(os.path.dirname(torch.__file__), "lib"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        vram_torch.enable()
+    assert [entry.category for entry in caught] == [RuntimeWarning] and "raise" in str(caught[0].message)
+
+
+def unchanged(torch, events):
+    assert not vram_torch.is_enabled()
+    assert events == [] and torch.cuda.memory_stats is refused and torch.cuda.CUDAGraph().capture_begin() is None
+
+
+def test_no_torch():
+    sys.modules["torch"] = None
+    assert "torch cannot be imported" in one_line(vram_torch.enable)
+    assert not vram_torch.is_enabled()
+
+
+def test_torch_without_pluggable_allocators():
+    events = []
+    torch = fake_torch(events, pluggable=False)
+    assert "2.0" in one_line(vram_torch.enable)
+    unchanged(torch, events)
+
+
+def test_torch_without_cuda():
+    events = []
+    torch = fake_torch(events, cuda=None)
+    assert "without CUDA" in one_line(vram_torch.enable)
+    unchanged(torch, events)
+
+
+def test_cuda_in_use():
+    events = []
+    torch = fake_torch(events, initialized=True)
+    assert "initialised already" in one_line(vram_torch.enable)
+    unchanged(torch, events)
+
+
+@cases.environment(VRAM_SIM="memory=1GiB")
+def test_simulated_device():
+    events = []
+    torch = fake_torch(events)
+    assert "VRAM_SIM" in one_line(vram_torch.enable)
+    unchanged(torch, events)
+
+
+def test_wrong_options():
+    events = []
+    torch = fake_torch(events)
+    assert "'max_split_mb'" in one_line(vram_torch.enable, conf="max_split_mb:1")
+    os.environ["PYTORCH_ALLOC_CONF"] = "max_split_size_mb:none"
+    assert "max_split_size_mb" in one_line(vram_torch.enable)
+    assert "VRAM_ALLOC_CONF" not in os.environ
+    unchanged(torch, events)
+    os.environ["VRAM_ALLOC_CONF"] = ""  # the first that is set counts
+    vram_torch.enable()
+
+
+def test_no_library():
+    events = []
+    torch = fake_torch(events)
+    assert "/no/such" in one_line(vram_torch.enable, library="/no/such/libvram_torch.so")
+    unchanged(torch, events)
+
+
+def test_pytorch_refuses_the_change():
+    events = []
+    torch = fake_torch(events, change_fails=True)
+    assert "Can't swap" in one_line(vram_torch.enable, conf="max_split_size_mb:128")
+    assert not vram_torch.is_enabled() and torch.cuda.memory_stats is refused
+    assert "VRAM_ALLOC_CONF" not in os.environ
+
+
+if __name__ == "__main__":
+    cases.main(__file__, globals())
