@@ -20,14 +20,14 @@ static bool add_frontier(const struct vr_device *device, uint64_t stream, struct
     return true;
 }
 
-// Markers for a block: none of them where a stream concerned is outside the capture, then only its end will do.
+// Markers for a block: none of them where a stream concerned is outside the capture, or used the block before: then only its end will do.
 static void mark(const struct vr_device *device, struct vr_deferred *deferred) {
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_block *block = vr_block_at(allocator, deferred->block);
     size_t capacity = 0;
     bool all = add_frontier(device, vr_shard_of(allocator, block)->stream, deferred, &capacity);
     for (uint32_t use = block->held.uses; use != 0 && all; use = vr_use_at(allocator, use)->next) {
-        all = add_frontier(device, vr_use_at(allocator, use)->stream, deferred, &capacity);
+        all = vr_use_at(allocator, use)->captured && add_frontier(device, vr_use_at(allocator, use)->stream, deferred, &capacity);
     }
     if (all) return;
     free(deferred->markers);
@@ -182,10 +182,13 @@ enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream) {
     if (!any_candidate(device, stream)) return VRAM_OK;
     struct past past = {0};
     const enum vram_status status = walk_back(device, stream, &past);
-    for (size_t i = device->deferred_count; status == VRAM_OK && i-- > 0;) {
+    for (size_t i = 0; status == VRAM_OK && i < device->deferred_count;) {
         const uint32_t block = device->deferred[i].block;
         struct vr_block *item = vr_block_at(allocator, block);
-        if (vr_shard_of(allocator, item)->stream != stream || !all_past(&past, &device->deferred[i])) continue;
+        if (vr_shard_of(allocator, item)->stream != stream || !all_past(&past, &device->deferred[i])) {
+            i++;
+            continue;
+        }
         vr_uses_clear(allocator, item);
         vr_complete_free(device, block, true);
         remove_deferred(device, i);
@@ -211,9 +214,7 @@ static enum vram_status make_capture_room(struct vr_device *device) {
 // The route is opened before the driver begins, so that nothing slips between (5.8).
 static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
     struct vr_device *device = pool->device;
-    for (size_t i = 0; i < device->capture_count; i++) {
-        if (device->captures[i].stream == stream) return refuse(error, "this stream is capturing already");
-    }
+    if (vr_is_capturing(device, stream)) return refuse(error, "this stream is capturing already");
     const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = stream};
     VR_TRY(make_capture_room(device));
     VR_TRY(vr_route_open(pool, &route));

@@ -1,4 +1,5 @@
 // Checkpoints: which blocks of a private pool are live, and putting a pool back to that.
+#include "core/capture.h"
 #include "core/events.h"
 #include "core/private.h"
 #include "core/serve.h"
@@ -20,6 +21,16 @@ struct vram_checkpoint {
 
 static struct saved_block save(const struct vram_allocator *allocator, const struct vr_block *block) {
     return (struct saved_block){block->address, block->size, block->requested, vr_shard_of(allocator, block)->stream, block->small};
+}
+
+// Frees that a capture put off are no obstacle once it is over (allocator-behaviour 5.10).
+static enum vram_status settle(struct vr_device *device) {
+    if (device->capture_count != 0 || device->deferred_count == 0) return VRAM_OK;
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    const enum vram_status status = vr_deferred_convert(device);
+    vr_context_leave(&guard);
+    return status;
 }
 
 // Lists the live blocks of a pool. INVALID_ARGUMENT while one of its blocks waits.
@@ -47,7 +58,8 @@ enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkp
     struct vram_checkpoint *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     vr_device_lock(pool->device);
-    const enum vram_status status = list_live(pool, made);
+    enum vram_status status = settle(pool->device);
+    if (status == VRAM_OK) status = list_live(pool, made);
     vr_device_unlock(pool->device);
     if (status != VRAM_OK) {
         vram_checkpoint_destroy(made);
@@ -94,6 +106,7 @@ static enum vram_status make_saved(struct vram_pool *pool, const struct saved_bl
 }
 
 static enum vram_status restore_locked(struct vram_pool *pool, const struct vram_checkpoint *checkpoint, struct vram_checkpoint *live) {
+    VR_TRY(settle(pool->device));
     VR_TRY(list_live(pool, live));
     for (size_t i = 0; i < checkpoint->count; i++) {
         if (!place_is_there(pool, &checkpoint->blocks[i])) return VRAM_INVALID_ARGUMENT;

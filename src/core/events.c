@@ -3,7 +3,9 @@
 
 enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured) {
     for (uint32_t use = block->held.uses; use != 0; use = vr_use_at(allocator, use)->next) {
-        if (vr_use_at(allocator, use)->stream == stream) return VRAM_OK;
+        if (vr_use_at(allocator, use)->stream != stream) continue;
+        if (!captured) vr_use_at(allocator, use)->captured = false;
+        return VRAM_OK;
     }
     uint32_t made = 0;
     VR_TRY(vr_slab_take(&allocator->uses, 1, &made));

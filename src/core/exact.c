@@ -60,15 +60,20 @@ static enum vram_status serve_at(struct vr_request *request, uint64_t address) {
 
 enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream,
                                 uint64_t address) {
-    if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT) return VRAM_INVALID_ARGUMENT;
+    if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT || address % VR_MIN_BLOCK != 0 || !vram_caching(allocator))
+        return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = NULL;
     struct vr_shard *shard = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
     VR_TRY(vr_shard_get(device, stream, &shard));
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
     vr_device_lock(device);
     struct vr_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
     request.kind = vr_pool_kind(request.rounded);
-    const enum vram_status status = serve_at(&request, address);
+    enum vram_status status = vr_complete_frees(device, stream);
+    if (status == VRAM_OK) status = serve_at(&request, address);
     vr_device_unlock(device);
+    vr_context_leave(&guard);
     return vr_checked(allocator, status);
 }

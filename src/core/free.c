@@ -122,7 +122,7 @@ enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
     return vr_checked(allocator, take_back(allocator, address));
 }
 
-// While captures are under way it matters whether the use is a captured one.
+// While captures are under way it matters whether the use is a captured one: its stream takes part now.
 static enum vram_status record_in_capture(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {
     struct vr_device *device = NULL;
     const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
@@ -130,7 +130,7 @@ static enum vram_status record_in_capture(struct vram_allocator *allocator, uint
     struct vr_block *item = vr_block_at(allocator, block);
     enum vram_status status = VRAM_OK;
     if (vr_shard_of(allocator, item)->stream != stream) {
-        status = vr_uses_add(allocator, item, stream, vr_thread_captures(device) || vr_is_capturing(device, stream));
+        status = vr_uses_add(allocator, item, stream, vr_is_capturing(device, stream));
     }
     vr_device_unlock(device);
     return status;

@@ -51,6 +51,9 @@ static void for_each_plain_stat(struct vr_device *device, void (*change)(struct 
     }
     change(&device->oversize_allocations);
     change(&device->oversize_segments);
+    for (struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) {
+        for (int v = 0; v < VRAM_STAT_POOLS; v++) change(&pool->reserved[v]);
+    }
 }
 
 static void reset_peak(struct vram_stat *stat) { stat->peak = stat->current; }

@@ -22,12 +22,13 @@ static enum vram_status release_segments(struct vr_shard *shard, struct vr_pool 
 }
 
 // Shrinking changes the index: the blocks are listed first. A listed block stays the record at its address or becomes part of a hole
-// only through its own shrinking, because two free blocks never touch.
+// only through its own shrinking, because two free blocks never touch. Unmapping waits for streams, which a capture forbids.
 static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool *pool) {
     const struct vram_allocator *allocator = shard->device->allocator;
     uint32_t *listed = NULL;
     size_t count = 0, capacity = 0;
     enum vram_status first = VRAM_OK;
+    if (shard->device->capture_count != 0) return VRAM_OK;
     for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
          at = vr_index_next(&pool->index, &allocator->arena, at)) {
         if (!vr_block_at(allocator, at)->expandable) continue;

@@ -50,6 +50,8 @@ enum vram_status vr_hand_out_at(const struct vr_request *request, uint64_t addre
 // The whole of malloc under all locks (allocator-behaviour 3.1), with a report when it fails.
 // shard: the default one of the device and stream. pool: NULL for whatever the routes say.
 VR_NOINLINE enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address);
+// What can be completed before a request on `stream` looks for memory (3.1.2). Under all locks, context current.
+enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream);
 // The part of it after the search: hands out a block that is in the index (or loose) under all locks.
 void vr_hand_out_slow(const struct vr_request *request, uint32_t block, bool loose);
 // The free of an allocated block without uses, under all locks: nothing can fail.

@@ -24,10 +24,11 @@ void vr_hand_out_slow(const struct vr_request *request, uint32_t block, bool loo
     vr_hand_out(request, block, given, loose);
 }
 
-// One search counts as one tick of the garbage collector's clock, while it is on.
+// One search of a default pool counts as one tick of the garbage collector's clock, while it is on.
 static uint32_t search(const struct vr_request *request) {
     struct vr_device *device = request->shard->device;
-    if (device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0) device->clock[request->kind]++;
+    const bool on = device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0;
+    if (on && request->shard->owner == NULL) device->clock[request->kind]++;
     return vr_pool_search(request->shard, request->kind, request->rounded, request->shard->expandable);
 }
 
@@ -53,12 +54,13 @@ static struct attempt get_memory(const struct vr_request *request, uint32_t *blo
     return (struct attempt){vr_segment_make(request->shard, small, segment_bytes, block), false};
 }
 
-// Cached blocks of pools that lend to the default pool in need (3.6). The request's shard becomes the lender's.
+// Cached blocks of pools that lend to the default pool in need (3.6). The request's shard becomes the lender's. A pool that nobody holds
+// any more lends nothing, nor one whose memory a graph writes to.
 static uint32_t borrow(struct vr_request *request) {
     const struct vr_device *device = request->shard->device;
     if (request->shard->owner != NULL) return 0;
     for (const struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) {
-        if (!pool->options.use_on_oom) continue;
+        if (!pool->options.use_on_oom || pool->references == 0 || pool->captured) continue;
         for (size_t i = 0; i < pool->shard_count; i++) {
             if (pool->shards[i]->stream != request->shard->stream) continue;
             const uint32_t block = vr_pool_search(pool->shards[i], request->kind, request->rounded, false);
@@ -76,7 +78,7 @@ static bool collects(const struct vr_device *device) {
 }
 
 // The ladder of 3.1.6. Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the driver while
-// a capture is under way.
+// a capture is under way, and of a pool that a graph knows not at all.
 static struct attempt find_memory(struct vr_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
     if (collects(device)) {
@@ -89,7 +91,8 @@ static struct attempt find_memory(struct vr_request *request, uint32_t *block) {
     if (*block != 0) return (struct attempt){VRAM_OK, false};
     if (device->capture_count != 0) return attempt;
     bool enough = false;
-    const enum vram_status status = vr_release_available(request->shard, request->kind, request->rounded, &enough);
+    const bool kept = request->shard->owner != NULL && request->shard->owner->captured;
+    const enum vram_status status = kept ? VRAM_OK : vr_release_available(request->shard, request->kind, request->rounded, &enough);
     if (status != VRAM_OK) return (struct attempt){status, false};
     if (enough) attempt = get_memory(request, block);
     if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;
@@ -112,8 +115,7 @@ static bool run_callbacks(struct vr_device *device, uint64_t size_bytes) {
     return freed;
 }
 
-// What can be completed before a request looks for memory (3.1.2).
-static enum vram_status complete_frees(struct vr_device *device, uint64_t stream) {
+enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
     if (vr_is_capturing(device, stream)) {
         return device->options.graph_capture_record_stream_reuse ? vr_deferred_reuse(device, stream) : VRAM_OK;
     }
@@ -132,7 +134,7 @@ static enum vram_status choose_pool(struct vr_request *request, struct vram_pool
 
 static enum vram_status serve_locked(struct vr_request *request, struct vram_pool *pool, uint64_t *address, struct vram_oom *oom) {
     struct vr_device *device = request->shard->device;
-    VR_TRY(complete_frees(device, request->shard->stream));
+    VR_TRY(vr_complete_frees(device, request->shard->stream));
     VR_TRY(choose_pool(request, pool));
     uint32_t block = search(request);
     if (block == 0 && atomic_load_explicit(&device->allocator->callback_count, memory_order_relaxed) != 0) {

@@ -8,10 +8,9 @@
 
 #include "base/base.h"
 
-static uint64_t draw(struct both *both, uint64_t limit) { return random_below(&both->random, limit); }
+uint64_t both_draw(struct both *both, uint64_t limit) { return random_below(&both->random, limit); }
 
-static void say(const struct both *both, const char *format, ...) VRAM_PRINTF(2, 3);
-static void say(const struct both *both, const char *format, ...) {
+void both_say(const struct both *both, const char *format, ...) {
     if (!both->setup->verbose) return;
     va_list arguments;
     va_start(arguments, format);
@@ -36,20 +35,21 @@ static uint64_t draw_edge(struct both *both) {
                                      10 * VR_MIB, 11 * VR_MIB, 12 * VR_MIB, 16 * VR_MIB,  20 * VR_MIB,
                                      32 * VR_MIB, 40 * VR_MIB, 64 * VR_MIB, 100 * VR_MIB, 128 * VR_MIB};
     static const int64_t offsets[] = {-VR_MIB, -1024, -513, -512, -511, -1, 0, 0, 0, 1, 511, 512, 513, 1024, VR_MIB};
-    const uint64_t edge = edges[draw(both, VR_COUNT_OF(edges))];
-    const uint64_t size = edge + (uint64_t)offsets[draw(both, VR_COUNT_OF(offsets))];
+    const uint64_t edge = edges[both_draw(both, VR_COUNT_OF(edges))];
+    const uint64_t size = edge + (uint64_t)offsets[both_draw(both, VR_COUNT_OF(offsets))];
     return size == 0 || size > 1024 * VR_MIB ? edge : size; // an offset may have gone below zero
 }
 
-static uint64_t draw_size(struct both *both) {
+uint64_t both_draw_size(struct both *both) {
     const struct mixture *mixture = &mixtures[both->mixture];
-    uint64_t at = draw(both, 100);
-    if (at < mixture->tiny) return 1 + draw(both, 4096);
-    if ((at -= mixture->tiny) < mixture->small) return 512 * (1 + draw(both, 2048));
+    uint64_t at = both_draw(both, 100);
+    if (at < mixture->tiny) return 1 + both_draw(both, 4096);
+    if ((at -= mixture->tiny) < mixture->small) return 512 * (1 + both_draw(both, 2048));
     if ((at -= mixture->small) < mixture->edge) return draw_edge(both);
-    if ((at -= mixture->edge) < mixture->medium) return VR_MIB + draw(both, 19 * VR_MIB);
-    if ((at -= mixture->medium) < mixture->large) return 2 * VR_MIB * (1 + draw(both, 64)) + (draw(both, 2) ? 0 : draw(both, VR_MIB));
-    return 100 * VR_MIB + draw(both, 600 * VR_MIB);
+    if ((at -= mixture->edge) < mixture->medium) return VR_MIB + both_draw(both, 19 * VR_MIB);
+    if ((at -= mixture->medium) < mixture->large)
+        return 2 * VR_MIB * (1 + both_draw(both, 64)) + (both_draw(both, 2) ? 0 : both_draw(both, VR_MIB));
+    return 100 * VR_MIB + both_draw(both, 600 * VR_MIB);
 }
 
 // --- operations -----------------------------------------------------------------------------------------------------------------
@@ -58,56 +58,62 @@ static bool compare_status(struct both *both, enum vram_status core, enum vram_s
     return both_compare_step(both, core, naive, 0, 0);
 }
 
+bool both_got(struct both *both, enum vram_status core, enum vram_status naive, const struct both_live *found, uint64_t expected) {
+    if (!both_compare_step(both, core, naive, found->address, expected)) return false;
+    if (core != VRAM_OK) return found->direct || both_compare_oom(both);
+    both->live[both->live_count++] = *found;
+    return true;
+}
+
 static bool do_malloc(struct both *both) {
-    const uint32_t device = (uint32_t)draw(both, both->device_count);
-    const uint64_t stream = both->world.stream[device][draw(both, 3)], size = draw_size(both);
-    say(both, "malloc %" PRIu64 " device %u stream 0x%" PRIx64, size, (unsigned)device, stream);
+    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
+    const uint64_t stream = both->world.stream[device][both_draw(both, 3)], size = both_draw_size(both);
+    both_say(both, "malloc %" PRIu64 " device %u stream 0x%" PRIx64, size, (unsigned)device, stream);
     uint64_t found = 0, expected = 0;
     const enum vram_status core = vram_malloc(both->world.allocator, device, size, stream, &found);
     const enum vram_status naive = naive_malloc(both->naive, device, size, stream, &expected);
-    if (!both_compare_step(both, core, naive, found, expected)) return false;
-    const bool caching = vram_caching(both->world.allocator);
-    if (core != VRAM_OK) return !caching || both_compare_oom(both);
-    both->live[both->live_count++] =
-        (struct both_live){.address = found, .size_bytes = size, .stream = stream, .device = device, .direct = !caching};
-    return true;
+    const struct both_live live = {
+        .address = found, .size_bytes = size, .stream = stream, .device = device, .direct = !vram_caching(both->world.allocator)};
+    return both_got(both, core, naive, &live, expected);
 }
 
 static bool do_special_malloc(struct both *both) {
     static const uint64_t sizes[] = {0, (uint64_t)1 << 60, UINT64_MAX, ((uint64_t)1 << 60) - 1, (uint64_t)1 << 50, UINT64_MAX - 511};
-    const uint32_t device = (uint32_t)draw(both, both->device_count);
-    const uint64_t size = sizes[draw(both, VR_COUNT_OF(sizes))];
-    say(both, "malloc %" PRIu64 " device %u", size, (unsigned)device);
+    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
+    const uint64_t size = sizes[both_draw(both, VR_COUNT_OF(sizes))];
+    both_say(both, "malloc %" PRIu64 " device %u", size, (unsigned)device);
     uint64_t found = 1, expected = 1;
     const enum vram_status core = vram_malloc(both->world.allocator, device, size, 0, &found);
     const enum vram_status naive = naive_malloc(both->naive, device, size, 0, &expected);
     return both_compare_step(both, core, naive, found, expected);
 }
 
+void both_forget_live(struct both *both, size_t index) { both->live[index] = both->live[--both->live_count]; }
+
 static bool free_at(struct both *both, size_t index) {
     const uint64_t address = both->live[index].address;
-    both->live[index] = both->live[--both->live_count];
-    say(both, "free 0x%" PRIx64, address);
+    both_forget_live(both, index);
+    both_say(both, "free 0x%" PRIx64, address);
     return compare_status(both, vram_free(both->world.allocator, address), naive_free(both->naive, address));
 }
 
-static bool do_free(struct both *both) { return both->live_count == 0 || free_at(both, draw(both, both->live_count)); }
+static bool do_free(struct both *both) { return both->live_count == 0 || free_at(both, both_draw(both, both->live_count)); }
 
 static bool do_free_newest(struct both *both) { return both->live_count == 0 || free_at(both, both->live_count - 1); }
 
 static bool do_free_many(struct both *both) {
-    for (uint64_t left = draw(both, both->live_count + 1); left > 0; left--)
+    for (uint64_t left = both_draw(both, both->live_count + 1); left > 0; left--)
         if (!do_free(both)) return false;
     return true;
 }
 
 static bool do_record_stream(struct both *both) {
     if (both->live_count == 0) return true;
-    const struct both_live *live = &both->live[draw(both, both->live_count)];
+    const struct both_live *live = &both->live[both_draw(both, both->live_count)];
     // Also streams of the other device.
-    const uint32_t device = both->one_event_stream ? live->device : (uint32_t)draw(both, both->device_count);
-    const uint64_t stream = both->world.stream[device][both->one_event_stream ? 1 : draw(both, 4)];
-    say(both, "record_stream 0x%" PRIx64 " stream 0x%" PRIx64, live->address, stream);
+    const uint32_t device = both->one_event_stream ? live->device : (uint32_t)both_draw(both, both->device_count);
+    const uint64_t stream = both->world.stream[device][both->one_event_stream ? 1 : both_draw(both, 4)];
+    both_say(both, "record_stream 0x%" PRIx64 " stream 0x%" PRIx64, live->address, stream);
     const enum vram_status core = vram_record_stream(both->world.allocator, live->address, stream);
     return compare_status(both, core, naive_record_stream(both->naive, live->address, stream));
 }
@@ -115,28 +121,28 @@ static bool do_record_stream(struct both *both) {
 static bool do_record_and_free(struct both *both) { return do_record_stream(both) && do_free(both); }
 
 static bool do_complete(struct both *both) {
-    const uint32_t device = (uint32_t)draw(both, both->device_count);
-    const uint64_t stream = both->world.stream[device][draw(both, 4)];
-    say(both, "complete device %u stream 0x%" PRIx64, (unsigned)device, stream);
+    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
+    const uint64_t stream = both->world.stream[device][both_draw(both, 4)];
+    both_say(both, "complete device %u stream 0x%" PRIx64, (unsigned)device, stream);
     naive_complete(both->naive, device, stream);
     return compare_status(both, vr_world_complete(&both->world, device, stream), VRAM_OK);
 }
 
 static bool do_complete_all(struct both *both) {
-    say(both, "complete all");
+    both_say(both, "complete all");
     naive_complete_all(both->naive);
     return compare_status(both, vram_sim_complete_all(both->world.sim), VRAM_OK);
 }
 
 static bool do_empty_cache(struct both *both) {
-    say(both, "empty_cache");
+    both_say(both, "empty_cache");
     naive_empty_cache(both->naive);
     return compare_status(both, vram_empty_cache(both->world.allocator), VRAM_OK);
 }
 
 static bool do_empty_device(struct both *both) {
-    const uint32_t device = (uint32_t)draw(both, both->device_count);
-    say(both, "empty_cache device %u", (unsigned)device);
+    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
+    both_say(both, "empty_cache device %u", (unsigned)device);
     naive_empty_cache_device(both->naive, device);
     return compare_status(both, vram_empty_cache_device(both->world.allocator, device), VRAM_OK);
 }
@@ -146,7 +152,7 @@ static bool do_configure(struct both *both) {
     struct naive_conf conf;
     char text[CONF_TEXT];
     conf_draw(both->setup->kind, true, &both->random, &conf, text);
-    say(both, "configure \"%s\"", text);
+    both_say(both, "configure \"%s\"", text);
     naive_configure(both->naive, &conf);
     struct vram_error error = {0};
     const enum vram_status status = vram_configure(both->world.allocator, text, &error);
@@ -156,42 +162,42 @@ static bool do_configure(struct both *both) {
 
 static bool do_set_fraction(struct both *both) {
     if (!both->changes_limits) return true;
-    const uint32_t device = (uint32_t)draw(both, both->device_count);
-    const double fraction = draw(both, 4) == 0 ? 1.0 : (double)(1 + draw(both, 1000)) / 1000;
-    say(both, "set_memory_fraction %.3f device %u", fraction, (unsigned)device);
+    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
+    const double fraction = both_draw(both, 4) == 0 ? 1.0 : (double)(1 + both_draw(both, 1000)) / 1000;
+    both_say(both, "set_memory_fraction %.3f device %u", fraction, (unsigned)device);
     naive_set_fraction(both->naive, device, fraction);
     return compare_status(both, vram_set_memory_fraction(both->world.allocator, device, fraction), VRAM_OK);
 }
 
 static bool do_set_limit(struct both *both) {
     if (!both->changes_limits) return true;
-    const uint32_t device = (uint32_t)draw(both, both->device_count);
-    const uint64_t limit = draw(both, 3) == 0 ? UINT64_MAX : draw(both, both->memory_bytes);
-    say(both, "set_memory_limit %" PRIu64 " device %u", limit, (unsigned)device);
+    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
+    const uint64_t limit = both_draw(both, 3) == 0 ? UINT64_MAX : both_draw(both, both->memory_bytes);
+    both_say(both, "set_memory_limit %" PRIu64 " device %u", limit, (unsigned)device);
     naive_set_limit(both->naive, device, limit);
     return compare_status(both, vram_set_memory_limit(both->world.allocator, device, limit), VRAM_OK);
 }
 
 static bool do_toggle_caching(struct both *both) {
     if (!both->toggles_caching) return true;
-    const bool enabled = draw(both, 4) != 0;
-    say(both, "set_caching %d", enabled);
+    const bool enabled = both_draw(both, 4) != 0;
+    both_say(both, "set_caching %d", enabled);
     vram_set_caching(both->world.allocator, enabled);
     naive_set_caching(both->naive, enabled);
     return compare_status(both, VRAM_OK, VRAM_OK);
 }
 
 static bool do_reset_peak(struct both *both) {
-    const uint32_t device = (uint32_t)draw(both, both->device_count);
-    say(both, "reset_peak device %u", (unsigned)device);
+    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
+    both_say(both, "reset_peak device %u", (unsigned)device);
     if (!both_compare_all(both)) return false;
     naive_reset_peak(both->naive, device);
     return compare_status(both, vram_reset_peak_stats(both->world.allocator, device), VRAM_OK);
 }
 
 static bool do_reset_accumulated(struct both *both) {
-    const uint32_t device = (uint32_t)draw(both, both->device_count);
-    say(both, "reset_accumulated device %u", (unsigned)device);
+    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
+    both_say(both, "reset_accumulated device %u", (unsigned)device);
     if (!both_compare_all(both)) return false;
     naive_reset_accumulated(both->naive, device);
     return compare_status(both, vram_reset_accumulated_stats(both->world.allocator, device), VRAM_OK);
@@ -201,13 +207,13 @@ static bool do_reset_accumulated(struct both *both) {
 static bool do_bad_pointer(struct both *both) {
     uint64_t address = random_next(&both->random);
     if (both->live_count > 0) {
-        const struct both_live *live = &both->live[draw(both, both->live_count)];
+        const struct both_live *live = &both->live[both_draw(both, both->live_count)];
         const uint64_t offsets[] = {1, 512, live->size_bytes / 2 + 1, live->size_bytes + 512, (uint64_t)0 - 512, 2 * VR_MIB};
-        if (draw(both, 8)) address = live->address + offsets[draw(both, VR_COUNT_OF(offsets))];
+        if (both_draw(both, 8)) address = live->address + offsets[both_draw(both, VR_COUNT_OF(offsets))];
     }
     for (size_t i = 0; i < both->live_count; i++)
         if (both->live[i].address == address) return true;
-    say(both, "bad pointer 0x%" PRIx64, address);
+    both_say(both, "bad pointer 0x%" PRIx64, address);
     const enum vram_status core = vram_record_stream(both->world.allocator, address, both->world.stream[0][1]);
     if (!compare_status(both, core, naive_record_stream(both->naive, address, both->world.stream[0][1]))) return false;
     return compare_status(both, vram_free(both->world.allocator, address), naive_free(both->naive, address));
@@ -243,13 +249,14 @@ static bool step(struct both *both) {
         OPERATIONS(OPERATION)
 #undef OPERATION
     };
-    uint64_t at = draw(both, OTHER_WEIGHT);
+    if (conf_has_pools(both->setup->kind) && both_draw(both, 5) < 2) return both_pool_step(both);
+    uint64_t at = both_draw(both, OTHER_WEIGHT);
     for (size_t i = 0; i < VR_COUNT_OF(operations); i++) {
         if (at < operations[i].weight) return operations[i].perform(both);
         at -= operations[i].weight;
     }
     if (both->live_count >= BOTH_MAX_LIVE) return do_free(both);
-    return draw(both, 100) < (both->live_count < both->target ? 60u : 40u) ? do_malloc(both) : do_free(both);
+    return both_draw(both, 100) < (both->live_count < both->target ? 60u : 40u) ? do_malloc(both) : do_free(both);
 }
 
 // --- a run ----------------------------------------------------------------------------------------------------------------------
@@ -260,14 +267,19 @@ static void draw_setup(struct both *both) {
     both->random = vr_mix64(both->setup->seed + 1);
     both->check_random = 1;
     // Mostly so little that requests fail, retry and release.
-    both->memory_bytes = memories[draw(both, draw(both, 3) ? 4 : VR_COUNT_OF(memories))];
-    both->target = targets[draw(both, VR_COUNT_OF(targets))];
-    both->mixture = draw(both, VR_COUNT_OF(mixtures));
-    both->device_count = draw(both, 3) == 0 ? 2 : 1;
-    both->tie_break = draw(both, 2) ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS;
-    both->one_event_stream = draw(both, 4) != 0;
-    both->toggles_caching = draw(both, 4) == 0;
-    both->changes_limits = both->setup->kind == CONF_GC || draw(both, 2);
+    both->memory_bytes = memories[both_draw(both, both_draw(both, 3) ? 4 : VR_COUNT_OF(memories))];
+    both->target = targets[both_draw(both, VR_COUNT_OF(targets))];
+    both->mixture = both_draw(both, VR_COUNT_OF(mixtures));
+    both->device_count = both_draw(both, 3) == 0 ? 2 : 1;
+    both->tie_break = both_draw(both, 2) ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS;
+    both->one_event_stream = both_draw(both, 4) != 0;
+    both->toggles_caching = both_draw(both, 4) == 0;
+    both->changes_limits = both->setup->kind == CONF_GC || both_draw(both, 2);
+    if (!conf_has_pools(both->setup->kind)) return;
+    both->exact_operations = both_draw(both, 2);
+    // A stream of one device that captures is none that a block of the other device can wait for.
+    if (both->setup->kind != CONF_POOLS) both->device_count = 1;
+    if (both->setup->kind != CONF_POOLS && both_draw(both, 2)) both->one_event_stream = false;
 }
 
 // The first allocation of a device sets it up: from then on its options, limits and statistics are defined.
@@ -305,16 +317,18 @@ bool both_run(struct both *both, const struct both_setup *setup) {
     both->setup = setup;
     draw_setup(both);
     bool equal = open_both(both);
-    say(both, "conf \"%s\" memory %" PRIu64 " devices %u tie %d one_event_stream %d", both->conf, both->memory_bytes,
-        (unsigned)both->device_count, (int)both->tie_break, both->one_event_stream);
+    both_say(both, "conf \"%s\" memory %" PRIu64 " devices %u tie %d one_event_stream %d", both->conf, both->memory_bytes,
+             (unsigned)both->device_count, (int)both->tie_break, both->one_event_stream);
     equal = equal && touch_devices(both);
     while (equal && both->operation < setup->operations) {
         both->operation++;
         equal = step(both) && (both->operation % setup->every != 0 || both_compare_all(both));
     }
-    equal = equal && both_compare_all(both);
+    equal = equal && both_pool_end(both) && both_compare_all(both);
     naive_destroy(both->naive);
     both->naive = NULL;
+    vr_world_destroy_allocator(&both->world);
+    equal = both_own_close(both) && equal;
     const uint64_t left = vr_world_close(&both->world);
     if (equal && left) both_differ(both, "%" PRIu64 " driver objects were left behind", left);
     return equal && left == 0;

@@ -15,6 +15,8 @@ static const char *const kind_names[CONF_KIND_COUNT] = {
 
 const char *conf_kind_name(enum conf_kind kind) { return kind_names[kind]; }
 
+bool conf_has_pools(enum conf_kind kind) { return kind == CONF_POOLS || kind == CONF_CAPTURE || kind == CONF_REUSE; }
+
 bool conf_kind_parse(const char *name, enum conf_kind *kind) {
     for (size_t i = 0; i < CONF_KIND_COUNT; i++) {
         if (strcmp(name, kind_names[i]) != 0) continue;
@@ -126,8 +128,14 @@ static void draw_reserve(uint64_t *random, struct naive_conf *conf, char *text) 
     append(text, "expandable_segments_reserve:%s", fraction);
 }
 
+static void draw_reuse(bool at_run_time, uint64_t *random, struct naive_conf *conf, char *text) {
+    conf->has_reuse = true;
+    conf->reuse = !at_run_time || random_below(random, 2);
+    append(text, "graph_capture_record_stream_reuse:%s", conf->reuse ? "True" : "False");
+}
+
 void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct naive_conf *conf, char *text) {
-    const bool mixed = kind == CONF_MIXED;
+    const bool mixed = kind == CONF_MIXED || conf_has_pools(kind);
     memset(conf, 0, sizeof *conf);
     text[0] = '\0';
     if (mixed ? random_below(random, 4) == 0 : kind != CONF_DEFAULT && random_below(random, 8) == 0) draw_large_segment(random, conf, text);
@@ -141,4 +149,5 @@ void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct n
     if (kind == CONF_REJECT || (mixed && random_below(random, 4) == 0)) draw_throw(random, conf, text);
     if (kind == CONF_REJECT || (mixed && !at_run_time && random_below(random, 4) == 0)) draw_fraction(random, conf, text);
     if (kind == CONF_RESERVE || (mixed && random_below(random, 4) == 0)) draw_reserve(random, conf, text);
+    if (kind == CONF_REUSE && (!at_run_time || random_below(random, 4) == 0)) draw_reuse(at_run_time, random, conf, text);
 }

@@ -15,7 +15,10 @@ enum { CONF_TEXT = 512 };
     X(ROUNDUP, "roundup")                                                                                                                  \
     X(REJECT, "reject")                                                                                                                    \
     X(RESERVE, "reserve")                                                                                                                  \
-    X(MIXED, "mixed") /* all of them, changed at run time, expandable segments switched on and off */
+    X(MIXED, "mixed")     /* all of them, changed at run time, expandable segments switched on and off */                                  \
+    X(POOLS, "pools")     /* the same with private pools, routes, exact addresses and checkpoints */                                       \
+    X(CAPTURE, "capture") /* and with captures of graphs */                                                                                \
+    X(REUSE, "reuse")     /* and with graph_capture_record_stream_reuse */
 
 enum conf_kind {
 #define CONF_ENUM(name, text) CONF_##name,
@@ -27,6 +30,9 @@ enum conf_kind {
 const char *conf_kind_name(enum conf_kind kind);
 // False for an unknown name.
 bool conf_kind_parse(const char *name, enum conf_kind *kind);
+
+// Whether a run of this kind uses private pools.
+bool conf_has_pools(enum conf_kind kind);
 
 // The next number of a generator whose whole state is *state.
 uint64_t random_next(uint64_t *state);

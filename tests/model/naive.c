@@ -67,8 +67,8 @@ static uint64_t round_size(const struct naive_options *options, uint64_t size_by
     return vr_round_up(size_bytes, NAIVE_MIN_BLOCK);
 }
 
-static struct naive_request make_request(const struct naive *naive, uint64_t size_bytes, uint64_t stream) {
-    struct naive_request request = {.stream = stream, .size_bytes = size_bytes};
+struct naive_request naive_make_request(const struct naive *naive, struct naive_pool *pool, uint64_t size_bytes, uint64_t stream) {
+    struct naive_request request = {.stream = stream, .size_bytes = size_bytes, .pool = pool};
     request.rounded_bytes = round_size(&naive->options, size_bytes);
     request.small = request.rounded_bytes <= VR_MIB;
     if (request.small)
@@ -84,12 +84,12 @@ static struct naive_request make_request(const struct naive *naive, uint64_t siz
 
 // The first free block of the request's stream and pool that is large enough and comes after `after` (NULL: the first of all).
 static struct naive_block *candidate(const struct naive *naive, const struct naive_device *device, const struct naive_request *request,
-                                     const struct naive_block *after) {
+                                     bool expandable, const struct naive_block *after) {
     struct naive_block *best = NULL;
     for (size_t i = 0; i < device->segment_count; i++) {
         const struct naive_segment *segment = device->segments[i];
-        if (segment->stream != request->stream || segment->small != request->small) continue;
-        if (segment->page_bytes && !naive->options.expandable) continue;
+        if (segment->pool != request->pool || segment->stream != request->stream || segment->small != request->small) continue;
+        if (segment->page_bytes && !expandable) continue;
         for (struct naive_block *block = segment->first; block; block = block->next) {
             if (block->state != NAIVE_FREE || block->size_bytes < request->rounded_bytes) continue;
             if (after && naive_compare(naive, block, after) <= 0) continue;
@@ -104,13 +104,13 @@ static uint64_t effective_size(const struct naive_block *block) {
     return block->size_bytes + (block->next && block->next->state == NAIVE_UNMAPPED ? block->next->size_bytes : 0);
 }
 
-static struct naive_block *find_free(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
+static struct naive_block *search(const struct naive *naive, const struct naive_device *device, const struct naive_request *request,
+                                  bool expandable) {
     const struct naive_options *options = &naive->options;
-    if (device->limit_bytes != NAIVE_NO_LIMIT && options->gc_threshold > 0) device->search_counter[request->small]++;
-    struct naive_block *block = candidate(naive, device, request, NULL);
+    struct naive_block *block = candidate(naive, device, request, expandable, NULL);
     if (!block) return NULL;
-    while (options->expandable && block->segment->page_bytes) {
-        struct naive_block *next = candidate(naive, device, request, block);
+    while (expandable && block->segment->page_bytes) {
+        struct naive_block *next = candidate(naive, device, request, expandable, block);
         if (!next || effective_size(next) >= effective_size(block)) break;
         block = next;
     }
@@ -120,18 +120,41 @@ static struct naive_block *find_free(struct naive *naive, struct naive_device *d
     return block;
 }
 
+// The counters of private pools decide nothing.
+static struct naive_block *find_free(const struct naive *naive, struct naive_device *device, const struct naive_request *request) {
+    const bool ticks = device->limit_bytes != NAIVE_NO_LIMIT && naive->options.gc_threshold > 0 && !request->pool;
+    if (ticks) device->search_counter[request->small]++;
+    return search(naive, device, request, naive_expandable(naive, request->pool));
+}
+
+// A cached block of a pool that lends. The description leaves the order of such pools open: the newest first.
+static struct naive_block *borrow(const struct naive *naive, const struct naive_device *device, const struct naive_request *request) {
+    for (size_t i = naive->pool_count; i-- > 0 && !request->pool;) {
+        struct naive_pool *pool = naive->pools[i];
+        if (!pool->info.use_on_oom || pool->references == 0 || pool->captured) continue;
+        struct naive_request there = *request;
+        there.pool = pool;
+        struct naive_block *block = pool->device == device->ordinal ? search(naive, device, &there, false) : NULL;
+        if (block) return block;
+    }
+    return NULL;
+}
+
 // --- handing out and taking back -------------------------------------------------------------------------------------------
 
-static bool should_split(const struct naive *naive, const struct naive_block *block, const struct naive_request *request) {
+bool naive_should_split(const struct naive *naive, const struct naive_block *block, const struct naive_request *request) {
     const uint64_t rest = block->size_bytes - request->rounded_bytes;
-    if (request->small || naive->options.expandable) return rest >= NAIVE_MIN_BLOCK;
+    const struct naive_pool *pool = block->segment->pool;
+    if (pool && pool->info.no_split) return false;
+    if (request->small || naive_expandable(naive, pool)) return rest >= NAIVE_MIN_BLOCK;
     return request->rounded_bytes < naive->options.max_split_bytes && rest > VR_MIB;
 }
 
-static void hand_out(struct naive *naive, struct naive_device *device, const struct naive_request *request, struct naive_block *block) {
+void naive_hand_out(struct naive *naive, struct naive_device *device, const struct naive_request *request, struct naive_block *block,
+                    bool split) {
     struct vram_stats *stats = &device->stats;
     const bool small = request->small, counted = block->segment->page_bytes == 0, was_split = block->prev || block->next;
-    if (should_split(naive, block, request)) {
+    if (split) {
         struct naive_block *rest = naive_cut(block, request->rounded_bytes);
         rest->counter = device->search_counter[small];
         if (counted && was_split) naive_fall(stats->inactive_split_bytes, small, (int64_t)block->size_bytes);
@@ -155,7 +178,7 @@ static void hand_out(struct naive *naive, struct naive_device *device, const str
     if (block->size_bytes >= naive->options.max_split_bytes) rise_one(&stats->oversize_allocations, 1);
 }
 
-static void complete_free(struct naive *naive, struct naive_device *device, struct naive_block *block) {
+void naive_complete_free(struct naive *naive, struct naive_device *device, struct naive_block *block) {
     struct vram_stats *stats = &device->stats;
     const bool small = block->segment->small;
     const int64_t size = (int64_t)block->size_bytes, requested = (int64_t)block->requested_bytes;
@@ -182,7 +205,7 @@ static void complete_free(struct naive *naive, struct naive_device *device, stru
     naive_fall(stats->requested_bytes, small, requested);
 }
 
-static void request_free(struct naive *naive, struct naive_device *device, struct naive_block *block) {
+void naive_request_free(struct naive *naive, struct naive_device *device, struct naive_block *block) {
     struct vram_stats *stats = &device->stats;
     const bool small = block->segment->small;
     naive_fall(stats->allocation, small, 1);
@@ -190,10 +213,19 @@ static void request_free(struct naive *naive, struct naive_device *device, struc
     naive_note(naive, device, VR_RECORD_FREE_REQUESTED, block->address, block->requested_bytes, block->segment->stream);
     if (block->size_bytes >= naive->options.max_split_bytes) fall_one(&stats->oversize_allocations, 1);
     if (block->use_count == 0) {
-        complete_free(naive, device, block);
+        naive_complete_free(naive, device, block);
         return;
     }
     block->state = NAIVE_PENDING;
+    if (device->capture_count)
+        naive_defer(naive, device, block);
+    else
+        naive_record_events(naive, device, block);
+}
+
+// --- events -----------------------------------------------------------------------------------------------------------------
+
+void naive_record_events(struct naive *naive, struct naive_device *device, struct naive_block *block) {
     for (size_t i = 0; i < block->use_count; i++) {
         naive_make_room((void **)&device->events, &device->event_capacity, device->event_count + 1, sizeof *device->events);
         device->events[device->event_count++] =
@@ -202,13 +234,11 @@ static void request_free(struct naive *naive, struct naive_device *device, struc
     }
 }
 
-// --- events -----------------------------------------------------------------------------------------------------------------
-
 static void finish_event(struct naive *naive, struct naive_device *device, size_t index) {
     struct naive_block *block = device->events[index].block;
     memmove(&device->events[index], &device->events[index + 1], (device->event_count - index - 1) * sizeof *device->events);
     device->event_count--;
-    if (--block->events == 0) complete_free(naive, device, block);
+    if (--block->events == 0) naive_complete_free(naive, device, block);
 }
 
 // Completes what was recorded on a stream before `order`. A block may be used on another device's stream, so this concerns the events of
@@ -261,15 +291,18 @@ static void fill_oom(struct naive *naive, struct naive_device *device, const str
     const struct vram_block_view *view = naive_picture(naive, device->ordinal, &count);
     for (size_t i = 0; i < count; i++, view++) {
         const uint64_t size = view->block.size_bytes;
-        const bool own_stream = view->block.stream == request->stream, own_pool = view->small_pool == request->small;
+        const bool own_stream = view->block.stream == request->stream, own_class = view->small_pool == request->small;
+        const struct vram_pool_id id = request->pool ? request->pool->id : (struct vram_pool_id){0, 0};
+        const bool own_pool = view->block.pool.first == id.first && view->block.pool.second == id.second;
         oom.reserved_bytes += size;
         if (view->state == VRAM_BLOCK_ALLOCATED) oom.allocated_bytes += size;
         if (view->state == VRAM_BLOCK_PENDING) oom.pending_bytes += size;
         if (view->state != VRAM_BLOCK_FREE) continue;
         oom.cached_bytes += size;
-        if (!own_stream) oom.other_stream_bytes += size;
-        if (own_stream && !own_pool) oom.other_pool_bytes += size;
-        const bool usable = own_stream && own_pool && (naive->options.expandable || !view->block.expandable);
+        if (!own_pool) oom.private_pool_bytes += size;
+        if (own_pool && !own_stream) oom.other_stream_bytes += size;
+        if (own_pool && own_stream && !own_class) oom.other_pool_bytes += size;
+        const bool usable = own_pool && own_stream && own_class && (naive_expandable(naive, request->pool) || !view->block.expandable);
         if (usable && size > oom.largest_free_bytes) oom.largest_free_bytes = size;
     }
     naive->oom = oom;
@@ -292,6 +325,35 @@ static enum vram_status direct_malloc(struct naive *naive, struct naive_device *
     return VRAM_OK;
 }
 
+// What may be done about a lack of memory. Nothing goes back to the driver while a capture is under way, and what a graph may know not at
+// all.
+static struct naive_block *in_need(struct naive *naive, struct naive_device *device, struct naive_request *request) {
+    struct naive_block *block = borrow(naive, device, request);
+    if (block || device->capture_count) return block;
+    const bool kept = request->pool && request->pool->captured;
+    if (!kept && naive_release_available(naive, device, request)) block = naive_new_memory(naive, device, request, false);
+    if (block || request->rejected) return block;
+    naive_release_cached(naive, device);
+    return naive_new_memory(naive, device, request, true);
+}
+
+static enum vram_status serve(struct naive *naive, struct naive_device *device, struct naive_pool *pool, uint64_t size_bytes,
+                              uint64_t stream, uint64_t *address) {
+    naive_complete_frees(naive, device, stream);
+    struct naive_request request = naive_make_request(naive, pool ? pool : naive_route_of(naive, device, stream), size_bytes, stream);
+    struct naive_block *block = find_free(naive, device, &request);
+    if (!block) {
+        const bool collects = device->limit_bytes != NAIVE_NO_LIMIT && naive->options.gc_threshold > 0 && !device->capture_count;
+        if (collects) naive_collect_garbage(naive, device);
+        block = naive_new_memory(naive, device, &request, false);
+    }
+    if (!block && !request.rejected) block = in_need(naive, device, &request);
+    if (!block) return fail(naive, device, &request);
+    naive_hand_out(naive, device, &request, block, naive_should_split(naive, block, &request));
+    *address = block->address;
+    return VRAM_OK;
+}
+
 enum vram_status naive_malloc(struct naive *naive, uint32_t ordinal, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
     struct naive_device *device = &naive->device[ordinal];
     if (size_bytes == 0) {
@@ -300,23 +362,16 @@ enum vram_status naive_malloc(struct naive *naive, uint32_t ordinal, uint64_t si
     }
     if (size_bytes >= (uint64_t)1 << 60) return VRAM_OUT_OF_MEMORY;
     if (!naive->caching) return direct_malloc(naive, device, size_bytes, address);
-    naive_process_events(naive, device, false);
-    struct naive_request request = make_request(naive, size_bytes, stream);
-    struct naive_block *block = find_free(naive, device, &request);
-    if (!block) {
-        if (device->limit_bytes != NAIVE_NO_LIMIT && naive->options.gc_threshold > 0) naive_collect_garbage(naive, device);
-        block = naive_new_memory(naive, device, &request, false);
+    return serve(naive, device, NULL, size_bytes, stream, address);
+}
+
+enum vram_status naive_pool_malloc(struct naive *naive, struct naive_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    if (size_bytes == 0) {
+        *address = 0;
+        return VRAM_OK;
     }
-    if (!block && !request.rejected && naive_release_available(naive, device, &request))
-        block = naive_new_memory(naive, device, &request, false);
-    if (!block && !request.rejected) {
-        naive_release_cached(naive, device);
-        block = naive_new_memory(naive, device, &request, true);
-    }
-    if (!block) return fail(naive, device, &request);
-    hand_out(naive, device, &request, block);
-    *address = block->address;
-    return VRAM_OK;
+    if (size_bytes >= (uint64_t)1 << 60) return VRAM_OUT_OF_MEMORY;
+    return serve(naive, &naive->device[pool->device], pool, size_bytes, stream, address);
 }
 
 static struct naive_block *find_allocated(struct naive *naive, uint64_t address, struct naive_device **device) {
@@ -349,7 +404,7 @@ enum vram_status naive_free(struct naive *naive, uint64_t address) {
     struct naive_device *device = NULL;
     struct naive_block *block = find_allocated(naive, address, &device);
     if (!block) return VRAM_INVALID_POINTER;
-    request_free(naive, device, block);
+    naive_request_free(naive, device, block);
     return VRAM_OK;
 }
 
@@ -359,9 +414,14 @@ enum vram_status naive_record_stream(struct naive *naive, uint64_t address, uint
     struct naive_block *block = find_allocated(naive, address, &device);
     if (!block) return VRAM_INVALID_POINTER;
     if (block->segment->stream == stream) return VRAM_OK;
-    for (size_t i = 0; i < block->use_count; i++)
-        if (block->uses[i] == stream) return VRAM_OK;
+    const bool captured = naive_member_of(device, stream, NULL) != NULL;
+    for (size_t i = 0; i < block->use_count; i++) {
+        if (block->uses[i] != stream) continue;
+        block->use_captured[i] = block->use_captured[i] && captured;
+        return VRAM_OK;
+    }
     if (block->use_count == NAIVE_USES) abort(); // the tests have fewer streams
+    block->use_captured[block->use_count] = captured;
     block->uses[block->use_count++] = stream;
     return VRAM_OK;
 }
@@ -386,6 +446,7 @@ void naive_configure(struct naive *naive, const struct naive_conf *conf) {
     if (conf->has_fraction) options->fraction = conf->fraction;
     if (conf->has_throw) options->throw_on_oom = conf->throw_on_oom;
     if (conf->has_reserve) options->reserve_fraction = conf->reserve_fraction;
+    if (conf->has_reuse) options->reuse = conf->reuse;
 }
 
 void naive_set_fraction(struct naive *naive, uint32_t device, double fraction) {
@@ -428,11 +489,15 @@ static void destroy_device(struct naive_device *device) {
     }
     free(device->segments);
     free(device->events);
+    free(device->routes);
+    free(device->deferred);
 }
 
 void naive_destroy(struct naive *naive) {
     if (!naive) return;
     for (uint32_t d = 0; d < naive->device_count; d++) destroy_device(&naive->device[d]);
+    for (size_t i = 0; i < naive->pool_count; i++) free(naive->pools[i]);
+    free(naive->pools);
     free(naive->direct);
     free(naive->records);
     free(naive->picture);

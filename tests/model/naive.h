@@ -2,7 +2,8 @@
 // anything that can be counted. It is written from the description of PyTorch's allocator alone, apart from src/core, and models the
 // driver's memory (capacity, rising addresses, events) itself. Random operations on both must give the same answers.
 //
-// One thread. It knows the default pools only: no capture, no private pools, no callbacks.
+// One thread. It knows default and private pools, routes, captures and checkpoints; no callbacks. Of a captured graph it knows, for each
+// stream, which nodes lie before what the stream captures next.
 #ifndef VR_NAIVE_H
 #define VR_NAIVE_H
 
@@ -11,14 +12,14 @@
 #include <stdint.h>
 
 #include "core/record.h"
-#include "vram/allocator.h"
+#include "vram/pool.h"
 
-enum { NAIVE_DEVICES = 2, NAIVE_BUCKETS = 16 };
+enum { NAIVE_DEVICES = 2, NAIVE_BUCKETS = 16, NAIVE_MAX_NODES = 256 };
 
 // What an option string says: only the keys it names. The model applies PyTorch's reset rules itself.
 struct naive_conf {
     bool has_large_segment, has_max_split, has_non_split_rounding, has_gc, has_divisions, has_expandable, has_fraction, has_throw,
-        has_reserve;
+        has_reserve, has_reuse;
     uint64_t large_segment_bytes;
     uint64_t max_split_bytes;
     uint64_t non_split_rounding_bytes;
@@ -28,6 +29,7 @@ struct naive_conf {
     double fraction; // per_process_memory_fraction
     bool throw_on_oom;
     double reserve_fraction; // expandable_segments_reserve
+    bool reuse;              // graph_capture_record_stream_reuse
 };
 
 struct naive_info {
@@ -57,6 +59,48 @@ void naive_set_limit(struct naive *naive, uint32_t device, uint64_t limit_bytes)
 void naive_set_caching(struct naive *naive, bool enabled);
 void naive_reset_peak(struct naive *naive, uint32_t device);
 void naive_reset_accumulated(struct naive *naive, uint32_t device);
+
+// --- private pools ---------------------------------------------------------------------------------------------------------
+
+struct naive_pool;
+struct naive_checkpoint;
+
+struct naive_pool_info {
+    bool for_graph, use_on_oom, no_split;
+    uint64_t own_base;  // 0: memory of the driver. Else the pool's own: from here upwards, never used again,
+    uint64_t own_bytes; // so much at a time
+};
+
+// One reference. The model keeps the struct until its end.
+struct naive_pool *naive_pool_create(struct naive *naive, uint32_t device, const struct naive_pool_info *info);
+void naive_pool_retain(struct naive_pool *pool);
+void naive_pool_release(struct naive_pool *pool);
+struct vram_pool_id naive_pool_id(const struct naive_pool *pool);
+uint32_t naive_pool_references(const struct naive_pool *pool);
+void naive_pool_begin(struct naive *naive, struct naive_pool *pool, const struct vram_route *route);
+enum vram_status naive_pool_end(struct naive *naive, struct naive_pool *pool, const struct vram_route *route);
+enum vram_status naive_pool_malloc(struct naive *naive, struct naive_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address);
+enum vram_status naive_malloc_at(struct naive *naive, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t address);
+void naive_pool_trim(struct naive *naive, struct naive_pool *pool);
+void naive_pool_stats(const struct naive *naive, const struct naive_pool *pool, struct vram_pool_stats *stats);
+// The checkpoint is given to the caller: free().
+enum vram_status naive_pool_checkpoint(struct naive *naive, struct naive_pool *pool, struct naive_checkpoint **checkpoint);
+size_t naive_checkpoint_blocks(const struct naive_checkpoint *checkpoint);
+enum vram_status naive_pool_restore(struct naive *naive, struct naive_pool *pool, const struct naive_checkpoint *checkpoint);
+
+// --- captures --------------------------------------------------------------------------------------------------------------
+
+enum vram_status naive_capture_begin(struct naive *naive, struct naive_pool *pool, uint64_t stream);
+// DRIVER when a stream that forked has not joined.
+enum vram_status naive_capture_end(struct naive *naive, struct naive_pool *pool, uint64_t stream);
+// The capture that the stream takes part in; 0: none.
+uint64_t naive_capture_of(const struct naive *naive, uint64_t stream);
+// A kernel on a stream that captures. False when the capture has NAIVE_MAX_NODES already (nothing changes then).
+bool naive_kernel(struct naive *naive, uint64_t stream);
+// `to` waits for what `from`, which captures, has now.
+void naive_order(struct naive *naive, uint64_t from, uint64_t to);
+
+// --- questions -------------------------------------------------------------------------------------------------------------
 
 const struct vram_stats *naive_stats(const struct naive *naive, uint32_t device);
 uint64_t naive_memory_used(const struct naive *naive, uint32_t device);

@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "model/naive.h"
 
-enum { NAIVE_USES = 8 };
+enum { NAIVE_USES = 8, NAIVE_MEMBERS = 8, NAIVE_CAPTURES = 4 };
 
 #define NAIVE_MIN_BLOCK     ((uint64_t)512)
 #define NAIVE_SMALL_SEGMENT (2 * VR_MIB)
@@ -21,8 +21,10 @@ struct naive_block {
     uint64_t size_bytes;
     uint64_t requested_bytes; // of an allocated or pending block
     enum naive_state state;
-    uint64_t uses[NAIVE_USES]; // other streams it was recorded on
+    uint64_t uses[NAIVE_USES];     // other streams it was recorded on
+    bool use_captured[NAIVE_USES]; // while they captured, and never while not
     size_t use_count;
+    bool deferred;    // its free is put off
     size_t events;    // not yet seen complete
     uint64_t counter; // the pool's search counter when it became free
 };
@@ -35,7 +37,53 @@ struct naive_segment {
     uint64_t order;      // rises with every segment
     uint64_t page_bytes; // 0 = not expandable
     bool small;
+    struct naive_pool *pool; // NULL: a default pool
     struct naive_block *first;
+};
+
+struct naive_pool {
+    struct naive *naive;
+    uint32_t device;
+    struct vram_pool_id id;
+    struct naive_pool_info info;
+    uint32_t references;
+    bool captured; // a graph may know its addresses
+    uint64_t own_next, own_used;
+    struct vram_stat reserved[VRAM_STAT_POOLS];
+};
+
+struct naive_route {
+    struct naive_pool *pool;
+    struct vram_route route;
+};
+
+// A set of nodes of one capture.
+struct naive_nodes {
+    uint64_t bits[NAIVE_MAX_NODES / 64];
+};
+
+// A stream that takes part in a capture; `past` is what lies before its next node.
+struct naive_member {
+    uint64_t stream;
+    struct naive_nodes past;
+};
+
+struct naive_capture {
+    uint64_t id;
+    struct naive_pool *pool;
+    uint64_t stream; // where it began
+    size_t node_count;
+    struct naive_member members[NAIVE_MEMBERS];
+    size_t member_count;
+};
+
+// A free that is put off. With `marked`, past[i] of capture ids[i] must lie before the next node of the block's stream.
+struct naive_deferred {
+    struct naive_block *block;
+    bool marked;
+    uint64_t ids[NAIVE_USES + 1];
+    struct naive_nodes past[NAIVE_USES + 1];
+    size_t count;
 };
 
 struct naive_event {
@@ -55,6 +103,7 @@ struct naive_options {
     double fraction;
     bool throw_on_oom;
     double reserve_fraction; // 0 = unset
+    bool reuse;
 };
 
 struct naive_device {
@@ -63,11 +112,17 @@ struct naive_device {
     uint64_t used_bytes; // of the driver's memory
     uint64_t held_bytes; // by the allocator's segments
     uint64_t limit_bytes;
-    uint64_t search_counter[2];      // of the large and the small pool
+    uint64_t search_counter[2];      // of the default large and small pool
     struct naive_segment **segments; // oldest first
     size_t segment_count, segment_capacity;
     struct naive_event *events; // in the order they were recorded
     size_t event_count, event_capacity;
+    struct naive_route *routes; // oldest first
+    size_t route_count, route_capacity;
+    struct naive_capture captures[NAIVE_CAPTURES];
+    size_t capture_count;
+    struct naive_deferred *deferred; // oldest first
+    size_t deferred_count, deferred_capacity;
     struct vram_stats stats;
 };
 
@@ -88,6 +143,9 @@ struct naive {
     uint64_t next_reserve;
     uint64_t next_order; // of segments
     uint64_t next_event; // order of the next event
+    uint64_t next_capture;
+    struct naive_pool **pools; // oldest first, dead ones too
+    size_t pool_count, pool_capacity;
     struct naive_direct *direct;
     size_t direct_count, direct_capacity;
     struct vr_record *records;
@@ -101,7 +159,8 @@ struct naive_request {
     uint64_t stream;
     uint64_t size_bytes; // asked for
     uint64_t rounded_bytes;
-    uint64_t segment_bytes; // of a new segment for it
+    uint64_t segment_bytes;  // of a new segment for it
+    struct naive_pool *pool; // NULL: a default pool
     bool small;
     bool rejected;  // refused before any driver call
     bool limit_hit; // the last refusal was the limit's
@@ -113,6 +172,15 @@ void naive_note(struct naive *naive, struct naive_device *device, enum vr_record
 void naive_rise(struct vram_stat *stat, bool small, int64_t by); // stat: the three of a family
 void naive_fall(struct vram_stat *stat, bool small, int64_t by);
 void naive_process_events(struct naive *naive, struct naive_device *device, bool wait);
+struct naive_request naive_make_request(const struct naive *naive, struct naive_pool *pool, uint64_t size_bytes, uint64_t stream);
+bool naive_should_split(const struct naive *naive, const struct naive_block *block, const struct naive_request *request);
+void naive_hand_out(struct naive *naive, struct naive_device *device, const struct naive_request *request, struct naive_block *block,
+                    bool split);
+void naive_request_free(struct naive *naive, struct naive_device *device, struct naive_block *block);
+void naive_complete_free(struct naive *naive, struct naive_device *device, struct naive_block *block);
+void naive_record_events(struct naive *naive, struct naive_device *device, struct naive_block *block);
+// What a request does before it looks for memory.
+void naive_complete_frees(struct naive *naive, struct naive_device *device, uint64_t stream);
 void naive_make_room(void **items, size_t *capacity, size_t needed, size_t item_bytes);
 
 // naive_memory.c: the driver's memory, and the ways segments come and go
@@ -121,10 +189,20 @@ struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *d
 void naive_collect_garbage(struct naive *naive, struct naive_device *device);
 bool naive_release_available(struct naive *naive, struct naive_device *device, const struct naive_request *request);
 void naive_release_cached(struct naive *naive, struct naive_device *device);
+void naive_release_pool(struct naive *naive, struct naive_device *device, const struct naive_pool *pool, bool small);
+// Whether requests for the pool use expandable segments.
+bool naive_expandable(const struct naive *naive, const struct naive_pool *pool);
 // Orders free blocks of one stream and pool as the best-fit search sees them.
 int naive_compare(const struct naive *naive, const struct naive_block *a, const struct naive_block *b);
 // dst absorbs its free neighbour src (or both are holes); returns the bytes gained, 0 when they may not merge.
 uint64_t naive_merge(struct naive_block *dst, struct naive_block *src);
 struct naive_block *naive_cut(struct naive_block *block, uint64_t size_bytes); // the low part stays; returns the rest
+
+// naive_pool.c, naive_capture.c
+struct naive_pool *naive_route_of(const struct naive *naive, const struct naive_device *device, uint64_t stream);
+struct naive_member *naive_member_of(const struct naive_device *device, uint64_t stream, const struct naive_capture **capture);
+void naive_defer(struct naive *naive, struct naive_device *device, struct naive_block *block);
+void naive_convert(struct naive *naive, struct naive_device *device);
+void naive_reuse(struct naive *naive, struct naive_device *device, uint64_t stream);
 
 #endif

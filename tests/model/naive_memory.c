@@ -76,6 +76,7 @@ static struct naive_segment *add_segment(struct naive *naive, struct naive_devic
                                       .order = naive->next_order++,
                                       .page_bytes = page_bytes,
                                       .small = request->small,
+                                      .pool = request->pool,
                                       .first = block};
     *block = (struct naive_block){
         .segment = segment, .address = address, .size_bytes = size_bytes, .state = page_bytes ? NAIVE_UNMAPPED : NAIVE_FREE};
@@ -94,6 +95,21 @@ static void remove_segment(struct naive_device *device, struct naive_segment *se
     free(segment);
 }
 
+bool naive_expandable(const struct naive *naive, const struct naive_pool *pool) {
+    return naive->options.expandable && !(pool && pool->info.own_base);
+}
+
+static void change_reserved(struct naive_device *device, const struct naive_segment *segment, int64_t by) {
+    struct vram_stat *own = segment->pool ? segment->pool->reserved : NULL;
+    if (by > 0) {
+        naive_rise(device->stats.reserved_bytes, segment->small, by);
+        if (own) naive_rise(own, segment->small, by);
+    } else {
+        naive_fall(device->stats.reserved_bytes, segment->small, -by);
+        if (own) naive_fall(own, segment->small, -by);
+    }
+}
+
 // --- expandable segments ---------------------------------------------------------------------------------------------------------
 
 static bool allocatable(const struct naive_block *block) { return block && (block->state == NAIVE_FREE || block->state == NAIVE_UNMAPPED); }
@@ -103,7 +119,8 @@ static struct naive_block *find_run(const struct naive_device *device, const str
     struct naive_block *best = NULL, *best_hole = NULL;
     for (size_t i = 0; i < device->segment_count; i++) {
         const struct naive_segment *segment = device->segments[i];
-        if (!segment->page_bytes || segment->stream != request->stream || segment->small != request->small) continue;
+        if (!segment->page_bytes || segment->pool != request->pool) continue;
+        if (segment->stream != request->stream || segment->small != request->small) continue;
         for (struct naive_block *hole = segment->first; hole; hole = hole->next) {
             if (hole->state != NAIVE_UNMAPPED || (best_hole && hole->address > best_hole->address)) continue;
             struct naive_block *start = allocatable(hole->prev) ? hole->prev : hole;
@@ -130,7 +147,7 @@ static struct naive_block *map_hole(struct naive *naive, struct naive_device *de
     (void)naive_merge(hole, hole->prev);
     (void)naive_merge(hole, hole->next);
     hole->counter = device->search_counter[segment->small];
-    naive_rise(device->stats.reserved_bytes, segment->small, (int64_t)bytes);
+    change_reserved(device, segment, (int64_t)bytes);
     device->stats.num_device_alloc++;
     naive_note(naive, device, VR_RECORD_SEGMENT_MAP, address, bytes, segment->stream);
     return hole;
@@ -186,7 +203,7 @@ static void unmap_free(struct naive *naive, struct naive_device *device, struct 
     (void)naive_merge(block, block->next);
     device->used_bytes -= end - begin;
     device->held_bytes -= end - begin;
-    naive_fall(device->stats.reserved_bytes, segment->small, (int64_t)(end - begin));
+    change_reserved(device, segment, -(int64_t)(end - begin));
     device->stats.num_device_free++;
     naive_note(naive, device, VR_RECORD_SEGMENT_UNMAP, begin, end - begin, segment->stream);
     if (!block->prev && !block->next) remove_segment(device, segment);
@@ -195,6 +212,14 @@ static void unmap_free(struct naive *naive, struct naive_device *device, struct 
 // --- getting memory -----------------------------------------------------------------------------------------------------------------
 
 static bool is_oversize(const struct naive *naive, uint64_t size_bytes) { return size_bytes >= naive->options.max_split_bytes; }
+
+static bool own_alloc(struct naive_pool *pool, uint64_t size_bytes, uint64_t *address) {
+    if (size_bytes > pool->info.own_bytes - pool->own_used) return false;
+    *address = pool->own_next;
+    pool->own_next += size_bytes;
+    pool->own_used += size_bytes;
+    return true;
+}
 
 struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *device, struct naive_request *request, bool retry) {
     const uint64_t bytes = request->segment_bytes;
@@ -210,12 +235,14 @@ struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *d
             return NULL;
         }
     }
-    if (naive->options.expandable) return expandable_memory(naive, device, request);
+    if (naive_expandable(naive, request->pool)) return expandable_memory(naive, device, request);
     uint64_t address = 0;
-    if (!naive_driver_alloc(naive, device, bytes, &address)) return NULL;
+    const bool own = request->pool && request->pool->info.own_base;
+    if (own ? !own_alloc(request->pool, bytes, &address) : !naive_driver_alloc(naive, device, bytes, &address)) return NULL;
     device->held_bytes += bytes;
+    struct naive_segment *segment = add_segment(naive, device, request, address, bytes, 0);
     naive_rise(stats->segment, request->small, 1);
-    naive_rise(stats->reserved_bytes, request->small, (int64_t)bytes);
+    change_reserved(device, segment, (int64_t)bytes);
     if (is_oversize(naive, bytes)) {
         stats->oversize_segments.current++;
         stats->oversize_segments.allocated++;
@@ -224,7 +251,7 @@ struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *d
     }
     stats->num_device_alloc++;
     naive_note(naive, device, VR_RECORD_SEGMENT_ALLOC, address, bytes, request->stream);
-    return add_segment(naive, device, request, address, bytes, 0)->first;
+    return segment->first;
 }
 
 // --- giving memory back ---------------------------------------------------------------------------------------------------------------
@@ -239,10 +266,13 @@ static void release_block(struct naive *naive, struct naive_device *device, stru
     const uint64_t bytes = segment->size_bytes;
     stats->num_device_free++;
     naive_note(naive, device, VR_RECORD_SEGMENT_FREE, segment->address, bytes, segment->stream);
-    device->used_bytes -= bytes;
+    if (segment->pool && segment->pool->info.own_base)
+        segment->pool->own_used -= bytes;
+    else
+        device->used_bytes -= bytes;
     device->held_bytes -= bytes;
     naive_fall(stats->segment, segment->small, 1);
-    naive_fall(stats->reserved_bytes, segment->small, (int64_t)bytes);
+    change_reserved(device, segment, -(int64_t)bytes);
     if (is_oversize(naive, bytes)) {
         stats->oversize_segments.current--;
         stats->oversize_segments.freed++;
@@ -251,12 +281,13 @@ static void release_block(struct naive *naive, struct naive_device *device, stru
 }
 
 // The free blocks of a pool in the order of the set: stream, then as the search orders them. The caller frees the array.
-static struct naive_block **sorted_free(struct naive *naive, const struct naive_device *device, bool small, size_t *count) {
+static struct naive_block **sorted_free(struct naive *naive, const struct naive_device *device, const struct naive_pool *pool, bool small,
+                                        size_t *count) {
     struct naive_block **blocks = NULL;
     size_t capacity = 0;
     *count = 0;
     for (size_t i = 0; i < device->segment_count; i++) {
-        if (device->segments[i]->small != small) continue;
+        if (device->segments[i]->pool != pool || device->segments[i]->small != small) continue;
         for (struct naive_block *block = device->segments[i]->first; block; block = block->next) {
             if (block->state != NAIVE_FREE) continue;
             naive_make_room((void **)&blocks, &capacity, *count + 1, sizeof *blocks);
@@ -273,24 +304,35 @@ static struct naive_block **sorted_free(struct naive *naive, const struct naive_
     return blocks;
 }
 
-static void release_pool(struct naive *naive, struct naive_device *device, bool small) {
+// Unmapping waits for streams, which a capture forbids.
+void naive_release_pool(struct naive *naive, struct naive_device *device, const struct naive_pool *pool, bool small) {
     size_t count = 0;
-    struct naive_block **blocks = sorted_free(naive, device, small, &count);
+    struct naive_block **blocks = sorted_free(naive, device, pool, small, &count);
     for (size_t i = 0; i < count; i++) {
         if (!whole_segment(blocks[i])) continue;
         release_block(naive, device, blocks[i]);
         blocks[i] = NULL;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && !device->capture_count; i++)
         if (blocks[i] && blocks[i]->segment->page_bytes) unmap_free(naive, device, blocks[i]);
     free(blocks);
 }
 
+// The default pools, then those that nobody holds. The description leaves the order of these open: the newest first.
 void naive_release_cached(struct naive *naive, struct naive_device *device) {
-    device->stats.num_sync_all_streams++;
-    naive_process_events(naive, device, true);
-    release_pool(naive, device, false);
-    release_pool(naive, device, true);
+    if (!device->capture_count) {
+        naive_convert(naive, device);
+        device->stats.num_sync_all_streams++;
+        naive_process_events(naive, device, true);
+        naive_release_pool(naive, device, NULL, false);
+        naive_release_pool(naive, device, NULL, true);
+    }
+    for (size_t i = naive->pool_count; i-- > 0;) {
+        const struct naive_pool *pool = naive->pools[i];
+        if (pool->references || pool->device != device->ordinal) continue;
+        naive_release_pool(naive, device, pool, true);
+        naive_release_pool(naive, device, pool, false);
+    }
 }
 
 // Oversize blocks of the request's stream and pool: one that is large enough, or as many of the largest as it takes.
@@ -299,7 +341,7 @@ bool naive_release_available(struct naive *naive, struct naive_device *device, c
     if (limit == UINT64_MAX) return false;
     const uint64_t wanted = request->rounded_bytes > limit ? request->rounded_bytes : limit;
     size_t count = 0, first = 0, end = 0;
-    struct naive_block **blocks = sorted_free(naive, device, request->small, &count);
+    struct naive_block **blocks = sorted_free(naive, device, request->pool, request->small, &count);
     while (first < count && blocks[first]->segment->stream < request->stream) first++;
     for (end = first; end < count && blocks[end]->segment->stream == request->stream && blocks[end]->size_bytes < wanted;) end++;
     uint64_t released = 0;
@@ -324,7 +366,7 @@ void naive_collect_garbage(struct naive *naive, struct naive_device *device) {
     if (device->held_bytes <= threshold) return;
     const uint64_t target = device->held_bytes - threshold;
     size_t count = 0, left = 0;
-    struct naive_block **blocks = sorted_free(naive, device, false, &count);
+    struct naive_block **blocks = sorted_free(naive, device, NULL, false, &count);
     double total_age = 0;
     const uint64_t now = device->search_counter[false];
     for (size_t i = 0; i < count; i++) {

@@ -27,11 +27,23 @@ static void for_each_stat(struct vram_stats *stats, void (*each)(struct vram_sta
 static void reset_peak(struct vram_stat *stat) { stat->peak = stat->current; }
 static void reset_sums(struct vram_stat *stat) { stat->allocated = stat->freed = 0; }
 
-void naive_reset_peak(struct naive *naive, uint32_t device) { for_each_stat(&naive->device[device].stats, reset_peak); }
+// Calls `each` for every stat of the private pools of the device.
+static void for_each_pool_stat(struct naive *naive, uint32_t device, void (*each)(struct vram_stat *stat)) {
+    for (size_t i = 0; i < naive->pool_count; i++) {
+        if (naive->pools[i]->device != device) continue;
+        for (int pool = 0; pool < VRAM_STAT_POOLS; pool++) each(&naive->pools[i]->reserved[pool]);
+    }
+}
+
+void naive_reset_peak(struct naive *naive, uint32_t device) {
+    for_each_stat(&naive->device[device].stats, reset_peak);
+    for_each_pool_stat(naive, device, reset_peak);
+}
 
 void naive_reset_accumulated(struct naive *naive, uint32_t device) {
     struct vram_stats *stats = &naive->device[device].stats;
     for_each_stat(stats, reset_sums);
+    for_each_pool_stat(naive, device, reset_sums);
     stats->num_alloc_retries = stats->num_ooms = stats->num_sync_all_streams = 0;
     stats->num_device_alloc = stats->num_device_free = stats->num_oom_rejections = 0;
 }
@@ -67,7 +79,8 @@ const struct vram_block_view *naive_picture(struct naive *naive, uint32_t ordina
                           .segment_bytes = segment_bytes,
                           .stream = segment->stream,
                           .device = ordinal,
-                          .expandable = segment->page_bytes != 0},
+                          .expandable = segment->page_bytes != 0,
+                          .pool = segment->pool ? segment->pool->id : (struct vram_pool_id){0, 0}},
                 .state = states[block->state],
                 .small_pool = segment->small,
             };
@@ -100,7 +113,7 @@ static const char *count_block(const struct naive_block *block, struct vram_stat
     add(counted->active, small, 1);
     add(counted->active_bytes, small, block->size_bytes);
     add(counted->requested_bytes, small, block->requested_bytes);
-    if (block->state == NAIVE_PENDING) return block->events ? NULL : "pending without event";
+    if (block->state == NAIVE_PENDING) return (block->events > 0) != block->deferred ? NULL : "pending without a reason";
     add(counted->allocation, small, 1);
     add(counted->allocated_bytes, small, block->size_bytes);
     return NULL;

@@ -1,0 +1,165 @@
+// The naive model: captures of graphs, and the frees they put off. Of a graph it keeps, for each stream, the set of nodes that lie before
+// what the stream captures next: a kernel adds itself, waiting for another stream adds that stream's set.
+#include "model/naive_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void add_all(struct naive_nodes *to, const struct naive_nodes *from) {
+    for (size_t i = 0; i < VR_COUNT_OF(to->bits); i++) to->bits[i] |= from->bits[i];
+}
+
+static bool within(const struct naive_nodes *some, const struct naive_nodes *all) {
+    for (size_t i = 0; i < VR_COUNT_OF(some->bits); i++)
+        if (some->bits[i] & ~all->bits[i]) return false;
+    return true;
+}
+
+static bool is_empty(const struct naive_nodes *nodes) { return within(nodes, &(struct naive_nodes){{0}}); }
+
+// --- who captures ----------------------------------------------------------------------------------------------------------
+
+// A stream takes part in one capture at most. *capture may be NULL.
+struct naive_member *naive_member_of(const struct naive_device *device, uint64_t stream, const struct naive_capture **capture) {
+    for (size_t i = 0; i < device->capture_count; i++) {
+        const struct naive_capture *candidate = &device->captures[i];
+        for (size_t m = 0; m < candidate->member_count; m++) {
+            if (candidate->members[m].stream != stream) continue;
+            if (capture) *capture = candidate;
+            return (struct naive_member *)&candidate->members[m];
+        }
+    }
+    return NULL;
+}
+
+static struct naive_device *device_capturing(const struct naive *naive, uint64_t stream) {
+    for (uint32_t d = 0; d < naive->device_count; d++)
+        if (naive_member_of(&naive->device[d], stream, NULL)) return (struct naive_device *)&naive->device[d];
+    return NULL;
+}
+
+uint64_t naive_capture_of(const struct naive *naive, uint64_t stream) {
+    const struct naive_device *device = device_capturing(naive, stream);
+    const struct naive_capture *capture = NULL;
+    return device && naive_member_of(device, stream, &capture) ? capture->id : 0;
+}
+
+enum vram_status naive_capture_begin(struct naive *naive, struct naive_pool *pool, uint64_t stream) {
+    struct naive_device *device = &naive->device[pool->device];
+    if (stream == 0 || naive_member_of(device, stream, NULL)) return VRAM_INVALID_ARGUMENT;
+    if (device->capture_count == NAIVE_CAPTURES) abort(); // the tests make fewer
+    naive_pool_begin(naive, pool, &(struct vram_route){.kind = VRAM_ROUTE_CAPTURE, .stream = stream});
+    device->captures[device->capture_count++] = (struct naive_capture){
+        .id = ++naive->next_capture, .pool = pool, .stream = stream, .members = {{.stream = stream}}, .member_count = 1};
+    pool->captured = true;
+    return VRAM_OK;
+}
+
+// Everything captured must lie before what the origin would do next.
+static bool is_joined(const struct naive_capture *capture) {
+    for (size_t m = 1; m < capture->member_count; m++)
+        if (!within(&capture->members[m].past, &capture->members[0].past)) return false;
+    return true;
+}
+
+enum vram_status naive_capture_end(struct naive *naive, struct naive_pool *pool, uint64_t stream) {
+    struct naive_device *device = &naive->device[pool->device];
+    size_t at = 0;
+    while (at < device->capture_count && (device->captures[at].stream != stream || device->captures[at].pool != pool)) at++;
+    if (at == device->capture_count) return VRAM_INVALID_ARGUMENT;
+    const bool joined = is_joined(&device->captures[at]);
+    device->captures[at] = device->captures[--device->capture_count];
+    (void)naive_pool_end(naive, pool, &(struct vram_route){.kind = VRAM_ROUTE_CAPTURE, .stream = stream});
+    if (device->capture_count == 0 && naive->options.reuse) naive_convert(naive, device);
+    return joined ? VRAM_OK : VRAM_DRIVER;
+}
+
+bool naive_kernel(struct naive *naive, uint64_t stream) {
+    struct naive_device *device = device_capturing(naive, stream);
+    const struct naive_capture *capture = NULL;
+    struct naive_member *member = naive_member_of(device, stream, &capture);
+    if (capture->node_count == NAIVE_MAX_NODES) return false;
+    const size_t node = ((struct naive_capture *)capture)->node_count++;
+    member->past.bits[node / 64] |= (uint64_t)1 << node % 64;
+    return true;
+}
+
+void naive_order(struct naive *naive, uint64_t from, uint64_t to) {
+    struct naive_device *device = device_capturing(naive, from);
+    const struct naive_capture *capture = NULL;
+    const struct naive_nodes past = naive_member_of(device, from, &capture)->past;
+    struct naive_member *member = naive_member_of(device, to, NULL);
+    if (!member) {
+        if (capture->member_count == NAIVE_MEMBERS) abort(); // the tests have fewer streams
+        member = &((struct naive_capture *)capture)->members[((struct naive_capture *)capture)->member_count++];
+        *member = (struct naive_member){.stream = to};
+    }
+    add_all(&member->past, &past);
+}
+
+// --- putting off -------------------------------------------------------------------------------------------------------------
+
+static bool mark(const struct naive_device *device, uint64_t stream, struct naive_deferred *deferred) {
+    const struct naive_capture *capture = NULL;
+    const struct naive_member *member = naive_member_of(device, stream, &capture);
+    if (!member) return false;
+    deferred->ids[deferred->count] = capture->id;
+    deferred->past[deferred->count++] = member->past;
+    return true;
+}
+
+// A use that was not captured is in no graph: only the end of the capture lets it be waited for.
+void naive_defer(struct naive *naive, struct naive_device *device, struct naive_block *block) {
+    struct naive_deferred deferred = {.block = block};
+    deferred.marked = naive->options.reuse && mark(device, block->segment->stream, &deferred);
+    for (size_t i = 0; i < block->use_count && deferred.marked; i++)
+        deferred.marked = block->use_captured[i] && mark(device, block->uses[i], &deferred);
+    block->deferred = true;
+    naive_make_room((void **)&device->deferred, &device->deferred_capacity, device->deferred_count + 1, sizeof deferred);
+    device->deferred[device->deferred_count++] = deferred;
+}
+
+static void forget_deferred(struct naive_device *device, size_t at) {
+    device->deferred[at].block->deferred = false;
+    device->deferred_count--;
+    memmove(&device->deferred[at], &device->deferred[at + 1], (device->deferred_count - at) * sizeof *device->deferred);
+}
+
+void naive_convert(struct naive *naive, struct naive_device *device) {
+    while (device->deferred_count) {
+        struct naive_block *block = device->deferred[0].block;
+        forget_deferred(device, 0);
+        size_t kept = 0;
+        for (size_t i = 0; i < block->use_count; i++)
+            if (!block->use_captured[i]) block->uses[kept++] = block->uses[i];
+        block->use_count = kept;
+        if (kept)
+            naive_record_events(naive, device, block);
+        else
+            naive_complete_free(naive, device, block);
+    }
+}
+
+static bool is_over(const struct naive_deferred *deferred, uint64_t capture, const struct naive_nodes *past) {
+    if (!deferred->marked) return false;
+    for (size_t i = 0; i < deferred->count; i++) {
+        if (is_empty(&deferred->past[i])) continue;
+        if (deferred->ids[i] != capture || !within(&deferred->past[i], past)) return false;
+    }
+    return true;
+}
+
+// The description leaves the order of these open.
+void naive_reuse(struct naive *naive, struct naive_device *device, uint64_t stream) {
+    const struct naive_capture *capture = NULL;
+    const struct naive_nodes past = naive_member_of(device, stream, &capture)->past;
+    for (size_t i = 0; i < device->deferred_count;) {
+        struct naive_block *block = device->deferred[i].block;
+        if (block->segment->stream != stream || !is_over(&device->deferred[i], capture->id, &past)) {
+            i++;
+            continue;
+        }
+        forget_deferred(device, i);
+        naive_complete_free(naive, device, block);
+    }
+}

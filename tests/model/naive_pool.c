@@ -1,0 +1,246 @@
+// The naive model: private pools, routes into them, exact addresses, checkpoints.
+#include "model/naive_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// --- lifetime ----------------------------------------------------------------------------------------------------------------
+
+struct naive_pool *naive_pool_create(struct naive *naive, uint32_t device, const struct naive_pool_info *info) {
+    struct naive_pool *pool = calloc(1, sizeof *pool);
+    if (!pool) abort();
+    uint64_t number = 1;
+    for (size_t i = 0; i < naive->pool_count; i++) number += naive->pools[i]->info.for_graph == info->for_graph;
+    *pool = (struct naive_pool){.naive = naive, .device = device, .info = *info, .references = 1, .own_next = info->own_base};
+    pool->id = info->for_graph ? (struct vram_pool_id){number, 0} : (struct vram_pool_id){0, number};
+    naive_make_room((void **)&naive->pools, &naive->pool_capacity, naive->pool_count + 1, sizeof *naive->pools);
+    naive->pools[naive->pool_count++] = pool;
+    return pool;
+}
+
+void naive_pool_retain(struct naive_pool *pool) { pool->references++; }
+void naive_pool_release(struct naive_pool *pool) { pool->references--; }
+struct vram_pool_id naive_pool_id(const struct naive_pool *pool) {
+    return pool->id;
+}
+uint32_t naive_pool_references(const struct naive_pool *pool) { return pool->references; }
+
+// --- routes -------------------------------------------------------------------------------------------------------------------
+
+void naive_pool_begin(struct naive *naive, struct naive_pool *pool, const struct vram_route *route) {
+    struct naive_device *device = &naive->device[pool->device];
+    naive_make_room((void **)&device->routes, &device->route_capacity, device->route_count + 1, sizeof *device->routes);
+    device->routes[device->route_count++] = (struct naive_route){.pool = pool, .route = *route};
+    pool->references++;
+}
+
+enum vram_status naive_pool_end(struct naive *naive, struct naive_pool *pool, const struct vram_route *route) {
+    struct naive_device *device = &naive->device[pool->device];
+    for (size_t i = device->route_count; i-- > 0;) {
+        const struct naive_route *open = &device->routes[i];
+        const bool by_stream = route->kind == VRAM_ROUTE_STREAM || route->kind == VRAM_ROUTE_CAPTURE;
+        if (open->pool != pool || open->route.kind != route->kind || (by_stream && open->route.stream != route->stream)) continue;
+        device->route_count--;
+        memmove(&device->routes[i], &device->routes[i + 1], (device->route_count - i) * sizeof *device->routes);
+        pool->references--;
+        return VRAM_OK;
+    }
+    return VRAM_INVALID_ARGUMENT;
+}
+
+struct naive_pool *naive_route_of(const struct naive *naive, const struct naive_device *device, uint64_t stream) {
+    for (size_t i = device->route_count; i-- > 0;) {
+        const struct vram_route *route = &device->routes[i].route;
+        const uint64_t capture = route->kind == VRAM_ROUTE_CAPTURE ? naive_capture_of(naive, route->stream) : 0;
+        if (route->kind == VRAM_ROUTE_STREAM && route->stream != stream) continue;
+        if (route->kind == VRAM_ROUTE_CAPTURE && route->stream != stream && (!capture || naive_capture_of(naive, stream) != capture))
+            continue;
+        return device->routes[i].pool; // there is one thread
+    }
+    return NULL;
+}
+
+void naive_complete_frees(struct naive *naive, struct naive_device *device, uint64_t stream) {
+    if (naive_member_of(device, stream, NULL)) {
+        if (naive->options.reuse) naive_reuse(naive, device, stream);
+        return;
+    }
+    if (!device->capture_count) naive_convert(naive, device);
+    naive_process_events(naive, device, false);
+}
+
+void naive_pool_trim(struct naive *naive, struct naive_pool *pool) {
+    struct naive_device *device = &naive->device[pool->device];
+    if (pool->captured) return;
+    if (!device->capture_count) {
+        naive_convert(naive, device);
+        naive_process_events(naive, device, false);
+    }
+    naive_release_pool(naive, device, pool, true);
+    naive_release_pool(naive, device, pool, false);
+}
+
+void naive_pool_stats(const struct naive *naive, const struct naive_pool *pool, struct vram_pool_stats *stats) {
+    const struct naive_device *device = &naive->device[pool->device];
+    *stats = (struct vram_pool_stats){.segments = 0};
+    memcpy(stats->reserved_bytes, pool->reserved, sizeof stats->reserved_bytes);
+    for (size_t i = 0; i < device->segment_count; i++) {
+        if (device->segments[i]->pool != pool) continue;
+        bool mapped = false;
+        for (const struct naive_block *block = device->segments[i]->first; block; block = block->next) {
+            mapped = mapped || block->state != NAIVE_UNMAPPED;
+            if (block->state == NAIVE_FREE) stats->free_bytes += block->size_bytes;
+            if (block->state == NAIVE_ALLOCATED) stats->allocated_bytes += block->size_bytes;
+            if (block->state == NAIVE_ALLOCATED) stats->blocks++;
+            if (block->state == NAIVE_ALLOCATED || block->state == NAIVE_PENDING) stats->active_bytes += block->size_bytes;
+        }
+        stats->segments += mapped;
+    }
+}
+
+// --- exact addresses -----------------------------------------------------------------------------------------------------------
+
+// The free block of the request's stream and pool that holds [address, address + rounded).
+static struct naive_block *free_around(const struct naive_device *device, const struct naive_request *request, uint64_t address) {
+    for (size_t i = 0; i < device->segment_count; i++) {
+        const struct naive_segment *segment = device->segments[i];
+        if (segment->pool != request->pool || segment->stream != request->stream || segment->small != request->small) continue;
+        for (struct naive_block *block = segment->first; block; block = block->next) {
+            if (block->state != NAIVE_FREE || address < block->address) continue;
+            const uint64_t offset = address - block->address;
+            if (offset < block->size_bytes && block->size_bytes - offset >= request->rounded_bytes) return block;
+        }
+    }
+    return NULL;
+}
+
+// What is below the address stays free.
+static struct naive_block *cut_below(struct naive_device *device, struct naive_block *block, uint64_t address) {
+    if (block->address == address) return block;
+    struct vram_stats *stats = &device->stats;
+    const bool small = block->segment->small;
+    if (!block->segment->page_bytes) {
+        const bool was_split = block->prev || block->next;
+        naive_rise(stats->inactive_split, small, was_split ? 1 : 2);
+        if (!was_split) naive_rise(stats->inactive_split_bytes, small, (int64_t)block->size_bytes);
+    }
+    block->counter = device->search_counter[small];
+    return naive_cut(block, address - block->address);
+}
+
+enum vram_status naive_malloc_at(struct naive *naive, uint32_t ordinal, uint64_t size_bytes, uint64_t stream, uint64_t address) {
+    struct naive_device *device = &naive->device[ordinal];
+    if (size_bytes == 0 || size_bytes >= (uint64_t)1 << 60 || address % NAIVE_MIN_BLOCK || !naive->caching) return VRAM_INVALID_ARGUMENT;
+    naive_complete_frees(naive, device, stream);
+    const struct naive_request request = naive_make_request(naive, naive_route_of(naive, device, stream), size_bytes, stream);
+    struct naive_block *block = free_around(device, &request, address);
+    if (!block) return VRAM_INVALID_ARGUMENT;
+    block = cut_below(device, block, address);
+    naive_hand_out(naive, device, &request, block, naive_should_split(naive, block, &request));
+    return VRAM_OK;
+}
+
+// --- checkpoints ---------------------------------------------------------------------------------------------------------------
+
+struct saved {
+    uint64_t address, size_bytes, requested_bytes, stream;
+    bool small;
+};
+
+struct naive_checkpoint {
+    size_t count;
+    struct saved blocks[];
+};
+
+size_t naive_checkpoint_blocks(const struct naive_checkpoint *checkpoint) { return checkpoint->count; }
+
+static int by_address(const void *left, const void *right) {
+    const uint64_t a = ((const struct saved *)left)->address, b = ((const struct saved *)right)->address;
+    return a < b ? -1 : a > b;
+}
+
+static size_t count_blocks(const struct naive_device *device, const struct naive_pool *pool, enum naive_state state) {
+    size_t count = 0;
+    for (size_t i = 0; i < device->segment_count; i++)
+        for (const struct naive_block *block = device->segments[i]->first; block; block = block->next)
+            count += device->segments[i]->pool == pool && block->state == state;
+    return count;
+}
+
+static struct naive_checkpoint *save(const struct naive_device *device, const struct naive_pool *pool) {
+    struct naive_checkpoint *made = calloc(1, sizeof *made + count_blocks(device, pool, NAIVE_ALLOCATED) * sizeof *made->blocks);
+    if (!made) abort();
+    for (size_t i = 0; i < device->segment_count; i++) {
+        const struct naive_segment *segment = device->segments[i];
+        for (const struct naive_block *block = segment->first; block && segment->pool == pool; block = block->next) {
+            if (block->state != NAIVE_ALLOCATED) continue;
+            made->blocks[made->count++] =
+                (struct saved){block->address, block->size_bytes, block->requested_bytes, segment->stream, segment->small};
+        }
+    }
+    qsort(made->blocks, made->count, sizeof *made->blocks, by_address);
+    return made;
+}
+
+// Frees put off by a capture that is over stand in nobody's way.
+static bool is_settled(struct naive *naive, struct naive_device *device, const struct naive_pool *pool) {
+    if (!device->capture_count) naive_convert(naive, device);
+    return count_blocks(device, pool, NAIVE_PENDING) == 0;
+}
+
+enum vram_status naive_pool_checkpoint(struct naive *naive, struct naive_pool *pool, struct naive_checkpoint **checkpoint) {
+    struct naive_device *device = &naive->device[pool->device];
+    if (!is_settled(naive, device, pool)) return VRAM_INVALID_ARGUMENT;
+    *checkpoint = save(device, pool);
+    return VRAM_OK;
+}
+
+// How much of the saved block's range is mapped memory of its pool, stream and size class still.
+static uint64_t bytes_there(const struct naive_device *device, const struct naive_pool *pool, const struct saved *saved) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < device->segment_count; i++) {
+        const struct naive_segment *segment = device->segments[i];
+        if (segment->pool != pool || segment->stream != saved->stream || segment->small != saved->small) continue;
+        for (const struct naive_block *block = segment->first; block; block = block->next) {
+            const uint64_t begin = block->address > saved->address ? block->address : saved->address;
+            const uint64_t block_end = block->address + block->size_bytes, saved_end = saved->address + saved->size_bytes;
+            const uint64_t end = block_end < saved_end ? block_end : saved_end;
+            if (block->state != NAIVE_UNMAPPED && begin < end) bytes += end - begin;
+        }
+    }
+    return bytes;
+}
+
+static void free_all(struct naive *naive, struct naive_device *device, struct naive_pool *pool) {
+    struct naive_checkpoint *live = save(device, pool);
+    for (size_t i = 0; i < live->count; i++) {
+        for (size_t s = 0; s < device->segment_count; s++) {
+            struct naive_block *block = device->segments[s]->first;
+            while (block && block->address != live->blocks[i].address) block = block->next;
+            if (!block) continue;
+            block->use_count = 0;
+            naive_request_free(naive, device, block);
+            break;
+        }
+    }
+    free(live);
+}
+
+enum vram_status naive_pool_restore(struct naive *naive, struct naive_pool *pool, const struct naive_checkpoint *checkpoint) {
+    struct naive_device *device = &naive->device[pool->device];
+    if (!is_settled(naive, device, pool)) return VRAM_INVALID_ARGUMENT;
+    for (size_t i = 0; i < checkpoint->count; i++)
+        if (bytes_there(device, pool, &checkpoint->blocks[i]) != checkpoint->blocks[i].size_bytes) return VRAM_INVALID_ARGUMENT;
+    free_all(naive, device, pool);
+    for (size_t i = 0; i < checkpoint->count; i++) {
+        const struct saved *saved = &checkpoint->blocks[i];
+        const struct naive_request request = {.stream = saved->stream,
+                                              .size_bytes = saved->requested_bytes,
+                                              .rounded_bytes = saved->size_bytes,
+                                              .pool = pool,
+                                              .small = saved->small};
+        struct naive_block *block = cut_below(device, free_around(device, &request, saved->address), saved->address);
+        naive_hand_out(naive, device, &request, block, block->size_bytes > saved->size_bytes);
+    }
+    return VRAM_OK;
+}
