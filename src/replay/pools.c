@@ -60,6 +60,11 @@ static enum vram_status collect_ids(struct vr_pools *pools, const struct vr_hist
 }
 
 // --- the events -----------------------------------------------------------------------------------------------------------------
+#define NEARBY_BYTES (4 * VR_GIB)
+
+// What the ranges' pools stand for here.
+static const enum vr_mapped_pool EXPANDABLE = VR_MAPPED_UNKNOWN, CUDA_MALLOC = VR_MAPPED_LARGE;
+
 // Walks the history backwards with the segments of the moment; a range's owner is its pool.
 struct attribution {
     struct vr_pools *pools;
@@ -70,10 +75,10 @@ struct attribution {
 // What a stranger's recording contradicts is told by whoever undoes the history; here it only stays unknown.
 static enum vram_status tolerate(enum vram_status status) { return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status; }
 
-static enum vram_status hold(struct attribution *work, uint64_t address, uint64_t size, uint64_t stream, uint32_t pool) {
-    uint64_t end = 0;
-    if (!vr_add_u64(address, size, &end)) return VRAM_OK;
-    return tolerate(vr_mapped_join(&work->held, &(struct vr_mapped_range){address, end, stream, VR_MAPPED_UNKNOWN, pool}));
+static enum vram_status hold(struct attribution *work, uint64_t address, uint64_t size, uint64_t stream, bool expandable, uint32_t pool) {
+    struct vr_mapped_range range = {address, 0, stream, expandable ? EXPANDABLE : CUDA_MALLOC, pool};
+    if (!vr_add_u64(address, size, &range.end)) return VRAM_OK;
+    return tolerate(vr_mapped_join(&work->held, &range));
 }
 
 // Addresses in no segment are a contradiction, whatever their pool.
@@ -82,13 +87,23 @@ static uint32_t pool_at(const struct attribution *work, uint64_t address) {
     return range != NULL && address < range->end ? range->owner : 0;
 }
 
-// An unmapped range that touches a mapped one of its stream was of the same segment.
+// How far a range of the same stream is away; NEARBY_BYTES and more for what cannot be of the same address range.
+static uint64_t distance_to(const struct vr_mapped_range *range, uint64_t start, uint64_t end, uint64_t stream) {
+    if (range == NULL || range->stream != stream || range->pool != EXPANDABLE) return NEARBY_BYTES;
+    return range->start >= end ? range->start - end : start - range->end;
+}
+
+// A range that was unmapped beside mapped ones of its stream was of their segment: those of other segments are about a device's memory
+// away.
 static uint32_t pool_beside(const struct attribution *work, size_t event) {
-    const uint64_t start = work->history->address[event], end = start + work->history->size_bytes[event];
+    const uint64_t start = work->history->address[event], stream = work->history->stream[event];
+    uint64_t end = 0;
+    if (!vr_add_u64(start, work->history->size_bytes[event], &end)) return VR_POOL_UNKNOWN;
     const struct vr_mapped_range *before = vr_mapped_before(&work->held, start), *after = vr_mapped_after(&work->held, start);
-    if (before != NULL && before->end == start && before->stream == work->history->stream[event]) return before->owner;
-    if (after != NULL && after->start == end && after->stream == work->history->stream[event]) return after->owner;
-    return VR_POOL_UNKNOWN;
+    if (before != NULL && before->end > start) return before->owner; // a contradiction, which is told later
+    const uint64_t below = distance_to(before, start, end, stream), above = distance_to(after, start, end, stream);
+    if (below >= NEARBY_BYTES && above >= NEARBY_BYTES) return VR_POOL_UNKNOWN;
+    return below <= above ? before->owner : after->owner;
 }
 
 static uint32_t pool_of(const struct attribution *work, size_t event) {
@@ -126,7 +141,10 @@ static enum vram_status step_back(struct attribution *work, size_t event) {
         return vr_add_u64(address, size, &end) ? tolerate(vr_mapped_cut(&work->held, address, end)) : VRAM_OK;
     }
     case VR_ACTION_SEGMENT_FREE:
-    case VR_ACTION_SEGMENT_UNMAP: return hold(work, address, size, work->history->stream[event], pool);
+    case VR_ACTION_SEGMENT_UNMAP: {
+        const bool expandable = work->history->action[event] == VR_ACTION_SEGMENT_UNMAP;
+        return hold(work, address, size, work->history->stream[event], expandable, pool);
+    }
     default: return VRAM_OK;
     }
 }
@@ -134,7 +152,7 @@ static enum vram_status step_back(struct attribution *work, size_t event) {
 static enum vram_status attribute(struct attribution *work, const struct vr_pool_segment *segments, size_t segment_count) {
     for (size_t i = 0; i < segment_count; i++) {
         const uint32_t pool = vr_pools_number(work->pools, segments[i].id);
-        VR_TRY(hold(work, segments[i].address, segments[i].size, segments[i].stream, pool));
+        VR_TRY(hold(work, segments[i].address, segments[i].size, segments[i].stream, segments[i].expandable, pool));
     }
     for (size_t event = work->history->count; event-- > 0;) VR_TRY(step_back(work, event));
     return VRAM_OK;

@@ -28,6 +28,7 @@ struct vr_pool_segment {
     uint64_t size;
     uint64_t stream;
     struct vram_pool_id id;
+    bool expandable;
 };
 
 // Numbers the pools and attributes the events. The segments are those of the device. BAD_INPUT for more pools than a replay can hold;

@@ -59,8 +59,8 @@ static enum vram_status collect_pools(struct vr_subject *subject, struct vram_er
     if (list == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < subject->segment_count; i++) {
         const uint32_t row = subject->segments[i];
-        list[i] =
-            (struct vr_pool_segment){segments->address[row], segments->total_bytes[row], segments->stream[row], id_of_row(segments, row)};
+        list[i] = (struct vr_pool_segment){segments->address[row], segments->total_bytes[row], segments->stream[row],
+                                           id_of_row(segments, row), segments->expandable[row] != 0};
     }
     const enum vram_status status = vr_pools_find(&subject->pools, subject->history, list, subject->segment_count, error);
     free(list);

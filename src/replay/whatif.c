@@ -25,7 +25,8 @@ struct whatif {
     size_t spare_capacity;
     uint64_t reserved_bytes;
     uint64_t event;   // being replayed; VRAM_NO_OFFSET before the first
-    bool in_releases; // the last event that counts was a release
+    bool in_releases; // the last event that counts was a release, and the cache was emptied for it
+    uint32_t trimmed; // the private pool whose releases are passing, 0: none
 };
 
 // Under the allocator's lock: only sums up.
@@ -93,8 +94,7 @@ static enum vram_status replay_free(struct whatif *whatif, uint64_t recorded, bo
     return complete ? vr_drive_free_complete(whatif->stage.allocator, address) : VRAM_OK;
 }
 
-// The first segment of a private pool that goes after its last use shows that nobody holds the pool any more, and what became free
-// in it goes back (also when the whole cache goes, which its own releases then do not show).
+// The first segment of a private pool that goes after its last use shows that nobody holds the pool any more.
 static enum vram_status replay_release_of_held(struct whatif *whatif, size_t event, uint32_t pool) {
     if (!whatif->options->ignore_releases) VR_TRY(vr_stage_trim(&whatif->stage, pool));
     if (event >= whatif->subject->pools.used[pool]) vr_stage_give_up(&whatif->stage, pool);
@@ -103,6 +103,8 @@ static enum vram_status replay_release_of_held(struct whatif *whatif, size_t eve
 
 static enum vram_status replay_release(struct whatif *whatif, size_t event) {
     const uint32_t pool = vr_subject_pool(whatif->subject, event);
+    if (pool != 0 && pool == whatif->trimmed) return VRAM_OK;
+    whatif->trimmed = pool;
     if (pool != 0 && whatif->stage.pools[pool] != NULL) return replay_release_of_held(whatif, event, pool);
     if (whatif->in_releases || whatif->options->ignore_releases) return VRAM_OK;
     whatif->in_releases = true;
@@ -130,6 +132,7 @@ static enum vram_status replay_event(struct whatif *whatif, size_t event) {
     if (vr_action_is_ignored(action)) return VRAM_OK;
     if (action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP) return replay_release(whatif, event);
     whatif->in_releases = false;
+    whatif->trimmed = 0;
     switch (action) {
     case VR_ACTION_ALLOC:
         whatif->device->allocations++;

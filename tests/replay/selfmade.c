@@ -6,10 +6,17 @@
 #include "base/json.h"
 #include "driver/driver.h"
 
-enum { DEVICE = 0, LIVE_MAX = 200 };
+enum { DEVICE = 0, LIVE_MAX = 200, POOLS_MAX = 8 };
 
 struct live {
     uint64_t address;
+};
+
+// Memory got from the driver; of those that hold an address the last one counts.
+struct got {
+    uint64_t start;
+    uint64_t end;
+    struct vram_pool_id pool;
 };
 
 struct player {
@@ -21,6 +28,12 @@ struct player {
     struct live live[LIVE_MAX];
     size_t live_count;
     uint64_t streams[8]; // handles; the first is the default stream
+    struct vram_pool *pools[POOLS_MAX];
+    size_t pool_count;
+    struct vram_pool_id asking; // the pool of the request under way
+    struct got *got;
+    size_t got_count;
+    size_t got_capacity;
 };
 
 static void need(bool condition, const char *what) {
@@ -36,8 +49,24 @@ static uint64_t next_random(struct player *player) {
 
 static uint64_t below(struct player *player, uint64_t bound) { return next_random(player) % bound; }
 
+static struct vram_pool_id pool_of(struct player *player, const struct vr_record *record) {
+    if (record->action == VR_RECORD_OOM) return player->asking;
+    if (record->action == VR_RECORD_SEGMENT_ALLOC || record->action == VR_RECORD_SEGMENT_MAP) {
+        need(vr_grow((void **)&player->got, &player->got_capacity, player->got_count + 1, sizeof *player->got) == VRAM_OK, "memory");
+        player->got[player->got_count++] = (struct got){record->address, record->address + record->size_bytes, player->asking};
+        return player->asking;
+    }
+    size_t at = player->got_count;
+    while (at > 0 && (record->address < player->got[at - 1].start || record->address >= player->got[at - 1].end)) at--;
+    need(at > 0, "an address in some segment");
+    return player->got[at - 1].pool;
+}
+
 static void keep_record(const struct vr_record *record, void *user) {
-    struct selfmade *made = user;
+    struct player *player = user;
+    struct selfmade *made = player->made;
+    need(vr_grow((void **)&made->pools, &made->pool_capacity, made->count + 1, sizeof *made->pools) == VRAM_OK, "memory");
+    made->pools[made->count] = pool_of(player, record);
     need(vr_grow((void **)&made->records, &made->capacity, made->count + 1, sizeof *made->records) == VRAM_OK, "memory");
     made->records[made->count++] = *record;
 }
@@ -65,7 +94,13 @@ static uint64_t random_stream(struct player *player) { return player->streams[be
 static void play_malloc(struct player *player) {
     uint64_t address = 0;
     if (player->live_count == LIVE_MAX) return;
-    const enum vram_status status = vram_malloc(player->allocator, DEVICE, random_size(player), random_stream(player), &address);
+    const uint64_t size = random_size(player), stream = random_stream(player);
+    // Half of the requests are for private pools, while there are any.
+    const size_t pool = player->pool_count == 0 ? SIZE_MAX : below(player, 2 * player->pool_count);
+    const bool is_private = pool < player->pool_count;
+    player->asking = is_private ? vram_pool_id(player->pools[pool]) : (struct vram_pool_id){0, 0};
+    const enum vram_status status = is_private ? vram_pool_malloc(player->pools[pool], size, stream, &address)
+                                               : vram_malloc(player->allocator, DEVICE, size, stream, &address);
     need(status == VRAM_OK || status == VRAM_OUT_OF_MEMORY, "vram_malloc");
     if (status == VRAM_OK) player->live[player->live_count++].address = address;
 }
@@ -77,8 +112,22 @@ static void play_free(struct player *player) {
     player->live[at] = player->live[--player->live_count];
 }
 
+// A pool comes, or one goes; as PyTorch's MemPool does, it gives back at once what is free, or leaves that to the next release.
+static void play_pool(struct player *player) {
+    if (player->pool_count < player->options->pools && below(player, 2) == 0) {
+        const struct vram_pool_options pool = {.for_graph = below(player, 2) == 0};
+        need(vram_pool_create(player->allocator, DEVICE, &pool, &player->pools[player->pool_count++]) == VRAM_OK, "vram_pool_create");
+    } else if (player->pool_count > 0) {
+        const size_t at = below(player, player->pool_count);
+        if (below(player, 2) == 0) need(vram_pool_trim(player->pools[at]) == VRAM_OK, "vram_pool_trim");
+        vram_pool_release(player->pools[at]);
+        player->pools[at] = player->pools[--player->pool_count];
+    }
+}
+
 static void play_operation(struct player *player) {
     const uint64_t what = below(player, 1000);
+    if (player->options->pools > 0 && below(player, 50) == 0) play_pool(player);
     if (what < 480) {
         play_malloc(player);
     } else if (what < 900) {
@@ -114,17 +163,22 @@ void selfmade_run(struct selfmade *made, const struct selfmade_options *options)
     need(vram_create(&info, &player.allocator, NULL) == VRAM_OK, "vram_create");
     need(vram_set_memory_limit(player.allocator, DEVICE, UINT64_MAX) == VRAM_OK, "device");
     make_streams(&player);
-    vr_allocator_set_recorder(player.allocator, keep_record, made);
+    vr_allocator_set_recorder(player.allocator, keep_record, &player);
+    need(options->pools <= POOLS_MAX, "no more pools");
     for (unsigned i = 0; i < options->operations; i++) play_operation(&player);
     vr_allocator_set_recorder(player.allocator, NULL, NULL);
     need(vram_walk(player.allocator, DEVICE, keep_block, made) == VRAM_OK, "vram_walk");
     need(vram_stats(player.allocator, DEVICE, &made->stats) == VRAM_OK, "vram_stats");
+    need(vram_check(player.allocator, NULL) == VRAM_OK, "vram_check");
+    while (player.pool_count > 0) vram_pool_release(player.pools[--player.pool_count]);
     vram_destroy(player.allocator);
     vram_driver_destroy(player.driver);
+    free(player.got);
 }
 
 void selfmade_release(struct selfmade *made) {
     free(made->records);
+    free(made->pools);
     free(made->blocks);
     *made = (struct selfmade){0};
 }
@@ -147,7 +201,14 @@ static void block_json(struct vr_json *json, const struct vram_block_view *view)
     vr_json_object_end(json);
 }
 
-static void segment_json(struct vr_json *json, const struct vram_block_view *blocks, size_t count) {
+static void pool_json(struct vr_json *json, const char *key, struct vram_pool_id pool) {
+    vr_json_array(json, key);
+    vr_json_u64(json, NULL, pool.first);
+    vr_json_u64(json, NULL, pool.second);
+    vr_json_array_end(json);
+}
+
+static void segment_json(struct vr_json *json, const struct vram_block_view *blocks, size_t count, bool with_pool) {
     uint64_t total = 0, allocated = 0, active = 0;
     for (size_t i = 0; i < count; i++) {
         total += blocks[i].block.size_bytes;
@@ -163,6 +224,7 @@ static void segment_json(struct vr_json *json, const struct vram_block_view *blo
     vr_json_u64(json, "requested_size", active);
     vr_json_u64(json, "stream", blocks[0].block.stream);
     vr_json_string(json, "segment_type", blocks[0].small_pool ? "small" : "large");
+    if (with_pool) pool_json(json, "segment_pool_id", blocks[0].block.pool);
     vr_json_bool(json, "is_expandable", blocks[0].block.expandable);
     vr_json_array(json, "blocks");
     for (size_t i = 0; i < count; i++) block_json(json, &blocks[i]);
@@ -170,7 +232,7 @@ static void segment_json(struct vr_json *json, const struct vram_block_view *blo
     vr_json_object_end(json);
 }
 
-static void record_json(struct vr_json *json, const struct vr_record *record) {
+static void record_json(struct vr_json *json, const struct vr_record *record, const struct vram_pool_id *pool) {
     static const char *const names[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
                                         "segment_free", "segment_map",    "segment_unmap",  "oom"};
     vr_json_object(json, NULL);
@@ -178,6 +240,7 @@ static void record_json(struct vr_json *json, const struct vr_record *record) {
     vr_json_u64(json, record->action == VR_RECORD_OOM ? "device_free" : "addr", record->address);
     vr_json_u64(json, "size", record->size_bytes);
     vr_json_u64(json, "stream", record->stream);
+    if (pool != NULL) pool_json(json, "pool_id", *pool);
     vr_json_object_end(json);
 }
 
@@ -189,13 +252,13 @@ void selfmade_json(const struct selfmade *made, size_t cut, struct vr_text *text
     for (size_t first = 0; first < made->block_count;) {
         size_t last = first + 1;
         while (last < made->block_count && same_segment(&made->blocks[last - 1], &made->blocks[last])) last++;
-        segment_json(&json, &made->blocks[first], last - first);
+        segment_json(&json, &made->blocks[first], last - first, !made->segments_without_pools);
         first = last;
     }
     vr_json_array_end(&json);
     vr_json_array(&json, "device_traces");
     vr_json_array(&json, NULL);
-    for (size_t i = cut; i < made->count; i++) record_json(&json, &made->records[i]);
+    for (size_t i = cut; i < made->count; i++) record_json(&json, &made->records[i], made->events_without_pools ? NULL : &made->pools[i]);
     vr_json_array_end(&json);
     vr_json_array_end(&json);
     vr_json_object(&json, "allocator_settings");

@@ -14,17 +14,22 @@ struct selfmade_options {
     unsigned operations;
     unsigned streams;
     bool small_sizes; // up to 2 MiB; else up to 60 MiB
+    unsigned pools;   // private pools that may exist at a time
 };
 
 struct selfmade {
     struct vr_record *records; // of device 0, all kinds
     size_t count;
     size_t capacity;
+    struct vram_pool_id *pools; // of each record
+    size_t pool_capacity;
     struct vram_block_view *blocks; // the final picture
     size_t block_count;
     size_t block_capacity;
     struct vram_stats stats; // at the end
     const char *conf;
+    bool events_without_pools; // what selfmade_json() leaves out
+    bool segments_without_pools;
 };
 
 void selfmade_run(struct selfmade *made, const struct selfmade_options *options);
