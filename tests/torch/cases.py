@@ -1,7 +1,6 @@
-"""Runs the test functions of a file each in a process of its own: a process has one allocator.
+"""Runs the test functions of a file one process each: a process has one allocator.
 
-A file's test functions are called test_*; their docstrings may be preceded by `environment(...)`. main() runs all of them, or, in the
-process made for it, the one that is named.
+A file's test functions are called test_*. main() runs all of them, or in this process the one that is named.
 """
 import os
 import subprocess
@@ -12,7 +11,7 @@ SKIPPED = 77
 
 
 def environment(**variables):
-    """Decorator: variables of the process that runs the function; None takes one away."""
+    """Decorator: variables of the process that runs the function."""
 
     def mark(function):
         function.environment = variables
@@ -22,11 +21,9 @@ def environment(**variables):
 
 
 def _variables(function):
-    dropped = ("VRAM_SIM", "VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "VRAM_TORCH_LIBRARY")
+    dropped = ("VRAM_SIM", "VRAM_LIBCUDA", "VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "VRAM_TORCH_LIBRARY")
     variables = {name: value for name, value in os.environ.items() if name not in dropped}
-    for name, value in getattr(function, "environment", {}).items():
-        if value is not None:
-            variables[name] = value
+    variables.update(getattr(function, "environment", {}))
     return variables
 
 

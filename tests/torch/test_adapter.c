@@ -145,8 +145,7 @@ static void nothing_is_nothing(void **state) {
 
 static void a_block_used_elsewhere_waits(void **state) {
     (void)state;
-    // Addresses of streams that nobody ever asks the driver about: the simulator only knows those it made and the default streams.
-    void *const other = (void *)(uintptr_t)2;
+    void *const other = (void *)(uintptr_t)2; // CU_STREAM_PER_THREAD
     void *block = vram_torch_malloc(4 * KIB, 0, NULL);
     vram_torch_record_stream(block, other);
     vram_torch_free(block, 0, 0, NULL);
