@@ -68,6 +68,17 @@ static void drop_captured_uses(struct vram_allocator *allocator, struct vr_block
     }
 }
 
+// A stream that was destroyed since the free takes no fence: its work is waited for with all of the device's, once, so that no later
+// request fails of it.
+static enum vram_status fence(struct vr_device *device, uint32_t block) {
+    const enum vram_status status = vr_fences_record(device, block);
+    if (status != VRAM_DRIVER) return status;
+    VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, ctx_synchronize, 0)));
+    vr_uses_clear(device->allocator, vr_block_at(device->allocator, block));
+    vr_complete_free(device, block, true);
+    return VRAM_OK;
+}
+
 enum vram_status vr_deferred_convert(struct vr_device *device) {
     struct vram_allocator *allocator = device->allocator;
     while (device->deferred_count != 0) {
@@ -75,7 +86,7 @@ enum vram_status vr_deferred_convert(struct vr_device *device) {
         struct vr_block *item = vr_block_at(allocator, block);
         drop_captured_uses(allocator, item);
         if (item->held.uses != 0) {
-            VR_TRY(vr_fences_record(device, block));
+            VR_TRY(fence(device, block));
         } else {
             vr_complete_free(device, block, true);
         }
