@@ -21,6 +21,7 @@ enum vram_status vram_host_create(const struct vram_host_create_info *info, stru
     struct vram_host *made = calloc(1, sizeof *made);
     if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for an allocator");
     vr_mutex_init(&made->poll);
+    vr_mutex_init(&made->giving);
     vr_mutex_init(&made->setup);
     vr_mutex_init(&made->mutex);
     vr_signal_init(&made->work);
@@ -110,6 +111,7 @@ void vram_host_destroy(struct vram_host *host) {
     vr_signal_destroy(&host->work);
     vr_mutex_destroy(&host->mutex);
     vr_mutex_destroy(&host->setup);
+    vr_mutex_destroy(&host->giving);
     vr_mutex_destroy(&host->poll);
     free(host);
 }

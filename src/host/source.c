@@ -215,7 +215,10 @@ void vr_host_send_stuck_out(struct vram_host *host) {
 static struct vr_host_block *next_out(struct vram_host *host) {
     vr_host_lock(host);
     struct vr_host_block *block = host->outgoing;
-    if (block != NULL) host->outgoing = block->next;
+    if (block != NULL) {
+        host->outgoing = block->next;
+        host->with_driver++;
+    }
     vr_host_unlock(host);
     return block;
 }
@@ -223,6 +226,7 @@ static struct vr_host_block *next_out(struct vram_host *host) {
 // What the driver has not taken stays in the books: it is still pinned.
 static void settle_out(struct vram_host *host, struct vr_host_block *block, enum vram_status status, uint64_t elapsed_ns) {
     vr_host_lock(host);
+    host->with_driver--;
     if (status == VRAM_OK) {
         vr_host_count(&host->stats.allocations, -1);
         vr_host_count(&host->stats.allocated_bytes, -(int64_t)block->size);
@@ -237,16 +241,10 @@ static void settle_out(struct vram_host *host, struct vr_host_block *block, enum
     if (status == VRAM_OK) free(block);
 }
 
-enum vram_status vr_host_give_back(struct vram_host *host) {
-    vr_host_lock(host);
-    const bool nothing = host->outgoing == NULL;
-    const bool tolerant = host->options.pinned_free_catch_all;
-    vr_host_bury(host);
-    vr_host_unlock(host);
-    if (nothing) return VRAM_OK;
+static enum vram_status give_all(struct vram_host *host) {
     struct vr_host_guard guard;
-    enum vram_status first = vr_host_enter(host, atomic_load_explicit(&host->home, memory_order_acquire), &guard);
-    if (first != VRAM_OK) return tolerant ? VRAM_OK : first;
+    VR_TRY(vr_host_enter(host, atomic_load_explicit(&host->home, memory_order_acquire), &guard));
+    enum vram_status first = VRAM_OK;
     for (struct vr_host_block *block = next_out(host); block != NULL; block = next_out(host)) {
         const uint64_t start_ns = vr_host_now_ns(host);
         const enum vram_status status = unpin(host, block->address, block->origin);
@@ -254,5 +252,18 @@ enum vram_status vr_host_give_back(struct vram_host *host) {
         if (first == VRAM_OK) first = status;
     }
     vr_host_leave(&guard);
-    return tolerant ? VRAM_OK : first;
+    return first;
+}
+
+enum vram_status vr_host_give_back(struct vram_host *host) {
+    vr_host_lock(host);
+    const bool nothing = host->outgoing == NULL && host->with_driver == 0;
+    const bool tolerant = host->options.pinned_free_catch_all;
+    vr_host_bury(host);
+    vr_host_unlock(host);
+    if (nothing) return VRAM_OK;
+    vr_mutex_lock(&host->giving);
+    const enum vram_status status = give_all(host);
+    vr_mutex_unlock(&host->giving);
+    return tolerant ? VRAM_OK : status;
 }

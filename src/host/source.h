@@ -15,7 +15,8 @@ void vr_host_send_out(struct vram_host *host, struct vr_host_block *block);
 void vr_host_send_cache_out(struct vram_host *host, struct vram_host_pool *pool);
 // Lets what was refused be tried again. Under the state lock.
 void vr_host_send_stuck_out(struct vram_host *host);
-// Gives what was sent out back to the driver. DRIVER when it refused some of it (VRAM_OK with pinned_free_catch_all). Without locks.
+// Gives what was sent out back to the driver, and waits for what other threads are giving back. DRIVER when it refused some of it
+// (VRAM_OK with pinned_free_catch_all). Without locks.
 enum vram_status vr_host_give_back(struct vram_host *host);
 
 // The reserve segment, at the end.

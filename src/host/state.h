@@ -22,11 +22,12 @@
 #include "os/os.h"
 #include "vram/host.h"
 
-// The order in which locks are taken. Driver calls are made under the first two only, unless a comment says otherwise.
+// The order in which locks are taken. Under the last one no driver call is made, unless a comment says otherwise.
 enum vr_host_lock_rank {
-    VR_HOST_LOCK_POLL,  // vram_host.poll: one thread at a time asks for events; lanes lose uses under it only
-    VR_HOST_LOCK_SETUP, // vram_host.setup: home context, reserve segment, background thread: made once, all others want the same
-    VR_HOST_LOCK_STATE, // vram_host.mutex: everything else
+    VR_HOST_LOCK_POLL,   // vram_host.poll: one thread at a time asks for events; lanes lose uses under it only
+    VR_HOST_LOCK_RETURN, // vram_host.giving: one thread at a time gives back, so who needs the room waits until it is there
+    VR_HOST_LOCK_SETUP,  // vram_host.setup: home context, reserve segment, background thread: made once, all others want the same
+    VR_HOST_LOCK_STATE,  // vram_host.mutex: everything else
 };
 
 enum vr_host_state { VR_HOST_LIVE, VR_HOST_FREEING, VR_HOST_PENDING, VR_HOST_KEPT, VR_HOST_FREE, VR_HOST_OUT };
@@ -110,6 +111,7 @@ struct vram_host {
     int home_device;
 
     struct vr_mutex poll;
+    struct vr_mutex giving;
     struct vr_mutex setup;
     struct vr_mutex mutex;
 
@@ -129,7 +131,8 @@ struct vram_host {
     uint32_t pollers;
     struct vr_host_block *outgoing;
     struct vr_host_block *stuck;
-    int64_t out_blocks; // that left the table and are still pinned: outgoing, stuck, or with the driver now
+    uint32_t with_driver; // blocks that a thread is giving back now
+    int64_t out_blocks;   // that left the table and are still pinned: outgoing, stuck, or with the driver now
     int64_t out_bytes;
     struct vr_host_reserve reserve;
     struct vram_host_stats stats;
