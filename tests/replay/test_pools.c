@@ -530,6 +530,56 @@ static void too_many_pools_are_refused(void **state) {
     vram_recording_destroy(recording);
 }
 
+// --- strangers -------------------------------------------------------------------------------------------------------------------
+static uint64_t random_state;
+static uint64_t random_below(uint64_t bound) {
+    random_state += 0x9e3779b97f4a7c15u;
+    return vr_mix64(random_state) % bound;
+}
+
+// Something about pools becomes wrong: an id, whether there is one, or what the id is attributed by.
+static void damage(struct vr_model *model) {
+    struct vr_history *history = &model->histories[0];
+    const size_t at = random_below(history->count), from = random_below(history->count);
+    switch (random_below(7)) {
+    case 0: history->pool_first[at] = history->pool_first[from]; break;
+    case 1: history->pool_second[at] = vr_mix64(random_state); break;
+    case 2: history->has[at] ^= VR_HAS_POOL_ID; break;
+    case 3: history->action[at] = history->action[from]; break;
+    case 4: history->address[at] = history->address[from]; break;
+    case 5: history->size_bytes[at] = (uint64_t)1 << random_below(64); break;
+    default:
+        if (model->segments.count > 0) model->segments.pool_first[random_below(model->segments.count)] = random_below(3);
+        break;
+    }
+}
+
+static void damaged_pools_do_no_harm(void **state) {
+    (void)state;
+    unsigned wrong = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct selfmade made;
+        struct selfmade_options options = with_pools(confs[seed % VR_COUNT_OF(confs)], seed);
+        options.operations = 300;
+        selfmade_run(&made, &options);
+        made.events_without_pools = seed % 3 == 0;
+        struct vram_recording *recording = recording_of(&made, seed % 5 == 0 ? made.count / 2 : 0);
+        random_state = seed;
+        for (uint64_t i = 0; i <= seed % 4; i++) damage(&recording->model);
+        struct vram_exact_result *result = exact(recording);
+        wrong += !result->agrees;
+        vram_exact_result_destroy(result);
+        for (int start = 0; start < 2; start++) {
+            const struct vram_whatif_options run = {.start = start == 0 ? VRAM_WHATIF_COLD : VRAM_WHATIF_RECORDED,
+                                                    .memory_bytes = seed % 2 == 0 ? VR_GIB : 0};
+            vram_whatif_result_destroy(whatif(recording, &run));
+        }
+        vram_recording_destroy(recording);
+        selfmade_release(&made);
+    }
+    assert_true(wrong > 100);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(histories_with_pools_are_exact),
@@ -548,6 +598,7 @@ int main(void) {
         cmocka_unit_test(a_picture_with_waiting_blocks_in_pools),
         cmocka_unit_test(events_that_name_another_pool_differ),
         cmocka_unit_test(too_many_pools_are_refused),
+        cmocka_unit_test(damaged_pools_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
