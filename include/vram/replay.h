@@ -82,8 +82,8 @@ struct vram_exact_device {
     uint64_t start_sizes_from_neighbour;
     uint64_t private_allocations;  // of the allocations, those in private pools
     uint64_t left_out_allocations; // alloc events that were not replayed, because their pool is not known
-    uint64_t ignored_events;      // actions this version does not know
-    uint64_t difference_count;    // all of them; the first few are in `differences`
+    uint64_t ignored_events;       // actions this version does not know
+    uint64_t difference_count;     // all of them; the first few are in `differences`
     struct vram_difference *differences;
     size_t differences_kept;
     struct vram_placement *placements; // one per replayed allocation, in order; NULL unless asked for
