@@ -24,6 +24,7 @@ void vr_pools_release(struct vr_pools *pools) {
     free(pools->ids);
     free(pools->of_event);
     free(pools->used);
+    free(pools->memory);
     *pools = (struct vr_pools){0};
 }
 
@@ -75,8 +76,14 @@ struct attribution {
 // What a stranger's recording contradicts is told by whoever undoes the history; here it only stays unknown.
 static enum vram_status tolerate(enum vram_status status) { return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status; }
 
+// A range of memory that the pool had.
+static void note_memory(const struct attribution *work, uint32_t pool, bool expandable) {
+    if (pool != VR_POOL_UNKNOWN) work->pools->memory[pool] |= expandable ? VR_POOL_EXPANDABLE : VR_POOL_SEGMENTS;
+}
+
 static enum vram_status hold(struct attribution *work, uint64_t address, uint64_t size, uint64_t stream, bool expandable, uint32_t pool) {
     struct vr_mapped_range range = {address, 0, stream, expandable ? EXPANDABLE : CUDA_MALLOC, pool};
+    note_memory(work, pool, expandable);
     if (!vr_add_u64(address, size, &range.end)) return VRAM_OK;
     return tolerate(vr_mapped_join(&work->held, &range));
 }
@@ -124,10 +131,12 @@ static uint32_t pool_of(const struct attribution *work, size_t event) {
 
 static enum vram_status step_back(struct attribution *work, size_t event) {
     const uint64_t address = work->history->address[event], size = work->history->size_bytes[event];
+    const enum vr_action action = work->history->action[event];
+    const bool expandable = action == VR_ACTION_SEGMENT_MAP || action == VR_ACTION_SEGMENT_UNMAP;
     const uint32_t pool = pool_of(work, event);
     work->pools->of_event[event] = pool;
     if (pool == VR_POOL_UNKNOWN) work->pools->unknown_events++;
-    switch ((enum vr_action)work->history->action[event]) {
+    switch (action) {
     case VR_ACTION_ALLOC:
         if (pool == VR_POOL_UNKNOWN) {
             work->pools->unknown_allocations++;
@@ -138,13 +147,11 @@ static enum vram_status step_back(struct attribution *work, size_t event) {
     case VR_ACTION_SEGMENT_ALLOC:
     case VR_ACTION_SEGMENT_MAP: {
         uint64_t end = 0;
+        note_memory(work, pool, expandable);
         return vr_add_u64(address, size, &end) ? tolerate(vr_mapped_cut(&work->held, address, end)) : VRAM_OK;
     }
     case VR_ACTION_SEGMENT_FREE:
-    case VR_ACTION_SEGMENT_UNMAP: {
-        const bool expandable = work->history->action[event] == VR_ACTION_SEGMENT_UNMAP;
-        return hold(work, address, size, work->history->stream[event], expandable, pool);
-    }
+    case VR_ACTION_SEGMENT_UNMAP: return hold(work, address, size, work->history->stream[event], expandable, pool);
     default: return VRAM_OK;
     }
 }
@@ -169,7 +176,8 @@ enum vram_status vr_pools_find(struct vr_pools *pools, const struct vr_history *
     struct attribution work = {.pools = pools, .history = history};
     pools->of_event = calloc(history->count + 1, sizeof *pools->of_event);
     pools->used = calloc(pools->count, sizeof *pools->used);
-    if (pools->of_event == NULL || pools->used == NULL) return VRAM_NO_HOST_MEMORY;
+    pools->memory = calloc(pools->count, sizeof *pools->memory);
+    if (pools->of_event == NULL || pools->used == NULL || pools->memory == NULL) return VRAM_NO_HOST_MEMORY;
     const enum vram_status status = attribute(&work, segments, segment_count);
     vr_mapped_release(&work.held);
     return status;

@@ -8,6 +8,9 @@
 // The event's pool is not recorded, and neither is anything that it could be told from.
 #define VR_POOL_UNKNOWN UINT32_MAX
 
+// Where a pool's memory was seen to come from.
+enum vr_pool_memory { VR_POOL_SEGMENTS = 1, VR_POOL_EXPANDABLE = 2 };
+
 // Pools are numbered; 0 is the default pools. A recording without private pools has no other number, and no table of events.
 //
 // An event is of the pool that its pool id says; where it has none, of the pool of the segment that held its address at that moment,
@@ -18,6 +21,7 @@ struct vr_pools {
     size_t count;             // at least 1
     uint32_t *of_event;       // by event: number or VR_POOL_UNKNOWN; NULL: every event is of the default pools
     size_t *used;             // by pool: one past its last alloc event, 0 if none
+    uint8_t *memory;          // by pool: enum vr_pool_memory bits of what it was seen to have
     uint64_t unknown_events;
     uint64_t unknown_allocations; // of these, alloc events
 };

@@ -24,8 +24,10 @@ static size_t last_at_or_before(const void *items, size_t count, size_t stride, 
 }
 
 // How many bytes beyond its rounded request a block of unknown size may have: 0 where every remainder is split off.
-static uint64_t possible_leftover(const struct vr_options *options, const struct vr_start_segment *segment, uint64_t rounded) {
-    if (segment->small || segment->expandable || options->expandable_segments) return 0;
+static uint64_t possible_leftover(const struct vr_subject *subject, const struct vr_start_segment *segment, uint64_t rounded) {
+    const struct vr_options *options = subject->options;
+    if (segment->small || segment->expandable) return 0;
+    if (options->expandable_segments && !vr_subject_has_functions(subject, segment->pool)) return 0;
     return rounded < options->max_split_bytes ? VR_MIB : options->max_non_split_rounding_bytes;
 }
 
@@ -67,11 +69,11 @@ static void look_at_allocations(const struct vr_subject *subject, const struct v
     }
 }
 
-static void settle_size(const struct vr_options *options, struct vr_start *start, size_t i, uint64_t limit) {
+static void settle_size(const struct vr_subject *subject, struct vr_start *start, size_t i, uint64_t limit) {
     struct vr_start_block *block = &start->blocks[i];
     if (!block->size_known) {
-        const uint64_t rounded = vr_start_round(options, block->requested);
-        const uint64_t leftover = possible_leftover(options, &start->segments[block->segment], rounded);
+        const uint64_t rounded = vr_start_round(subject->options, block->requested);
+        const uint64_t leftover = possible_leftover(subject, &start->segments[block->segment], rounded);
         block->size = rounded;
         start->sizes_unknown++;
         if (leftover > 0 && limit > rounded && limit - rounded <= leftover) {
@@ -136,7 +138,7 @@ enum vram_status vr_start_fit(const struct vr_subject *subject, struct vr_start 
     if (limit == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < start->block_count; i++) limit[i] = room_of(start, i);
     look_at_allocations(subject, start, limit);
-    for (size_t i = 0; i < start->block_count; i++) settle_size(subject->options, start, i, limit[i]);
+    for (size_t i = 0; i < start->block_count; i++) settle_size(subject, start, i, limit[i]);
     free(limit);
     return VRAM_OK;
 }

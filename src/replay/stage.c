@@ -49,8 +49,24 @@ uint64_t vr_stage_stream(struct vr_stage *stage, uint64_t recorded) {
 // --- private pools --------------------------------------------------------------------------------------------------------------
 static const struct vram_route everything = {.kind = VRAM_ROUTE_ALL};
 
+static uint64_t allocate(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
+    uint64_t address = 0;
+    (void)device, (void)stream;
+    return vr_cu((struct vram_driver *)user, mem_alloc, &address, size_bytes) == VR_CU_SUCCESS ? address : 0;
+}
+
+static void deallocate(uint64_t address, uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
+    (void)size_bytes, (void)device, (void)stream;
+    (void)vr_cu((struct vram_driver *)user, mem_free, address);
+}
+
 static enum vram_status make_pool(struct vr_stage *stage, uint32_t pool) {
-    const struct vram_pool_options options = {.for_graph = stage->subject->pools.ids[pool].first != 0};
+    struct vram_pool_options options = {.for_graph = stage->subject->pools.ids[pool].first != 0};
+    if (vr_subject_has_functions(stage->subject, pool)) {
+        options.allocate = allocate;
+        options.deallocate = deallocate;
+        options.user = stage->driver;
+    }
     return vram_pool_create(stage->allocator, DEVICE, &options, &stage->pools[pool]);
 }
 

@@ -9,6 +9,10 @@ static struct vram_pool_id id_of_row(const struct vr_segments *segments, size_t 
     return (struct vram_pool_id){segments->pool_first[row], segments->pool_second[row]};
 }
 
+bool vr_subject_has_functions(const struct vr_subject *subject, uint32_t pool) {
+    return pool != 0 && subject->options->expandable_segments && subject->pools.memory[pool] == VR_POOL_SEGMENTS;
+}
+
 uint32_t vr_subject_segment_pool(const struct vr_subject *subject, uint32_t row) {
     return subject->pools.count == 1 ? 0 : vr_pools_number(&subject->pools, id_of_row(&subject->model->segments, row));
 }

@@ -39,6 +39,9 @@ VR_INLINE uint32_t vr_subject_pool(const struct vr_subject *subject, size_t even
     const uint32_t pool = subject->pools.of_event == NULL ? 0 : subject->pools.of_event[event];
     return pool == VR_POOL_UNKNOWN ? 0 : pool;
 }
+// Whether a pool gets its memory from functions of its own (NCCL's, say): it has ordinary segments although the settings say expandable
+// ones. Where they do not, such a pool is like any other.
+bool vr_subject_has_functions(const struct vr_subject *subject, uint32_t pool);
 // The number of the pool of a row of the model's segments.
 uint32_t vr_subject_segment_pool(const struct vr_subject *subject, uint32_t row);
 // Whether the event is to be passed over because its pool is not known.

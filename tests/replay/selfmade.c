@@ -112,10 +112,26 @@ static void play_free(struct player *player) {
     player->live[at] = player->live[--player->live_count];
 }
 
+static uint64_t allocate(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
+    uint64_t address = 0;
+    (void)device, (void)stream;
+    return vr_cu((struct vram_driver *)user, mem_alloc, &address, size_bytes) == VR_CU_SUCCESS ? address : 0;
+}
+
+static void deallocate(uint64_t address, uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
+    (void)size_bytes, (void)device, (void)stream;
+    need(vr_cu((struct vram_driver *)user, mem_free, address) == VR_CU_SUCCESS, "mem_free");
+}
+
 // A pool comes, or one goes; as PyTorch's MemPool does, it gives back at once what is free, or leaves that to the next release.
 static void play_pool(struct player *player) {
     if (player->pool_count < player->options->pools && below(player, 2) == 0) {
-        const struct vram_pool_options pool = {.for_graph = below(player, 2) == 0};
+        struct vram_pool_options pool = {.for_graph = below(player, 2) == 0};
+        if (player->options->functions && below(player, 2) == 0) {
+            pool.allocate = allocate;
+            pool.deallocate = deallocate;
+            pool.user = player->driver;
+        }
         need(vram_pool_create(player->allocator, DEVICE, &pool, &player->pools[player->pool_count++]) == VRAM_OK, "vram_pool_create");
     } else if (player->pool_count > 0) {
         const size_t at = below(player, player->pool_count);

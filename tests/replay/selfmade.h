@@ -15,6 +15,7 @@ struct selfmade_options {
     unsigned streams;
     bool small_sizes; // up to 2 MiB; else up to 60 MiB
     unsigned pools;   // private pools that may exist at a time
+    bool functions;   // half of them have functions of their own
 };
 
 struct selfmade {

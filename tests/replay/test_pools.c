@@ -100,6 +100,23 @@ static void histories_with_pools_are_exact(void **state) {
     assert_true(sums.releases > 3000);
 }
 
+// Such pools have ordinary segments although the settings say expandable ones.
+static void pools_with_functions_of_their_own_are_exact(void **state) {
+    (void)state;
+    struct sums sums = {0};
+    size_t segments = 0;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        struct selfmade made;
+        struct selfmade_options options = with_pools("expandable_segments:True", seed);
+        options.functions = true;
+        selfmade_run(&made, &options);
+        for (size_t i = 0; i < made.count; i++) segments += made.records[i].action == VR_RECORD_SEGMENT_ALLOC;
+        replay(&made, 0, seed, false, &sums);
+        selfmade_release(&made);
+    }
+    assert_true(segments > 100 && sums.private_allocations > 1000);
+}
+
 // The start has private segments and their blocks, which undoing what is left must find.
 static void cut_histories_with_pools_are_exact(void **state) {
     (void)state;
@@ -583,6 +600,7 @@ static void damaged_pools_do_no_harm(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(histories_with_pools_are_exact),
+        cmocka_unit_test(pools_with_functions_of_their_own_are_exact),
         cmocka_unit_test(cut_histories_with_pools_are_exact),
         cmocka_unit_test(histories_with_pools_and_ooms_are_exact),
         cmocka_unit_test(events_without_pool_ids),
