@@ -499,6 +499,36 @@ static void a_release_does_not_disturb_a_capture(void **state) {
     expect_end(&world);
 }
 
+// Frees that a capture put off are no obstacle after it: not to a trim, not to a checkpoint.
+static void a_trim_sees_what_a_capture_put_off(void **state) {
+    (void)state;
+    for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
+        struct vr_world world;
+        expect_world(&world, "", 0);
+        const uint64_t a = world.stream[0][1], b = world.stream[0][2];
+        struct vram_pool *beside = expect_pool(&world), *pool = expect_pool(&world);
+        uint64_t block = 0;
+        EXPECT_OK(vram_pool_malloc(beside, 30 * VR_MIB, a, &block));
+        begin(pool, a, VRAM_CAPTURE_GLOBAL);
+        order(&world, a, b);
+        EXPECT_OK(vram_record_stream(world.allocator, block, b));
+        expect_free(&world, block);
+        struct vram_checkpoint *saved = NULL;
+        EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_checkpoint(beside, &saved));
+        EXPECT_OK(vram_pool_trim(beside));
+        EXPECT_CURRENT(&world, reserved_bytes, 30 * VR_MIB);
+        order(&world, b, a);
+        end(&world, pool, a);
+        if (checkpoint) EXPECT_OK(vram_pool_checkpoint(beside, &saved));
+        EXPECT_OK(vram_pool_trim(beside));
+        EXPECT_CURRENT(&world, reserved_bytes, 0);
+        vram_checkpoint_destroy(saved);
+        vram_pool_release(beside);
+        vram_pool_release(pool);
+        expect_end(&world);
+    }
+}
+
 // --- two threads ------------------------------------------------------------------------------------------------------------------------
 
 enum { CAPTURES = 200, STEPS = 30 };
@@ -581,6 +611,7 @@ int main(void) {
         cmocka_unit_test(a_use_on_a_destroyed_stream_holds_nobody_up),
         cmocka_unit_test(the_end_of_all_during_a_capture),
         cmocka_unit_test(a_release_does_not_disturb_a_capture),
+        cmocka_unit_test(a_trim_sees_what_a_capture_put_off),
         cmocka_unit_test(one_thread_captures_beside_another),
     };
     return cmocka_run_group_tests_name("capture_deferral", tests, NULL, NULL);
