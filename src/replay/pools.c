@@ -4,7 +4,7 @@
 #include "replay/mapped.h"
 
 // Every pool costs the allocator tables, and every operation on a device takes the locks of all of them.
-enum { POOLS_MAX = 4096 };
+enum { POOLS_MAX = 1024 };
 
 static int id_order(const void *left, const void *right) {
     const struct vram_pool_id *a = left, *b = right;
