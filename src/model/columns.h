@@ -44,6 +44,8 @@
     X(uint32_t, metadata)                                                                                                                  \
     X(uint64_t, pool_first)                                                                                                                \
     X(uint64_t, pool_second)                                                                                                               \
+    X(uint32_t, thread)                                                                                                                    \
+    X(uint32_t, tag)                                                                                                                       \
     X(uint32_t, unknown)
 
 // One column of a table: where the table's struct keeps its pointer, and the size of an entry. A sparse column may be NULL while the table

@@ -36,6 +36,8 @@ void vr_model_release(struct vr_model *model) {
     free(model->annotations);
     free(model->settings);
     free(model->top_level_keys);
+    free(model->modules);
+    free(model->extras);
     memset(model, 0, sizeof *model);
 }
 
@@ -116,6 +118,33 @@ static enum vram_status check_history(const struct vr_model *model, const struct
     EXPECT(first_not_below(history->context, history->count, model->strings.count), "an event's compile context");
     EXPECT(first_not_below(history->metadata, history->count, model->strings.count), "an event's metadata");
     EXPECT(first_not_below(history->unknown, history->count, model->strings.count), "an event's action name");
+    EXPECT(first_not_below(history->tag, history->count, model->strings.count), "an event's category");
+    return VRAM_OK;
+}
+
+// How many rows an owner's table has; 0 for an owner that is none.
+static uint64_t rows_of(const struct vr_model *model, const struct vr_extra *extra) {
+    switch (extra->owner) {
+    case VR_OWNER_TOP: return 1;
+    case VR_OWNER_SEGMENT: return model->segments.count;
+    case VR_OWNER_BLOCK: return model->blocks.count;
+    case VR_OWNER_EVENT: return extra->device < model->history_count ? model->histories[extra->device].count : 0;
+    case VR_OWNER_FRAME: return model->frames.count;
+    case VR_OWNER_ANNOTATION: return model->annotation_count;
+    default: return 0;
+    }
+}
+
+static enum vram_status check_extras(const struct vr_model *model, struct vram_error *error) {
+    const uint32_t strings = model->strings.count;
+    for (size_t i = 0; i < model->extra_count; i++) {
+        const struct vr_extra *extra = &model->extras[i];
+        if (extra->key >= strings || extra->value >= strings) return bad(error, "a further key's text", i);
+        if (extra->row >= rows_of(model, extra)) return bad(error, "a further key's row", i);
+    }
+    for (size_t i = 0; i < model->module_count; i++) {
+        if (model->modules[i].path >= strings || model->modules[i].build_id >= strings) return bad(error, "a module's text", i);
+    }
     return VRAM_OK;
 }
 
@@ -131,5 +160,6 @@ enum vram_status vr_model_check(const struct vr_model *model, struct vram_error 
         if (model->settings[i].key >= strings || model->settings[i].value >= strings) return bad(error, "a setting's text", i);
     }
     EXPECT(first_not_below(model->top_level_keys, model->top_level_key_count, strings), "a top-level key");
-    return VRAM_OK;
+    if (model->host_count > 1 || model->host_count > model->history_count) return bad(error, "the host's history", model->host_count);
+    return check_extras(model, error);
 }

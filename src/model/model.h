@@ -96,6 +96,8 @@ enum {
     VR_HAS_COMPILE_CONTEXT = 1u << 18,
     VR_HAS_USER_METADATA = 1u << 19,
     VR_HAS_COUNTER = 1u << 20,
+    VR_HAS_THREAD = 1u << 21,
+    VR_HAS_CATEGORY = 1u << 22,
 };
 
 // Rows in file order (all devices mixed).
@@ -142,6 +144,8 @@ struct vr_history {
     uint32_t *metadata; // string id of user_metadata
     uint64_t *pool_first;
     uint64_t *pool_second;
+    uint32_t *thread;  // system's number of the thread, 0 where the file has none
+    uint32_t *tag;     // string id of `category`: what the memory is for, or, in recordings of whole programs, its kind
     uint32_t *has;     // VR_HAS_ bits
     uint32_t *unknown; // string id of the action's name where action is UNKNOWN, else 0
     size_t count;
@@ -160,6 +164,24 @@ struct vr_setting {
     uint32_t value;
 };
 
+// A program file or shared library that stacks run through. A frame whose filename is a module's path and whose name is "0x" and a
+// hexadecimal number is not resolved yet: the number is the offset of the return address in the file's address space (its load
+// address subtracted); line is 0.
+struct vr_module {
+    uint32_t path;     // string ids
+    uint32_t build_id; // in hexadecimal; "" where it has none
+};
+
+// A key that no column holds, kept so that writing a recording loses nothing: on a row of a table, or at the top level.
+enum vr_owner { VR_OWNER_TOP, VR_OWNER_SEGMENT, VR_OWNER_BLOCK, VR_OWNER_EVENT, VR_OWNER_FRAME, VR_OWNER_ANNOTATION, VR_OWNER_COUNT };
+struct vr_extra {
+    uint8_t owner;   // enum vr_owner
+    uint32_t device; // index in histories, for an event; else 0
+    uint64_t row;    // of the owner's table; 0 for the top level
+    uint32_t key;    // string id
+    uint32_t value;  // string id of the value as JSON text (tuples as lists)
+};
+
 struct vr_model {
     enum vr_form form;
     struct vr_strings strings;
@@ -169,12 +191,17 @@ struct vr_model {
     struct vr_blocks blocks;
     struct vr_history *histories; // index = device ordinal; may be longer or shorter than the devices in use
     size_t history_count;
+    size_t host_count; // 1: the last of the histories (and `device` of segments) stands for pinned host memory; else 0
     struct vr_annotation *annotations;
     size_t annotation_count;
     struct vr_setting *settings; // of allocator_settings, in file order; nested dictionaries are JSON text
     size_t setting_count;
     uint32_t *top_level_keys; // string ids, in file order
     size_t top_level_key_count;
+    struct vr_module *modules;
+    size_t module_count;
+    struct vr_extra *extras; // by owner, device, row; of one row in file order
+    size_t extra_count;
 };
 
 VR_INLINE const char *vr_model_string(const struct vr_model *model, uint32_t id) {
@@ -182,6 +209,11 @@ VR_INLINE const char *vr_model_string(const struct vr_model *model, uint32_t id)
 }
 VR_INLINE size_t vr_model_string_length(const struct vr_model *model, uint32_t id) {
     return (size_t)(model->strings.offset[id + 1] - model->strings.offset[id] - 1);
+}
+
+// Whether a device number of the model stands for pinned host memory.
+VR_INLINE bool vr_model_is_host(const struct vr_model *model, uint64_t device) {
+    return model->host_count != 0 && device + 1 == model->history_count;
 }
 
 // Frees every column and zeroes *model.

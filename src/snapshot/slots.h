@@ -8,7 +8,7 @@
 // clang-format off
 #define VR_SLOTS(X) \
     X(action) X(address) X(size_bytes) X(stream) X(time_us) X(stack) X(context) X(metadata) X(pool_first) X(pool_second) \
-    X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes) X(active_bytes) X(requested_bytes) X(counter) X(kind) \
+    X(thread) X(tag) X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes) X(active_bytes) X(requested_bytes) X(counter) X(kind) \
     X(expandable) X(state) X(blocks) X(tenant) X(name) X(filename) X(line) X(stage)
 
 // How a value is read into a slot. X(KIND, "what is expected")

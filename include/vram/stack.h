@@ -1,0 +1,66 @@
+// vram/stack.h: call stacks that are cheap to take: addresses only, each distinct stack kept once, names found later.
+//
+// A stack is a number. Taking one walks the frames of the calling thread (machine code by frame pointers, by the unwinder of the system
+// where a frame has none; Python by reading the interpreter's own frames when one is in the process), looks the addresses up in a table
+// and gives back the number of an equal stack, or a new one. Number 0 is "no stack". Nothing is formatted and, for a stack seen before,
+// nothing allocated. All functions may be called from any thread.
+#ifndef VRAM_STACK_H
+#define VRAM_STACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "vram/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct vram_log;
+struct vram_stacks;
+
+// Which frames are taken.
+enum vram_stack_kind { VRAM_STACK_NONE, VRAM_STACK_PYTHON, VRAM_STACK_C, VRAM_STACK_ALL /* both, merged as PyTorch merges them */ };
+
+// All-zero means every default.
+struct vram_stack_options {
+    uint32_t max_frames; // per stack, innermost kept; 0: 128, at most 1024
+};
+
+// A table of stacks. *stacks is given to the caller: vram_stacks_destroy(). NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_stacks_create(const struct vram_stack_options *options, struct vram_stacks **stacks);
+// NULL is ignored. Not while a call on it is under way.
+VRAM_API void vram_stacks_destroy(struct vram_stacks *stacks);
+
+// The stack of the caller, without its `skip` innermost frames (0: the caller of this function is the innermost). Gives 0 where nothing can
+// be taken (no memory, VRAM_STACK_NONE, a Python-only request on a thread without Python). Never fails. Safe under the caller's locks as
+// long as they are not taken by the interpreter.
+VRAM_API uint32_t vram_stack_take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip);
+
+// A frame, resolved. Strings are borrowed from the table and live as long as it.
+struct vram_frame {
+    const char *name;     // function; "" unknown
+    const char *filename; // source file, or the module's path where no source is known; "" unknown
+    int64_t line;         // 0 unknown
+};
+// Resolves the frames of a stack, innermost first, inlined functions included (they make it more than were taken). Gives at most `capacity`
+// and returns how many there are. The first call for an address costs a look into the module's symbols.
+VRAM_API size_t vram_stack_frames(struct vram_stacks *stacks, uint32_t stack, struct vram_frame *frames, size_t capacity);
+
+// The id that `log` has for the stack; writes what is new into the log, machine code unresolved (module and offset). A table
+// may be used with one log at a time; another log starts anew. As vram_log_stack().
+VRAM_API VRAM_NODISCARD enum vram_status vram_stack_log(struct vram_stacks *stacks, uint32_t stack, struct vram_log *log, uint32_t *id);
+// The module ("libtorch_cuda.so") that the innermost frame outside the modules named in `skip` lies in; "" when there is none. Borrowed.
+VRAM_API const char *vram_stack_module(struct vram_stacks *stacks, uint32_t stack, const char *const *skip, size_t skip_count);
+
+struct vram_stacks_counts {
+    uint64_t stacks; // distinct
+    uint64_t frames; // distinct
+    uint64_t bytes;  // of host memory
+};
+VRAM_API void vram_stacks_counts(struct vram_stacks *stacks, struct vram_stacks_counts *counts);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
