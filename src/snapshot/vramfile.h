@@ -1,0 +1,17 @@
+// vramfile.h: recording files of our own (.vram, docs/formats/recording.md): read into a model, and a model written as one.
+#ifndef VR_VRAMFILE_H
+#define VR_VRAMFILE_H
+
+#include "model/model.h"
+#include "snapshot/source.h"
+#include "vram/output.h"
+
+// The first bytes of every recording file.
+#define VR_VRAMFILE_MAGIC        "\x89VRAM\r\n\x1a"
+#define VR_VRAMFILE_MAGIC_LENGTH 8
+
+// Writes the model, which is borrowed, as a complete file into `write` (false from it: IO). Every table, has-bit and order comes back when
+// it is read. *error may be NULL. IO, NO_HOST_MEMORY. Any thread.
+enum vram_status vr_log_write_model(const struct vr_model *model, vram_write write, void *user, struct vram_error *error);
+
+#endif
