@@ -31,6 +31,7 @@ void vr_model_release(struct vr_model *model) {
     vr_columns_release(&vr_segment_columns, &model->segments);
     free(model->segments.first_block);
     vr_columns_release(&vr_block_columns, &model->blocks);
+    free(model->tenants);
     for (size_t i = 0; i < model->history_count; i++) vr_columns_release(&vr_history_columns, &model->histories[i]);
     free(model->histories);
     free(model->annotations);
@@ -122,6 +123,16 @@ static enum vram_status check_history(const struct vr_model *model, const struct
     return VRAM_OK;
 }
 
+static enum vram_status check_tenants(const struct vr_model *model, struct vram_error *error) {
+    const uint32_t stacks = model->stacks.count;
+    for (size_t i = 0; i < model->tenant_count; i++) {
+        const struct vr_tenant *tenant = &model->tenants[i];
+        if (tenant->block >= model->blocks.count || (i != 0 && tenant->block < tenant[-1].block)) return bad(error, "a tenant's block", i);
+        if (tenant->stack >= stacks || tenant->cpp_stack >= stacks) return bad(error, "a tenant's stack", i);
+    }
+    return VRAM_OK;
+}
+
 // How many rows an owner's table has; 0 for an owner that is none.
 static uint64_t rows_of(const struct vr_model *model, const struct vr_extra *extra) {
     switch (extra->owner) {
@@ -131,6 +142,7 @@ static uint64_t rows_of(const struct vr_model *model, const struct vr_extra *ext
     case VR_OWNER_EVENT: return extra->device < model->history_count ? model->histories[extra->device].count : 0;
     case VR_OWNER_FRAME: return model->frames.count;
     case VR_OWNER_ANNOTATION: return model->annotation_count;
+    case VR_OWNER_TENANT: return model->tenant_count;
     default: return 0;
     }
 }
@@ -151,6 +163,7 @@ static enum vram_status check_extras(const struct vr_model *model, struct vram_e
 enum vram_status vr_model_check(const struct vr_model *model, struct vram_error *error) {
     VR_TRY(check_tables(model, error));
     VR_TRY(check_segments(model, error));
+    VR_TRY(check_tenants(model, error));
     for (size_t i = 0; i < model->history_count; i++) VR_TRY(check_history(model, &model->histories[i], error));
     uint32_t strings = model->strings.count;
     for (size_t i = 0; i < model->annotation_count; i++) {

@@ -98,6 +98,8 @@ enum {
     VR_HAS_COUNTER = 1u << 20,
     VR_HAS_THREAD = 1u << 21,
     VR_HAS_CATEGORY = 1u << 22,
+    VR_HAS_POOL_LIST = 1u << 23, // the pool id is a list of two, not a pair as PyTorch writes it
+    VR_HAS_CPP_FRAMES = 1u << 24,
 };
 
 // Rows in file order (all devices mixed).
@@ -130,6 +132,16 @@ struct vr_blocks {
     uint32_t *has;
     uint8_t *state; // enum vr_block_state
     size_t count;
+};
+
+// An entry of a block's `history` (torch 2.0): who had the block, newest first.
+struct vr_tenant {
+    uint64_t block; // row of struct vr_blocks
+    uint64_t address;
+    uint64_t size_bytes; // `real_size`
+    uint32_t stack;      // `frames`
+    uint32_t cpp_stack;  // `cpp_frames`
+    uint32_t has;        // VR_HAS_ADDRESS, VR_HAS_SIZE, VR_HAS_FRAMES, VR_HAS_CPP_FRAMES
 };
 
 // One device's events, oldest first.
@@ -172,14 +184,25 @@ struct vr_module {
     uint32_t build_id; // in hexadecimal; "" where it has none
 };
 
-// A key that no column holds, kept so that writing a recording loses nothing: on a row of a table, or at the top level.
-enum vr_owner { VR_OWNER_TOP, VR_OWNER_SEGMENT, VR_OWNER_BLOCK, VR_OWNER_EVENT, VR_OWNER_FRAME, VR_OWNER_ANNOTATION, VR_OWNER_COUNT };
+// A key that no column holds, kept so that writing a recording loses nothing: on a row of a table, or at the top level. A key that a
+// column does hold is here too where the column cannot say how the file had it (None, another type, a word that is not known): what stands
+// here is then what is written.
+enum vr_owner {
+    VR_OWNER_TOP,
+    VR_OWNER_SEGMENT,
+    VR_OWNER_BLOCK,
+    VR_OWNER_EVENT,
+    VR_OWNER_FRAME,
+    VR_OWNER_ANNOTATION,
+    VR_OWNER_TENANT,
+    VR_OWNER_COUNT
+};
 struct vr_extra {
     uint8_t owner;   // enum vr_owner
     uint32_t device; // index in histories, for an event; else 0
     uint64_t row;    // of the owner's table; 0 for the top level
     uint32_t key;    // string id
-    uint32_t value;  // string id of the value as JSON text (tuples as lists)
+    uint32_t value;  // string id of the value as JSON text (tuples as lists); "": the file does not have the key
 };
 
 struct vr_model {
@@ -189,6 +212,8 @@ struct vr_model {
     struct vr_stacks stacks;
     struct vr_segments segments;
     struct vr_blocks blocks;
+    struct vr_tenant *tenants; // by block
+    size_t tenant_count;
     struct vr_history *histories; // index = device ordinal; may be longer or shorter than the devices in use
     size_t history_count;
     size_t host_count; // 1: the last of the histories (and `device` of segments) stands for pinned host memory; else 0

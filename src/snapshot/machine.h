@@ -22,13 +22,6 @@ struct vr_node {
     bool busy; // being read: must neither be forgotten nor read again (the data may contain itself)
 };
 
-// An entry of a block's `history`: who had the block (torch 2.0).
-struct vr_tenant {
-    uint64_t size_bytes; // `real_size`
-    uint32_t stack;
-    uint32_t has;
-};
-
 struct vr_machine {
     struct vr_builder builder;
     struct vram_error *error;

@@ -393,7 +393,8 @@ static enum vram_status put_row(struct vr_machine *machine, enum vr_tag kind, si
         put_block(&machine->blocks, row, slots);
         break;
     case VR_TAG_TENANT:
-        machine->tenants[row] = (struct vr_tenant){slots[SLOT_size_bytes], (uint32_t)slots[SLOT_stack], (uint32_t)slots[SLOT_has]};
+        machine->tenants[row] = (struct vr_tenant){
+            .size_bytes = slots[SLOT_size_bytes], .stack = (uint32_t)slots[SLOT_stack], .has = (uint32_t)slots[SLOT_has]};
         break;
     default:
         machine->annotations[row] = (struct vr_annotation){(uint32_t)slots[SLOT_name], (uint32_t)slots[SLOT_stage],
