@@ -23,6 +23,7 @@ BELOW = {
     "host": "base os config history driver",
     # Graphs are made of the core's pools and captures: one floor up, beside replay.
     "graph": "base os config driver core",
+    "library": "base os config driver core",
     "snapshot": "base os model config",
     "analyze": "base os model config",
     "replay": "base os model config history driver core host snapshot analyze",

@@ -12,6 +12,7 @@
 #include "vram/host.h"
 #include "vram/graph.h"
 #include "vram/options.h"
+#include "vram/plan_cache.h"
 #include "vram/pool.h"
 #include "vram/recording.h"
 #include "vram/replay.h"
@@ -19,6 +20,7 @@
 #include "vram/sim.h"
 #include "vram/stats.h"
 #include "vram/status.h"
+#include "vram/workspace.h"
 
 #ifdef __cplusplus
 extern "C" {

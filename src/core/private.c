@@ -132,6 +132,27 @@ struct vram_pool *vr_route(struct vr_device *device, uint64_t stream) {
     return NULL;
 }
 
+bool vr_capture_pool(struct vr_device *device, uint64_t stream, struct vram_pool_id *id) {
+    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) == 0) return false;
+    vr_device_lock(device);
+    const struct vram_pool *pool = vr_is_capturing(device, stream) ? vr_route(device, stream) : NULL;
+    if (pool != NULL) *id = pool->id;
+    vr_device_unlock(device);
+    return pool != NULL;
+}
+
+bool vr_pool_is_filled(struct vr_device *device, struct vram_pool_id id) {
+    bool filled = false;
+    if (device == NULL) return false;
+    vr_device_lock(device);
+    for (size_t i = 0; i < device->route_count && !filled; i++) {
+        const struct vram_pool_id *open = &device->routes[i].pool->id;
+        filled = open->first == id.first && open->second == id.second;
+    }
+    vr_device_unlock(device);
+    return filled;
+}
+
 enum vram_status vr_route_open(struct vram_pool *pool, const struct vram_route *route) {
     struct vr_device *device = pool->device;
     void *routes = device->routes;

@@ -7,6 +7,12 @@
 // The pool that a request on `stream` is routed to by this thread; NULL: the default pools. Under all locks.
 struct vram_pool *vr_route(struct vr_device *device, uint64_t stream);
 
+// Whether the stream takes part in a capture, and the id of the pool that its requests are routed to then; *id is untouched otherwise.
+// Takes the locks.
+bool vr_capture_pool(struct vr_device *device, uint64_t stream, struct vram_pool_id *id);
+// Whether a route leads into the pool of this id. device may be NULL: none does. Takes the locks.
+bool vr_pool_is_filled(struct vr_device *device, struct vram_pool_id id);
+
 // References, under all locks. Dropping the last makes the pool freeable.
 void vr_private_retain(struct vram_pool *pool);
 void vr_private_drop(struct vram_pool *pool);

@@ -1,0 +1,110 @@
+// cuFFT found at run time, as the functions of a plan cache.
+#include "library/load.h"
+#include "vram/plan_cache.h"
+
+// What of cufft.h is called; a cufftHandle, a cufftType and a cufftResult are ints.
+#define CUFFT_CALLS(X)                                                                                                                     \
+    X(create, cufftCreate, (int *plan))                                                                                                    \
+    X(destroy, cufftDestroy, (int plan))                                                                                                   \
+    X(set_auto_allocation, cufftSetAutoAllocation, (int plan, int on))                                                                     \
+    X(make_plan_many, cufftMakePlanMany64,                                                                                                 \
+      (int plan, int rank, long long *n, long long *in_embed, long long in_stride, long long in_distance, long long *out_embed,            \
+       long long out_stride, long long out_distance, int type, long long batch, size_t *work_bytes))                                       \
+    X(set_stream, cufftSetStream, (int plan, void *stream))                                                                                \
+    X(set_work_area, cufftSetWorkArea, (int plan, void *address))
+
+struct vram_cufft {
+    void *library;
+#define X(member, symbol, parameters) int(*member) parameters;
+    CUFFT_CALLS(X)
+#undef X
+};
+
+#define X(member, symbol, parameters) CALL_##member,
+enum { CUFFT_CALLS(X) CALL_COUNT };
+#undef X
+
+static const char *const names[] = {"libcufft.so.12", "libcufft.so.11", "libcufft.so.10", NULL};
+
+enum vram_status vram_cufft_open(const char *path, struct vram_cufft **cufft, struct vram_error *error) {
+    struct vram_cufft *made = calloc(1, sizeof *made);
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for cuFFT");
+    void *found[CALL_COUNT];
+    const struct vr_symbol symbols[] = {
+#define X(member, symbol, parameters) {#symbol, &found[CALL_##member]},
+        CUFFT_CALLS(X)
+#undef X
+    };
+    const enum vram_status status = vr_library_load(path, "VRAM_CUFFT_LIBRARY", names, symbols, CALL_COUNT, &made->library, error);
+    if (status != VRAM_OK) {
+        free(made);
+        return status;
+    }
+    // POSIX has one representation for both kinds of pointers; C has no conversion.
+#define X(member, symbol, parameters) memcpy(&made->member, &found[CALL_##member], sizeof found[0]);
+    CUFFT_CALLS(X)
+#undef X
+    *cufft = made;
+    return VRAM_OK;
+}
+
+void vram_cufft_close(struct vram_cufft *cufft) {
+    if (cufft == NULL) return;
+    vr_os_dlclose(cufft->library);
+    free(cufft);
+}
+
+// --- plans --------------------------------------------------------------------------------------------------------------------------
+
+static void copy_numbers(long long to[3], const int64_t from[3]) {
+    for (int i = 0; i < 3; i++) to[i] = from[i];
+}
+
+static int make_plan(const struct vram_cufft *cufft, int plan, const struct vram_cufft_key *key, size_t *work_bytes) {
+    long long n[3], in[3], out[3];
+    copy_numbers(n, key->n);
+    copy_numbers(in, key->in_embed);
+    copy_numbers(out, key->out_embed);
+    return cufft->make_plan_many(plan, key->rank, n, in[0] == 0 ? NULL : in, key->in_stride, key->in_distance, out[0] == 0 ? NULL : out,
+                                 key->out_stride, key->out_distance, key->type, key->batch, work_bytes);
+}
+
+static enum vram_status build(uint32_t device, const void *bytes, size_t key_bytes, uint64_t *plan, uint64_t *work_bytes, void *user) {
+    (void)device;
+    const struct vram_cufft *cufft = user;
+    struct vram_cufft_key key;
+    if (key_bytes != sizeof key) return VRAM_INVALID_ARGUMENT;
+    memcpy(&key, bytes, sizeof key);
+    if (key.rank < 1 || key.rank > 3) return VRAM_INVALID_ARGUMENT;
+    int made = 0;
+    size_t needed = 0;
+    if (cufft->create(&made) != 0) return VRAM_DRIVER;
+    if (cufft->set_auto_allocation(made, 0) != 0 || make_plan(cufft, made, &key, &needed) != 0) {
+        (void)cufft->destroy(made);
+        return VRAM_DRIVER;
+    }
+    *plan = (uint64_t)(unsigned)made;
+    *work_bytes = needed;
+    return VRAM_OK;
+}
+
+static void destroy(uint32_t device, uint64_t plan, void *user) {
+    (void)device;
+    const struct vram_cufft *cufft = user;
+    (void)cufft->destroy((int)plan); // a plan that cuFFT does not take back is lost to both
+}
+
+void vram_cufft_functions(struct vram_cufft *cufft, struct vram_plan_functions *functions) {
+    *functions = (struct vram_plan_functions){.build = build, .destroy = destroy, .user = cufft};
+}
+
+static enum vram_status answer(struct vram_error *error, const char *call, int result) {
+    if (result == 0) return VRAM_OK;
+    return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "%s failed with cuFFT result %d", call, result);
+}
+
+enum vram_status vram_cufft_set(struct vram_cufft *cufft, const struct vram_plan *plan, struct vram_error *error) {
+    const int handle = (int)plan->handle;
+    VR_TRY(answer(error, "cufftSetStream", cufft->set_stream(handle, (void *)(uintptr_t)plan->stream)));
+    return answer(error, "cufftSetWorkArea", cufft->set_work_area(handle, (void *)(uintptr_t)plan->work_address));
+}

@@ -1,0 +1,193 @@
+// Workspaces by device, handle, stream and kind, and by the private pool that a capture fills.
+#include "core/capture.h"
+#include "core/private.h"
+#include "os/os.h"
+#include "vram/workspace.h"
+
+// Whose workspace it is. pool is (0, 0) outside of captures.
+struct key {
+    uint32_t device;
+    enum vram_workspace_kind kind;
+    uint64_t handle;
+    uint64_t stream;
+    struct vram_pool_id pool;
+};
+
+struct entry {
+    struct key key;
+    uint64_t address;
+    uint64_t size_bytes;
+};
+
+// Invariant: no two entries have one key. The mutex is taken before any lock of the allocator, and never held while it allocates: its
+// callbacks may clear workspaces.
+struct vram_workspaces {
+    struct vram_allocator *allocator;
+    struct vr_mutex mutex;
+    struct entry *entries; // in no order
+    size_t count;
+    size_t capacity;
+};
+
+enum vram_status vram_workspaces_create(struct vram_allocator *allocator, struct vram_workspaces **workspaces) {
+    struct vram_workspaces *made = calloc(1, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    made->allocator = allocator;
+    vr_mutex_init(&made->mutex);
+    *workspaces = made;
+    return VRAM_OK;
+}
+
+// --- freeing ------------------------------------------------------------------------------------------------------------------------
+
+typedef bool (*selector)(const struct vram_workspaces *workspaces, const struct entry *entry, const void *argument);
+
+// Frees the selected entries. The first status that is not OK.
+static enum vram_status drop_locked(struct vram_workspaces *workspaces, selector selects, const void *argument) {
+    enum vram_status first = VRAM_OK;
+    for (size_t i = 0; i < workspaces->count;) {
+        if (!selects(workspaces, &workspaces->entries[i], argument)) {
+            i++;
+            continue;
+        }
+        const enum vram_status status = vram_free(workspaces->allocator, workspaces->entries[i].address);
+        if (first == VRAM_OK) first = status;
+        workspaces->entries[i] = workspaces->entries[--workspaces->count];
+    }
+    return first;
+}
+
+static enum vram_status drop(struct vram_workspaces *workspaces, selector selects, const void *argument) {
+    vr_mutex_lock(&workspaces->mutex);
+    const enum vram_status status = drop_locked(workspaces, selects, argument);
+    vr_mutex_unlock(&workspaces->mutex);
+    return status;
+}
+
+static bool every(const struct vram_workspaces *workspaces, const struct entry *entry, const void *argument) {
+    (void)workspaces, (void)entry, (void)argument;
+    return true;
+}
+
+static bool of_handle(const struct vram_workspaces *workspaces, const struct entry *entry, const void *argument) {
+    (void)workspaces;
+    return entry->key.handle == *(const uint64_t *)argument;
+}
+
+static bool of_ended_capture(const struct vram_workspaces *workspaces, const struct entry *entry, const void *argument) {
+    (void)argument;
+    if (entry->key.pool.first == 0 && entry->key.pool.second == 0) return false;
+    return !vr_pool_is_filled(vr_device_if_used(workspaces->allocator, entry->key.device), entry->key.pool);
+}
+
+void vram_workspaces_destroy(struct vram_workspaces *workspaces) {
+    if (workspaces == NULL) return;
+    (void)drop(workspaces, every, NULL); // what cannot be freed is the allocator's to the end
+    vr_mutex_destroy(&workspaces->mutex);
+    free(workspaces->entries);
+    free(workspaces);
+}
+
+enum vram_status vram_workspaces_clear(struct vram_workspaces *workspaces) { return drop(workspaces, every, NULL); }
+
+enum vram_status vram_workspaces_forget(struct vram_workspaces *workspaces, uint64_t handle) {
+    return drop(workspaces, of_handle, &handle);
+}
+
+// --- getting ------------------------------------------------------------------------------------------------------------------------
+
+static bool equal(const struct key *a, const struct key *b) {
+    return a->device == b->device && a->kind == b->kind && a->handle == b->handle && a->stream == b->stream &&
+           a->pool.first == b->pool.first && a->pool.second == b->pool.second;
+}
+
+static struct entry *find_locked(struct vram_workspaces *workspaces, const struct key *key) {
+    for (size_t i = 0; i < workspaces->count; i++) {
+        if (equal(&workspaces->entries[i].key, key)) return &workspaces->entries[i];
+    }
+    return NULL;
+}
+
+static bool find(struct vram_workspaces *workspaces, const struct key *key, uint64_t size_bytes, struct entry *entry) {
+    vr_mutex_lock(&workspaces->mutex);
+    // A block that could not be freed stays the allocator's.
+    (void)drop_locked(workspaces, of_ended_capture, NULL);
+    const struct entry *found = find_locked(workspaces, key);
+    const bool fits = found != NULL && found->size_bytes >= size_bytes;
+    if (fits) *entry = *found;
+    vr_mutex_unlock(&workspaces->mutex);
+    return fits;
+}
+
+// Enters a new workspace in the place of one that is too small; where another thread was faster, its one is taken.
+static enum vram_status enter_locked(struct vram_workspaces *workspaces, struct entry *entry, uint64_t *unwanted) {
+    struct entry *there = find_locked(workspaces, &entry->key);
+    if (there != NULL && there->size_bytes >= entry->size_bytes) {
+        *unwanted = entry->address;
+        *entry = *there;
+        return VRAM_OK;
+    }
+    if (there != NULL) {
+        *unwanted = there->address;
+        *there = *entry;
+        return VRAM_OK;
+    }
+    void *entries = workspaces->entries;
+    const enum vram_status status = vr_grow(&entries, &workspaces->capacity, workspaces->count + 1, sizeof *workspaces->entries);
+    workspaces->entries = entries;
+    if (status == VRAM_OK) {
+        workspaces->entries[workspaces->count++] = *entry;
+    } else {
+        *unwanted = entry->address;
+    }
+    return status;
+}
+
+static enum vram_status make(struct vram_workspaces *workspaces, struct entry *entry) {
+    struct vram_allocator *allocator = workspaces->allocator;
+    VR_TRY(vram_malloc(allocator, entry->key.device, entry->size_bytes, entry->key.stream, &entry->address));
+    uint64_t unwanted = 0;
+    vr_mutex_lock(&workspaces->mutex);
+    const enum vram_status status = enter_locked(workspaces, entry, &unwanted);
+    vr_mutex_unlock(&workspaces->mutex);
+    const enum vram_status freed = vram_free(allocator, unwanted);
+    return status != VRAM_OK ? status : freed;
+}
+
+// The sizes of the moment on a device.
+static enum vram_status sizes_of(struct vr_device *device, struct vram_workspace_sizes *sizes) {
+    struct vram_driver *driver = device->allocator->driver;
+    int major = 0, minor = 0;
+    const int ordinal = (int)device->ordinal;
+    VR_TRY(vr_driver_status(vr_cu(driver, device_get_attribute, &major, VR_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ordinal)));
+    VR_TRY(vr_driver_status(vr_cu(driver, device_get_attribute, &minor, VR_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, ordinal)));
+    vram_workspace_sizes(NULL, major, minor, sizes);
+    return VRAM_OK;
+}
+
+enum vram_status vram_workspace_get(struct vram_workspaces *workspaces, uint32_t ordinal, uint64_t handle, uint64_t stream,
+                                    enum vram_workspace_kind kind, struct vram_workspace *workspace) {
+    struct vr_device *device = NULL;
+    struct vram_workspace_sizes sizes;
+    VR_TRY(vr_device_get(workspaces->allocator, ordinal, &device));
+    VR_TRY(sizes_of(device, &sizes));
+    const bool own = kind == VRAM_WORKSPACE_CUBLASLT && !sizes.shared;
+    const uint64_t wanted = kind == VRAM_WORKSPACE_CUBLAS ? sizes.cublas_bytes : sizes.cublaslt_bytes;
+    struct entry entry = {
+        .key = {.device = ordinal, .kind = own ? VRAM_WORKSPACE_CUBLASLT : VRAM_WORKSPACE_CUBLAS, .handle = handle, .stream = stream},
+        .size_bytes = own ? sizes.cublaslt_bytes : sizes.cublas_bytes,
+    };
+    const bool captured = vr_capture_pool(device, stream, &entry.key.pool);
+    if (wanted != 0 && !find(workspaces, &entry.key, entry.size_bytes, &entry)) VR_TRY(make(workspaces, &entry));
+    *workspace = (struct vram_workspace){.address = wanted != 0 ? entry.address : 0, .size_bytes = wanted, .captured = captured};
+    return VRAM_OK;
+}
+
+void vram_workspaces_count(struct vram_workspaces *workspaces, uint64_t *count, uint64_t *size_bytes) {
+    uint64_t bytes = 0;
+    vr_mutex_lock(&workspaces->mutex);
+    for (size_t i = 0; i < workspaces->count; i++) bytes += workspaces->entries[i].size_bytes;
+    if (count != NULL) *count = workspaces->count;
+    if (size_bytes != NULL) *size_bytes = bytes;
+    vr_mutex_unlock(&workspaces->mutex);
+}
