@@ -35,6 +35,7 @@ struct vram_sim_options {
     uint64_t reserve_alignment;     // default 1 GiB
     bool manual_completion;         // events stay pending until vram_sim_complete() or a synchronization (a free does not wait then)
     bool backed;                    // device addresses can be read and written by the host; otherwise no bytes stand behind them
+    bool no_peers;                  // no device can reach the memory of another
 };
 
 // options may be NULL. *driver is given to the caller. INVALID_ARGUMENT for values out of range; NO_HOST_MEMORY.

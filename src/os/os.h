@@ -37,6 +37,44 @@ enum vram_status vr_os_shared_map(int file, uint64_t offset, uint64_t size_bytes
 enum vram_status vr_os_shared_unmap(uint64_t address, uint64_t size_bytes);
 enum vram_status vr_os_protect(uint64_t address, uint64_t size_bytes, bool read, bool write);
 
+// --- shared.c: memory files seen from other processes ---------------------------------------------------------------------
+struct vr_shared_facts {
+    uint64_t volume, number; // together: which file it is
+    uint64_t size_bytes;
+    uint64_t position; // of this descriptor's file description, which its copies share
+};
+// IO when it is no file.
+enum vram_status vr_os_shared_facts(int file, struct vr_shared_facts *facts);
+// The same file with a position and holds of its own. IO; LIMIT: too many open files.
+enum vram_status vr_os_shared_reopen(int file, int *again);
+// The same of a descriptor of another process. IO when that is gone, or may not be looked at.
+enum vram_status vr_os_shared_open_of(uint64_t process, int file, int *opened);
+enum vram_status vr_os_shared_seek(int file, uint64_t position);
+// All of it or IO / NO_HOST_MEMORY. A write that ends past the end lengthens the file.
+enum vram_status vr_os_shared_read(int file, uint64_t offset, void *bytes, size_t size_bytes);
+enum vram_status vr_os_shared_write(int file, uint64_t offset, const void *bytes, size_t size_bytes);
+// Holds the byte at `offset` as any number of file descriptions can; ends with the last descriptor and mapping of this one, also when
+// the process dies.
+enum vram_status vr_os_shared_hold(int file, uint64_t offset);
+// Gives the hold back. True when nobody else holds the byte; nobody can then until vr_os_shared_forget().
+bool vr_os_shared_let_go(int file, uint64_t offset);
+void vr_os_shared_forget(int file, uint64_t offset);
+
+// --- process.c --------------------------------------------------------------------------------------------------------
+uint64_t vr_os_process_id(void);
+// When a process started, in a unit of the system's: with the id it names a process for good. IO when there is none.
+enum vram_status vr_os_process_started(uint64_t process, uint64_t *started);
+// Which running kernel this is, and which numbering of processes. UNSUPPORTED.
+struct vr_host_id {
+    char boot[40];
+    uint64_t processes;
+};
+enum vram_status vr_os_host_id(struct vr_host_id *id);
+// A copy of a descriptor of another process. IO: no such process or descriptor; REJECTED: not permitted; LIMIT: too many open files;
+// UNSUPPORTED: not on this system.
+enum vram_status vr_os_take_descriptor(uint64_t process, int descriptor, int *taken);
+void vr_os_close_descriptor(int descriptor);
+
 // --- threads.c ------------------------------------------------------------------------------------------------------
 // A sleeping mutex. `storage` is a pthread mutex on posix.
 struct vr_mutex {

@@ -34,6 +34,13 @@ static const struct {
     RESULT(INVALID_CONTEXT),
     RESULT(OPERATING_SYSTEM),
     RESULT(INVALID_HANDLE),
+    RESULT(PEER_ACCESS_UNSUPPORTED),
+    RESULT(PEER_ACCESS_ALREADY_ENABLED),
+    RESULT(PEER_ACCESS_NOT_ENABLED),
+    SAME(VR_CU_MEM_HANDLE_TYPE_FABRIC, CU_MEM_HANDLE_TYPE_FABRIC),
+    SAME(VR_CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
+    ATTRIBUTE(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED),
+    ATTRIBUTE(GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED),
     RESULT(NOT_FOUND),
     RESULT(NOT_READY),
     RESULT(ILLEGAL_ADDRESS),
@@ -177,6 +184,8 @@ static void layouts_are_nvidias(void **state) {
     assert_int_equal(sizeof(struct vr_cu_access_desc), sizeof(CUmemAccessDesc));
     SAME_FIELD(vr_cu_access_desc, location, CUmemAccessDesc, location);
     SAME_FIELD(vr_cu_access_desc, flags, CUmemAccessDesc, flags);
+    assert_int_equal(sizeof(struct vr_cu_ipc_handle), sizeof(CUipcMemHandle));
+    assert_int_equal(sizeof(struct vr_cu_ipc_handle), sizeof(CUipcEventHandle));
     assert_int_equal(sizeof(vr_cu_result), sizeof(CUresult));
     graph_layouts_are_nvidias();
     (void)state;

@@ -2,7 +2,6 @@
 #include "driver/libcuda/libcuda.h"
 
 #define PITCH      512 // rows of cuMemAllocPitch start at multiples of this
-#define UUID_BYTES 16
 
 static bool is_device(int device) {
     const struct vr_sim *sim = vr_libcuda_sim();
@@ -30,6 +29,9 @@ static const struct {
     {VR_CU_INVALID_DEVICE, "invalid device ordinal"},
     {VR_CU_INVALID_CONTEXT, "invalid device context"},
     {VR_CU_OPERATING_SYSTEM, "OS call failed or operation not supported on this OS"},
+    {VR_CU_PEER_ACCESS_UNSUPPORTED, "peer access is not supported between these two devices"},
+    {VR_CU_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"},
+    {VR_CU_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled"},
     {VR_CU_INVALID_HANDLE, "invalid resource handle"},
     {VR_CU_NOT_FOUND, "named symbol not found"},
     {VR_CU_NOT_READY, "device not ready"},
@@ -76,27 +78,11 @@ vr_cu_result cuDeviceGet(int *device, int ordinal) {
     return VR_CU_SUCCESS;
 }
 
-vr_cu_result cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
-    vr_cu_result result = device_error(device);
-    if (result != VR_CU_SUCCESS || uuid == NULL) return result == VR_CU_SUCCESS ? VR_CU_INVALID_VALUE : result;
-    memcpy(uuid, "vram simulated ", UUID_BYTES - 1);
-    uuid[UUID_BYTES - 1] = (unsigned char)device;
-    return VR_CU_SUCCESS;
-}
-
 vr_cu_result cuDeviceGetUuid(unsigned char *uuid, int device) { return cuDeviceGetUuid_v2(uuid, device); }
 
 vr_cu_result cuDeviceComputeCapability(int *major, int *minor, int device) {
     vr_cu_result result = cuDeviceGetAttribute(major, VR_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
     return result == VR_CU_SUCCESS ? cuDeviceGetAttribute(minor, VR_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) : result;
-}
-
-vr_cu_result cuDeviceCanAccessPeer(int *can, int device, int peer) {
-    vr_cu_result result = device_error(device);
-    if (result == VR_CU_SUCCESS) result = device_error(peer);
-    if (result != VR_CU_SUCCESS || can == NULL) return result == VR_CU_SUCCESS ? VR_CU_INVALID_VALUE : result;
-    *can = 0;
-    return VR_CU_SUCCESS;
 }
 
 // --- contexts -------------------------------------------------------------------------------------------------------

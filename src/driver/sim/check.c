@@ -28,8 +28,9 @@ static bool check_memory(const struct vr_sim *sim) {
         const struct vr_sim_physical *physical = physical_at(sim, i);
         if (!physical->slot.live) continue;
         if (!physical->slot.named && physical->mappings == 0) return false;
+        if (physical->slot.named != (physical->references > 0)) return false;
         named += physical->slot.named;
-        sums[physical->device].used_bytes += physical->size_bytes;
+        if (physical->shared == 0) sums[physical->device].used_bytes += physical->size_bytes;
     }
     for (uint32_t i = 0; i < sim->options.device_count; i++)
         if (sim->devices[i].used_bytes != sums[i].used_bytes || sim->devices[i].small_bytes != sums[i].small_bytes) return false;

@@ -74,7 +74,9 @@ void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context) {
     vr_sim_end_events(sim, context);
     vr_sim_end_streams(sim, context);
     vr_sim_free_allocations(sim, context);
+    vr_sim_close_imports(sim, context);
     vr_sim_free_hosts(sim, context);
+    free(vr_sim_context_find(sim, context)->peers);
     vr_slots_give(&sim->contexts, vr_slots_index(&sim->contexts, vr_sim_context_find(sim, context)));
 }
 

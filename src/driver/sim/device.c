@@ -33,7 +33,18 @@ vr_cu_result vr_sim_device_get_attribute(struct vr_sim *sim, int *value, int att
     int found = 0;
     for (size_t i = 0; i < VR_COUNT_OF(attributes); i++)
         if (attributes[i].attribute == attribute) found = attributes[i].value;
+    if (attribute == VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) found = sim->options.backed;
     *value = found;
+    return VR_CU_SUCCESS;
+}
+
+// The same in every process: the device of one ordinal is one device.
+vr_cu_result vr_sim_device_get_uuid(struct vr_sim *sim, unsigned char *uuid, int device) {
+    static const char name[] = "vram simulated "; // 15 characters
+    if (uuid == NULL) return VR_CU_INVALID_VALUE;
+    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    memcpy(uuid, name, sizeof name - 1);
+    uuid[sizeof name - 1] = (unsigned char)device;
     return VR_CU_SUCCESS;
 }
 

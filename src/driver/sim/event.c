@@ -30,6 +30,7 @@ void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const stru
 static void end_event(struct vr_sim *sim, struct vr_sim_event *event) {
     vr_sim_event_forget(sim, event);
     vr_sim_nodes_free(&event->frontier);
+    if (event->ticket != 0) vr_sim_ticket_end(sim, event->ticket, 0, 0);
     vr_slots_give(&sim->events, vr_slots_index(&sim->events, event));
 }
 

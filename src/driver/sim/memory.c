@@ -30,9 +30,11 @@ vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t si
     if (result != VR_CU_SUCCESS) return result;
     struct vr_range range = {.base = place.address, .span = place.span, .size_bytes = size_bytes, .kind = VR_SIM_ALLOCATION};
     range.owner = vr_sim_context_handle(sim, context);
-    if (vr_ranges_insert(&sim->spaces, &range) != VRAM_OK) {
+    result = vr_sim_back_fill(sim, place.address, place.span, &range.read_mask);
+    if (result == VR_CU_SUCCESS && vr_ranges_insert(&sim->spaces, &range) != VRAM_OK) result = VR_CU_OUT_OF_MEMORY;
+    if (result != VR_CU_SUCCESS) {
         vr_sim_back_remove(sim, place.address, place.span);
-        return VR_CU_OUT_OF_MEMORY;
+        return result;
     }
     device->used_bytes += size_bytes;
     vr_sim_charge_alloc(sim, device, size_bytes);
@@ -45,6 +47,7 @@ static void free_range(struct vr_sim *sim, const struct vr_range *range) {
     device->used_bytes -= range->size_bytes;
     vr_sim_charge_free(sim, device, range->size_bytes);
     vr_sim_back_remove(sim, range->base, range->span);
+    if (sim->options.backed) vr_sim_ticket_end(sim, range->write_mask, range->read_mask, vr_sim_page_span(range->base, range->span));
     vr_ranges_remove(&sim->spaces, range->base);
 }
 

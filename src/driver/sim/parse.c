@@ -19,6 +19,7 @@ static const struct {
     {"reserve_alignment", SIZE, offsetof(struct vram_sim_options, reserve_alignment)},
     {"manual", FLAG, offsetof(struct vram_sim_options, manual_completion)},
     {"backed", FLAG, offsetof(struct vram_sim_options, backed)},
+    {"no_peers", FLAG, offsetof(struct vram_sim_options, no_peers)},
 };
 
 struct word {

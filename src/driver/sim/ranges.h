@@ -18,8 +18,8 @@ struct vr_range {
     uint64_t widest_gap;  // of the subtree: the widest gap between two neighbours
     uint64_t size_bytes;  // bytes asked for
     uint64_t owner;       // the user's: a context or a slot
-    uint64_t read_mask;   // the user's: bit d set = device d may read
-    uint64_t write_mask;  // the user's: bit d set = device d may write
+    uint64_t read_mask;   // the user's: bit d set = device d may read; of an allocation: where its bytes lie in the file
+    uint64_t write_mask;  // the user's: bit d set = device d may write; of an allocation: its ticket
 };
 
 // Invariant: ranges in order do not overlap; a node's priority is at least its children's; first, last and widest_gap are those of its

@@ -84,11 +84,16 @@ static void end_objects(struct vr_sim *sim) {
     }
     for (uint32_t i = 0; i < sim->streams.used; i++)
         if (live_item(&sim->streams, i) != NULL) vr_sim_stream_free(live_item(&sim->streams, i));
+    for (uint32_t i = 0; i < sim->contexts.used; i++) {
+        const struct vr_sim_context *context = live_item(&sim->contexts, i);
+        if (context != NULL) free(context->peers);
+    }
 }
 
 static void destroy(struct vram_driver *driver) {
     struct vr_sim *sim = (struct vr_sim *)(void *)driver;
     vr_sim_free_allocations(sim, 0);
+    vr_sim_close_imports(sim, 0);
     vr_sim_free_hosts(sim, 0);
     vr_sim_free_vmm(sim);
     vr_sim_back_close(sim);
@@ -98,6 +103,8 @@ static void destroy(struct vram_driver *driver) {
         free(sim->threads[i].streams);
     }
     free(sim->threads);
+    free(sim->shared);
+    free(sim->files);
     struct vr_slots *tables[] = {&sim->contexts, &sim->streams, &sim->events, &sim->physicals,
                                  &sim->graphs,   &sim->nodes,   &sim->execs,  &sim->captures};
     for (size_t i = 0; i < VR_COUNT_OF(tables); i++) free(tables[i]->items);

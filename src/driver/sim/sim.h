@@ -1,7 +1,8 @@
 // sim.h: the inside of the simulated driver. One struct, one lock; every vr_sim_* function below is called with it held.
 //
-// memory.c, vmm.c, host.c, copy.c, stream.c, event.c, context.c, capture.c, graph_*.c and exec.c hold one function per row of calls.def;
-// entry.c takes the lock, counts the call and charges its cost. What a row does is the driver API's documentation; what it costs is cost.c.
+// memory.c, vmm.c, peers.c, share.c, ipc.c, host.c, copy.c, stream.c, event.c, context.c, capture.c, graph_*.c and exec.c hold one function
+// per row of calls.def; entry.c takes the lock, counts the call and charges its cost. What a row does is the driver API's documentation;
+// what it costs is cost.c.
 #ifndef VR_SIM_H
 #define VR_SIM_H
 
@@ -26,7 +27,7 @@ enum vr_sim_call {
 };
 
 // What occupies device address space.
-enum vr_sim_kind { VR_SIM_ALLOCATION, VR_SIM_RESERVATION };
+enum vr_sim_kind { VR_SIM_ALLOCATION, VR_SIM_RESERVATION, VR_SIM_IMPORT /* an allocation of another process */ };
 // What a range of the host is.
 enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED };
 
@@ -48,6 +49,8 @@ struct vr_sim_context {
     uint64_t blocking_tail_ns; // when the last work of all blocking streams ends; the legacy stream starts after it
     uint64_t tail_ns;          // the same of all streams
     bool primary;
+    uint64_t *peers; // handles of the contexts whose allocations it may use
+    size_t peer_count, peer_capacity;
 };
 
 // In manual completion: work of a stream up to `at` cannot be complete before work `target_work` of stream `target`.
@@ -90,6 +93,7 @@ struct vr_sim_event {
     unsigned flags;
     uint64_t capture;             // handle of the capture that it was recorded in, which may be over; 0 for none
     struct vr_sim_nodes frontier; // that it was recorded after
+    uint64_t ticket;              // of the handle that other processes may have; 0: none
     bool recorded;                // on a stream; the rest is of that record
     uint64_t complete_ns;         // when the work before the record ends
     uint32_t stream;              // manual completion: slot of the stream of the record
@@ -102,7 +106,27 @@ struct vr_sim_physical {
     uint32_t device;
     uint64_t size_bytes;
     uint64_t mappings;
-    uint64_t file_offset; // backed: where its bytes lie in the instance's file
+    uint64_t file_offset;   // backed: where its bytes lie in the instance's file, or in that of the other process
+    uint64_t references;    // of the handle: how often it must be released
+    int32_t handle_types;   // that it was asked for with
+    uint64_t ticket;        // where its ticket lies in the file; 0: never exported
+    uint32_t shared;        // imported: number of its struct vr_sim_shared, plus one; 0: made here
+    uint8_t rdma, compress; // as asked for
+};
+
+// Memory of another process, or of this one imported again. Holds the ticket's byte in the file, so that its bytes stay.
+struct vr_sim_shared {
+    uint64_t references; // objects that name it; 0: unused entry
+    uint32_t file;       // entry in the instance's list of foreign files
+    uint64_t ticket;     // its place in that file, and of the memory
+    uint64_t offset, size_bytes;
+};
+
+// A memory file of another instance.
+struct vr_sim_file {
+    uint64_t references; // entries of vr_sim_shared; 0: unused entry
+    uint64_t volume, number;
+    int file;
 };
 
 // What one thread has set.
@@ -149,6 +173,10 @@ struct vr_sim {
     size_t thread_count, thread_capacity;
     int file;            // backed: the memory file, -1 otherwise
     uint64_t file_bytes; // backed: its length; offsets are never used again
+    struct vr_sim_shared *shared;
+    size_t shared_count, shared_capacity;
+    struct vr_sim_file *files;
+    size_t file_count, file_capacity;
 };
 
 // --- check.c ---------------------------------------------------------------------------------------------------------
@@ -245,6 +273,41 @@ bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes);
 // --- vmm.c: takes down every mapping, reservation and physical allocation, when the simulator ends.
 void vr_sim_free_vmm(struct vr_sim *sim);
 
+// --- peers.c ---------------------------------------------------------------------------------------------------------
+// May work of `device` use the allocation `range` of a context (any kind but a reservation) where it lies?
+bool vr_sim_reaches(const struct vr_sim *sim, uint32_t device, const struct vr_range *range);
+// Whether the hardware could: all pairs of different devices, unless the options say otherwise.
+bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer);
+
+// --- tickets.c: what one process tells another about memory in its file -----------------------------------------------
+// A page of the file says what lies where. Whoever uses the memory (its owner, a descriptor under way, an importer) holds a byte of the
+// file; who lets go last gives the memory back. A process that dies lets go.
+enum vr_sim_ticket_kind { VR_SIM_TICKET_PHYSICAL = 1, VR_SIM_TICKET_ALLOCATION, VR_SIM_TICKET_EVENT };
+struct vr_sim_ticket {
+    char magic[8];
+    uint64_t nonce; // no other ticket of this machine has it
+    uint64_t offset, size_bytes;
+    uint64_t within; // where in the first page an allocation starts
+    uint32_t kind, device;
+    int32_t handle_types;
+    uint8_t rdma, compress;
+    uint8_t padding[2];
+};
+// Writes a ticket (magic and nonce are filled in) to a new page at *place and holds it. OUT_OF_MEMORY; NOT_SUPPORTED unless backed.
+vr_cu_result vr_sim_ticket_write(struct vr_sim *sim, struct vr_sim_ticket *ticket, uint64_t *place);
+// A ticket of a file, checked: a lie about places in it cannot reach beyond it. INVALID_VALUE.
+vr_cu_result vr_sim_ticket_read(int file, uint64_t place, enum vr_sim_ticket_kind kind, struct vr_sim_ticket *ticket);
+// The owner is done: gives the bytes and the ticket back unless somebody else still holds them.
+void vr_sim_ticket_end(struct vr_sim *sim, uint64_t place, uint64_t offset, uint64_t size_bytes);
+// Takes part in a ticket of `file`, which is consumed also on failure. One entry per ticket, counted. *index of the entry.
+vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, enum vr_sim_ticket_kind kind, uint32_t *index);
+void vr_sim_shared_give(struct vr_sim *sim, uint32_t index);
+int vr_sim_shared_file(const struct vr_sim *sim, uint32_t index);
+
+// --- ipc.c -----------------------------------------------------------------------------------------------------------
+// Closes what the context (0: every one) opened by cuIpcOpenMemHandle.
+void vr_sim_close_imports(struct vr_sim *sim, uint64_t context);
+
 // --- place.c ---------------------------------------------------------------------------------------------------------
 // Where something goes in device address space.
 struct vr_sim_place {
@@ -268,6 +331,13 @@ void vr_sim_back_close(struct vr_sim *sim);
 // something else at it.
 vr_cu_result vr_sim_back_place(struct vr_sim *sim, struct vr_sim_place *place, bool accessible);
 void vr_sim_back_remove(struct vr_sim *sim, uint64_t address, uint64_t span);
+// Puts bytes of the memory file behind [address, address + span) of vr_sim_back_place(); *offset is where its first page lies there.
+vr_cu_result vr_sim_back_fill(struct vr_sim *sim, uint64_t address, uint64_t span, uint64_t *offset);
+// Lengthens the memory file by whole pages; *offset is where they start.
+vr_cu_result vr_sim_back_extend(struct vr_sim *sim, uint64_t size_bytes, uint64_t *offset);
+// Bytes of the pages that hold a range, and where the first starts.
+uint64_t vr_sim_page_span(uint64_t address, uint64_t span);
+uint64_t vr_sim_first_page(uint64_t address);
 // Gives a physical allocation its part of the memory file, and takes the memory of it back.
 vr_cu_result vr_sim_back_create(struct vr_sim *sim, struct vr_sim_physical *physical);
 void vr_sim_back_discard(struct vr_sim *sim, const struct vr_sim_physical *physical);

@@ -13,7 +13,7 @@ static vr_cu_result check_prop(const struct vr_sim *sim, const struct vr_cu_allo
     if (prop == NULL || prop->type != VR_CU_MEM_ALLOCATION_TYPE_PINNED) return VR_CU_INVALID_VALUE;
     if (prop->location.type != VR_CU_MEM_LOCATION_TYPE_DEVICE) return VR_CU_NOT_SUPPORTED;
     if (prop->location.id < 0 || (uint32_t)prop->location.id >= sim->options.device_count) return VR_CU_INVALID_DEVICE;
-    const int32_t known = VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    const int32_t known = sim->options.backed ? VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0; // no bytes, nothing to share
     return (prop->requested_handle_types & ~known) == 0 ? VR_CU_SUCCESS : VR_CU_NOT_SUPPORTED;
 }
 
@@ -38,6 +38,10 @@ vr_cu_result vr_sim_mem_create(struct vr_sim *sim, uint64_t *handle, uint64_t si
     struct vr_sim_physical *physical = physical_at(sim, index);
     physical->device = (uint32_t)prop->location.id;
     physical->size_bytes = size_bytes;
+    physical->references = 1;
+    physical->handle_types = prop->requested_handle_types;
+    physical->rdma = prop->gpu_direct_rdma_capable;
+    physical->compress = prop->compression_type;
     result = vr_sim_back_create(sim, physical);
     if (result != VR_CU_SUCCESS) {
         vr_slots_give(&sim->physicals, index);
@@ -53,7 +57,7 @@ vr_cu_result vr_sim_mem_create(struct vr_sim *sim, uint64_t *handle, uint64_t si
 // Frees the memory once neither the handle nor a mapping is left.
 static void collect(struct vr_sim *sim, struct vr_sim_physical *physical) {
     if (physical->slot.named || physical->mappings > 0) return;
-    sim->devices[physical->device].used_bytes -= physical->size_bytes;
+    if (physical->shared == 0) sim->devices[physical->device].used_bytes -= physical->size_bytes;
     vr_sim_back_discard(sim, physical);
     vr_slots_give(&sim->physicals, vr_slots_index(&sim->physicals, physical));
 }
@@ -61,6 +65,7 @@ static void collect(struct vr_sim *sim, struct vr_sim_physical *physical) {
 vr_cu_result vr_sim_mem_release(struct vr_sim *sim, uint64_t handle) {
     struct vr_sim_physical *physical = vr_slots_find(&sim->physicals, handle);
     if (physical == NULL) return VR_CU_INVALID_VALUE;
+    if (--physical->references > 0) return VR_CU_SUCCESS;
     physical->slot.named = false;
     sim->named_physicals--;
     collect(sim, physical);
@@ -167,11 +172,27 @@ static vr_cu_result check_access(const struct vr_sim *sim, const struct vr_cu_ac
     return VR_CU_SUCCESS;
 }
 
+// Access needs a peer of the memory's device, not that peer access is enabled.
+static bool can_have_access(const struct vr_sim *sim, const struct vr_range *mapping, const struct vr_cu_access_desc *access,
+                            uint64_t count) {
+    const uint32_t owner = physical_at(sim, mapping->owner)->device;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t device = (uint32_t)access[i].location.id;
+        if (access[i].flags != VR_CU_MEM_ACCESS_FLAGS_PROT_NONE && device != owner && !vr_sim_are_peers(sim, device, owner)) return false;
+    }
+    return true;
+}
+
 vr_cu_result vr_sim_mem_set_access(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, const struct vr_cu_access_desc *access,
                                    uint64_t count) {
     vr_cu_result result = check_access(sim, access, count);
     if (result != VR_CU_SUCCESS) return result;
     if (count_mappings(sim, address, size_bytes) == 0) return VR_CU_INVALID_VALUE;
+    for (uint64_t at = address; at < address + size_bytes;) {
+        const struct vr_range *mapping = vr_ranges_at(&sim->mappings, at);
+        if (!can_have_access(sim, mapping, access, count)) return VR_CU_INVALID_DEVICE;
+        at = vr_range_end(mapping);
+    }
     for (uint64_t at = address; at < address + size_bytes;) {
         struct vr_range *mapping = vr_ranges_at(&sim->mappings, at);
         for (uint64_t i = 0; i < count; i++) {
@@ -189,11 +210,31 @@ vr_cu_result vr_sim_mem_set_access(struct vr_sim *sim, uint64_t address, uint64_
     return VR_CU_SUCCESS;
 }
 
+vr_cu_result vr_sim_mem_get_access(struct vr_sim *sim, uint64_t *flags, const struct vr_cu_location *location, uint64_t address) {
+    if (flags == NULL || location == NULL) return VR_CU_INVALID_VALUE;
+    const struct vr_cu_access_desc asked = {.location = *location};
+    const vr_cu_result result = check_access(sim, &asked, 1);
+    if (result != VR_CU_SUCCESS) return result;
+    const struct vr_range *mapping = vr_ranges_holding(&sim->mappings, address);
+    if (mapping == NULL) return VR_CU_INVALID_VALUE;
+    const uint64_t bit = (uint64_t)1 << location->id;
+    *flags = VR_CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    if ((mapping->read_mask & bit) != 0) *flags = VR_CU_MEM_ACCESS_FLAGS_PROT_READ;
+    if ((mapping->write_mask & bit) != 0) *flags = VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    return VR_CU_SUCCESS;
+}
+
 void vr_sim_free_vmm(struct vr_sim *sim) {
     const struct vr_range *range;
     while ((range = vr_ranges_next(&sim->mappings, 0)) != NULL) remove_mapping(sim, range);
     while ((range = vr_ranges_next(&sim->spaces, 0)) != NULL) { // allocations are gone
         vr_sim_back_remove(sim, range->base, range->span);
         vr_ranges_remove(&sim->spaces, range->base);
+    }
+    for (uint32_t i = 0; i < sim->physicals.used; i++) { // what nobody released
+        struct vr_sim_physical *physical = physical_at(sim, i);
+        if (!physical->slot.live) continue;
+        physical->slot.named = false;
+        collect(sim, physical);
     }
 }

@@ -53,6 +53,7 @@ enum vram_status vr_os_shared_resize(int file, uint64_t size_bytes) {
 }
 
 void vr_os_shared_discard(int file, uint64_t offset, uint64_t size_bytes) {
+    if (size_bytes == 0) return;
     (void)fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size_bytes);
 }
 

@@ -1,0 +1,64 @@
+// process.c: this process and others.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/os.h"
+
+uint64_t vr_os_process_id(void) { return (uint64_t)getpid(); }
+
+static ssize_t read_small(const char *path, char *text, size_t capacity) {
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return -1;
+    const ssize_t length = read(file, text, capacity - 1);
+    (void)close(file);
+    if (length >= 0) text[length] = '\0';
+    return length;
+}
+
+// The 22nd field of /proc/<pid>/stat; the second is a name in parentheses that may hold anything.
+enum vram_status vr_os_process_started(uint64_t process, uint64_t *started) {
+    char path[64], text[1024];
+    (void)snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)process);
+    if (read_small(path, text, sizeof text) <= 0) return VRAM_IO;
+    const char *at = strrchr(text, ')');
+    for (int field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
+    if (at == NULL) return VRAM_IO;
+    *started = strtoull(at + 1, NULL, 10);
+    return VRAM_OK;
+}
+
+enum vram_status vr_os_host_id(struct vr_host_id *id) {
+    struct stat space;
+    *id = (struct vr_host_id){.boot = ""};
+    if (read_small("/proc/sys/kernel/random/boot_id", id->boot, sizeof id->boot) <= 0) return VRAM_UNSUPPORTED;
+    if (stat("/proc/self/ns/pid", &space) == 0) id->processes = (uint64_t)space.st_ino;
+    return VRAM_OK;
+}
+
+enum vram_status vr_os_take_descriptor(uint64_t process, int descriptor, int *taken) {
+#if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)
+    const long handle = syscall(SYS_pidfd_open, (pid_t)process, 0);
+    if (handle < 0) return errno == ENOSYS ? VRAM_UNSUPPORTED : VRAM_IO;
+    const long copy = syscall(SYS_pidfd_getfd, (int)handle, descriptor, 0);
+    const int reason = errno;
+    (void)close((int)handle);
+    if (copy >= 0) {
+        *taken = (int)copy;
+        return VRAM_OK;
+    }
+    if (reason == EMFILE || reason == ENFILE) return VRAM_LIMIT;
+    return reason == EPERM ? VRAM_REJECTED : reason == ENOSYS ? VRAM_UNSUPPORTED : VRAM_IO;
+#else
+    (void)process, (void)descriptor, (void)taken;
+    return VRAM_UNSUPPORTED;
+#endif
+}
+
+void vr_os_close_descriptor(int descriptor) { (void)close(descriptor); }
