@@ -30,11 +30,21 @@
 #define VR_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define VR_NOINLINE            __attribute__((noinline))
 #define VR_INLINE              static inline __attribute__((always_inline, unused))
+// For functions that read memory which no object of the program is meant by: frames on a stack.
+#define VR_UNSANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 #else
+#define VR_UNSANITIZED
 #define VR_LIKELY(condition)   (condition)
 #define VR_UNLIKELY(condition) (condition)
 #define VR_NOINLINE
 #define VR_INLINE static inline
+#endif
+
+// After a call: it stays a call, so that its caller is on the stack while it runs.
+#if defined(__GNUC__) || defined(__clang__)
+#define VR_NO_TAIL_CALL() __asm__ volatile("")
+#else
+#define VR_NO_TAIL_CALL() ((void)0)
 #endif
 
 // Returns from the enclosing function when `expression` is not VRAM_OK.

@@ -107,6 +107,29 @@ void vr_signal_raise(struct vr_signal *signal);
 // Gives `mutex` up until the signal is raised or `timeout_ns` are over (UINT64_MAX: never), and takes it again. May return early.
 void vr_signal_wait(struct vr_signal *signal, struct vr_mutex *mutex, uint64_t timeout_ns);
 
+// --- program.c: the machine code of this process ---------------------------------------------------------------------
+// A program file or shared library in memory. Pointers are valid during the visit only.
+struct vr_os_module {
+    const char *path; // the program's own file is named by its full path
+    uint64_t bias;    // address in memory - address in the file
+    uint64_t start;   // [start, end): what its segments cover
+    uint64_t end;
+    const unsigned char *unwind; // .eh_frame_hdr; NULL when it has none
+    size_t unwind_bytes;
+    const unsigned char *build_id; // NULL when it has none
+    size_t build_id_bytes;
+};
+// Calls visit() for the modules, the program first, until it returns false. The loader's lock is held: no module goes away meanwhile,
+// and visit() may neither load anything nor wait for a thread that does.
+void vr_os_modules(bool (*visit)(void *context, const struct vr_os_module *module), void *context);
+// Calls inside() once under the same lock, with how many modules were loaded and unloaded so far (0, 0 where the system does not say).
+void vr_os_modules_hold(void (*inside)(void *context, uint64_t loads, uint64_t unloads), void *context);
+// The part of the address space, [*low, *high), that the stack around `address` (of the calling thread) lies in: the thread's own, or
+// the mapping that holds it where the thread runs on another. False when it cannot be told. Not for hot paths.
+bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high);
+// Calls these around every fork() from now on; each may be NULL. For locks that must not be left held in the child.
+void vr_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
+
 // --- clock.c --------------------------------------------------------------------------------------------------------
 uint64_t vr_os_monotonic_ns(void);
 uint64_t vr_os_epoch_us(void);
@@ -118,6 +141,7 @@ const char *vr_os_getenv(const char *name);
 // --- dl.c -----------------------------------------------------------------------------------------------------------
 // NULL when the library cannot be loaded; *reason (may be NULL) then points at text valid until the next call of the thread.
 void *vr_os_dlopen(const char *name, const char **reason);
+// NULL when there is none. library NULL: whatever the program itself sees.
 void *vr_os_dlsym(void *library, const char *symbol);
 void vr_os_dlclose(void *library);
 

@@ -1,0 +1,122 @@
+#define _GNU_SOURCE
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/os.h"
+
+static char program_path[4096];
+static pthread_once_t program_path_once = PTHREAD_ONCE_INIT;
+
+static void find_program_path(void) {
+    const ssize_t length = readlink("/proc/self/exe", program_path, sizeof program_path - 1);
+    program_path[length > 0 ? length : 0] = '\0';
+}
+
+// The build id among the notes at [at, end).
+static void read_notes(struct vr_os_module *module, const unsigned char *at, const unsigned char *end) {
+    while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) note;
+        memcpy(&note, at, sizeof note);
+        const size_t name = ((size_t)note.n_namesz + 3) & ~(size_t)3, bytes = ((size_t)note.n_descsz + 3) & ~(size_t)3;
+        at += sizeof note;
+        if (name > (size_t)(end - at) || bytes > (size_t)(end - at) - name) return;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(at, "GNU", 4) == 0) {
+            module->build_id = at + name;
+            module->build_id_bytes = note.n_descsz;
+            return;
+        }
+        at += name + bytes;
+    }
+}
+
+struct visitor {
+    bool (*visit)(void *context, const struct vr_os_module *module);
+    void *context;
+    bool first;
+};
+
+static int visit_module(struct dl_phdr_info *info, size_t size, void *data) {
+    (void)size;
+    struct visitor *visitor = data;
+    struct vr_os_module module = {.path = visitor->first ? program_path : info->dlpi_name, .bias = info->dlpi_addr, .start = UINT64_MAX};
+    visitor->first = false;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        const uint64_t address = info->dlpi_addr + header->p_vaddr;
+        const unsigned char *bytes = (const unsigned char *)(uintptr_t)address;
+        if (header->p_type == PT_LOAD) {
+            if (address < module.start) module.start = address;
+            if (address + header->p_memsz > module.end) module.end = address + header->p_memsz;
+        } else if (header->p_type == PT_GNU_EH_FRAME) {
+            module.unwind = bytes;
+            module.unwind_bytes = header->p_memsz;
+        } else if (header->p_type == PT_NOTE && module.build_id == NULL) {
+            read_notes(&module, bytes, bytes + header->p_memsz);
+        }
+    }
+    return module.end == 0 || visitor->visit(visitor->context, &module) ? 0 : 1;
+}
+
+void vr_os_modules(bool (*visit)(void *context, const struct vr_os_module *module), void *context) {
+    (void)pthread_once(&program_path_once, find_program_path);
+    struct visitor visitor = {.visit = visit, .context = context, .first = true};
+    (void)dl_iterate_phdr(visit_module, &visitor);
+}
+
+struct holder {
+    void (*inside)(void *context, uint64_t loads, uint64_t unloads);
+    void *context;
+};
+
+static int hold(struct dl_phdr_info *info, size_t size, void *data) {
+    const struct holder *holder = data;
+    const bool counted = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs;
+    holder->inside(holder->context, counted ? info->dlpi_adds : 0, counted ? info->dlpi_subs : 0);
+    return 1;
+}
+
+void vr_os_modules_hold(void (*inside)(void *context, uint64_t loads, uint64_t unloads), void *context) {
+    struct holder holder = {.inside = inside, .context = context};
+    (void)dl_iterate_phdr(hold, &holder);
+}
+
+// The mapping around `address`, from the kernel's list.
+static bool find_mapping(uint64_t address, uint64_t *low, uint64_t *high) {
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (maps == NULL) return false;
+    char line[512];
+    bool found = false;
+    unsigned long long start, end;
+    while (!found && fgets(line, sizeof line, maps) != NULL) {
+        if (sscanf(line, "%llx-%llx", &start, &end) == 2 && address >= start && address < end) found = true;
+    }
+    (void)fclose(maps);
+    if (!found) return false;
+    *low = start;
+    *high = end;
+    return true;
+}
+
+bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high) {
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        void *base;
+        size_t size;
+        const bool known = pthread_attr_getstack(&attributes, &base, &size) == 0;
+        (void)pthread_attr_destroy(&attributes);
+        const uint64_t start = (uint64_t)(uintptr_t)base;
+        if (known && address >= start && address - start < size) {
+            *low = start;
+            *high = start + size;
+            return true;
+        }
+    }
+    return find_mapping(address, low, high);
+}
+
+void vr_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    (void)pthread_atfork(before, in_parent, in_child);
+}
