@@ -26,6 +26,7 @@ BELOW = {
     "library": "base os config driver core",
     "snapshot": "base os model config",
     "analyze": "base os model config",
+    "explore": "base os model config analyze",
     "replay": "base os model config history driver core host snapshot analyze",
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples")

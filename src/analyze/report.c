@@ -3,8 +3,6 @@
 #include "analyze/notes.h"
 #include "model/recording.h"
 
-// CUDA ordinals are below 128 in every recorder known; a file that names more devices than this is damaged.
-#define MAX_DEVICES 256
 #define DEFAULT_TOP 10u
 #define MOST_TOP    10000u
 
@@ -19,11 +17,9 @@ struct work {
     struct vr_arena *arena;
     struct vr_sites sites;
     size_t top;
-    size_t *segments; // rows of all segments, by device
-    size_t *blocks;   // rows of the blocks of one device
-    struct vram_report_device *devices;
-    size_t device_count;
-    struct vram_error *error; // may be NULL
+    struct vr_views views;
+    struct vram_report_device *devices; // of the views
+    struct vram_error *error;           // may be NULL
 };
 
 static enum vram_status live_facts(struct work *work, const struct vr_view *view, struct vram_report_device *out,
@@ -42,16 +38,7 @@ static enum vram_status live_facts(struct work *work, const struct vr_view *view
     return status;
 }
 
-static enum vram_status describe_device(struct work *work, struct vr_view *view, struct vram_report_device *out) {
-    const struct vr_segments *segments = &work->model->segments;
-    size_t block_count = 0;
-    for (size_t i = 0; i < view->segment_count; i++) {
-        const size_t segment = view->segments[i];
-        for (uint64_t row = segments->first_block[segment]; row < segments->first_block[segment + 1]; row++)
-            work->blocks[block_count++] = (size_t)row;
-    }
-    view->blocks = work->blocks;
-    view->block_count = block_count;
+static enum vram_status describe_device(struct work *work, const struct vr_view *view, struct vram_report_device *out) {
     out->device = view->device;
 
     const size_t point_count = view->history->count < VRAM_REPORT_POINTS ? view->history->count : VRAM_REPORT_POINTS;
@@ -71,63 +58,12 @@ static enum vram_status describe_device(struct work *work, struct vr_view *view,
     return VRAM_OK;
 }
 
-// Segment rows by device: a stable sort by counting, since devices are few.
-static enum vram_status sort_segments(struct work *work, uint32_t *devices, size_t *device_count, size_t *first) {
-    const struct vr_segments *segments = &work->model->segments;
-    size_t count = 0;
-    for (size_t d = 0; d < work->model->history_count; d++) {
-        if (work->model->histories[d].count == 0) continue;
-        if (count == MAX_DEVICES)
-            return vr_fail(work->error, VRAM_LIMIT, VRAM_NO_OFFSET, "more than %d devices have a history", MAX_DEVICES);
-        devices[count++] = (uint32_t)d;
-    }
-    for (size_t i = 0; i < segments->count; i++) {
-        size_t d = 0;
-        while (d < count && devices[d] != segments->device[i]) d++;
-        if (d < count) continue;
-        if (count == MAX_DEVICES)
-            return vr_fail(work->error, VRAM_LIMIT, VRAM_NO_OFFSET, "segments and histories name more than %d devices", MAX_DEVICES);
-        devices[count++] = segments->device[i];
-    }
-    for (size_t i = 1; i < count; i++) {
-        for (size_t j = i; j > 0 && devices[j] < devices[j - 1]; j--) {
-            const uint32_t swapped = devices[j];
-            devices[j] = devices[j - 1];
-            devices[j - 1] = swapped;
-        }
-    }
-    size_t filled = 0;
-    for (size_t d = 0; d < count; d++) {
-        first[d] = filled;
-        for (size_t i = 0; i < segments->count; i++) {
-            if (segments->device[i] == devices[d]) work->segments[filled++] = i;
-        }
-    }
-    first[count] = filled;
-    *device_count = count;
-    return VRAM_OK;
-}
-
 static enum vram_status describe_devices(struct work *work) {
-    static const struct vr_history no_history;
-    uint32_t devices[MAX_DEVICES];
-    size_t first[MAX_DEVICES + 1], count = 0;
-    work->segments = malloc((work->model->segments.count + 1) * sizeof *work->segments);
-    work->blocks = malloc((work->model->blocks.count + 1) * sizeof *work->blocks);
-    if (work->segments == NULL || work->blocks == NULL) return VRAM_NO_HOST_MEMORY;
-    VR_TRY(sort_segments(work, devices, &count, first));
+    VR_TRY(vr_views_build(work->model, &work->views, work->error));
     void *room;
-    VR_TRY(vr_arena_array(work->arena, count, sizeof(struct vram_report_device), &room));
+    VR_TRY(vr_arena_array(work->arena, work->views.count, sizeof(struct vram_report_device), &room));
     work->devices = room;
-    work->device_count = count;
-    for (size_t d = 0; d < count; d++) {
-        struct vr_view view = {.model = work->model,
-                               .device = devices[d],
-                               .history = devices[d] < work->model->history_count ? &work->model->histories[devices[d]] : &no_history,
-                               .segments = work->segments + first[d],
-                               .segment_count = first[d + 1] - first[d]};
-        VR_TRY(describe_device(work, &view, &work->devices[d]));
-    }
+    for (size_t d = 0; d < work->views.count; d++) VR_TRY(describe_device(work, &work->views.view[d], &work->devices[d]));
     return VRAM_OK;
 }
 
@@ -170,7 +106,7 @@ static enum vram_status build(struct work *work, struct vram_report *report) {
     VR_TRY(describe_file(work->model, work->arena, report));
     VR_TRY(describe_devices(work));
     report->devices = work->devices;
-    report->device_count = work->device_count;
+    report->device_count = work->views.count;
     return vr_report_notes(work->model, work->arena, report);
 }
 
@@ -185,8 +121,7 @@ enum vram_status vram_report_create(const struct vram_recording *recording, cons
         .model = vr_recording_model(recording), .arena = &whole->arena, .top = top < MOST_TOP ? top : MOST_TOP, .error = error};
     const enum vram_status status = build(&work, &whole->report);
     vr_sites_release(&work.sites);
-    free(work.segments);
-    free(work.blocks);
+    vr_views_release(&work.views);
     if (status != VRAM_OK) {
         vram_report_destroy(&whole->report);
         if (status == VRAM_NO_HOST_MEMORY) return vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the report");

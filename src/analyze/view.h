@@ -15,6 +15,18 @@ struct vr_view {
     size_t block_count;
 };
 
+// The views of all devices of a model that have an event or a segment, by ascending number. Owns the rows.
+struct vr_views {
+    struct vr_view *view;
+    size_t count;
+    size_t *rows;
+};
+
+// LIMIT for a model of more devices than any machine has; NO_HOST_MEMORY. *views is untouched on failure. The model must outlive it.
+enum vram_status vr_views_build(const struct vr_model *model, struct vr_views *views, struct vram_error *error);
+// A zeroed one is fine.
+void vr_views_release(struct vr_views *views);
+
 // The first event of run p when `events` are divided into point_count equal runs; p may be point_count (the end).
 VR_INLINE size_t vr_point_first(size_t events, size_t point_count, size_t p) {
     return events / point_count * p + events % point_count * p / point_count;

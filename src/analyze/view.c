@@ -1,0 +1,85 @@
+// Which rows of a model belong to which device.
+#include "analyze/view.h"
+
+// CUDA ordinals are below 128 in every recorder known; a file that names more devices than this is damaged.
+#define MAX_DEVICES 256
+
+static enum vram_status too_many(struct vram_error *error) {
+    return vr_fail(error, VRAM_LIMIT, VRAM_NO_OFFSET, "segments and histories name more than %d devices", MAX_DEVICES);
+}
+
+static void sort(uint32_t *devices, size_t count) {
+    for (size_t i = 1; i < count; i++) {
+        for (size_t j = i; j > 0 && devices[j] < devices[j - 1]; j--) {
+            const uint32_t swapped = devices[j];
+            devices[j] = devices[j - 1];
+            devices[j - 1] = swapped;
+        }
+    }
+}
+
+static enum vram_status find_devices(const struct vr_model *model, uint32_t *devices, size_t *count, struct vram_error *error) {
+    size_t found = 0;
+    for (size_t d = 0; d < model->history_count; d++) {
+        if (model->histories[d].count == 0) continue;
+        if (found == MAX_DEVICES) return too_many(error);
+        devices[found++] = (uint32_t)d;
+    }
+    for (size_t i = 0; i < model->segments.count; i++) {
+        size_t d = 0;
+        while (d < found && devices[d] != model->segments.device[i]) d++;
+        if (d < found) continue;
+        if (found == MAX_DEVICES) return too_many(error);
+        devices[found++] = model->segments.device[i];
+    }
+    sort(devices, found);
+    *count = found;
+    return VRAM_OK;
+}
+
+// Gives the view its rows from *free_rows on, and moves that.
+static void fill(struct vr_view *view, size_t **free_rows) {
+    static const struct vr_history no_history;
+    const struct vr_model *model = view->model;
+    view->history = view->device < model->history_count ? &model->histories[view->device] : &no_history;
+    size_t *rows = *free_rows;
+    view->segments = rows;
+    for (size_t i = 0; i < model->segments.count; i++) {
+        if (model->segments.device[i] == view->device) *rows++ = i;
+    }
+    view->segment_count = (size_t)(rows - view->segments);
+    view->blocks = rows;
+    for (size_t i = 0; i < view->segment_count; i++) {
+        const size_t segment = view->segments[i];
+        for (uint64_t row = model->segments.first_block[segment]; row < model->segments.first_block[segment + 1]; row++)
+            *rows++ = (size_t)row;
+    }
+    view->block_count = (size_t)(rows - view->blocks);
+    *free_rows = rows;
+}
+
+enum vram_status vr_views_build(const struct vr_model *model, struct vr_views *views, struct vram_error *error) {
+    uint32_t devices[MAX_DEVICES];
+    size_t count = 0;
+    VR_TRY(find_devices(model, devices, &count, error));
+    struct vr_view *view = calloc(count + 1, sizeof *view);
+    size_t *rows = malloc((model->segments.count + model->blocks.count + 1) * sizeof *rows);
+    if (view == NULL || rows == NULL) {
+        free(view);
+        free(rows);
+        return VRAM_NO_HOST_MEMORY;
+    }
+    *views = (struct vr_views){view, count, rows};
+    for (size_t d = 0; d < count; d++) {
+        view[d].model = model;
+        view[d].device = devices[d];
+        fill(&view[d], &rows);
+    }
+    return VRAM_OK;
+}
+
+void vr_views_release(struct vr_views *views) {
+    free(views->view);
+    free(views->rows);
+    memset(views, 0, sizeof *views);
+}

@@ -1,0 +1,110 @@
+// What is worked out about one device, each part when it is first asked for.
+#include "explore/explorer.h"
+
+void vr_seen_release(struct vr_seen_device *device) {
+    for (size_t n = 0; n < VR_COUNT_OF(device->lifetimes); n++) {
+        if (device->has_lifetimes[n]) vr_lifetimes_release(&device->lifetimes[n]);
+        if (device->has_rows[n]) vr_event_rows_release(&device->rows[n]);
+    }
+    for (size_t k = 0; k < VR_COUNT_OF(device->curve); k++) vr_curve_destroy(device->curve[k]);
+    free(device->own_time_us);
+}
+
+enum vram_status vr_seen_lifetimes(struct vr_seen_device *device, enum vr_notion notion, const struct vr_lifetimes **lifetimes) {
+    if (!device->has_lifetimes[notion]) {
+        VR_TRY(vr_lifetimes_build(device->view, notion, NULL, 0, &device->lifetimes[notion]));
+        device->has_lifetimes[notion] = true;
+    }
+    *lifetimes = &device->lifetimes[notion];
+    return VRAM_OK;
+}
+
+enum vram_status vr_seen_rows(struct vr_seen_device *device, enum vr_notion notion, const struct vr_event_rows **rows) {
+    const struct vr_lifetimes *lifetimes = NULL;
+    VR_TRY(vr_seen_lifetimes(device, notion, &lifetimes));
+    if (!device->has_rows[notion]) {
+        VR_TRY(vr_event_rows_build(device->view, lifetimes, &device->rows[notion]));
+        device->has_rows[notion] = true;
+    }
+    *rows = &device->rows[notion];
+    return VRAM_OK;
+}
+
+enum vram_status vr_seen_curve(struct vr_seen_device *device, enum vr_curve_kind kind, const struct vr_curve **curve) {
+    if (device->curve[kind] == NULL) {
+        const struct vr_lifetimes *lifetimes = NULL;
+        const struct vr_event_rows *rows = NULL;
+        if (kind != VR_CURVE_RESERVED) {
+            VR_TRY(vr_seen_lifetimes(device, (enum vr_notion)kind, &lifetimes));
+            VR_TRY(vr_seen_rows(device, (enum vr_notion)kind, &rows));
+        }
+        VR_TRY(vr_curve_create(device->view, lifetimes, rows, &device->curve[kind]));
+    }
+    *curve = device->curve[kind];
+    return VRAM_OK;
+}
+
+bool vr_seen_has_times(const struct vr_seen_device *device) {
+    const struct vr_history *history = device->view->history;
+    return history->count != 0 && (history->has[0] & VR_HAS_TIME) != 0;
+}
+
+static bool times_rise(const struct vr_history *history) {
+    for (size_t i = 0; i < history->count; i++) {
+        if ((history->has[i] & VR_HAS_TIME) == 0 || (i != 0 && history->time_us[i] < history->time_us[i - 1])) return false;
+    }
+    return true;
+}
+
+enum vram_status vr_seen_times(struct vr_seen_device *device, const int64_t **time_us) {
+    const struct vr_history *history = device->view->history;
+    if (device->time_us == NULL && times_rise(history)) device->time_us = history->time_us;
+    if (device->time_us == NULL) {
+        device->own_time_us = malloc((history->count + 1) * sizeof *device->own_time_us);
+        if (device->own_time_us == NULL) return VRAM_NO_HOST_MEMORY;
+        int64_t latest = history->count == 0 ? 0 : history->time_us[0];
+        for (size_t i = 0; i < history->count; i++) {
+            if ((history->has[i] & VR_HAS_TIME) != 0 && history->time_us[i] > latest) latest = history->time_us[i];
+            device->own_time_us[i] = latest;
+        }
+        device->time_us = device->own_time_us;
+    }
+    *time_us = device->time_us;
+    return VRAM_OK;
+}
+
+double vr_window_position(const struct vr_window *window, size_t event) {
+    return window->by_time ? (double)(window->time_us[event] - window->time_us[0]) : (double)event;
+}
+
+size_t vr_window_event(const struct vr_window *window, const struct vr_seen_device *device, double position) {
+    const size_t events = device->view->history->count;
+    if (!window->by_time)
+        return position <= 0 ? 0 : position >= (double)events ? events : (size_t)position + (position > (double)(size_t)position);
+    size_t low = 0, high = events;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (vr_window_position(window, middle) < position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+enum vram_status vr_ask_window(const struct vr_ask *ask, struct vr_seen_device *device, struct vr_window *window) {
+    static const char *const axes[] = {"event", "time", NULL};
+    const size_t events = device->view->history->count;
+    size_t axis = 0;
+    VR_TRY(vr_question_word(ask->question, "axis", axes, 0, &axis));
+    *window = (struct vr_window){.by_time = axis == 1 && vr_seen_has_times(device)};
+    if (window->by_time) VR_TRY(vr_seen_times(device, &window->time_us));
+    const double length = window->by_time ? vr_window_position(window, events - 1) + 1 : (double)events;
+    VR_TRY(vr_question_number(ask->question, "from", 0, &window->from));
+    VR_TRY(vr_question_number(ask->question, "to", length == 0 ? 1 : length, &window->to));
+    if (window->to <= window->from) return vr_fail(ask->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "'to' must be greater than 'from'");
+    window->first = vr_window_event(window, device, window->from);
+    window->end = vr_window_event(window, device, window->to);
+    if (!window->by_time && window->first > 0 && (double)window->first > window->from) window->first--;
+    return VRAM_OK;
+}

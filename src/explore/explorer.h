@@ -1,0 +1,88 @@
+// explorer.h: the recordings of an explorer, and per device what has been worked out so far.
+#ifndef VR_EXPLORE_EXPLORER_H
+#define VR_EXPLORE_EXPLORER_H
+
+#include "analyze/lifetimes.h"
+#include "analyze/sites.h"
+#include "analyze/view.h"
+#include "explore/answer.h"
+#include "explore/curve.h"
+#include "explore/question.h"
+#include "vram/explorer.h"
+
+// One device of a recording. Parts are made when first asked for, and stay.
+struct vr_seen_device {
+    const struct vr_view *view;
+    struct vr_lifetimes lifetimes[2]; // by enum vr_notion
+    bool has_lifetimes[2];
+    struct vr_event_rows rows[2]; // of those lifetimes
+    bool has_rows[2];
+    struct vr_curve *curve[VR_CURVE_COUNT]; // NULL until asked for
+    const int64_t *time_us;                 // by event, never falling; NULL until asked for
+    int64_t *own_time_us;                   // what time_us points at where the history's times fall or are missing
+};
+
+struct vr_seen_recording {
+    struct vram_recording *recording; // owned
+    char *name;
+    uint64_t bytes;
+    struct vr_views views;
+    struct vr_seen_device *devices; // of the views
+    struct vr_sites sites;
+};
+
+struct vram_explorer {
+    struct vr_seen_recording *recordings;
+    size_t count;
+    size_t capacity;
+};
+
+// What a question is asked about, and where its answer goes.
+struct vr_ask {
+    struct vram_explorer *explorer;
+    const struct vr_question *question;
+    struct vr_answer *answer;
+    struct vram_error *error; // may be NULL
+};
+
+// Answers one question by adding to ask->answer. INVALID_ARGUMENT with a sentence, NO_HOST_MEMORY, LIMIT.
+typedef enum vram_status (*vr_asker)(const struct vr_ask *ask);
+#define QUESTION(name) enum vram_status vr_ask_##name(const struct vr_ask *ask);
+#include "explore/questions.def"
+#undef QUESTION
+
+// The recording that the parameter `rec` names (0 when it is not there), and its device of parameter `device` (an ordinal; when it is not
+// there, the device with the most events). INVALID_ARGUMENT.
+enum vram_status vr_ask_recording(const struct vr_ask *ask, struct vr_seen_recording **recording);
+enum vram_status vr_ask_device(const struct vr_ask *ask, struct vr_seen_recording **recording, struct vr_seen_device **device);
+// Frees all that was worked out.
+void vr_seen_release(struct vr_seen_device *device);
+// The device's lifetimes for a notion, made when first asked for; borrowed. LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_seen_lifetimes(struct vr_seen_device *device, enum vr_notion notion, const struct vr_lifetimes **lifetimes);
+// Which allocations the events begin and end; borrowed. As above.
+enum vram_status vr_seen_rows(struct vr_seen_device *device, enum vr_notion notion, const struct vr_event_rows **rows);
+// A running total; borrowed. As above.
+enum vram_status vr_seen_curve(struct vr_seen_device *device, enum vr_curve_kind kind, const struct vr_curve **curve);
+// Times that never fall: an event without a time, or with an earlier one, has that of the event before it. NO_HOST_MEMORY.
+enum vram_status vr_seen_times(struct vr_seen_device *device, const int64_t **time_us);
+bool vr_seen_has_times(const struct vr_seen_device *device);
+
+// The part of a device's history that a picture shows. Positions count events (position p lies before event p, so that event i covers
+// [i, i + 1)) or, on the axis of time, microseconds since the device's first event.
+struct vr_window {
+    bool by_time;
+    double from, to;        // to > from
+    size_t first, end;      // events that lie in it, at least in part; may be none
+    const int64_t *time_us; // with by_time
+};
+// The parameters `axis` (event or time), `from` and `to` (the whole history where they are not there). INVALID_ARGUMENT.
+enum vram_status vr_ask_window(const struct vr_ask *ask, struct vr_seen_device *device, struct vr_window *window);
+// The first event at or after a position; the count of events past the last.
+size_t vr_window_event(const struct vr_window *window, const struct vr_seen_device *device, double position);
+// The position of an event.
+double vr_window_position(const struct vr_window *window, size_t event);
+
+// The parameter `notion`: allocated (the default) or active.
+enum vram_status vr_ask_notion(const struct vr_ask *ask, enum vr_notion *notion);
+
+#endif

@@ -1,0 +1,179 @@
+// The explorer: questions, answers, and the totals along a window against a second way of counting.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "vram/explorer.h"
+
+enum { EVENTS = 3000, ADDRESSES = 40 };
+
+// A recording of one device: allocations and frees at random, and what is live after each event.
+struct made {
+    struct vr_text json;
+    double live[EVENTS];
+};
+
+static void make(struct made *made, uint64_t seed) {
+    uint64_t size[ADDRESSES] = {0}, state = seed, live = 0;
+    memset(made, 0, sizeof *made);
+    vr_text_puts(&made->json, "{\"segments\": [], \"device_traces\": [[], [");
+    for (size_t i = 0; i < EVENTS; i++) {
+        state = vr_mix64(state + i + 1);
+        const size_t a = state % ADDRESSES;
+        const bool frees = size[a] != 0;
+        if (!frees) size[a] = 512 + (state >> 20) % 100000;
+        live += frees ? 0 - size[a] : size[a];
+        vr_text_printf(&made->json,
+                       "%s{\"action\": \"%s\", \"addr\": %zu, \"size\": %llu, \"stream\": 0, \"time_us\": %zu, \"frames\": []}",
+                       i == 0 ? "" : ",", frees ? "free_requested" : "alloc", 4096 * (a + 1), (unsigned long long)size[a], 100 + i / 3 * 7);
+        if (frees) size[a] = 0;
+        made->live[i] = (double)live;
+    }
+    vr_text_puts(&made->json, "]]}");
+}
+
+struct bytes {
+    unsigned char *bytes;
+    size_t length;
+};
+
+static bool keep(void *user, const char *bytes, size_t length) {
+    struct bytes *kept = user;
+    kept->bytes = realloc(kept->bytes, kept->length + length);
+    memcpy(kept->bytes + kept->length, bytes, length);
+    kept->length += length;
+    return true;
+}
+
+static uint32_t u32(const unsigned char *bytes) {
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+// The numbers of a column of doubles, and how many.
+static const double *column(const struct bytes *answer, const char *name, size_t *count) {
+    static double numbers[20000];
+    char key[64];
+    snprintf(key, sizeof key, "\"%s\": {\"type\": \"f64\", \"offset\": ", name);
+    char *text = calloc(1, u32(answer->bytes) + 1);
+    memcpy(text, answer->bytes + 8, u32(answer->bytes));
+    const char *at = strstr(text, key);
+    if (at == NULL) fail_msg("no column %s in %s", name, text);
+    unsigned long long offset = 0, found = 0;
+    assert_int_equal(sscanf(at + strlen(key), "%llu, \"count\": %llu", &offset, &found), 2);
+    memcpy(numbers, answer->bytes + u32(answer->bytes + 4) + offset, found * sizeof(double));
+    *count = (size_t)found;
+    free(text);
+    return numbers;
+}
+
+static struct vram_explorer *open_made(const struct made *made) {
+    struct vram_recording *recording = NULL;
+    struct vram_explorer *explorer = NULL;
+    struct vram_error error;
+    if (vram_recording_read_memory(made->json.bytes, made->json.length, "made", &recording, &error) != VRAM_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(VRAM_OK, vram_explorer_create(&explorer));
+    assert_int_equal(VRAM_OK, vram_explorer_add(explorer, recording, "made", made->json.length, NULL));
+    return explorer;
+}
+
+static struct bytes ask(struct vram_explorer *explorer, const char *question) {
+    struct bytes answer = {0};
+    struct vram_error error;
+    if (vram_explorer_ask(explorer, question, keep, &answer, &error) != VRAM_OK) fail_msg("%s: %s", question, error.message);
+    assert_true(answer.length >= 8 && answer.length % 8 == 0);
+    return answer;
+}
+
+static void the_curve_has_every_low_and_high(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct made made;
+        make(&made, seed);
+        struct vram_explorer *explorer = open_made(&made);
+        for (unsigned trial = 0; trial < 40; trial++) {
+            const uint64_t dice = vr_mix64(seed * 100 + trial);
+            const size_t from = dice % (EVENTS - 1), to = from + 1 + (dice >> 20) % (EVENTS - from), pixels = 1 + (dice >> 40) % 50;
+            char question[120];
+            snprintf(question, sizeof question, "curve?device=1&from=%zu&to=%zu&pixels=%zu", from, to, pixels);
+            struct bytes answer = ask(explorer, question);
+            size_t count = 0;
+            double low[64], high[64];
+            memcpy(low, column(&answer, "allocated_low", &count), pixels * sizeof *low);
+            assert_int_equal(count, pixels);
+            memcpy(high, column(&answer, "allocated_high", &count), pixels * sizeof *high);
+            for (size_t p = 0, i = from; p < pixels; p++) {
+                const double edge = (double)from + (double)(to - from) * (double)(p + 1) / (double)pixels;
+                // Without final blocks every allocation left over is dropped when the history is undone, so totals start at 0 or above.
+                double expected_low = i == 0 ? 0 : made.live[i - 1], expected_high = expected_low;
+                for (; i < EVENTS && (double)i < edge; i++) {
+                    if (made.live[i] < expected_low) expected_low = made.live[i];
+                    if (made.live[i] > expected_high) expected_high = made.live[i];
+                }
+                assert_true(low[p] == expected_low && high[p] == expected_high);
+            }
+            free(answer.bytes);
+        }
+        vram_explorer_destroy(explorer);
+        vr_text_release(&made.json);
+    }
+}
+
+static void time_is_an_axis_too(void **state) {
+    (void)state;
+    struct made made;
+    make(&made, 7);
+    struct vram_explorer *explorer = open_made(&made);
+    struct bytes answer = ask(explorer, "curve?axis=time&from=70&to=77&pixels=1");
+    size_t count = 0;
+    // Events 30, 31 and 32 have the time 70 after the first.
+    assert_true(*column(&answer, "event", &count) == 30);
+    double expected = made.live[29];
+    for (size_t i = 30; i < 33; i++) expected = made.live[i] > expected ? made.live[i] : expected;
+    assert_true(*column(&answer, "allocated_high", &count) == expected);
+    free(answer.bytes);
+    vram_explorer_destroy(explorer);
+    vr_text_release(&made.json);
+}
+
+static void bad_questions_are_answered_with_a_sentence(void **state) {
+    (void)state;
+    static const struct {
+        const char *question, *text;
+    } cases[] = {
+        {"", "there is no question ''"},
+        {"nothing?x=1", "there is no question 'nothing'"},
+        {"curve?device", "has no value"},
+        {"curve?device=9", "no device 9"},
+        {"curve?device=x", "'device' should be a whole number"},
+        {"curve?rec=1", "'rec' should be a whole number from 0 to 0"},
+        {"curve?from=5&to=5", "'to' must be greater"},
+        {"curve?from=nan", "'from' should be a number"},
+        {"curve?pixels=0", "'pixels' should be a whole number from 1"},
+        {"curve?axis=length", "'axis' should be one of event, time"},
+    };
+    struct made made;
+    make(&made, 3);
+    struct vram_explorer *explorer = open_made(&made);
+    for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
+        struct bytes answer = {0};
+        struct vram_error error = {0};
+        assert_int_equal(vram_explorer_ask(explorer, cases[i].question, keep, &answer, &error), VRAM_INVALID_ARGUMENT);
+        if (strstr(error.message, cases[i].text) == NULL) fail_msg("'%s' gave '%s'", cases[i].question, error.message);
+        assert_null(answer.bytes);
+    }
+    vram_explorer_destroy(explorer);
+    vr_text_release(&made.json);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_curve_has_every_low_and_high),
+        cmocka_unit_test(time_is_an_axis_too),
+        cmocka_unit_test(bad_questions_are_answered_with_a_sentence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
