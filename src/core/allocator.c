@@ -106,9 +106,10 @@ void vram_destroy(struct vram_allocator *allocator) {
 
 // --- cache ----------------------------------------------------------------------------------------------------------------------
 
-static enum vram_status empty_cache_of(struct vr_device *device) {
+VR_INLINE enum vram_status empty_cache_of(struct vr_device *device) {
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
+    vr_gather(device, VR_LEVEL_ALL, 0);
     vr_device_lock(device);
     const enum vram_status status = vr_release_all(device);
     vr_device_unlock(device);
@@ -297,19 +298,4 @@ enum vram_status vram_remove_free_callback(struct vram_allocator *allocator, vra
     }
     vr_mutex_unlock(&allocator->mutex);
     return status;
-}
-
-void vr_allocator_set_recorder(struct vram_allocator *allocator, vr_recorder recorder, void *user) {
-    vr_mutex_lock(&allocator->mutex);
-    allocator->recorder = recorder;
-    allocator->recorder_user = user;
-    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
-        struct vr_device *device = vr_device_if_used(allocator, i);
-        if (device == NULL) continue;
-        vr_device_lock(device);
-        device->recorder = recorder;
-        device->recorder_user = user;
-        vr_device_unlock(device);
-    }
-    vr_mutex_unlock(&allocator->mutex);
 }

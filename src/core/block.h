@@ -44,7 +44,14 @@ struct vr_block {
     uint8_t state;      // enum vr_state
     uint8_t small;      // pool: 1 small, 0 large
     uint8_t expandable; // part of an expandable segment: not counted as inactive_split
-    uint8_t padding[5];
+    uint8_t padding;
+    union {
+        struct {
+            uint32_t stack; // where it was handed out, while it is not free; 0: unknown
+            uint32_t words; // the name a client wrote on it; 0: none
+        };
+        uint64_t labels; // both at once
+    };
 };
 _Static_assert(sizeof(struct vr_block) == 64, "one cache line");
 
@@ -61,6 +68,7 @@ struct vr_segment {
     uint32_t first; // the block at the segment's base; 0 while the entry is unused
     uint8_t small;
     uint8_t expandable;
+    uint32_t stack; // where it was made, or first mapped; 0: unknown
 };
 
 // A stream that a live block was also used on: a list per block.

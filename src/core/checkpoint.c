@@ -127,6 +127,7 @@ static void tell(const struct vram_restore_observer *observer, const struct vram
 enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                    const struct vram_restore_observer *observer) {
     struct vram_checkpoint live = {0};
+    vr_gather(pool->device, VR_LEVEL_STATE, 0);
     vr_device_lock(pool->device);
     const enum vram_status status = restore_locked(pool, checkpoint, &live);
     vr_device_unlock(pool->device);

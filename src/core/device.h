@@ -61,6 +61,9 @@ void vr_device_apply_options(struct vr_device *device, const struct vr_options *
 // Sets one gate bit on or off. Under all locks.
 void vr_device_gate(struct vr_device *device, uint32_t bit, bool on);
 
+// Takes the allocator's listener over. Under all locks (or before the device is seen by others).
+void vr_device_listen(struct vr_device *device);
+
 // The shards of the default pools ordered by stream. The caller frees *shards. Under all locks. NO_HOST_MEMORY.
 enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count);
 

@@ -141,7 +141,7 @@ enum vram_status vr_drive_free_request(struct vram_allocator *allocator, uint64_
     struct vr_block *item = vr_block_at(allocator, block);
     struct vr_shard *shard = vr_shard_of(allocator, item);
     vr_uses_clear(allocator, item);
-    vr_tell(device, VR_RECORD_FREE_REQUESTED, item->address, item->requested, shard->stream);
+    vr_tell_block(shard, VR_RECORD_FREE_REQUESTED, item);
     const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -(int64_t)item->size}};
     item->state = VR_PENDING;
     vr_totals_apply(&device->totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, 1, (int64_t)item->size);

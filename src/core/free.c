@@ -15,9 +15,8 @@ uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t addr
 }
 
 static void tell_freed(struct vr_shard *shard, const struct vr_block *item) {
-    if (VR_LIKELY(shard->device->recorder == NULL)) return;
-    vr_tell(shard->device, VR_RECORD_FREE_REQUESTED, item->address, item->requested, shard->stream);
-    vr_tell(shard->device, VR_RECORD_FREE_COMPLETED, item->address, item->requested, shard->stream);
+    vr_tell_block_now(shard, VR_RECORD_FREE_REQUESTED, item);
+    vr_tell_block_now(shard, VR_RECORD_FREE_COMPLETED, item);
 }
 
 static void delta_of_free(const struct vr_block *item, struct vr_delta *delta) {
@@ -26,7 +25,7 @@ static void delta_of_free(const struct vr_block *item, struct vr_delta *delta) {
 
 // The block is the last one handed out and nothing has happened since: book it, leave the merge for later. False when its
 // inactive_split would be a new peak beyond the allowance.
-static bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uint32_t block) {
+VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uint32_t block, bool told) {
     struct vr_block *item = vr_block_at(shard->device->allocator, block);
     struct vr_delta delta;
     delta_of_free(item, &delta);
@@ -35,19 +34,20 @@ static bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uint32
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
     if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) return false;
     vr_counters_apply(&shard->counters, kind, &delta);
-    tell_freed(shard, item);
+    if (told) tell_freed(shard, item);
     item->state = VR_LAZY;
     pool->lazy = block;
     return true;
 }
 
-static bool put_back(struct vr_shard *shard, uint32_t block) {
+// told: somebody listens, a constant to the compiler.
+VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool told) {
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, block);
     if (VR_UNLIKELY(item->held.uses != 0 || item->size >= device->options.max_split_bytes)) return false;
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
     struct vr_pool *pool = &shard->pool[kind];
-    if (pool->last == block && put_back_lazily(shard, pool, block)) return true;
+    if (pool->last == block && put_back_lazily(shard, pool, block, told)) return true;
     vr_pool_settle(shard, pool);
     struct vr_delta delta;
     delta_of_free(item, &delta);
@@ -58,7 +58,7 @@ static bool put_back(struct vr_shard *shard, uint32_t block) {
     } else {
         vr_counters_apply(&shard->counters, kind, &delta);
     }
-    tell_freed(shard, item);
+    if (told) tell_freed(shard, item);
     (void)vr_pool_merge(shard, block);
     return true;
 }
@@ -78,7 +78,7 @@ static void request_free(struct vr_device *device, uint32_t block, bool held) {
     struct vr_shard *shard = vr_shard_of(device->allocator, item);
     const int64_t size = (int64_t)item->size;
     const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
-    vr_tell(device, VR_RECORD_FREE_REQUESTED, item->address, item->requested, shard->stream);
+    vr_tell_block(shard, VR_RECORD_FREE_REQUESTED, item);
     item->state = VR_PENDING;
     vr_totals_apply(&device->totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
     if (item->size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_allocations, -1);
@@ -108,12 +108,33 @@ enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address
     return status;
 }
 
-static enum vram_status take_back(struct vram_allocator *allocator, uint64_t address) {
+// With a listener. The shard is locked, and is not any more afterwards. Called by the public function itself: see the depth given to
+// vr_gather().
+VR_NOINLINE static enum vram_status take_back_told(struct vram_allocator *allocator, struct vr_shard *shard, uint32_t block,
+                                                   uint64_t address) {
+    vr_current_stack = 0;
+    if (vr_takes_stack(shard->device, VR_LEVEL_ALL)) {
+        vr_shard_unlock(shard);
+        vr_gather(shard->device, VR_LEVEL_ALL, 1);
+        block = vr_find_and_lock(allocator, address, &shard);
+        if (block == 0) return vr_raw_free(allocator, address);
+    }
+    const bool done = vr_is_told(shard->device) && put_back(shard, block, true);
+    vr_shard_unlock(shard);
+    return done ? VRAM_OK : vr_free_slow(allocator, address);
+}
+
+VR_INLINE enum vram_status take_back(struct vram_allocator *allocator, uint64_t address) {
     if (address == 0) return VRAM_OK;
     struct vr_shard *shard = NULL;
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (VR_UNLIKELY(block == 0)) return vr_raw_free(allocator, address);
-    const bool done = put_back(shard, block);
+    if (VR_UNLIKELY(vr_is_told(shard->device))) {
+        const enum vram_status status = take_back_told(allocator, shard, block, address);
+        VR_NO_TAIL_CALL();
+        return status;
+    }
+    const bool done = put_back(shard, block, false);
     vr_shard_unlock(shard);
     return VR_LIKELY(done) ? VRAM_OK : vr_free_slow(allocator, address);
 }

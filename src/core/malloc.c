@@ -3,7 +3,7 @@
 #include "core/serve.h"
 
 // A block that was just freed and is booked as free already: give it out again as it was.
-static bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned kind, uint64_t size_bytes, uint64_t *address) {
+VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned kind, uint64_t size_bytes, bool told, uint64_t *address) {
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, pool->lazy);
     const struct vr_delta delta = {{[VR_F_COUNT] = 1,
@@ -16,7 +16,8 @@ static bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned kin
     pool->lazy = 0;
     item->state = VR_ALLOCATED;
     item->requested = size_bytes;
-    vr_tell(device, VR_RECORD_ALLOC, item->address, size_bytes, shard->stream);
+    item->labels = 0;
+    if (told) vr_tell_hand_out(shard, item);
     *address = item->address;
     return true;
 }
@@ -32,13 +33,14 @@ static bool book(struct vr_shard *shard, unsigned kind, const struct vr_delta *d
     return true;
 }
 
-static bool take_cached(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+// told: somebody listens (a constant to the compiler, so that the way without costs nothing).
+VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool told, uint64_t *address) {
     struct vr_device *device = shard->device;
     const uint64_t rounded = vr_round_for(device, size_bytes);
     const unsigned kind = vr_pool_kind(rounded);
     struct vr_pool *pool = &shard->pool[kind];
     if (pool->lazy != 0) {
-        if (pool->last_rounded == rounded && take_lazy(shard, pool, kind, size_bytes, address)) return true;
+        if (pool->last_rounded == rounded && take_lazy(shard, pool, kind, size_bytes, told, address)) return true;
         vr_pool_settle(shard, pool);
     }
     const uint32_t block = vr_pool_search(shard, kind, rounded, shard->expandable);
@@ -50,7 +52,7 @@ static bool take_cached(struct vr_shard *shard, uint64_t size_bytes, uint64_t *a
     vr_delta_of_malloc(item, given, size_bytes, &delta);
     if (VR_UNLIKELY(!book(shard, kind, &delta))) return false;
     const struct vr_request request = {shard, size_bytes, rounded, kind};
-    vr_hand_out(&request, block, given, false);
+    vr_hand_out_as(&request, block, given, false, told);
     pool->last = block;
     pool->last_rounded = rounded;
     pool->last_splits = delta.of[VR_F_SPLITS];
@@ -59,7 +61,29 @@ static bool take_cached(struct vr_shard *shard, uint64_t size_bytes, uint64_t *a
     return true;
 }
 
-static enum vram_status serve(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+// With a listener. The shard is locked; the gate is not 0.
+VR_NOINLINE static bool take_told(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+    return take_cached(shard, size_bytes, true, address);
+}
+
+// Whatever the bare fast way could not do. Called by the public function itself: see the depth given to vr_gather().
+VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+    struct vr_device *device = shard->device;
+    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_TOLD) != 0) {
+        vr_gather(device, VR_LEVEL_STATE, 1);
+        if (size_bytes < VR_REQUEST_LIMIT) {
+            vr_shard_lock(shard);
+            const bool bare = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_TOLD;
+            const bool served = bare && take_told(shard, size_bytes, address);
+            vr_shard_unlock(shard);
+            if (served) return VRAM_OK;
+        }
+    }
+    return vr_malloc_slow(shard, NULL, size_bytes, address);
+}
+
+VR_INLINE enum vram_status serve(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream,
+                                 uint64_t *address) {
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (VR_UNLIKELY(device == NULL)) VR_TRY(vr_device_get(allocator, ordinal, &device));
     if (VR_UNLIKELY(size_bytes == 0)) {
@@ -68,13 +92,16 @@ static enum vram_status serve(struct vram_allocator *allocator, uint32_t ordinal
     }
     struct vr_shard *shard = NULL;
     VR_TRY(vr_shard_get(device, stream, &shard));
-    if (VR_LIKELY(size_bytes < VR_REQUEST_LIMIT)) {
+    if (VR_LIKELY(size_bytes < VR_REQUEST_LIMIT) && VR_LIKELY(atomic_load_explicit(&device->gate, memory_order_relaxed) == 0)) {
         vr_shard_lock(shard);
-        const bool served = atomic_load_explicit(&device->gate, memory_order_relaxed) == 0 && take_cached(shard, size_bytes, address);
+        const bool served =
+            atomic_load_explicit(&device->gate, memory_order_relaxed) == 0 && take_cached(shard, size_bytes, false, address);
         vr_shard_unlock(shard);
         if (VR_LIKELY(served)) return VRAM_OK;
     }
-    return vr_malloc_slow(shard, NULL, size_bytes, address);
+    const enum vram_status status = serve_slowly(shard, size_bytes, address);
+    VR_NO_TAIL_CALL();
+    return status;
 }
 
 enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream, uint64_t *address) {

@@ -211,6 +211,7 @@ enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, u
     }
     struct vr_shard *shard = NULL;
     VR_TRY(vr_shard_get(pool->device, stream, &shard));
+    vr_gather(pool->device, VR_LEVEL_STATE, 0);
     return vr_checked(pool->device->allocator, vr_malloc_slow(shard, pool, size_bytes, address));
 }
 
@@ -236,6 +237,7 @@ enum vram_status vram_pool_trim(struct vram_pool *pool) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
+    vr_gather(device, VR_LEVEL_ALL, 0);
     vr_device_lock(device);
     enum vram_status status = VRAM_OK;
     if (!pool->captured) {

@@ -160,7 +160,9 @@ enum vram_status vr_segment_make(struct vr_shard *shard, bool small, uint64_t se
     }
     device->num_device_alloc++;
     count_segment(shard, small, (int64_t)segment_bytes, 1);
-    vr_tell(device, VR_RECORD_SEGMENT_ALLOC, address, segment_bytes, shard->stream);
+    struct vr_segment *made = vr_segment_at(device->allocator, vr_block_at(device->allocator, *block)->segment);
+    if (vr_is_told(device)) made->stack = vr_current_stack;
+    vr_tell_range(shard, VR_RECORD_SEGMENT_ALLOC, made, address, segment_bytes);
     return VRAM_OK;
 }
 
@@ -170,7 +172,7 @@ enum vram_status vr_segment_free(struct vr_shard *shard, uint32_t block) {
     const uint32_t segment = vr_block_at(allocator, block)->segment;
     const struct vr_segment facts = *vr_segment_at(allocator, segment);
     vr_pool_remove(shard, block);
-    vr_tell(device, VR_RECORD_SEGMENT_FREE, facts.address, facts.size, shard->stream);
+    vr_tell_range(shard, VR_RECORD_SEGMENT_FREE, &facts, facts.address, facts.size);
     device->num_device_free++;
     count_segment(shard, facts.small, (int64_t)facts.size, -1);
     vr_segment_forget(shard, segment);

@@ -25,8 +25,9 @@ struct vr_request {
 };
 
 // Commits a hand-out: takes the block out of the index unless `loose` (it is in none), splits it at `given` bytes where that is less
-// than its size, enters the address into the page table, tells. The statistics are the caller's. A spare record must be there.
-VR_INLINE void vr_hand_out(const struct vr_request *request, uint32_t block, uint64_t given, bool loose) {
+// than its size, enters the address into the page table, tells where somebody listens (`told`). The statistics are the caller's. A spare
+// record must be there.
+VR_INLINE void vr_hand_out_as(const struct vr_request *request, uint32_t block, uint64_t given, bool loose, bool told) {
     struct vr_shard *shard = request->shard;
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
@@ -36,7 +37,11 @@ VR_INLINE void vr_hand_out(const struct vr_request *request, uint32_t block, uin
     item->requested = request->size_bytes;
     item->held.uses = item->held.pending = 0;
     vr_pages_set(&allocator->pages, item->address, block);
-    vr_tell(shard->device, VR_RECORD_ALLOC, item->address, request->size_bytes, shard->stream);
+    item->labels = 0;
+    if (told) vr_tell_hand_out(shard, item);
+}
+VR_INLINE void vr_hand_out(const struct vr_request *request, uint32_t block, uint64_t given, bool loose) {
+    vr_hand_out_as(request, block, given, loose, vr_is_told(request->shard->device));
 }
 
 // Whether [address, address + size) lies in the block.

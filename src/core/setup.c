@@ -27,9 +27,8 @@ static enum vram_status open_device(struct vr_device *device) {
     const struct vr_options *options = &allocator->options;
     device->limit_bytes = vr_limit_of_fraction(device->total_bytes, options->per_process_memory_fraction);
     device->max_split_at_start = options->max_split_bytes == VR_UNLIMITED ? -1 : (int64_t)options->max_split_bytes;
-    device->recorder = allocator->recorder;
-    device->recorder_user = allocator->recorder_user;
     vr_device_apply_options(device, options);
+    vr_device_listen(device);
     vr_device_gate(device, VR_GATE_RAW, !atomic_load_explicit(&allocator->caching, memory_order_relaxed));
     return VRAM_OK;
 }

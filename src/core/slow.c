@@ -111,7 +111,9 @@ static bool run_callbacks(struct vr_device *device, uint64_t size_bytes) {
     memcpy(callbacks, allocator->callbacks, count * sizeof *callbacks);
     vr_mutex_unlock(&allocator->mutex);
     bool freed = false;
+    const uint32_t stack = vr_current_stack;
     for (uint32_t i = 0; i < count; i++) freed |= callbacks[i].function(device->ordinal, size_bytes, callbacks[i].user);
+    vr_current_stack = stack; // theirs are other calls
     return freed;
 }
 
@@ -152,7 +154,7 @@ static enum vram_status serve_locked(struct vr_request *request, struct vram_poo
             vr_oom_describe(request, vr_segment_size(&device->options, request->rounded), rejected, attempt.limit_hit, oom);
             if (!rejected) {
                 device->num_ooms++;
-                vr_tell(device, VR_RECORD_OOM, oom->device_free_bytes, request->rounded, request->shard->stream);
+                vr_tell_range(request->shard, VR_RECORD_OOM, NULL, oom->device_free_bytes, request->rounded);
             }
         }
         VR_TRY(attempt.status);

@@ -98,7 +98,7 @@ struct vr_orphan {
 };
 
 // Why a malloc must take the slow way before it looks at its pool. Bits of vr_device.gate.
-enum { VR_GATE_FENCES = 1, VR_GATE_COLLECT = 2, VR_GATE_RAW = 4, VR_GATE_ROUTES = 8, VR_GATE_CAPTURE = 16 };
+enum { VR_GATE_FENCES = 1, VR_GATE_COLLECT = 2, VR_GATE_RAW = 4, VR_GATE_ROUTES = 8, VR_GATE_CAPTURE = 16, VR_GATE_TOLD = 32 };
 
 // A private pool of one device. Everything in it is guarded by all locks of the device, but for what never changes (id, options).
 struct vram_pool {
@@ -152,8 +152,7 @@ struct vr_device {
     bool expandable;      // option on and supported
     bool divisions;       // some rounding divisor is in force
     struct vr_options options;
-    vr_recorder recorder;
-    void *recorder_user;
+    _Atomic(const struct vr_listener *) listener; // VR_GATE_TOLD is set where it is not NULL; read without a lock to take a stack
     _Atomic uint64_t sequence;
     struct vr_fences fences;
     struct vr_orphan *orphans;
@@ -250,8 +249,10 @@ struct vram_allocator {
     // Guarded by mutex.
     struct vr_options options;
     char *conf;
-    vr_recorder recorder;
-    void *recorder_user;
+    const struct vr_listener *listener;
+    uint64_t listened_devices;   // bit per ordinal
+    struct vr_listener recorder; // of vr_allocator_set_recorder()
+    void *history;               // src/live: what it keeps for this allocator
     struct vr_observer *observers;
     size_t observer_count;
     size_t observer_capacity;
@@ -270,18 +271,41 @@ VR_INLINE struct vr_shard *vr_shard_of(const struct vram_allocator *allocator, c
     return allocator->shards[atomic_load_explicit(&block->shard, memory_order_relaxed)];
 }
 
-// Tells the recorder, if there is one. Under the lock that guards what is told.
+// Whether somebody listens. Under a lock of the device. The gate says the same and is at hand in the hot path.
+VR_INLINE bool vr_is_told(const struct vr_device *device) {
+    return (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_TOLD) != 0;
+}
+
+// Whether calls of this kind take their stack now.
+VR_INLINE bool vr_takes_stack(const struct vr_device *device, enum vr_level need) {
+    const struct vr_listener *listener = atomic_load_explicit(&device->listener, memory_order_acquire);
+    return listener != NULL && atomic_load_explicit(&listener->level, memory_order_relaxed) >= (uint32_t)need;
+}
+// Before any lock, in the function that the client called: takes the stack where the level asks for it, forgets an older one otherwise.
+// above: frames between this function's caller and the client's call.
+VR_NOINLINE void vr_gather(struct vr_device *device, enum vr_level need, uint32_t above);
+
+// Tell the listener, which must be there, what happens to a block, a segment (or a range of one; of no segment, for OOM), or the device.
+// Under the lock that guards what is told.
+VR_NOINLINE void vr_tell_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block);
+VR_NOINLINE void vr_tell_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
+                                   uint64_t size_bytes);
+VR_NOINLINE void vr_tell_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
+                             uint64_t stream);
+
+// A hand-out: the block keeps the stack from now on.
+VR_NOINLINE void vr_tell_hand_out(struct vr_shard *shard, struct vr_block *block);
+
+// The same where nobody may be listening.
+VR_INLINE void vr_tell_block(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
+    if (VR_UNLIKELY(vr_is_told(shard->device))) vr_tell_block_now(shard, action, block);
+}
+VR_INLINE void vr_tell_range(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
+                             uint64_t size_bytes) {
+    if (VR_UNLIKELY(vr_is_told(shard->device))) vr_tell_range_now(shard, action, segment, address, size_bytes);
+}
 VR_INLINE void vr_tell(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes, uint64_t stream) {
-    if (VR_LIKELY(device->recorder == NULL)) return;
-    const struct vr_record record = {
-        .sequence = atomic_fetch_add_explicit(&device->sequence, 1, memory_order_relaxed),
-        .address = address,
-        .size_bytes = size_bytes,
-        .stream = stream,
-        .device = device->ordinal,
-        .action = action,
-    };
-    device->recorder(&record, device->recorder_user);
+    if (VR_UNLIKELY(vr_is_told(device))) vr_tell_now(device, action, address, size_bytes, stream);
 }
 
 #endif

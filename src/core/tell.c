@@ -1,0 +1,101 @@
+// What the allocator does is told to a listener.
+#include "core/device.h"
+
+_Thread_local uint32_t vr_current_stack;
+
+void vr_gather(struct vr_device *device, enum vr_level need, uint32_t above) {
+    uint32_t stack = 0;
+    if (vr_takes_stack(device, need)) {
+        const struct vr_listener *listener = atomic_load_explicit(&device->listener, memory_order_acquire);
+        if (listener != NULL) stack = listener->gather(above + 2, listener->user);
+    }
+    vr_current_stack = stack;
+}
+
+static void tell(struct vr_device *device, struct vr_record *record) {
+    const struct vr_listener *listener = atomic_load_explicit(&device->listener, memory_order_relaxed);
+    if (listener->numbered) record->sequence = atomic_fetch_add_explicit(&device->sequence, 1, memory_order_relaxed);
+    listener->record(record, listener->user);
+}
+
+static struct vram_pool_id pool_of(const struct vr_shard *shard) {
+    return shard->owner == NULL ? (struct vram_pool_id){0, 0} : shard->owner->id;
+}
+
+void vr_tell_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
+    const uint32_t current = vr_current_stack;
+    struct vr_record record = {
+        .address = block->address,
+        .size_bytes = block->requested,
+        .stream = shard->stream,
+        .pool = pool_of(shard),
+        .device = shard->device->ordinal,
+        .action = action,
+        .stack = current != 0 ? current : block->stack,
+        .words = block->words,
+    };
+    tell(shard->device, &record);
+}
+
+void vr_tell_hand_out(struct vr_shard *shard, struct vr_block *block) {
+    block->stack = vr_current_stack;
+    vr_tell_block_now(shard, VR_RECORD_ALLOC, block);
+}
+
+void vr_tell_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
+                       uint64_t size_bytes) {
+    const uint32_t current = vr_current_stack;
+    struct vr_record record = {
+        .address = address,
+        .size_bytes = size_bytes,
+        .stream = shard->stream,
+        .pool = pool_of(shard),
+        .device = shard->device->ordinal,
+        .action = action,
+        .stack = current != 0 || segment == NULL ? current : segment->stack,
+    };
+    tell(shard->device, &record);
+}
+
+void vr_tell_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes, uint64_t stream) {
+    struct vr_record record = {
+        .address = address,
+        .size_bytes = size_bytes,
+        .stream = stream,
+        .device = device->ordinal,
+        .action = action,
+        .stack = vr_current_stack,
+    };
+    tell(device, &record);
+}
+
+// --- who listens ------------------------------------------------------------------------------------------------------------------------
+
+void vr_device_listen(struct vr_device *device) {
+    const struct vram_allocator *allocator = device->allocator;
+    const bool wanted = (allocator->listened_devices >> device->ordinal & 1) != 0;
+    const struct vr_listener *listener = wanted ? allocator->listener : NULL;
+    atomic_store_explicit(&device->listener, listener, memory_order_release);
+    vr_device_gate(device, VR_GATE_TOLD, listener != NULL);
+}
+
+void vr_allocator_set_listener(struct vram_allocator *allocator, const struct vr_listener *listener, uint64_t devices) {
+    vr_mutex_lock(&allocator->mutex);
+    allocator->listener = listener;
+    allocator->listened_devices = devices;
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device == NULL) continue;
+        vr_device_lock(device);
+        vr_device_listen(device);
+        vr_device_unlock(device);
+    }
+    vr_mutex_unlock(&allocator->mutex);
+}
+
+void vr_allocator_set_recorder(struct vram_allocator *allocator, vr_recorder recorder, void *user) {
+    allocator->recorder.record = recorder;
+    allocator->recorder.user = user;
+    allocator->recorder.numbered = true;
+    vr_allocator_set_listener(allocator, recorder == NULL ? NULL : &allocator->recorder, UINT64_MAX);
+}
