@@ -62,6 +62,8 @@ void vr_os_shared_forget(int file, uint64_t offset);
 
 // --- process.c --------------------------------------------------------------------------------------------------------
 uint64_t vr_os_process_id(void);
+// The machine's name, "localhost" when it has none. Always NUL-terminated, cut to fit.
+void vr_os_host_name(char *name, size_t capacity);
 // When a process started, in a unit of the system's: with the id it names a process for good. IO when there is none.
 enum vram_status vr_os_process_started(uint64_t process, uint64_t *started);
 // Which running kernel this is, and which numbering of processes. UNSUPPORTED.
@@ -74,6 +76,18 @@ enum vram_status vr_os_host_id(struct vr_host_id *id);
 // UNSUPPORTED: not on this system.
 enum vram_status vr_os_take_descriptor(uint64_t process, int descriptor, int *taken);
 void vr_os_close_descriptor(int descriptor);
+
+// --- growfile.c: a file that grows and is written through memory, so that what was stored survives the program -----------------------
+// Makes the file at `path`; one that is there is replaced (by another file, so that who has it open keeps it), or refused. IO with the
+// reason, which is valid until the thread's next call.
+enum vram_status vr_os_growfile_create(const char *path, bool replace, int *file, const char **reason);
+// Maps `size_bytes` from `offset` on (multiples of 64 KiB); the file is lengthened to hold them, and has the room on its disk. IO,
+// NO_HOST_MEMORY.
+enum vram_status vr_os_growfile_map(int file, uint64_t offset, size_t size_bytes, void **memory);
+void vr_os_growfile_unmap(void *memory, size_t size_bytes);
+// Cuts the file to its size. IO.
+enum vram_status vr_os_growfile_cut(int file, uint64_t size_bytes);
+void vr_os_growfile_close(int file);
 
 // --- threads.c ------------------------------------------------------------------------------------------------------
 // A sleeping mutex. `storage` is a pthread mutex on posix.
@@ -133,6 +147,12 @@ void vr_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_chil
 // --- clock.c --------------------------------------------------------------------------------------------------------
 uint64_t vr_os_monotonic_ns(void);
 uint64_t vr_os_epoch_us(void);
+uint64_t vr_os_epoch_ns(void);
+// A clock that costs little to read and never goes back: counts of a fixed but unknown rate, comparable between threads. The processor's
+// counter where it has a steady one, else the monotonic clock.
+uint64_t vr_os_ticks(void);
+// The time as "20260131T235959Z". Always NUL-terminated.
+void vr_os_utc_text(char text[17]);
 
 // --- env.c ----------------------------------------------------------------------------------------------------------
 // NULL when unset. The result lives until the environment is changed.
