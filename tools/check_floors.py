@@ -24,6 +24,8 @@ BELOW = {
     # Graphs are made of the core's pools and captures: one floor up, beside replay.
     "graph": "base os config driver core",
     "library": "base os config driver core",
+    # What a running allocator records and shows: the core's listener, and its state as a model. One floor up, beside replay.
+    "live": "base os model config history driver core host",
     "snapshot": "base os model config",
     "analyze": "base os model config",
     "explore": "base os model config analyze",

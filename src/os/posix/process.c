@@ -62,3 +62,9 @@ enum vram_status vr_os_take_descriptor(uint64_t process, int descriptor, int *ta
 }
 
 void vr_os_close_descriptor(int descriptor) { (void)close(descriptor); }
+
+void vr_os_host_name(char *name, size_t capacity) {
+    if (capacity == 0) return;
+    if (gethostname(name, capacity) != 0) (void)snprintf(name, capacity, "localhost");
+    name[capacity - 1] = '\0';
+}

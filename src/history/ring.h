@@ -1,0 +1,77 @@
+// ring.h: the newest events of one device.
+//
+// Each ring has a lock of its own, the last in order: events of several streams come under their shards' locks, and the order in which
+// they take the ring's is the order of the history. Memory is address space that is touched as events come.
+#ifndef VR_HISTORY_RING_H
+#define VR_HISTORY_RING_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+#include "os/os.h"
+
+// "Without bound": more events than this are kept of no device. 16 GiB of address space.
+#define VR_RING_MOST ((uint64_t)1 << 28)
+
+// An event as it is recorded: one cache line. Numbers are those of the tracer's tables.
+struct vr_event {
+    uint64_t ticks; // vr_os_ticks()
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t stream;
+    uint64_t pool; // 2 * first, or 2 * second + 1; 0: a default pool
+    uint32_t stack;
+    uint32_t thread;
+    uint32_t context;
+    uint32_t metadata;
+    uint32_t tag;
+    uint8_t action; // enum vr_action
+    uint8_t device; // ordinal that stands in the event; SNAPSHOT has 0 whatever the device
+    uint8_t padding[2];
+};
+_Static_assert(sizeof(struct vr_event) == 64, "one cache line");
+
+struct vr_ring {
+    _Alignas(64) _Atomic uint32_t lock;
+    struct vr_event *events; // NULL until the first one
+    uint64_t capacity;       // what may be kept, at least 1
+    uint64_t reserved;       // entries that `events` has room for: the capacity, or less where address space is short
+    uint64_t next;           // where the next event goes
+    uint64_t kept;           // at most `reserved`
+    uint64_t stored;         // events since it was cleared, overwritten ones too
+    uint64_t lost;           // events that there was no memory for
+};
+
+VR_INLINE void vr_ring_lock(struct vr_ring *ring) {
+    uint32_t expected = 0;
+    while (!atomic_compare_exchange_weak_explicit(&ring->lock, &expected, 1, memory_order_acquire, memory_order_relaxed)) {
+        expected = 0;
+        vr_os_yield();
+    }
+}
+VR_INLINE void vr_ring_unlock(struct vr_ring *ring) { atomic_store_explicit(&ring->lock, 0, memory_order_release); }
+
+// The first event's work: gets the room. False when there is none; the event is lost.
+VR_NOINLINE bool vr_ring_open_locked(struct vr_ring *ring);
+
+// Where the next event goes, the oldest overwritten if need be; NULL (and counted as lost) when there is no memory. With the lock.
+VR_INLINE struct vr_event *vr_ring_next_locked(struct vr_ring *ring) {
+    if (VR_UNLIKELY(ring->events == NULL) && !vr_ring_open_locked(ring)) return NULL;
+    struct vr_event *event = &ring->events[ring->next++];
+    if (VR_UNLIKELY(ring->next == ring->reserved)) ring->next = 0;
+    if (ring->kept < ring->reserved) ring->kept++;
+    ring->stored++;
+    return event;
+}
+
+// Forgets everything and gives the room back.
+void vr_ring_clear(struct vr_ring *ring);
+// From now on at most `capacity` (0 counts as 1) events; the newest of those that are there stay. NO_HOST_MEMORY: nothing changed.
+enum vram_status vr_ring_resize(struct vr_ring *ring, uint64_t capacity);
+// How many events were stored so far: a mark for vr_ring_copy().
+uint64_t vr_ring_mark(struct vr_ring *ring);
+// The events before the mark that are still there, oldest first, into memory that the caller frees. Others may store meanwhile: the lock is
+// taken for some thousand events at a time. Not while another thread clears or resizes the ring. NO_HOST_MEMORY.
+enum vram_status vr_ring_copy(struct vr_ring *ring, uint64_t mark, struct vr_event **events, size_t *count);
+
+#endif

@@ -1,0 +1,33 @@
+// words.h: what a thread says about what it does: its metadata, its innermost tag and compile context, as numbers.
+//
+// The texts are in one table of the process, which only grows, so that a number means the same to every allocator and thread.
+#ifndef VR_HISTORY_WORDS_H
+#define VR_HISTORY_WORDS_H
+
+#include "base/text.h"
+
+enum { VR_WORDS_DEPTH = 32, VR_WORDS_MOST = 1 << 20, VR_WORDS_MOST_BYTES = 1 << 26 };
+
+// Names that enclose one another; only the innermost stands in events.
+struct vr_word_stack {
+    uint32_t word[VR_WORDS_DEPTH];
+    uint32_t depth;
+};
+
+// Of one thread.
+struct vr_speech {
+    uint32_t thread;   // the system's number; 0: not asked yet
+    uint32_t metadata; // numbers of texts; 0: none
+    uint32_t tag;      // the innermost of `tags`
+    uint32_t context;  // the innermost of `contexts`
+    struct vr_word_stack tags;
+    struct vr_word_stack contexts;
+};
+extern _Thread_local struct vr_speech vr_speech;
+
+// The number of a text (NULL is ""). INVALID_ARGUMENT when it is not UTF-8, LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_word(const char *text, uint32_t *word);
+// Appends the text. Any thread.
+void vr_word_text(uint32_t word, struct vr_text *text);
+
+#endif
