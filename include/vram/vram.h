@@ -10,6 +10,7 @@
 #include "vram/allocator.h"
 #include "vram/driver.h"
 #include "vram/explorer.h"
+#include "vram/history.h"
 #include "vram/host.h"
 #include "vram/graph.h"
 #include "vram/options.h"
