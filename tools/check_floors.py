@@ -26,7 +26,7 @@ BELOW = {
     "library": "base os config driver core",
     # What a running allocator records and shows: the core's listener, and its state as a model. One floor up, beside replay.
     "live": "base os model config history driver core host",
-    "snapshot": "base os model config",
+    "snapshot": "base os model config history",
     "analyze": "base os model config",
     "explore": "base os model config analyze",
     "replay": "base os model config history driver core host snapshot analyze",
