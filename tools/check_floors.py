@@ -31,7 +31,7 @@ BELOW = {
     "explore": "base os model config analyze",
     "replay": "base os model config history driver core host snapshot analyze",
 }
-PUBLIC_ONLY = ("cli", "adapters", "examples")
+PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 
 C_HEADERS = set(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef

@@ -9,6 +9,10 @@ packages=(git make gcc libc6-dev binutils cmake ninja-build pkg-config)
 packages+=(libzstd-dev zlib1g-dev liblzma-dev)
 # Tests: unit tests, scripts, packed test data, sanitizers and fuzzing, format, memory checks.
 packages+=(libcmocka-dev python3 tar zstd clang libclang-rt-14-dev clang-format valgrind)
+# The viewer: its engine is compiled to WebAssembly; a browser tests the page.
+packages+=(lld wasi-libc libclang-rt-14-dev-wasm32 chromium fonts-dejavu-core)
+# Node runs the page's build; a newer one from elsewhere will do.
+command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)
 
 if ! command -v dpkg-query >/dev/null; then
     echo "tools/setup.sh knows Debian only; here the equivalents of these packages are needed: ${packages[*]}" >&2
@@ -20,7 +24,17 @@ for package in "${packages[@]}"; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing+=("$package")
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+node_modules() {
+    local web
+    web=$(dirname "$0")/../viewer/web
+    [ "$web/node_modules/.package-lock.json" -nt "$web/package-lock.json" ] && return
+    (cd "$web" && npm ci --no-audit --no-fund --loglevel=error) ||
+        echo "the viewer's build tools could not be installed; the command is built without the page" >&2
+}
+if [ ${#missing[@]} -eq 0 ]; then
+    node_modules
+    exit 0
+fi
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
@@ -33,3 +47,4 @@ fi
 echo "installing: ${missing[*]}"
 "${as_root[@]}" apt-get update -q
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+node_modules

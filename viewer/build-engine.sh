@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Compiles the engine to WebAssembly. Usage: build-engine.sh OUTPUT.wasm [folder for objects]
+# Needs clang, lld, wasi-libc and libclang-rt-14-dev-wasm32 (tools/setup.sh installs them).
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+output=$1
+objects=${2:-$(dirname "$output")/engine-objects}
+mkdir -p "$objects"
+
+sources=("$root"/viewer/engine/*.c)
+for room in base model snapshot analyze explore; do
+    sources+=("$root"/src/$room/*.c)
+done
+
+flags=(--target=wasm32-wasi -std=c11 -O2 -DVRAM_CHECK=0 -mbulk-memory -ffunction-sections -fdata-sections
+    -I"$root/src" -I"$root/include" -Wall -Wextra)
+compile() {
+    local source=$1 object=$2
+    [ "$object" -nt "$source" ] && [ -f "$object.d" ] && ! newer_header "$object" && return
+    clang "${flags[@]}" -MMD -MF "$object.d" -c "$source" -o "$object"
+}
+newer_header() {
+    local header
+    for header in $(sed -e 's/^[^:]*://' -e 's/\\$//' "$1.d"); do
+        [ "$header" -nt "$1" ] && return 0
+    done
+    return 1
+}
+
+linked=()
+for source in "${sources[@]}"; do
+    object="$objects/$(basename "$(dirname "$source")")_$(basename "$source" .c).o"
+    compile "$source" "$object"
+    linked+=("$object")
+done
+clang --target=wasm32-wasi -mexec-model=reactor -O2 -o "$output" "${linked[@]}" \
+    -Wl,--gc-sections -Wl,--strip-all -Wl,--max-memory=4294967296 -Wl,-z,stack-size=1048576 -lm

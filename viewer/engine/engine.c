@@ -1,0 +1,58 @@
+// The engine of the page: the explorer as a WebAssembly module. The page's worker calls the exported functions; the two imported ones
+// give it the bytes of a file and take answers. Addresses are offsets in the module's memory. Nothing else of the world is seen.
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "vram/explorer.h"
+
+#define EXPORT(name) __attribute__((export_name(#name))) name
+#define IMPORT(name) __attribute__((import_module("page"), import_name(#name))) name
+
+// At most `capacity` bytes of the file being opened; 0 at its end, SIZE_MAX when it cannot be read.
+size_t IMPORT(page_read)(void *buffer, size_t capacity);
+// An answer; the bytes are valid during the call.
+void IMPORT(page_answer)(const char *bytes, size_t length);
+
+static struct vram_explorer *explorer;
+static struct vram_error last_error;
+
+static size_t read_file(void *context, void *buffer, size_t capacity) {
+    (void)context;
+    return page_read(buffer, capacity);
+}
+
+static bool take_answer(void *user, const char *bytes, size_t length) {
+    (void)user;
+    page_answer(bytes, length);
+    return true;
+}
+
+// Room for a text that the page hands over; engine_free() takes it back. NULL without memory.
+char *EXPORT(engine_room)(size_t bytes);
+char *engine_room(size_t bytes) { return malloc(bytes); }
+
+void EXPORT(engine_free)(char *room);
+void engine_free(char *room) { free(room); }
+
+// Reads a file to its end and adds it. 0, or 1 with engine_error().
+int EXPORT(engine_open)(const char *name, double bytes);
+int engine_open(const char *name, double bytes) {
+    struct vram_recording *recording = NULL;
+    const struct vram_input input = {.read = read_file, .name = name};
+    if (explorer == NULL && vram_explorer_create(&explorer) != VRAM_OK) return 1;
+    if (vram_recording_read(&input, &recording, &last_error) != VRAM_OK) return 1;
+    if (vram_explorer_add(explorer, recording, name, (uint64_t)bytes, &last_error) == VRAM_OK) return 0;
+    vram_recording_destroy(recording);
+    return 1;
+}
+
+// Asks; the answer goes to page_answer(). 0, or 1 with engine_error().
+int EXPORT(engine_ask)(const char *question);
+int engine_ask(const char *question) {
+    if (explorer == NULL && vram_explorer_create(&explorer) != VRAM_OK) return 1;
+    return vram_explorer_ask(explorer, question, take_answer, NULL, &last_error) == VRAM_OK ? 0 : 1;
+}
+
+// The sentence of the last failure.
+const char *EXPORT(engine_error)(void);
+const char *engine_error(void) { return last_error.message; }

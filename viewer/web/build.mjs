@@ -1,0 +1,54 @@
+// Puts the page together: one HTML file with everything inside, and a content security policy that lets nothing in or out.
+// Usage: node build.mjs ENGINE.wasm OUTPUT.html
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const [enginePath, outputPath] = process.argv.slice(2);
+if (!outputPath) {
+    console.error("usage: node build.mjs ENGINE.wasm OUTPUT.html");
+    process.exit(2);
+}
+
+async function bundle(entry) {
+    const result = await build({
+        entryPoints: [join(here, "src", entry)],
+        bundle: true,
+        minify: true,
+        format: "iife",
+        target: "es2022",
+        charset: "ascii",
+        write: false,
+        legalComments: "none",
+    });
+    return result.outputFiles[0].text.trim();
+}
+
+// What stands inside <script> must not end it.
+const safe = (script) => script.replaceAll("</script", "<\\/script");
+const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+
+const engine = gzipSync(readFileSync(enginePath), { level: 9 }).toString("base64");
+const worker = safe(await bundle("worker.ts"));
+const main = safe(await bundle("main.ts"));
+const style = readFileSync(join(here, "src", "style.css"), "utf8");
+const policy = [
+    "default-src 'none'",
+    `script-src ${hash(main)} 'wasm-unsafe-eval' blob:`,
+    `style-src ${hash(style)}`,
+    "worker-src blob:",
+    "img-src blob: data:",
+    "connect-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+].join("; ");
+
+// Replacements by functions: "$&" and its like in the text mean nothing.
+const fill = (template, parts) => Object.entries(parts).reduce((page, [name, text]) => page.replace(`{{${name}}}`, () => text), template);
+const page = fill(readFileSync(join(here, "src", "index.html"), "utf8"), { policy, style, engine, worker, main });
+writeFileSync(outputPath, page);
+console.log(`${outputPath}: ${Buffer.byteLength(page)} bytes`);

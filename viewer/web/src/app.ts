@@ -1,0 +1,45 @@
+// What every view is given: the engine, the state, what is open, and where to say that something went wrong.
+import type { Engine } from "./engine";
+import type { State, Store } from "./state";
+
+export type Device = {
+    device: number;
+    host: boolean;
+    events: number;
+    segments: number;
+    allocations: number;
+    peak_bytes: number;
+    peak_event: number;
+    active_peak_bytes: number;
+    active_peak_event: number;
+    reserved_end_bytes: number;
+    has_times: boolean;
+    first_time_us?: number;
+    duration_us?: number;
+};
+export type Recording = { name: string; bytes: number; devices: Device[] };
+
+export interface App {
+    readonly engine: Engine;
+    readonly store: Store;
+    recordings: Recording[];
+    recording(): Recording | undefined;
+    device(): Device | undefined;
+    // The whole history's length on the present axis, and the present window within it.
+    length(): number;
+    window(): { from: number; to: number };
+    say(message: string): void; // a sentence about something that failed; "" takes it back
+}
+
+// A view is made once and lives as long as the page. show() is called when it is chosen, update() when the state has changed while it is
+// on show; both may be called before any recording is open.
+export interface View {
+    readonly id: string;
+    readonly title: string;
+    readonly key: string; // chooses it
+    readonly root: HTMLElement;
+    show(state: State): void;
+    update(state: State, changed: ReadonlySet<keyof State>): void;
+}
+
+export type ViewMaker = (app: App) => View;

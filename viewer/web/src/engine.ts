@@ -1,0 +1,86 @@
+// The engine as the page sees it: files go in, questions are answered.
+import { Answer, type FromWorker, type ToWorker } from "./protocol";
+
+export type Progress = (done: number, total: number) => void;
+export type Question = { name: string; [key: string]: string | number | boolean | undefined };
+
+// Whoever answers questions: the engine in a worker, or a server on this machine.
+export interface Engine {
+    open(name: string, file: Blob, progress?: Progress): Promise<void>;
+    ask<T = Record<string, unknown>>(question: Question): Promise<Answer<T>>;
+}
+
+export function questionText({ name, ...values }: Question): string {
+    const pairs = Object.entries(values).filter(([, value]) => value !== undefined);
+    return pairs.length === 0 ? name : `${name}?${pairs.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join("&")}`;
+}
+
+function inline(id: string): string {
+    return document.getElementById(id)?.textContent?.trim() ?? "";
+}
+
+export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
+    const binary = atob(text);
+    const bytes = new Uint8Array(binary.length);
+    for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+    return bytes;
+}
+
+// The blob without its gzip wrapping, or as it is when it has none.
+export async function unwrapped(blob: Blob): Promise<Blob> {
+    const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
+    if (head[0] !== 0x1f || head[1] !== 0x8b) return blob;
+    return new Response(blob.stream().pipeThrough(new DecompressionStream("gzip"))).blob();
+}
+
+export class WorkerEngine implements Engine {
+    private readonly worker: Worker;
+    private readonly waiting = new Map<number, { resolve(bytes: ArrayBuffer | null): void; reject(error: Error): void; progress?: Progress }>();
+    private next = 1;
+
+    private constructor() {
+        this.worker = new Worker(URL.createObjectURL(new Blob([inline("worker")], { type: "text/javascript" })));
+        this.worker.onmessage = (event: MessageEvent<FromWorker>) => this.receive(event.data);
+        this.worker.onerror = (event) => {
+            for (const { reject } of this.waiting.values()) reject(new Error(`the engine stopped: ${event.message}`));
+            this.waiting.clear();
+        };
+    }
+
+    static async create(): Promise<WorkerEngine> {
+        const engine = new WorkerEngine();
+        const code = await (await unwrapped(new Blob([bytesOfBase64(inline("engine"))]))).arrayBuffer();
+        engine.worker.postMessage({ kind: "start", engine: code } satisfies ToWorker, [code]);
+        return engine;
+    }
+
+    async open(name: string, file: Blob, progress?: Progress): Promise<void> {
+        const plain = await unwrapped(file);
+        await this.send((id) => ({ kind: "open", id, name, file: plain }), progress);
+    }
+
+    async ask<T>(question: Question): Promise<Answer<T>> {
+        const bytes = await this.send((id) => ({ kind: "ask", id, question: questionText(question) }));
+        return new Answer<T>(bytes!);
+    }
+
+    private send(message: (id: number) => ToWorker, progress?: Progress): Promise<ArrayBuffer | null> {
+        const id = this.next++;
+        return new Promise((resolve, reject) => {
+            this.waiting.set(id, { resolve, reject, progress });
+            this.worker.postMessage(message(id));
+        });
+    }
+
+    private receive(message: FromWorker): void {
+        const waiter = this.waiting.get(message.id);
+        if (!waiter) return;
+        if (message.kind === "progress") {
+            waiter.progress?.(message.done, message.total);
+            return;
+        }
+        this.waiting.delete(message.id);
+        if (message.kind === "done") waiter.resolve(message.answer);
+        else waiter.reject(new Error(message.message));
+    }
+}

@@ -1,0 +1,31 @@
+// Numbers for people: binary units, thousands apart, durations.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+export function bytes(value: number): string {
+    const sign = value < 0 ? "\u2212" : "";
+    let rest = Math.abs(value);
+    let unit = 0;
+    while (rest >= 1024 && unit < UNITS.length - 1) {
+        rest /= 1024;
+        unit++;
+    }
+    return `${sign}${unit === 0 ? rest : rest.toFixed(rest < 10 ? 2 : rest < 100 ? 1 : 0)}\u202f${UNITS[unit]}`;
+}
+
+export function count(value: number): string {
+    return Math.round(value).toLocaleString("en-US");
+}
+
+export function duration(us: number): string {
+    if (us < 1e3) return `${Math.round(us)}\u202f\u00b5s`;
+    if (us < 1e6) return `${(us / 1e3).toPrecision(3)}\u202fms`;
+    if (us < 60e6) return `${(us / 1e6).toPrecision(3)}\u202fs`;
+    const seconds = Math.round(us / 1e6);
+    if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
+    return `${Math.floor(seconds / 3600)}h ${Math.floor((seconds % 3600) / 60)}m`;
+}
+
+export function percent(part: number, whole: number): string {
+    return whole === 0 ? "\u2013" : `${((100 * part) / whole).toFixed(1)}\u202f%`;
+}

@@ -1,0 +1,90 @@
+// What the page shows: one state, shared by all views, kept in the URL's fragment. Views read it and change it by set(); everybody who
+// listens hears of it once per frame.
+
+export type Axis = "event" | "time";
+export type Notion = "allocated" | "active";
+
+export type State = {
+    view: string;
+    rec: number;
+    device: number;
+    axis: Axis;
+    notion: Notion;
+    from: number; // the window, in positions of the axis (docs/formats/queries.md)
+    to: number; // 0: the whole history
+    event: number; // the chosen moment: after this event; -1: before the first; NaN: none chosen
+    pick: string; // the chosen allocation's label ("b7f03c0000000_0"), or ""
+    search: string;
+    regex: boolean;
+    by: string; // grouping
+    other: number; // the recording to compare with; -1: none
+    dark: boolean | null; // null: as the system says
+};
+
+export const initial: State = {
+    view: "timeline",
+    rec: 0,
+    device: -1,
+    axis: "event",
+    notion: "allocated",
+    from: 0,
+    to: 0,
+    event: NaN,
+    pick: "",
+    search: "",
+    regex: false,
+    by: "site",
+    other: -1,
+    dark: null,
+};
+
+type Listener = (state: State, changed: ReadonlySet<keyof State>) => void;
+
+function decode(fragment: string): State {
+    const state: State = { ...initial };
+    for (const [key, text] of new URLSearchParams(fragment)) {
+        if (!(key in initial)) continue;
+        const sample = initial[key as keyof State];
+        const value = typeof sample === "number" ? Number(text) : typeof sample === "boolean" ? text === "true" : key === "dark" ? text === "true" : text;
+        Object.assign(state, { [key]: value });
+    }
+    return state;
+}
+
+function encode(state: State): string {
+    const pairs = (Object.keys(initial) as (keyof State)[]).filter((key) => !Object.is(state[key], initial[key]) && state[key] !== null);
+    return new URLSearchParams(pairs.map((key) => [key, String(state[key])])).toString();
+}
+
+export class Store {
+    private listeners = new Set<Listener>();
+    private pending = new Set<keyof State>();
+    state: State = decode(location.hash.slice(1));
+
+    constructor() {
+        window.addEventListener("hashchange", () => {
+            if (location.hash.slice(1) !== encode(this.state)) this.set(decode(location.hash.slice(1)));
+        });
+    }
+
+    listen(listener: Listener): () => void {
+        this.listeners.add(listener);
+        return () => this.listeners.delete(listener);
+    }
+
+    set(change: Partial<State>): void {
+        for (const key of Object.keys(change) as (keyof State)[]) {
+            if (Object.is(this.state[key], change[key])) continue;
+            if (this.pending.size === 0) requestAnimationFrame(() => this.tell());
+            this.pending.add(key);
+        }
+        this.state = { ...this.state, ...change };
+    }
+
+    private tell(): void {
+        const changed = this.pending;
+        this.pending = new Set();
+        history.replaceState(null, "", `#${encode(this.state)}`);
+        for (const listener of this.listeners) listener(this.state, changed);
+    }
+}
