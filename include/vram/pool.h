@@ -114,6 +114,12 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_capture_begin(struct vram_pool *po
 // that a graph knows its addresses: keep a reference to the pool for as long as the graph is launched.
 VRAM_API VRAM_NODISCARD enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint64_t *graph,
                                                           struct vram_error *error);
+// The same for a capture that others begin and end on `stream` (a framework, through the runtime): to be called before it begins and
+// after it has ended, on the thread that begins it. Where streams of several devices take part, call both for a pool of each device that
+// did not begin it, with the stream where it was begun: requests on that device then go to that pool. Calls nest. INVALID_ARGUMENT
+// for the default stream, and when there is nothing to leave; NO_HOST_MEMORY; leave also DRIVER, when a put-off free cannot be completed.
+VRAM_API VRAM_NODISCARD enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream);
+VRAM_API VRAM_NODISCARD enum vram_status vram_capture_leave(struct vram_pool *pool, uint64_t stream);
 
 #ifdef __cplusplus
 }

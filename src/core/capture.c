@@ -51,7 +51,6 @@ static void remove_deferred(struct vr_device *device, size_t at) {
     free(device->deferred[at].markers);
     device->deferred_count--;
     memmove(&device->deferred[at], &device->deferred[at + 1], (device->deferred_count - at) * sizeof *device->deferred);
-    vr_device_gate(device, VR_GATE_CAPTURE, device->deferred_count != 0 || device->capture_count != 0);
 }
 
 // Uses recorded in a capture are over: captured streams must have joined before it could end.
@@ -81,17 +80,22 @@ static enum vram_status fence(struct vr_device *device, uint32_t block) {
 
 enum vram_status vr_deferred_convert(struct vr_device *device) {
     struct vram_allocator *allocator = device->allocator;
-    while (device->deferred_count != 0) {
-        const uint32_t block = device->deferred[0].block;
+    for (size_t at = 0; at < device->deferred_count;) {
+        const uint32_t block = device->deferred[at].block;
         struct vr_block *item = vr_block_at(allocator, block);
+        if (vr_use_captures(device, item)) {
+            at++;
+            continue;
+        }
         drop_captured_uses(allocator, item);
         if (item->held.uses != 0) {
             VR_TRY(fence(device, block));
         } else {
             vr_complete_free(device, block, true);
         }
-        remove_deferred(device, 0);
+        remove_deferred(device, at);
     }
+    vr_capture_gate(device);
     return VRAM_OK;
 }
 
@@ -222,23 +226,52 @@ static enum vram_status make_capture_room(struct vr_device *device) {
     return status;
 }
 
-// The route is opened before the driver begins, so that nothing slips between (5.8).
-static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
+// Opens the route of a capture and counts it in. Under all locks.
+static enum vram_status enter_locked(struct vram_pool *pool, uint64_t stream, bool others) {
     struct vr_device *device = pool->device;
-    if (vr_is_capturing(device, stream)) return refuse(error, "this stream is capturing already");
     const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = stream};
     VR_TRY(make_capture_room(device));
     VR_TRY(vr_route_open(pool, &route));
+    device->captures[device->capture_count++] =
+        (struct vr_capture){.pool = pool, .stream = stream, .thread = vr_os_thread_id(), .others = others};
+    vr_capture_count(device->allocator, true);
+    return VRAM_OK;
+}
+
+// The newest of the pool's captures on the stream; NULL: there is none.
+static struct vr_capture *find_capture(const struct vram_pool *pool, uint64_t stream, bool others) {
+    const struct vr_device *device = pool->device;
+    for (size_t i = device->capture_count; i-- > 0;) {
+        struct vr_capture *capture = &device->captures[i];
+        if (capture->stream == stream && capture->pool == pool && capture->others == others) return capture;
+    }
+    return NULL;
+}
+
+// The capture is over: closes its route and counts it out. Under all locks.
+static void leave_locked(struct vr_device *device, struct vr_capture *capture) {
+    const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = capture->stream};
+    struct vram_pool *pool = capture->pool;
+    const size_t after = (size_t)(&device->captures[--device->capture_count] - capture);
+    memmove(capture, capture + 1, after * sizeof *capture);
+    (void)vr_route_close(pool, &route);
+    vr_capture_count(device->allocator, false);
+    vr_capture_gate(device);
+}
+
+// The route is opened before the driver begins, so that nothing slips between (5.8).
+static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
+    struct vr_device *device = pool->device;
+    if (vr_asks_capturing(device, stream)) return refuse(error, "this stream is capturing already");
+    VR_TRY(enter_locked(pool, stream, false));
     const vr_cu_result result = vr_cu(device->allocator->driver, stream_begin_capture, stream, (int)mode);
     if (result != VR_CU_SUCCESS) {
-        (void)vr_route_close(pool, &route);
+        leave_locked(device, find_capture(pool, stream, false));
         (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the driver would not begin the capture: %s", vr_cu_result_name(result));
         if (error != NULL) error->driver_result = result;
         return VRAM_DRIVER;
     }
-    device->captures[device->capture_count++] = (struct vr_capture){.pool = pool, .stream = stream, .thread = vr_os_thread_id()};
     pool->captured = true;
-    vr_device_gate(device, VR_GATE_CAPTURE, true);
     return VRAM_OK;
 }
 
@@ -254,18 +287,6 @@ enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enu
     return status;
 }
 
-static bool forget_capture(struct vram_pool *pool, uint64_t stream) {
-    struct vr_device *device = pool->device;
-    for (size_t i = 0; i < device->capture_count; i++) {
-        if (device->captures[i].stream != stream || device->captures[i].pool != pool) continue;
-        device->capture_count--;
-        memmove(&device->captures[i], &device->captures[i + 1], (device->capture_count - i) * sizeof *device->captures);
-        vr_device_gate(device, VR_GATE_CAPTURE, device->deferred_count != 0 || device->capture_count != 0);
-        return true;
-    }
-    return false;
-}
-
 // Ends the stream's capture in the driver. A refusal that leaves it capturing is met by asking once more: a stream must not be lost.
 static vr_cu_result end_in_driver(struct vram_driver *driver, uint64_t stream, uint64_t *graph) {
     const vr_cu_result result = vr_cu(driver, stream_end_capture, stream, graph);
@@ -279,13 +300,10 @@ static vr_cu_result end_in_driver(struct vram_driver *driver, uint64_t stream, u
     return result;
 }
 
-static enum vram_status end_locked(struct vram_pool *pool, uint64_t stream, uint64_t *graph, vr_cu_result *result) {
-    struct vr_device *device = pool->device;
-    const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = stream};
-    *result = end_in_driver(device->allocator->driver, stream, graph);
-    (void)vr_route_close(pool, &route);
-    if (device->capture_count != 0 || !device->options.graph_capture_record_stream_reuse) return VRAM_OK;
-    return vr_deferred_convert(device);
+// What the end of captures leaves to be done. Under all locks.
+static enum vram_status settle_ended(struct vr_device *device) {
+    const bool late = device->options.graph_capture_record_stream_reuse && !vr_device_captures(device);
+    return late ? vr_deferred_convert(device) : VRAM_OK;
 }
 
 // Whatever the driver says, the capture is over for the allocator: a failed one leaves nothing behind. That needs no context of ours.
@@ -296,8 +314,14 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
     vr_device_lock(device);
     uint64_t made = 0;
     vr_cu_result result = VR_CU_SUCCESS;
-    const bool known = forget_capture(pool, stream);
-    const enum vram_status status = known ? end_locked(pool, stream, &made, &result) : VRAM_OK;
+    struct vr_capture *capture = find_capture(pool, stream, false);
+    const bool known = capture != NULL;
+    enum vram_status status = VRAM_OK;
+    if (known) {
+        result = end_in_driver(device->allocator->driver, stream, &made);
+        leave_locked(device, capture);
+        status = settle_ended(device);
+    }
     vr_device_unlock(device);
     if (entered) vr_context_leave(&guard);
     if (!known) return refuse(error, "this pool has no capture under way on this stream");
@@ -306,4 +330,32 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
     (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the capture gave no graph: %s", vr_cu_result_name(result));
     if (error != NULL) error->driver_result = result;
     return VRAM_DRIVER;
+}
+
+// --- captures of others -----------------------------------------------------------------------------------------------------------------
+
+enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream) {
+    if (stream == 0) return VRAM_INVALID_ARGUMENT;
+    struct vr_device *device = pool->device;
+    vr_device_lock(device);
+    const enum vram_status status = enter_locked(pool, stream, true);
+    if (status == VRAM_OK) pool->captured = true;
+    vr_device_unlock(device);
+    return status;
+}
+
+enum vram_status vram_capture_leave(struct vram_pool *pool, uint64_t stream) {
+    struct vr_device *device = pool->device;
+    struct vr_context_guard guard;
+    const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
+    vr_device_lock(device);
+    struct vr_capture *capture = find_capture(pool, stream, true);
+    enum vram_status status = VRAM_INVALID_ARGUMENT;
+    if (capture != NULL) {
+        leave_locked(device, capture);
+        status = settle_ended(device);
+    }
+    vr_device_unlock(device);
+    if (entered) vr_context_leave(&guard);
+    return status;
 }

@@ -10,12 +10,51 @@ static uint64_t capture_id(const struct vr_device *device, uint64_t stream) {
     return result == VR_CU_SUCCESS && status == VR_CU_STREAM_CAPTURE_STATUS_ACTIVE ? id : 0;
 }
 
-bool vr_is_capturing(const struct vr_device *device, uint64_t stream) {
+static bool any_captures(const struct vr_device *device) {
+    return atomic_load_explicit(&device->allocator->captures, memory_order_acquire) != 0;
+}
+
+bool vr_asks_capturing(const struct vr_device *device, uint64_t stream) {
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
-    if (device->capture_count == 0) return false;
     // A stream that does not answer (the default stream during a capture) takes part in none.
     if (vr_cu(device->allocator->driver, stream_is_capturing, stream, &status) != VR_CU_SUCCESS) return false;
     return status != VR_CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+bool vr_is_capturing(const struct vr_device *device, uint64_t stream) { return any_captures(device) && vr_asks_capturing(device, stream); }
+
+bool vr_device_captures(const struct vr_device *device) {
+    if (device->capture_count != 0) return true;
+    if (!any_captures(device)) return false;
+    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct vr_shard *shard = device->shards[i];
+        if (!shard->idle && shard->stream != 0 && vr_asks_capturing(device, shard->stream)) return true;
+    }
+    return false;
+}
+
+// The count is changed before the gates, and a gate is opened before the count is looked at (vr_capture_gate): so no gate stays open.
+void vr_capture_count(struct vram_allocator *allocator, bool begins) {
+    if (!begins) {
+        atomic_fetch_sub_explicit(&allocator->captures, 1, memory_order_acq_rel);
+        return;
+    }
+    atomic_fetch_add_explicit(&allocator->captures, 1, memory_order_seq_cst);
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device != NULL) vr_device_gate(device, VR_GATE_CAPTURE, true);
+    }
+}
+
+void vr_capture_gate(struct vr_device *device) {
+    if (device->deferred_count != 0 || any_captures(device)) {
+        vr_device_gate(device, VR_GATE_CAPTURE, true);
+        return;
+    }
+    vr_device_gate(device, VR_GATE_CAPTURE, false);
+    if (any_captures(device)) vr_device_gate(device, VR_GATE_CAPTURE, true);
 }
 
 bool vr_same_capture(const struct vr_device *device, uint64_t stream, uint64_t other) {
@@ -32,12 +71,16 @@ bool vr_thread_captures(const struct vr_device *device) {
     return false;
 }
 
-bool vr_must_defer(const struct vr_device *device, const struct vr_block *block) {
+bool vr_use_captures(const struct vr_device *device, const struct vr_block *block) {
     const struct vram_allocator *allocator = device->allocator;
-    if (device->capture_count == 0) return false;
-    if (vr_thread_captures(device) || vr_is_capturing(device, vr_shard_of(allocator, block)->stream)) return true;
     for (uint32_t use = block->held.uses; use != 0; use = vr_use_at(allocator, use)->next) {
-        if (vr_is_capturing(device, vr_use_at(allocator, use)->stream)) return true;
+        if (vr_asks_capturing(device, vr_use_at(allocator, use)->stream)) return true;
     }
     return false;
+}
+
+bool vr_must_defer(const struct vr_device *device, const struct vr_block *block) {
+    const struct vram_allocator *allocator = device->allocator;
+    if (vr_thread_captures(device) || vr_is_capturing(device, vr_shard_of(allocator, block)->stream)) return true;
+    return vr_use_captures(device, block);
 }

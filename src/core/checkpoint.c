@@ -25,7 +25,7 @@ static struct saved_block save(const struct vram_allocator *allocator, const str
 
 // Frees that a capture put off are no obstacle once it is over (allocator-behaviour 5.10).
 static enum vram_status settle(struct vr_device *device) {
-    if (device->capture_count != 0 || device->deferred_count == 0) return VRAM_OK;
+    if (device->deferred_count == 0 || vr_device_captures(device)) return VRAM_OK;
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     const enum vram_status status = vr_deferred_convert(device);

@@ -51,9 +51,9 @@ void vr_context_leave(struct vr_context_guard *guard) {
 
 void vr_device_gate(struct vr_device *device, uint32_t bit, bool on) {
     if (on) {
-        atomic_fetch_or_explicit(&device->gate, bit, memory_order_relaxed);
+        atomic_fetch_or_explicit(&device->gate, bit, memory_order_acq_rel);
     } else {
-        atomic_fetch_and_explicit(&device->gate, ~bit, memory_order_relaxed);
+        atomic_fetch_and_explicit(&device->gate, ~bit, memory_order_acq_rel);
     }
 }
 

@@ -58,7 +58,7 @@ void vr_context_leave(struct vr_context_guard *guard);
 
 // Takes the options into force. Under all locks (or before the device is seen by others).
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options);
-// Sets one gate bit on or off. Under all locks.
+// Sets one gate bit on or off. Under all locks; VR_GATE_CAPTURE is also set on without any.
 void vr_device_gate(struct vr_device *device, uint32_t bit, bool on);
 
 // Takes the allocator's listener over. Under all locks (or before the device is seen by others).

@@ -241,8 +241,9 @@ enum vram_status vram_pool_trim(struct vram_pool *pool) {
     vr_device_lock(device);
     enum vram_status status = VRAM_OK;
     if (!pool->captured) {
-        if (device->capture_count == 0) status = vr_deferred_convert(device);
-        if (device->capture_count == 0 && status == VRAM_OK) status = vr_fences_poll(device);
+        const bool captures = vr_device_captures(device);
+        if (!captures) status = vr_deferred_convert(device);
+        if (!captures && status == VRAM_OK) status = vr_fences_poll(device);
         const enum vram_status shrunk = vr_private_shrink(pool);
         if (status == VRAM_OK) status = shrunk;
     }

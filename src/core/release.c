@@ -28,7 +28,7 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
     uint32_t *listed = NULL;
     size_t count = 0, capacity = 0;
     enum vram_status first = VRAM_OK;
-    if (shard->device->capture_count != 0) return VRAM_OK;
+    if (vr_device_captures(shard->device)) return VRAM_OK;
     for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
          at = vr_index_next(&pool->index, &allocator->arena, at)) {
         if (!vr_block_at(allocator, at)->expandable) continue;
@@ -63,7 +63,7 @@ static enum vram_status release_default_pools(struct vr_device *device) {
 }
 
 enum vram_status vr_release_all(struct vr_device *device) {
-    enum vram_status first = device->capture_count == 0 ? release_default_pools(device) : VRAM_OK;
+    enum vram_status first = vr_device_captures(device) ? VRAM_OK : release_default_pools(device);
     note(&first, vr_private_shrink_freeable(device));
     vr_orphans_retry(device);
     return first;

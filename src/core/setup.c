@@ -56,6 +56,12 @@ static enum vram_status make_device_locked(struct vram_allocator *allocator, uin
     return VRAM_OK;
 }
 
+// A capture that began on another device before this one was seen.
+static void gate_new(struct vr_device *device) {
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&device->allocator->captures, memory_order_relaxed) != 0) vr_device_gate(device, VR_GATE_CAPTURE, true);
+}
+
 enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordinal, struct vr_device **device) {
     *device = vr_device_if_used(allocator, ordinal);
     if (VR_LIKELY(*device != NULL)) return VRAM_OK;
@@ -64,6 +70,7 @@ enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordina
     enum vram_status status = VRAM_OK;
     *device = vr_device_if_used(allocator, ordinal);
     if (*device == NULL) status = make_device_locked(allocator, ordinal, device);
+    if (status == VRAM_OK) gate_new(*device);
     vr_mutex_unlock(&allocator->mutex);
     return status;
 }

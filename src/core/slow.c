@@ -74,7 +74,7 @@ static uint32_t borrow(struct vr_request *request) {
 }
 
 static bool collects(const struct vr_device *device) {
-    return device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0 && device->capture_count == 0;
+    return device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0 && !vr_device_captures(device);
 }
 
 // The ladder of 3.1.6. Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the driver while
@@ -89,7 +89,7 @@ static struct attempt find_memory(struct vr_request *request, uint32_t *block) {
     if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;
     *block = borrow(request);
     if (*block != 0) return (struct attempt){VRAM_OK, false};
-    if (device->capture_count != 0) return attempt;
+    if (vr_device_captures(device)) return attempt;
     bool enough = false;
     const bool kept = request->shard->owner != NULL && request->shard->owner->captured;
     const enum vram_status status = kept ? VRAM_OK : vr_release_available(request->shard, request->kind, request->rounded, &enough);
@@ -121,7 +121,8 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
     if (vr_is_capturing(device, stream)) {
         return device->options.graph_capture_record_stream_reuse ? vr_deferred_reuse(device, stream) : VRAM_OK;
     }
-    if (device->capture_count == 0) VR_TRY(vr_deferred_convert(device));
+    const bool closed = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0;
+    if (closed && !vr_device_captures(device)) VR_TRY(vr_deferred_convert(device));
     return vr_fences_poll(device);
 }
 

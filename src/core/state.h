@@ -129,6 +129,7 @@ struct vr_capture {
     struct vram_pool *pool; // holds a reference
     uint64_t stream;        // where it was begun
     uint64_t thread;        // who began it
+    bool others;            // the driver was not asked to begin it by us, and is not asked to end it
 };
 
 // A block that was freed in a capture although other streams used it. It waits for the end of all captures, or, where it has markers,
@@ -172,7 +173,7 @@ struct vr_device {
     struct vr_open_route *routes; // oldest first
     size_t route_count;
     size_t route_capacity;
-    struct vr_capture *captures;
+    struct vr_capture *captures; // into pools of this device
     size_t capture_count;
     size_t capture_capacity;
     struct vr_deferred *deferred;
@@ -232,6 +233,7 @@ struct vram_allocator {
     struct vram_driver *driver;
     bool owns_driver;
     _Atomic uint64_t pools_made[2]; // ids given out: for graphs, for users
+    _Atomic uint32_t captures;      // known to be under way, on all devices; their streams may belong to any
     struct vr_mutex mutex;
     int device_count;
     _Atomic(struct vr_device *) devices[VRAM_MAX_DEVICES];
