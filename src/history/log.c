@@ -1,0 +1,348 @@
+// The log: ids and events go into the tail of the file, and the tail into a block when it is full.
+#include "history/log_inside.h"
+
+#include "base/utf8.h"
+
+#include <stdio.h>
+
+enum { BLOCK_EVENTS = 4096, BLOCK_EVENTS_LEAST = 16, TAIL_EXTRA = 64 << 10, MAX_DEVICES = 4096, MODULES_MAX = 1 << 16 };
+#define TABLE_BYTES VR_GIB
+
+static uint64_t or_default(uint64_t value, uint64_t otherwise) { return value == 0 ? otherwise : value; }
+
+static enum vram_status open_file(struct vram_log *log, const char *path, const struct vram_log_options *options,
+                                  struct vram_error *error) {
+    struct vr_log_file_header header = {.version = VR_LOG_VERSION, .created_ns = vr_os_epoch_ns()};
+    uint64_t events = or_default(options->block_events, BLOCK_EVENTS);
+    if (events < BLOCK_EVENTS_LEAST) events = BLOCK_EVENTS_LEAST;
+    log->block_events = events > VR_LOG_BATCH_MAX ? VR_LOG_BATCH_MAX : events;
+    header.tail_bytes = log->block_events * sizeof(struct vr_log_record_event) + TAIL_EXTRA;
+    // No block that the tail becomes reaches it: numbers take ten bytes where records have eight, and most take two.
+    header.tail_distance = 2 * header.tail_bytes;
+    (void)snprintf(header.producer, sizeof header.producer, "%s", options->producer == NULL ? "vram" : options->producer);
+    return vr_logfile_create(path, options->replace, &header, &log->file, error);
+}
+
+static void free_log(struct vram_log *log) {
+    vr_builder_release(&log->builder);
+    vr_log_maker_release(&log->maker);
+    free(log->modules);
+    free(log->annotations);
+    free(log->settings);
+    free(log->spans);
+    free(log);
+}
+
+enum vram_status vram_log_create(const char *path, const struct vram_log_options *options, struct vram_log **log,
+                                 struct vram_error *error) {
+    static const struct vram_log_options defaults;
+    if (path == NULL || log == NULL)
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a path and a place for the log are needed");
+    if (options == NULL) options = &defaults;
+    struct vram_log *made = calloc(1, sizeof *made);
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
+    enum vram_status status = vr_builder_init(&made->builder, or_default(options->table_bytes, TABLE_BYTES));
+    if (status == VRAM_OK) status = open_file(made, path, options, error);
+    if (status != VRAM_OK) {
+        free_log(made);
+        return status;
+    }
+    made->max_bytes = or_default(options->max_bytes, UINT64_MAX);
+    made->packed_strings = made->packed_stacks = 1; // the empty ones are everywhere
+    made->span_blocks = 1;
+    vr_mutex_init(&made->lock);
+    *log = made;
+    return VRAM_OK;
+}
+
+enum vram_status vram_log_close(struct vram_log *log) {
+    if (log == NULL) return VRAM_OK;
+    enum vram_status status = vr_log_finish_locked(log);
+    vr_mutex_destroy(&log->lock);
+    free_log(log);
+    return status;
+}
+
+void vram_log_abandon(struct vram_log *log) {
+    if (log == NULL) return;
+    vr_logfile_abandon(&log->file);
+    free_log(log);
+}
+
+// ---- records
+
+// Room for a record of the tail with its head, and its length in whole words. NULL when there is none.
+static unsigned char *begin_record(const struct vram_log *log, enum vr_log_record_kind kind, size_t *length) {
+    *length = (size_t)vr_round_up(*length, 8);
+    unsigned char *record = *length > VR_LOG_RECORD_MAX ? NULL : vr_logfile_record(&log->file, *length);
+    if (record == NULL) return NULL;
+    memset(record + *length - 8, 0, 8);
+    uint32_t head = vr_log_record_head(log->file.sequence, kind, *length);
+    memcpy(record, &head, sizeof head);
+    return record;
+}
+
+// Records what the log's tables have just got, from `words` and then `bytes`; where there is no room, a block takes them all.
+static enum vram_status record_rows(struct vram_log *log, enum vr_log_record_kind kind, const uint32_t *words, size_t word_count,
+                                    const void *bytes, size_t byte_count) {
+    size_t length = 4 + 4 * word_count + byte_count;
+    unsigned char *record = begin_record(log, kind, &length);
+    if (record == NULL) return vr_log_seal_locked(log);
+    memcpy(record + 4, words, 4 * word_count);
+    if (byte_count != 0) memcpy(record + 4 + 4 * word_count, bytes, byte_count);
+    vr_logfile_publish(&log->file, length);
+    return VRAM_OK;
+}
+
+// ---- ids
+
+// The string with what is not UTF-8 replaced by question marks, in new memory. NULL without memory.
+static char *replace_malformed(const char *bytes, size_t length) {
+    char *clean = malloc(length);
+    for (size_t at = 0; clean != NULL && at < length;) {
+        uint32_t code;
+        size_t taken = vr_utf8_decode(bytes + at, length - at, &code);
+        memcpy(clean + at, bytes + at, taken);
+        if (code == VR_UTF8_MALFORMED) clean[at] = '?';
+        at += taken;
+    }
+    return clean;
+}
+
+static enum vram_status add_string(struct vram_log *log, const char *bytes, size_t length, uint32_t *id) {
+    uint32_t count = log->builder.strings.count, got, words[1] = {(uint32_t)length};
+    if (length > UINT32_MAX) return VRAM_LIMIT;
+    VR_TRY(vr_builder_string(&log->builder, bytes, length, &got));
+    if (got == count) VR_TRY(record_rows(log, VR_LOG_RECORD_STRING, words, 1, bytes, length));
+    *id = got;
+    return VRAM_OK;
+}
+
+static enum vram_status string_locked(struct vram_log *log, const char *bytes, size_t length, uint32_t *id) {
+    if (log->stopped != VRAM_OK) return log->stopped;
+    if (length == 0 || vr_utf8_valid(bytes, length)) return add_string(log, length == 0 ? "" : bytes, length, id);
+    char *clean = replace_malformed(bytes, length);
+    enum vram_status status = clean == NULL ? VRAM_NO_HOST_MEMORY : add_string(log, clean, length, id);
+    free(clean);
+    return status;
+}
+
+static enum vram_status text_locked(struct vram_log *log, const char *text, uint32_t *id) {
+    return string_locked(log, text == NULL ? "" : text, text == NULL ? 0 : strlen(text), id);
+}
+
+enum vram_status vram_log_string(struct vram_log *log, const char *bytes, size_t length, uint32_t *id) {
+    vr_mutex_lock(&log->lock);
+    enum vram_status status = string_locked(log, bytes, length, id);
+    vr_mutex_unlock(&log->lock);
+    return status;
+}
+
+// Ids of frames are one more than their rows, so that 0 is none.
+static enum vram_status frame_locked(struct vram_log *log, uint32_t name, uint32_t filename, int64_t line, uint32_t *id) {
+    uint32_t count = log->builder.frames.count, got;
+    if (log->stopped != VRAM_OK) return log->stopped;
+    if (name >= log->builder.strings.count || filename >= log->builder.strings.count) return VRAM_INVALID_ARGUMENT;
+    VR_TRY(vr_builder_frame(&log->builder, name, filename, line, &got));
+    uint32_t words[5] = {name, filename, 0, (uint32_t)(uint64_t)line, (uint32_t)((uint64_t)line >> 32)};
+    if (got == count) VR_TRY(record_rows(log, VR_LOG_RECORD_FRAME, words, 5, NULL, 0));
+    *id = got + 1;
+    return VRAM_OK;
+}
+
+enum vram_status vram_log_frame(struct vram_log *log, uint32_t name, uint32_t filename, int64_t line, uint32_t *id) {
+    vr_mutex_lock(&log->lock);
+    enum vram_status status = frame_locked(log, name, filename, line, id);
+    vr_mutex_unlock(&log->lock);
+    return status;
+}
+
+static enum vram_status module_locked(struct vram_log *log, const char *path, const char *build_id, uint32_t *id) {
+    uint32_t words[2];
+    VR_TRY(text_locked(log, path, &words[0]));
+    VR_TRY(text_locked(log, build_id, &words[1]));
+    for (size_t i = 0; i < log->module_count; i++) {
+        if (log->modules[i].path != words[0] || log->modules[i].build_id != words[1]) continue;
+        *id = (uint32_t)i + 1;
+        return VRAM_OK;
+    }
+    if (log->module_count == MODULES_MAX) return VRAM_LIMIT;
+    void *modules = log->modules;
+    enum vram_status status = vr_grow(&modules, &log->module_capacity, log->module_count + 1, sizeof *log->modules);
+    log->modules = modules;
+    VR_TRY(status);
+    log->modules[log->module_count++] = (struct vr_module){words[0], words[1]};
+    VR_TRY(record_rows(log, VR_LOG_RECORD_MODULE, words, 2, NULL, 0));
+    *id = (uint32_t)log->module_count;
+    return VRAM_OK;
+}
+
+enum vram_status vram_log_module(struct vram_log *log, const char *path, const char *build_id, uint32_t *id) {
+    vr_mutex_lock(&log->lock);
+    enum vram_status status = module_locked(log, path, build_id, id);
+    vr_mutex_unlock(&log->lock);
+    return status;
+}
+
+static enum vram_status code_locked(struct vram_log *log, uint32_t module, uint64_t offset, uint32_t *frame) {
+    char name[2 + 16 + 1];
+    uint32_t id;
+    if (module == 0 || module > log->module_count) return VRAM_INVALID_ARGUMENT;
+    int length = snprintf(name, sizeof name, "0x%llx", (unsigned long long)offset);
+    VR_TRY(string_locked(log, name, (size_t)length, &id));
+    return frame_locked(log, id, log->modules[module - 1].path, 0, frame);
+}
+
+enum vram_status vram_log_code(struct vram_log *log, uint32_t module, uint64_t offset, uint32_t *frame) {
+    vr_mutex_lock(&log->lock);
+    enum vram_status status = code_locked(log, module, offset, frame);
+    vr_mutex_unlock(&log->lock);
+    return status;
+}
+
+enum { STACK_FRAMES_MAX = 1 << 16, STACK_FRAMES_USUAL = 128 };
+
+static enum vram_status stack_locked(struct vram_log *log, const uint32_t *frames, size_t count, uint32_t *rows, uint32_t *id) {
+    uint32_t stacks = log->builder.stacks.count, got, words[1] = {(uint32_t)count};
+    if (log->stopped != VRAM_OK) return log->stopped;
+    for (size_t i = 0; i < count; i++) {
+        if (frames[i] == 0 || frames[i] > log->builder.frames.count) return VRAM_INVALID_ARGUMENT;
+        rows[i] = frames[i] - 1;
+    }
+    VR_TRY(vr_builder_stack(&log->builder, rows, count, &got));
+    if (got == stacks) VR_TRY(record_rows(log, VR_LOG_RECORD_STACK, words, 1, rows, count * sizeof *rows));
+    *id = got;
+    return VRAM_OK;
+}
+
+enum vram_status vram_log_stack(struct vram_log *log, const uint32_t *frames, size_t count, uint32_t *id) {
+    uint32_t usual[STACK_FRAMES_USUAL], *rows = usual;
+    if (count > STACK_FRAMES_MAX) return VRAM_INVALID_ARGUMENT;
+    if (count > STACK_FRAMES_USUAL) rows = malloc(count * sizeof *rows);
+    if (rows == NULL) return VRAM_NO_HOST_MEMORY;
+    vr_mutex_lock(&log->lock);
+    enum vram_status status = stack_locked(log, frames, count, rows, id);
+    vr_mutex_unlock(&log->lock);
+    if (rows != usual) free(rows);
+    return status;
+}
+
+// ---- events and marks
+
+static bool knows(const struct vram_log *log, const struct vram_log_event *event) {
+    const uint32_t strings = log->builder.strings.count;
+    return event->action < VRAM_LOG_ACTION_COUNT && (event->device < MAX_DEVICES || event->device == VRAM_LOG_HOST) &&
+           event->stack < log->builder.stacks.count && event->context < strings && event->metadata < strings && event->tag < strings;
+}
+
+static enum vram_status append_locked(struct vram_log *log, const struct vram_log_event *event) {
+    const size_t length = sizeof(struct vr_log_record_event);
+    if (VR_UNLIKELY(log->stopped != VRAM_OK)) return log->stopped;
+    if (VR_UNLIKELY(!knows(log, event))) return VRAM_INVALID_ARGUMENT;
+    unsigned char *record = log->tail_events == log->block_events ? NULL : vr_logfile_record(&log->file, length);
+    if (VR_UNLIKELY(record == NULL)) {
+        VR_TRY(vr_log_seal_locked(log));
+        if (log->stopped != VRAM_OK) return log->stopped;
+        record = log->file.records;
+    }
+    const struct vr_log_record_event made = {
+        .head = vr_log_record_head(log->file.sequence, VR_LOG_RECORD_EVENT, length),
+        .device = event->device,
+        .address = event->address,
+        .size_bytes = event->size_bytes,
+        .stream = event->stream,
+        .time_ns = event->time_ns == 0 ? vr_os_epoch_ns() : event->time_ns,
+        .pool_first = event->pool.first,
+        .pool_second = event->pool.second,
+        .action = event->action,
+        .thread = event->thread,
+        .stack = event->stack,
+        .context = event->context,
+        .metadata = event->metadata,
+        .tag = event->tag,
+    };
+    memcpy(record, &made, length);
+    vr_logfile_publish(&log->file, length);
+    log->tail_events++;
+    log->events++;
+    return VRAM_OK;
+}
+
+enum vram_status vram_log_append(struct vram_log *log, const struct vram_log_event *events, size_t count) {
+    enum vram_status status = VRAM_OK;
+    vr_mutex_lock(&log->lock);
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = append_locked(log, &events[i]);
+    vr_mutex_unlock(&log->lock);
+    return status;
+}
+
+static enum vram_status annotation_locked(struct vram_log *log, uint32_t device, const char *stage, const char *name, uint64_t time_ns) {
+    uint32_t words[5] = {0};
+    VR_TRY(text_locked(log, stage, &words[0]));
+    VR_TRY(text_locked(log, name, &words[1]));
+    words[2] = device;
+    words[3] = (uint32_t)time_ns;
+    words[4] = (uint32_t)(time_ns >> 32);
+    void *annotations = log->annotations;
+    enum vram_status status = vr_grow(&annotations, &log->annotation_capacity, log->annotation_count + 1, sizeof *log->annotations);
+    log->annotations = annotations;
+    VR_TRY(status);
+    int64_t where = device == VRAM_LOG_HOST ? -1 : (int64_t)device;
+    log->annotations[log->annotation_count++] = (struct vr_annotation){words[1], words[0], where, (int64_t)(time_ns / 1000)};
+    return record_rows(log, VR_LOG_RECORD_ANNOTATION, words, 5, NULL, 0);
+}
+
+enum vram_status vram_log_annotation(struct vram_log *log, uint32_t device, const char *stage, const char *name, uint64_t time_ns) {
+    vr_mutex_lock(&log->lock);
+    enum vram_status status = annotation_locked(log, device, stage, name, time_ns == 0 ? vr_os_epoch_ns() : time_ns);
+    vr_mutex_unlock(&log->lock);
+    return status;
+}
+
+static enum vram_status setting_locked(struct vram_log *log, const char *key, const char *json) {
+    uint32_t words[2];
+    VR_TRY(text_locked(log, key, &words[0]));
+    VR_TRY(text_locked(log, json, &words[1]));
+    void *settings = log->settings;
+    enum vram_status status = vr_grow(&settings, &log->setting_capacity, log->setting_count + 1, sizeof *log->settings);
+    log->settings = settings;
+    VR_TRY(status);
+    log->settings[log->setting_count++] = (struct vr_setting){words[0], words[1]};
+    return record_rows(log, VR_LOG_RECORD_SETTING, words, 2, NULL, 0);
+}
+
+enum vram_status vram_log_setting(struct vram_log *log, const char *key, const char *json) {
+    if (key == NULL || json == NULL) return VRAM_INVALID_ARGUMENT;
+    vr_mutex_lock(&log->lock);
+    enum vram_status status = setting_locked(log, key, json);
+    vr_mutex_unlock(&log->lock);
+    return status;
+}
+
+// ---- the rest
+
+enum vram_status vram_log_state(struct vram_log *log, const struct vram_log_segment *segments, size_t count) {
+    vr_mutex_lock(&log->lock);
+    enum vram_status status = log->stopped == VRAM_OK ? vr_log_seal_locked(log) : log->stopped;
+    if (status == VRAM_OK) status = vr_log_state_sections(log, segments, count);
+    if (status == VRAM_OK) status = vr_log_put_locked(log);
+    log->maker.tables.out.count = 0;
+    log->maker.tables.rows = 0;
+    vr_mutex_unlock(&log->lock);
+    return status;
+}
+
+enum vram_status vram_log_flush(struct vram_log *log) {
+    vr_mutex_lock(&log->lock);
+    enum vram_status status = log->stopped == VRAM_OK ? vr_log_seal_locked(log) : log->stopped;
+    vr_mutex_unlock(&log->lock);
+    return status;
+}
+
+void vram_log_counts(struct vram_log *log, struct vram_log_counts *counts) {
+    vr_mutex_lock(&log->lock);
+    counts->events = log->events;
+    counts->bytes = log->file.end + log->file.used;
+    counts->stacks = log->builder.stacks.count - 1;
+    vr_mutex_unlock(&log->lock);
+}

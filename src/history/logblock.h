@@ -1,0 +1,129 @@
+// logblock.h: the frames of a recording file (.vram): its header, its blocks, its tail, its end. docs/formats/recording.md says it all.
+#ifndef VR_LOGBLOCK_H
+#define VR_LOGBLOCK_H
+
+#include "history/logevents.h"
+#include "history/logpack.h"
+#include "history/logtables.h"
+
+#define VR_LOG_MAGIC "\x89VRAM\r\n\x1a"
+#define VR_LOG_END   "VRAMEND\n"
+enum {
+    VR_LOG_MAGIC_BYTES = 8,
+    VR_LOG_VERSION = 1,
+    VR_LOG_HEADER_BYTES = 128,
+    VR_LOG_PRODUCER_BYTES = 64,
+    VR_LOG_BLOCK_HEADER_BYTES = 64,
+    VR_LOG_TAIL_HEADER_BYTES = 32,
+    VR_LOG_TRAILER_BYTES = 16, // the offset of the block with the index, VR_LOG_END
+};
+#define VR_LOG_BLOCK_MAGIC 0x4b4c4256u // "VBLK"
+#define VR_LOG_TAIL_MAGIC  0x4c494154u // "TAIL"
+// A packed part is at least this fraction of what it unpacks to (and not less than a byte for each of its rows or events), or it is not
+// packed: so that who reads can tell from a file's size what it may take.
+enum { VR_LOG_PACK_MOST = 32 };
+
+struct vr_log_file_header {
+    uint32_t version;
+    uint64_t tail_distance; // from the end of the blocks to the tail; 0: the file has none
+    uint64_t tail_bytes;    // of the tail's records at most
+    uint64_t created_ns;
+    char producer[VR_LOG_PRODUCER_BYTES];
+};
+void vr_log_put_file_header(const struct vr_log_file_header *header, unsigned char out[VR_LOG_HEADER_BYTES]);
+// False for bytes that are no header. *header is then untouched.
+bool vr_log_get_file_header(const unsigned char in[VR_LOG_HEADER_BYTES], struct vr_log_file_header *header);
+
+struct vr_log_part {
+    uint32_t stored;
+    uint32_t length; // unpacked; equal to `stored`: not packed
+};
+struct vr_log_block_header {
+    uint64_t sequence; // the first block has 0
+    uint64_t offset;   // of the header in the file
+    int64_t first_us;  // the earliest and the latest time of the events; 0 without events
+    int64_t last_us;
+    uint32_t events;
+    struct vr_log_part tables;
+    struct vr_log_part batch; // the events
+    uint32_t checksum;        // of both parts as stored
+};
+void vr_log_put_block_header(const struct vr_log_block_header *header, unsigned char out[VR_LOG_BLOCK_HEADER_BYTES]);
+// False for bytes that are not the header of block `sequence` at `offset`; `offset` UINT64_MAX: any block anywhere.
+bool vr_log_get_block_header(const unsigned char in[VR_LOG_BLOCK_HEADER_BYTES], uint64_t sequence, uint64_t offset,
+                             struct vr_log_block_header *header);
+VR_INLINE uint64_t vr_log_block_bytes(const struct vr_log_block_header *header) {
+    return (uint64_t)VR_LOG_BLOCK_HEADER_BYTES + header->tables.stored + header->batch.stored;
+}
+
+// What makes blocks. Zeroed is empty.
+struct vr_log_maker {
+    struct vr_log_sections tables; // the sections of the block that is being made
+    struct vr_log_batch batch;     // its events
+    struct vr_bytes events;        // scratch
+    struct vr_bytes block;         // the result
+    struct vr_packer packer;
+};
+void vr_log_maker_release(struct vr_log_maker *maker);
+// Makes a block of maker->tables and maker->batch, which are empty afterwards: maker->block holds it, header first. NO_HOST_MEMORY; LIMIT
+// for a part of 4 GiB or more.
+enum vram_status vr_log_make_block(struct vr_log_maker *maker, uint64_t sequence, uint64_t offset, struct vr_log_block_header *header);
+// A part of a block as it was before it was packed: `stored` itself, or unpacked into *out (which must have room for part->length). NULL
+// when it is damaged.
+const unsigned char *vr_log_unpack_part(const struct vr_log_part *part, const unsigned char *stored, unsigned char *out);
+
+// ---- the tail: the records that no block holds yet
+
+// A record begins with its length and kind; the length counts these four bytes and is a multiple of 8.
+enum vr_log_record_kind {
+    VR_LOG_RECORD_EVENT = 1,  // struct vr_log_record_event
+    VR_LOG_RECORD_STRING,     // u32 bytes, the bytes
+    VR_LOG_RECORD_FRAME,      // u32 name, u32 filename, u32 0, u64 line
+    VR_LOG_RECORD_STACK,      // u32 count, u32 for each frame
+    VR_LOG_RECORD_MODULE,     // u32 path, u32 build id
+    VR_LOG_RECORD_ANNOTATION, // u32 stage, u32 name, u32 device, u64 time in ns
+    VR_LOG_RECORD_SETTING,    // u32 key, u32 value
+};
+enum { VR_LOG_RECORD_MAX = 0xfff8 };
+// The first word: the length, the kind, and the lower 12 bits of the number that the block will have.
+VR_INLINE uint32_t vr_log_record_head(uint64_t sequence, enum vr_log_record_kind kind, size_t length) {
+    return (uint32_t)length | (uint32_t)kind << 16 | (uint32_t)(sequence & 0xfff) << 20;
+}
+
+struct vr_log_record_event {
+    uint32_t head;
+    uint32_t device;
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t stream;
+    uint64_t time_ns;
+    uint64_t pool_first;
+    uint64_t pool_second;
+    uint32_t action;
+    uint32_t thread;
+    uint32_t stack;
+    uint32_t context;
+    uint32_t metadata;
+    uint32_t tag;
+};
+_Static_assert(sizeof(struct vr_log_record_event) == 80, "the file's layout has no padding");
+
+// At the head of the tail, as it is in the file.
+struct vr_log_tail_header {
+    uint32_t magic;
+    uint32_t checksum; // of the sequence
+    uint64_t sequence; // of the block that its records will be
+    uint64_t used;     // bytes of records that are complete; grows
+    uint64_t reserved;
+};
+_Static_assert(sizeof(struct vr_log_tail_header) == VR_LOG_TAIL_HEADER_BYTES, "the file's layout has no padding");
+
+// The record at `at` if it is a whole one of the tail of `sequence`, NULL else.
+const unsigned char *vr_log_next_record(const unsigned char *at, const unsigned char *end, uint64_t sequence, unsigned *kind,
+                                        size_t *length);
+// Puts an event of the tail into row batch->count of the batch, and counts it. There must be room.
+void vr_log_batch_add(struct vr_log_batch *batch, const struct vr_log_record_event *event);
+// The VR_HAS_ bits of an event that a program recorded.
+uint32_t vr_log_event_has(const struct vr_log_record_event *event);
+
+#endif

@@ -1,0 +1,74 @@
+// logbytes.h: the alphabet of a recording file: bytes written one after the other, and read back within bounds.
+//
+// Numbers are little-endian where their width is fixed, and otherwise varints: seven bits to a byte, the lowest first, the top bit set on
+// all bytes but the last, at most ten bytes. Signed numbers are turned into unsigned ones by zigzag: 0, -1, 1, -2, ...
+#ifndef VR_LOGBYTES_H
+#define VR_LOGBYTES_H
+
+#include "base/base.h"
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "recording files are written and read on little-endian machines only"
+#endif
+
+enum { VR_VARINT_MAX = 10 };
+
+// Bytes that grow. After a failure to grow `failed` is set and nothing more is added: one look at the end is enough.
+struct vr_bytes {
+    unsigned char *data;
+    size_t count;
+    size_t capacity;
+    bool failed; // no host memory
+};
+
+void vr_bytes_release(struct vr_bytes *bytes);
+// Makes room for `more` bytes. False (and `failed`) when there is none.
+bool vr_bytes_reserve(struct vr_bytes *bytes, size_t more);
+void vr_bytes_add(struct vr_bytes *bytes, const void *data, size_t length);
+void vr_bytes_varint(struct vr_bytes *bytes, uint64_t value);
+
+// Where the varint ends that is put at `at`, which has room for VR_VARINT_MAX bytes.
+VR_INLINE unsigned char *vr_varint_put(unsigned char *at, uint64_t value) {
+    while (value >= 0x80) {
+        *at++ = (unsigned char)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (unsigned char)value;
+    return at;
+}
+VR_INLINE size_t vr_varint_length(uint64_t value) { return (vr_log2_floor(value | 1) + 7) / 7; }
+
+VR_INLINE uint64_t vr_zigzag(uint64_t value) { return (value << 1) ^ (uint64_t)((int64_t)value >> 63); }
+VR_INLINE uint64_t vr_unzigzag(uint64_t value) { return (value >> 1) ^ (~(value & 1) + 1); }
+
+// Bytes that are read. What does not fit sets `failed` and gives zeros.
+struct vr_cursor {
+    const unsigned char *next;
+    const unsigned char *end;
+    bool failed;
+};
+
+VR_INLINE size_t vr_cursor_left(const struct vr_cursor *cursor) { return (size_t)(cursor->end - cursor->next); }
+uint64_t vr_cursor_varint_slow(struct vr_cursor *cursor);
+VR_INLINE uint64_t vr_cursor_varint(struct vr_cursor *cursor) {
+    if (VR_LIKELY(cursor->next != cursor->end && *cursor->next < 0x80)) return *cursor->next++;
+    return vr_cursor_varint_slow(cursor);
+}
+// The next `length` bytes, borrowed; NULL when there are fewer.
+const unsigned char *vr_cursor_take(struct vr_cursor *cursor, uint64_t length);
+
+VR_INLINE uint32_t vr_load32(const void *at) {
+    uint32_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+VR_INLINE uint64_t vr_load64(const void *at) {
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+// The checksum of the format (docs/formats/recording.md): 32 bits over any number of bytes.
+uint32_t vr_log_checksum(const void *data, size_t length);
+
+#endif

@@ -1,0 +1,143 @@
+#include "history/logcolumn.h"
+
+// Distinct values found so far, by hash. At most half of the slots are used.
+struct choices {
+    uint64_t values[VR_CHOICE_MAX];
+    uint16_t slots[2 * VR_CHOICE_MAX]; // index + 1
+    size_t count;
+};
+
+// The index of the value, added where it is new; VR_CHOICE_MAX when there is no room.
+static size_t choice_of(struct choices *choices, uint64_t value) {
+    size_t mask = VR_COUNT_OF(choices->slots) - 1, at = (size_t)vr_mix64(value) & mask;
+    for (; choices->slots[at] != 0; at = (at + 1) & mask) {
+        if (choices->values[choices->slots[at] - 1] == value) return choices->slots[at] - 1u;
+    }
+    if (choices->count == VR_CHOICE_MAX) return VR_CHOICE_MAX;
+    choices->values[choices->count] = value;
+    choices->slots[at] = (uint16_t)++choices->count;
+    return choices->count - 1;
+}
+
+static bool all_same(const uint64_t *values, size_t count) {
+    for (size_t i = 1; i < count; i++) {
+        if (values[i] != values[0]) return false;
+    }
+    return true;
+}
+
+// Writes the column as CHOICE if it has few enough different values.
+static bool write_choice(struct vr_bytes *out, const uint64_t *values, size_t count, size_t most) {
+    struct choices choices = {.count = 0};
+    size_t begin = out->count;
+    if (!vr_bytes_reserve(out, 1 + VR_VARINT_MAX * (VR_CHOICE_MAX + 1) + count)) return true;
+    // The rows first, behind the most that the values can take; then they move down.
+    unsigned char *rows = out->data + begin + 1 + VR_VARINT_MAX * (VR_CHOICE_MAX + 1);
+    for (size_t i = 0; i < count; i++) {
+        size_t choice = i != 0 && values[i] == values[i - 1] ? rows[i - 1] : choice_of(&choices, values[i]);
+        if (choice >= most) return false;
+        rows[i] = (unsigned char)choice;
+    }
+    unsigned char *at = out->data + begin;
+    *at++ = VR_CODING_CHOICE;
+    at = vr_varint_put(at, choices.count);
+    for (size_t i = 0; i < choices.count; i++) at = vr_varint_put(at, choices.values[i]);
+    memmove(at, rows, count);
+    out->count = (size_t)(at + count - out->data);
+    return true;
+}
+
+void vr_column_write_plain(struct vr_bytes *out, const uint64_t *values, size_t count) {
+    if (count == 0 || !vr_bytes_reserve(out, 1 + VR_VARINT_MAX * count)) return;
+    unsigned char *at = out->data + out->count;
+    *at++ = VR_CODING_PLAIN;
+    for (size_t i = 0; i < count; i++) at = vr_varint_put(at, values[i]);
+    out->count = (size_t)(at - out->data);
+}
+
+void vr_column_write_change(struct vr_bytes *out, const uint64_t *values, size_t count) {
+    if (count == 0 || !vr_bytes_reserve(out, 1 + VR_VARINT_MAX * count)) return;
+    unsigned char *at = out->data + out->count;
+    uint64_t before = 0;
+    *at++ = VR_CODING_CHANGE;
+    for (size_t i = 0; i < count; i++) {
+        at = vr_varint_put(at, vr_zigzag(values[i] - before));
+        before = values[i];
+    }
+    out->count = (size_t)(at - out->data);
+}
+
+void vr_column_write(struct vr_bytes *out, const uint64_t *values, size_t count, bool varied) {
+    uint64_t plain = 0, change = 0, before = 0;
+    if (count == 0) return;
+    if (!varied && all_same(values, count)) {
+        vr_bytes_add(out, &(unsigned char){VR_CODING_SAME}, 1);
+        vr_bytes_varint(out, values[0]);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        plain += vr_varint_length(values[i]);
+        change += vr_varint_length(vr_zigzag(values[i] - before));
+        before = values[i];
+    }
+    uint64_t least = plain < change ? plain : change;
+    if (least > count && write_choice(out, values, count, count / 4 < VR_CHOICE_MAX ? count / 4 + 1 : VR_CHOICE_MAX)) return;
+    if (plain <= change)
+        vr_column_write_plain(out, values, count);
+    else
+        vr_column_write_change(out, values, count);
+}
+
+static uint64_t read_choice(struct vr_cursor *cursor, uint64_t *values, size_t count) {
+    uint64_t choices[VR_CHOICE_MAX] = {0}, largest = 0, choice_count = vr_cursor_varint(cursor);
+    if (choice_count == 0 || choice_count > VR_CHOICE_MAX) cursor->failed = true;
+    for (size_t i = 0; i < choice_count && !cursor->failed; i++) {
+        choices[i] = vr_cursor_varint(cursor);
+        if (choices[i] > largest) largest = choices[i];
+    }
+    const unsigned char *rows = vr_cursor_take(cursor, count);
+    if (rows == NULL || cursor->failed) return 0;
+    unsigned last = 0;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = choices[rows[i]];
+        last = rows[i] > last ? rows[i] : last;
+    }
+    if (last >= choice_count) cursor->failed = true;
+    return largest;
+}
+
+static uint64_t read_plain(struct vr_cursor *cursor, uint64_t *values, size_t count) {
+    uint64_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = vr_cursor_varint(cursor);
+        largest = values[i] > largest ? values[i] : largest;
+    }
+    return largest;
+}
+
+static uint64_t read_change(struct vr_cursor *cursor, uint64_t *values, size_t count) {
+    uint64_t largest = 0, value = 0;
+    for (size_t i = 0; i < count; i++) {
+        value += vr_unzigzag(vr_cursor_varint(cursor));
+        values[i] = value;
+        largest = value > largest ? value : largest;
+    }
+    return largest;
+}
+
+void vr_column_read(struct vr_cursor *cursor, uint64_t *values, size_t count, uint64_t *largest) {
+    *largest = 0;
+    if (count == 0) return;
+    const unsigned char *coding = vr_cursor_take(cursor, 1);
+    if (coding == NULL) return;
+    switch (*coding) {
+    case VR_CODING_SAME:
+        *largest = vr_cursor_varint(cursor);
+        for (size_t i = 0; i < count; i++) values[i] = *largest;
+        break;
+    case VR_CODING_CHOICE: *largest = read_choice(cursor, values, count); break;
+    case VR_CODING_PLAIN: *largest = read_plain(cursor, values, count); break;
+    case VR_CODING_CHANGE: *largest = read_change(cursor, values, count); break;
+    default: cursor->failed = true; break;
+    }
+}

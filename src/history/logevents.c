@@ -1,0 +1,204 @@
+#include "history/logevents.h"
+
+#include "history/logcolumn.h"
+
+// The byte of an event in the first column: its action in the lower four bits, and what need not be written.
+enum {
+    FLAG_ACTION = 15,
+    FLAG_KNOWN = 16,      // an event before it in the batch has its address: its distance is written, not the address
+    FLAG_SIZE_512 = 32,   // the size is written, in units of 512
+    FLAG_SIZE_BYTES = 64, // the size is written, in bytes
+    FLAG_STACK = 128,     // the stack is written
+    ACTIONS = 16,
+    SIZE_UNIT = 512,
+};
+
+enum { DISTANCES, ADDRESSES, SIZES, STACKS };
+
+static size_t slots_for(size_t capacity) {
+    size_t slot_count = 16;
+    while (slot_count < 2 * capacity) slot_count *= 2;
+    return slot_count;
+}
+
+enum vram_status vr_log_batch_reserve(struct vr_log_batch *batch, size_t capacity) {
+    if (capacity <= batch->capacity) return VRAM_OK;
+    size_t arrays = VR_LOG_COLUMN_COUNT + VR_COUNT_OF(batch->scratch), slot_count = slots_for(capacity);
+    uint64_t *numbers = malloc(arrays * capacity * sizeof *numbers);
+    uint32_t *slots = malloc(slot_count * sizeof *slots);
+    if (numbers == NULL || slots == NULL) {
+        free(numbers);
+        free(slots);
+        return VRAM_NO_HOST_MEMORY;
+    }
+    vr_log_batch_release(batch);
+    for (size_t i = 0; i < VR_LOG_COLUMN_COUNT; i++) batch->column[i] = numbers + i * capacity;
+    for (size_t i = 0; i < VR_COUNT_OF(batch->scratch); i++) batch->scratch[i] = numbers + (VR_LOG_COLUMN_COUNT + i) * capacity;
+    batch->slots = slots;
+    batch->slot_count = slot_count;
+    batch->capacity = capacity;
+    batch->time_unit_ns = 1;
+    return VRAM_OK;
+}
+
+void vr_log_batch_release(struct vr_log_batch *batch) {
+    free(batch->column[0]);
+    free(batch->slots);
+    memset(batch, 0, sizeof *batch);
+}
+
+void vr_log_batch_coarsen(struct vr_log_batch *batch) {
+    uint64_t *times = batch->column[VR_LOG_COLUMN_TIME];
+    for (size_t i = 0; i < batch->count; i++) {
+        if ((int64_t)times[i] % 1000 != 0) return;
+    }
+    for (size_t i = 0; i < batch->count; i++) times[i] = (uint64_t)((int64_t)times[i] / 1000);
+    batch->time_unit_ns = 1000;
+}
+
+// The latest event before `index` with its address, which from now on is `index`; `index` where there is none.
+static size_t meet(struct vr_log_batch *batch, size_t index) {
+    const uint64_t *addresses = batch->column[VR_LOG_COLUMN_ADDRESS];
+    size_t mask = batch->slot_count - 1, at = (size_t)vr_mix64(addresses[index]) & mask;
+    for (; batch->slots[at] != 0; at = (at + 1) & mask) {
+        size_t before = batch->slots[at] - 1;
+        if (addresses[before] != addresses[index]) continue;
+        batch->slots[at] = (uint32_t)index + 1;
+        return before;
+    }
+    batch->slots[at] = (uint32_t)index + 1;
+    return index;
+}
+
+// The stack that an event is taken to have: that of the event before it where both are of one address (a free and its completion), else
+// that of the last event of its action.
+VR_INLINE uint64_t expected_stack(const uint64_t *stacks, const uint64_t *last_of_action, size_t index, size_t before, unsigned action) {
+    return index != 0 && before == index - 1 ? stacks[before] : last_of_action[action];
+}
+
+// What the first columns hold, per event: its flags into `flags`, the rest into the scratch arrays. counts: of each of those.
+static void predict(struct vr_log_batch *batch, unsigned char *flags, size_t counts[4]) {
+    const uint64_t *sizes = batch->column[VR_LOG_COLUMN_SIZE], *stacks = batch->column[VR_LOG_COLUMN_STACK];
+    uint64_t last_of_action[ACTIONS] = {0};
+    memset(batch->slots, 0, batch->slot_count * sizeof *batch->slots);
+    for (size_t i = 0; i < batch->count; i++) {
+        unsigned action = (unsigned)batch->column[VR_LOG_COLUMN_ACTION][i] & FLAG_ACTION, flag = action;
+        size_t before = meet(batch, i);
+        if (before != i) {
+            flag |= FLAG_KNOWN;
+            batch->scratch[DISTANCES][counts[DISTANCES]++] = i - before;
+        } else {
+            batch->scratch[ADDRESSES][counts[ADDRESSES]++] = batch->column[VR_LOG_COLUMN_ADDRESS][i];
+            before = i == 0 ? 0 : i - 1;
+        }
+        if (i == 0 || sizes[i] != sizes[before]) {
+            bool whole = sizes[i] % SIZE_UNIT == 0;
+            flag |= whole ? FLAG_SIZE_512 : FLAG_SIZE_BYTES;
+            batch->scratch[SIZES][counts[SIZES]++] = whole ? sizes[i] / SIZE_UNIT : sizes[i];
+        }
+        bool known = flag & FLAG_KNOWN;
+        if (stacks[i] != expected_stack(stacks, last_of_action, i, known ? before : SIZE_MAX, action)) {
+            flag |= FLAG_STACK;
+            batch->scratch[STACKS][counts[STACKS]++] = stacks[i];
+        }
+        last_of_action[action] = stacks[i];
+        flags[i] = (unsigned char)flag;
+    }
+}
+
+// New addresses lose the zero bits that all of them end with.
+static unsigned common_shift(const uint64_t *addresses, size_t count) {
+    uint64_t any = 0;
+    for (size_t i = 0; i < count; i++) any |= addresses[i];
+    return any == 0 ? 0 : (unsigned)__builtin_ctzll(any);
+}
+
+void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch) {
+    size_t counts[4] = {0};
+    vr_bytes_varint(out, batch->time_unit_ns);
+    if (!vr_bytes_reserve(out, batch->count)) return;
+    predict(batch, out->data + out->count, counts);
+    out->count += batch->count;
+    unsigned shift = common_shift(batch->scratch[ADDRESSES], counts[ADDRESSES]);
+    for (size_t i = 0; i < counts[ADDRESSES]; i++) batch->scratch[ADDRESSES][i] >>= shift;
+    vr_bytes_varint(out, shift);
+    vr_column_write_plain(out, batch->scratch[DISTANCES], counts[DISTANCES]);
+    vr_column_write_change(out, batch->scratch[ADDRESSES], counts[ADDRESSES]);
+    vr_column_write_plain(out, batch->scratch[SIZES], counts[SIZES]);
+    vr_column_write(out, batch->scratch[STACKS], counts[STACKS], false);
+    vr_column_write(out, batch->column[VR_LOG_COLUMN_TIME], batch->count, false);
+    for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) vr_column_write(out, batch->column[i], batch->count, false);
+}
+
+// How many values each of the first columns has, from the flags.
+static void count_values(const unsigned char *flags, size_t count, size_t counts[4]) {
+    size_t known = 0, sizes = 0, stacks = 0;
+    for (size_t i = 0; i < count; i++) {
+        known += (flags[i] & FLAG_KNOWN) != 0;
+        sizes += (flags[i] & (FLAG_SIZE_512 | FLAG_SIZE_BYTES)) != 0;
+        stacks += (flags[i] & FLAG_STACK) != 0;
+    }
+    counts[DISTANCES] = known;
+    counts[ADDRESSES] = count - known;
+    counts[SIZES] = sizes;
+    counts[STACKS] = stacks;
+}
+
+// The other way round of predict(). False for a distance that leaves the batch, or what has no value to repeat.
+static bool restore(struct vr_log_batch *batch, const unsigned char *flags, unsigned shift) {
+    uint64_t *addresses = batch->column[VR_LOG_COLUMN_ADDRESS], *sizes = batch->column[VR_LOG_COLUMN_SIZE];
+    uint64_t *stacks = batch->column[VR_LOG_COLUMN_STACK], *actions = batch->column[VR_LOG_COLUMN_ACTION];
+    const uint64_t *distance = batch->scratch[DISTANCES], *address = batch->scratch[ADDRESSES];
+    const uint64_t *size = batch->scratch[SIZES], *stack = batch->scratch[STACKS];
+    uint64_t last_of_action[ACTIONS] = {0};
+    for (size_t i = 0; i < batch->count; i++) {
+        unsigned flag = flags[i], action = flag & FLAG_ACTION;
+        size_t before = SIZE_MAX, size_from = i - 1;
+        if (flag & FLAG_KNOWN) {
+            if (*distance == 0 || *distance > i) return false;
+            size_from = before = i - (size_t)*distance++;
+            addresses[i] = addresses[before];
+        } else {
+            addresses[i] = *address++ << shift;
+        }
+        if (flag & (FLAG_SIZE_512 | FLAG_SIZE_BYTES))
+            sizes[i] = *size++ * (flag & FLAG_SIZE_512 ? SIZE_UNIT : 1);
+        else if (i == 0)
+            return false;
+        else
+            sizes[i] = sizes[size_from];
+        stacks[i] = flag & FLAG_STACK ? *stack++ : expected_stack(stacks, last_of_action, i, before, action);
+        last_of_action[action] = stacks[i];
+        actions[i] = action;
+    }
+    return true;
+}
+
+static uint64_t largest_of(const uint64_t *values, size_t count) {
+    uint64_t largest = 0;
+    for (size_t i = 0; i < count; i++) largest = values[i] > largest ? values[i] : largest;
+    return largest;
+}
+
+enum vram_status vr_log_events_read(const unsigned char *data, size_t length, size_t count, struct vr_log_batch *batch) {
+    struct vr_cursor cursor = {data, data + length, false};
+    size_t counts[4] = {0};
+    uint64_t largest;
+    if (count == 0 || count > VR_LOG_BATCH_MAX) return VRAM_BAD_INPUT;
+    VR_TRY(vr_log_batch_reserve(batch, count));
+    batch->count = count;
+    batch->time_unit_ns = vr_cursor_varint(&cursor);
+    const unsigned char *flags = vr_cursor_take(&cursor, count);
+    uint64_t shift = vr_cursor_varint(&cursor);
+    if (flags == NULL || shift > 63 || (batch->time_unit_ns != 1 && batch->time_unit_ns != 1000)) return VRAM_BAD_INPUT;
+    count_values(flags, count, counts);
+    for (size_t i = DISTANCES; i <= STACKS; i++) vr_column_read(&cursor, batch->scratch[i], counts[i], &largest);
+    if (cursor.failed || !restore(batch, flags, (unsigned)shift)) return VRAM_BAD_INPUT;
+    vr_column_read(&cursor, batch->column[VR_LOG_COLUMN_TIME], count, &batch->largest[VR_LOG_COLUMN_TIME]);
+    for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) {
+        vr_column_read(&cursor, batch->column[i], count, &batch->largest[i]);
+    }
+    batch->largest[VR_LOG_COLUMN_ACTION] = largest_of(batch->column[VR_LOG_COLUMN_ACTION], count);
+    batch->largest[VR_LOG_COLUMN_STACK] = largest_of(batch->column[VR_LOG_COLUMN_STACK], count);
+    return cursor.failed ? VRAM_BAD_INPUT : VRAM_OK;
+}

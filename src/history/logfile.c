@@ -1,0 +1,81 @@
+#include "history/logfile.h"
+
+enum { WINDOW_ALIGNMENT = 1 << 16, WINDOW_LEAST = 4 << 20 };
+
+static uint64_t align8(uint64_t value) { return vr_round_up(value, 8); }
+
+// The window over the blocks' end: `more` bytes of blocks and a tail after them. The old one goes; the pages of both are the file's.
+static enum vram_status move_window(struct vr_logfile *file, uint64_t more) {
+    uint64_t needed = file->end + align8(more) + file->tail_distance + VR_LOG_TAIL_HEADER_BYTES + file->tail_bytes;
+    if (file->window != NULL && needed <= file->window_offset + file->window_bytes) return VRAM_OK;
+    uint64_t offset = vr_round_down(file->end, WINDOW_ALIGNMENT), size = vr_round_up(needed - offset, WINDOW_ALIGNMENT) + WINDOW_LEAST;
+    void *memory;
+    if (size > SIZE_MAX) return VRAM_NO_HOST_MEMORY;
+    VR_TRY(vr_os_growfile_map(file->file, offset, (size_t)size, &memory));
+    vr_os_growfile_unmap(file->window, file->window_bytes);
+    file->window = memory;
+    file->window_offset = offset;
+    file->window_bytes = (size_t)size;
+    file->tail = (void *)(file->window + (file->end + file->tail_distance - offset));
+    file->records = (unsigned char *)(file->tail + 1);
+    return VRAM_OK;
+}
+
+// An empty tail behind the blocks as they now are.
+static void begin_tail(struct vr_logfile *file) {
+    file->tail = (void *)(file->window + (file->end + file->tail_distance - file->window_offset));
+    file->records = (unsigned char *)(file->tail + 1);
+    file->used = 0;
+    file->tail->sequence = file->sequence;
+    file->tail->used = 0;
+    file->tail->reserved = 0;
+    file->tail->checksum = vr_log_checksum(&file->sequence, sizeof file->sequence);
+    __atomic_store_n(&file->tail->magic, VR_LOG_TAIL_MAGIC, __ATOMIC_RELEASE);
+}
+
+enum vram_status vr_logfile_create(const char *path, bool replace, const struct vr_log_file_header *header, struct vr_logfile *file,
+                                   struct vram_error *error) {
+    const char *reason = "";
+    struct vr_logfile made = {.end = VR_LOG_HEADER_BYTES, .tail_distance = header->tail_distance, .tail_bytes = header->tail_bytes};
+    enum vram_status status = vr_os_growfile_create(path, replace, &made.file, &reason);
+    if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s: the file cannot be made: %s", path, reason);
+    status = move_window(&made, 0);
+    if (status != VRAM_OK) {
+        vr_os_growfile_close(made.file);
+        return vr_fail(error, status, VRAM_NO_OFFSET, "%s: there is no room for the file", path);
+    }
+    vr_log_put_file_header(header, made.window);
+    begin_tail(&made);
+    *file = made;
+    return VRAM_OK;
+}
+
+enum vram_status vr_logfile_put(struct vr_logfile *file, const struct vr_bytes *block) {
+    VR_TRY(move_window(file, block->count));
+    unsigned char *at = file->window + (file->end - file->window_offset);
+    uint64_t end = file->end + align8(block->count);
+    // A block that reaches into the tail (a large state) is put when the tail is empty.
+    if (end > file->end + file->tail_distance) __atomic_store_n(&file->tail->magic, 0, __ATOMIC_RELEASE);
+    memset(at + block->count, 0, (size_t)(align8(block->count) - block->count));
+    memcpy(at + 4, block->data + 4, block->count - 4);
+    __atomic_store_n((uint32_t *)(void *)at, vr_load32(block->data), __ATOMIC_RELEASE);
+    file->end = end;
+    file->sequence++;
+    begin_tail(file);
+    return VRAM_OK;
+}
+
+enum vram_status vr_logfile_finish(struct vr_logfile *file, uint64_t index_offset) {
+    unsigned char *at = file->window + (file->end - file->window_offset);
+    memcpy(at, &index_offset, sizeof index_offset);
+    memcpy(at + sizeof index_offset, VR_LOG_END, VR_LOG_TRAILER_BYTES - sizeof index_offset);
+    vr_os_growfile_unmap(file->window, file->window_bytes);
+    enum vram_status status = vr_os_growfile_cut(file->file, file->end + VR_LOG_TRAILER_BYTES);
+    vr_os_growfile_close(file->file);
+    return status;
+}
+
+void vr_logfile_abandon(struct vr_logfile *file) {
+    vr_os_growfile_unmap(file->window, file->window_bytes);
+    vr_os_growfile_close(file->file);
+}
