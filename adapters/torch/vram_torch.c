@@ -1,11 +1,11 @@
 #include "vram_torch.h"
+#include "inside.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "vram/allocator.h"
 #include "vram/options.h"
 #include "vram/sim.h"
 #include "vram/vram.h"
@@ -22,8 +22,7 @@ static _Thread_local char error_text[TEXT_BYTES];
 
 // --- failures -----------------------------------------------------------------------------------------------------------------------
 
-// Of a function of the library that gives no sentence of its own.
-static int answer(enum vram_status status, const char *what) {
+int vr_torch_answer(enum vram_status status, const char *what) {
     if (status != VRAM_OK) (void)snprintf(error_text, sizeof error_text, "vram: %s: %s", what, vram_status_text(status));
     return (int)status;
 }
@@ -34,8 +33,7 @@ static int answer_error(enum vram_status status, const struct vram_error *error)
     return (int)status;
 }
 
-// The end of a hook that failed: does not come back where PyTorch's function throws.
-static void raise_last(const char *function) {
+void vr_torch_raise_last(const char *function) {
     const vram_torch_raise raise = atomic_load_explicit(&the_raise, memory_order_acquire);
     if (raise == NULL) return;
     raise(function, "vram_torch.c", 0, error_text);
@@ -71,8 +69,7 @@ static enum vram_status make(struct vram_allocator **allocator, struct vram_erro
     return status;
 }
 
-// The allocator of the process, made if need be.
-static int first_use(struct vram_allocator **allocator) {
+int vr_torch_first_use(struct vram_allocator **allocator) {
     *allocator = atomic_load_explicit(&the_allocator, memory_order_acquire);
     if (*allocator != NULL) return VRAM_OK;
     struct vram_error error = {0};
@@ -93,7 +90,7 @@ static int first_use(struct vram_allocator **allocator) {
 static int out_of_memory(enum vram_status status) {
     struct vram_oom oom;
     char report[TEXT_BYTES - 64];
-    if (!vram_last_oom(&oom)) return answer(status, "allocation");
+    if (!vram_last_oom(&oom)) return vr_torch_answer(status, "allocation");
     (void)vram_oom_text(&oom, report, sizeof report);
     (void)snprintf(error_text, sizeof error_text, "CUDA out of memory. %s", report);
     pthread_mutex_lock(&lock);
@@ -104,44 +101,44 @@ static int out_of_memory(enum vram_status status) {
 
 int vram_torch_allocate(uint64_t size_bytes, int device, uint64_t stream, uint64_t *address) {
     struct vram_allocator *allocator = NULL;
-    const int made = first_use(&allocator);
+    const int made = vr_torch_first_use(&allocator);
     if (made != VRAM_OK) return made;
     const enum vram_status status = vram_malloc(allocator, (uint32_t)device, size_bytes, stream, address);
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) return out_of_memory(status);
-    return answer(status, "allocation");
+    return vr_torch_answer(status, "allocation");
 }
 
 int vram_torch_release(uint64_t address) {
     struct vram_allocator *allocator = NULL;
     if (address == 0) return VRAM_OK;
-    const int made = first_use(&allocator);
-    return made != VRAM_OK ? made : answer(vram_free(allocator, address), "free");
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_free(allocator, address), "free");
 }
 
 int vram_torch_use_on(uint64_t address, uint64_t stream) {
     struct vram_allocator *allocator = NULL;
-    const int made = first_use(&allocator);
-    return made != VRAM_OK ? made : answer(vram_record_stream(allocator, address, stream), "record_stream");
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_record_stream(allocator, address, stream), "record_stream");
 }
 
 int vram_torch_empty_cache(void) {
     struct vram_allocator *allocator = NULL;
-    const int made = first_use(&allocator);
-    return made != VRAM_OK ? made : answer(vram_empty_cache(allocator), "empty_cache");
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_empty_cache(allocator), "empty_cache");
 }
 
 // --- settings and questions -----------------------------------------------------------------------------------------------------------
 
 int vram_torch_set_fraction(int device, double fraction) {
     struct vram_allocator *allocator = NULL;
-    const int made = first_use(&allocator);
-    return made != VRAM_OK ? made : answer(vram_set_memory_fraction(allocator, (uint32_t)device, fraction), "memory fraction");
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_set_memory_fraction(allocator, (uint32_t)device, fraction), "memory fraction");
 }
 
 int vram_torch_configure(const char *conf) {
     struct vram_allocator *allocator = NULL;
     struct vram_error error = {0};
-    const int made = first_use(&allocator);
+    const int made = vr_torch_first_use(&allocator);
     return made != VRAM_OK ? made : answer_error(vram_configure(allocator, conf, &error), &error);
 }
 
@@ -152,39 +149,43 @@ int vram_torch_check_options(const char *conf) {
 
 int vram_torch_reset_peak_stats(int device) {
     struct vram_allocator *allocator = NULL;
-    const int made = first_use(&allocator);
-    return made != VRAM_OK ? made : answer(vram_reset_peak_stats(allocator, (uint32_t)device), "reset of peaks");
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_reset_peak_stats(allocator, (uint32_t)device), "reset of peaks");
 }
 
 int vram_torch_reset_accumulated_stats(int device) {
     struct vram_allocator *allocator = NULL;
-    const int made = first_use(&allocator);
-    return made != VRAM_OK ? made : answer(vram_reset_accumulated_stats(allocator, (uint32_t)device), "reset of sums");
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_reset_accumulated_stats(allocator, (uint32_t)device), "reset of sums");
 }
 
 int vram_torch_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes) {
     struct vram_allocator *allocator = NULL;
-    const int made = first_use(&allocator);
-    return made != VRAM_OK ? made : answer(vram_memory_info(allocator, (uint32_t)device, free_bytes, total_bytes), "memory of the device");
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK
+               ? made
+               : vr_torch_answer(vram_memory_info(allocator, (uint32_t)device, free_bytes, total_bytes), "memory of the device");
 }
 
 int vram_torch_device_count(uint32_t *count) {
     struct vram_allocator *allocator = NULL;
-    const int made = first_use(&allocator);
-    return made != VRAM_OK ? made : answer(vram_device_count(allocator, count), "number of devices");
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_device_count(allocator, count), "number of devices");
 }
 
 int vram_torch_check(void) {
     struct vram_allocator *allocator = NULL;
     struct vram_error error = {0};
-    const int made = first_use(&allocator);
+    const int made = vr_torch_first_use(&allocator);
     return made != VRAM_OK ? made : answer_error(vram_check(allocator, &error), &error);
 }
 
 // false: *stats is not filled, and `text` is the empty string.
 static bool read_stats(int device, struct vram_stats *stats, char *text, size_t capacity) {
     struct vram_allocator *allocator = NULL;
-    if (first_use(&allocator) == VRAM_OK && answer(vram_stats(allocator, (uint32_t)device, stats), "statistics") == VRAM_OK) return true;
+    if (vr_torch_first_use(&allocator) == VRAM_OK &&
+        vr_torch_answer(vram_stats(allocator, (uint32_t)device, stats), "statistics") == VRAM_OK)
+        return true;
     if (capacity != 0) text[0] = '\0';
     return false;
 }
@@ -201,7 +202,7 @@ size_t vram_torch_summary(int device, int abbreviated, char *text, size_t capaci
 
 size_t vram_torch_configuration(char *text, size_t capacity) {
     struct vram_allocator *allocator = NULL;
-    if (first_use(&allocator) == VRAM_OK) return vram_configuration(allocator, text, capacity);
+    if (vr_torch_first_use(&allocator) == VRAM_OK) return vram_configuration(allocator, text, capacity);
     if (capacity != 0) text[0] = '\0';
     return 0;
 }
@@ -210,7 +211,7 @@ size_t vram_torch_configuration(char *text, size_t capacity) {
 
 void *vram_torch_malloc(ssize_t size, int device, void *stream) {
     uint64_t address = 0;
-    if (vram_torch_allocate((uint64_t)size, device, VRAM_STREAM(stream), &address) != VRAM_OK) raise_last("vram_torch_malloc");
+    if (vram_torch_allocate((uint64_t)size, device, VRAM_STREAM(stream), &address) != VRAM_OK) vr_torch_raise_last("vram_torch_malloc");
     return (void *)(uintptr_t)address;
 }
 
@@ -222,26 +223,27 @@ void vram_torch_free(void *pointer, ssize_t size, int device, void *stream) {
 void vram_torch_init(int device_count) {
     struct vram_allocator *allocator = NULL;
     (void)device_count; // the driver knows it
-    if (first_use(&allocator) != VRAM_OK) raise_last("vram_torch_init");
+    if (vr_torch_first_use(&allocator) != VRAM_OK) vr_torch_raise_last("vram_torch_init");
 }
 
 void vram_torch_reset(void) {
-    if (vram_torch_empty_cache() != VRAM_OK) raise_last("vram_torch_reset");
+    if (vram_torch_empty_cache() != VRAM_OK) vr_torch_raise_last("vram_torch_reset");
 }
 
 void vram_torch_memory_fraction(double fraction, int device) {
-    if (vram_torch_set_fraction(device, fraction) != VRAM_OK) raise_last("vram_torch_memory_fraction");
+    if (vram_torch_set_fraction(device, fraction) != VRAM_OK) vr_torch_raise_last("vram_torch_memory_fraction");
 }
 
 void *vram_torch_base_alloc(void *pointer, size_t *size) {
     struct vram_allocator *allocator = NULL;
     struct vram_block_info info = {.segment_address = (uint64_t)(uintptr_t)pointer};
-    if (first_use(&allocator) == VRAM_OK && vram_find_block(allocator, info.segment_address, &info) != VRAM_OK) info.segment_bytes = 0;
+    if (vr_torch_first_use(&allocator) == VRAM_OK && vram_find_block(allocator, info.segment_address, &info) != VRAM_OK)
+        info.segment_bytes = 0;
     if (size != NULL) *size = (size_t)info.segment_bytes;
     return (void *)(uintptr_t)info.segment_address;
 }
 
 void vram_torch_record_stream(void *pointer, void *stream) {
     const int status = vram_torch_use_on((uint64_t)(uintptr_t)pointer, VRAM_STREAM(stream));
-    if (status != VRAM_OK && status != VRAM_INVALID_POINTER) raise_last("vram_torch_record_stream");
+    if (status != VRAM_OK && status != VRAM_INVALID_POINTER) vr_torch_raise_last("vram_torch_record_stream");
 }

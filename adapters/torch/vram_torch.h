@@ -44,6 +44,26 @@ VRAM_TORCH_API void *vram_torch_base_alloc(void *pointer, size_t *size);
 // Raises.
 VRAM_TORCH_API void vram_torch_record_stream(void *pointer, void *stream);
 
+// --- private pools and graphs -------------------------------------------------------------------------------------------------------
+// PyTorch's MempoolId_t: two numbers that name a pool, passed as a std::pair of them is.
+struct vram_torch_pool_id {
+    uint64_t first;
+    uint64_t second;
+};
+// set_begin_allocate_to_pool: from now on requests of the calling thread go to the pool; or, after vram_torch_expect_capture(), those of
+// the capture that is about to begin. The pool is made at its first use. `filter` is where PyTorch passes a std::function that says which
+// streams are meant; it is an object of C++ and is not looked at. Raises.
+VRAM_TORCH_API void vram_torch_begin_allocate_to_pool(int device, struct vram_torch_pool_id id, void *filter);
+// set_end_allocate_to_pool_fn: undoes the newest of these, of this thread where it is a thread's. Raises.
+VRAM_TORCH_API void vram_torch_end_allocate_to_pool(int device, struct vram_torch_pool_id id);
+// set_release_pool: takes one reference away; every begin added one. Without any, memory that nobody uses goes back at the next reset.
+// Never raises: PyTorch releases where no exception may pass. Unknown ids are ignored.
+VRAM_TORCH_API void vram_torch_release_pool(int device, struct vram_torch_pool_id id);
+// The calling thread's next begin is that of a capture on this stream. 0 takes it back.
+VRAM_TORCH_API void vram_torch_expect_capture(uint64_t stream);
+// How many pools there are: with references, or with a route that was not ended.
+VRAM_TORCH_API uint32_t vram_torch_pool_count(void);
+
 // --- the same for programs: never raise -----------------------------------------------------------------------------------------------
 
 // Statuses as vram_malloc(), and whatever prevented the allocator. *address is untouched on failure.

@@ -23,14 +23,19 @@ __all__ = [
 
 OPTION_VARIABLES = ("VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 
-# Methods of torch._C._CUDAPluggableAllocator and the symbols they take. The hook that would begin a private pool is not among them:
-# docs/torch.md says why, and enable() refuses CUDA graphs for that reason.
+# Methods of torch._C._CUDAPluggableAllocator and the symbols they take.
 HOOKS = (
     ("set_init_fn", "vram_torch_init"),
     ("set_reset_fn", "vram_torch_reset"),
     ("set_memory_fraction_fn", "vram_torch_memory_fraction"),
     ("set_base_alloc_fn", "vram_torch_base_alloc"),
     ("set_record_stream_fn", "vram_torch_record_stream"),
+)
+# The same for private pools. CUDA graphs need all of them.
+POOL_HOOKS = (
+    ("set_begin_allocate_to_pool", "vram_torch_begin_allocate_to_pool"),
+    ("set_end_allocate_to_pool_fn", "vram_torch_end_allocate_to_pool"),
+    ("set_release_pool", "vram_torch_release_pool"),
 )
 
 # c10::detail::torchCheckFail(const char *, const char *, uint32_t, const char *)
@@ -73,6 +78,8 @@ _FUNCTIONS = (
     ("version", _TEXT, ()),
     ("base_alloc", ctypes.c_void_p, (ctypes.c_void_p, ctypes.POINTER(_SIZE))),
     ("set_raise", None, (ctypes.c_void_p,)),
+    ("expect_capture", None, (_ADDRESS,)),
+    ("pool_count", ctypes.c_uint32, ()),
 )
 
 
@@ -267,10 +274,13 @@ def _check_environment(made):
 
 
 def _set_hooks(pluggable, made):
+    """Whether PyTorch took those for private pools."""
     hooks = pluggable.allocator()
-    for method, symbol in HOOKS:
+    pools = all(hasattr(hooks, method) for method, _ in POOL_HOOKS)
+    for method, symbol in HOOKS + (POOL_HOOKS if pools else ()):
         if hasattr(hooks, method):
             getattr(hooks, method)(made.address_of(symbol))
+    return pools
 
 
 def _set_raise(torch, made):
@@ -284,11 +294,29 @@ def _set_raise(torch, made):
     made._library.vram_torch_set_raise(ctypes.cast(function, ctypes.c_void_p))
 
 
+def _offer_graphs(torch, made):
+    """Captures say on which stream they begin: the hook of PyTorch's does not, in words that C understands."""
+    graph = getattr(torch.cuda, "CUDAGraph", None)
+    if graph is None:
+        return
+    begin = graph.capture_begin
+
+    @functools.wraps(begin)
+    def capture_begin(self, *arguments, **named):
+        made._library.vram_torch_expect_capture(torch.cuda.current_stream().cuda_stream)
+        try:
+            return begin(self, *arguments, **named)
+        finally:
+            made._library.vram_torch_expect_capture(0)
+
+    graph.capture_begin = capture_begin
+
+
 def _refuse_graphs(torch):
     """A graph would be captured with memory that is given out again while the graph still writes to it."""
 
     def refuse(self, *_arguments, **_named):
-        raise Error("vram_torch: CUDA graphs are not offered with this allocator (docs/torch.md)")
+        raise Error("vram_torch: this PyTorch has no hooks for private pools, and CUDA graphs need them (docs/torch.md)")
 
     graph = getattr(torch.cuda, "CUDAGraph", None)
     if graph is not None:
@@ -331,7 +359,7 @@ def enable(library=None, conf=None, redirect=True):
     else:
         made.check_options(conf)
     pluggable = torch.cuda.memory.CUDAPluggableAllocator(made.path, "vram_torch_malloc", "vram_torch_free")
-    _set_hooks(pluggable, made)
+    pools = _set_hooks(pluggable, made)
     try:
         torch.cuda.memory.change_current_allocator(pluggable)
     except RuntimeError as error:
@@ -340,7 +368,10 @@ def enable(library=None, conf=None, redirect=True):
     if conf is not None:
         os.environ["VRAM_ALLOC_CONF"] = conf  # read when PyTorch asks for memory first: until then the process may fork
     _set_raise(torch, made)
-    _refuse_graphs(torch)
+    if pools:
+        _offer_graphs(torch, made)
+    else:
+        _refuse_graphs(torch)
     if redirect:
         _redirect(torch)
     return made

@@ -5,6 +5,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -65,5 +66,20 @@ EXPORT void *fake_base_alloc(uint64_t address, void *pointer, size_t *size) {
 EXPORT void fake_record_stream(uint64_t address, void *pointer, void *stream, char *text, size_t capacity) {
     std::function<void(void *, void *)> function = reinterpret_cast<void (*)(void *, void *)>(address);
     catching(text, capacity, [&] { function(pointer, stream); });
+}
+
+// The filter is what PyTorch passes: a function object that holds more than a pointer.
+EXPORT void fake_begin_pool(uint64_t address, int device, uint64_t first, uint64_t second, char *text, size_t capacity) {
+    using Id = std::pair<unsigned long long, unsigned long long>;
+    std::function<void(int, Id, std::function<bool(void *)>)> function =
+        reinterpret_cast<void (*)(int, Id, std::function<bool(void *)>)>(address);
+    const std::string held(100, 'x');
+    catching(text, capacity, [&] { function(device, {first, second}, [held](void *stream) { return stream == held.data(); }); });
+}
+
+EXPORT void fake_end_pool(uint64_t address, int device, uint64_t first, uint64_t second, char *text, size_t capacity) {
+    using Id = std::pair<unsigned long long, unsigned long long>;
+    std::function<void(int, Id)> function = reinterpret_cast<void (*)(int, Id)>(address);
+    catching(text, capacity, [&] { function(device, {first, second}); });
 }
 }

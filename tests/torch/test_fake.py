@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import types
 import warnings
 
@@ -19,6 +20,11 @@ HOOKS = [
     ("set_memory_fraction_fn", "vram_torch_memory_fraction"),
     ("set_base_alloc_fn", "vram_torch_base_alloc"),
     ("set_record_stream_fn", "vram_torch_record_stream"),
+]
+POOL_HOOKS = [
+    ("set_begin_allocate_to_pool", "vram_torch_begin_allocate_to_pool"),
+    ("set_end_allocate_to_pool_fn", "vram_torch_end_allocate_to_pool"),
+    ("set_release_pool", "vram_torch_release_pool"),
 ]
 REDIRECTED = [
     "memory_stats", "memory_stats_as_nested_dict", "memory_summary", "memory_allocated", "max_memory_allocated", "memory_reserved",
@@ -35,15 +41,19 @@ class Hooks:
 
 
 class Graph:
-    def capture_begin(self):
-        return None
+    """torch.cuda.CUDAGraph. A test that captures puts what PyTorch does into `begin`."""
+
+    begin = None
+
+    def capture_begin(self, *arguments, **named):
+        return Graph.begin(*arguments, **named) if Graph.begin else None
 
 
 def refused(*_arguments, **_named):
     raise RuntimeError("CUDAPluggableAllocator does not yet support getDeviceStats.\nC++ stack follows")
 
 
-def fake_torch(events, initialized=False, methods=tuple(name for name, _ in HOOKS), cuda="12.4", pluggable=True, change_fails=False):
+def fake_torch(events, initialized=False, methods=tuple(name for name, _ in HOOKS + POOL_HOOKS), cuda="12.4", pluggable=True, change_fails=False):
     """A package torch in a temporary folder, with lib/libc10.so where the build made one."""
     root = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, root)
@@ -59,6 +69,7 @@ def fake_torch(events, initialized=False, methods=tuple(name for name, _ in HOOK
     torch.cuda.is_initialized = lambda: initialized
     torch.cuda.current_device = lambda: 1
     torch.cuda.CUDAGraph = Graph
+    torch.cuda.current_stream = lambda: types.SimpleNamespace(cuda_stream=0)
 
     class Pluggable:
         def __init__(self, path, alloc, free):
@@ -120,7 +131,7 @@ def test_order_and_addresses():
     fake_torch(events)
     made = vram_torch.enable()
     expected = [("CUDAPluggableAllocator", made.path, "vram_torch_malloc", "vram_torch_free")]
-    expected += [(method, symbol(made, name)) for method, name in HOOKS]
+    expected += [(method, symbol(made, name)) for method, name in HOOKS + POOL_HOOKS]
     expected += [("change_current_allocator", "Pluggable")]
     assert events == expected, events
     assert os.path.isabs(made.path) and os.path.exists(made.path)
@@ -161,13 +172,142 @@ def test_not_redirected():
     assert torch.cuda.memory_stats is refused and torch.cuda.memory.memory_allocated is refused
 
 
-def test_graphs_are_refused():
-    torch = fake_torch([])
+def test_graphs_are_refused_without_hooks_for_pools():
+    events = []
+    torch = fake_torch(events, methods=[name for name, _ in HOOKS + POOL_HOOKS[:2]])
     early = torch.cuda.CUDAGraph()
     assert early.capture_begin() is None
     vram_torch.enable()
     assert "graphs" in one_line(early.capture_begin)
     assert "graphs" in one_line(torch.cuda.CUDAGraph)
+
+
+class Pools:
+    """Calls the hooks for private pools as PyTorch does."""
+
+    def __init__(self, events):
+        self.caller, self.address = Caller(), dict(event[:2] for event in events)
+
+    def pool(self, name, hook, device, identity):
+        first, second = (ctypes.c_uint64(number) for number in identity)
+        return self.caller.call(name, self.address[hook], device, first, second)[1]
+
+    def begin(self, identity, device=0):
+        return self.pool("fake_begin_pool", "set_begin_allocate_to_pool", device, identity)
+
+    def end(self, identity, device=0):
+        return self.pool("fake_end_pool", "set_end_allocate_to_pool_fn", device, identity)
+
+    def release(self, identity, device=0):
+        return self.pool("fake_end_pool", "set_release_pool", device, identity)
+
+
+@cases.environment(VRAM_LIBCUDA=os.environ.get("SIMCUDA", ""))
+def test_a_graph_has_memory_of_its_own():
+    events = []
+    torch = fake_torch(events)
+    made, hooks = vram_torch.enable(), Pools(events)
+    made.free(made.malloc(3 * MIB, stream=0))
+    cuda = ctypes.CDLL(os.environ["SIMCUDA"])
+    context, streams = ctypes.c_uint64(0), (ctypes.c_void_p * 3)()
+    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and cuda.cuCtxSetCurrent(context) == 0
+    for index in range(3):
+        assert cuda.cuStreamCreate(ctypes.byref(streams, index * ctypes.sizeof(ctypes.c_void_p)), 1) == 0
+    captured, joined, aside = streams
+    torch.cuda.current_stream = lambda: types.SimpleNamespace(cuda_stream=captured)
+
+    def begin():
+        assert hooks.begin((1, 0)) == ""
+        assert cuda.cuStreamBeginCapture_v2(ctypes.c_void_p(captured), 0) == 0
+
+    Graph.begin = begin
+    torch.cuda.CUDAGraph().capture_begin()
+    event = ctypes.c_void_p()
+    assert cuda.cuEventCreate(ctypes.byref(event), 2) == 0
+    assert cuda.cuEventRecord(event, ctypes.c_void_p(captured)) == 0
+    assert cuda.cuStreamWaitEvent(ctypes.c_void_p(joined), event, 0) == 0
+    inside = [made.malloc(3 * MIB, stream=captured), made.malloc(3 * MIB, stream=joined)]
+    outside = made.malloc(3 * MIB, stream=aside)
+    made.record_stream(inside[0], joined)
+    made.free(inside[0])  # put off: no event becomes a node of the graph
+    made.free(made.malloc(MIB, stream=aside))
+    assert made.memory_stats()["active_bytes.all.current"] == 9 * MIB
+    assert cuda.cuEventRecord(event, ctypes.c_void_p(joined)) == 0
+    assert cuda.cuStreamWaitEvent(ctypes.c_void_p(captured), event, 0) == 0
+    graph = ctypes.c_void_p()
+    assert cuda.cuStreamEndCapture(ctypes.c_void_p(captured), ctypes.byref(graph)) == 0
+    assert hooks.end((1, 0)) == ""
+    count = ctypes.c_size_t(0)
+    assert cuda.cuGraphGetNodes(graph, None, ctypes.byref(count)) == 0 and count.value == 0
+    made.free(inside[1])
+    made.free(outside)
+    made.empty_cache()  # the graph is still there: its memory stays
+    assert made.memory_reserved() == 40 * MIB and made.memory_allocated() == 0
+    later = made.malloc(3 * MIB, stream=captured)
+    assert later not in inside  # the graph's memory is nobody else's
+    made.free(later)
+    assert made._library.vram_torch_pool_count() == 1
+    hooks.release((1, 0))
+    made.empty_cache()
+    assert made.memory_reserved() == 0 and made._library.vram_torch_pool_count() == 0
+    made.check()
+
+
+def test_a_capture_that_does_not_begin_leaves_nothing():
+    torch = fake_torch([])
+    made = vram_torch.enable()
+    os.environ["VRAM_SIM"] = "memory=1GiB"
+    torch.cuda.current_stream = lambda: types.SimpleNamespace(cuda_stream=77)
+
+    def begin():
+        raise KeyError("before the hook")
+
+    Graph.begin = begin
+    try:
+        torch.cuda.CUDAGraph().capture_begin()
+    except KeyError:
+        pass
+    hook = made._library.vram_torch_begin_allocate_to_pool
+    made._library.vram_torch_begin_allocate_to_pool.argtypes = [ctypes.c_int, PoolId, ctypes.c_void_p]
+    hook(0, PoolId(0, 1), None)
+    inside = made.malloc(3 * MIB)  # of this thread, whatever the stream
+    made._library.vram_torch_end_allocate_to_pool.argtypes = [ctypes.c_int, PoolId]
+    made._library.vram_torch_end_allocate_to_pool(0, PoolId(0, 1))
+    made.free(inside)
+    assert made.malloc(3 * MIB) != inside
+
+
+class PoolId(ctypes.Structure):
+    _fields_ = [("first", ctypes.c_uint64), ("second", ctypes.c_uint64)]
+
+
+def test_pools_belong_to_threads_and_are_counted():
+    events = []
+    fake_torch(events)
+    made, hooks = vram_torch.enable(), Pools(events)
+    os.environ["VRAM_SIM"] = "memory=1GiB,devices=2"
+    assert hooks.begin((0, 5)) == "" and hooks.begin((0, 5), device=1) == "" and hooks.begin((0, 5)) == ""
+    assert made._library.vram_torch_pool_count() == 2
+    inside = made.malloc(3 * MIB)
+    other = []
+    thread = threading.Thread(target=lambda: other.append(made.malloc(3 * MIB)))
+    thread.start()
+    thread.join()
+    made.free(inside)
+    made.free(other[0])
+    assert made.malloc(3 * MIB) == inside and hooks.end((0, 5)) == "" and hooks.end((0, 5)) == ""
+    assert made.malloc(3 * MIB) == other[0]
+    assert "vram_torch_end_allocate_to_pool|" in hooks.end((0, 5)) and "vram_torch_end_allocate_to_pool|" in hooks.end((9, 9))
+    hooks.release((0, 5))
+    assert made._library.vram_torch_pool_count() == 2
+    hooks.release((0, 5))
+    hooks.release((0, 5), device=1)
+    assert made._library.vram_torch_pool_count() == 1  # its route is open
+    assert hooks.end((0, 5), device=1) == "" and made._library.vram_torch_pool_count() == 0
+    hooks.release((7, 7))
+    assert "vram_torch_begin_allocate_to_pool|" in hooks.begin((0, 6), device=9)
+    assert made._library.vram_torch_pool_count() == 0
+    made.check()
 
 
 def test_the_hooks_work_as_pytorch_calls_them():

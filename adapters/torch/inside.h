@@ -1,0 +1,14 @@
+// inside.h: what the adapter's files share.
+#ifndef VRAM_TORCH_INSIDE_H
+#define VRAM_TORCH_INSIDE_H
+
+#include "vram/allocator.h"
+
+// The allocator of the process, made if need be. A status; the failure is noted.
+int vr_torch_first_use(struct vram_allocator **allocator);
+// The status as int, noting a failure of a function of the library that gives no sentence of its own.
+int vr_torch_answer(enum vram_status status, const char *what);
+// The end of a hook that failed: does not come back where PyTorch's function throws.
+void vr_torch_raise_last(const char *function);
+
+#endif
