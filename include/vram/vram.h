@@ -19,6 +19,7 @@
 #include "vram/recording.h"
 #include "vram/replay.h"
 #include "vram/report.h"
+#include "vram/share.h"
 #include "vram/sim.h"
 #include "vram/stats.h"
 #include "vram/status.h"

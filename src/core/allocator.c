@@ -2,6 +2,7 @@
 #include "core/events.h"
 #include "core/release.h"
 #include "core/serve.h"
+#include "core/share.h"
 
 enum { MAX_BLOCKS = 1 << 25, MAX_SEGMENTS = 1 << 22, MAX_USES = 1 << 22 };
 
@@ -63,6 +64,7 @@ enum vram_status vram_create(const struct vram_create_info *info, struct vram_al
     vr_mutex_init(&made->mutex);
     vr_mutex_init(&made->raw.mutex);
     vr_mutex_init(&made->classes.mutex);
+    vr_mutex_init(&made->imports.mutex);
     made->arena.order = info->tie_break == VRAM_TIE_OLDEST_SEGMENT ? VR_BY_SIZE_AGE_ADDRESS : VR_BY_SIZE_ADDRESS;
     atomic_store_explicit(&made->caching, !environment_says_no_caching(), memory_order_relaxed);
     if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
@@ -81,6 +83,7 @@ enum vram_status vram_create(const struct vram_create_info *info, struct vram_al
 void vram_destroy(struct vram_allocator *allocator) {
     if (allocator == NULL) return;
     if (allocator->driver != NULL) vr_raw_release(allocator);
+    vr_imports_release(allocator);
     // First all fences: an event returns to the pool of its stream's device, which may be another than the block's.
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
@@ -100,6 +103,7 @@ void vram_destroy(struct vram_allocator *allocator) {
     free(allocator->conf);
     free(allocator->classes.items);
     vr_mutex_destroy(&allocator->classes.mutex);
+    vr_mutex_destroy(&allocator->imports.mutex);
     vr_mutex_destroy(&allocator->mutex);
     free(allocator);
 }

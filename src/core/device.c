@@ -199,7 +199,9 @@ enum vram_status vr_device_shards_by_stream(const struct vr_device *device, stru
 struct vr_cu_allocation_prop vr_device_allocation_prop(const struct vr_device *device) {
     return (struct vr_cu_allocation_prop){
         .type = VR_CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requested_handle_types = device->handle_types,
         .location = {.type = VR_CU_MEM_LOCATION_TYPE_DEVICE, .id = (int32_t)device->ordinal},
+        .gpu_direct_rdma_capable = device->rdma,
     };
 }
 

@@ -1,3 +1,4 @@
+#include "core/share.h"
 #include "core/source.h"
 
 // Address space is reserved once per segment; pages are created, mapped and given access one by one as PyTorch does, so that any
@@ -86,6 +87,7 @@ enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint6
 
 void vr_expandable_unreserve(struct vr_shard *shard, uint32_t segment) {
     struct vr_device *device = shard->device;
+    vr_exported_release(vr_segment_at(device->allocator, segment));
     const struct vr_segment facts = *vr_segment_at(device->allocator, segment);
     holes_remove(shard, facts.first);
     vr_segment_forget(shard, segment);
@@ -117,9 +119,10 @@ static enum vram_status map_and_allow(struct vr_device *device, const struct vr_
         const uint64_t address = segment->address + *mapped * segment->page_size;
         VR_TRY(vr_driver_status(vr_cu(driver, mem_map, address, segment->page_size, 0, segment->pages[*mapped], 0)));
     }
-    const struct vr_cu_access_desc access = {.location = {VR_CU_MEM_LOCATION_TYPE_DEVICE, (int32_t)device->ordinal},
-                                             .flags = VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    return vr_driver_status(vr_cu(driver, mem_set_access, base, (end - first) * segment->page_size, &access, 1));
+    struct vr_cu_access_desc access[VRAM_MAX_DEVICES];
+    uint64_t count = 0;
+    vr_access_list(device, access, &count);
+    return vr_driver_status(vr_cu(driver, mem_set_access, base, (end - first) * segment->page_size, access, count));
 }
 
 // Pages [first, end) of a segment, none of which is mapped. All or nothing.
@@ -242,6 +245,7 @@ static enum vram_status unmap_pages(struct vr_device *device, struct vr_segment 
     VR_TRY(vr_driver_status(vr_cu(driver, stream_synchronize, stream)));
     for (; *end < last; ++*end) {
         VR_TRY(vr_driver_status(vr_cu(driver, mem_unmap, segment->address + *end * segment->page_size, segment->page_size)));
+        vr_exported_forget(segment, *end);
         drop_handle(device, segment->pages[*end]);
         segment->pages[*end] = 0;
     }

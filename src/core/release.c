@@ -2,6 +2,7 @@
 #include "core/capture.h"
 #include "core/events.h"
 #include "core/private.h"
+#include "core/share.h"
 #include "core/source.h"
 
 // Free and spanning its whole cudaMalloc segment.
@@ -169,13 +170,15 @@ enum vram_status vr_collect_garbage(struct vr_device *device) {
 
 // --- the end --------------------------------------------------------------------------------------------------------------
 
-static void drop_pages(struct vr_device *device, const struct vr_segment *segment) {
+static void drop_pages(struct vr_device *device, struct vr_segment *segment) {
     struct vram_driver *driver = device->allocator->driver;
     for (uint64_t page = 0; page < segment->size / segment->page_size; page++) {
         if (segment->pages[page] == 0) continue;
+        vr_exported_forget(segment, page);
         (void)vr_cu(driver, mem_unmap, segment->address + page * segment->page_size, segment->page_size);
         (void)vr_cu(driver, mem_release, segment->pages[page]);
     }
+    vr_exported_release(segment);
     (void)vr_cu(driver, mem_address_free, segment->address, segment->size);
     vr_os_unreserve(segment->pages, (size_t)(segment->size / segment->page_size) * sizeof *segment->pages);
 }
@@ -196,7 +199,7 @@ void vr_release_at_end(struct vr_device *device) {
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
     for (size_t i = 0; i < device->segment_count; i++) {
-        const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
+        struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
         if (segment->expandable) {
             drop_pages(device, segment);
         } else {

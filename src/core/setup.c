@@ -4,12 +4,27 @@
 #include "core/private.h"
 #include "core/release.h"
 
+// What a driver does not know it has not.
+static bool has(const struct vr_device *device, int attribute) {
+    int value = 0;
+    return vr_cu(device->allocator->driver, device_get_attribute, &value, attribute, (int)device->ordinal) == VR_CU_SUCCESS && value != 0;
+}
+
+// PyTorch's switch (allocator-behaviour 6.8); on unless it says no.
+static bool sharing_is_wanted(void) {
+    static const char *const no[] = {"0", "false", "False", "no"};
+    const char *value = vr_os_getenv("TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC");
+    for (size_t i = 0; value != NULL && i < VR_COUNT_OF(no); i++)
+        if (strcmp(value, no[i]) == 0) return false;
+    return true;
+}
+
 static enum vram_status ask_granularity(struct vr_device *device) {
     struct vram_driver *driver = device->allocator->driver;
-    int supported = 0;
-    const vr_cu_result result =
-        vr_cu(driver, device_get_attribute, &supported, VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, (int)device->ordinal);
-    if (result != VR_CU_SUCCESS || supported == 0) return VRAM_OK;
+    if (!has(device, VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) return VRAM_OK;
+    if (sharing_is_wanted() && has(device, VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
+        device->handle_types = VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    device->rdma = has(device, VR_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
     const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);
     return vr_driver_status(vr_cu(driver, mem_get_allocation_granularity, &device->granularity, &prop, VR_CU_MEM_GRANULARITY_MINIMUM));
 }

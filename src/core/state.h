@@ -25,7 +25,7 @@ enum vr_lock_rank {
     VR_RANK_ALLOCATOR, // vr_allocator.mutex: devices made, options, observers
     VR_RANK_DEVICE,    // vr_device.mutex: who may hold all shards
     VR_RANK_SHARD,     // vr_shard.lock, in order of the shard's number
-    VR_RANK_LEAF,      // vr_slab.mutex, vr_pages.mutex, vr_raw.mutex, vr_events.mutex, vr_classes.mutex
+    VR_RANK_LEAF,      // vr_imports.mutex, vr_slab.mutex, vr_pages.mutex, vr_raw.mutex, vr_events.mutex, vr_classes.mutex
 };
 
 enum { VR_MAX_SHARDS = 65536, VR_SHARD_SLOTS = 16384, VR_SHARDS_PER_DEVICE = VR_SHARD_SLOTS / 2, VR_MAX_CALLBACKS = 16 };
@@ -147,7 +147,10 @@ struct vr_device {
     struct vr_mutex mutex;
     uint64_t context;
     uint64_t total_bytes;
-    uint64_t granularity; // of physical memory, 0 where virtual memory management is missing
+    uint64_t granularity;   // of physical memory, 0 where virtual memory management is missing
+    int32_t handle_types;   // that physical memory is asked for with, so that it can be shared
+    bool rdma;              // physical memory can be registered with network cards
+    _Atomic uint64_t peers; // bit d: device d may reach the memory; changed under all locks
     // All below: guarded by mutex and all shards' locks together; read under any one of these.
     uint64_t limit_bytes; // VR_UNLIMITED: none
     bool expandable;      // option on and supported
@@ -219,6 +222,14 @@ struct vr_classes {
     size_t capacity;
 };
 
+// Memory of other processes. Leaf lock, but for driver calls: two imports of the same memory must become one.
+struct vr_imports {
+    struct vr_mutex mutex;
+    struct vr_import_entry **items; // in no order; share_import.c
+    size_t count;
+    size_t capacity;
+};
+
 struct vr_observer {
     vram_oom_observer function;
     void *user;
@@ -244,6 +255,7 @@ struct vram_allocator {
     struct vr_pages pages;
     struct vr_raw raw;
     struct vr_classes classes;
+    struct vr_imports imports;
     _Atomic uint32_t shard_count;
     struct vr_shard **shards; // reserved array, append-only
     _Atomic bool caching;

@@ -89,6 +89,14 @@ void vr_os_growfile_unmap(void *memory, size_t size_bytes);
 enum vram_status vr_os_growfile_cut(int file, uint64_t size_bytes);
 void vr_os_growfile_close(int file);
 
+// --- socket.c: a connected local stream socket -----------------------------------------------------------------------------
+// All of it, or IO.
+enum vram_status vr_os_send(int socket, const void *bytes, size_t size_bytes);
+enum vram_status vr_os_receive(int socket, void *bytes, size_t size_bytes);
+// Copies of descriptors; received ones are the caller's to close. IO; LIMIT: too many open files; BAD_INPUT: none came. All or none.
+enum vram_status vr_os_send_descriptors(int socket, const int *descriptors, size_t count);
+enum vram_status vr_os_receive_descriptors(int socket, int *descriptors, size_t count);
+
 // --- threads.c ------------------------------------------------------------------------------------------------------
 // A sleeping mutex. `storage` is a pthread mutex on posix.
 struct vr_mutex {
