@@ -139,6 +139,66 @@ static void time_is_an_axis_too(void **state) {
     vr_text_release(&made.json);
 }
 
+// The answer's JSON text.
+static char *json_of(const struct bytes *answer) {
+    char *text = calloc(1, u32(answer->bytes) + 1);
+    memcpy(text, answer->bytes + 8, u32(answer->bytes));
+    return text;
+}
+
+static void expect(struct vram_explorer *explorer, const char *question, const char *part) {
+    struct bytes answer = ask(explorer, question);
+    char *text = json_of(&answer);
+    if (strstr(text, part) == NULL) fail_msg("'%s' gave %s, without %s", question, text, part);
+    free(text);
+    free(answer.bytes);
+}
+
+static const char story[] =
+    "{\"segments\": [{\"device\": 0, \"address\": 8192, \"total_size\": 4096, \"blocks\": [{\"address\": 8192, \"size\": 1024, "
+    "\"requested_size\": 1000,"
+    "\"state\": \"active_allocated\", \"frames\": []}, {\"address\": 9216, \"size\": 3072, \"state\": \"inactive\", \"frames\": []}]}],"
+    "\"device_traces\": [[{\"action\": \"alloc\", \"addr\": 8192, \"size\": 700, \"stream\": 3, \"time_us\": 10, \"pool_id\": [0, 2],"
+    "\"frames\": [{\"name\": \"f\", \"filename\": \"a.py\", \"line\": 5}]},"
+    "{\"action\": \"free_requested\", \"addr\": 8192, \"size\": 700, \"stream\": 3, \"time_us\": 20},"
+    "{\"action\": \"free_completed\", \"addr\": 8192, \"size\": 700, \"stream\": 3, \"time_us\": 30},"
+    "{\"action\": \"oom\", \"device_free\": 77, \"size\": 99, \"stream\": 3, \"time_us\": 40},"
+    "{\"action\": \"alloc\", \"addr\": 8192, \"size\": 1000, \"stream\": 3, \"time_us\": 50}]],"
+    "\"external_annotations\": [{\"name\": \"step\", \"stage\": \"START\", \"device\": 0, \"time_us\": 15},"
+    "{\"name\": \"step\", \"stage\": \"START\", \"device\": 0, \"time_us\": 16}, {\"name\": \"step\", \"stage\": \"END\", \"device\": 0, "
+    "\"time_us\": 30},"
+    "{\"name\": \"step\", \"stage\": \"END\", \"device\": 0, \"time_us\": 55}, {\"name\": \"ProfilerStep#3\", \"stage\": \"START\", "
+    "\"device\": 0, \"time_us\": 20}]}";
+
+static void allocations_and_marks_tell_their_story(void **state) {
+    (void)state;
+    struct vram_recording *recording = NULL;
+    struct vram_explorer *explorer = NULL;
+    assert_int_equal(VRAM_OK, vram_recording_read_memory(story, strlen(story), "story", &recording, NULL));
+    assert_int_equal(VRAM_OK, vram_explorer_create(&explorer));
+    assert_int_equal(VRAM_OK, vram_explorer_add(explorer, recording, "story", strlen(story), NULL));
+    expect(explorer, "allocation?row=0",
+           "\"label\": \"b2000_0\", \"address\": \"0x2000\", \"bytes\": 700, \"birth_event\": 0, \"birth_time_us\": 10, "
+           "\"death_event\": 1, \"death_time_us\": 20, \"completed_event\": 2, \"completed_time_us\": 30, "
+           "\"total_after\": 700, \"stream\": 3, \"pool\": [0, 2]");
+    expect(explorer, "allocation?row=0", "\"frames\": [[\"f\", \"a.py\", 5]]");
+    expect(explorer, "allocation?label=b2000_1", "\"row\": 1, \"label\": \"b2000_1\"");
+    expect(explorer, "allocation?label=0x2000", "\"row\": 0,");
+    expect(explorer, "allocation?row=1", "\"death_event\": null, \"completed_event\": null, \"total_after\": 1000");
+    expect(explorer, "allocation?row=1", "\"block_bytes\": 1024");
+    expect(explorer, "marks", "{\"kind\": \"oom\", \"event\": 3, \"time\": 30, \"name\": \"\", \"bytes\": 99, \"free_bytes\": 77}");
+    expect(explorer, "marks",
+           "{\"kind\": \"annotation\", \"event\": 1, \"time\": 10, \"name\": \"step\", \"end_event\": 5, \"end_time\": 45}");
+    expect(explorer, "marks",
+           "{\"kind\": \"annotation\", \"event\": 1, \"time\": 10, \"name\": \"step\", \"end_event\": 2, \"end_time\": 20}");
+    expect(explorer, "marks", "{\"kind\": \"step\", \"event\": 1, \"time\": 10, \"name\": \"ProfilerStep#3\"}");
+    struct bytes none = {0};
+    struct vram_error error = {0};
+    assert_int_equal(vram_explorer_ask(explorer, "allocation?label=b2000_2", keep, &none, &error), VRAM_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "no allocation 'b2000_2'"));
+    vram_explorer_destroy(explorer);
+}
+
 static void bad_questions_are_answered_with_a_sentence(void **state) {
     (void)state;
     static const struct {
@@ -173,6 +233,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_curve_has_every_low_and_high),
         cmocka_unit_test(time_is_an_axis_too),
+        cmocka_unit_test(allocations_and_marks_tell_their_story),
         cmocka_unit_test(bad_questions_are_answered_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

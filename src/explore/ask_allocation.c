@@ -1,0 +1,159 @@
+// `allocation`: all that is known of one allocation.
+#include "explore/explorer.h"
+
+#include <stdio.h>
+
+#include "model/recording.h"
+
+struct subject {
+    const struct vr_model *model;
+    struct vr_seen_recording *recording;
+    struct vr_seen_device *device;
+    const struct vr_lifetimes *allocated, *active;
+};
+
+// How many allocations at the row's address came before it.
+static size_t version_of(const struct vr_lifetimes *lifetimes, size_t row) {
+    size_t version = 0;
+    for (size_t i = 0; i < row; i++) version += lifetimes->address[i] == lifetimes->address[row];
+    return version;
+}
+
+static bool find_version(const struct vr_lifetimes *lifetimes, uint64_t address, uint64_t version, size_t *row) {
+    for (size_t i = 0; i < lifetimes->count; i++) {
+        if (lifetimes->address[i] != address || version-- != 0) continue;
+        *row = i;
+        return true;
+    }
+    return false;
+}
+
+// "b7f03c0000000_2", with or without the b; also "0x7f03c0000000", which is the first one there.
+static bool find_label(const struct vr_lifetimes *lifetimes, const char *label, size_t *row) {
+    const char *digits = *label == 'b' && label[1] != '\0' ? label + 1 : label;
+    char *end;
+    const unsigned long long address = strtoull(digits, &end, 16);
+    if (end == digits) return false;
+    if (*end == '\0') return find_version(lifetimes, address, 0, row);
+    if (*end != '_') return false;
+    digits = end + 1;
+    const unsigned long long version = strtoull(digits, &end, 10);
+    return end != digits && *end == '\0' && find_version(lifetimes, address, version, row);
+}
+
+static enum vram_status find_row(const struct vr_ask *ask, const struct subject *subject, size_t *row) {
+    const char *label = vr_question_text(ask->question, "label");
+    int64_t number = -1;
+    VR_TRY(vr_question_whole(ask->question, "row", 0, (int64_t)subject->allocated->count - 1, -1, &number));
+    if (number >= 0) *row = (size_t)number;
+    if (number < 0 && label == NULL)
+        return vr_fail(ask->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "allocation: 'row' or 'label' is needed");
+    if (number < 0 && !find_label(subject->allocated, label, row))
+        return vr_fail(ask->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no allocation '%.60s'", label);
+    return VRAM_OK;
+}
+
+// The row of the other notion: the same birth, or the same address before event 0.
+static size_t active_row(const struct subject *subject, size_t row) {
+    const struct vr_lifetimes *active = subject->active;
+    const uint32_t birth = subject->allocated->birth[row];
+    if (birth == VR_BEFORE_TRACE) {
+        for (size_t i = 0; i < active->start_count; i++) {
+            if (active->address[i] == subject->allocated->address[row]) return i;
+        }
+        return SIZE_MAX;
+    }
+    size_t low = active->start_count, high = active->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (active->birth[middle] < birth)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < active->count && active->birth[low] == birth ? low : SIZE_MAX;
+}
+
+static void put_moment(struct vr_json *json, const struct subject *subject, const char *event_key, const char *time_key, uint32_t event) {
+    const struct vr_history *history = subject->device->view->history;
+    if (event == VR_NEVER) {
+        vr_json_null(json, event_key);
+        return;
+    }
+    vr_json_u64(json, event_key, event);
+    if ((history->has[event] & VR_HAS_TIME) != 0) vr_json_i64(json, time_key, history->time_us[event]);
+}
+
+static void put_text(struct vr_json *json, const struct subject *subject, const char *key, uint32_t id) {
+    if (id != 0) vr_json_string(json, key, vr_model_string(subject->model, id));
+}
+
+// What the event of the birth says.
+static void put_birth(struct vr_json *json, const struct subject *subject, uint32_t event) {
+    const struct vr_history *history = subject->device->view->history;
+    if (event == VR_BEFORE_TRACE) return;
+    if ((history->has[event] & VR_HAS_STREAM) != 0) vr_json_i64(json, "stream", (int64_t)history->stream[event]);
+    if ((history->has[event] & VR_HAS_THREAD) != 0) vr_json_u64(json, "thread", history->thread[event]);
+    if ((history->has[event] & VR_HAS_POOL_ID) != 0) {
+        vr_json_array(json, "pool");
+        vr_json_u64(json, NULL, history->pool_first[event]);
+        vr_json_u64(json, NULL, history->pool_second[event]);
+        vr_json_array_end(json);
+    }
+    put_text(json, subject, "category", history->tag[event]);
+    put_text(json, subject, "metadata", history->metadata[event]);
+    put_text(json, subject, "context", history->context[event]);
+}
+
+static void put_stack(struct vr_json *json, const struct vr_model *model, uint32_t stack) {
+    vr_json_u64(json, "stack", stack);
+    vr_json_array(json, "frames");
+    for (uint64_t i = model->stacks.offset[stack]; i < model->stacks.offset[stack + 1]; i++) {
+        const uint32_t frame = model->stacks.frame[i];
+        vr_json_array(json, NULL);
+        vr_json_string(json, NULL, vr_model_string(model, model->frames.name[frame]));
+        vr_json_string(json, NULL, vr_model_string(model, model->frames.filename[frame]));
+        vr_json_i64(json, NULL, model->frames.line[frame]);
+        vr_json_array_end(json);
+    }
+    vr_json_array_end(json);
+}
+
+// What the final state adds about an allocation that was never freed.
+static void put_final(struct vr_json *json, const struct subject *subject, size_t row) {
+    const struct vr_view *view = subject->device->view;
+    const uint32_t block =
+        subject->allocated->death[row] == VR_NEVER ? vr_map_get(&subject->allocated->final_blocks, subject->allocated->address[row]) : 0;
+    if (block != 0) vr_json_u64(json, "block_bytes", subject->model->blocks.size_bytes[view->blocks[block - 1]]);
+}
+
+enum vram_status vr_ask_allocation(const struct vr_ask *ask) {
+    struct subject subject = {NULL};
+    struct vr_json *json = &ask->answer->json;
+    size_t row = 0;
+    VR_TRY(vr_ask_device(ask, &subject.recording, &subject.device));
+    subject.model = vr_recording_model(subject.recording->recording);
+    VR_TRY(vr_seen_lifetimes(subject.device, VR_ALLOCATED, &subject.allocated));
+    VR_TRY(vr_seen_lifetimes(subject.device, VR_ACTIVE, &subject.active));
+    VR_TRY(find_row(ask, &subject, &row));
+    const uint32_t birth = subject.allocated->birth[row];
+    char label[48];
+    snprintf(label, sizeof label, "b%llx_%zu", (unsigned long long)subject.allocated->address[row], version_of(subject.allocated, row));
+    vr_json_u64(json, "row", row);
+    vr_json_string(json, "label", label);
+    vr_answer_address(ask->answer, "address", subject.allocated->address[row]);
+    vr_json_u64(json, "bytes", subject.allocated->size_bytes[row]);
+    put_moment(json, &subject, "birth_event", "birth_time_us", birth == VR_BEFORE_TRACE ? VR_NEVER : birth);
+    put_moment(json, &subject, "death_event", "death_time_us", subject.allocated->death[row]);
+    const size_t other = active_row(&subject, row);
+    if (other != SIZE_MAX) put_moment(json, &subject, "completed_event", "completed_time_us", subject.active->death[other]);
+    if (birth != VR_BEFORE_TRACE) {
+        const struct vr_curve *curve = NULL;
+        VR_TRY(vr_seen_curve(subject.device, VR_CURVE_ALLOCATED, &curve));
+        vr_json_i64(json, "total_after", vr_curve_at(curve, birth));
+    }
+    put_birth(json, &subject, birth);
+    put_final(json, &subject, row);
+    put_stack(json, subject.model, subject.allocated->stack[row]);
+    return VRAM_OK;
+}
