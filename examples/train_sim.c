@@ -258,7 +258,7 @@ int main(void) {
     struct vram_driver *driver = NULL;
     struct vram_allocator *allocator = NULL;
     if (vram_sim_create(&(struct vram_sim_options){.memory_bytes = (uint64_t)40 << 30}, &driver) != VRAM_OK) return 1;
-    if (vram_create(&(struct vram_create_info){.driver = driver, .ignore_environment = true}, &allocator, NULL) != VRAM_OK) return 1;
+    if (vram_create(&(struct vram_create_info){.driver = driver, .conf = ""}, &allocator, NULL) != VRAM_OK) return 1;
     if (vram_set_memory_fraction(allocator, 0, 1.0) != VRAM_OK) return 1; // sets the device up: streams can be made
     struct training training = {.recorder = recorder_create(allocator, driver), .driver = driver, .random = 1};
     if (vram_sim_stream_create(driver, 0, &training.copies) != VRAM_OK) return 1;

@@ -14,11 +14,6 @@ uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t addr
     return 0;
 }
 
-static void tell_freed(struct vr_shard *shard, const struct vr_block *item) {
-    vr_tell_block_now(shard, VR_RECORD_FREE_REQUESTED, item);
-    vr_tell_block_now(shard, VR_RECORD_FREE_COMPLETED, item);
-}
-
 static void delta_of_free(const struct vr_block *item, struct vr_delta *delta) {
     *delta = (struct vr_delta){{[VR_F_COUNT] = -1, [VR_F_BYTES] = -(int64_t)item->size, [VR_F_REQUESTED] = -(int64_t)item->requested}};
 }
@@ -34,7 +29,7 @@ VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uin
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
     if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) return false;
     vr_counters_apply(&shard->counters, kind, &delta);
-    if (told) tell_freed(shard, item);
+    if (told) vr_tell_freed(shard, item);
     item->state = VR_LAZY;
     pool->lazy = block;
     return true;
@@ -58,7 +53,7 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool told) {
     } else {
         vr_counters_apply(&shard->counters, kind, &delta);
     }
-    if (told) tell_freed(shard, item);
+    if (told) vr_tell_freed(shard, item);
     (void)vr_pool_merge(shard, block);
     return true;
 }

@@ -32,7 +32,8 @@ struct vr_record {
     uint32_t device;
     enum vr_record_action action;
     uint32_t stack; // of the call that is under way, else of the block or segment; 0: none
-    uint32_t words; // ANNOTATE: the listener's own number of what is said
+    uint32_t words; // the client's name of the block: a number that only the listener understands
+    bool follows;   // of the same moment as the record before it of this thread
 };
 
 // Called under the lock of the block's shard (or all of them): must be quick and must not call the allocator.

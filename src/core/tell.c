@@ -22,9 +22,9 @@ static struct vram_pool_id pool_of(const struct vr_shard *shard) {
     return shard->owner == NULL ? (struct vram_pool_id){0, 0} : shard->owner->id;
 }
 
-void vr_tell_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
+static struct vr_record of_block(const struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
     const uint32_t current = vr_current_stack;
-    struct vr_record record = {
+    return (struct vr_record){
         .address = block->address,
         .size_bytes = block->requested,
         .stream = shard->stream,
@@ -34,6 +34,18 @@ void vr_tell_block_now(struct vr_shard *shard, enum vr_record_action action, con
         .stack = current != 0 ? current : block->stack,
         .words = block->words,
     };
+}
+
+void vr_tell_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
+    struct vr_record record = of_block(shard, action, block);
+    tell(shard->device, &record);
+}
+
+void vr_tell_freed(struct vr_shard *shard, const struct vr_block *block) {
+    struct vr_record record = of_block(shard, VR_RECORD_FREE_REQUESTED, block);
+    tell(shard->device, &record);
+    record.action = VR_RECORD_FREE_COMPLETED;
+    record.follows = true;
     tell(shard->device, &record);
 }
 

@@ -32,7 +32,7 @@ static enum vram_status word_locked(const char *text, size_t length, uint32_t *w
     return texts.strings.count >= VR_WORDS_MOST ? VRAM_LIMIT : vr_builder_string(&texts, text, length, word);
 }
 
-enum vram_status vr_word(const char *text, uint32_t *word) {
+enum vram_status vr_speech_word(const char *text, uint32_t *word) {
     const size_t length = text == NULL ? 0 : strlen(text);
     if (length == 0) {
         *word = 0;
@@ -45,7 +45,7 @@ enum vram_status vr_word(const char *text, uint32_t *word) {
     return status;
 }
 
-void vr_word_text(uint32_t word, struct vr_text *text) {
+void vr_speech_text(uint32_t word, struct vr_text *text) {
     if (word == 0) return;
     lock();
     const struct vr_strings *strings = &texts.strings;
@@ -55,11 +55,11 @@ void vr_word_text(uint32_t word, struct vr_text *text) {
 
 // --- what a thread says -------------------------------------------------------------------------------------------------------------
 
-enum vram_status vram_set_metadata(const char *text) { return vr_word(text, &vr_speech.metadata); }
+enum vram_status vram_set_metadata(const char *text) { return vr_speech_word(text, &vr_speech.metadata); }
 
 size_t vram_metadata(char *text, size_t capacity) {
     struct vr_text copy = {0};
-    vr_word_text(vr_speech.metadata, &copy);
+    vr_speech_text(vr_speech.metadata, &copy);
     const int length = snprintf(text, capacity, "%s", vr_text_string(&copy));
     vr_text_release(&copy);
     return (size_t)length;
@@ -67,7 +67,7 @@ size_t vram_metadata(char *text, size_t capacity) {
 
 static enum vram_status push(struct vr_word_stack *stack, const char *text, uint32_t *innermost) {
     if (stack->depth == VR_WORDS_DEPTH) return VRAM_LIMIT;
-    VR_TRY(vr_word(text, &stack->word[stack->depth]));
+    VR_TRY(vr_speech_word(text, &stack->word[stack->depth]));
     *innermost = stack->word[stack->depth++];
     return VRAM_OK;
 }

@@ -26,8 +26,8 @@ struct vr_speech {
 extern _Thread_local struct vr_speech vr_speech;
 
 // The number of a text (NULL is ""). INVALID_ARGUMENT when it is not UTF-8, LIMIT, NO_HOST_MEMORY.
-enum vram_status vr_word(const char *text, uint32_t *word);
+enum vram_status vr_speech_word(const char *text, uint32_t *word);
 // Appends the text. Any thread.
-void vr_word_text(uint32_t word, struct vr_text *text);
+void vr_speech_text(uint32_t word, struct vr_text *text);
 
 #endif

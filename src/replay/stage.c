@@ -109,7 +109,8 @@ enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_subject *
     }
     VR_TRY(vram_sim_create(&sim, &stage->driver));
     VR_TRY(make_streams(stage));
-    const struct vram_create_info info = {.driver = stage->driver, .conf = options->conf, .tie_break = options->tie_break};
+    const struct vram_create_info info = {
+        .driver = stage->driver, .conf = options->conf, .tie_break = options->tie_break, .ignore_environment = true};
     VR_TRY(vram_create(&info, &stage->allocator, error));
     // Sets the device up now, while the simulated memory is what the reservations are to be measured by.
     VR_TRY(vram_set_memory_limit(stage->allocator, DEVICE, UINT64_MAX));

@@ -1,0 +1,42 @@
+// vram/snapshot.h: the state of a live allocator with its history, as a recording or as a file.
+//
+// The counterpart of torch.cuda.memory._snapshot() and _dump_snapshot(). A snapshot is consistent although other threads go on: what a
+// device looks like is copied under its locks, together with the mark up to which its history counts; everything else happens without them.
+#ifndef VRAM_SNAPSHOT_H
+#define VRAM_SNAPSHOT_H
+
+#include "vram/allocator.h"
+#include "vram/history.h"
+#include "vram/pool.h"
+#include "vram/recording.h"
+#include "vram/write.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// All-zero means everything.
+struct vram_snapshot_options {
+    const struct vram_pool *pool; // segments of this pool only (and of its device); NULL: all
+    uint64_t devices;             // bit n: device n is in it; 0: all
+    bool without_history;         // no events and annotations (include_traces=False)
+    bool segments_only;           // a bare list of segments, as torch.cuda.memory_snapshot() gives
+};
+
+// Makes a recording of the allocator as it is. options may be NULL. Each device's history gets a `snapshot` event after that, for the next
+// one to show. *recording is given to the caller: vram_recording_destroy(). NO_HOST_MEMORY; *error may be NULL. Any thread.
+VRAM_API VRAM_NODISCARD enum vram_status vram_snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
+                                                       struct vram_recording **recording, struct vram_error *error);
+// The same, written. Statuses of vram_recording_write().
+VRAM_API VRAM_NODISCARD enum vram_status vram_snapshot_write(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
+                                                             enum vram_recording_format format, vram_write write, void *user,
+                                                             struct vram_error *error);
+// The same into a file. `path` is a pattern (vram_expand_path()); its end gives the format: ".json", ".vram", else a pickle. The file
+// appears whole or not at all, and takes the place of another. IO, INVALID_ARGUMENT for the pattern.
+VRAM_API VRAM_NODISCARD enum vram_status vram_snapshot_save(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
+                                                            const char *path, struct vram_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

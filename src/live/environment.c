@@ -1,0 +1,145 @@
+#include "live/environment.h"
+
+#include "core/state.h"
+#include "live/file.h"
+#include "vram/report.h"
+#include "vram/snapshot.h"
+
+// What is done when memory runs out, and at the end.
+enum { MOST_DUMPS = 16 };
+struct environment {
+    struct vram_allocator *allocator;
+    char *on_oom; // the text of VRAM_ON_OOM; `pattern` points into it
+    const char *pattern;
+    bool report; // a report instead of a snapshot
+    _Atomic uint32_t dumps;
+    char *dump; // pattern of the snapshot at the end; NULL: none
+};
+
+static enum vram_status copy_text(const char *text, char **copy) {
+    const size_t size = strlen(text) + 1;
+    *copy = malloc(size);
+    if (*copy == NULL) return VRAM_NO_HOST_MEMORY;
+    memcpy(*copy, text, size);
+    return VRAM_OK;
+}
+
+// --- when memory runs out
+// -----------------------------------------------------------------------------------------------------------------
+
+static enum vram_status write_report(struct environment *environment, const struct vram_oom *oom, struct vr_file *file,
+                                     struct vram_error *error) {
+    char text[2048];
+    struct vram_recording *recording = NULL;
+    struct vram_report *report = NULL;
+    const size_t length = vram_oom_text(oom, text, sizeof text);
+    if (!vr_file_write(file, text, length < sizeof text ? length : sizeof text - 1) || !vr_file_write(file, "\n\n", 2)) return VRAM_IO;
+    enum vram_status status = vram_snapshot(environment->allocator, NULL, &recording, error);
+    if (status == VRAM_OK) status = vram_report_create(recording, NULL, &report, error);
+    if (status == VRAM_OK) status = vram_report_text(report, NULL, NULL, vr_file_write, file);
+    vram_report_destroy(report);
+    vram_recording_destroy(recording);
+    return status;
+}
+
+// On the failing thread, without a lock. Nobody could be told of a failure here: the request's own failure is what the program sees.
+static void on_oom(const struct vram_oom *oom, void *user) {
+    struct environment *environment = user;
+    if (atomic_fetch_add_explicit(&environment->dumps, 1, memory_order_relaxed) >= MOST_DUMPS) return;
+    if (!environment->report) {
+        (void)!vram_snapshot_save(environment->allocator, NULL, environment->pattern, NULL);
+        return;
+    }
+    struct vr_file file;
+    if (vr_file_open(&file, environment->pattern, NULL) != VRAM_OK) return;
+    (void)!vr_file_close(&file, write_report(environment, oom, &file, NULL), NULL);
+}
+
+static enum vram_status check_pattern(const char *variable, const char *pattern, struct vram_error *error) {
+    if (vram_expand_path(pattern, NULL, 0, NULL) == VRAM_OK) return VRAM_OK;
+    return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "%s: \"%s\" is no file name: after %% comes one of p, r, h, t and %%", variable,
+                   pattern);
+}
+
+static enum vram_status read_on_oom(struct environment *environment, const char *text, struct vram_error *error) {
+    if (text == NULL || text[0] == '\0' || strcmp(text, "0") == 0 || strcmp(text, "off") == 0) return VRAM_OK;
+    VR_TRY(copy_text(text, &environment->on_oom));
+    char *colon = strchr(environment->on_oom, ':');
+    if (colon != NULL) *colon++ = '\0';
+    environment->report = strcmp(environment->on_oom, "report") == 0;
+    if (!environment->report && strcmp(environment->on_oom, "dump") != 0) {
+        return vr_fail(error, VRAM_BAD_OPTION, 0, "VRAM_ON_OOM: \"%s\" is none of dump, dump:PATTERN, report and report:PATTERN", text);
+    }
+    const char *usual = environment->report ? "vram_oom_%h_%p_%t.txt" : "vram_oom_%h_%p_%t.pickle";
+    environment->pattern = colon == NULL || *colon == '\0' ? usual : colon;
+    VR_TRY(check_pattern("VRAM_ON_OOM", environment->pattern, error));
+    return vram_add_oom_observer(environment->allocator, on_oom, environment);
+}
+
+// --- the history
+// --------------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status start(struct environment *environment, struct vr_history_text *text, struct vram_error *error) {
+    struct vram_history_options options;
+    const char *dump = NULL;
+    bool wanted = false;
+    char path[VR_PATH_BYTES];
+    VR_TRY(vr_history_parse(text, &options, &dump, &wanted, error));
+    if (!wanted) return VRAM_OK;
+    if (dump != NULL) {
+        VR_TRY(check_pattern("VRAM_HISTORY", dump, error));
+        VR_TRY(copy_text(dump, &environment->dump));
+    }
+    if (options.file != NULL) {
+        VR_TRY(check_pattern("VRAM_HISTORY", options.file, error));
+        size_t length = 0;
+        VR_TRY(vram_expand_path(options.file, path, sizeof path, &length));
+        if (length >= sizeof path) return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "VRAM_HISTORY: the file's name is too long");
+        options.file = path;
+    }
+    return vram_history_start(environment->allocator, &options, error);
+}
+
+static enum vram_status read_history(struct environment *environment, const char *value, struct vram_error *error) {
+    struct vr_history_text text = {0};
+    if (value == NULL) return VRAM_OK;
+    VR_TRY(copy_text(value, &text.storage));
+    const enum vram_status status = start(environment, &text, error);
+    free(text.storage);
+    return status;
+}
+
+static void release(struct environment *environment) {
+    free(environment->on_oom);
+    free(environment->dump);
+    free(environment);
+}
+
+enum vram_status vr_environment_apply(struct vram_allocator *allocator, struct vram_error *error) {
+    const char *history = vr_os_getenv("VRAM_HISTORY"), *oom = vr_os_getenv("VRAM_ON_OOM");
+    if (history == NULL && oom == NULL) return VRAM_OK;
+    struct environment *made = calloc(1, sizeof *made);
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the history");
+    if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
+    made->allocator = allocator;
+    enum vram_status status = read_on_oom(made, oom, error);
+    if (status == VRAM_OK) status = read_history(made, history, error);
+    if (status != VRAM_OK) {
+        (void)!vram_remove_oom_observer(allocator, on_oom, made);
+        release(made);
+        if (error != NULL && error->status == VRAM_OK) (void)vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
+        return status;
+    }
+    allocator->environment = made;
+    return VRAM_OK;
+}
+
+void vr_environment_end(struct vram_allocator *allocator) {
+    struct environment *environment = allocator->environment;
+    if (environment == NULL) return;
+    // There is nobody to tell that it failed.
+    if (environment->dump != NULL) (void)!vram_snapshot_save(allocator, NULL, environment->dump, NULL);
+    (void)!vram_remove_oom_observer(allocator, on_oom, environment);
+    allocator->environment = NULL;
+    release(environment);
+}

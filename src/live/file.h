@@ -1,0 +1,28 @@
+// file.h: a file that appears whole or not at all.
+#ifndef VR_LIVE_FILE_H
+#define VR_LIVE_FILE_H
+
+#include <stdio.h>
+
+#include "base/base.h"
+#include "vram/write.h"
+
+enum { VR_PATH_BYTES = 4096 };
+
+struct vr_file {
+    FILE *stream;
+    char path[VR_PATH_BYTES];
+    char partial[VR_PATH_BYTES + 32]; // what is written to until the end
+};
+
+// Expands the pattern and opens a new file beside the path. A path that is no plain file (a terminal, a pipe) is written to as it is.
+// INVALID_ARGUMENT, IO.
+enum vram_status vr_file_open(struct vr_file *file, const char *pattern, struct vram_error *error);
+// The format that the end of the path names.
+enum vram_recording_format vr_file_format(const struct vr_file *file);
+// A vram_write; user is the struct vr_file.
+bool vr_file_write(void *user, const char *bytes, size_t length);
+// Puts the file into its place when status is OK, removes it else; returns what went wrong first. IO.
+enum vram_status vr_file_close(struct vr_file *file, enum vram_status status, struct vram_error *error);
+
+#endif

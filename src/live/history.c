@@ -1,0 +1,205 @@
+// vram_history_start(), vram_history_stop(), what is annotated and marked.
+#include "core/serve.h"
+#include "live/tracer.h"
+#include "model/model.h"
+
+const char *const vr_stage_names[VR_STAGE_COUNT] = {[VR_STAGE_START] = "START", [VR_STAGE_END] = "END", [VR_STAGE_STEP] = "STEP"};
+
+// --- start and stop
+// -------------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status read_skipped(const struct vram_history_options *options, uint32_t *skipped, struct vram_error *error) {
+    uint32_t bits = 0;
+    for (size_t i = 0; i < options->skip_count; i++) {
+        uint32_t action = 0;
+        while (action < VR_ACTION_UNKNOWN && strcmp(options->skip_actions[i], vr_action_name((enum vr_action)action)) != 0) action++;
+        if (action == VR_ACTION_UNKNOWN) {
+            return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no action is called \"%s\"", options->skip_actions[i]);
+        }
+        bits |= 1u << action;
+    }
+    *skipped = bits;
+    return VRAM_OK;
+}
+
+static enum vr_level level_of(enum vram_history_level context) {
+    static const enum vr_level levels[] = {VR_LEVEL_ALL, VR_LEVEL_ALLOC, VR_LEVEL_STATE, VR_LEVEL_NEVER};
+    return levels[context];
+}
+
+static enum vram_stack_kind kind_of(enum vram_history_stacks stacks) {
+    static const enum vram_stack_kind kinds[] = {VRAM_STACK_ALL, VRAM_STACK_PYTHON, VRAM_STACK_C};
+    return kinds[stacks];
+}
+
+static void forget(struct vr_tracer *tracer) {
+    for (int i = 0; i < VR_TRACER_RINGS; i++) vr_ring_clear(&tracer->rings[i]);
+    vr_mutex_lock(&tracer->marks_mutex);
+    free(tracer->marks.items);
+    tracer->marks = (struct vr_marks){0};
+    vr_mutex_unlock(&tracer->marks_mutex);
+}
+
+static enum vram_status resize(struct vr_tracer *tracer, uint64_t max_entries) {
+    for (int i = 0; i < VR_TRACER_RINGS; i++) VR_TRY(vr_ring_resize(&tracer->rings[i], max_entries));
+    tracer->max_entries = max_entries;
+    return VRAM_OK;
+}
+
+// Puts the options into force. After vr_allocator_set_listener() nobody uses the stream that was there.
+static enum vram_status apply(struct vr_tracer *tracer, const struct vram_history_options *options, uint32_t skipped,
+                              struct vr_stream *stream) {
+    const bool only_state = options->enabled == VRAM_HISTORY_STATE;
+    if (options->clear_history) forget(tracer);
+    VR_TRY(resize(tracer, only_state ? 1 : options->max_entries == 0 ? VR_RING_MOST : options->max_entries));
+    const enum vr_level level = level_of(options->context);
+    atomic_store_explicit(&tracer->kind, kind_of(options->stacks), memory_order_relaxed);
+    atomic_store_explicit(&tracer->skipped, skipped, memory_order_relaxed);
+    atomic_store_explicit(&tracer->with_stacks, level >= VR_LEVEL_ALLOC, memory_order_relaxed);
+    atomic_store_explicit(&tracer->with_context, options->compile_context, memory_order_relaxed);
+    atomic_store_explicit(&tracer->marks_of, options->own_annotations_only ? (uint32_t)vr_os_thread_id() : 0, memory_order_relaxed);
+    atomic_store_explicit(&tracer->listener.level, level, memory_order_relaxed);
+    struct vr_stream *old = atomic_exchange_explicit(&tracer->stream, stream, memory_order_acq_rel);
+    const uint64_t devices = options->no_device_memory ? 0 : options->devices == 0 ? UINT64_MAX : options->devices;
+    atomic_store_explicit(&tracer->recording, true, memory_order_relaxed);
+    vr_allocator_set_listener(tracer->allocator, &tracer->listener, devices);
+    return old == NULL ? VRAM_OK : vr_stream_close(old);
+}
+
+static bool known(const struct vram_history_options *options) {
+    return (unsigned)options->enabled <= VRAM_HISTORY_NONE && (unsigned)options->context <= VRAM_HISTORY_NONE &&
+           (unsigned)options->stacks <= VRAM_HISTORY_STACKS_C;
+}
+
+static enum vram_status start(struct vram_allocator *allocator, const struct vram_history_options *options, struct vram_error *error) {
+    uint32_t skipped = 0;
+    if (!known(options)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a history option has no such value");
+    VR_TRY(read_skipped(options, &skipped, error));
+    if (options->enabled == VRAM_HISTORY_NONE) return vram_history_stop(allocator);
+    struct vr_tracer *tracer = NULL;
+    enum vram_status status = vr_tracer_make(allocator, options->max_frames, &tracer);
+    struct vr_stream *stream = NULL;
+    if (status == VRAM_OK && options->file != NULL) status = vr_stream_open(options, &stream, error);
+    if (status != VRAM_OK) return status;
+    vr_mutex_lock(&tracer->mutex);
+    status = apply(tracer, options, skipped, stream);
+    vr_mutex_unlock(&tracer->mutex);
+    return status;
+}
+
+enum vram_status vram_history_start(struct vram_allocator *allocator, const struct vram_history_options *options,
+                                    struct vram_error *error) {
+    static const struct vram_history_options defaults;
+    if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
+    const enum vram_status status = start(allocator, options == NULL ? &defaults : options, error);
+    if (status != VRAM_OK && error != NULL && error->status == VRAM_OK) {
+        return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
+    }
+    return status;
+}
+
+enum vram_status vram_history_stop(struct vram_allocator *allocator) {
+    struct vr_tracer *tracer = vr_tracer_of(allocator);
+    if (tracer == NULL) return VRAM_OK;
+    vr_mutex_lock(&tracer->mutex);
+    atomic_store_explicit(&tracer->recording, false, memory_order_relaxed);
+    atomic_store_explicit(&tracer->listener.level, VR_LEVEL_NEVER, memory_order_relaxed);
+    vr_allocator_set_listener(allocator, NULL, 0);
+    struct vr_stream *stream = atomic_exchange_explicit(&tracer->stream, NULL, memory_order_acq_rel);
+    forget(tracer);
+    const enum vram_status status = stream == NULL ? VRAM_OK : vr_stream_close(stream);
+    vr_mutex_unlock(&tracer->mutex);
+    return status;
+}
+
+void vram_history_counts(struct vram_allocator *allocator, struct vram_history_counts *counts) {
+    struct vr_tracer *tracer = vr_tracer_of(allocator);
+    *counts = (struct vram_history_counts){0};
+    if (tracer == NULL) return;
+    vr_mutex_lock(&tracer->mutex);
+    for (int i = 0; i < VR_TRACER_RINGS; i++) {
+        struct vr_ring *ring = &tracer->rings[i];
+        vr_ring_lock(ring);
+        counts->told += ring->stored + ring->lost;
+        counts->kept += ring->kept;
+        counts->lost += ring->lost;
+        vr_ring_unlock(ring);
+    }
+    struct vr_stream *stream = atomic_load_explicit(&tracer->stream, memory_order_acquire);
+    if (stream != NULL) {
+        counts->told += atomic_load_explicit(&stream->told, memory_order_relaxed);
+        counts->lost += atomic_load_explicit(&stream->lost, memory_order_relaxed);
+    }
+    counts->recording = atomic_load_explicit(&tracer->recording, memory_order_relaxed);
+    vr_mutex_unlock(&tracer->mutex);
+}
+
+// --- marks
+// --------------------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status keep(struct vr_marks *marks, uint64_t most, const struct vr_mark *mark) {
+    if (marks->count == most) {
+        marks->items[marks->next] = *mark;
+        marks->next = (marks->next + 1) % marks->count;
+        return VRAM_OK;
+    }
+    void *items = marks->items;
+    const enum vram_status status = vr_grow(&items, &marks->capacity, marks->count + 1, sizeof *marks->items);
+    marks->items = items;
+    VR_TRY(status);
+    marks->items[marks->count++] = *mark;
+    return VRAM_OK;
+}
+
+static enum vram_status mark(struct vram_allocator *allocator, uint32_t device, enum vr_stage stage, const char *name) {
+    struct vr_tracer *tracer = vr_tracer_of(allocator);
+    if (tracer == NULL || !atomic_load_explicit(&tracer->recording, memory_order_relaxed)) return VRAM_OK;
+    const uint32_t only = atomic_load_explicit(&tracer->marks_of, memory_order_relaxed);
+    if (only != 0 && only != (uint32_t)vr_os_thread_id()) return VRAM_OK;
+    if (device >= VRAM_MAX_DEVICES) return VRAM_INVALID_ARGUMENT;
+    struct vr_mark made = {.ticks = vr_os_ticks(), .stage = (uint8_t)stage, .device = (uint8_t)device};
+    VR_TRY(vr_speech_word(name, &made.name));
+    vr_mutex_lock(&tracer->mutex);
+    struct vr_stream *stream = atomic_load_explicit(&tracer->stream, memory_order_acquire);
+    enum vram_status status = VRAM_OK;
+    if (stream != NULL) {
+        status = vr_stream_mark(stream, &made);
+    } else {
+        vr_mutex_lock(&tracer->marks_mutex);
+        status = keep(&tracer->marks, tracer->max_entries, &made);
+        vr_mutex_unlock(&tracer->marks_mutex);
+    }
+    vr_mutex_unlock(&tracer->mutex);
+    return status;
+}
+
+enum vram_status vram_annotation_begin(struct vram_allocator *allocator, uint32_t device, const char *name) {
+    return mark(allocator, device, VR_STAGE_START, name);
+}
+enum vram_status vram_annotation_end(struct vram_allocator *allocator, uint32_t device, const char *name) {
+    return mark(allocator, device, VR_STAGE_END, name);
+}
+enum vram_status vram_step(struct vram_allocator *allocator, uint32_t device, const char *name) {
+    return mark(allocator, device, VR_STAGE_STEP, name);
+}
+
+// --- names of blocks
+// ------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vram_annotate(struct vram_allocator *allocator, uint64_t address, const char *text) {
+    uint32_t words = 0;
+    VR_TRY(vr_speech_word(text, &words));
+    struct vr_shard *shard = NULL;
+    uint32_t block = vr_find_and_lock(allocator, address, &shard);
+    if (block == 0) return VRAM_INVALID_POINTER;
+    struct vr_device *device = shard->device;
+    vr_shard_unlock(shard);
+    vr_gather(device, VR_LEVEL_ALLOC, 0);
+    block = vr_find_and_lock(allocator, address, &shard);
+    if (block == 0) return VRAM_INVALID_POINTER;
+    struct vr_block *item = vr_block_at(allocator, block);
+    item->words = words;
+    vr_tell_block(shard, VR_RECORD_ANNOTATE, item);
+    vr_shard_unlock(shard);
+    return VRAM_OK;
+}

@@ -1,0 +1,26 @@
+// vram_create() and vram_destroy(): the core's, with what the environment asks to record.
+#include "core/open.h"
+#include "live/environment.h"
+#include "live/tracer.h"
+
+enum vram_status vram_create(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {
+    struct vram_allocator *made = NULL;
+    VR_TRY(vr_allocator_create(info, &made, error));
+    if (info == NULL || !info->ignore_environment) {
+        const enum vram_status status = vr_environment_apply(made, error);
+        if (status != VRAM_OK) {
+            vram_destroy(made);
+            return status;
+        }
+    }
+    *allocator = made;
+    return VRAM_OK;
+}
+
+void vram_destroy(struct vram_allocator *allocator) {
+    if (allocator == NULL) return;
+    vr_environment_end(allocator);
+    // A file that could not be finished still reads up to its last event.
+    (void)vr_tracer_close(allocator);
+    vr_allocator_destroy(allocator);
+}

@@ -1,0 +1,11 @@
+// settings.h: the settings in force as `allocator_settings`.
+#ifndef VR_LIVE_SETTINGS_H
+#define VR_LIVE_SETTINGS_H
+
+#include "live/fill.h"
+#include "model/builder.h"
+
+// Fills the model's table of settings, with all keys of PyTorch's. NO_HOST_MEMORY.
+enum vram_status vr_fill_settings(const struct vr_copied *copied, struct vr_builder *builder, struct vr_model *model);
+
+#endif

@@ -1,0 +1,103 @@
+// Events go into a recording file as they come (vram/log.h).
+#include "live/tracer.h"
+#include "model/model.h"
+
+enum vram_status vr_stream_open(const struct vram_history_options *options, struct vr_stream **stream, struct vram_error *error) {
+    struct vr_stream *made = calloc(1, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    const struct vram_log_options log = {.max_bytes = options->max_file_bytes, .producer = "vram_history", .replace = true};
+    const enum vram_status status = vram_log_create(options->file, &log, &made->log, error);
+    if (status != VRAM_OK) {
+        free(made);
+        return status;
+    }
+    vr_mutex_init(&made->mutex);
+    *stream = made;
+    return VRAM_OK;
+}
+
+enum vram_status vr_stream_close(struct vr_stream *stream) {
+    const enum vram_status status = vram_log_close(stream->log);
+    vr_mutex_destroy(&stream->mutex);
+    free(stream->words);
+    free(stream);
+    return status;
+}
+
+static enum vram_status ask_string(struct vr_stream *stream, uint32_t word, uint32_t *id) {
+    struct vr_text text = {0};
+    vr_speech_text(word, &text);
+    enum vram_status status = vr_text_status(&text);
+    if (status == VRAM_OK) status = vram_log_string(stream->log, vr_text_string(&text), text.length, id);
+    vr_text_release(&text);
+    return status;
+}
+
+// The log's string for a number of a text.
+static enum vram_status string_of(struct vr_stream *stream, uint32_t word, uint32_t *id) {
+    *id = 0;
+    if (word == 0) return VRAM_OK;
+    if (word >= stream->word_capacity) {
+        const size_t capacity = (size_t)word * 2 + 64;
+        uint32_t *words = realloc(stream->words, capacity * sizeof *words);
+        if (words == NULL) return VRAM_NO_HOST_MEMORY;
+        memset(words + stream->word_capacity, 0, (capacity - stream->word_capacity) * sizeof *words);
+        stream->words = words;
+        stream->word_capacity = capacity;
+    }
+    if (stream->words[word] == 0) VR_TRY(ask_string(stream, word, &stream->words[word]));
+    *id = stream->words[word];
+    return VRAM_OK;
+}
+
+static uint32_t log_action(uint8_t action) {
+    static const uint8_t same[] = {
+        [VR_ACTION_ALLOC] = VRAM_LOG_ALLOC,
+        [VR_ACTION_FREE_REQUESTED] = VRAM_LOG_FREE_REQUESTED,
+        [VR_ACTION_FREE_COMPLETED] = VRAM_LOG_FREE_COMPLETED,
+        [VR_ACTION_FREE] = VRAM_LOG_FREE,
+        [VR_ACTION_SEGMENT_ALLOC] = VRAM_LOG_SEGMENT_ALLOC,
+        [VR_ACTION_SEGMENT_FREE] = VRAM_LOG_SEGMENT_FREE,
+        [VR_ACTION_SEGMENT_MAP] = VRAM_LOG_SEGMENT_MAP,
+        [VR_ACTION_SEGMENT_UNMAP] = VRAM_LOG_SEGMENT_UNMAP,
+        [VR_ACTION_SNAPSHOT] = VRAM_LOG_SNAPSHOT,
+        [VR_ACTION_OOM] = VRAM_LOG_OOM,
+        [VR_ACTION_USER_DEFINED] = VRAM_LOG_USER_DEFINED,
+        [VR_ACTION_ANNOTATE] = VRAM_LOG_ANNOTATE,
+    };
+    return same[action];
+}
+
+static enum vram_status append_locked(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event) {
+    struct vram_log_event made = {
+        .address = event->address,
+        .size_bytes = event->size_bytes,
+        .stream = event->stream,
+        .pool = {(event->pool & 1) != 0 ? 0 : event->pool >> 1, (event->pool & 1) != 0 ? event->pool >> 1 : 0},
+        .device = ring == VR_TRACER_HOST ? VRAM_LOG_HOST : ring,
+        .action = log_action(event->action),
+        .thread = event->thread,
+    };
+    VR_TRY(string_of(stream, event->context, &made.context));
+    VR_TRY(string_of(stream, event->metadata, &made.metadata));
+    VR_TRY(string_of(stream, event->tag, &made.tag));
+    if (event->stack != 0) VR_TRY(vram_stack_log(stacks, event->stack, stream->log, &made.stack));
+    return vram_log_append(stream->log, &made, 1);
+}
+
+void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event) {
+    vr_mutex_lock(&stream->mutex);
+    const enum vram_status status = append_locked(stream, stacks, ring, event);
+    vr_mutex_unlock(&stream->mutex);
+    atomic_fetch_add_explicit(&stream->told, 1, memory_order_relaxed);
+    if (status != VRAM_OK) atomic_fetch_add_explicit(&stream->lost, 1, memory_order_relaxed);
+}
+
+enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *mark) {
+    struct vr_text name = {0};
+    vr_speech_text(mark->name, &name);
+    enum vram_status status = vr_text_status(&name);
+    if (status == VRAM_OK) status = vram_log_annotation(stream->log, mark->device, vr_stage_names[mark->stage], vr_text_string(&name), 0);
+    vr_text_release(&name);
+    return status;
+}

@@ -1,0 +1,156 @@
+#include "live/tracer.h"
+
+#include "core/state.h"
+#include "model/model.h"
+
+struct vr_tracer *vr_tracer_of(struct vram_allocator *allocator) {
+    return atomic_load_explicit(&allocator->history, memory_order_acquire);
+}
+
+// --- time -----------------------------------------------------------------------------------------------------------------------------
+
+// The two clocks are read close together: the best of a few tries, so that an interruption between them does not count.
+struct vr_instant vr_instant_now(void) {
+    struct vr_instant best = {0, 0};
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 4; i++) {
+        const uint64_t before = vr_os_ticks(), epoch_ns = vr_os_epoch_ns(), after = vr_os_ticks();
+        if (after - before >= least) continue;
+        least = after - before;
+        best = (struct vr_instant){before + least / 2, epoch_ns};
+    }
+    return best;
+}
+
+uint64_t vr_instant_ns(const struct vr_instant *from, const struct vr_instant *to, uint64_t ticks) {
+    if (to->ticks <= from->ticks || ticks <= from->ticks || to->epoch_ns <= from->epoch_ns) return from->epoch_ns;
+    const double share = (double)(ticks - from->ticks) / (double)(to->ticks - from->ticks);
+    return from->epoch_ns + (uint64_t)(share * (double)(to->epoch_ns - from->epoch_ns));
+}
+
+// --- telling ----------------------------------------------------------------------------------------------------------------------------
+
+static _Thread_local uint64_t last_ticks;
+
+// An event without its time: what the caller's thread says goes with it.
+static void fill(const struct vr_tracer *tracer, const struct vr_told *told, struct vr_event *event) {
+    struct vr_speech *speech = &vr_speech;
+    if (VR_UNLIKELY(speech->thread == 0)) speech->thread = (uint32_t)vr_os_thread_id();
+    event->ticks = last_ticks;
+    event->address = told->address;
+    event->size_bytes = told->size_bytes;
+    event->stream = told->stream;
+    event->pool = told->pool.second != 0 ? told->pool.second << 1 | 1 : told->pool.first << 1;
+    event->stack = atomic_load_explicit(&tracer->with_stacks, memory_order_relaxed) ? told->stack : 0;
+    event->thread = speech->thread;
+    event->context = speech->context;
+    event->metadata = told->action == VR_ACTION_ANNOTATE ? told->words : speech->metadata;
+    event->tag = speech->tag;
+    event->action = told->action;
+}
+
+void vr_tracer_tell(struct vr_tracer *tracer, uint32_t number, const struct vr_told *told) {
+    if (VR_UNLIKELY((atomic_load_explicit(&tracer->skipped, memory_order_relaxed) >> told->action & 1) != 0)) {
+        last_ticks = vr_os_ticks();
+        return;
+    }
+    if (!told->follows) last_ticks = vr_os_ticks();
+    struct vr_stream *stream = atomic_load_explicit(&tracer->stream, memory_order_acquire);
+    if (VR_UNLIKELY(stream != NULL)) {
+        struct vr_event event = {0};
+        fill(tracer, told, &event);
+        vr_stream_event(stream, tracer->stacks, number, &event);
+        return;
+    }
+    struct vr_ring *ring = &tracer->rings[number];
+    vr_ring_lock(ring);
+    struct vr_event *event = vr_ring_next_locked(ring);
+    if (VR_LIKELY(event != NULL)) fill(tracer, told, event);
+    vr_ring_unlock(ring);
+}
+
+static const uint8_t actions[] = {
+    [VR_RECORD_ALLOC] = VR_ACTION_ALLOC,
+    [VR_RECORD_FREE_REQUESTED] = VR_ACTION_FREE_REQUESTED,
+    [VR_RECORD_FREE_COMPLETED] = VR_ACTION_FREE_COMPLETED,
+    [VR_RECORD_SEGMENT_ALLOC] = VR_ACTION_SEGMENT_ALLOC,
+    [VR_RECORD_SEGMENT_FREE] = VR_ACTION_SEGMENT_FREE,
+    [VR_RECORD_SEGMENT_MAP] = VR_ACTION_SEGMENT_MAP,
+    [VR_RECORD_SEGMENT_UNMAP] = VR_ACTION_SEGMENT_UNMAP,
+    [VR_RECORD_OOM] = VR_ACTION_OOM,
+    [VR_RECORD_SNAPSHOT] = VR_ACTION_SNAPSHOT,
+    [VR_RECORD_ANNOTATE] = VR_ACTION_ANNOTATE,
+};
+_Static_assert(sizeof actions == VR_RECORD_COUNT, "an action for each record");
+
+static void listen(const struct vr_record *record, void *user) {
+    const struct vr_told told = {
+        .address = record->address,
+        .size_bytes = record->size_bytes,
+        .stream = record->stream,
+        .pool = record->pool,
+        .stack = record->stack,
+        .words = record->words,
+        .action = actions[record->action],
+        .follows = record->follows,
+    };
+    vr_tracer_tell(user, record->device, &told);
+}
+
+// One frame more than the core's own is skipped: this function's.
+static uint32_t gather(uint32_t skip, void *user) {
+    struct vr_tracer *tracer = user;
+    const enum vram_stack_kind kind = (enum vram_stack_kind)atomic_load_explicit(&tracer->kind, memory_order_relaxed);
+    const uint32_t stack = vram_stack_take(tracer->stacks, kind, skip + 1);
+    VR_NO_TAIL_CALL();
+    return stack;
+}
+
+// --- lifetime
+// -----------------------------------------------------------------------------------------------------------------------------
+
+static struct vr_tracer *create(struct vram_allocator *allocator, uint32_t max_frames) {
+    const size_t size = (sizeof(struct vr_tracer) + 63) / 64 * 64;
+    struct vr_tracer *made = aligned_alloc(64, size);
+    if (made == NULL) return NULL;
+    memset(made, 0, size);
+    const struct vram_stack_options options = {.max_frames = max_frames};
+    if (vram_stacks_create(&options, &made->stacks) != VRAM_OK) {
+        free(made);
+        return NULL;
+    }
+    made->allocator = allocator;
+    made->listener.record = listen;
+    made->listener.gather = gather;
+    made->listener.user = made;
+    made->origin = vr_instant_now();
+    for (int i = 0; i < VR_TRACER_RINGS; i++) made->rings[i].capacity = VR_RING_MOST;
+    vr_mutex_init(&made->mutex);
+    vr_mutex_init(&made->marks_mutex);
+    return made;
+}
+
+enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_frames, struct vr_tracer **tracer) {
+    vr_mutex_lock(&allocator->mutex);
+    struct vr_tracer *found = vr_tracer_of(allocator);
+    if (found == NULL) {
+        found = create(allocator, max_frames);
+        atomic_store_explicit(&allocator->history, found, memory_order_release);
+    }
+    vr_mutex_unlock(&allocator->mutex);
+    if (found == NULL) return VRAM_NO_HOST_MEMORY;
+    *tracer = found;
+    return VRAM_OK;
+}
+
+enum vram_status vr_tracer_close(struct vram_allocator *allocator) {
+    struct vr_tracer *tracer = vr_tracer_of(allocator);
+    if (tracer == NULL) return VRAM_OK;
+    const enum vram_status status = vram_history_stop(allocator);
+    allocator->history = NULL;
+    vram_stacks_destroy(tracer->stacks);
+    vr_mutex_destroy(&tracer->mutex);
+    vr_mutex_destroy(&tracer->marks_mutex);
+    free(tracer);
+    return status;
+}

@@ -1,0 +1,107 @@
+// tracer.h: what records the history of one allocator.
+//
+//   tracer ── rings: the newest events of each device, the last for pinned host memory
+//     ├── marks: annotations and steps, of all devices
+//     ├── stacks: each distinct call stack once; blocks and events hold their numbers
+//     └── stream: where events go instead, when there is a file
+//
+// A tracer is made with the first vram_history_start() of an allocator and lives as long as it: live blocks keep numbers of its stacks.
+// What the options say is in atomics: whoever tells reads them under the lock of what it tells, and every change is followed by taking all
+// of those locks once, so that nobody uses what was replaced.
+#ifndef VR_LIVE_TRACER_H
+#define VR_LIVE_TRACER_H
+
+#include "core/record.h"
+#include "history/ring.h"
+#include "history/words.h"
+#include "os/os.h"
+#include "vram/history.h"
+#include "vram/log.h"
+#include "vram/stack.h"
+
+enum { VR_TRACER_HOST = VRAM_MAX_DEVICES, VR_TRACER_RINGS };
+
+enum vr_stage { VR_STAGE_START, VR_STAGE_END, VR_STAGE_STEP, VR_STAGE_COUNT };
+extern const char *const vr_stage_names[VR_STAGE_COUNT];
+
+struct vr_mark {
+    uint64_t ticks;
+    uint32_t name; // number of a text
+    uint8_t stage; // enum vr_stage
+    uint8_t device;
+};
+
+// The newest marks, oldest first from `next` on once it is full. Guarded by the tracer's marks_mutex.
+struct vr_marks {
+    struct vr_mark *items;
+    size_t count;
+    size_t capacity;
+    size_t next;
+};
+
+// A file that events are streamed into. Its lock is the log's own; `cached` is guarded by `mutex`.
+struct vr_stream {
+    struct vram_log *log;
+    struct vr_mutex mutex;
+    uint32_t *words; // the log's string for each number of a text; 0: not asked yet
+    size_t word_capacity;
+    _Atomic uint64_t told;
+    _Atomic uint64_t lost;
+};
+
+// Two readings of both clocks give the rate.
+struct vr_instant {
+    uint64_t ticks;
+    uint64_t epoch_ns;
+};
+struct vr_instant vr_instant_now(void);
+// The time of `ticks` on the line through two instants; the first one's where they are the same.
+uint64_t vr_instant_ns(const struct vr_instant *from, const struct vr_instant *to, uint64_t ticks);
+
+struct vr_tracer {
+    struct vr_listener listener;
+    struct vram_allocator *allocator;
+    struct vram_stacks *stacks;
+    struct vr_instant origin;
+    _Atomic uint32_t kind;    // enum vram_stack_kind
+    _Atomic uint32_t skipped; // bit per enum vr_action
+    _Atomic bool with_stacks; // events carry theirs
+    _Atomic bool with_context;
+    _Atomic(struct vr_stream *) stream; // NULL: the rings
+    _Atomic bool recording;
+    _Atomic uint32_t marks_of; // the thread whose marks are recorded; 0: every thread's
+    struct vr_mutex mutex;     // guards start, stop and snapshots against each other, and what follows
+    uint64_t max_entries;
+    struct vram_host *host; // whose memory is recorded too
+    struct vr_mutex marks_mutex;
+    struct vr_marks marks;
+    struct vr_ring rings[VR_TRACER_RINGS];
+};
+
+// The allocator's tracer; NULL when its history was never started.
+struct vr_tracer *vr_tracer_of(struct vram_allocator *allocator);
+// The allocator's tracer, made if need be. NO_HOST_MEMORY.
+enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_frames, struct vr_tracer **tracer);
+// Ends the recording and frees it. No other thread may use the allocator any more. IO.
+enum vram_status vr_tracer_close(struct vram_allocator *allocator);
+
+// Records an event. Under the lock that orders it. ring: whose it is.
+struct vr_told {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t stream;
+    struct vram_pool_id pool;
+    uint32_t stack;
+    uint32_t words;
+    uint8_t action; // enum vr_action
+    bool follows;
+};
+void vr_tracer_tell(struct vr_tracer *tracer, uint32_t ring, const struct vr_told *told);
+
+// --- stream.c -------------------------------------------------------------------------------------------------------------------------
+enum vram_status vr_stream_open(const struct vram_history_options *options, struct vr_stream **stream, struct vram_error *error);
+enum vram_status vr_stream_close(struct vr_stream *stream);
+void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event);
+enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *mark);
+
+#endif
