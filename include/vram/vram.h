@@ -21,6 +21,7 @@
 #include "vram/report.h"
 #include "vram/share.h"
 #include "vram/sim.h"
+#include "vram/snapshot.h"
 #include "vram/stats.h"
 #include "vram/status.h"
 #include "vram/workspace.h"

@@ -1,5 +1,6 @@
 // Making and unmaking an allocator, and the calls that concern all of it.
 #include "core/events.h"
+#include "core/open.h"
 #include "core/release.h"
 #include "core/serve.h"
 #include "core/share.h"
@@ -56,7 +57,7 @@ static enum vram_status open_driver(struct vram_allocator *allocator, struct vra
     return VRAM_OK;
 }
 
-enum vram_status vram_create(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {
+enum vram_status vr_allocator_create(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {
     static const struct vram_create_info defaults;
     if (info == NULL) info = &defaults;
     struct vram_allocator *made = calloc(1, sizeof *made);
@@ -73,15 +74,14 @@ enum vram_status vram_create(const struct vram_create_info *info, struct vram_al
     if (status == VRAM_OK) status = open_driver(made, info->driver, error);
     if (status != VRAM_OK) {
         if (error != NULL && error->status == VRAM_OK) (void)vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
-        vram_destroy(made);
+        vr_allocator_destroy(made);
         return status;
     }
     *allocator = made;
     return VRAM_OK;
 }
 
-void vram_destroy(struct vram_allocator *allocator) {
-    if (allocator == NULL) return;
+void vr_allocator_destroy(struct vram_allocator *allocator) {
     if (allocator->driver != NULL) vr_raw_release(allocator);
     vr_imports_release(allocator);
     // First all fences: an event returns to the pool of its stream's device, which may be another than the block's.

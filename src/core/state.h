@@ -266,7 +266,8 @@ struct vram_allocator {
     const struct vr_listener *listener;
     uint64_t listened_devices;   // bit per ordinal
     struct vr_listener recorder; // of vr_allocator_set_recorder()
-    void *history;               // src/live: what it keeps for this allocator
+    _Atomic(void *) history;     // src/live: what records it
+    void *environment;           // src/live: what the environment asked for
     struct vr_observer *observers;
     size_t observer_count;
     size_t observer_capacity;
@@ -307,6 +308,8 @@ VR_NOINLINE void vr_tell_range_now(struct vr_shard *shard, enum vr_record_action
 VR_NOINLINE void vr_tell_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
                              uint64_t stream);
 
+// Both halves of a free that waits for nothing.
+VR_NOINLINE void vr_tell_freed(struct vr_shard *shard, const struct vr_block *block);
 // A hand-out: the block keeps the stack from now on.
 VR_NOINLINE void vr_tell_hand_out(struct vr_shard *shard, struct vr_block *block);
 
