@@ -169,6 +169,7 @@ vr_cu_result cuCtxDestroy_v2(uint64_t context) {
         if (vr_sim_ctx_get_current(sim, &current) == VR_CU_SUCCESS && current == context) (void)pop_locked(sim, NULL);
     }
     vr_mutex_unlock(&sim->lock);
+    if (vr_libcuda_logs()) vr_libcuda_log("cuCtxDestroy_v2", result, context);
     return result;
 }
 

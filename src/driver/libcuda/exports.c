@@ -33,10 +33,14 @@ vr_cu_result cuMemcpy(uint64_t to, uint64_t from, uint64_t size_bytes) { return 
 
 // clang-format off
 #define WITH_SELF(...) (self, __VA_ARGS__)
+#define ONLY(...)      __VA_ARGS__
 #define X(member, symbol, exported, version, parameters, arguments)                                      \
     vr_cu_result exported parameters {                                                                   \
         struct vram_driver *self = atomic_load_explicit(&instance, memory_order_acquire);                \
-        return self == NULL ? VR_CU_NOT_INITIALIZED : self->calls->member WITH_SELF arguments;           \
+        if (self == NULL) return VR_CU_NOT_INITIALIZED;                                                  \
+        vr_cu_result result = self->calls->member WITH_SELF arguments;                                   \
+        if (vr_libcuda_logs()) vr_libcuda_log(#exported, result, ONLY arguments);                        \
+        return result;                                                                                   \
     }
 #include "driver/calls.def"
 #undef X

@@ -12,6 +12,10 @@
 // The process's simulator, or NULL before cuInit.
 struct vr_sim *vr_libcuda_sim(void);
 
+// Whether calls are logged (log.c), and the line of one: the arguments of the call follow its result.
+bool vr_libcuda_logs(void);
+void vr_libcuda_log(const char *name, vr_cu_result result, ...);
+
 // clang-format off
 #define X(member, symbol, exported, version, parameters, arguments) EXPORT vr_cu_result exported parameters;
 #include "driver/calls.def"

@@ -1,0 +1,74 @@
+// cache.c: our allocator behind cuMemAlloc() and cuMemAllocAsync().
+//
+// It is made with the driver's own functions: while it loads them, this thread is inside (pl_depth), and the doors hand out what is behind
+// them. Its memory is that of primary contexts, so only calls from those are served.
+#include "cache.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "config.h"
+#include "vram/allocator.h"
+
+static _Atomic(struct vram_allocator *) allocator;
+static atomic_bool failed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // making and forgetting it
+
+static struct vram_allocator *get(void) {
+    struct vram_allocator *made = atomic_load_explicit(&allocator, memory_order_acquire);
+    if (made != NULL || atomic_load(&failed)) return made;
+    (void)pthread_mutex_lock(&lock);
+    made = atomic_load(&allocator);
+    struct vram_error error = {.status = VRAM_OK};
+    if (made == NULL && !atomic_load(&failed)) {
+        if (vram_create(NULL, &made, &error) == VRAM_OK) {
+            atomic_store_explicit(&allocator, made, memory_order_release);
+        } else {
+            atomic_store(&failed, true);
+            pl_missed("--cache is off:", error.message);
+        }
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return made;
+}
+
+bool pl_cache_alloc(const struct pl_call *call, uint64_t size, uint64_t stream, uint64_t *address, int32_t *result) {
+    if (!pl_config()->caches || size == 0 || !call->has_device || call->context == 0 ||
+        call->context != pl_primary_context_of(call->device))
+        return false;
+    struct vram_allocator *from = get();
+    if (from == NULL) return false;
+    const enum vram_status status = vram_malloc(from, call->device, size, stream, address);
+    if (status == VRAM_OUT_OF_MEMORY) *result = PL_OUT_OF_MEMORY;
+    if (status == VRAM_OK) *result = PL_SUCCESS;
+    return status == VRAM_OK || status == VRAM_OUT_OF_MEMORY;
+}
+
+bool pl_cache_free(const struct pl_call *call, uint64_t address, int32_t *result) {
+    struct vram_allocator *from = atomic_load_explicit(&allocator, memory_order_acquire);
+    if (from == NULL || address == 0 || vram_allocated_size(from, address) == 0) return false;
+    *result = call->slot->driver->ctx_synchronize == NULL ? PL_SUCCESS : call->slot->driver->ctx_synchronize();
+    if (*result != PL_SUCCESS) return true;
+    return vram_free(from, address) == VRAM_OK;
+}
+
+bool pl_cache_free_async(const struct pl_call *call, uint64_t address, int32_t *result) {
+    struct vram_allocator *from = atomic_load_explicit(&allocator, memory_order_acquire);
+    if (from == NULL || address == 0 || vram_allocated_size(from, address) == 0) return false;
+    // Work of the stream that frees comes before whatever the memory is used for next.
+    if (vram_record_stream(from, address, call->stream) != VRAM_OK || vram_free(from, address) != VRAM_OK) return false;
+    *result = PL_SUCCESS;
+    return true;
+}
+
+void pl_cache_forget(void) {
+    (void)pthread_mutex_lock(&lock);
+    struct vram_allocator *old = atomic_exchange(&allocator, NULL);
+    (void)pthread_mutex_unlock(&lock);
+    vram_destroy(old);
+}
+
+void pl_cache_abandon(void) {
+    atomic_store(&allocator, NULL);
+    atomic_store(&failed, false);
+}

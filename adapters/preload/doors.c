@@ -1,0 +1,166 @@
+// doors.c: one door per function of a driver. A door is an exported symbol, or one of a few trampolines that are given out in place of
+// pointers; each trampoline stands for one pointer of a driver, so that an old and a new binary interface, a per-thread twin, or a
+// second copy of libcuda each reach their own target.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "doors.h"
+
+// Pointers of one name that can be told apart: the exported symbol, what cuGetProcAddress() says (they may differ), the same of other
+// namespaces. TRAMPOLINES(X) has a row per slot.
+#define SLOTS             6
+#define TRAMPOLINES(X, n) X(0, n) X(1, n) X(2, n) X(3, n) X(4, n) X(5, n)
+
+// clang-format off
+enum row {
+#define X(handler, symbol, exported, version, per_thread, parameters, arguments) ROW_##exported,
+#include "doors.def"
+#undef X
+    ROWS
+};
+
+static struct pl_slot slots[ROWS][SLOTS];
+static _Atomic(const struct pl_slot *) global_slots[ROWS]; // of the exported symbols
+
+static const struct pl_slot *global_slot(enum row row);
+
+#define WITH_SLOT(...) slot, __VA_ARGS__
+#define X(handler, symbol, exported, version, per_thread, parameters, arguments)       \
+    int32_t exported parameters {                                                      \
+        const struct pl_slot *slot = global_slot(ROW_##exported);                      \
+        if (slot == NULL) return PL_NOT_INITIALIZED;                                   \
+        if (pl_depth == 0) pl_caller = __builtin_return_address(0);                    \
+        return pl_on_##handler(WITH_SLOT arguments);                                   \
+    }
+#include "doors.def"
+#undef X
+
+#define TRAMPOLINE(number, exported) exported##_##number
+#define X_BODY(number, handler, exported, parameters, arguments)                       \
+    static int32_t exported##_##number parameters {                                    \
+        const struct pl_slot *slot = &slots[ROW_##exported][number];                   \
+        if (pl_depth == 0) pl_caller = __builtin_return_address(0);                    \
+        return pl_on_##handler(WITH_SLOT arguments);                                   \
+    }
+#define X(handler, symbol, exported, version, per_thread, parameters, arguments)       \
+    X_BODY(0, handler, exported, parameters, arguments)                                \
+    X_BODY(1, handler, exported, parameters, arguments)                                \
+    X_BODY(2, handler, exported, parameters, arguments)                                \
+    X_BODY(3, handler, exported, parameters, arguments)                                \
+    X_BODY(4, handler, exported, parameters, arguments)                                \
+    X_BODY(5, handler, exported, parameters, arguments)
+#include "doors.def"
+#undef X
+
+static const struct {
+    const char *symbol, *exported;
+    int version;
+    bool per_thread;
+    pl_function *own;
+    pl_function *trampolines[SLOTS];
+} rows[ROWS] = {
+#define NAME_OF(number, exported) (pl_function *)exported##_##number,
+#define X(handler, symbol, exported, version, per_thread, parameters, arguments) \
+    [ROW_##exported] = {#symbol, #exported, version, per_thread, (pl_function *)exported, {TRAMPOLINES(NAME_OF, exported)}},
+#include "doors.def"
+#undef X
+};
+// clang-format on
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // the slots; taken under no other lock of ours
+
+void pl_doors_lock(void) { (void)pthread_mutex_lock(&lock); }
+void pl_doors_unlock(void) { (void)pthread_mutex_unlock(&lock); }
+
+static enum row row_of(const char *exported) {
+    if (exported[0] != 'c' || exported[1] != 'u') return ROWS;
+    for (enum row row = 0; row < ROWS; row++)
+        if (strcmp(rows[row].exported, exported) == 0) return row;
+    return ROWS;
+}
+
+bool pl_is_door(const char *exported) { return row_of(exported) != ROWS; }
+
+pl_function *pl_exported(const char *name) {
+    const enum row row = row_of(name);
+    return row == ROWS ? NULL : rows[row].own;
+}
+
+const char *pl_interface(const char *symbol, int version, uint64_t flags) {
+    const bool wants_per_thread = (flags & 2) != 0; // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+    const char *best = NULL;
+    int best_version = -1;
+    bool best_per_thread = false;
+    for (enum row row = 0; row < ROWS; row++) {
+        if (strcmp(rows[row].symbol, symbol) != 0 || rows[row].version > version) continue;
+        if (rows[row].per_thread && !wants_per_thread) continue;
+        const bool better = rows[row].per_thread != best_per_thread ? rows[row].per_thread : rows[row].version > best_version;
+        if (!better) continue;
+        best = rows[row].exported;
+        best_version = rows[row].version;
+        best_per_thread = rows[row].per_thread;
+    }
+    return best;
+}
+
+static bool is_ours(enum row row, pl_function *entry) {
+    if (entry == rows[row].own) return true;
+    for (size_t i = 0; i < SLOTS; i++)
+        if (entry == rows[row].trampolines[i]) return true;
+    return false;
+}
+
+// Whether the library that the slot's function lay in is gone.
+static bool is_stale(const struct pl_slot *slot) {
+    void *address;
+    memcpy(&address, &slot->real, sizeof address);
+    Dl_info info;
+    return dladdr(address, &info) == 0;
+}
+
+// SLOTS when there is no place.
+static size_t slot_for_locked(enum row row, pl_function *real) {
+    size_t at = 0;
+    while (at < SLOTS && slots[row][at].real != NULL && slots[row][at].real != real) at++;
+    for (size_t i = 0; at == SLOTS && i < SLOTS; i++)
+        if (is_stale(&slots[row][i])) at = i;
+    if (at == SLOTS) return at;
+    struct pl_slot *slot = &slots[row][at];
+    slot->driver = pl_driver_of(real);
+    slot->per_thread = rows[row].per_thread;
+    slot->real = real;
+    return at;
+}
+
+static size_t slot_for(enum row row, pl_function *real) {
+    pl_depth++;
+    pl_doors_lock();
+    const size_t at = slot_for_locked(row, real);
+    pl_doors_unlock();
+    pl_depth--;
+    if (at == SLOTS) pl_missed("copies of libcuda", rows[row].exported);
+    return at;
+}
+
+pl_function *pl_wrap(const char *exported, pl_function *real) {
+    const enum row row = row_of(exported);
+    if (row == ROWS || real == NULL || is_ours(row, real)) return real;
+    const size_t at = slot_for(row, real);
+    return at == SLOTS ? real : rows[row].trampolines[at];
+}
+
+// The exported symbols stand for the copy that the program would have been linked with.
+static const struct pl_slot *global_slot(enum row row) {
+    const struct pl_slot *slot = atomic_load_explicit(&global_slots[row], memory_order_acquire);
+    if (slot != NULL) return slot;
+    pl_function *real = pl_next(rows[row].exported);
+    if (real == NULL || is_ours(row, real)) return NULL;
+    const size_t at = slot_for(row, real);
+    if (at == SLOTS) return NULL;
+    slot = &slots[row][at];
+    atomic_store_explicit(&global_slots[row], slot, memory_order_release);
+    return slot;
+}

@@ -1,0 +1,107 @@
+// filter.c: what the thunks of dlsym() and its kin ask: is this name one of ours, and what is given out in its place.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "preload.h"
+
+// The answer to a thunk, in the two registers that a pair of pointers is returned in.
+struct answer {
+    void *value;
+    pl_function *jump; // go there with the program's own arguments; NULL: value is the result
+};
+
+__attribute__((visibility("hidden"))) struct answer pl_filter_dlsym(void *handle, const char *name);
+__attribute__((visibility("hidden"))) struct answer pl_filter_dlvsym(void *handle, const char *name, const char *version);
+struct flags_answer {
+    pl_function *jump;
+    uint64_t flags;
+};
+__attribute__((visibility("hidden"))) struct flags_answer pl_filter_dlopen(const char *file, int flags);
+__attribute__((visibility("hidden"))) pl_function *pl_filter_dlmopen(long space, const char *file);
+
+static pl_function *as_function(void *address) {
+    pl_function *entry;
+    memcpy(&entry, &address, sizeof entry);
+    return entry;
+}
+
+static void *as_address(pl_function *entry) {
+    void *address;
+    memcpy(&address, &entry, sizeof address);
+    return address;
+}
+
+// cuXyz and the functions of the C library that are ours.
+static bool concerns_us(const char *name) {
+    if (name == NULL || pl_depth > 0) return false;
+    if (name[0] == 'c' && name[1] == 'u') return pl_is_door(name) || strncmp(name, "cuGetProcAddress", 16) == 0;
+    return name[0] == 'd' && name[1] == 'l' && (strcmp(name, "dlsym") == 0 || strcmp(name, "dlvsym") == 0 || strcmp(name, "dlopen") == 0);
+}
+
+static void *own_of_libc(const char *name) {
+    if (strcmp(name, "dlsym") == 0) return as_address((pl_function *)dlsym);
+    if (strcmp(name, "dlvsym") == 0) return as_address((pl_function *)dlvsym);
+    return as_address((pl_function *)dlopen);
+}
+
+// What a lookup of `name` that found `found` gives.
+static void *stand_in(const char *name, void *found) {
+    if (found == NULL) return NULL;
+    if (name[0] == 'd') return own_of_libc(name);
+    if (strncmp(name, "cuGetProcAddress", 16) != 0) return as_address(pl_wrap(name, as_function(found)));
+    pl_function *given = pl_wrap_lookup(name, as_function(found));
+    return given == NULL ? found : as_address(given);
+}
+
+// A lookup in the global scope finds our own symbols first, also where the program alone would find none.
+static bool is_global(const void *handle) { return handle == RTLD_DEFAULT || handle == RTLD_NEXT; }
+
+// The first of that name that comes after us. A lookup that fails says so to dlerror(), as the C library does.
+static struct answer global_answer(const char *name) {
+    if (name[0] == 'd') return (struct answer){own_of_libc(name), NULL};
+    pl_function *next = pl_next(name);
+    return (struct answer){next == NULL ? pl_libc()->dlsym(RTLD_NEXT, name) : stand_in(name, as_address(next)), NULL};
+}
+
+struct answer pl_filter_dlsym(void *handle, const char *name) {
+    const struct pl_libc *libc = pl_libc();
+    if (libc->dlsym == NULL) return (struct answer){NULL, NULL};
+    pl_function *jump = (pl_function *)libc->dlsym;
+    if (!concerns_us(name)) return (struct answer){NULL, jump};
+    if (is_global(handle)) return global_answer(name);
+    return (struct answer){stand_in(name, libc->dlsym(handle, name)), NULL};
+}
+
+struct answer pl_filter_dlvsym(void *handle, const char *name, const char *version) {
+    const struct pl_libc *libc = pl_libc();
+    if (libc->dlvsym == NULL) return (struct answer){NULL, NULL};
+    pl_function *jump = (pl_function *)libc->dlvsym;
+    if (!concerns_us(name)) return (struct answer){NULL, jump};
+    if (!is_global(handle)) return (struct answer){stand_in(name, libc->dlvsym(handle, name, version)), NULL};
+    // Of what comes after us, so that the version is looked at.
+    return (struct answer){stand_in(name, libc->dlvsym(RTLD_NEXT, name, version)), NULL};
+}
+
+// RTLD_DEEPBIND would make the library find libcuda before us.
+struct flags_answer pl_filter_dlopen(const char *file, int flags) {
+    struct flags_answer answer = {(pl_function *)pl_libc()->dlopen, (uint64_t)(unsigned)flags};
+    if ((flags & RTLD_DEEPBIND) == 0 || pl_depth > 0) return answer;
+    if (getenv("VRAM_RUN_DEEPBIND") != NULL) {
+        pl_missed("RTLD_DEEPBIND kept for", file == NULL ? "the program" : file);
+        return answer;
+    }
+    answer.flags &= ~(uint64_t)RTLD_DEEPBIND;
+    return answer;
+}
+
+// A namespace of its own has libraries of its own; what they call does not come by here, but for pointers that the program takes out
+// of it with dlsym().
+pl_function *pl_filter_dlmopen(long space, const char *file) {
+    const char *slash = file == NULL ? NULL : strrchr(file, '/');
+    const char *name = slash == NULL ? file : slash + 1;
+    if (pl_depth == 0 && space != LM_ID_BASE && name != NULL && strncmp(name, "libcuda.so", 10) != 0)
+        pl_missed("a namespace of its own (dlmopen) has", file);
+    return (pl_function *)pl_libc()->dlmopen;
+}

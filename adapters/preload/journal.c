@@ -1,0 +1,212 @@
+// journal.c: events of this process as a recording, through vram/log.h and vram/stack.h.
+#define _GNU_SOURCE
+#include "journal.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "real.h"
+#include "vram/stack.h"
+
+#define NAMES_MAX 1000 // tries for a name that is not taken
+
+// The libraries that stand between a program and its memory without being the one that asked.
+static const char *const between[] = {"libvram_preload.so", "libcuda.so.1",      "libcuda.so",      "libcudart.so",   "libcudart.so.10.1",
+                                      "libcudart.so.10.2",  "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"};
+
+// Libraries by the place they called from, so that the loader is not asked again for each call.
+#define CALLERS 256
+struct caller {
+    const void *address;
+    uint64_t generation; // of pl_libraries_closed()
+    uint32_t name;
+};
+
+static struct {
+    struct vram_log *log;
+    bool ended; // could not be made, or written to
+    char path[PL_PATH_MAX];
+    uint32_t tags[PL_KIND_COUNT];
+    struct caller callers[CALLERS];
+    unsigned dumps;
+} journal;
+
+static _Atomic(struct vram_stacks *) stacks;
+static _Thread_local uint32_t thread_number __attribute__((tls_model("initial-exec")));
+
+static struct vram_stacks *table_of_stacks(void) {
+    struct vram_stacks *table = atomic_load_explicit(&stacks, memory_order_acquire), *none = NULL;
+    if (table != NULL || vram_stacks_create(NULL, &table) != VRAM_OK) return table;
+    if (atomic_compare_exchange_strong(&stacks, &none, table)) return table;
+    vram_stacks_destroy(table); // another thread was first
+    return none;
+}
+
+PL_NOINLINE uint32_t pl_journal_stack(uint32_t skip) {
+    const struct pl_config *config = pl_config();
+    if (!config->records || config->stacks == VRAM_STACK_NONE) return 0;
+    struct vram_stacks *table = table_of_stacks();
+    return table == NULL ? 0 : vram_stack_take(table, config->stacks, skip + 1);
+}
+
+static void fail(const char *why) {
+    journal.ended = true;
+    pl_missed("the recording ended early", why);
+}
+
+// --- the file -------------------------------------------------------------------------------------------------------------
+
+static void set(const char *key, const char *json) {
+    if (vram_log_setting(journal.log, key, json) != VRAM_OK) fail("a setting could not be written");
+}
+
+static void write_settings(void) {
+    char text[64];
+    (void)snprintf(text, sizeof text, "%ld", (long)getpid());
+    set("vram_run_process", text);
+    (void)snprintf(text, sizeof text, "%ld", (long)getppid());
+    set("vram_run_parent", text);
+    if (pl_config()->limit_bytes != 0) {
+        (void)snprintf(text, sizeof text, "%llu", (unsigned long long)pl_config()->limit_bytes);
+        set("vram_run_limit_bytes", text);
+    }
+    if (pl_config()->caches) set("vram_run_cache", "true");
+}
+
+static void write_tags(void) {
+#define TAG(name, tag) tag,
+    static const char *const names[] = {PL_KINDS(TAG)};
+#undef TAG
+    for (size_t i = 0; i < PL_KIND_COUNT; i++)
+        if (vram_log_string(journal.log, names[i], strlen(names[i]), &journal.tags[i]) != VRAM_OK) fail("a name could not be written");
+}
+
+// A name that is taken is another process's, or what this one was before exec().
+static enum vram_status create(struct vram_error *error) {
+    const struct vram_log_options options = {.producer = "vram run"};
+    enum vram_status status = VRAM_IO;
+    for (unsigned number = 0; number < NAMES_MAX && status == VRAM_IO; number++) {
+        if (!pl_config_path(pl_config()->pattern, number, journal.path, sizeof journal.path)) return VRAM_LIMIT;
+        status = vram_log_create(journal.path, &options, &journal.log, error);
+        if (status == VRAM_IO && access(journal.path, F_OK) != 0) break;
+    }
+    return status;
+}
+
+static bool is_open(void) {
+    if (journal.log != NULL || journal.ended || !pl_config()->records) return journal.log != NULL && !journal.ended;
+    struct vram_error error = {.status = VRAM_OK};
+    if (create(&error) != VRAM_OK) {
+        fail(error.message[0] != '\0' ? error.message : "the file could not be made");
+        return false;
+    }
+    pl_list("file", journal.path, "");
+    write_tags();
+    write_settings();
+    return !journal.ended;
+}
+
+// --- events ---------------------------------------------------------------------------------------------------------------
+
+static uint32_t name_id(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    uint32_t id = 0;
+    return vram_log_string(journal.log, name, strlen(name), &id) == VRAM_OK ? id : 0;
+}
+
+// By the address of the call itself: what is there without a stack.
+static uint32_t library_by_address(const void *address) {
+    struct caller *caller = &journal.callers[((uintptr_t)address * 0x9e3779b97f4a7c15u >> 40) % CALLERS];
+    const uint64_t generation = pl_libraries_closed();
+    if (caller->address == address && caller->generation == generation) return caller->name;
+    Dl_info info;
+    const uint32_t id = address != NULL && dladdr(address, &info) != 0 && info.dli_fname != NULL ? name_id(info.dli_fname) : 0;
+    *caller = (struct caller){address, generation, id};
+    return id;
+}
+
+static uint32_t library(const struct pl_entry *entry) {
+    struct vram_stacks *table = atomic_load_explicit(&stacks, memory_order_acquire);
+    if (entry->stack != 0 && table != NULL) {
+        const char *name = vram_stack_module(table, entry->stack, between, sizeof between / sizeof between[0]);
+        if (name != NULL && name[0] != '\0') return name_id(name);
+    }
+    return library_by_address(entry->caller);
+}
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void pl_journal_write(const struct pl_entry *entry) {
+    if (!is_open()) return;
+    if (thread_number == 0) thread_number = (uint32_t)syscall(SYS_gettid);
+    struct vram_log_event events[2] = {{.address = entry->address,
+                                        .size_bytes = entry->size_bytes,
+                                        .stream = entry->stream,
+                                        .time_ns = now_ns(),
+                                        .device = entry->device,
+                                        .action = entry->action,
+                                        .thread = thread_number,
+                                        .metadata = library(entry),
+                                        .tag = entry->kind < 0 ? 0 : journal.tags[entry->kind]}};
+    events[0].pool.second = entry->pool;
+    struct vram_stacks *table = atomic_load_explicit(&stacks, memory_order_acquire);
+    if (entry->stack != 0 && table != NULL) {
+        uint32_t id;
+        if (vram_stack_log(table, entry->stack, journal.log, &id) == VRAM_OK) events[0].stack = id;
+    }
+    events[1] = events[0];
+    events[1].action = VRAM_LOG_FREE_COMPLETED;
+    const enum vram_status status = vram_log_append(journal.log, events, entry->action == VRAM_LOG_FREE_REQUESTED ? 2 : 1);
+    if (status != VRAM_OK) fail(status == VRAM_LIMIT ? "it reached its largest size" : "the file could not be written");
+}
+
+// --- ends -----------------------------------------------------------------------------------------------------------------
+
+static bool copy_file(const char *from, const char *to) {
+    const int in = open(from, O_RDONLY | O_CLOEXEC);
+    const int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    char bytes[16384];
+    ssize_t got = out < 0 ? -1 : 1;
+    while (got > 0 && (got = read(in, bytes, sizeof bytes)) > 0)
+        if (write(out, bytes, (size_t)got) != got) got = -1;
+    if (in >= 0) (void)close(in);
+    if (out >= 0 && close(out) != 0) got = -1;
+    return got == 0;
+}
+
+void pl_journal_dump(void) {
+    char path[PL_PATH_MAX];
+    if (journal.log == NULL || journal.ended || vram_log_flush(journal.log) != VRAM_OK) return;
+    const size_t length = strlen(journal.path);
+    const size_t stem = length > 5 && strcmp(journal.path + length - 5, ".vram") == 0 ? length - 5 : length;
+    const int wanted = snprintf(path, sizeof path, "%.*s-oom%u.vram", (int)stem, journal.path, ++journal.dumps);
+    if (wanted > 0 && (size_t)wanted < sizeof path && copy_file(journal.path, path)) pl_list("dump", path, "");
+}
+
+void pl_journal_abandon(void) {
+    vram_log_abandon(journal.log);
+    memset(&journal, 0, sizeof journal);
+    // A table of stacks belongs to one log; whoever held its lock in the parent does not exist here.
+    atomic_store(&stacks, NULL);
+    thread_number = 0;
+}
+
+void pl_journal_close(void) {
+    if (journal.log == NULL) return;
+    if (vram_log_close(journal.log) != VRAM_OK) fail("the file could not be closed");
+    journal.log = NULL;
+    journal.ended = true;
+}

@@ -1,0 +1,30 @@
+// journal.h: the recording of this process. Made at the first event; what is written is in the file at once. The session's lock
+// orders everything here but pl_journal_stack().
+#ifndef PL_JOURNAL_H
+#define PL_JOURNAL_H
+
+#include "preload.h"
+#include "vram/log.h"
+
+// What one event says besides its time and thread.
+struct pl_entry {
+    enum vram_log_action action;
+    uint64_t address, size_bytes, stream, pool;
+    uint32_t device;
+    int kind;           // enum pl_kind, or -1: no tag
+    uint32_t stack;     // pl_journal_stack()
+    const void *caller; // where the program called from
+};
+
+// The caller's stack without its `skip` innermost frames; 0: none. Any thread, without the lock.
+uint32_t pl_journal_stack(uint32_t skip);
+// Writes the event down; an allocation given back is two of them, asked for and done. Failures end the recording, once and aloud.
+void pl_journal_write(const struct pl_entry *entry);
+// Copies the recording as it is beside itself.
+void pl_journal_dump(void);
+// In the child of a fork: the file is the parent's.
+void pl_journal_abandon(void);
+// The program ends.
+void pl_journal_close(void);
+
+#endif

@@ -1,0 +1,377 @@
+// session.c: what the program has, what it may have, and what is written down of it.
+#include "session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "config.h"
+#include "journal.h"
+#include "live.h"
+#include "vram/log.h"
+
+#define DEVICES 64
+// Where the recording puts what has no address: physical memory, arrays, and what pools of the driver hold. No address of a device or
+// of a process lies there.
+#define OPAQUE_BASE 0x6000000000000000u
+#define POOL_BASE   0x6800000000000000u
+#define POOL_SPAN   0x0000100000000000u
+#define OPAQUE_UNIT 512u
+
+_Thread_local int pl_depth;
+_Thread_local const void *pl_caller;
+
+static struct {
+    struct pl_live live;
+    uint64_t used[DEVICES]; // towards the limit: alive, and promised to calls under way
+    uint64_t next_serial;
+    uint64_t next_opaque;
+    uint64_t next_pool;
+    uint64_t primary[DEVICES]; // primary contexts, as far as the program retained them
+} session;
+
+// Guards the session and the journal. Nothing of the driver's is called under it; the doors' lock is taken before it, if at all.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void pl_session_lock(void) { (void)pthread_mutex_lock(&lock); }
+void pl_session_unlock(void) { (void)pthread_mutex_unlock(&lock); }
+
+void pl_session_forget(void) {
+    pl_live_clear(&session.live);
+    memset(&session, 0, sizeof session);
+    pl_journal_abandon();
+}
+
+void pl_session_close(void) {
+    pl_depth++;
+    pl_session_lock();
+    pl_journal_close();
+    pl_session_unlock();
+    pl_depth--;
+}
+
+// --- calls ----------------------------------------------------------------------------------------------------------------
+
+bool pl_begin(const struct pl_slot *slot, struct pl_call *call) {
+    if (pl_depth > 0 || (!pl_config()->records && pl_config()->limit_bytes == 0 && !pl_config()->caches)) return false;
+    *call = (struct pl_call){.slot = slot, .caller = pl_caller, .saved_errno = errno};
+    pl_depth++;
+    pl_process_setup();
+    const struct pl_driver *driver = slot->driver;
+    int32_t device = 0;
+    if (driver->ctx_get_device != NULL && driver->ctx_get_device(&device) == PL_SUCCESS && device >= 0 && device < DEVICES) {
+        call->has_device = true;
+        call->device = (uint32_t)device;
+    }
+    if (driver->ctx_get_current != NULL && driver->ctx_get_current(&call->context) != PL_SUCCESS) call->context = 0;
+    pl_session_lock();
+    call->serial = session.next_serial;
+    pl_session_unlock();
+    return true;
+}
+
+void pl_end(const struct pl_call *call) {
+    pl_depth--;
+    errno = call->saved_errno;
+}
+
+// --- what is alive --------------------------------------------------------------------------------------------------------
+
+static enum pl_space space_of(enum pl_kind kind) {
+    switch (kind) {
+    case PL_PHYSICAL: return PL_SPACE_PHYSICAL;
+    case PL_ARRAY: return PL_SPACE_ARRAYS;
+    case PL_PINNED:
+    case PL_REGISTERED: return PL_SPACE_HOST;
+    default: return PL_SPACE_DEVICE;
+    }
+}
+
+static void write_piece(const struct pl_call *call, const struct pl_piece *piece, enum vram_log_action action, uint32_t stack) {
+    const struct pl_entry entry = {.action = action,
+                                   .address = piece->address,
+                                   .size_bytes = piece->size_bytes,
+                                   .stream = piece->stream,
+                                   .pool = piece->pool,
+                                   .device = piece->device,
+                                   .kind = piece->kind,
+                                   .stack = stack,
+                                   .caller = call->caller};
+    pl_journal_write(&entry);
+}
+
+static void take_back(uint32_t device, uint64_t size) {
+    if (device < DEVICES) session.used[device] -= size < session.used[device] ? size : session.used[device];
+}
+
+static void end_locked(const struct pl_call *call, struct pl_piece *piece, uint32_t stack) {
+    write_piece(call, piece, VRAM_LOG_FREE_REQUESTED, stack);
+    if (piece->counted) take_back(piece->device, piece->size_bytes);
+    pl_live_remove(&session.live, piece);
+}
+
+static uint64_t opaque_address(uint64_t size) {
+    const uint64_t address = OPAQUE_BASE + session.next_opaque;
+    session.next_opaque += (size / OPAQUE_UNIT + 1) * OPAQUE_UNIT;
+    return address;
+}
+
+static bool is_counted(enum pl_kind kind) { return kind != PL_PINNED && kind != PL_REGISTERED; }
+
+// NULL without host memory: the recording then lacks this one.
+static struct pl_piece *add_locked(enum pl_space space, uint64_t key) {
+    struct pl_piece *piece = pl_live_add(&session.live, space, key);
+    if (piece == NULL) {
+        pl_missed("no host memory for", "an allocation");
+        return NULL;
+    }
+    piece->address = key;
+    piece->serial = session.next_serial++;
+    return piece;
+}
+
+// Whatever is there under this key is over in the driver; the call that ended it has not come back yet.
+static void forget_locked(const struct pl_call *call, enum pl_space space, uint64_t key, uint32_t stack) {
+    struct pl_piece *old = pl_live_find(&session.live, space, key);
+    if (old != NULL) end_locked(call, old, stack);
+}
+
+static void born_locked(const struct pl_call *call, uint64_t key, uint64_t size, uint32_t stack) {
+    const enum pl_kind kind = call->kind;
+    const enum pl_space space = space_of(kind);
+    const bool opaque = kind == PL_PHYSICAL || kind == PL_ARRAY;
+    const uint64_t address = opaque ? opaque_address(size) : key;
+    if (kind == PL_PHYSICAL) {
+        struct pl_piece *handle = pl_live_find(&session.live, PL_SPACE_HANDLES, key);
+        if (handle == NULL) handle = add_locked(PL_SPACE_HANDLES, key);
+        if (handle != NULL) handle->address = address;
+        key = address;
+    }
+    forget_locked(call, space, key, stack);
+    struct pl_piece *piece = add_locked(space, key);
+    if (piece != NULL) {
+        piece->kind = (uint16_t)kind;
+        piece->device = call->target;
+        piece->size_bytes = size;
+        piece->address = address;
+        piece->context = kind == PL_PHYSICAL || kind == PL_REGISTERED ? 0 : call->context; // these outlive their context
+        piece->stream = call->stream;
+        piece->pool = call->pool;
+        piece->references = 1;
+        piece->counted = pl_config()->limit_bytes != 0 && is_counted(kind);
+        write_piece(call, piece, VRAM_LOG_ALLOC, stack);
+    }
+}
+
+static void died(const struct pl_call *call, enum pl_space space, uint64_t key, uint32_t stack) {
+    pl_session_lock();
+    struct pl_piece *piece = pl_live_find(&session.live, space, key);
+    if (piece != NULL && piece->serial < call->serial) end_locked(call, piece, stack);
+    pl_session_unlock();
+}
+
+void pl_died(const struct pl_call *call, enum pl_kind kind, uint64_t key) {
+    const uint32_t stack = pl_journal_stack(3);
+    died(call, space_of(kind), key, stack);
+}
+
+void pl_context_gone(const struct pl_call *call, uint64_t context) {
+    const uint32_t stack = pl_journal_stack(3);
+    pl_session_lock();
+    for (struct pl_piece *piece = pl_live_next(&session.live, NULL); piece != NULL; piece = pl_live_next(&session.live, piece))
+        if (context != 0 && piece->context == context && piece->serial < call->serial) end_locked(call, piece, stack);
+    pl_session_unlock();
+}
+
+void pl_primary_context(uint32_t device, uint64_t context) {
+    pl_session_lock();
+    if (device < DEVICES) session.primary[device] = context;
+    pl_session_unlock();
+}
+
+uint64_t pl_primary_context_of(uint32_t device) {
+    pl_session_lock();
+    const uint64_t context = device < DEVICES ? session.primary[device] : 0;
+    pl_session_unlock();
+    return context;
+}
+
+// --- the limit ------------------------------------------------------------------------------------------------------------
+
+static uint64_t left_locked(uint32_t device) {
+    const uint64_t limit = pl_config()->limit_bytes;
+    return session.used[device] < limit ? limit - session.used[device] : 0;
+}
+
+static void oom_locked(const struct pl_call *call, uint32_t device, uint64_t size, uint64_t free_bytes, uint32_t stack) {
+    const struct pl_entry entry = {.action = VRAM_LOG_OOM,
+                                   .address = free_bytes,
+                                   .size_bytes = size,
+                                   .stream = call->stream,
+                                   .pool = call->pool,
+                                   .device = device,
+                                   .kind = -1,
+                                   .stack = stack,
+                                   .caller = call->caller};
+    pl_journal_write(&entry);
+    if (pl_config()->dumps_on_oom) pl_journal_dump();
+}
+
+bool pl_ask(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t size) {
+    call->kind = kind;
+    call->target = call->promised = device;
+    call->asked_bytes = size;
+    if (pl_config()->limit_bytes == 0 || !is_counted(kind) || device >= DEVICES) return true;
+    pl_session_lock();
+    const uint64_t left = left_locked(device);
+    call->refused = size > left;
+    if (!call->refused) session.used[device] += size;
+    pl_session_unlock();
+    if (!call->refused) return true;
+    const uint32_t stack = pl_journal_stack(3);
+    pl_session_lock();
+    oom_locked(call, device, size, left, stack);
+    pl_session_unlock();
+    return false;
+}
+
+// What the driver has left, as far as the program may know. Not under the lock.
+static uint64_t free_bytes_now(const struct pl_call *call) {
+    uint64_t free_bytes = 0, total_bytes = UINT64_MAX;
+    const struct pl_driver *driver = call->slot->driver;
+    if (driver->mem_get_info == NULL || driver->mem_get_info(&free_bytes, &total_bytes) != PL_SUCCESS) free_bytes = 0;
+    pl_limit_view(call->target, &free_bytes, &total_bytes);
+    return free_bytes;
+}
+
+void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size) {
+    const bool limited = pl_config()->limit_bytes != 0 && is_counted(call->kind);
+    const bool out_of_memory = result == PL_OUT_OF_MEMORY && !call->refused;
+    const uint32_t stack = result == PL_SUCCESS || out_of_memory ? pl_journal_stack(3) : 0;
+    const uint64_t free_bytes = out_of_memory ? free_bytes_now(call) : 0;
+    pl_session_lock();
+    // What was promised is given back, and what it came to is taken.
+    if (limited && !call->refused) take_back(call->promised, call->asked_bytes);
+    if (limited && result == PL_SUCCESS && call->target < DEVICES) session.used[call->target] += size;
+    if (result == PL_SUCCESS) born_locked(call, key, size, stack);
+    if (out_of_memory) oom_locked(call, call->target, call->asked_bytes, free_bytes, stack);
+    pl_session_unlock();
+    pl_end(call);
+}
+
+void pl_limit_view(uint32_t device, uint64_t *free_bytes, uint64_t *total_bytes) {
+    const uint64_t limit = pl_config()->limit_bytes;
+    if (limit == 0 || device >= DEVICES) return;
+    pl_session_lock();
+    const uint64_t left = left_locked(device);
+    pl_session_unlock();
+    if (left < *free_bytes) *free_bytes = left;
+    if (limit < *total_bytes) *total_bytes = limit;
+}
+
+// --- physical memory ------------------------------------------------------------------------------------------------------
+
+static struct pl_piece *physical_of(uint64_t handle) {
+    const struct pl_piece *entry = pl_live_find(&session.live, PL_SPACE_HANDLES, handle);
+    return entry == NULL ? NULL : pl_live_find(&session.live, PL_SPACE_PHYSICAL, entry->address);
+}
+
+static const struct pl_piece *range_holding(uint64_t address) {
+    for (const struct pl_piece *at = pl_live_next(&session.live, NULL); at != NULL; at = pl_live_next(&session.live, (struct pl_piece *)at))
+        if (at->space == PL_SPACE_RANGES && address >= at->key && address - at->key < at->size_bytes) return at;
+    return NULL;
+}
+
+// The driver gives the handle that the range was mapped with, or, after that was released, a new one.
+void pl_retained(uint64_t handle, uint64_t address) {
+    pl_session_lock();
+    struct pl_piece *piece = physical_of(handle);
+    const struct pl_piece *range = piece == NULL ? range_holding(address) : NULL;
+    if (range != NULL) {
+        const uint64_t name = range->address;
+        struct pl_piece *entry = add_locked(PL_SPACE_HANDLES, handle);
+        if (entry != NULL) entry->address = name;
+        piece = pl_live_find(&session.live, PL_SPACE_PHYSICAL, name);
+    }
+    if (piece != NULL) piece->references++;
+    pl_session_unlock();
+}
+
+static void end_if_unused(const struct pl_call *call, struct pl_piece *piece, uint32_t stack) {
+    if (piece != NULL && piece->references == 0 && piece->mappings == 0) end_locked(call, piece, stack);
+}
+
+void pl_released(const struct pl_call *call, uint64_t handle) {
+    const uint32_t stack = pl_journal_stack(3);
+    pl_session_lock();
+    struct pl_piece *piece = physical_of(handle);
+    if (piece != NULL && piece->serial < call->serial && piece->references > 0) {
+        piece->references--;
+        if (piece->references == 0) pl_live_remove(&session.live, pl_live_find(&session.live, PL_SPACE_HANDLES, handle));
+        end_if_unused(call, piece, stack);
+    }
+    pl_session_unlock();
+}
+
+static void write_range(const struct pl_call *call, enum vram_log_action action, uint32_t device, uint64_t address, uint64_t size,
+                        uint32_t stack) {
+    const struct pl_entry entry = {
+        .action = action, .address = address, .size_bytes = size, .device = device, .kind = -1, .stack = stack, .caller = call->caller};
+    pl_journal_write(&entry);
+}
+
+void pl_mapped(const struct pl_call *call, uint64_t address, uint64_t size, uint64_t handle) {
+    const uint32_t stack = pl_journal_stack(3);
+    pl_session_lock();
+    // First the range, then the piece: adding may move pieces.
+    struct pl_piece *range = add_locked(PL_SPACE_RANGES, address);
+    struct pl_piece *piece = physical_of(handle);
+    if (piece != NULL) piece->mappings++;
+    const uint32_t device = piece != NULL ? piece->device : call->device;
+    if (range != NULL) {
+        range->address = piece != NULL ? piece->key : 0;
+        range->size_bytes = size;
+        range->device = device;
+    }
+    write_range(call, VRAM_LOG_SEGMENT_MAP, device, address, size, stack);
+    pl_session_unlock();
+}
+
+// One call may undo several mappings, which lie one behind the other.
+void pl_unmapped(const struct pl_call *call, uint64_t address, uint64_t size) {
+    const uint32_t stack = pl_journal_stack(3);
+    pl_session_lock();
+    for (uint64_t at = address; at - address < size;) {
+        struct pl_piece *range = pl_live_find(&session.live, PL_SPACE_RANGES, at);
+        if (range == NULL || range->size_bytes == 0) break;
+        write_range(call, VRAM_LOG_SEGMENT_UNMAP, range->device, at, range->size_bytes, stack);
+        struct pl_piece *piece = pl_live_find(&session.live, PL_SPACE_PHYSICAL, range->address);
+        at += range->size_bytes;
+        pl_live_remove(&session.live, range);
+        if (piece != NULL && piece->mappings > 0) piece->mappings--;
+        end_if_unused(call, piece, stack);
+    }
+    pl_session_unlock();
+}
+
+// --- pools of the driver --------------------------------------------------------------------------------------------------
+
+// A pool's memory is written as one range that grows and shrinks at its end.
+void pl_pool_holds(const struct pl_call *call, uint32_t device, uint64_t pool, uint64_t bytes) {
+    const uint32_t stack = pl_journal_stack(3);
+    pl_session_lock();
+    struct pl_piece *piece = pl_live_find(&session.live, PL_SPACE_POOLS, pool);
+    if (piece == NULL && bytes != 0) {
+        piece = add_locked(PL_SPACE_POOLS, pool);
+        if (piece != NULL) {
+            piece->address = POOL_BASE + session.next_pool++ * POOL_SPAN;
+            piece->device = device;
+        }
+    }
+    if (piece != NULL && bytes > piece->size_bytes)
+        write_range(call, VRAM_LOG_SEGMENT_MAP, piece->device, piece->address + piece->size_bytes, bytes - piece->size_bytes, stack);
+    if (piece != NULL && bytes < piece->size_bytes)
+        write_range(call, VRAM_LOG_SEGMENT_UNMAP, piece->device, piece->address + bytes, piece->size_bytes - bytes, stack);
+    if (piece != NULL) piece->size_bytes = bytes;
+    pl_session_unlock();
+}

@@ -1,0 +1,18 @@
+// session.h: the state of the process as the doors see it, for the parts that hold or reset it.
+#ifndef PL_SESSION_H
+#define PL_SESSION_H
+
+#include "preload.h"
+
+// Held across fork().
+void pl_session_lock(void);
+void pl_session_unlock(void);
+// In the child of a fork, with the lock held: nothing of the parent's memory is the child's.
+void pl_session_forget(void);
+// The program ends.
+void pl_session_close(void);
+
+// Hooks around fork() and the end of the program. Called before anything is watched; any number of times.
+void pl_process_setup(void);
+
+#endif
