@@ -5,6 +5,7 @@ void vr_seen_release(struct vr_seen_device *device) {
     for (size_t n = 0; n < VR_COUNT_OF(device->lifetimes); n++) {
         if (device->has_lifetimes[n]) vr_lifetimes_release(&device->lifetimes[n]);
         if (device->has_rows[n]) vr_event_rows_release(&device->rows[n]);
+        vr_live_destroy(device->live[n]);
     }
     for (size_t k = 0; k < VR_COUNT_OF(device->curve); k++) vr_curve_destroy(device->curve[k]);
     free(device->own_time_us);
@@ -28,6 +29,13 @@ enum vram_status vr_seen_rows(struct vr_seen_device *device, enum vr_notion noti
     }
     *rows = &device->rows[notion];
     return VRAM_OK;
+}
+
+enum vram_status vr_seen_live(struct vr_seen_device *device, enum vr_notion notion, int64_t event, uint32_t **rows, size_t *count) {
+    const struct vr_lifetimes *lifetimes = NULL;
+    VR_TRY(vr_seen_lifetimes(device, notion, &lifetimes));
+    if (device->live[notion] == NULL) VR_TRY(vr_live_create(device->view, lifetimes, &device->live[notion]));
+    return vr_live_at(device->live[notion], event, rows, count);
 }
 
 enum vram_status vr_seen_curve(struct vr_seen_device *device, enum vr_curve_kind kind, const struct vr_curve **curve) {

@@ -7,6 +7,7 @@
 #include "analyze/view.h"
 #include "explore/answer.h"
 #include "explore/curve.h"
+#include "explore/live.h"
 #include "explore/question.h"
 #include "vram/explorer.h"
 
@@ -17,6 +18,7 @@ struct vr_seen_device {
     bool has_lifetimes[2];
     struct vr_event_rows rows[2]; // of those lifetimes
     bool has_rows[2];
+    struct vr_live *live[2];                // NULL until asked for
     struct vr_curve *curve[VR_CURVE_COUNT]; // NULL until asked for
     const int64_t *time_us;                 // by event, never falling; NULL until asked for
     int64_t *own_time_us;                   // what time_us points at where the history's times fall or are missing
@@ -61,6 +63,8 @@ void vr_seen_release(struct vr_seen_device *device);
 enum vram_status vr_seen_lifetimes(struct vr_seen_device *device, enum vr_notion notion, const struct vr_lifetimes **lifetimes);
 // Which allocations the events begin and end; borrowed. As above.
 enum vram_status vr_seen_rows(struct vr_seen_device *device, enum vr_notion notion, const struct vr_event_rows **rows);
+// What is live after an event, ascending rows; *rows is given to the caller (free()). As above.
+enum vram_status vr_seen_live(struct vr_seen_device *device, enum vr_notion notion, int64_t event, uint32_t **rows, size_t *count);
 // A running total; borrowed. As above.
 enum vram_status vr_seen_curve(struct vr_seen_device *device, enum vr_curve_kind kind, const struct vr_curve **curve);
 // Times that never fall: an event without a time, or with an earlier one, has that of the event before it. NO_HOST_MEMORY.

@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "explore/live.h"
+#include "explore/stacking.h"
 #include "vram/explorer.h"
 
 enum { EVENTS = 3000, ADDRESSES = 40 };
@@ -199,6 +201,96 @@ static void allocations_and_marks_tell_their_story(void **state) {
     vram_explorer_destroy(explorer);
 }
 
+// Random lifetimes without a history: rows born one per event, some before it.
+struct lives {
+    struct vr_lifetimes lifetimes;
+    struct vr_history history;
+    struct vr_view view;
+    uint64_t size[600];
+    uint32_t birth[600], death[600];
+};
+
+static void make_lives(struct lives *lives, uint64_t seed, size_t start, size_t events) {
+    memset(lives, 0, sizeof *lives);
+    lives->history.count = events;
+    lives->view.history = &lives->history;
+    struct vr_lifetimes *l = &lives->lifetimes;
+    *l = (struct vr_lifetimes){
+        .size_bytes = lives->size, .birth = lives->birth, .death = lives->death, .start_count = start, .count = start};
+    for (size_t e = 0; e < events; e += 2) l->count++;
+    l->start.count = start;
+    l->peak.count = l->count;
+    for (size_t i = 0; i < l->count; i++) {
+        const uint64_t dice = vr_mix64(seed * 1000 + i);
+        lives->size[i] = 1 + dice % 1000;
+        lives->birth[i] = i < start ? VR_BEFORE_TRACE : (uint32_t)(2 * (i - start));
+        const size_t lived = (i < start ? 0 : lives->birth[i]) + 1 + 2 * ((dice >> 20) % 40);
+        lives->death[i] = lived < events && (dice >> 40) % 5 != 0 ? (uint32_t)lived : VR_NEVER;
+    }
+}
+
+static void what_is_live_is_found_from_checkpoints(void **state) {
+    (void)state;
+    struct lives lives;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        make_lives(&lives, seed, seed % 7, 400);
+        struct vr_live *live = NULL;
+        assert_int_equal(VRAM_OK, vr_live_create(&lives.view, &lives.lifetimes, &live));
+        for (int64_t event = -1; event < 405; event++) {
+            uint32_t *rows = NULL;
+            size_t count = 0, found = 0;
+            assert_int_equal(VRAM_OK, vr_live_at(live, event, &rows, &count));
+            for (size_t i = 0; i < lives.lifetimes.count; i++) {
+                if (!vr_lifetimes_live_at(&lives.lifetimes, i, event < 400 ? event : 399)) continue;
+                assert_true(found < count && rows[found] == i);
+                found++;
+            }
+            assert_int_equal(found, count);
+            free(rows);
+        }
+        vr_live_destroy(live);
+    }
+}
+
+// The base of a shape after an event, by its steps; UINT64_MAX before the first.
+static uint64_t base_at(const struct vr_stacking *stacking, size_t shape, size_t event) {
+    uint64_t base = UINT64_MAX;
+    for (size_t s = stacking->first_step[shape]; s < stacking->first_step[shape + 1]; s++) {
+        if (stacking->step[s].event <= event) base = stacking->step[s].base_bytes;
+    }
+    return base;
+}
+
+static void shapes_lie_on_each_other(void **state) {
+    (void)state;
+    struct lives lives;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        make_lives(&lives, seed, seed % 9, 300);
+        const struct vr_lifetimes *l = &lives.lifetimes;
+        const size_t first = vr_mix64(seed) % 250, end = first + 1 + vr_mix64(seed + 99) % (300 - first),
+                     limit = seed % 3 == 0 ? 600 : seed;
+        uint32_t rows[600];
+        size_t count = 0;
+        for (size_t i = 0; i < l->count; i++) {
+            const bool in = (l->birth[i] == VR_BEFORE_TRACE || l->birth[i] < end) && (l->death[i] == VR_NEVER || l->death[i] >= first);
+            if (in) rows[count++] = (uint32_t)i;
+        }
+        struct vr_stacking stacking;
+        assert_int_equal(VRAM_OK, vr_stacking_build(l, rows, count, first, end, limit, 0, &stacking));
+        assert_int_equal(stacking.count, count < limit ? count : limit);
+        for (size_t event = first; event < end; event++) {
+            uint64_t base = 0;
+            for (size_t s = 0; s < stacking.count; s++) {
+                if (s != 0) assert_true(stacking.row[s] > stacking.row[s - 1]);
+                if (!vr_lifetimes_live_at(l, stacking.row[s], (int64_t)event)) continue;
+                assert_int_equal(base_at(&stacking, s, event), base);
+                base += l->size_bytes[stacking.row[s]];
+            }
+        }
+        vr_stacking_release(&stacking);
+    }
+}
+
 static void bad_questions_are_answered_with_a_sentence(void **state) {
     (void)state;
     static const struct {
@@ -234,6 +326,8 @@ int main(void) {
         cmocka_unit_test(the_curve_has_every_low_and_high),
         cmocka_unit_test(time_is_an_axis_too),
         cmocka_unit_test(allocations_and_marks_tell_their_story),
+        cmocka_unit_test(what_is_live_is_found_from_checkpoints),
+        cmocka_unit_test(shapes_lie_on_each_other),
         cmocka_unit_test(bad_questions_are_answered_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
