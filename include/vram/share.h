@@ -61,7 +61,8 @@ struct vram_imported {
 // NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_import(struct vram_allocator *allocator, const void *handle, size_t size_bytes,
                                                      struct vram_imported *imported, struct vram_error *error);
-// Gives one import back; after the last one of its memory that is unmapped, once the device is idle. `address` as vram_import() gave it.
+// Gives one import back; after the last one of its memory that is unmapped, once the device is idle (and no capture is under way: else
+// with a later import or release). `address` as vram_import() gave it.
 // INVALID_POINTER when it is not imported; DRIVER when the driver refuses (it is tried again later and at the end).
 VRAM_API VRAM_NODISCARD enum vram_status vram_import_release(struct vram_allocator *allocator, uint64_t address);
 

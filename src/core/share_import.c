@@ -42,12 +42,12 @@ static enum vram_status unmap_pages(struct vr_import_entry *entry) {
     return vr_driver_status(vr_cu(driver, mem_address_free, entry->base, entry->extent_bytes));
 }
 
-// The device's work may still use it. Waiting is forbidden while a stream captures: then later.
+// The device's work may still use it. REJECTED: waiting is forbidden while a stream captures, so it stays until another time.
 static enum vram_status take_down(struct vr_import_entry *entry) {
     struct vr_device *device = entry->device;
     struct vr_context_guard guard;
     if (entry->base == 0) return VRAM_OK;
-    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0) return VRAM_DRIVER;
+    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0) return VRAM_REJECTED;
     VR_TRY(vr_context_enter(device, &guard));
     struct vram_driver *driver = device->allocator->driver;
     enum vram_status status = vr_driver_status(vr_cu(driver, ctx_synchronize, 0));
@@ -60,7 +60,7 @@ static enum vram_status take_down(struct vr_import_entry *entry) {
     return status;
 }
 
-// Takes down what nobody uses any more. The first refusal, or OK.
+// Takes down what nobody uses any more. The driver's first refusal, or OK.
 static enum vram_status sweep_locked(struct vr_imports *imports) {
     enum vram_status first = VRAM_OK;
     for (size_t i = imports->count; i-- > 0;) {
@@ -70,7 +70,7 @@ static enum vram_status sweep_locked(struct vr_imports *imports) {
         if (status == VRAM_OK) {
             free(entry);
             imports->items[i] = imports->items[--imports->count];
-        } else if (first == VRAM_OK) {
+        } else if (first == VRAM_OK && status != VRAM_REJECTED) {
             first = status;
         }
     }

@@ -6,7 +6,9 @@
 
 #include "core/share.h"
 #include "driver/driver.h"
+#include "os/os.h"
 #include "other.h"
+#include "vram/pool.h"
 
 static const char *const confs[] = {"", "expandable_segments:True"};
 
@@ -382,6 +384,103 @@ static void damaged_handles_do_no_harm(void **state) {
     }
 }
 
+// --- captures and threads ---------------------------------------------------------------------------------------------------------
+
+// A release must not wait for the device while a stream captures: it is made up for.
+static void a_release_in_a_capture_waits(void **state) {
+    (void)state;
+    for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
+        struct pair pair;
+        struct vram_pool *pool;
+        uint64_t graph = 0;
+        open_pair(&pair, confs[c]);
+        struct vram_allocator *allocator = pair.here.allocator;
+        const uint64_t stream = pair.here.stream[0][1];
+        const struct other_reply a = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = get_there(&pair, 30 * VR_MIB)});
+        const struct other_reply b = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = get_there(&pair, 30 * VR_MIB)});
+        const struct vram_imported first = import_here(&pair, &a);
+        EXPECT_OK(vram_pool_create(allocator, 0, &(struct vram_pool_options){.for_graph = true}, &pool));
+        EXPECT_OK(vram_capture_begin(pool, stream, VRAM_CAPTURE_GLOBAL, NULL));
+        EXPECT_OK(vram_import_release(allocator, first.address));
+        assert_int_equal(stats_here(&pair).unreleased, 1);
+        const struct vram_imported second = import_here(&pair, &b); // an import is no danger to a capture
+        EXPECT_OK(vram_capture_end(pool, stream, &graph, NULL));
+        EXPECT_OK(vram_import_release(allocator, second.address));
+        assert_int_equal(stats_here(&pair).imports, 0);
+        assert_int_equal(vr_cu(pair.here.sim, graph_destroy, graph), VR_CU_SUCCESS);
+        vram_pool_release(pool);
+        close_pair(&pair);
+    }
+}
+
+enum { THREADS = 4, ROUNDS = 60 };
+
+struct crowd {
+    struct pair pair;
+    struct other_reply exported[2];
+    uint64_t seeds[2];
+    _Atomic uint32_t wrong;
+};
+
+static void import_and_look(void *argument) {
+    struct crowd *crowd = argument;
+    struct vram_allocator *allocator = crowd->pair.here.allocator;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        const size_t which = round % 2;
+        struct vram_imported imported;
+        uint64_t block = 0;
+        const struct other_reply *exported = &crowd->exported[which];
+        bool fine = vram_import(allocator, exported->handle, exported->handle_bytes, &imported, NULL) == VRAM_OK;
+        fine = fine && vram_malloc(allocator, 0, (round + 1) * VR_MIB, 0, &block) == VRAM_OK;
+        fine = fine && vram_peer_enable(allocator, 1, 0, NULL) == VRAM_OK;
+        fine = fine && other_is(imported.address, VR_MIB, crowd->seeds[which]) && vram_free(allocator, block) == VRAM_OK;
+        fine = fine && vram_import_release(allocator, imported.address) == VRAM_OK;
+        if (!fine) atomic_fetch_add(&crowd->wrong, 1);
+    }
+}
+
+static void many_threads_import_at_once(void **state) {
+    (void)state;
+    for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
+        static struct crowd crowd;
+        crowd = (struct crowd){.seeds = {100, 200}};
+        open_pair(&crowd.pair, confs[c]);
+        for (size_t i = 0; i < 2; i++) {
+            const uint64_t theirs = get_there(&crowd.pair, 25 * VR_MIB);
+            crowd.exported[i] = ask(&crowd.pair, &(struct other_order){.what = OTHER_EXPORT, .address = theirs});
+            (void)ask(&crowd.pair,
+                      &(struct other_order){.what = OTHER_WRITE, .address = theirs, .size_bytes = VR_MIB, .seed = crowd.seeds[i]});
+        }
+        struct vr_thread threads[THREADS];
+        for (size_t i = 0; i < THREADS; i++) EXPECT_OK(vr_thread_start(&threads[i], import_and_look, &crowd));
+        for (size_t i = 0; i < THREADS; i++) vr_thread_join(&threads[i]);
+        assert_int_equal(atomic_load(&crowd.wrong), 0);
+        assert_int_equal(stats_here(&crowd.pair).imports, 0);
+        close_pair(&crowd.pair);
+    }
+}
+
+// What is imported is open to the peers there are, and to those that come.
+static void peers_reach_imports(void **state) {
+    struct pair pair;
+    (void)state;
+    open_pair(&pair, "expandable_segments:True");
+    const struct other_reply a = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = get_there(&pair, 15 * VR_MIB)});
+    const struct other_reply b = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = get_there(&pair, 15 * VR_MIB)});
+    const struct vram_imported before = import_here(&pair, &a);
+    const struct vr_cu_location one = {VR_CU_MEM_LOCATION_TYPE_DEVICE, 1};
+    uint64_t flags = 9;
+    assert_int_equal(vr_cu(pair.here.sim, mem_get_access, &flags, &one, before.address), VR_CU_SUCCESS);
+    assert_int_equal(flags, VR_CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    EXPECT_OK(vram_peer_enable(pair.here.allocator, 1, 0, NULL));
+    const struct vram_imported after = import_here(&pair, &b);
+    assert_int_equal(vr_cu(pair.here.sim, mem_get_access, &flags, &one, before.address), VR_CU_SUCCESS);
+    assert_int_equal(flags, VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    assert_int_equal(vr_cu(pair.here.sim, mem_get_access, &flags, &one, after.address), VR_CU_SUCCESS);
+    assert_int_equal(flags, VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    close_pair(&pair);
+}
+
 // --- refused driver calls ---------------------------------------------------------------------------------------------------------
 
 // Import, use and release with the nth driver call refused. Returns whether one was.
@@ -466,6 +565,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(pools_of_the_users_own_are_not_shared),
         cmocka_unit_test(a_driver_without_handles_is_named),
         cmocka_unit_test(damaged_handles_do_no_harm),
+        cmocka_unit_test(a_release_in_a_capture_waits),
+        cmocka_unit_test(many_threads_import_at_once),
+        cmocka_unit_test(peers_reach_imports),
         cmocka_unit_test(every_call_of_an_import_may_fail),
         cmocka_unit_test(every_call_of_an_export_may_fail),
     };
