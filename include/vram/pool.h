@@ -88,8 +88,9 @@ struct vram_restore_observer {
     void *user;
 };
 // Brings the pool back to the blocks of the checkpoint: every live block is freed, those of the checkpoint are made again at their
-// addresses. Segments made since stay, free. INVALID_ARGUMENT (and nothing changed) while a block waits for fences, or when memory of the
-// checkpoint was given back.
+// addresses. Segments made since stay, free. Where another stream uses a live block, the block's own stream waits for it, not the host.
+// INVALID_ARGUMENT (and nothing changed) while a block waits for fences, or would have to in a capture, or when memory of the
+// checkpoint was given back; DRIVER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                                            const struct vram_restore_observer *observer);
 // Whether the live blocks of the pool are exactly these.

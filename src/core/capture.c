@@ -67,13 +67,12 @@ static void drop_captured_uses(struct vram_allocator *allocator, struct vr_block
     }
 }
 
-// A stream that was destroyed since the free takes no fence: its work is waited for with all of the device's, once, so that no later
+// A stream that was destroyed since the free takes no fence: its work is waited for with all of the devices', once, so that no later
 // request fails of it.
 static enum vram_status fence(struct vr_device *device, uint32_t block) {
-    const enum vram_status status = vr_fences_record(device, block);
+    const enum vram_status status = vr_fences_record(device, block, NULL);
     if (status != VRAM_DRIVER) return status;
-    VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, ctx_synchronize, 0)));
-    vr_uses_clear(device->allocator, vr_block_at(device->allocator, block));
+    VR_TRY(vr_uses_wait(device->allocator, vr_block_at(device->allocator, block)));
     vr_complete_free(device, block, true);
     return VRAM_OK;
 }

@@ -10,7 +10,7 @@ static uint64_t capture_id(const struct vr_device *device, uint64_t stream) {
     return result == VR_CU_SUCCESS && status == VR_CU_STREAM_CAPTURE_STATUS_ACTIVE ? id : 0;
 }
 
-static bool any_captures(const struct vr_device *device) {
+bool vr_any_captures(const struct vr_device *device) {
     return atomic_load_explicit(&device->allocator->captures, memory_order_acquire) != 0;
 }
 
@@ -21,11 +21,13 @@ bool vr_asks_capturing(const struct vr_device *device, uint64_t stream) {
     return status != VR_CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-bool vr_is_capturing(const struct vr_device *device, uint64_t stream) { return any_captures(device) && vr_asks_capturing(device, stream); }
+bool vr_is_capturing(const struct vr_device *device, uint64_t stream) {
+    return vr_any_captures(device) && vr_asks_capturing(device, stream);
+}
 
 bool vr_device_captures(const struct vr_device *device) {
     if (device->capture_count != 0) return true;
-    if (!any_captures(device)) return false;
+    if (!vr_any_captures(device)) return false;
     const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         const struct vr_shard *shard = device->shards[i];
@@ -49,12 +51,12 @@ void vr_capture_count(struct vram_allocator *allocator, bool begins) {
 }
 
 void vr_capture_gate(struct vr_device *device) {
-    if (device->deferred_count != 0 || any_captures(device)) {
+    if (device->deferred_count != 0 || vr_any_captures(device)) {
         vr_device_gate(device, VR_GATE_CAPTURE, true);
         return;
     }
     vr_device_gate(device, VR_GATE_CAPTURE, false);
-    if (any_captures(device)) vr_device_gate(device, VR_GATE_CAPTURE, true);
+    if (vr_any_captures(device)) vr_device_gate(device, VR_GATE_CAPTURE, true);
 }
 
 bool vr_same_capture(const struct vr_device *device, uint64_t stream, uint64_t other) {

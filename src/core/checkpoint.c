@@ -94,8 +94,25 @@ static void free_live(struct vram_pool *pool, const struct saved_block *live) {
     struct vr_device *device = pool->device;
     struct vram_allocator *allocator = device->allocator;
     const uint32_t block = vr_pages_find(&allocator->pages, live->address);
-    vr_uses_clear(allocator, vr_block_at(allocator, block));
+    assert(vr_block_at(allocator, block)->held.uses == 0);
     vr_free_now(device, block);
+}
+
+// The live blocks' own streams wait for the other streams that use them: the memory goes on at once, in the order of its stream.
+// INVALID_ARGUMENT where a capture forbids that.
+static enum vram_status order_uses(struct vr_device *device, const struct vram_checkpoint *live) {
+    struct vram_allocator *allocator = device->allocator;
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < live->count && status == VRAM_OK; i++) {
+        struct vr_block *block = vr_block_at(allocator, vr_pages_find(&allocator->pages, live->blocks[i].address));
+        if (block->held.uses == 0) continue;
+        const bool forbidden = vr_any_captures(device) || vr_use_captures(device, block);
+        status = forbidden ? VRAM_INVALID_ARGUMENT : vr_uses_order(device, block);
+    }
+    vr_context_leave(&guard);
+    return status;
 }
 
 static enum vram_status make_saved(struct vram_pool *pool, const struct saved_block *saved) {
@@ -111,6 +128,7 @@ static enum vram_status restore_locked(struct vram_pool *pool, const struct vram
     for (size_t i = 0; i < checkpoint->count; i++) {
         if (!place_is_there(pool, &checkpoint->blocks[i])) return VRAM_INVALID_ARGUMENT;
     }
+    VR_TRY(order_uses(pool->device, live));
     for (size_t i = 0; i < live->count; i++) free_live(pool, &live->blocks[i]);
     for (size_t i = 0; i < checkpoint->count; i++) VR_TRY(make_saved(pool, &checkpoint->blocks[i]));
     return VRAM_OK;

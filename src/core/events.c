@@ -44,28 +44,37 @@ static void return_event(struct vr_device *device, uint64_t event) {
     if (!room) (void)vr_cu(device->allocator->driver, event_destroy, event);
 }
 
-// The device whose context a stream belongs to; the legacy default stream is the block's own device's.
-static enum vram_status device_of_stream(struct vr_device *device, uint64_t stream, struct vr_device **owner) {
-    struct vram_allocator *allocator = device->allocator;
-    *owner = device;
-    if (stream == 0 || allocator->device_count == 1) return VRAM_OK;
-    uint64_t context = 0;
-    VR_TRY(vr_driver_status(vr_cu(allocator->driver, stream_get_ctx, stream, &context)));
-    struct vr_device *found = vr_device_with_context(allocator, context);
-    if (found != NULL) *owner = found;
-    return VRAM_OK;
+// The stream was destroyed: it has no more work, but what it was given may still run.
+static bool is_gone(vr_cu_result result) {
+    return result == VR_CU_INVALID_HANDLE || result == VR_CU_INVALID_CONTEXT || result == VR_CU_CONTEXT_IS_DESTROYED;
 }
 
-static enum vram_status record_event(struct vr_device *owner, uint64_t stream, uint64_t *event) {
-    struct vram_driver *driver = owner->allocator->driver;
+// The device whose context a stream belongs to; the legacy default stream is the block's own device's.
+static vr_cu_result device_of_stream(struct vr_device *device, uint64_t stream, struct vr_device **owner) {
+    struct vram_allocator *allocator = device->allocator;
+    *owner = device;
+    if (stream == 0 || allocator->device_count == 1) return VR_CU_SUCCESS;
+    uint64_t context = 0;
+    const vr_cu_result result = vr_cu(allocator->driver, stream_get_ctx, stream, &context);
+    struct vr_device *found = result == VR_CU_SUCCESS ? vr_device_with_context(allocator, context) : NULL;
+    if (found != NULL) *owner = found;
+    return result;
+}
+
+// An event of *owner, the stream's device, at what the stream has now. *gone (may be NULL): it failed because there is no such stream.
+static enum vram_status record_event(struct vr_device *device, uint64_t stream, struct vr_device **owner, uint64_t *event, bool *gone) {
+    struct vram_driver *driver = device->allocator->driver;
     struct vr_context_guard guard;
-    VR_TRY(vr_context_enter(owner, &guard));
+    vr_cu_result result = device_of_stream(device, stream, owner);
+    if (gone != NULL) *gone = is_gone(result);
+    VR_TRY(vr_driver_status(result));
+    VR_TRY(vr_context_enter(*owner, &guard));
     uint64_t made = 0;
-    vr_cu_result result = VR_CU_SUCCESS;
-    if (!take_idle_event(&owner->events, &made)) result = vr_cu(driver, event_create, &made, VR_CU_EVENT_DISABLE_TIMING);
+    if (!take_idle_event(&(*owner)->events, &made)) result = vr_cu(driver, event_create, &made, VR_CU_EVENT_DISABLE_TIMING);
     if (result == VR_CU_SUCCESS) {
         result = vr_cu(driver, event_record, made, stream);
-        if (result != VR_CU_SUCCESS) return_event(owner, made);
+        if (result != VR_CU_SUCCESS) return_event(*owner, made);
+        if (gone != NULL) *gone = is_gone(result);
     }
     vr_context_leave(&guard);
     VR_TRY(vr_driver_status(result));
@@ -102,13 +111,12 @@ static enum vram_status make_room(struct vr_fence_queue *queue) {
     return VRAM_OK;
 }
 
-static enum vram_status record_fence(struct vr_device *device, uint32_t block, uint64_t stream) {
+static enum vram_status record_fence(struct vr_device *device, uint32_t block, uint64_t stream, bool *gone) {
     struct vr_fence_queue *queue = NULL;
     VR_TRY(queue_for(&device->fences, stream, &queue));
     VR_TRY(make_room(queue));
     struct vr_fence fence = {.block = block};
-    VR_TRY(device_of_stream(device, stream, &fence.event_device));
-    VR_TRY(record_event(fence.event_device, stream, &fence.event));
+    VR_TRY(record_event(device, stream, &fence.event_device, &fence.event, gone));
     queue->fences[(queue->head + queue->count++) & (queue->capacity - 1)] = fence;
     return VRAM_OK;
 }
@@ -133,13 +141,13 @@ static void drop_empty_queues(struct vr_device *device) {
     vr_device_gate(device, VR_GATE_FENCES, device->fences.count != 0);
 }
 
-enum vram_status vr_fences_record(struct vr_device *device, uint32_t block) {
+enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool *gone) {
     struct vram_allocator *allocator = device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     enum vram_status status = VRAM_OK;
     uint32_t recorded = 0, use = item->held.uses;
     for (; use != 0 && status == VRAM_OK; use = vr_use_at(allocator, use)->next) {
-        status = record_fence(device, block, vr_use_at(allocator, use)->stream);
+        status = record_fence(device, block, vr_use_at(allocator, use)->stream, gone);
         if (status == VRAM_OK) recorded++;
     }
     if (status != VRAM_OK) {
@@ -152,6 +160,42 @@ enum vram_status vr_fences_record(struct vr_device *device, uint32_t block) {
     }
     drop_empty_queues(device);
     return status;
+}
+
+// All devices are waited for: which one a stream was of cannot be asked any more.
+enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block) {
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device == NULL) continue;
+        struct vr_context_guard guard;
+        VR_TRY(vr_context_enter(device, &guard));
+        const vr_cu_result result = vr_cu(allocator->driver, ctx_synchronize, 0);
+        vr_context_leave(&guard);
+        VR_TRY(vr_driver_status(result));
+    }
+    vr_uses_clear(allocator, block);
+    return VRAM_OK;
+}
+
+enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block) {
+    struct vram_allocator *allocator = device->allocator;
+    const uint64_t own = vr_shard_of(allocator, block)->stream;
+    while (block->held.uses != 0) {
+        const uint32_t use = block->held.uses;
+        struct vr_device *owner = NULL;
+        uint64_t event = 0;
+        bool gone = false;
+        const enum vram_status status = record_event(device, vr_use_at(allocator, use)->stream, &owner, &event, &gone);
+        if (gone) return vr_uses_wait(allocator, block);
+        VR_TRY(status);
+        const vr_cu_result result = vr_cu(allocator->driver, stream_wait_event, own, event, 0);
+        return_event(owner, event); // the stream waits for what the event stood for
+        if (is_gone(result)) return vr_uses_wait(allocator, block);
+        VR_TRY(vr_driver_status(result));
+        block->held.uses = vr_use_at(allocator, use)->next;
+        vr_slab_give(&allocator->uses, use);
+    }
+    return VRAM_OK;
 }
 
 void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {

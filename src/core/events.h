@@ -13,8 +13,14 @@ enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *
 void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block);
 
 // Records a fence on every stream that the block was used on, and forgets the uses; block->held.pending becomes their number. On
-// failure nothing is recorded and the uses stay. Under all locks.
-enum vram_status vr_fences_record(struct vr_device *device, uint32_t block);
+// failure nothing is recorded and the uses stay. *gone (may be NULL): DRIVER because a stream was destroyed. Under all locks.
+enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool *gone);
+// Waits until nothing on any device uses the block, and forgets its uses: for streams that take no fence. Not while a capture is under
+// way: it would spoil it. DRIVER. Under all locks.
+enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block);
+// Lets the block's own stream wait for the other ones, and forgets these: then it can be used again at once, in the stream's order. Not
+// while a capture concerns the device. On failure (DRIVER) the rest of the uses stay. Under all locks, context current.
+enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block);
 // Looks at the oldest fence of each stream, and the ones after it, until one is pending; completes the blocks that have none left.
 // DRIVER when a query fails. Under all locks.
 enum vram_status vr_fences_poll(struct vr_device *device);

@@ -58,12 +58,18 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool told) {
     return true;
 }
 
-// A block with uses waits for them: by fences, or in a capture until it shows that they are over.
-static enum vram_status hold(struct vr_device *device, uint32_t block) {
+// A block with uses waits for them: by fences, or in a capture until it shows that they are over. Where one of the streams was destroyed
+// there is no fence for it: the host waits, once captures allow it. *held: the block still waits afterwards.
+static enum vram_status hold(struct vr_device *device, uint32_t block, bool *held) {
+    struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
-    const bool put_off = vr_must_defer(device, vr_block_at(device->allocator, block));
-    const enum vram_status status = put_off ? vr_defer(device, block) : vr_fences_record(device, block);
+    bool put_off = vr_must_defer(device, item), gone = false;
+    enum vram_status status = put_off ? VRAM_OK : vr_fences_record(device, block, &gone);
+    put_off |= gone && vr_any_captures(device);
+    if (put_off) status = vr_defer(device, block);
+    *held = put_off || !gone;
+    if (!*held) status = vr_uses_wait(device->allocator, item);
     vr_context_leave(&guard);
     return status;
 }
@@ -89,8 +95,10 @@ static enum vram_status free_locked(struct vr_device *device, uint32_t block) {
         vr_free_now(device, block);
         return VRAM_OK;
     }
-    VR_TRY(hold(device, block));
-    request_free(device, block, true);
+    bool held = true;
+    VR_TRY(hold(device, block, &held));
+    request_free(device, block, held);
+    if (!held) vr_complete_free(device, block, false);
     return VRAM_OK;
 }
 

@@ -241,6 +241,31 @@ static void finish_event(struct naive *naive, struct naive_device *device, size_
     if (--block->events == 0) naive_complete_free(naive, device, block);
 }
 
+void naive_order_uses(struct naive *naive, struct naive_device *device, struct naive_block *block) {
+    for (size_t i = 0; i < block->use_count; i++) {
+        naive_make_room((void **)&naive->waits, &naive->wait_capacity, naive->wait_count + 1, sizeof *naive->waits);
+        naive->waits[naive->wait_count++] = (struct naive_wait){
+            .device = device->ordinal, .stream = block->segment->stream, .other = block->uses[i], .order = naive->next_event++};
+    }
+    block->use_count = 0;
+}
+
+static void complete_before(struct naive *naive, uint32_t device, uint64_t stream, uint64_t order);
+
+// What a stream waited for before `order` is complete, too. A wait is followed once: nothing that it stands for comes later.
+static void complete_waits(struct naive *naive, uint32_t device, uint64_t stream, uint64_t order) {
+    for (size_t i = 0; i < naive->wait_count;) {
+        const struct naive_wait wait = naive->waits[i];
+        if (wait.stream != stream || wait.order >= order || (stream == 0 && wait.device != device)) {
+            i++;
+            continue;
+        }
+        naive->waits[i] = naive->waits[--naive->wait_count];
+        complete_before(naive, wait.device, wait.other, wait.order);
+        i = 0;
+    }
+}
+
 // Completes what was recorded on a stream before `order`. A block may be used on another device's stream, so this concerns the events of
 // all devices; only the legacy stream has the same handle on every device.
 static void complete_before(struct naive *naive, uint32_t device, uint64_t stream, uint64_t order) {
@@ -251,6 +276,7 @@ static void complete_before(struct naive *naive, uint32_t device, uint64_t strea
             if (event->stream == stream && event->order < order) event->complete = true;
         }
     }
+    complete_waits(naive, device, stream, order);
 }
 
 // Streams complete in order, so an event can only be complete when every earlier one of its stream is.
@@ -498,6 +524,7 @@ void naive_destroy(struct naive *naive) {
     for (uint32_t d = 0; d < naive->device_count; d++) destroy_device(&naive->device[d]);
     for (size_t i = 0; i < naive->pool_count; i++) free(naive->pools[i]);
     free(naive->pools);
+    free(naive->waits);
     free(naive->direct);
     free(naive->records);
     free(naive->picture);

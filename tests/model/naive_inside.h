@@ -93,6 +93,13 @@ struct naive_event {
     bool complete;
 };
 
+// A stream that waits for what another one had at that moment.
+struct naive_wait {
+    uint32_t device; // of the legacy stream, on either side
+    uint64_t stream, other;
+    uint64_t order; // among the events
+};
+
 struct naive_options {
     uint64_t large_segment_bytes;
     uint64_t max_split_bytes;
@@ -143,6 +150,8 @@ struct naive {
     uint64_t next_reserve;
     uint64_t next_order; // of segments
     uint64_t next_event; // order of the next event
+    struct naive_wait *waits;
+    size_t wait_count, wait_capacity;
     uint64_t next_capture;
     struct naive_pool **pools; // oldest first, dead ones too
     size_t pool_count, pool_capacity;
@@ -177,6 +186,8 @@ bool naive_should_split(const struct naive *naive, const struct naive_block *blo
 void naive_hand_out(struct naive *naive, struct naive_device *device, const struct naive_request *request, struct naive_block *block,
                     bool split);
 void naive_request_free(struct naive *naive, struct naive_device *device, struct naive_block *block);
+// The block's own stream waits for the others, which are forgotten.
+void naive_order_uses(struct naive *naive, struct naive_device *device, struct naive_block *block);
 void naive_complete_free(struct naive *naive, struct naive_device *device, struct naive_block *block);
 void naive_record_events(struct naive *naive, struct naive_device *device, struct naive_block *block);
 // What a request does before it looks for memory.

@@ -218,7 +218,7 @@ static void free_all(struct naive *naive, struct naive_device *device, struct na
             struct naive_block *block = device->segments[s]->first;
             while (block && block->address != live->blocks[i].address) block = block->next;
             if (!block) continue;
-            block->use_count = 0;
+            naive_order_uses(naive, device, block);
             naive_request_free(naive, device, block);
             break;
         }
@@ -226,11 +226,24 @@ static void free_all(struct naive *naive, struct naive_device *device, struct na
     free(live);
 }
 
+// Ordering streams would change the graph of a capture.
+static bool order_is_forbidden(const struct naive *naive, const struct naive_device *device, const struct naive_pool *pool) {
+    size_t captures = 0;
+    for (uint32_t d = 0; d < naive->device_count; d++) captures += naive->device[d].capture_count;
+    for (size_t s = 0; s < device->segment_count && captures; s++) {
+        if (device->segments[s]->pool != pool) continue;
+        for (const struct naive_block *block = device->segments[s]->first; block; block = block->next)
+            if (block->state == NAIVE_ALLOCATED && block->use_count) return true;
+    }
+    return false;
+}
+
 enum vram_status naive_pool_restore(struct naive *naive, struct naive_pool *pool, const struct naive_checkpoint *checkpoint) {
     struct naive_device *device = &naive->device[pool->device];
     if (!is_settled(naive, device, pool)) return VRAM_INVALID_ARGUMENT;
     for (size_t i = 0; i < checkpoint->count; i++)
         if (bytes_there(device, pool, &checkpoint->blocks[i]) != checkpoint->blocks[i].size_bytes) return VRAM_INVALID_ARGUMENT;
+    if (order_is_forbidden(naive, device, pool)) return VRAM_INVALID_ARGUMENT;
     free_all(naive, device, pool);
     for (size_t i = 0; i < checkpoint->count; i++) {
         const struct saved *saved = &checkpoint->blocks[i];

@@ -1,0 +1,170 @@
+// Uses on other streams in the corners: the stream is destroyed before the free, or a pool goes back to a checkpoint meanwhile.
+#include "driver/driver.h"
+#include "support/expect.h"
+#include "vram/pool.h"
+
+enum { MILLISECOND = 1000000 };
+
+// Work ends by the clock here, not by hand.
+static void timed_world(struct vr_world *world, uint32_t devices) {
+    const struct vr_world_options options = {.sim = {.device_count = devices}};
+    EXPECT_OK(vr_world_open(world, &options));
+}
+
+static uint64_t new_stream(struct vr_world *world) {
+    uint64_t stream = 0;
+    assert_int_equal(vr_cu(world->sim, stream_create, &stream, VR_CU_STREAM_NON_BLOCKING), VR_CU_SUCCESS);
+    return stream;
+}
+
+static void destroy_stream(struct vr_world *world, uint64_t stream) {
+    assert_int_equal(vr_cu(world->sim, stream_destroy, stream), VR_CU_SUCCESS);
+}
+
+static void a_stream_that_is_gone_is_waited_for(void **state) {
+    (void)state;
+    struct vr_world world;
+    timed_world(&world, 1);
+    const uint64_t own = world.stream[0][1], other = world.stream[0][2], gone = new_stream(&world);
+    const uint64_t block = expect_malloc(&world, 3 * VR_MIB, own);
+    EXPECT_OK(vram_record_stream(world.allocator, block, other));
+    EXPECT_OK(vram_record_stream(world.allocator, block, gone));
+    EXPECT_OK(vram_sim_busy(world.sim, 0, gone, 50 * MILLISECOND));
+    destroy_stream(&world, gone);
+    EXPECT_OK(vram_free(world.allocator, block));
+    assert_true(vram_sim_clock_ns(world.sim) >= 50 * MILLISECOND); // what the stream had begun is done
+    EXPECT_CURRENT(&world, active, 0);
+    assert_int_equal(expect_malloc(&world, 3 * VR_MIB, own), block);
+    expect_end(&world);
+}
+
+static void also_on_another_device(void **state) {
+    (void)state;
+    struct vr_world world;
+    timed_world(&world, 2);
+    assert_int_equal(vr_cu(world.sim, ctx_set_current, world.context[1]), VR_CU_SUCCESS);
+    const uint64_t gone = new_stream(&world);
+    assert_int_equal(vr_cu(world.sim, ctx_set_current, world.context[0]), VR_CU_SUCCESS);
+    const uint64_t block = expect_malloc(&world, 3 * VR_MIB, world.stream[0][1]);
+    EXPECT_OK(vram_record_stream(world.allocator, block, gone));
+    EXPECT_OK(vram_sim_busy(world.sim, 1, gone, 50 * MILLISECOND));
+    destroy_stream(&world, gone);
+    EXPECT_OK(vram_free(world.allocator, block));
+    assert_true(vram_sim_clock_ns(world.sim) >= 50 * MILLISECOND);
+    EXPECT_CURRENT(&world, active, 0);
+    expect_end(&world);
+}
+
+// Waiting would spoil the capture: the free is put off.
+static void not_while_a_capture_is_under_way(void **state) {
+    (void)state;
+    struct vr_world world;
+    timed_world(&world, 1);
+    const uint64_t captured = world.stream[0][1], own = world.stream[0][2], gone = new_stream(&world);
+    struct vram_pool *pool = NULL;
+    EXPECT_OK(vram_pool_create(world.allocator, 0, &(struct vram_pool_options){.for_graph = true}, &pool));
+    const uint64_t block = expect_malloc(&world, 3 * VR_MIB, own);
+    EXPECT_OK(vram_record_stream(world.allocator, block, gone));
+    destroy_stream(&world, gone);
+    EXPECT_OK(vram_capture_enter(pool, captured)); // on another thread, for all that this one knows
+    assert_int_equal(vr_cu(world.sim, stream_begin_capture, captured, VR_CU_STREAM_CAPTURE_MODE_RELAXED), VR_CU_SUCCESS);
+    EXPECT_OK(vram_free(world.allocator, block));
+    EXPECT_CURRENT(&world, active, 1);
+    uint64_t graph = 0;
+    assert_int_equal(vr_cu(world.sim, stream_end_capture, captured, &graph), VR_CU_SUCCESS);
+    assert_int_equal(vr_cu(world.sim, graph_destroy, graph), VR_CU_SUCCESS);
+    EXPECT_OK(vram_capture_leave(pool, captured));
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    EXPECT_CURRENT(&world, active, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 0);
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
+// Whether all that `stream` has now is done.
+static bool is_idle(struct vr_world *world, uint64_t stream) { return vr_cu(world->sim, stream_query, stream) == VR_CU_SUCCESS; }
+
+static void a_restore_waits_for_other_streams(void **state) {
+    (void)state;
+    struct vr_world world;
+    timed_world(&world, 1);
+    const uint64_t own = world.stream[0][1], other = world.stream[0][2], third = world.stream[0][3];
+    struct vram_pool *pool = NULL;
+    struct vram_checkpoint *empty = NULL;
+    uint64_t block = 0, again = 0;
+    EXPECT_OK(vram_pool_create(world.allocator, 0, NULL, &pool));
+    EXPECT_OK(vram_pool_checkpoint(pool, &empty));
+    EXPECT_OK(vram_pool_malloc(pool, 3 * VR_MIB, own, &block));
+    EXPECT_OK(vram_record_stream(world.allocator, block, other));
+    EXPECT_OK(vram_record_stream(world.allocator, block, third));
+    EXPECT_OK(vram_sim_busy(world.sim, 0, other, 50 * MILLISECOND));
+    const uint64_t before = vram_sim_clock_ns(world.sim);
+    EXPECT_OK(vram_pool_restore(pool, empty, NULL));
+    assert_true(vram_sim_clock_ns(world.sim) < before + 50 * MILLISECOND); // the host does not wait
+    EXPECT_CURRENT(&world, active, 0);
+    EXPECT_OK(vram_pool_malloc(pool, 3 * VR_MIB, own, &again));
+    assert_int_equal(again, block);
+    assert_false(is_idle(&world, own)); // what the new owner does comes after the other stream's work
+    EXPECT_OK(vram_sim_advance(world.sim, 51 * MILLISECOND));
+    assert_true(is_idle(&world, own));
+    EXPECT_OK(vram_record_stream(world.allocator, again, other));
+    EXPECT_OK(vram_free(world.allocator, again));
+    vram_checkpoint_destroy(empty);
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
+static void a_restore_in_a_capture_is_refused(void **state) {
+    (void)state;
+    struct vr_world world;
+    timed_world(&world, 1);
+    const uint64_t own = world.stream[0][1], other = world.stream[0][2];
+    struct vram_pool *pool = NULL;
+    struct vram_checkpoint *empty = NULL;
+    uint64_t block = 0;
+    EXPECT_OK(vram_pool_create(world.allocator, 0, NULL, &pool));
+    EXPECT_OK(vram_pool_checkpoint(pool, &empty));
+    EXPECT_OK(vram_pool_malloc(pool, 3 * VR_MIB, own, &block));
+    EXPECT_OK(vram_record_stream(world.allocator, block, other));
+    assert_int_equal(vr_cu(world.sim, stream_begin_capture, other, VR_CU_STREAM_CAPTURE_MODE_RELAXED), VR_CU_SUCCESS);
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_restore(pool, empty, NULL));
+    assert_int_equal(expect_size(&world, block), 3 * VR_MIB);
+    uint64_t graph = 0;
+    assert_int_equal(vr_cu(world.sim, stream_end_capture, other, &graph), VR_CU_SUCCESS);
+    assert_int_equal(vr_cu(world.sim, graph_destroy, graph), VR_CU_SUCCESS);
+    EXPECT_OK(vram_pool_restore(pool, empty, NULL));
+    assert_int_equal(expect_size(&world, block), 0);
+    vram_checkpoint_destroy(empty);
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
+static void a_restore_after_the_stream_is_gone(void **state) {
+    (void)state;
+    struct vr_world world;
+    timed_world(&world, 1);
+    const uint64_t own = world.stream[0][1], gone = new_stream(&world);
+    struct vram_pool *pool = NULL;
+    struct vram_checkpoint *empty = NULL;
+    uint64_t block = 0;
+    EXPECT_OK(vram_pool_create(world.allocator, 0, NULL, &pool));
+    EXPECT_OK(vram_pool_checkpoint(pool, &empty));
+    EXPECT_OK(vram_pool_malloc(pool, 3 * VR_MIB, own, &block));
+    EXPECT_OK(vram_record_stream(world.allocator, block, gone));
+    EXPECT_OK(vram_sim_busy(world.sim, 0, gone, 50 * MILLISECOND));
+    destroy_stream(&world, gone);
+    EXPECT_OK(vram_pool_restore(pool, empty, NULL));
+    assert_true(vram_sim_clock_ns(world.sim) >= 50 * MILLISECOND);
+    vram_checkpoint_destroy(empty);
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stream_that_is_gone_is_waited_for), cmocka_unit_test(also_on_another_device),
+        cmocka_unit_test(not_while_a_capture_is_under_way),    cmocka_unit_test(a_restore_waits_for_other_streams),
+        cmocka_unit_test(a_restore_in_a_capture_is_refused),   cmocka_unit_test(a_restore_after_the_stream_is_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
