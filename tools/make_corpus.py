@@ -77,6 +77,42 @@ def samples():
             "single_list": newest()["segments"][1:], "empty": {"segments": [], "device_traces": []}}
 
 
+def odd_samples():
+    """Name -> snapshot: what no column can say, or not as the file has it."""
+    frame_of_graph = dict(frame("call", "graph.py", 3), fx_node_op="call_function", fx_node_name="add", fx_node_target="aten::add", fx_original_trace="a\nb")
+    event = {"action": "alloc", "addr": 1, "size": 2, "stream": 3, "frames": [frame_of_graph, FRAMES[1]], "forward_frames": ["File \"x\"", "y"],
+             "category": "ACTIVATION", "thread": 77, "version": 2, "of the future": {"deep": [1, [2.5, {"x": None}], -(2**63)], "": 0.0}}
+    odd = [dict(event), dict(event, user_metadata=None, compile_context={"a": 1}, time_us="soon", category=None, thread=2**40),
+           dict(event, addr=-5, stream=2**63, time_us=1.5e3, frames=None, pool_id=[0, 1], user_metadata=["a", "b"]),
+           {"action": "oom", "device_free": 2**63, "size": 1.0, "stream": True, "time_us": -1}, {"action": "unknown", "addr": 0, "size": 0,
+                                                                                                "stream": -1, "pool_id": (2**30, 5)}]
+    shared = {"label": [1, 2, {"x": 0.1 + 0.2}]}
+    odd += [dict(event, user_metadata=shared, more=shared), dict(event, user_metadata=shared, more=shared)]
+    del odd[0]["frames"]
+    block = {"size": 512, "state": "something_new", "addr": 4096, "history": [
+        {"addr": 4096, "real_size": 500, "frames": FRAMES[:2], "cpp_frames": FRAMES[2:]}, {"addr": 4096, "real_size": 4, "x": "y"}, {"addr": None,
+                                                                                                                              "real_size": 1}]}
+    blocks = [block, {"size": 512, "state": "inactive", "history": []}, {"size": 512, "requested_size": None, "state": "active_allocated"}, block]
+    odd_segment = dict(segment(0, 4096, blocks), segment_type="huge", is_expandable=1, segment_pool_id=[0, 0], extra=[], frames=[frame_of_graph])
+    host_block = {"address": 64, "size": 64, "requested_size": 60, "state": "active_allocated", "frames": FRAMES[:1]}
+    host = dict(segment(0, 64, [host_block]), device=-1)
+    marks = [{"name": "a", "stage": "START", "device": "0", "time_us": "12"}, {"name": "b", "device": 1, "time_us": 5, "stage": None},
+             {"stage": "END", "name": ["c"], "depth": 3}]
+    names_only = {"name": "aten::mm", "filename": "none"}
+    base = {"segments": [odd_segment], "device_traces": [odd, [], [dict(event, frames=[names_only, {"name": "x", "filename": "y", "line": -1}])]],
+            "allocator_settings": {"a": 0.0, "b": 1e22, "c": [1, 1.0, True, None], "trace_alloc_max_entries": 5}, "external_annotations": marks}
+    lists = dict(base, segments=[dict(odd_segment), dict(odd_segment)], device_traces=[[dict(event, pool_id=[0, 1])]])
+    pairs = dict(base, segments=[dict(odd_segment, segment_pool_id=(0, 0))], device_traces=[[dict(odd[2], pool_id=(0, 1))] + odd[4:]])
+    return {"odd_lists": lists, "odd_pairs": pairs,
+            "odd_host": dict(pairs, host_segments=[host, dict(host, device=0)], host_traces=[dict(event), dict(event, size=9)]),
+            "odd_host_nested": dict(pairs, host_segments=[host], host_traces=[[dict(event)]]),
+            "odd_host_only": {"segments": [segment(3, 512, [])], "device_traces": [[], [], [], []], "host_traces": [], "host_segments": []},
+            "odd_host_other": dict(pairs, host_segments={"a": 1}, host_traces=[[1], [2]]),
+            "odd_top": dict(pairs, trace_alloc_max_entries=[1, 2], trace_alloc_overflowed={"0": False}, external_annotations=None,
+                            of_the_future={"frames": FRAMES[:3], "list": [1.5, "x", [FRAMES[0]]]}, empty={}, long=list(range(3000)), text="x" * 70000),
+            "odd_settings": {"segments": None, "device_traces": [[]], "allocator_settings": None}}
+
+
 class CppPickler:
     """What PyTorch's C++ writer makes: protocol 2, every list and dictionary in one batch, strings memoised by value, containers only where
     they are shared, and numbers beyond 32 bits always in 8 bytes."""
@@ -192,7 +228,7 @@ def main():
         sys.exit("usage: make_corpus.py DIR")
     os.makedirs(sys.argv[1], exist_ok=True)
     files = {name: data for name, data in ODD.items()}
-    for name, snapshot in samples().items():
+    for name, snapshot in {**samples(), **odd_samples()}.items():
         for suffix, data in encodings(snapshot).items():
             if suffix in ("p2", "p4", "cpp", "json") or (suffix == "html" and name in ("empty", "generation_1")):
                 files["%s.%s" % (name, suffix)] = data

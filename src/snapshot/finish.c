@@ -1,5 +1,6 @@
 #include "snapshot/finish.h"
 
+#include "snapshot/keep.h"
 #include "snapshot/schema.h"
 
 enum { MAX_DEVICES = 4096 };
@@ -27,6 +28,11 @@ static enum vram_status add_run(struct vr_machine *machine, struct runs *runs, u
     runs->items = items;
     VR_TRY(status);
     runs->items[runs->count++] = value;
+    return VRAM_OK;
+}
+
+static enum vram_status add_runs(struct vr_machine *machine, struct runs *runs, const struct runs *more) {
+    for (size_t i = 0; i < more->count; i++) VR_TRY(add_run(machine, runs, more->items[i]));
     return VRAM_OK;
 }
 
@@ -115,14 +121,17 @@ static enum vram_status distribute(struct vr_machine *machine, const struct vr_c
 struct parts {
     struct runs segments;
     struct runs blocks;
+    struct runs tenants;
     struct runs annotations;
-    struct runs *devices;
+    struct runs *devices; // of device_traces; when there is host memory, its history is the last
     size_t device_count;
+    size_t host_first; // segments from this row on are host memory; SIZE_MAX for none
 };
 
 static void release_parts(struct parts *parts) {
     release_runs(&parts->segments);
     release_runs(&parts->blocks);
+    release_runs(&parts->tenants);
     release_runs(&parts->annotations);
     for (size_t i = 0; i < parts->device_count; i++) release_runs(&parts->devices[i]);
     free(parts->devices);
@@ -132,10 +141,10 @@ static enum vram_status collect_devices(struct vr_machine *machine, uint64_t val
     const uint64_t *items;
     size_t count;
     uint64_t resolved = vr_machine_resolve(machine, value);
-    if (is_absent(resolved)) return VRAM_OK;
+    if (is_absent(resolved)) resolved = vr_value(VR_TAG_NO_ITEMS, 0);
     if (!vr_machine_items(machine, resolved, &items, &count)) return not_a_list(machine, "device_traces", resolved);
     if (count > MAX_DEVICES) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`device_traces` lists %zu devices", count);
-    parts->devices = calloc(count + 1, sizeof *parts->devices);
+    parts->devices = calloc(count + 2, sizeof *parts->devices);
     if (parts->devices == NULL) return VRAM_NO_HOST_MEMORY;
     parts->device_count = count;
     struct vr_node *node = count == 0 ? NULL : &machine->nodes[vr_payload(resolved)];
@@ -157,6 +166,49 @@ static enum vram_status collect_blocks(struct vr_machine *machine, struct parts 
         for (uint64_t row = vr_first_row(run); row < vr_first_row(run) + vr_row_count(run); row++) {
             VR_TRY(collect(machine, "blocks", machine->segment_blocks[row], VR_TAG_BLOCK, &parts->blocks));
             model->segments.first_block[++done] = parts->blocks.rows;
+        }
+    }
+    return VRAM_OK;
+}
+
+static int by_block(const void *left, const void *right) {
+    const struct vr_former *a = left, *b = right;
+    return a->block < b->block ? -1 : a->block > b->block;
+}
+
+static enum vram_status add_tenants(struct vr_machine *machine, const struct runs *runs, size_t block, struct vr_model *model,
+                                    size_t *capacity) {
+    for (size_t i = 0; i < runs->count; i++) {
+        for (uint64_t row = vr_first_row(runs->items[i]); row < vr_first_row(runs->items[i]) + vr_row_count(runs->items[i]); row++) {
+            void *tenants = model->tenants;
+            enum vram_status status =
+                vr_budget_grow(&machine->builder.budget, &tenants, capacity, model->tenant_count + 1, sizeof *model->tenants);
+            model->tenants = tenants;
+            VR_TRY(status);
+            model->tenants[model->tenant_count] = machine->tenants[row];
+            model->tenants[model->tenant_count++].block = block;
+        }
+    }
+    return VRAM_OK;
+}
+
+// The tenants of every block, in the model's order of blocks. A block that was given a history more than once has the one given last.
+static enum vram_status collect_tenants(struct vr_machine *machine, struct parts *parts, struct vr_model *model) {
+    size_t block = 0, capacity = 0;
+    if (machine->former_count == 0) return VRAM_OK;
+    qsort(machine->formers, machine->former_count, sizeof *machine->formers, by_block);
+    for (size_t i = 0; i < parts->blocks.count; i++) {
+        uint64_t run = parts->blocks.items[i];
+        for (uint64_t row = vr_first_row(run); row < vr_first_row(run) + vr_row_count(run); row++, block++) {
+            const struct vr_former wanted = {.block = row};
+            const struct vr_former *former = bsearch(&wanted, machine->formers, machine->former_count, sizeof *machine->formers, by_block);
+            if (former == NULL) continue;
+            struct runs runs = {0};
+            enum vram_status status = collect(machine, "history", former->list, VR_TAG_TENANT, &runs);
+            if (status == VRAM_OK) status = add_tenants(machine, &runs, block, model, &capacity);
+            if (status == VRAM_OK) status = add_runs(machine, &parts->tenants, &runs);
+            release_runs(&runs);
+            VR_TRY(status);
         }
     }
     return VRAM_OK;
@@ -186,6 +238,63 @@ static void fill_addresses(struct vr_model *model) {
     }
 }
 
+// ---- what no column holds
+
+// Where an owner's kept entries go: rows in the order of the runs.
+static enum vram_status add_extras(struct vr_machine *machine, enum vr_owner owner, size_t device, const struct runs *runs,
+                                   struct vr_model *model, size_t *capacity) {
+    uint64_t base = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        uint64_t row = vr_first_row(runs->items[i]), rows = vr_row_count(runs->items[i]);
+        size_t first, count = vr_kept_of(machine, owner, row, rows, &first);
+        void *extras = model->extras;
+        enum vram_status status =
+            vr_budget_grow(&machine->builder.budget, &extras, capacity, model->extra_count + count, sizeof *model->extras);
+        model->extras = extras;
+        VR_TRY(status);
+        for (size_t k = first; k < first + count; k++) {
+            const struct vr_kept *kept = &machine->kept[k];
+            model->extras[model->extra_count++] = (struct vr_extra){.owner = (uint8_t)owner,
+                                                                    .device = (uint32_t)device,
+                                                                    .row = base + (kept->row - row),
+                                                                    .key = kept->key,
+                                                                    .value = kept->value};
+        }
+        base += rows;
+    }
+    return VRAM_OK;
+}
+
+// Of a table whose rows stay where they are.
+static enum vram_status add_all_extras(struct vr_machine *machine, enum vr_owner owner, uint64_t rows, struct vr_model *model,
+                                       size_t *capacity) {
+    enum vram_status status = VRAM_OK;
+    for (uint64_t row = 0; row < rows && status == VRAM_OK; row += (uint64_t)1 << VR_RUN_BITS) {
+        uint64_t count = rows - row < (uint64_t)1 << VR_RUN_BITS ? rows - row : (uint64_t)1 << VR_RUN_BITS;
+        uint64_t item = vr_value(VR_TAG_EVENT, row) + ((count - 1) << VR_ROW_BITS);
+        const struct runs runs = {.items = &item, .count = 1, .rows = (size_t)rows};
+        size_t before = model->extra_count;
+        status = add_extras(machine, owner, 0, &runs, model, capacity);
+        for (size_t i = before; i < model->extra_count; i++) model->extras[i].row += row;
+    }
+    return status;
+}
+
+static enum vram_status gather_extras(struct vr_machine *machine, const struct parts *parts, struct vr_model *model) {
+    size_t capacity = 0;
+    if (machine->kept_count == 0) return VRAM_OK;
+    vr_keep_sort(machine);
+    VR_TRY(add_all_extras(machine, VR_OWNER_TOP, 1, model, &capacity));
+    VR_TRY(add_extras(machine, VR_OWNER_SEGMENT, 0, &parts->segments, model, &capacity));
+    VR_TRY(add_extras(machine, VR_OWNER_BLOCK, 0, &parts->blocks, model, &capacity));
+    for (size_t i = 0; i < parts->device_count; i++) {
+        VR_TRY(add_extras(machine, VR_OWNER_EVENT, i, &parts->devices[i], model, &capacity));
+    }
+    VR_TRY(add_all_extras(machine, VR_OWNER_FRAME, machine->builder.frames.count, model, &capacity));
+    VR_TRY(add_extras(machine, VR_OWNER_ANNOTATION, 0, &parts->annotations, model, &capacity));
+    return add_extras(machine, VR_OWNER_TENANT, 0, &parts->tenants, model, &capacity);
+}
+
 // Frees what only reading needed. Rows and annotations stay.
 static void release_scratch(struct vr_machine *machine) {
     size_t words = machine->stack_capacity + machine->mark_capacity + machine->memo_capacity + machine->wide_capacity;
@@ -204,13 +313,16 @@ static enum vram_status build_tables(struct vr_machine *machine, struct parts *p
     model->histories = calloc(device_count + 1, sizeof *model->histories);
     if (model->histories == NULL) return VRAM_NO_HOST_MEMORY;
     model->history_count = device_count;
+    model->host_count = parts->host_first == SIZE_MAX ? 0 : 1;
     VR_TRY(gather_annotations(machine, &parts->annotations, model));
+    VR_TRY(gather_extras(machine, parts, model));
     VR_TRY(distribute(machine, &vr_history_columns, &machine->events, machine->events.count, parts->devices, (char *)model->histories,
                       sizeof *model->histories, device_count));
     for (size_t i = 0; i < device_count; i++) model->histories[i].count = parts->devices[i].rows;
     VR_TRY(distribute(machine, &vr_segment_columns, &machine->segments, machine->segments.count, &parts->segments, (char *)&model->segments,
                       sizeof model->segments, 1));
     model->segments.count = parts->segments.rows;
+    for (size_t i = parts->host_first; i < model->segments.count; i++) model->segments.device[i] = (uint32_t)device_count - 1;
     VR_TRY(distribute(machine, &vr_block_columns, &machine->blocks, machine->blocks.count, &parts->blocks, (char *)&model->blocks,
                       sizeof model->blocks, 1));
     model->blocks.count = parts->blocks.rows;
@@ -272,7 +384,11 @@ static uint64_t value_of(const uint64_t *pairs, size_t count, enum vr_word word)
     return 0;
 }
 
-// allocator_settings, and the two keys that some versions may keep beside it.
+static enum vram_status keep_top(struct vr_machine *machine, uint64_t key, uint64_t value) {
+    return vr_keep(machine, VR_OWNER_TOP, 0, (uint32_t)vr_payload(key), value);
+}
+
+// allocator_settings, and the two keys that some versions may keep beside it: those count where allocator_settings has not the same key.
 static enum vram_status read_settings(struct vr_machine *machine, const uint64_t *top, size_t top_count, struct vr_model *model) {
     static const enum vr_word beside[] = {VR_WORD_TRACE_ALLOC_MAX_ENTRIES, VR_WORD_TRACE_ALLOC_OVERFLOWED};
     uint64_t *settings = NULL;
@@ -286,18 +402,146 @@ static enum vram_status read_settings(struct vr_machine *machine, const uint64_t
     free(settings);
     for (size_t i = 0; i < VR_COUNT_OF(beside) && status == VRAM_OK; i++) {
         uint64_t key = vr_value(VR_TAG_STRING, beside[i]), value = value_of(top, top_count, beside[i]);
-        if (value != 0 && !has_setting(model, key)) status = add_setting(machine, model, &capacity, key, value);
+        if (value == 0) continue;
+        status = has_setting(model, key) ? keep_top(machine, key, value) : add_setting(machine, model, &capacity, key, value);
     }
     return status;
+}
+
+// The string of a key of the dictionary behind `resolved`, or 0.
+static uint32_t text_in(const uint64_t *pairs, size_t count, enum vr_word key) {
+    uint64_t value = value_of(pairs, count, key);
+    return vr_tag_of(value) == VR_TAG_STRING ? (uint32_t)vr_payload(value) : 0;
+}
+
+// What we write beside PyTorch's keys. False when the value is not of our making.
+static bool read_modules(struct vr_machine *machine, uint64_t resolved, struct vr_model *model) {
+    const uint64_t *items, *pairs;
+    size_t count, pair_count;
+    if (!vr_machine_items(machine, resolved, &items, &count)) return false;
+    if (vr_budget_charge(&machine->builder.budget, count, sizeof *model->modules) != VRAM_OK) return false;
+    model->modules = malloc((count + 1) * sizeof *model->modules);
+    for (size_t i = 0; i < count && model->modules != NULL; i++) {
+        if (!vr_machine_pairs(machine, vr_machine_resolve(machine, items[i]), &pairs, &pair_count) || pair_count != 2) {
+            model->module_count = 0;
+            return false;
+        }
+        model->modules[model->module_count++] =
+            (struct vr_module){text_in(pairs, pair_count, VR_WORD_PATH), text_in(pairs, pair_count, VR_WORD_BUILD_ID)};
+    }
+    return model->modules != NULL;
+}
+
+// Whether all items of a list are rows of one kind.
+static bool is_list_of(struct vr_machine *machine, uint64_t value, enum vr_tag kind) {
+    uint64_t resolved = vr_machine_resolve(machine, value);
+    if (vr_tag_of(resolved) == VR_TAG_NO_ITEMS) return true;
+    if (vr_tag_of(resolved) != VR_TAG_LIST) return false;
+    const struct vr_node *node = &machine->nodes[vr_payload(resolved)];
+    for (size_t i = 0; i < node->count; i++) {
+        if (vr_tag_of(vr_machine_resolve(machine, node->items[i])) != kind) return false;
+    }
+    return true;
+}
+
+// Devices that have segments but no history get an empty one, so that the host's number is no device's.
+static enum vram_status reserve_devices(struct vr_machine *machine, struct parts *parts) {
+    size_t count = parts->device_count;
+    for (size_t i = 0; i < parts->segments.count; i++) {
+        uint64_t run = parts->segments.items[i];
+        for (uint64_t row = vr_first_row(run); row < vr_first_row(run) + vr_row_count(run); row++) {
+            if (machine->segments.device[row] >= count) count = (size_t)machine->segments.device[row] + 1;
+        }
+    }
+    struct runs *devices = realloc(parts->devices, (count + 2) * sizeof *devices);
+    if (devices == NULL) return VRAM_NO_HOST_MEMORY;
+    memset(devices + parts->device_count, 0, (count + 2 - parts->device_count) * sizeof *devices);
+    parts->devices = devices;
+    parts->device_count = count;
+    return VRAM_OK;
+}
+
+// Pinned host memory, laid out like the devices': it becomes the last device. Its history is a list of events, or of one list of events,
+// which is kept for the writer. What is neither is kept as text.
+static enum vram_status collect_host(struct vr_machine *machine, const uint64_t *top, size_t count, struct parts *parts) {
+    uint64_t segments = value_of(top, count, VR_WORD_HOST_SEGMENTS), traces = value_of(top, count, VR_WORD_HOST_TRACES), inner = traces;
+    const uint64_t *items;
+    size_t item_count;
+    if (segments != 0 && !is_list_of(machine, segments, VR_TAG_SEGMENT)) {
+        VR_TRY(keep_top(machine, vr_value(VR_TAG_STRING, VR_WORD_HOST_SEGMENTS), segments));
+        segments = 0;
+    }
+    bool is_nested = vr_machine_items(machine, vr_machine_resolve(machine, traces), &items, &item_count) && item_count == 1 &&
+                     !is_list_of(machine, traces, VR_TAG_EVENT);
+    if (is_nested) inner = items[0];
+    if (traces != 0 && !is_list_of(machine, inner, VR_TAG_EVENT)) {
+        VR_TRY(keep_top(machine, vr_value(VR_TAG_STRING, VR_WORD_HOST_TRACES), traces));
+        traces = inner = 0;
+    }
+    if (segments == 0 && traces == 0) return VRAM_OK;
+    VR_TRY(reserve_devices(machine, parts));
+    parts->host_first = parts->segments.rows;
+    VR_TRY(collect(machine, "host_segments", segments, VR_TAG_SEGMENT, &parts->segments));
+    if (is_nested && inner != 0) {
+        VR_TRY(vr_keep(machine, VR_OWNER_TOP, 0, VR_WORD_VRAM_HOST_NESTED, vr_value(VR_TAG_BOOL, 1)));
+    }
+    return collect(machine, "host_traces", inner, VR_TAG_EVENT, &parts->devices[parts->device_count++]);
+}
+
+// Segments of the host were told apart by where they stand; what the file calls their device is kept.
+static enum vram_status keep_host_devices(struct vr_machine *machine, const struct parts *parts) {
+    size_t done = 0;
+    for (size_t i = 0; i < parts->segments.count && parts->host_first != SIZE_MAX; i++) {
+        uint64_t run = parts->segments.items[i];
+        for (uint64_t row = vr_first_row(run); row < vr_first_row(run) + vr_row_count(run); row++, done++) {
+            if (done < parts->host_first || machine->segments.device[row] == 0) continue;
+            uint64_t device = vr_value(VR_TAG_INT, machine->segments.device[row]);
+            VR_TRY(vr_keep(machine, VR_OWNER_SEGMENT, row, VR_WORD_DEVICE, device));
+        }
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status keep_unread(struct vr_machine *machine, const uint64_t *top, size_t count, struct vr_model *model) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t key = top[2 * i], value = vr_machine_resolve(machine, top[2 * i + 1]), word = vr_payload(key);
+        bool is_known = word >= VR_WORD_FIRST_TOP && word <= VR_WORD_LAST_TOP,
+             is_host = word == VR_WORD_HOST_SEGMENTS || word == VR_WORD_HOST_TRACES;
+        bool is_beside = word == VR_WORD_TRACE_ALLOC_MAX_ENTRIES || word == VR_WORD_TRACE_ALLOC_OVERFLOWED;
+        bool is_settings = word == VR_WORD_ALLOCATOR_SETTINGS && vr_tag_of(value) != VR_TAG_DICT && vr_tag_of(value) != VR_TAG_NO_KEYS;
+        bool is_none = is_known && !is_beside && !is_host && vr_tag_of(value) == VR_TAG_NONE;
+        if (word == VR_WORD_VRAM_MODULES) is_known = read_modules(machine, value, model);
+        if (!is_known || is_settings || is_none) VR_TRY(keep_top(machine, key, top[2 * i + 1]));
+    }
+    return VRAM_OK;
+}
+
+// JSON has no pairs: where a recording had lists in their place, what we write says so, once for all.
+static void restore_pool_lists(struct vr_machine *machine) {
+    for (size_t i = 0; i < machine->events.count; i++) {
+        if (machine->events.has[i] & VR_HAS_POOL_ID) machine->events.has[i] |= VR_HAS_POOL_LIST;
+    }
+    for (size_t i = 0; i < machine->segments.count; i++) {
+        if (machine->segments.has[i] & VR_HAS_POOL_ID) machine->segments.has[i] |= VR_HAS_POOL_LIST;
+    }
+}
+
+static enum vram_status collect_keys(struct vr_machine *machine, const uint64_t *top, size_t count, struct vr_model *model) {
+    model->top_level_keys = malloc((count + 1) * sizeof *model->top_level_keys);
+    if (model->top_level_keys == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        bool is_note = machine->pairs_are_lists && top[2 * i] == vr_value(VR_TAG_STRING, VR_WORD_VRAM_POOL_ID_LISTS);
+        if (is_note)
+            restore_pool_lists(machine);
+        else
+            model->top_level_keys[model->top_level_key_count++] = (uint32_t)vr_payload(top[2 * i]);
+    }
+    return VRAM_OK;
 }
 
 static enum vram_status collect_dict(struct vr_machine *machine, const uint64_t *top, size_t count, struct parts *parts,
                                      struct vr_model *model) {
     model->form = VR_FORM_DICT;
-    model->top_level_keys = malloc((count + 1) * sizeof *model->top_level_keys);
-    if (model->top_level_keys == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t i = 0; i < count; i++) model->top_level_keys[i] = (uint32_t)vr_payload(top[2 * i]);
-    model->top_level_key_count = count;
     uint64_t segments = value_of(top, count, VR_WORD_SEGMENTS), traces = value_of(top, count, VR_WORD_DEVICE_TRACES);
     if (segments == 0 && traces == 0) {
         return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording: the dictionary has neither `segments` nor `device_traces`");
@@ -306,6 +550,10 @@ static enum vram_status collect_dict(struct vr_machine *machine, const uint64_t 
     VR_TRY(collect_devices(machine, traces, parts));
     VR_TRY(collect(machine, "external_annotations", value_of(top, count, VR_WORD_EXTERNAL_ANNOTATIONS), VR_TAG_ANNOTATION,
                    &parts->annotations));
+    VR_TRY(collect_host(machine, top, count, parts));
+    VR_TRY(keep_host_devices(machine, parts));
+    VR_TRY(keep_unread(machine, top, count, model));
+    VR_TRY(collect_keys(machine, top, count, model));
     return read_settings(machine, top, count, model);
 }
 
@@ -325,11 +573,12 @@ static enum vram_status collect_all(struct vr_machine *machine, struct parts *pa
     } else {
         return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording: it holds %s", vr_tag_text(vr_tag_of(resolved)));
     }
-    return collect_blocks(machine, parts, model);
+    VR_TRY(collect_blocks(machine, parts, model));
+    return collect_tenants(machine, parts, model);
 }
 
 enum vram_status vr_finish(struct vr_machine *machine, struct vr_model *model) {
-    struct parts parts = {0};
+    struct parts parts = {.host_first = SIZE_MAX};
     memset(model, 0, sizeof *model);
     enum vram_status status = collect_all(machine, &parts, model);
     if (status == VRAM_OK) {

@@ -75,40 +75,16 @@ static enum vram_status find_end(struct parser *parser, size_t *length, bool *es
     }
 }
 
-// Decodes the escape at text[*at] (a backslash) to *out and steps over it.
-static bool decode_escape(const char *text, size_t length, size_t *at, char *bytes, size_t *used) {
-    static const char plain[] = "\"\\/bfnrt", meaning[] = "\"\\/\b\f\n\r\t";
-    if (length - *at < 2) return false;
-    char kind = text[*at + 1];
-    const char *found = strchr(plain, kind);
-    if (kind != '\0' && found != NULL) {
-        bytes[(*used)++] = meaning[found - plain];
-        *at += 2;
-        return true;
-    }
-    uint32_t code, low;
-    if (kind != 'u' || length - *at < 6 || !vr_hex_parse(text + *at + 2, 4, &code)) return false;
-    *at += 6;
-    bool pair = code >= 0xd800 && code < 0xdc00 && length - *at >= 6 && text[*at] == '\\' && text[*at + 1] == 'u' &&
-                vr_hex_parse(text + *at + 2, 4, &low) && low >= 0xdc00 && low < 0xe000;
-    if (pair) {
-        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-        *at += 6;
-    }
-    *used += vr_utf8_put(code, bytes + *used);
-    return true;
-}
-
 static enum vram_status push_escaped(struct parser *parser, const char *text, size_t length) {
     void *scratch = parser->scratch;
     enum vram_status status = vr_budget_grow(&parser->machine->builder.budget, &scratch, &parser->scratch_capacity, length + 1, 1);
     parser->scratch = scratch;
     VR_TRY(status);
     size_t used = 0;
-    for (size_t at = 0; at < length;) {
-        if (text[at] != '\\')
-            parser->scratch[used++] = text[at++];
-        else if (!decode_escape(text, length, &at, parser->scratch, &used)) {
+    for (const char *end = text + length; text < end;) {
+        if (*text != '\\')
+            parser->scratch[used++] = *text++;
+        else if (!vr_json_unescape(&text, end, parser->scratch, &used)) {
             return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON string has a malformed escape");
         }
     }
@@ -269,6 +245,7 @@ static enum vram_status read_all(struct parser *parser) {
 
 enum vram_status vr_json_read(struct vr_source *source, struct vr_machine *machine) {
     struct parser parser = {.source = source, .machine = machine};
+    machine->pairs_are_lists = true;
     enum vram_status status = read_all(&parser);
     free(parser.scratch);
     if (status != VRAM_OK) vr_machine_locate(machine, status, vr_source_offset(source));

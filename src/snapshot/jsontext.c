@@ -46,6 +46,33 @@ static void add_pair(struct printer *printer, const char *key, uint64_t resolved
     vr_json_array_end(&printer->json);
 }
 
+// A float without a fraction keeps a point, so that it is one again when it is read.
+static void add_float(struct printer *printer, const char *key, uint64_t resolved) {
+    struct vr_text *out = printer->json.out;
+    vr_json_double(&printer->json, key, vr_machine_float(printer->machine, resolved));
+    size_t at = out->length;
+    while (at != 0 && out->bytes[at - 1] >= '0' && out->bytes[at - 1] <= '9') at--;
+    bool has_digits = at != out->length;
+    if (at != 0 && out->bytes[at - 1] == '-') at--;
+    if (has_digits && (at == 0 || strchr(".e+", out->bytes[at - 1]) == NULL)) vr_text_puts(out, ".0");
+}
+
+static void add_frame(struct printer *printer, const char *key, uint32_t frame) {
+    const struct vr_frames *frames = &printer->machine->builder.frames;
+    vr_json_object(&printer->json, key);
+    add_string(printer, "name", frames->name[frame]);
+    add_string(printer, "filename", frames->filename[frame]);
+    vr_json_u64(&printer->json, "line", (uint64_t)frames->line[frame]);
+    vr_json_object_end(&printer->json);
+}
+
+static void add_stack(struct printer *printer, const char *key, uint32_t stack) {
+    const struct vr_stacks *stacks = &printer->machine->builder.stacks;
+    vr_json_array(&printer->json, key);
+    for (uint64_t i = stacks->offset[stack]; i < stacks->offset[stack + 1]; i++) add_frame(printer, NULL, stacks->frame[i]);
+    vr_json_array_end(&printer->json);
+}
+
 static enum vram_status add_list(struct printer *printer, const char *key, uint64_t resolved, unsigned depth) {
     const uint64_t *items = NULL;
     size_t count = 0;
@@ -85,13 +112,17 @@ static enum vram_status add_value(struct printer *printer, const char *key, uint
         return VR_MACHINE_FAIL(printer->machine, VRAM_LIMIT, "a setting or metadata nests deeper than %d levels", MAX_DEPTH);
     if (printer->json.out->length > printer->limit_bytes) return VRAM_LIMIT;
     uint64_t resolved = vr_machine_resolve(printer->machine, value);
+    size_t length;
     switch (vr_tag_of(resolved)) {
     case VR_TAG_BOOL: vr_json_bool(&printer->json, key, vr_payload(resolved) != 0); break;
     case VR_TAG_INT:
     case VR_TAG_WIDE:
     case VR_TAG_UNSIGNED: add_whole(printer, key, resolved); break;
-    case VR_TAG_FLOAT: vr_json_double(&printer->json, key, vr_machine_float(printer->machine, resolved)); break;
+    case VR_TAG_FLOAT: add_float(printer, key, resolved); break;
     case VR_TAG_STRING: add_string(printer, key, resolved); break;
+    case VR_TAG_JSON: vr_json_raw(&printer->json, key, string_of(printer->machine, resolved, &length)); break;
+    case VR_TAG_FRAME: add_frame(printer, key, (uint32_t)vr_payload(resolved)); break;
+    case VR_TAG_STACK: add_stack(printer, key, (uint32_t)vr_payload(resolved)); break;
     case VR_TAG_PAIR: add_pair(printer, key, resolved); break;
     case VR_TAG_NO_ITEMS:
     case VR_TAG_LIST: return add_list(printer, key, resolved, depth);

@@ -14,18 +14,10 @@ const char *vr_tag_text(enum vr_tag tag) {
 }
 
 static enum vram_status intern_words(struct vr_builder *builder) {
-    static const char *const words[] = {
-#define ACTION_TEXT(name, text) text,
-        VR_ACTIONS(ACTION_TEXT)
-#undef ACTION_TEXT
-#define WORD_TEXT(name, text) text,
-            VR_WORDS(WORD_TEXT)
-#undef WORD_TEXT
-    };
-    for (size_t i = 0; i < VR_COUNT_OF(words); i++) {
+    for (enum vr_word word = VR_WORD_FIRST_ACTION; word < VR_WORD_COUNT; word++) {
         uint32_t id;
-        VR_TRY(vr_builder_string(builder, words[i], strlen(words[i]), &id));
-        assert(id == i + VR_WORD_FIRST_ACTION);
+        VR_TRY(vr_builder_string(builder, vr_word_text(word), strlen(vr_word_text(word)), &id));
+        assert(id == word);
     }
     return VRAM_OK;
 }
@@ -49,6 +41,8 @@ void vr_machine_release(struct vr_machine *machine) {
     for (size_t i = 0; i < machine->node_count; i++) free(machine->nodes[i].items);
     free(machine->nodes);
     free(machine->wide);
+    free(machine->kept);
+    free(machine->formers);
     vr_columns_release(&vr_history_columns, &machine->events);
     vr_columns_release(&vr_segment_columns, &machine->segments);
     free(machine->segment_blocks);
@@ -63,10 +57,16 @@ static size_t above_mark(const struct vr_machine *machine) {
     return machine->depth - (machine->mark_count == 0 ? 0 : machine->marks[machine->mark_count - 1]);
 }
 
+// Whether what no one reads is too much to be kept: half of what the input allows is held already.
+static bool is_too_much(const struct vr_machine *machine) {
+    return machine->builder.budget.used_bytes > machine->builder.budget.limit_bytes / 2;
+}
+
 // The items so far of a long list that no one will read can go at once. False when there is none.
 static bool shed(struct vr_machine *machine) {
     enum { SHED_FROM = 1 << 16 }; // no stack has so many frames
-    if (!machine->skipping || above_mark(machine) < SHED_FROM || above_mark(machine) == machine->depth) return false;
+    if (!machine->skipping || !is_too_much(machine) || above_mark(machine) < SHED_FROM || above_mark(machine) == machine->depth)
+        return false;
     uint64_t *slot = &machine->stack[machine->marks[machine->mark_count - 1] - 1], *place = vr_machine_place(machine, *slot);
     uint64_t *list = place == NULL ? slot : place;
     if (vr_tag_of(*list) != VR_TAG_NO_ITEMS && vr_tag_of(*list) != VR_TAG_OPAQUE) return false;
@@ -258,11 +258,11 @@ static bool continues_run(uint64_t last, uint64_t next) {
            vr_row_count(last) + vr_row_count(next) <= (uint64_t)1 << VR_RUN_BITS;
 }
 
-static enum vram_status add_items(struct vr_machine *machine, size_t index, const uint64_t *items, size_t count) {
+static enum vram_status add_items(struct vr_machine *machine, size_t index, const uint64_t *items, size_t count, bool skip) {
     machine->nodes[index].busy = true;
     for (size_t i = 0; i < count; i++) {
         uint64_t value = items[i];
-        VR_TRY(vr_machine_recognise(machine, VR_TAG_DICT, &value));
+        if (!skip) VR_TRY(vr_machine_recognise(machine, VR_TAG_DICT, &value));
         uint64_t resolved = vr_machine_resolve(machine, value);
         enum vr_tag tag = vr_tag_of(resolved);
         if (vr_is_row(tag) || tag == VR_TAG_FRAME) value = resolved;
@@ -319,7 +319,7 @@ static enum vram_status append_to(struct vr_machine *machine, uint64_t *target, 
             *target = vr_value(VR_TAG_STACK, id);
             return VRAM_OK;
         }
-        if (skip) {
+        if (skip && is_too_much(machine)) {
             *target = vr_value(VR_TAG_OPAQUE, 0);
             return VRAM_OK;
         }
@@ -333,7 +333,7 @@ static enum vram_status append_to(struct vr_machine *machine, uint64_t *target, 
     case VR_TAG_LIST: break;
     default: return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: items are added to %s", vr_tag_text(vr_tag_of(*target)));
     }
-    return add_items(machine, (size_t)vr_payload(*target), items, count);
+    return add_items(machine, (size_t)vr_payload(*target), items, count, skip);
 }
 
 static enum vram_status add_pairs(struct vr_machine *machine, size_t index, const uint64_t *pairs, size_t count) {
@@ -351,7 +351,7 @@ static enum vram_status set_in(struct vr_machine *machine, uint64_t *target, con
         // One key alone may be the first of many.
         if (count > 1 && (kind == VR_TAG_FRAME || (kind != VR_TAG_DICT && !skip)))
             return vr_schema_store(machine, kind, pairs, count, target);
-        if (skip)
+        if (skip && is_too_much(machine))
             *target = vr_value(VR_TAG_OPAQUE, 0);
         else
             VR_TRY(new_node(machine, VR_TAG_DICT, target));
@@ -381,7 +381,7 @@ static bool opens_unread(struct vr_machine *machine) {
     if (vr_tag_of(key) != VR_TAG_STRING || !is_dict(machine, machine->stack[0])) return false;
     // After a dictionary the key may be its only one, which comes without a mark.
     if (above_mark(machine) > 2 && is_dict(machine, machine->stack[machine->depth - 3])) return false;
-    return vr_payload(key) < VR_WORD_SEGMENTS || vr_payload(key) > VR_WORD_TRACE_ALLOC_OVERFLOWED;
+    return vr_payload(key) < VR_WORD_FIRST_TOP || vr_payload(key) > VR_WORD_LAST_TOP;
 }
 
 enum vram_status vr_machine_mark(struct vr_machine *machine) {

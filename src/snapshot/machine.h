@@ -22,6 +22,20 @@ struct vr_node {
     bool busy; // being read: must neither be forgotten nor read again (the data may contain itself)
 };
 
+// A key that no column holds, or not as the file has it (struct vr_extra), of a row of this machine's tables.
+struct vr_kept {
+    uint64_t row;
+    uint32_t key, value; // string ids
+    uint32_t order;      // the later counts
+    uint8_t owner;       // enum vr_owner
+};
+
+// The `history` of a block.
+struct vr_former {
+    uint64_t block; // row
+    uint64_t list;  // the value
+};
+
 struct vr_machine {
     struct vr_builder builder;
     struct vram_error *error;
@@ -30,7 +44,8 @@ struct vr_machine {
     size_t depth, stack_capacity;
     size_t *marks; // depths
     size_t mark_count, mark_capacity;
-    bool skipping; // inside the value of a top-level key that no one reads: containers keep nothing
+    bool skipping; // inside the value of a top-level key that no one reads: nothing is taken for a row, and what would be too much is not
+                   // kept
     uint64_t *memo;
     size_t memo_size, memo_capacity; // slots; unset ones are 0
     size_t memo_used;
@@ -39,7 +54,12 @@ struct vr_machine {
     size_t shared_count, shared_capacity;
     struct vr_node *nodes;
     size_t node_count, node_capacity;
-    uint64_t *wide; // numbers that no payload can hold
+    bool pairs_are_lists; // the input has no pairs: lists of two numbers stand for them
+    struct vr_kept *kept;
+    size_t kept_count, kept_capacity;
+    bool kept_known;     // a key that has a column is among them
+    uint64_t text_bytes; // of text made of what is kept
+    uint64_t *wide;      // numbers that no payload can hold
     size_t wide_count, wide_capacity;
 
     struct vr_history events; // of all devices, in file order
@@ -49,8 +69,10 @@ struct vr_machine {
     size_t segment_capacity, segment_blocks_capacity;
     struct vr_blocks blocks;
     size_t block_capacity;
-    struct vr_tenant *tenants;
+    struct vr_tenant *tenants; // `block` is not used
     size_t tenant_count, tenant_capacity;
+    struct vr_former *formers;
+    size_t former_count, former_capacity;
     struct vr_annotation *annotations;
     size_t annotation_count, annotation_capacity;
 };

@@ -39,16 +39,34 @@ static const char *read_exponent(const char *p, const char *end, struct decimal 
     return p == first ? NULL : p;
 }
 
-static double scale(uint64_t mantissa, int exponent) {
+// The C library's answer, which is exact, whatever the locale's decimal point is. False when the text is too long for it.
+static bool read_exactly(const char *text, size_t length, double *number) {
+    enum { LONGEST = 64 };
+    char copy[LONGEST + 1], *stopped;
+    if (length > LONGEST) return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    *number = strtod(copy, &stopped);
+    if (*stopped == '.') {
+        *stopped = ',';
+        *number = strtod(copy, &stopped);
+    }
+    return *stopped == '\0';
+}
+
+// Right to the last digit or two; exact for up to 15 digits and exponents up to 22 (*is_exact).
+static double scale(uint64_t mantissa, int exponent, bool *is_exact) {
     long double value = (long double)mantissa, power = 10.0L;
     bool divide = exponent < 0;
     unsigned steps = (unsigned)(divide ? -exponent : exponent);
+    *is_exact = true;
     if (mantissa == 0) return 0.0;
     if (mantissa < (uint64_t)1 << 53 && steps <= EXACT_EXPONENT) {
         double exact = 1.0;
         for (; steps != 0; steps--) exact *= 10.0;
         return divide ? (double)mantissa / exact : (double)mantissa * exact;
     }
+    *is_exact = false;
     for (; steps != 0; steps >>= 1, power *= power) {
         if (steps & 1) value = divide ? value / power : value * power;
     }
@@ -89,8 +107,10 @@ bool vr_number_parse(const char *text, size_t length, struct vr_number *number) 
         number->negative = negative && number->bits != 0;
         return true;
     }
-    double real = scale(decimal.mantissa, decimal.exponent);
+    bool is_exact;
+    double real = scale(decimal.mantissa, decimal.exponent, &is_exact);
     number->real = negative ? -real : real;
+    if (!is_exact || decimal.cut) (void)read_exactly(text, length, &number->real);
     return true;
 }
 
@@ -133,6 +153,30 @@ bool vr_hex_parse(const char *text, size_t count, uint32_t *code) {
         number = number << 4 | digit;
     }
     *code = number;
+    return true;
+}
+
+bool vr_json_unescape(const char **text, const char *end, char *bytes, size_t *used) {
+    static const char plain[] = "\"\\/bfnrt", meaning[] = "\"\\/\b\f\n\r\t";
+    const char *at = *text;
+    if (end - at < 2) return false;
+    const char *found = at[1] == '\0' ? NULL : strchr(plain, at[1]);
+    if (found != NULL) {
+        bytes[(*used)++] = meaning[found - plain];
+        *text = at + 2;
+        return true;
+    }
+    uint32_t code, low;
+    if (at[1] != 'u' || end - at < 6 || !vr_hex_parse(at + 2, 4, &code)) return false;
+    at += 6;
+    bool pair = code >= 0xd800 && code < 0xdc00 && end - at >= 6 && at[0] == '\\' && at[1] == 'u' && vr_hex_parse(at + 2, 4, &low) &&
+                low >= 0xdc00 && low < 0xe000;
+    if (pair) {
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+        at += 6;
+    }
+    *used += vr_utf8_put(code, bytes + *used);
+    *text = at;
     return true;
 }
 

@@ -1,8 +1,12 @@
 #include "snapshot/schema.h"
 
 #include "snapshot/jsontext.h"
+#include "snapshot/keep.h"
 
 enum { MAX_DEVICES = 4096 };
+
+// Keys that every frame and annotation has, for the one that has not: bits of no table.
+enum { HAS_NAME = 1 << 27, HAS_FILENAME = 1 << 28, HAS_LINE = 1 << 29, HAS_STAGE = 1 << 30 };
 
 #define ROW(word, kind, slot, has) [VR_WORD_##word] = {FIELD_##kind, SLOT_##slot, has}
 
@@ -11,12 +15,14 @@ const struct vr_field vr_event_fields[VR_WORD_COUNT] = {
     ROW(ADDR, ADDRESS, address, VR_HAS_ADDRESS),
     ROW(DEVICE_FREE, ADDRESS, address, VR_HAS_DEVICE_FREE),
     ROW(SIZE, SIZE, size_bytes, VR_HAS_SIZE),
-    ROW(STREAM, ADDRESS, stream, VR_HAS_STREAM),
+    ROW(STREAM, STREAM, stream, VR_HAS_STREAM),
     ROW(TIME_US, SIGNED, time_us, VR_HAS_TIME),
     ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
     ROW(COMPILE_CONTEXT, TEXT, context, VR_HAS_COMPILE_CONTEXT),
     ROW(USER_METADATA, TEXT, metadata, VR_HAS_USER_METADATA),
     ROW(POOL_ID, POOL, pool_first, VR_HAS_POOL_ID),
+    ROW(CATEGORY, TEXT, tag, VR_HAS_CATEGORY),
+    ROW(THREAD, THREAD, thread, VR_HAS_THREAD),
 };
 
 static const struct vr_field segment_fields[VR_WORD_COUNT] = {
@@ -26,7 +32,7 @@ static const struct vr_field segment_fields[VR_WORD_COUNT] = {
     ROW(ALLOCATED_SIZE, SIZE, allocated_bytes, VR_HAS_ALLOCATED_SIZE),
     ROW(ACTIVE_SIZE, SIZE, active_bytes, VR_HAS_ACTIVE_SIZE),
     ROW(REQUESTED_SIZE, SIZE, requested_bytes, VR_HAS_REQUESTED_SIZE),
-    ROW(STREAM, ADDRESS, stream, VR_HAS_STREAM),
+    ROW(STREAM, STREAM, stream, VR_HAS_STREAM),
     ROW(SEGMENT_TYPE, TYPE, kind, VR_HAS_SEGMENT_TYPE),
     ROW(SEGMENT_POOL_ID, POOL, pool_first, VR_HAS_POOL_ID),
     ROW(IS_EXPANDABLE, FLAG, expandable, VR_HAS_EXPANDABLE),
@@ -36,28 +42,32 @@ static const struct vr_field segment_fields[VR_WORD_COUNT] = {
 };
 
 static const struct vr_field block_fields[VR_WORD_COUNT] = {
-    ROW(ADDRESS, ADDRESS, address, VR_HAS_ADDRESS), ROW(ADDR, ADDRESS, address, VR_HAS_ADDRESS),
-    ROW(SIZE, SIZE, size_bytes, VR_HAS_SIZE),       ROW(REQUESTED_SIZE, SIZE, requested_bytes, VR_HAS_REQUESTED_SIZE),
-    ROW(STATE, STATE, state, VR_HAS_STATE),         ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
-    ROW(HISTORY, TENANTS, tenant, VR_HAS_HISTORY),
+    ROW(ADDRESS, ADDRESS, address, VR_HAS_ADDRESS),
+    ROW(SIZE, SIZE, size_bytes, VR_HAS_SIZE),
+    ROW(REQUESTED_SIZE, SIZE, requested_bytes, VR_HAS_REQUESTED_SIZE),
+    ROW(STATE, STATE, state, VR_HAS_STATE),
+    ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
+    ROW(HISTORY, TENANTS, tenants, VR_HAS_HISTORY),
 };
 
 static const struct vr_field tenant_fields[VR_WORD_COUNT] = {
+    ROW(ADDR, ADDRESS, address, VR_HAS_ADDRESS),
     ROW(REAL_SIZE, SIZE, size_bytes, VR_HAS_SIZE),
     ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
+    ROW(CPP_FRAMES, STACK, cpp_stack, VR_HAS_CPP_FRAMES),
 };
 
 static const struct vr_field frame_fields[VR_WORD_COUNT] = {
-    ROW(NAME, NAME, name, 0),
-    ROW(FILENAME, NAME, filename, 0),
-    ROW(LINE, ADDRESS, line, 0),
+    ROW(NAME, NAME, name, HAS_NAME),
+    ROW(FILENAME, NAME, filename, HAS_FILENAME),
+    ROW(LINE, ADDRESS, line, HAS_LINE),
 };
 
 static const struct vr_field annotation_fields[VR_WORD_COUNT] = {
-    ROW(NAME, TEXT, name, 0),
-    ROW(STAGE, TEXT, stage, 0),
+    ROW(NAME, TEXT, name, HAS_NAME),
+    ROW(STAGE, TEXT, stage, HAS_STAGE),
     ROW(DEVICE, LOOSE, device, VR_HAS_DEVICE),
-    ROW(TIME_US, LOOSE, time_us, 0),
+    ROW(TIME_US, LOOSE, time_us, VR_HAS_TIME),
 };
 
 static const struct vr_field *const fields_of[] = {
@@ -155,16 +165,18 @@ enum vram_status vr_schema_json(struct vr_machine *machine, uint64_t value, uint
 
 enum vram_status vr_schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id) {
     uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
-    if (vr_tag_of(resolved) == VR_TAG_STRING) {
+    if (vr_tag_of(resolved) == VR_TAG_STRING || vr_tag_of(resolved) == VR_TAG_JSON) {
         *id = (uint32_t)vr_payload(resolved);
         return VRAM_OK;
     }
     VR_TRY(vr_schema_json(machine, value, id));
     vr_machine_drop(machine, value);
     // Whoever refers to the same container finds the text, not a container to be printed again.
-    if (place != NULL) *place = vr_value(VR_TAG_STRING, *id);
+    if (place != NULL) *place = vr_value(VR_TAG_JSON, *id);
     return VRAM_OK;
 }
+
+static bool fits_pair(uint64_t value) { return vr_tag_of(value) == VR_TAG_INT && vr_payload(value) < (uint64_t)1 << VR_PAIR_BITS; }
 
 static bool read_pool(struct vr_machine *machine, uint64_t value, uint64_t *slots) {
     uint64_t resolved = vr_machine_resolve(machine, value);
@@ -179,23 +191,28 @@ static bool read_pool(struct vr_machine *machine, uint64_t value, uint64_t *slot
     if (!vr_machine_items(machine, resolved, &items, &count) || count != 2) return false;
     if (!vr_machine_number(machine, items[0], &slots[SLOT_pool_first], &negative) || negative) return false;
     if (!vr_machine_number(machine, items[1], &slots[SLOT_pool_second], &negative) || negative) return false;
+    // A pair of numbers that are small would have come as one.
+    if (!machine->pairs_are_lists && fits_pair(items[0]) && fits_pair(items[1])) slots[SLOT_has] |= VR_HAS_POOL_LIST;
     if (vr_machine_place(machine, value) == NULL) vr_machine_drop(machine, value);
     return true;
 }
 
-// The tenant that counts is the newest, the first of the list; its row + 1, or 0 for none.
+// The list is kept as it is; its items are made tenants at once.
 static enum vram_status read_tenants(struct vr_machine *machine, uint64_t value, uint64_t *slot, bool *fits) {
+    uint64_t resolved = vr_machine_resolve(machine, value);
     const uint64_t *items;
     size_t count;
-    *slot = 0;
-    *fits = vr_machine_items(machine, vr_machine_resolve(machine, value), &items, &count);
+    *slot = value;
+    *fits = vr_machine_items(machine, resolved, &items, &count);
     if (!*fits || count == 0) return VRAM_OK;
-    uint64_t first = items[0];
-    VR_TRY(vr_machine_recognise(machine, VR_TAG_TENANT, &first));
-    first = vr_machine_resolve(machine, first);
-    *fits = vr_tag_of(first) == VR_TAG_TENANT;
-    *slot = vr_first_row(first) + 1;
-    if (vr_machine_place(machine, value) == NULL) vr_machine_drop(machine, value);
+    size_t index = (size_t)vr_payload(resolved);
+    if (machine->nodes[index].busy) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a block's history contains itself");
+    machine->nodes[index].busy = true;
+    for (size_t i = 0; i < count && *fits; i++) {
+        VR_TRY(vr_machine_recognise(machine, VR_TAG_TENANT, &machine->nodes[index].items[i]));
+        *fits = vr_tag_of(vr_machine_resolve(machine, machine->nodes[index].items[i])) == VR_TAG_TENANT;
+    }
+    machine->nodes[index].busy = false;
     return VRAM_OK;
 }
 
@@ -237,7 +254,14 @@ static bool read_number(const struct vr_machine *machine, enum vr_field_kind kin
         if (negative || number > INT64_MAX) return false;
         break;
     case FIELD_DEVICE:
-        if (negative || number >= MAX_DEVICES) return false;
+        // Some call the host device -1.
+        if (negative && number == UINT64_MAX)
+            number = 0;
+        else if (negative || number >= MAX_DEVICES)
+            return false;
+        break;
+    case FIELD_THREAD:
+        if (negative || number > UINT32_MAX) number = 0;
         break;
     case FIELD_FLAG: number = number != 0; break;
     case FIELD_SIGNED:
@@ -284,6 +308,12 @@ static enum vram_status read_field(struct vr_machine *machine, const struct vr_f
     }
 }
 
+static bool is_negative_whole(const struct vr_machine *machine, uint64_t resolved) {
+    uint64_t number;
+    bool negative;
+    return vr_machine_number(machine, resolved, &number, &negative) && negative;
+}
+
 static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, const struct vr_field *field, uint64_t value) {
     static const char *const expected[] = {
 #define FIELD_TEXT(name, text) text,
@@ -298,11 +328,12 @@ static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, con
 // What nearly all values are: numbers that fit in the value, lists of frames that were read before. False for anything else.
 VR_INLINE bool read_plain(struct vr_machine *machine, const struct vr_field *field, uint64_t value, uint64_t *slots) {
     switch ((enum vr_field_kind)field->kind) {
-    case FIELD_ADDRESS:
+    case FIELD_STREAM:
     case FIELD_SIGNED:
         if (vr_tag_of(value) != VR_TAG_INT) return false;
         slots[field->slot] = (uint64_t)vr_int_of(value);
         return true;
+    case FIELD_ADDRESS:
     case FIELD_SIZE:
         if (vr_tag_of(value) != VR_TAG_INT || vr_int_of(value) < 0) return false;
         slots[field->slot] = (uint64_t)vr_int_of(value);
@@ -319,26 +350,68 @@ VR_INLINE bool read_plain(struct vr_machine *machine, const struct vr_field *fie
     }
 }
 
-static enum vram_status read_pairs(struct vr_machine *machine, const struct vr_field *fields, const uint64_t *pairs, size_t count,
+// Whether the writer would make of the column what the file has. A place that was read as text holds the text now.
+static bool is_as_written(const struct vr_machine *machine, const struct vr_field *field, uint64_t resolved, const uint64_t *slots) {
+    enum vr_tag tag = vr_tag_of(resolved);
+    bool is_whole = tag == VR_TAG_INT || tag == VR_TAG_WIDE, is_negative = is_whole && is_negative_whole(machine, resolved);
+    switch ((enum vr_field_kind)field->kind) {
+    case FIELD_ADDRESS: return (is_whole && !is_negative) || tag == VR_TAG_UNSIGNED;
+    case FIELD_DEVICE: return is_whole && !is_negative;
+    case FIELD_THREAD: return is_whole && !is_negative && slots[field->slot] == (uint64_t)vr_int_of(resolved);
+    case FIELD_STREAM:
+    case FIELD_SIZE:
+    case FIELD_SIGNED:
+    case FIELD_LOOSE: return is_whole;
+    case FIELD_FLAG: return tag == VR_TAG_BOOL;
+    case FIELD_TEXT: return tag == VR_TAG_STRING;
+    case FIELD_STATE: return slots[field->slot] != VR_STATE_UNKNOWN;
+    case FIELD_TYPE: return slots[field->slot] != VR_KIND_UNKNOWN;
+    default: return true;
+    }
+}
+
+// The dictionary whose keys are being read: what is kept of it belongs to the row.
+struct owner {
+    enum vr_owner kind;
+    uint64_t row; // VR_ROW_PENDING before there is one
+    bool kept;    // a key that has a column was kept
+};
+
+static enum vram_status read_known(struct vr_machine *machine, struct owner *owner, const struct vr_field *field, const uint64_t *pair,
                                    uint64_t *slots) {
-    uint32_t has = (uint32_t)slots[SLOT_has];
+    uint64_t resolved = vr_machine_resolve(machine, pair[1]);
+    bool fits = true, is_none = vr_tag_of(pair[1]) == VR_TAG_NONE;
+    // None says what an absent key says.
+    if (!is_none) VR_TRY(read_field(machine, field, pair[1], slots, &fits));
+    if (!fits) return wrong_type(machine, pair[0], field, pair[1]);
+    // The bits of frames and annotations say only what is absent.
+    if (!is_none || owner->kind == VR_OWNER_FRAME || owner->kind == VR_OWNER_ANNOTATION) slots[SLOT_has] |= field->has;
+    if (!is_none && is_as_written(machine, field, resolved, slots)) {
+        return owner->kept ? vr_keep_cancel(machine, owner->kind, owner->row, (uint32_t)vr_payload(pair[0])) : VRAM_OK;
+    }
+    owner->kept = machine->kept_known = true;
+    // Its text is made already.
+    if (!is_none && field->kind == FIELD_TEXT) {
+        return vr_keep_text(machine, owner->kind, owner->row, (uint32_t)vr_payload(pair[0]), (uint32_t)slots[field->slot]);
+    }
+    return vr_keep(machine, owner->kind, owner->row, (uint32_t)vr_payload(pair[0]), pair[1]);
+}
+
+static enum vram_status read_pairs(struct vr_machine *machine, struct owner *owner, const struct vr_field *fields, const uint64_t *pairs,
+                                   size_t count, uint64_t *slots) {
     for (; count != 0; count--, pairs += 2) {
-        uint64_t word = pairs[0] - VR_VALUE(VR_TAG_STRING, 0), value = pairs[1];
+        uint64_t word = pairs[0] - VR_VALUE(VR_TAG_STRING, 0);
         const struct vr_field *field = word < VR_WORD_COUNT ? &fields[word] : NULL;
         if (field == NULL || field->kind == FIELD_NOTHING) {
-            vr_machine_drop(machine, value);
-            continue;
+            // A key that is no string is not kept.
+            if (vr_tag_of(pairs[0]) == VR_TAG_STRING) VR_TRY(vr_keep(machine, owner->kind, owner->row, (uint32_t)word, pairs[1]));
+            vr_machine_drop(machine, pairs[1]);
+        } else if (VR_LIKELY(!owner->kept && read_plain(machine, field, pairs[1], slots))) {
+            slots[SLOT_has] |= field->has;
+        } else {
+            VR_TRY(read_known(machine, owner, field, pairs, slots));
         }
-        if (!read_plain(machine, field, value, slots)) {
-            // None says what an absent key says.
-            if (vr_tag_of(value) == VR_TAG_NONE) continue;
-            bool fits = true;
-            VR_TRY(read_field(machine, field, value, slots, &fits));
-            if (!fits) return wrong_type(machine, pairs[0], field, value);
-        }
-        has |= field->has;
     }
-    slots[SLOT_has] = has;
     return VRAM_OK;
 }
 
@@ -373,12 +446,23 @@ static void take_segment(const struct vr_segments *table, size_t row, uint64_t *
 static void put_block(struct vr_blocks *table, size_t row, const uint64_t *slots) { VR_BLOCK_COLUMNS(PUT) }
 static void take_block(const struct vr_blocks *table, size_t row, uint64_t *slots) { VR_BLOCK_COLUMNS(TAKE) }
 
-// What a block lacks comes from its newest tenant (R2 of the data's rules); what that lacks, from its size.
-static void complete_block(const struct vr_machine *machine, uint64_t *slots) {
-    const struct vr_tenant *tenant = slots[SLOT_tenant] == 0 ? NULL : &machine->tenants[slots[SLOT_tenant] - 1];
+// What a block lacks comes from its newest tenant (R2 of the data's rules), the first of the list; what that lacks, from its size.
+static void complete_block(struct vr_machine *machine, uint64_t *slots) {
+    const uint64_t *items = NULL;
+    size_t count = 0;
+    if (slots[SLOT_tenants] != 0) (void)vr_machine_items(machine, vr_machine_resolve(machine, slots[SLOT_tenants]), &items, &count);
+    const struct vr_tenant *tenant = count == 0 ? NULL : &machine->tenants[vr_first_row(vr_machine_resolve(machine, items[0]))];
     if (tenant != NULL && !(slots[SLOT_has] & VR_HAS_FRAMES)) slots[SLOT_stack] = tenant->stack;
     if (slots[SLOT_has] & VR_HAS_REQUESTED_SIZE) return;
     slots[SLOT_requested_bytes] = tenant != NULL && (tenant->has & VR_HAS_SIZE) ? tenant->size_bytes : slots[SLOT_size_bytes];
+}
+
+static enum vram_status keep_tenants(struct vr_machine *machine, size_t block, uint64_t list) {
+    enum vram_status status;
+    if (list == 0) return VRAM_OK;
+    VR_MACHINE_GROW(machine, formers, machine->former_capacity, machine->former_count + 1, status);
+    if (status == VRAM_OK) machine->formers[machine->former_count++] = (struct vr_former){block, list};
+    return status;
 }
 
 static enum vram_status put_row(struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots) {
@@ -391,10 +475,13 @@ static enum vram_status put_row(struct vr_machine *machine, enum vr_tag kind, si
     case VR_TAG_BLOCK:
         complete_block(machine, slots);
         put_block(&machine->blocks, row, slots);
-        break;
+        return keep_tenants(machine, row, slots[SLOT_tenants]);
     case VR_TAG_TENANT:
-        machine->tenants[row] = (struct vr_tenant){
-            .size_bytes = slots[SLOT_size_bytes], .stack = (uint32_t)slots[SLOT_stack], .has = (uint32_t)slots[SLOT_has]};
+        machine->tenants[row] = (struct vr_tenant){.address = slots[SLOT_address],
+                                                   .size_bytes = slots[SLOT_size_bytes],
+                                                   .stack = (uint32_t)slots[SLOT_stack],
+                                                   .cpp_stack = (uint32_t)slots[SLOT_cpp_stack],
+                                                   .has = (uint32_t)slots[SLOT_has]};
         break;
     default:
         machine->annotations[row] = (struct vr_annotation){(uint32_t)slots[SLOT_name], (uint32_t)slots[SLOT_stage],
@@ -413,7 +500,9 @@ static void take_row(const struct vr_machine *machine, enum vr_tag kind, size_t 
     case VR_TAG_BLOCK: take_block(&machine->blocks, row, slots); break;
     case VR_TAG_TENANT:
         slots[SLOT_size_bytes] = machine->tenants[row].size_bytes;
+        slots[SLOT_address] = machine->tenants[row].address;
         slots[SLOT_stack] = machine->tenants[row].stack;
+        slots[SLOT_cpp_stack] = machine->tenants[row].cpp_stack;
         slots[SLOT_has] = machine->tenants[row].has;
         break;
     default:
@@ -421,6 +510,7 @@ static void take_row(const struct vr_machine *machine, enum vr_tag kind, size_t 
         slots[SLOT_stage] = machine->annotations[row].stage;
         slots[SLOT_device] = (uint64_t)machine->annotations[row].device;
         slots[SLOT_time_us] = (uint64_t)machine->annotations[row].time_us;
+        slots[SLOT_has] = HAS_NAME | HAS_STAGE | VR_HAS_DEVICE | VR_HAS_TIME;
     }
 }
 
@@ -459,21 +549,47 @@ enum vram_status vr_schema_add_event(struct vr_machine *machine, const uint64_t 
 
 void vr_schema_put_action(uint64_t word, uint64_t *slots) { read_action(word, slots); }
 
+static const enum vr_owner owner_of[] = {
+    [VR_TAG_EVENT] = VR_OWNER_EVENT,   [VR_TAG_SEGMENT] = VR_OWNER_SEGMENT, [VR_TAG_BLOCK] = VR_OWNER_BLOCK,
+    [VR_TAG_TENANT] = VR_OWNER_TENANT, [VR_TAG_FRAME] = VR_OWNER_FRAME,     [VR_TAG_ANNOTATION] = VR_OWNER_ANNOTATION};
+
+// Frames and annotations have no has-bits: that a key is not there is kept.
+static enum vram_status keep_absences(struct vr_machine *machine, const struct owner *owner, const struct vr_field *fields, uint64_t has) {
+    static const enum vr_word always[] = {VR_WORD_NAME, VR_WORD_FILENAME, VR_WORD_LINE, VR_WORD_STAGE, VR_WORD_DEVICE, VR_WORD_TIME_US};
+    for (size_t i = 0; i < VR_COUNT_OF(always); i++) {
+        const struct vr_field *field = &fields[always[i]];
+        if (field->kind == FIELD_NOTHING || (has & field->has) != 0) continue;
+        VR_TRY(vr_keep_text(machine, owner->kind, owner->row, always[i], 0));
+    }
+    return VRAM_OK;
+}
+
+// A frame with keys or values of its own is that of its name, file and line; the first that has them says which.
+static enum vram_status store_frame(struct vr_machine *machine, const uint64_t *slots, size_t first_kept, uint64_t *value) {
+    uint32_t id, known = machine->builder.frames.count;
+    VR_TRY(vr_builder_frame(&machine->builder, (uint32_t)slots[SLOT_name], (uint32_t)slots[SLOT_filename], (int64_t)slots[SLOT_line], &id));
+    if (id < known)
+        vr_keep_forget(machine, first_kept);
+    else
+        vr_keep_settle(machine, first_kept, id);
+    *value = vr_value(VR_TAG_FRAME, id);
+    return VRAM_OK;
+}
+
 enum vram_status vr_schema_store(struct vr_machine *machine, enum vr_tag kind, const uint64_t *pairs, size_t count, uint64_t *value) {
     uint64_t slots[SLOT_COUNT] = {0};
+    const uint64_t frame_has = HAS_NAME | HAS_FILENAME | HAS_LINE, annotation_has = HAS_NAME | HAS_STAGE | VR_HAS_DEVICE | VR_HAS_TIME;
+    struct owner owner = {.kind = owner_of[kind], .row = VR_ROW_PENDING};
+    size_t first_kept = machine->kept_count, row;
     slots[SLOT_action] = VR_ACTION_UNKNOWN;
     slots[SLOT_state] = VR_STATE_UNKNOWN;
     if (kind == VR_TAG_ANNOTATION) slots[SLOT_device] = (uint64_t)(int64_t)-1;
-    VR_TRY(read_pairs(machine, fields_of[kind], pairs, count, slots));
-    if (kind == VR_TAG_FRAME) {
-        uint32_t id;
-        VR_TRY(vr_builder_frame(&machine->builder, (uint32_t)slots[SLOT_name], (uint32_t)slots[SLOT_filename], (int64_t)slots[SLOT_line],
-                                &id));
-        *value = vr_value(VR_TAG_FRAME, id);
-        return VRAM_OK;
-    }
-    size_t row;
+    VR_TRY(read_pairs(machine, &owner, fields_of[kind], pairs, count, slots));
+    bool lacks = (kind == VR_TAG_FRAME && slots[SLOT_has] != frame_has) || (kind == VR_TAG_ANNOTATION && slots[SLOT_has] != annotation_has);
+    if (lacks) VR_TRY(keep_absences(machine, &owner, fields_of[kind], slots[SLOT_has]));
+    if (kind == VR_TAG_FRAME) return store_frame(machine, slots, first_kept, value);
     VR_TRY(add_row(machine, kind, &row));
+    vr_keep_settle(machine, first_kept, row);
     VR_TRY(put_row(machine, kind, row, slots));
     *value = vr_value(kind, row);
     return VRAM_OK;
@@ -483,7 +599,8 @@ enum vram_status vr_schema_amend(struct vr_machine *machine, uint64_t value, con
     enum vr_tag kind = vr_tag_of(value);
     if (kind == VR_TAG_FRAME) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a frame changes after it was complete");
     uint64_t slots[SLOT_COUNT] = {0};
+    struct owner owner = {.kind = owner_of[kind], .row = vr_first_row(value), .kept = machine->kept_known};
     take_row(machine, kind, (size_t)vr_first_row(value), slots);
-    VR_TRY(read_pairs(machine, fields_of[kind], pairs, count, slots));
+    VR_TRY(read_pairs(machine, &owner, fields_of[kind], pairs, count, slots));
     return put_row(machine, kind, (size_t)vr_first_row(value), slots);
 }

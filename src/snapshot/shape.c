@@ -212,9 +212,13 @@ VR_INLINE bool draft_value(struct draft *draft, struct vr_machine *machine, cons
     int64_t number;
     switch ((enum vr_field_kind)field->kind) {
     case FIELD_ADDRESS:
+    case FIELD_STREAM:
     case FIELD_SIGNED:
     case FIELD_SIZE:
-        if (!draft_number(draft, &number) || (field->kind == FIELD_SIZE && number < 0)) return false;
+    case FIELD_THREAD:
+        if (!draft_number(draft, &number)) return false;
+        if (number < 0 && field->kind != FIELD_STREAM && field->kind != FIELD_SIGNED) return false;
+        if (number > UINT32_MAX && field->kind == FIELD_THREAD) return false;
         *slot = (uint64_t)number;
         return true;
     case FIELD_ACTION:

@@ -20,6 +20,7 @@
     X(UNSIGNED, "a number")                                                                                                                \
     X(FLOAT, "a floating-point number")                                                                                                    \
     X(STRING, "a string")                                                                                                                  \
+    X(JSON, "a value kept as text")                                                                                                        \
     X(OPAQUE, "data that is not kept")                                                                                                     \
     X(PAIR, "a pair")                                                                                                                      \
     X(FRAME, "a frame")                                                                                                                    \

@@ -33,11 +33,21 @@
     X(STATE, "state")                                                                                                                      \
     X(HISTORY, "history")                                                                                                                  \
     X(REAL_SIZE, "real_size")                                                                                                              \
+    X(CPP_FRAMES, "cpp_frames")                                                                                                            \
+    X(CATEGORY, "category")                                                                                                                \
+    X(THREAD, "thread")                                                                                                                    \
+    X(PATH, "path")                                                                                                                        \
+    X(BUILD_ID, "build_id")                                                                                                                \
     X(STAGE, "stage")                                                                                                                      \
     X(SEGMENTS, "segments")                                                                                                                \
     X(DEVICE_TRACES, "device_traces")                                                                                                      \
     X(ALLOCATOR_SETTINGS, "allocator_settings")                                                                                            \
     X(EXTERNAL_ANNOTATIONS, "external_annotations")                                                                                        \
+    X(HOST_SEGMENTS, "host_segments")                                                                                                      \
+    X(HOST_TRACES, "host_traces")                                                                                                          \
+    X(VRAM_MODULES, "vram_modules")                                                                                                        \
+    X(VRAM_POOL_ID_LISTS, "vram_pool_id_lists")                                                                                            \
+    X(VRAM_HOST_NESTED, "vram_host_nested")                                                                                                \
     X(TRACE_ALLOC_MAX_ENTRIES, "trace_alloc_max_entries")                                                                                  \
     X(TRACE_ALLOC_OVERFLOWED, "trace_alloc_overflowed")                                                                                    \
     X(SMALL, "small")                                                                                                                      \
@@ -55,7 +65,12 @@ enum vr_word {
 #define VR_WORD_ENUM(name, text) VR_WORD_##name,
     VR_WORDS(VR_WORD_ENUM)
 #undef VR_WORD_ENUM
-        VR_WORD_COUNT
+        VR_WORD_COUNT,
+    // The keys of the top level that mean something.
+    VR_WORD_FIRST_TOP = VR_WORD_SEGMENTS,
+    VR_WORD_LAST_TOP = VR_WORD_TRACE_ALLOC_OVERFLOWED
 };
+
+const char *vr_word_text(enum vr_word word);
 
 #endif

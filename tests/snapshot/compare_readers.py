@@ -18,7 +18,7 @@ import make_corpus
 HAS = {name: 1 << bit for bit, name in enumerate(
     ["device", "address", "total_size", "allocated_size", "active_size", "requested_size", "stream", "segment_type", "segment_pool_id",
      "is_expandable", "frames", "blocks", "size", "state", "history", "action", "time_us", "device_free", "compile_context", "user_metadata",
-     "registration_counter"])}
+     "registration_counter", "thread", "category", "pool list", "cpp_frames"])}
 HAS.update(addr=HAS["address"], pool_id=HAS["segment_pool_id"])
 ACTIONS = {"alloc", "free_requested", "free_completed", "free", "segment_alloc", "segment_free", "segment_map", "segment_unmap", "snapshot",
            "oom", "user_defined", "annotate"}
@@ -46,12 +46,14 @@ def frames_of(value):
     return tuple((f.get("name", ""), f.get("filename", ""), u64(f.get("line", 0))) for f in value or [])
 
 
-def has(item, keys):
-    return sum({HAS[key] for key in keys if item.get(key) is not None})
+def has(item, keys, pairs):
+    """The bits of a row's keys. `pairs`: the file can tell a pair from a list."""
+    bits = sum({HAS[key] for key in keys if item.get(key) is not None})
+    return bits | (HAS["pool list"] if pairs and any(isinstance(item.get(key), list) for key in ("pool_id", "segment_pool_id")) else 0)
 
 
 def expected_block(block, cursor):
-    address = u64(block.get("address", block.get("addr", cursor)))
+    address = u64(block.get("address", cursor))
     history = block.get("history") or []
     frames, requested = block.get("frames"), block.get("requested_size")
     if frames is None and history:
@@ -60,11 +62,11 @@ def expected_block(block, cursor):
         requested = history[0].get("real_size")
     size = block["size"]
     state = block["state"] if block["state"] in STATES else "unknown"
-    keys = ("address", "addr", "size", "requested_size", "state", "frames", "history")
-    return (address, size, size if requested is None else requested, frames_of(frames), has(block, keys), state)
+    keys = ("address", "size", "requested_size", "state", "frames", "history")
+    return (address, size, size if requested is None else requested, frames_of(frames), has(block, keys, False), state)
 
 
-def expected_segment(item):
+def expected_segment(item, pairs):
     cursor, blocks = u64(item["address"]), []
     for block in item["blocks"]:
         blocks.append(expected_block(block, cursor))
@@ -73,29 +75,36 @@ def expected_segment(item):
     keys = ("device", "address", "total_size", "allocated_size", "active_size", "requested_size", "stream", "segment_type", "segment_pool_id",
             "is_expandable", "frames", "blocks")
     row = (item.get("device", 0), u64(item["address"]), item.get("total_size", 0), item.get("allocated_size", 0), item.get("active_size", 0),
-           item.get("requested_size", 0), u64(item.get("stream", 0)), pool[0], pool[1], frames_of(item.get("frames")), has(item, keys),
+           item.get("requested_size", 0), u64(item.get("stream", 0)), pool[0], pool[1], frames_of(item.get("frames")), has(item, keys, pairs),
            {"small": 1, "large": 2}.get(item.get("segment_type"), 0), int(item.get("is_expandable", False)))
     return row, blocks
 
 
-def expected_event(event):
+def expected_event(event, pairs):
     pool = event.get("pool_id") or (0, 0)
     keys = ("action", "addr", "size", "stream", "time_us", "frames", "device_free", "compile_context", "user_metadata", "pool_id")
     known = event["action"] in ACTIONS
     return (event["action"] if known else "unknown", u64(event.get("addr", event.get("device_free", 0))), event["size"], u64(event["stream"]),
-            event.get("time_us", 0), frames_of(event.get("frames")), pool[0], pool[1], has(event, keys), text(event.get("compile_context")),
+            event.get("time_us", 0), frames_of(event.get("frames")), pool[0], pool[1], has(event, keys, pairs), text(event.get("compile_context")),
             text(event.get("user_metadata")), "" if known else event["action"])
 
 
-def expected(snapshot):
+def expected(snapshot, pairs):
     bare = isinstance(snapshot, list)
     top = {"segments": snapshot} if bare else snapshot
-    segments = [expected_segment(item) for item in top.get("segments", [])]
+    segments = [expected_segment(item, pairs) for item in top.get("segments", [])]
+    histories = [[expected_event(event, pairs) for event in trace] for trace in top.get("device_traces", [])]
+    if "host_segments" in top:
+        # Host memory is the last device.
+        histories += [[] for _ in range(max([row[0] + 1 for row, _ in segments] or [0]) - len(histories))]
+        hosts = [expected_segment(item, pairs) for item in top["host_segments"]]
+        segments += [((len(histories),) + row[1:], blocks) for row, blocks in hosts]
+        histories.append([expected_event(event, pairs) for event in top.get("host_traces", [])])
     settings = dict(top.get("allocator_settings", {}))
     for key in ("trace_alloc_max_entries", "trace_alloc_overflowed"):
         if key in top:
             settings.setdefault(key, top[key])
-    return {"form": int(bare), "segments": segments, "histories": [[expected_event(e) for e in trace] for trace in top.get("device_traces", [])],
+    return {"form": int(bare), "segments": segments, "histories": histories,
             "annotations": [(a["name"], a["stage"], int(a["device"]), int(a["time_us"])) for a in top.get("external_annotations", [])],
             "settings": list(settings.items()), "keys": [] if bare else list(top)}
 
@@ -170,7 +179,7 @@ def check(program, name, data):
     if result.returncode != 0:
         return "%s: not read: %s" % (name, result.stderr.strip())
     # The model keeps settings as JSON, which knows no tuples.
-    wanted = expected(load(data))
+    wanted = expected(load(data), data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["))
     wanted["settings"] = [(key, json.loads(json.dumps(value))) for key, value in wanted["settings"]]
     found = parse(result.stdout.splitlines())
     for part, value in wanted.items():

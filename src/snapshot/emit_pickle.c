@@ -1,0 +1,243 @@
+// Pickles of protocol 4 out of the opcodes that PyTorch's viewer reads: frames of up to a chunk, batches of 1000 items (the viewer hands
+// each batch to one call), strings, frames and stacks once and then by their place in the memo.
+#include "snapshot/emit.h"
+#include "snapshot/opcodes.h"
+
+enum { BATCH = 1000, PROTOCOL = 4, FRAME_BYTES = 9, LONGEST_INSIDE = VR_EMIT_CHUNK / 2 - 16 };
+
+static void put_little_endian(unsigned char *to, uint64_t number, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) to[i] = (unsigned char)(number >> (8 * i));
+}
+
+// A chunk is one FRAME, so that no opcode lies across two.
+static void pickle_seal(struct vr_emitter *emitter) {
+    emitter->chunk[0] = OP_FRAME;
+    put_little_endian(emitter->chunk + 1, emitter->used - FRAME_BYTES, 8);
+}
+
+VR_INLINE void put_opcode(struct vr_emitter *emitter, unsigned char opcode) {
+    *vr_emitter_room(emitter, 1) = opcode;
+    emitter->used++;
+}
+
+static void put_argument(struct vr_emitter *emitter, unsigned char opcode, uint64_t argument, size_t bytes) {
+    unsigned char *to = vr_emitter_room(emitter, 9);
+    to[0] = opcode;
+    put_little_endian(to + 1, argument, bytes);
+    emitter->used += 1 + bytes;
+}
+
+static void pickle_start(struct vr_emitter *emitter) {
+    const unsigned char protocol[2] = {OP_PROTO, PROTOCOL};
+    vr_emitter_write(emitter, protocol, sizeof protocol);
+    emitter->begin = emitter->used = FRAME_BYTES;
+}
+
+// Before a list's item and a dictionary's key: a batch begins, or goes on.
+VR_INLINE void next_item(struct vr_emitter *emitter) {
+    unsigned char *to = vr_emitter_room(emitter, 2);
+    uint32_t *items = &emitter->levels[emitter->depth].items;
+    if (*items == BATCH) {
+        *to++ = emitter->levels[emitter->depth].is_dict ? OP_SETITEMS : OP_APPENDS;
+        emitter->used++;
+        *items = 0;
+    }
+    if ((*items)++ != 0) return;
+    *to = OP_MARK;
+    emitter->used++;
+}
+
+VR_INLINE void before_value(struct vr_emitter *emitter) {
+    if (emitter->depth != 0 && !emitter->levels[emitter->depth].is_dict) next_item(emitter);
+}
+
+static void put_get(struct vr_emitter *emitter, uint32_t index) {
+    if (index < 256)
+        put_argument(emitter, OP_BINGET, index, 1);
+    else
+        put_argument(emitter, OP_LONG_BINGET, index, 4);
+}
+
+// The memo slot of what MEMOIZE puts there, + 1. No recording has 2^32 of them that fits into memory with all its tables; what would not
+// have a slot is written out each time.
+static uint32_t memoize(struct vr_emitter *emitter) {
+    if (emitter->memo_count == UINT32_MAX) return 0;
+    put_opcode(emitter, OP_MEMOIZE);
+    return ++emitter->memo_count;
+}
+
+static void put_length(struct vr_emitter *emitter, size_t length) {
+    if (length < 256)
+        put_argument(emitter, OP_SHORT_BINUNICODE, length, 1);
+    else if (length <= UINT32_MAX)
+        put_argument(emitter, OP_BINUNICODE, length, 4);
+    else
+        put_argument(emitter, OP_BINUNICODE8, length, 8);
+}
+
+static void put_text(struct vr_emitter *emitter, const char *bytes, size_t length) {
+    if (length > LONGEST_INSIDE) {
+        // Outside of any frame, as Python writes it.
+        vr_emitter_flush(emitter);
+        put_length(emitter, length);
+        vr_emitter_write(emitter, emitter->chunk + FRAME_BYTES, emitter->used - FRAME_BYTES);
+        vr_emitter_write(emitter, bytes, length);
+        emitter->used = FRAME_BYTES;
+        return;
+    }
+    (void)vr_emitter_room(emitter, length + 5);
+    put_length(emitter, length);
+    memcpy(emitter->chunk + emitter->used, bytes, length);
+    emitter->used += length;
+}
+
+static void put_name(struct vr_emitter *emitter, uint64_t name) {
+    if (VR_LIKELY(emitter->memo[name] != 0)) {
+        put_get(emitter, emitter->memo[name] - 1);
+        return;
+    }
+    size_t length;
+    const char *bytes = vr_emitter_name(emitter, name, &length);
+    put_text(emitter, bytes, length);
+    emitter->memo[name] = memoize(emitter);
+}
+
+static void pickle_begin(struct vr_emitter *emitter, bool is_dict) {
+    before_value(emitter);
+    put_opcode(emitter, is_dict ? OP_EMPTY_DICT : OP_EMPTY_LIST);
+    emitter->depth++;
+    emitter->levels[emitter->depth].is_dict = is_dict;
+    emitter->levels[emitter->depth].items = 0;
+}
+
+static void pickle_end(struct vr_emitter *emitter) {
+    if (emitter->levels[emitter->depth].items != 0) {
+        put_opcode(emitter, emitter->levels[emitter->depth].is_dict ? OP_SETITEMS : OP_APPENDS);
+    }
+    emitter->depth--;
+}
+
+static void pickle_key(struct vr_emitter *emitter, uint64_t name) {
+    next_item(emitter);
+    put_name(emitter, name);
+}
+
+static void pickle_key_bytes(struct vr_emitter *emitter, const char *bytes, size_t length) {
+    next_item(emitter);
+    put_text(emitter, bytes, length);
+}
+
+static void pickle_name(struct vr_emitter *emitter, uint64_t name) {
+    before_value(emitter);
+    put_name(emitter, name);
+}
+
+static void pickle_bytes(struct vr_emitter *emitter, const char *bytes, size_t length) {
+    before_value(emitter);
+    put_text(emitter, bytes, length);
+}
+
+static void put_long(struct vr_emitter *emitter, uint64_t bits, size_t bytes) {
+    unsigned char *to = vr_emitter_room(emitter, 11);
+    to[0] = OP_LONG1;
+    to[1] = (unsigned char)bytes;
+    put_little_endian(to + 2, bits, 8);
+    to[10] = 0;
+    emitter->used += 2 + bytes;
+}
+
+static void pickle_number(struct vr_emitter *emitter, uint64_t number) {
+    before_value(emitter);
+    if (number < 256)
+        put_argument(emitter, OP_BININT1, number, 1);
+    else if (number < 65536)
+        put_argument(emitter, OP_BININT2, number, 2);
+    else if (number <= INT32_MAX)
+        put_argument(emitter, OP_BININT, number, 4);
+    else
+        put_long(emitter, number, vr_log2_floor(number) / 8 + 1 + (vr_log2_floor(number) % 8 == 7)); // the sign has a bit, too
+}
+
+static void pickle_signed(struct vr_emitter *emitter, int64_t number) {
+    if (number >= 0) {
+        pickle_number(emitter, (uint64_t)number);
+        return;
+    }
+    before_value(emitter);
+    if (number >= INT32_MIN) {
+        put_argument(emitter, OP_BININT, (uint64_t)number, 4);
+        return;
+    }
+    unsigned log = vr_log2_floor(~(uint64_t)number);
+    put_long(emitter, (uint64_t)number, log / 8 + 1 + (log % 8 == 7));
+}
+
+static void pickle_real(struct vr_emitter *emitter, double number) {
+    uint64_t bits;
+    before_value(emitter);
+    memcpy(&bits, &number, sizeof bits);
+    unsigned char *to = vr_emitter_room(emitter, 9);
+    to[0] = OP_BINFLOAT;
+    for (size_t i = 0; i < 8; i++) to[1 + i] = (unsigned char)(bits >> (56 - 8 * i));
+    emitter->used += 9;
+}
+
+static void pickle_boolean(struct vr_emitter *emitter, bool value) {
+    before_value(emitter);
+    put_opcode(emitter, value ? OP_NEWTRUE : OP_NEWFALSE);
+}
+
+static void pickle_null(struct vr_emitter *emitter) {
+    before_value(emitter);
+    put_opcode(emitter, OP_NONE);
+}
+
+static void pickle_pair(struct vr_emitter *emitter, uint64_t first, uint64_t second) {
+    before_value(emitter);
+    // The two are no items of the list that the pair is in.
+    bool was_dict = emitter->levels[emitter->depth].is_dict;
+    emitter->levels[emitter->depth].is_dict = true;
+    pickle_number(emitter, first);
+    pickle_number(emitter, second);
+    emitter->levels[emitter->depth].is_dict = was_dict;
+    put_opcode(emitter, OP_TUPLE2);
+}
+
+static bool pickle_shared(struct vr_emitter *emitter, enum vr_shared kind, uint32_t id) {
+    if (emitter->known[kind][id] != 0) {
+        before_value(emitter);
+        put_get(emitter, emitter->known[kind][id] - 1);
+        return true;
+    }
+    pickle_begin(emitter, kind == VR_SHARED_FRAME);
+    emitter->known[kind][id] = memoize(emitter);
+    return false;
+}
+
+static void pickle_end_shared(struct vr_emitter *emitter, enum vr_shared kind, uint32_t id) {
+    (void)kind;
+    (void)id;
+    pickle_end(emitter);
+}
+
+static void pickle_finish(struct vr_emitter *emitter) { put_opcode(emitter, OP_STOP); }
+
+const struct vr_emit_calls vr_emit_pickle = {
+    .start = pickle_start,
+    .begin = pickle_begin,
+    .end = pickle_end,
+    .key = pickle_key,
+    .key_bytes = pickle_key_bytes,
+    .name = pickle_name,
+    .bytes = pickle_bytes,
+    .number = pickle_number,
+    .signed_number = pickle_signed,
+    .real = pickle_real,
+    .boolean = pickle_boolean,
+    .null = pickle_null,
+    .pair = pickle_pair,
+    .shared = pickle_shared,
+    .end_shared = pickle_end_shared,
+    .seal = pickle_seal,
+    .finish = pickle_finish,
+};

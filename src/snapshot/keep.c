@@ -1,0 +1,122 @@
+#include "snapshot/keep.h"
+
+#include "snapshot/jsontext.h"
+
+// In place of a value: nothing is to be kept.
+#define CANCELLED UINT32_MAX
+
+static enum vram_status add(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint32_t value) {
+    enum vram_status status;
+    if (machine->kept_count >= UINT32_MAX) return VRAM_LIMIT;
+    VR_MACHINE_GROW(machine, kept, machine->kept_capacity, machine->kept_count + 1, status);
+    VR_TRY(status);
+    machine->kept[machine->kept_count] = (struct vr_kept){row, key, value, (uint32_t)machine->kept_count, (uint8_t)owner};
+    machine->kept_count++;
+    return VRAM_OK;
+}
+
+// The text of a value. LIMIT when it is too much; so is all text together, so that values which contain one another cannot be printed for
+// ever.
+static enum vram_status text_of(struct vr_machine *machine, uint64_t value, uint32_t *id) {
+    uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
+    struct vr_text text = {0};
+    if (vr_tag_of(resolved) == VR_TAG_JSON) {
+        *id = (uint32_t)vr_payload(resolved);
+        return VRAM_OK;
+    }
+    if (machine->text_bytes > machine->builder.budget.limit_bytes) return VRAM_LIMIT;
+    enum vram_status status = vr_json_text_write(&text, machine, value);
+    machine->text_bytes += text.length;
+    if (status == VRAM_OK) status = vr_builder_string(&machine->builder, text.bytes, text.length, id);
+    vr_text_release(&text);
+    bool is_container = vr_tag_of(resolved) == VR_TAG_LIST || vr_tag_of(resolved) == VR_TAG_DICT;
+    if (!is_container) return status;
+    vr_machine_drop(machine, value);
+    // Whoever refers to the same container finds the text.
+    if (place != NULL && vr_tag_of(*place) == VR_TAG_OPAQUE && status == VRAM_OK) *place = vr_value(VR_TAG_JSON, *id);
+    return status;
+}
+
+enum vram_status vr_keep(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint64_t value) {
+    uint32_t id = 0;
+    if (vr_tag_of(vr_machine_resolve(machine, value)) == VR_TAG_OPAQUE) return VRAM_OK;
+    enum vram_status status = text_of(machine, value, &id);
+    if (status == VRAM_LIMIT) {
+        machine->error->status = VRAM_OK;
+        return VRAM_OK;
+    }
+    VR_TRY(status);
+    return add(machine, owner, row, key, id);
+}
+
+enum vram_status vr_keep_text(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint32_t text) {
+    return add(machine, owner, row, key, text);
+}
+
+enum vram_status vr_keep_cancel(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key) {
+    return add(machine, owner, row, key, CANCELLED);
+}
+
+void vr_keep_settle(struct vr_machine *machine, size_t first, uint64_t row) {
+    for (size_t i = first; i < machine->kept_count; i++) {
+        if (machine->kept[i].row == VR_ROW_PENDING) machine->kept[i].row = row;
+    }
+}
+
+void vr_keep_forget(struct vr_machine *machine, size_t first) {
+    size_t left = first;
+    for (size_t i = first; i < machine->kept_count; i++) {
+        if (machine->kept[i].row != VR_ROW_PENDING) machine->kept[left++] = machine->kept[i];
+    }
+    machine->kept_count = left;
+}
+
+static int compare_numbers(uint64_t a, uint64_t b) { return a < b ? -1 : a > b; }
+
+static int compare_rows(const struct vr_kept *a, const struct vr_kept *b) {
+    return a->owner != b->owner ? (int)a->owner - (int)b->owner : compare_numbers(a->row, b->row);
+}
+
+static int by_key(const void *left, const void *right) {
+    const struct vr_kept *a = left, *b = right;
+    int rows = compare_rows(a, b);
+    if (rows != 0) return rows;
+    return a->key != b->key ? compare_numbers(a->key, b->key) : compare_numbers(a->order, b->order);
+}
+
+static int by_order(const void *left, const void *right) {
+    const struct vr_kept *a = left, *b = right;
+    int rows = compare_rows(a, b);
+    return rows != 0 ? rows : compare_numbers(a->order, b->order);
+}
+
+void vr_keep_sort(struct vr_machine *machine) {
+    size_t left = 0;
+    if (machine->kept_count == 0) return;
+    qsort(machine->kept, machine->kept_count, sizeof *machine->kept, by_key);
+    for (size_t i = 0; i < machine->kept_count; i++) {
+        const struct vr_kept *kept = &machine->kept[i];
+        bool is_last = i + 1 == machine->kept_count || compare_rows(kept, kept + 1) != 0 || kept->key != kept[1].key;
+        if (is_last && kept->value != CANCELLED) machine->kept[left++] = *kept;
+    }
+    machine->kept_count = left;
+    qsort(machine->kept, left, sizeof *machine->kept, by_order);
+}
+
+static size_t first_from(const struct vr_machine *machine, enum vr_owner owner, uint64_t row) {
+    const struct vr_kept wanted = {.owner = (uint8_t)owner, .row = row};
+    size_t begin = 0, end = machine->kept_count;
+    while (begin < end) {
+        size_t middle = begin + (end - begin) / 2;
+        if (compare_rows(&machine->kept[middle], &wanted) < 0)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+size_t vr_kept_of(const struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint64_t count, size_t *first) {
+    *first = first_from(machine, owner, row);
+    return first_from(machine, owner, row + count) - *first;
+}

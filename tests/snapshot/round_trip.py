@@ -1,0 +1,134 @@
+"""round_trip.py REWRITE [FILE...]: what we write is what we read, value by value and type by type, as Python sees it.
+
+Every file is written as a pickle, as JSON and by way of JSON as a pickle again (and as .vram, where REWRITE can), and loaded by Python's pickle
+and json. Pickles are also walked by a strict twin of the interpreter in PyTorch's own viewer, which knows few opcodes. Without files: small
+snapshots made here, in every encoding.
+"""
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+from base64 import b64decode
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+import make_corpus
+import viewer_pickle
+
+PICKLE, JSON, ROWS, VRAM = "0", "1", "2", "3"
+
+
+def load(data):
+    if data[:1] == b"\x80":
+        return pickle.loads(data)
+    match = re.search(rb'"base64"\s*:\s*"([^"]+)"', data)
+    return pickle.loads(b64decode(match.group(1))) if match else json.loads(data.decode("utf-8-sig"))
+
+
+def is_json(data):
+    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
+
+def listed(value):
+    """With lists in the place of tuples, as JSON has it, and keys that are strings."""
+    if isinstance(value, dict):
+        return {str(key): listed(item) for key, item in value.items()}
+    return [listed(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def paired(value):
+    """With a pair for every pool id: PyTorch's own type, which JSON has not."""
+    if isinstance(value, dict):
+        return {key: tuple(item) if key in ("pool_id", "segment_pool_id") and isinstance(item, list) and len(item) == 2 else paired(item)
+                for key, item in value.items()}
+    return [paired(item) for item in value] if isinstance(value, list) else value
+
+
+def difference(ours, theirs, path=""):
+    """Where two values differ, by type or value; None when they do not. Equal parts that are the same objects are compared once."""
+    seen, work = set(), [(ours, theirs, path)]
+    while work:
+        a, b, place = work.pop()
+        if type(a) is not type(b):
+            return "%s: %.80r (%s), not %.80r (%s)" % (place, a, type(a).__name__, b, type(b).__name__)
+        if isinstance(b, (dict, list, tuple)):
+            if (id(a), id(b)) in seen:
+                continue
+            seen.add((id(a), id(b)))
+            if isinstance(b, dict):
+                if a.keys() != b.keys():
+                    return "%s: keys %s, not %s" % (place, sorted(map(str, a)), sorted(map(str, b)))
+                work += [(a[key], b[key], "%s/%s" % (place, key)) for key in b]
+            else:
+                if len(a) != len(b):
+                    return "%s: %d items, not %d" % (place, len(a), len(b))
+                work += [(x, y, "%s/%d" % (place, index)) for index, (x, y) in enumerate(zip(a, b))]
+        elif a != b:
+            return "%s: %.80r, not %.80r" % (place, a, b)
+    return None
+
+
+class Failed(Exception):
+    pass
+
+
+def rewrite(program, form, source, target):
+    result = subprocess.run([program, form, source, target], capture_output=True, text=True)
+    if result.returncode != 0:
+        raise Failed("not rewritten as %s: %s" % (form, result.stderr.strip()))
+    with open(target, "rb") as file:
+        return file.read()
+
+
+def same(what, ours, theirs):
+    found = difference(ours, theirs)
+    if found:
+        raise Failed("%s: %s" % (what, found))
+
+
+def check(program, data, folder, has_vram):
+    paths = {name: os.path.join(folder, name) for name in ("in", "pickle", "json", "rows", "vram", "again")}
+    with open(paths["in"], "wb") as file:
+        file.write(data)
+    original = load(data)
+    wanted = paired(original) if is_json(data) else original
+    made = rewrite(program, PICKLE, paths["in"], paths["pickle"])
+    same("pickle", pickle.loads(made), wanted)
+    same("viewer", viewer_pickle.load(made), wanted)
+    strict = {"parse_constant": lambda word: (_ for _ in ()).throw(Failed("the JSON has %s" % word))}
+    for form, name in ((JSON, "json"), (ROWS, "rows")):
+        text = rewrite(program, form, paths["in"], paths[name]).decode("ascii")
+        found = json.loads(text, **strict)
+        if isinstance(found, dict):
+            found.pop("vram_pool_id_lists", None)
+        same(name, found, listed(original))
+        same("%s to pickle" % name, pickle.loads(rewrite(program, PICKLE, paths[name], paths["again"])), wanted)
+    if has_vram:
+        rewrite(program, VRAM, paths["in"], paths["vram"])
+        same(".vram to pickle", pickle.loads(rewrite(program, PICKLE, paths["vram"], paths["again"])), wanted)
+
+
+def main():
+    program, files = sys.argv[1], sys.argv[2:]
+    cases = []
+    for name, snapshot in {**make_corpus.samples(), **make_corpus.odd_samples()}.items() if not files else ():
+        cases += [("%s.%s" % (name, suffix), data) for suffix, data in make_corpus.encodings(snapshot).items()]
+    failures = []
+    with tempfile.TemporaryDirectory() as folder:
+        small = os.path.join(folder, "small")
+        with open(small, "wb") as file:
+            file.write(pickle.dumps({"segments": []}))
+        has_vram = subprocess.run([program, VRAM, small, small + ".vram"], capture_output=True).returncode == 0
+        for name, data in cases or ((os.path.basename(path), open(path, "rb").read()) for path in files):
+            try:
+                check(program, data, folder, has_vram)
+            except (Failed, viewer_pickle.Refused) as failure:
+                failures.append("%s: %s" % (name, failure))
+    print("\n".join(failures + ["%d files written%s, %d differ" % (len(cases or files), "" if has_vram else " (not as .vram)", len(failures))]))
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
