@@ -2,6 +2,7 @@
 #define _GNU_SOURCE // setenv
 #include <stdlib.h>
 
+#include "os/os.h"
 #include "unit/sim_fixture.h"
 
 static void none_is_said_so(void **state) {
@@ -83,11 +84,52 @@ static void calls_reach_the_library(void **state) {
     (void)state;
 }
 
+// A structure by value, a descriptor as a pointer, and 16 bytes to write into: what sharing passes through the exported symbols.
+static void sharing_reaches_the_library(void **state) {
+    struct vram_driver *driver = NULL;
+    assert_int_equal(setenv("VRAM_LIBCUDA", SIMCUDA_PATH, 1), 0);
+    assert_int_equal(vram_driver_cuda(&driver, NULL), VRAM_OK);
+    uint64_t context, address, none, handle = 0, imported = 0, again = 0;
+    struct vr_cu_ipc_handle shared;
+    unsigned char uuid[16] = "";
+    int descriptor = -1, can = 7;
+    const struct vr_cu_allocation_prop prop = {.type = VR_CU_MEM_ALLOCATION_TYPE_PINNED,
+                                               .requested_handle_types = VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                               .location = {VR_CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    struct vr_cu_allocation_prop found = {.type = 0};
+    assert_cu(vr_cu(driver, primary_ctx_retain, &context, 0), SUCCESS);
+    assert_cu(vr_cu(driver, ctx_set_current, context), SUCCESS);
+    assert_cu(vr_cu(driver, device_get_uuid, uuid, 0), SUCCESS);
+    assert_memory_equal(uuid, "vram simulated ", 16);
+    assert_cu(vr_cu(driver, device_can_access_peer, &can, 0, 0), SUCCESS);
+    assert_int_equal(can, 0);
+    assert_cu(vr_cu(driver, ctx_enable_peer_access, context, 0), INVALID_CONTEXT);
+    assert_cu(vr_cu(driver, ctx_disable_peer_access, context), INVALID_CONTEXT);
+    assert_cu(vr_cu(driver, mem_alloc, &address, 4096), SUCCESS);
+    assert_cu(vr_cu(driver, ipc_get_mem_handle, &shared, address), SUCCESS);
+    assert_cu(vr_cu(driver, ipc_open_mem_handle, &none, shared, 1), INVALID_CONTEXT); // arrived whole: it is one's own
+    assert_cu(vr_cu(driver, ipc_close_mem_handle, address), INVALID_VALUE);
+    assert_cu(vr_cu(driver, mem_free, address), SUCCESS);
+    assert_cu(vr_cu(driver, mem_create, &handle, 2 * VR_MIB, &prop, 0), SUCCESS);
+    assert_cu(vr_cu(driver, mem_export_to_shareable_handle, &descriptor, handle, 1, 0), SUCCESS);
+    assert_cu(vr_cu(driver, mem_import_from_shareable_handle, &imported, (void *)(uintptr_t)descriptor, 1), SUCCESS);
+    assert_cu(vr_cu(driver, mem_get_allocation_properties, &found, imported), SUCCESS);
+    assert_memory_equal(&found, &prop, sizeof prop);
+    assert_cu(vr_cu(driver, mem_retain_allocation_handle, &again, address), INVALID_VALUE);
+    assert_cu(vr_cu(driver, mem_release, imported), SUCCESS);
+    assert_cu(vr_cu(driver, mem_release, handle), SUCCESS);
+    vr_os_close_descriptor(descriptor);
+    assert_cu(vr_cu(driver, primary_ctx_release, 0), SUCCESS);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(none_is_said_so),
         cmocka_unit_test(refused_settings_are_a_driver_error),
         cmocka_unit_test(calls_reach_the_library),
+        cmocka_unit_test(sharing_reaches_the_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
