@@ -33,7 +33,7 @@ struct vr_record {
     enum vr_record_action action;
     uint32_t stack; // of the call that is under way, else of the block or segment; 0: none
     uint32_t words; // the client's name of the block: a number that only the listener understands
-    bool follows;   // of the same moment as the record before it of this thread
+    bool completed; // FREE_REQUESTED: the block is free at once; FREE_COMPLETED is not told of its own (listeners that take pairs)
 };
 
 // Called under the lock of the block's shard (or all of them): must be quick and must not call the allocator.
@@ -49,6 +49,7 @@ struct vr_listener {
     uint32_t (*gather)(uint32_t skip, void *user);
     void *user;
     bool numbered;          // wants sequence numbers
+    bool pairs;             // takes both halves of a free in one record
     _Atomic uint32_t level; // enum vr_level; NEVER without gather
 };
 

@@ -43,9 +43,10 @@ void vr_tell_block_now(struct vr_shard *shard, enum vr_record_action action, con
 
 void vr_tell_freed(struct vr_shard *shard, const struct vr_block *block) {
     struct vr_record record = of_block(shard, VR_RECORD_FREE_REQUESTED, block);
+    record.completed = atomic_load_explicit(&shard->device->listener, memory_order_relaxed)->pairs;
     tell(shard->device, &record);
+    if (record.completed) return;
     record.action = VR_RECORD_FREE_COMPLETED;
-    record.follows = true;
     tell(shard->device, &record);
 }
 

@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "base/base.h"
+#include "history/words.h"
 #include "os/os.h"
 
 // "Without bound": more events than this are kept of no device. 16 GiB of address space.
@@ -20,14 +20,9 @@ struct vr_event {
     uint64_t size_bytes;
     uint64_t stream;
     uint64_t pool; // 2 * first, or 2 * second + 1; 0: a default pool
+    struct vr_said said;
     uint32_t stack;
-    uint32_t thread;
-    uint32_t context;
-    uint32_t metadata;
-    uint32_t tag;
-    uint8_t action; // enum vr_action
-    uint8_t device; // ordinal that stands in the event; SNAPSHOT has 0 whatever the device
-    uint8_t padding[2];
+    uint32_t action; // enum vr_action
 };
 _Static_assert(sizeof(struct vr_event) == 64, "one cache line");
 

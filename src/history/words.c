@@ -55,11 +55,11 @@ void vr_speech_text(uint32_t word, struct vr_text *text) {
 
 // --- what a thread says -------------------------------------------------------------------------------------------------------------
 
-enum vram_status vram_set_metadata(const char *text) { return vr_speech_word(text, &vr_speech.metadata); }
+enum vram_status vram_set_metadata(const char *text) { return vr_speech_word(text, &vr_speech.said.metadata); }
 
 size_t vram_metadata(char *text, size_t capacity) {
     struct vr_text copy = {0};
-    vr_speech_text(vr_speech.metadata, &copy);
+    vr_speech_text(vr_speech.said.metadata, &copy);
     const int length = snprintf(text, capacity, "%s", vr_text_string(&copy));
     vr_text_release(&copy);
     return (size_t)length;
@@ -77,7 +77,7 @@ static void pop(struct vr_word_stack *stack, uint32_t *innermost) {
     *innermost = stack->depth == 0 ? 0 : stack->word[stack->depth - 1];
 }
 
-enum vram_status vram_push_tag(const char *tag) { return push(&vr_speech.tags, tag, &vr_speech.tag); }
-void vram_pop_tag(void) { pop(&vr_speech.tags, &vr_speech.tag); }
-enum vram_status vram_push_context(const char *name) { return push(&vr_speech.contexts, name, &vr_speech.context); }
-void vram_pop_context(void) { pop(&vr_speech.contexts, &vr_speech.context); }
+enum vram_status vram_push_tag(const char *tag) { return push(&vr_speech.tags, tag, &vr_speech.said.tag); }
+void vram_pop_tag(void) { pop(&vr_speech.tags, &vr_speech.said.tag); }
+enum vram_status vram_push_context(const char *name) { return push(&vr_speech.contexts, name, &vr_speech.said.context); }
+void vram_pop_context(void) { pop(&vr_speech.contexts, &vr_speech.said.context); }

@@ -14,12 +14,17 @@ struct vr_word_stack {
     uint32_t depth;
 };
 
+// What goes into each event. Numbers of texts; 0: none.
+struct vr_said {
+    uint32_t thread; // the system's number; 0: not asked yet
+    uint32_t context;
+    uint32_t metadata;
+    uint32_t tag;
+};
+
 // Of one thread.
 struct vr_speech {
-    uint32_t thread;   // the system's number; 0: not asked yet
-    uint32_t metadata; // numbers of texts; 0: none
-    uint32_t tag;      // the innermost of `tags`
-    uint32_t context;  // the innermost of `contexts`
+    struct vr_said said; // the innermost of `tags` and `contexts`
     struct vr_word_stack tags;
     struct vr_word_stack contexts;
 };

@@ -211,23 +211,23 @@ static int64_t time_us(const struct filler *filler, uint64_t ticks) {
 static enum vram_status fill_event(struct filler *filler, struct vr_history *history, const struct vr_event *from) {
     const size_t row = history->count++;
     const bool oom = from->action == VR_ACTION_OOM, user = (from->pool & 1) != 0;
-    history->action[row] = from->action;
+    history->action[row] = (uint8_t)from->action;
     history->address[row] = from->address;
     history->size_bytes[row] = from->size_bytes;
     history->stream[row] = from->stream;
     history->time_us[row] = time_us(filler, from->ticks);
     history->pool_first[row] = user ? 0 : from->pool >> 1;
     history->pool_second[row] = user ? from->pool >> 1 : 0;
-    history->thread[row] = from->thread;
+    history->thread[row] = from->said.thread;
     history->unknown[row] = 0;
     history->context[row] = filler->no_context;
-    if (from->context != 0) VR_TRY(word_id(filler, from->context, &history->context[row]));
-    VR_TRY(word_id(filler, from->metadata, &history->metadata[row]));
-    VR_TRY(word_id(filler, from->tag, &history->tag[row]));
+    if (from->said.context != 0) VR_TRY(word_id(filler, from->said.context, &history->context[row]));
+    VR_TRY(word_id(filler, from->said.metadata, &history->metadata[row]));
+    VR_TRY(word_id(filler, from->said.tag, &history->tag[row]));
     VR_TRY(stack_id(filler, from->stack, &history->stack[row]));
     history->has[row] = VR_HAS_ACTION | (oom ? VR_HAS_DEVICE_FREE : VR_HAS_ADDRESS) | VR_HAS_SIZE | VR_HAS_STREAM | VR_HAS_TIME |
                         VR_HAS_COMPILE_CONTEXT | VR_HAS_USER_METADATA | VR_HAS_POOL_ID | VR_HAS_THREAD |
-                        (from->tag != 0 ? VR_HAS_CATEGORY : 0) | (from->stack != 0 ? VR_HAS_FRAMES : 0);
+                        (from->said.tag != 0 ? VR_HAS_CATEGORY : 0) | (from->stack != 0 ? VR_HAS_FRAMES : 0);
     return VRAM_OK;
 }
 

@@ -8,12 +8,14 @@ const char *const vr_stage_names[VR_STAGE_COUNT] = {[VR_STAGE_START] = "START", 
 // --- start and stop
 // -------------------------------------------------------------------------------------------------------------------------
 
+static const char *action_name(uint32_t action) { return vr_action_name(vr_tracer_action((enum vr_record_action)action)); }
+
 static enum vram_status read_skipped(const struct vram_history_options *options, uint32_t *skipped, struct vram_error *error) {
     uint32_t bits = 0;
     for (size_t i = 0; i < options->skip_count; i++) {
         uint32_t action = 0;
-        while (action < VR_ACTION_UNKNOWN && strcmp(options->skip_actions[i], vr_action_name((enum vr_action)action)) != 0) action++;
-        if (action == VR_ACTION_UNKNOWN) {
+        while (action < VR_RECORD_COUNT && strcmp(options->skip_actions[i], action_name(action)) != 0) action++;
+        if (action == VR_RECORD_COUNT) {
             return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no action is called \"%s\"", options->skip_actions[i]);
         }
         bits |= 1u << action;
@@ -54,9 +56,8 @@ static enum vram_status apply(struct vr_tracer *tracer, const struct vram_histor
     VR_TRY(resize(tracer, only_state ? 1 : options->max_entries == 0 ? VR_RING_MOST : options->max_entries));
     const enum vr_level level = level_of(options->context);
     atomic_store_explicit(&tracer->kind, kind_of(options->stacks), memory_order_relaxed);
-    atomic_store_explicit(&tracer->skipped, skipped, memory_order_relaxed);
-    atomic_store_explicit(&tracer->with_stacks, level >= VR_LEVEL_ALLOC, memory_order_relaxed);
-    atomic_store_explicit(&tracer->with_context, options->compile_context, memory_order_relaxed);
+    const uint32_t flags = skipped | (level >= VR_LEVEL_ALLOC ? VR_TRACER_STACKS : 0) | (options->compile_context ? VR_TRACER_CONTEXTS : 0);
+    atomic_store_explicit(&tracer->flags, flags, memory_order_relaxed);
     atomic_store_explicit(&tracer->marks_of, options->own_annotations_only ? (uint32_t)vr_os_thread_id() : 0, memory_order_relaxed);
     atomic_store_explicit(&tracer->listener.level, level, memory_order_relaxed);
     struct vr_stream *old = atomic_exchange_explicit(&tracer->stream, stream, memory_order_acq_rel);

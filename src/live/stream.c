@@ -50,7 +50,7 @@ static enum vram_status string_of(struct vr_stream *stream, uint32_t word, uint3
     return VRAM_OK;
 }
 
-static uint32_t log_action(uint8_t action) {
+static uint32_t log_action(uint32_t action) {
     static const uint8_t same[] = {
         [VR_ACTION_ALLOC] = VRAM_LOG_ALLOC,
         [VR_ACTION_FREE_REQUESTED] = VRAM_LOG_FREE_REQUESTED,
@@ -76,11 +76,11 @@ static enum vram_status append_locked(struct vr_stream *stream, struct vram_stac
         .pool = {(event->pool & 1) != 0 ? 0 : event->pool >> 1, (event->pool & 1) != 0 ? event->pool >> 1 : 0},
         .device = ring == VR_TRACER_HOST ? VRAM_LOG_HOST : ring,
         .action = log_action(event->action),
-        .thread = event->thread,
+        .thread = event->said.thread,
     };
-    VR_TRY(string_of(stream, event->context, &made.context));
-    VR_TRY(string_of(stream, event->metadata, &made.metadata));
-    VR_TRY(string_of(stream, event->tag, &made.tag));
+    VR_TRY(string_of(stream, event->said.context, &made.context));
+    VR_TRY(string_of(stream, event->said.metadata, &made.metadata));
+    VR_TRY(string_of(stream, event->said.tag, &made.tag));
     if (event->stack != 0) VR_TRY(vram_stack_log(stacks, event->stack, stream->log, &made.stack));
     return vram_log_append(stream->log, &made, 1);
 }

@@ -30,45 +30,6 @@ uint64_t vr_instant_ns(const struct vr_instant *from, const struct vr_instant *t
 
 // --- telling ----------------------------------------------------------------------------------------------------------------------------
 
-static _Thread_local uint64_t last_ticks;
-
-// An event without its time: what the caller's thread says goes with it.
-static void fill(const struct vr_tracer *tracer, const struct vr_told *told, struct vr_event *event) {
-    struct vr_speech *speech = &vr_speech;
-    if (VR_UNLIKELY(speech->thread == 0)) speech->thread = (uint32_t)vr_os_thread_id();
-    event->ticks = last_ticks;
-    event->address = told->address;
-    event->size_bytes = told->size_bytes;
-    event->stream = told->stream;
-    event->pool = told->pool.second != 0 ? told->pool.second << 1 | 1 : told->pool.first << 1;
-    event->stack = atomic_load_explicit(&tracer->with_stacks, memory_order_relaxed) ? told->stack : 0;
-    event->thread = speech->thread;
-    event->context = speech->context;
-    event->metadata = told->action == VR_ACTION_ANNOTATE ? told->words : speech->metadata;
-    event->tag = speech->tag;
-    event->action = told->action;
-}
-
-void vr_tracer_tell(struct vr_tracer *tracer, uint32_t number, const struct vr_told *told) {
-    if (VR_UNLIKELY((atomic_load_explicit(&tracer->skipped, memory_order_relaxed) >> told->action & 1) != 0)) {
-        last_ticks = vr_os_ticks();
-        return;
-    }
-    if (!told->follows) last_ticks = vr_os_ticks();
-    struct vr_stream *stream = atomic_load_explicit(&tracer->stream, memory_order_acquire);
-    if (VR_UNLIKELY(stream != NULL)) {
-        struct vr_event event = {0};
-        fill(tracer, told, &event);
-        vr_stream_event(stream, tracer->stacks, number, &event);
-        return;
-    }
-    struct vr_ring *ring = &tracer->rings[number];
-    vr_ring_lock(ring);
-    struct vr_event *event = vr_ring_next_locked(ring);
-    if (VR_LIKELY(event != NULL)) fill(tracer, told, event);
-    vr_ring_unlock(ring);
-}
-
 static const uint8_t actions[] = {
     [VR_RECORD_ALLOC] = VR_ACTION_ALLOC,
     [VR_RECORD_FREE_REQUESTED] = VR_ACTION_FREE_REQUESTED,
@@ -83,19 +44,52 @@ static const uint8_t actions[] = {
 };
 _Static_assert(sizeof actions == VR_RECORD_COUNT, "an action for each record");
 
-static void listen(const struct vr_record *record, void *user) {
-    const struct vr_told told = {
-        .address = record->address,
-        .size_bytes = record->size_bytes,
-        .stream = record->stream,
-        .pool = record->pool,
-        .stack = record->stack,
-        .words = record->words,
-        .action = actions[record->action],
-        .follows = record->follows,
-    };
-    vr_tracer_tell(user, record->device, &told);
+enum vr_action vr_tracer_action(enum vr_record_action action) { return (enum vr_action)actions[action]; }
+
+static void make_event(const struct vr_record *record, uint32_t flags, uint64_t ticks, struct vr_event *event) {
+    struct vr_said *said = &vr_speech.said;
+    if (VR_UNLIKELY(said->thread == 0)) said->thread = (uint32_t)vr_os_thread_id();
+    event->ticks = ticks;
+    event->address = record->address;
+    event->size_bytes = record->size_bytes;
+    event->stream = record->stream;
+    event->pool = record->pool.second != 0 ? record->pool.second << 1 | 1 : record->pool.first << 1;
+    event->said = *said;
+    event->stack = (flags & VR_TRACER_STACKS) != 0 ? record->stack : 0;
+    event->action = actions[record->action];
+    if ((flags & VR_TRACER_CONTEXTS) == 0) event->said.context = 0;
+    if (VR_UNLIKELY(record->action == VR_RECORD_ANNOTATE)) event->said.metadata = record->words;
 }
+
+static void store_locked(struct vr_ring *ring, const struct vr_event *event) {
+    struct vr_event *slot = vr_ring_next_locked(ring);
+    if (VR_LIKELY(slot != NULL)) *slot = *event;
+}
+
+void vr_tracer_tell(struct vr_tracer *tracer, uint32_t number, const struct vr_record *record) {
+    const uint32_t flags = atomic_load_explicit(&tracer->flags, memory_order_relaxed);
+    const bool first = (flags >> record->action & 1) == 0;
+    const bool second = record->completed && (flags >> VR_RECORD_FREE_COMPLETED & 1) == 0;
+    struct vr_event event;
+    make_event(record, flags, vr_os_ticks(), &event);
+    struct vr_stream *stream = atomic_load_explicit(&tracer->stream, memory_order_acquire);
+    if (VR_UNLIKELY(stream != NULL)) {
+        if (first) vr_stream_event(stream, tracer->stacks, number, &event);
+        event.action = VR_ACTION_FREE_COMPLETED;
+        if (second) vr_stream_event(stream, tracer->stacks, number, &event);
+        return;
+    }
+    struct vr_ring *ring = &tracer->rings[number];
+    vr_ring_lock(ring);
+    if (VR_LIKELY(first)) store_locked(ring, &event);
+    if (second) {
+        event.action = VR_ACTION_FREE_COMPLETED;
+        store_locked(ring, &event);
+    }
+    vr_ring_unlock(ring);
+}
+
+static void listen(const struct vr_record *record, void *user) { vr_tracer_tell(user, record->device, record); }
 
 // One frame more than the core's own is skipped: this function's.
 static uint32_t gather(uint32_t skip, void *user) {
@@ -122,6 +116,7 @@ static struct vr_tracer *create(struct vram_allocator *allocator, uint32_t max_f
     made->allocator = allocator;
     made->listener.record = listen;
     made->listener.gather = gather;
+    made->listener.pairs = true;
     made->listener.user = made;
     made->origin = vr_instant_now();
     for (int i = 0; i < VR_TRACER_RINGS; i++) made->rings[i].capacity = VR_RING_MOST;

@@ -14,12 +14,16 @@
 #include "core/record.h"
 #include "history/ring.h"
 #include "history/words.h"
+#include "model/model.h"
 #include "os/os.h"
 #include "vram/history.h"
 #include "vram/log.h"
 #include "vram/stack.h"
 
 enum { VR_TRACER_HOST = VRAM_MAX_DEVICES, VR_TRACER_RINGS };
+
+// Bit a: action a (enum vr_record_action) is not stored. Above them: events carry stacks, compile contexts.
+enum { VR_TRACER_SKIPS = (1 << VR_RECORD_COUNT) - 1, VR_TRACER_STACKS = 1 << 30, VR_TRACER_CONTEXTS = 1 << 29 };
 
 enum vr_stage { VR_STAGE_START, VR_STAGE_END, VR_STAGE_STEP, VR_STAGE_COUNT };
 extern const char *const vr_stage_names[VR_STAGE_COUNT];
@@ -63,10 +67,8 @@ struct vr_tracer {
     struct vram_allocator *allocator;
     struct vram_stacks *stacks;
     struct vr_instant origin;
-    _Atomic uint32_t kind;    // enum vram_stack_kind
-    _Atomic uint32_t skipped; // bit per enum vr_action
-    _Atomic bool with_stacks; // events carry theirs
-    _Atomic bool with_context;
+    _Atomic uint32_t kind;              // enum vram_stack_kind
+    _Atomic uint32_t flags;             // VR_TRACER_ bits
     _Atomic(struct vr_stream *) stream; // NULL: the rings
     _Atomic bool recording;
     _Atomic uint32_t marks_of; // the thread whose marks are recorded; 0: every thread's
@@ -85,18 +87,10 @@ enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_f
 // Ends the recording and frees it. No other thread may use the allocator any more. IO.
 enum vram_status vr_tracer_close(struct vram_allocator *allocator);
 
-// Records an event. Under the lock that orders it. ring: whose it is.
-struct vr_told {
-    uint64_t address;
-    uint64_t size_bytes;
-    uint64_t stream;
-    struct vram_pool_id pool;
-    uint32_t stack;
-    uint32_t words;
-    uint8_t action; // enum vr_action
-    bool follows;
-};
-void vr_tracer_tell(struct vr_tracer *tracer, uint32_t ring, const struct vr_told *told);
+// Records an event (two, of a free that is complete) in a ring. Under the lock that orders it.
+void vr_tracer_tell(struct vr_tracer *tracer, uint32_t ring, const struct vr_record *record);
+// The model's name of a record's action.
+enum vr_action vr_tracer_action(enum vr_record_action action);
 
 // --- stream.c -------------------------------------------------------------------------------------------------------------------------
 enum vram_status vr_stream_open(const struct vram_history_options *options, struct vr_stream **stream, struct vram_error *error);
