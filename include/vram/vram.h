@@ -25,6 +25,7 @@
 #include "vram/stats.h"
 #include "vram/status.h"
 #include "vram/workspace.h"
+#include "vram/write.h"
 
 #ifdef __cplusplus
 extern "C" {

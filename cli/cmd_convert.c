@@ -1,0 +1,163 @@
+// vram convert: a recording in another format.
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "formats.h"
+#include "input.h"
+#include "output.h"
+#include "ui.h"
+#include "vram/write.h"
+
+int cmd_convert(int argc, char **argv);
+
+static const struct format {
+    const char *name;
+    const char *extensions; // separated by spaces
+    convert_function *write;
+    const char *help;
+} formats[] = {
+#define FORMAT(name, extensions, function, help) {#name, extensions, function, help},
+#include "formats.def"
+#undef FORMAT
+    {NULL, NULL, NULL, NULL},
+};
+
+enum vram_status convert_pickle(const struct vram_recording *recording, const struct convert_options *options, vram_write write, void *user,
+                                struct vram_error *error) {
+    (void)options;
+    return vram_recording_write(recording, VRAM_FORMAT_PICKLE, write, user, error);
+}
+
+enum vram_status convert_json(const struct vram_recording *recording, const struct convert_options *options, vram_write write, void *user,
+                              struct vram_error *error) {
+    return vram_recording_write(recording, options->pretty ? VRAM_FORMAT_JSON_ROWS : VRAM_FORMAT_JSON, write, user, error);
+}
+
+static bool has_extension(const struct format *format, const char *extension, size_t length) {
+    for (const char *next = format->extensions; *next != '\0'; next += strspn(next, " ")) {
+        const size_t word = strcspn(next, " ");
+        if (word == length && memcmp(next, extension, length) == 0) return true;
+        next += word;
+    }
+    return false;
+}
+
+// By the name's extension, without .gz and the like. NULL when it says nothing.
+static const struct format *format_of_path(const char *path) {
+    const size_t length = output_plain_length(path);
+    size_t begin = length;
+    while (begin != 0 && path[begin - 1] != '.' && path[begin - 1] != '/') begin--;
+    if (begin == 0 || path[begin - 1] != '.') return NULL;
+    for (const struct format *format = formats; format->name != NULL; format++) {
+        if (has_extension(format, path + begin, length - begin)) return format;
+    }
+    return NULL;
+}
+
+static const struct format *format_of_name(const char *name) {
+    for (const struct format *format = formats; format->name != NULL; format++) {
+        if (strcmp(format->name, name) == 0) return format;
+    }
+    return NULL;
+}
+
+static void list_formats(void) {
+    fprintf(stderr, "The formats are");
+    for (const struct format *format = formats; format->name != NULL; format++) {
+        fprintf(stderr, "%s %s", format == formats ? "" : format[1].name == NULL ? " and" : ",", format->name);
+    }
+    fprintf(stderr, ".\n");
+}
+
+static const struct format *choose_format(const char *name, const char *path) {
+    const struct format *format = name != NULL ? format_of_name(name) : format_of_path(path);
+    if (format != NULL) return format;
+    if (name != NULL) {
+        const char *nearest = args_nearest(name, &formats[0].name, sizeof formats[0]);
+        fprintf(stderr, "vram: unknown format '%s'", name);
+        if (nearest != NULL) fprintf(stderr, "; did you mean '%s'?", nearest);
+        fprintf(stderr, "\n");
+    } else if (strcmp(path, "-") == 0) {
+        fprintf(stderr, "vram: standard output has no extension that tells the format: use --to\n");
+    } else {
+        fprintf(stderr, "vram: %s: the extension tells no format: use --to\n", path);
+    }
+    list_formats();
+    return NULL;
+}
+
+static int write_recording(const struct vram_recording *recording, const struct format *format, const struct convert_options *options,
+                           const char *path) {
+    struct output *output = output_open(path);
+    if (output == NULL) return CLI_BAD_INPUT;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    const enum vram_status status = format->write(recording, options, output_write, output, &error);
+    // A failure to write is the output's to tell.
+    int code = status == VRAM_OK || status == VRAM_IO ? CLI_OK : ui_error(options->name, &error);
+    const int closed = output_close(output, status == VRAM_OK);
+    if (code == CLI_OK) code = closed;
+    return code == CLI_OK && status != VRAM_OK ? CLI_BAD_INPUT : code;
+}
+
+static int convert(const char *input, const char *path, const struct format *format, bool pretty) {
+    struct vram_recording *recording;
+    struct input_facts facts;
+    if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO) && format_of_name("json") != format) {
+        fprintf(stderr, "vram: a %s is not for terminals: name a file with -o\n", format->name);
+        return CLI_USAGE;
+    }
+    if (output_is_input(path, input)) {
+        fprintf(stderr, "vram: %s: the output would replace the input\n", path);
+        return CLI_USAGE;
+    }
+    int code = input_recording(input, &recording, &facts);
+    if (code != CLI_OK) return code;
+    const struct convert_options options = {.pretty = pretty, .name = facts.name};
+    code = write_recording(recording, format, &options, path);
+    vram_recording_destroy(recording);
+    return code;
+}
+
+int cmd_convert(int argc, char **argv) {
+    const char *path = NULL, *name = NULL;
+    bool pretty = false;
+    const struct args_option options[] = {
+        {.name = "output",
+         .letter = 'o',
+         .kind = ARGS_STRING,
+         .value = "OUT",
+         .help = "the file to write, - for standard output; its extension tells the format (.gz, .zst and .xz compress)",
+         .target = &path},
+        {.name = "to", .kind = ARGS_STRING, .value = "FORMAT", .help = "the format, whatever the extension", .target = &name},
+        {.name = "pretty", .kind = ARGS_FLAG, .help = "JSON with a line for every segment, block, event and annotation", .target = &pretty},
+        {.name = NULL},
+    };
+    const struct args_command command = {
+        .name = "convert",
+        .usage = "FILE -o OUT [options]",
+        .summary = "Writes a recording in another format. Pickle and JSON keep every key and value of what was read. OUT is replaced\n"
+                   "only when it is complete, and never when it is the input.\nFormats (and their extensions):"
+#define FORMAT(name, extensions, function, help) "\n  " #name " (" extensions "): " help
+#include "formats.def"
+#undef FORMAT
+        ,
+        .examples = "  vram convert snapshot.pickle -o snapshot.json\n"
+                    "  vram convert page.html -o snapshot.pickle.zst\n"
+                    "  ssh host cat snapshot.pickle | vram convert - -o - --to json | jq '.segments | length'\n",
+        .options = options,
+        .min_operands = 1,
+        .max_operands = 1,
+        .operand = "a recording (FILE, or - for standard input)",
+    };
+    int count, code;
+    if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    if (path == NULL && name == NULL) {
+        fprintf(stderr, "vram: -o OUT or --to FORMAT is needed\nTry 'vram convert --help'.\n");
+        return CLI_USAGE;
+    }
+    if (path == NULL) path = "-";
+    const struct format *format = choose_format(name, path);
+    return format == NULL ? CLI_USAGE : convert(argv[1], path, format, pretty);
+}

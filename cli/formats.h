@@ -1,0 +1,24 @@
+// formats.h: what recordings can be written as.
+#ifndef CLI_FORMATS_H
+#define CLI_FORMATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "vram/output.h"
+#include "vram/recording.h"
+
+struct convert_options {
+    bool pretty;      // for people: lines and indentation
+    const char *name; // how the input is called
+};
+
+// Writes the recording through `write`. The status and *error as those of vram_recording_write().
+typedef enum vram_status convert_function(const struct vram_recording *recording, const struct convert_options *options, vram_write write,
+                                          void *user, struct vram_error *error);
+
+#define FORMAT(name, extensions, function, help) convert_function function;
+#include "formats.def"
+#undef FORMAT
+
+#endif

@@ -1,0 +1,227 @@
+// realpath()
+#define _XOPEN_SOURCE 700
+#include <errno.h>
+#include <fcntl.h>
+#include <lzma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "args.h"
+#include "output.h"
+
+enum { BUFFER_BYTES = 1 << 17, ZSTD_LEVEL = 6, XZ_LEVEL = 4 };
+
+// A way to compress. begin() returns false when there is no memory; fill() takes bytes in (all of them, or what is left at the end) and
+// hands what comes out to emit().
+struct packer {
+    const char *suffix;
+    bool (*begin)(struct output *output);
+    bool (*fill)(struct output *output, const char *bytes, size_t length, bool last);
+    void (*end)(struct output *output);
+};
+
+struct output {
+    FILE *file;
+    char *path;      // where the bytes shall be in the end; NULL: they are there already
+    char *temporary; // where they are now
+    const char *name;
+    const struct packer *packer; // NULL: plain
+    unsigned char *buffer;
+    int error; // errno of the first failure
+    union {
+        z_stream gzip;
+        lzma_stream xz;
+        ZSTD_CStream *zstd;
+    } state;
+};
+
+static bool fail(struct output *output, int error) {
+    if (output->error == 0) output->error = error == 0 ? EIO : error;
+    return false;
+}
+
+static bool emit(struct output *output, const void *bytes, size_t length) {
+    return length == 0 || fwrite(bytes, 1, length, output->file) == length || fail(output, errno);
+}
+
+static bool begin_gzip(struct output *output) {
+    return deflateInit2(&output->state.gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK;
+}
+
+static bool fill_gzip(struct output *output, const char *bytes, size_t length, bool last) {
+    z_stream *stream = &output->state.gzip;
+    int result;
+    // zlib counts in unsigned int.
+    for (const size_t most = 1u << 30; length > most; bytes += most, length -= most) {
+        if (!fill_gzip(output, bytes, most, false)) return false;
+    }
+    stream->next_in = (unsigned char *)(uintptr_t)bytes;
+    stream->avail_in = (uInt)length;
+    do {
+        stream->next_out = output->buffer;
+        stream->avail_out = BUFFER_BYTES;
+        result = deflate(stream, last ? Z_FINISH : Z_NO_FLUSH);
+        if (!emit(output, output->buffer, BUFFER_BYTES - stream->avail_out)) return false;
+    } while (last ? result != Z_STREAM_END : stream->avail_in != 0);
+    return true;
+}
+
+static void end_gzip(struct output *output) { (void)deflateEnd(&output->state.gzip); }
+
+static bool begin_xz(struct output *output) { return lzma_easy_encoder(&output->state.xz, XZ_LEVEL, LZMA_CHECK_CRC64) == LZMA_OK; }
+
+static bool fill_xz(struct output *output, const char *bytes, size_t length, bool last) {
+    lzma_stream *stream = &output->state.xz;
+    lzma_ret result;
+    stream->next_in = (const unsigned char *)bytes;
+    stream->avail_in = length;
+    do {
+        stream->next_out = output->buffer;
+        stream->avail_out = BUFFER_BYTES;
+        result = lzma_code(stream, last ? LZMA_FINISH : LZMA_RUN);
+        if (result != LZMA_OK && result != LZMA_STREAM_END) return fail(output, ENOMEM);
+        if (!emit(output, output->buffer, BUFFER_BYTES - stream->avail_out)) return false;
+    } while (last ? result != LZMA_STREAM_END : stream->avail_in != 0);
+    return true;
+}
+
+static void end_xz(struct output *output) { lzma_end(&output->state.xz); }
+
+static bool begin_zstd(struct output *output) {
+    output->state.zstd = ZSTD_createCStream();
+    return output->state.zstd != NULL && !ZSTD_isError(ZSTD_initCStream(output->state.zstd, ZSTD_LEVEL));
+}
+
+static bool fill_zstd(struct output *output, const char *bytes, size_t length, bool last) {
+    ZSTD_inBuffer in = {bytes, length, 0};
+    size_t left;
+    do {
+        ZSTD_outBuffer out = {output->buffer, BUFFER_BYTES, 0};
+        left = ZSTD_compressStream2(output->state.zstd, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
+        if (ZSTD_isError(left)) return fail(output, ENOMEM);
+        if (!emit(output, output->buffer, out.pos)) return false;
+    } while (last ? left != 0 : in.pos != in.size);
+    return true;
+}
+
+static void end_zstd(struct output *output) { (void)ZSTD_freeCStream(output->state.zstd); }
+
+static const struct packer packers[] = {
+    {".gz", begin_gzip, fill_gzip, end_gzip},
+    {".xz", begin_xz, fill_xz, end_xz},
+    {".zst", begin_zstd, fill_zstd, end_zstd},
+};
+
+static const struct packer *packer_of(const char *path) {
+    size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof packers / sizeof packers[0]; i++) {
+        size_t suffix = strlen(packers[i].suffix);
+        if (length > suffix && strcmp(path + length - suffix, packers[i].suffix) == 0) return &packers[i];
+    }
+    return NULL;
+}
+
+size_t output_plain_length(const char *path) {
+    const struct packer *packer = packer_of(path);
+    return strlen(path) - (packer == NULL ? 0 : strlen(packer->suffix));
+}
+
+bool output_is_input(const char *output, const char *input) {
+    struct stat a, b;
+    if (stat(output, &a) != 0 || (strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &b) : stat(input, &b)) != 0) return false;
+    return S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Opens a new file beside output->path, with the permissions that a new file has, or those of the file it will replace.
+static bool open_temporary(struct output *output) {
+    static const char ending[] = ".XXXXXX";
+    const size_t length = strlen(output->path);
+    struct stat facts;
+    output->temporary = malloc(length + sizeof ending);
+    if (output->temporary == NULL) return fail(output, ENOMEM);
+    memcpy(output->temporary, output->path, length);
+    memcpy(output->temporary + length, ending, sizeof ending);
+    const int file = mkstemp(output->temporary);
+    if (file < 0) {
+        free(output->temporary);
+        output->temporary = NULL;
+        return fail(output, errno);
+    }
+    const mode_t mask = umask(0);
+    (void)umask(mask);
+    (void)fchmod(file, stat(output->path, &facts) == 0 ? facts.st_mode & 0777 : 0666 & ~mask);
+    output->file = fdopen(file, "wb");
+    return output->file != NULL || fail(output, errno);
+}
+
+static bool open_path(struct output *output, const char *path) {
+    struct stat facts;
+    const bool exists = stat(path, &facts) == 0;
+    if (strcmp(path, "-") == 0) {
+        output->file = stdout;
+        return true;
+    }
+    if (exists && S_ISDIR(facts.st_mode)) return fail(output, EISDIR);
+    if (exists && !S_ISREG(facts.st_mode)) {
+        output->file = fopen(path, "wb");
+        return output->file != NULL || fail(output, errno);
+    }
+    // A link stays; what it leads to is replaced.
+    output->path = exists ? realpath(path, NULL) : strdup(path);
+    return output->path == NULL ? fail(output, errno) : open_temporary(output);
+}
+
+static void release(struct output *output) {
+    if (output->packer != NULL) output->packer->end(output);
+    free(output->path);
+    free(output->temporary);
+    free(output->buffer);
+    free(output);
+}
+
+static void complain(const struct output *output) {
+    fprintf(stderr, "vram: %s: could not be written: %s\n", output->name, strerror(output->error));
+}
+
+struct output *output_open(const char *path) {
+    struct output *output = calloc(1, sizeof *output);
+    if (output == NULL) {
+        fprintf(stderr, "vram: %s: could not be written: no host memory\n", path);
+        return NULL;
+    }
+    output->name = strcmp(path, "-") == 0 ? "standard output" : path;
+    const struct packer *packer = packer_of(path);
+    if (packer != NULL) output->buffer = malloc(BUFFER_BYTES);
+    bool good = open_path(output, path) && (packer == NULL || output->buffer != NULL || fail(output, ENOMEM));
+    if (good && packer != NULL) {
+        good = packer->begin(output) || fail(output, ENOMEM);
+        output->packer = packer;
+    }
+    if (good) return output;
+    (void)output_close(output, false);
+    return NULL;
+}
+
+bool output_write(void *user, const char *bytes, size_t length) {
+    struct output *output = user;
+    if (output->error != 0) return false;
+    return output->packer == NULL ? emit(output, bytes, length) : output->packer->fill(output, bytes, length, false);
+}
+
+int output_close(struct output *output, bool keep) {
+    if (output == NULL) return CLI_OK;
+    if (keep && output->error == 0 && output->packer != NULL) (void)output->packer->fill(output, NULL, 0, true);
+    if (output->file != NULL && (output->file == stdout ? fflush(stdout) : fclose(output->file)) != 0) (void)fail(output, errno);
+    const bool replaces = keep && output->error == 0;
+    if (replaces && output->temporary != NULL && rename(output->temporary, output->path) != 0) (void)fail(output, errno);
+    if (output->temporary != NULL && (!replaces || output->error != 0)) (void)unlink(output->temporary);
+    if (output->error != 0) complain(output);
+    const int code = output->error == 0 ? CLI_OK : CLI_BAD_INPUT;
+    release(output);
+    return code;
+}
