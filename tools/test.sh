@@ -51,8 +51,8 @@ asan() {
 tsan() {
     local sources=(tests/unit/test_*threads*.c) targets=()
     for source in "${sources[@]}"; do targets+=("$(basename "$source" .c)"); done
-    build tsan "${targets[@]}"
-    run tsan -R 'unit\..*threads'
+    build tsan "${targets[@]}" test_share
+    run tsan -R 'unit\..*threads|share\.'
 }
 
 nightly() {
