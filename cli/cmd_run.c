@@ -1,0 +1,232 @@
+// vram run: records the device memory of any CUDA program.
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "run_check.h"
+#include "run_list.h"
+#include "vram/options.h"
+
+int cmd_run(int argc, char **argv);
+
+#define PATH_CAPACITY   4096
+#define EXIT_NOT_FOUND  127 // as shells say it
+#define EXIT_NO_EXECUTE 126
+
+enum on_oom { ON_OOM_REPORT, ON_OOM_DUMP };
+
+struct settings {
+    const char *output;
+    uint64_t limit_bytes;
+    bool cache;
+    const char *conf;
+    unsigned on_oom;
+    unsigned stacks;
+    bool keep_deepbind;
+};
+
+static const char *const oom_choices[] = {"report", "dump", NULL};
+static const char *const stack_choices[] = {"all", "python", "c", "none", NULL};
+
+// --- where the library is -------------------------------------------------------------------------------------------------
+
+// Beside this program: in an installation, in the build folder. VRAM_PRELOAD names another.
+static bool find_library(char *path) {
+    static const char *const places[] = {"../" VRAM_PRELOAD_DIR "/libvram_preload.so", "../adapters/preload/libvram_preload.so"};
+    const char *wanted = getenv("VRAM_PRELOAD");
+    if (wanted != NULL) return snprintf(path, PATH_CAPACITY, "%s", wanted) < PATH_CAPACITY && access(path, R_OK) == 0;
+    char own[PATH_CAPACITY];
+    const ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    if (length <= 0) return false;
+    own[length] = '\0';
+    *strrchr(own, '/') = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (snprintf(path, PATH_CAPACITY, "%s/%s", own, places[i]) < PATH_CAPACITY && access(path, R_OK) == 0) return true;
+    return false;
+}
+
+// The dynamic linker splits its list at spaces and colons.
+static bool can_be_preloaded(const char *path) { return path[strcspn(path, " :")] == '\0'; }
+
+// --- the program ----------------------------------------------------------------------------------------------------------
+
+static bool put(const char *name, const char *value) { return setenv(name, value, 1) == 0; }
+
+static bool put_environment(const struct settings *settings, const char *library, const char *list) {
+    char preload[2 * PATH_CAPACITY], limit[32];
+    const char *others = getenv("LD_PRELOAD");
+    const bool alone = others == NULL || others[0] == '\0';
+    const int length = snprintf(preload, sizeof preload, "%s%s%s", library, alone ? "" : ":", alone ? "" : others);
+    (void)snprintf(limit, sizeof limit, "%" PRIu64, settings->limit_bytes);
+    return length > 0 && (size_t)length < sizeof preload && put("LD_PRELOAD", preload) && put("VRAM_RUN_OUT", settings->output) &&
+           put("VRAM_RUN_LIST", list) && put("VRAM_RUN_LIMIT", limit) && put("VRAM_RUN_STACKS", stack_choices[settings->stacks]) &&
+           put("VRAM_RUN_ON_OOM", oom_choices[settings->on_oom]) && put("VRAM_RUN_CACHE", settings->cache ? "1" : "0") &&
+           (settings->conf == NULL || put("VRAM_ALLOC_CONF", settings->conf)) &&
+           (!settings->keep_deepbind || put("VRAM_RUN_DEEPBIND", "1"));
+}
+
+static volatile sig_atomic_t child_process;
+
+// What somebody asks this process to do, the program is asked.
+static void pass_on(int number) {
+    const int saved = errno;
+    if (child_process > 0) (void)kill((pid_t)child_process, number);
+    errno = saved;
+}
+
+static void handle(int number, void (*handler)(int)) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(number, &action, NULL);
+}
+
+static int exec_failed(const char *program) {
+    const int why = errno;
+    fprintf(stderr, "vram run: %s: %s\n", program, strerror(why));
+    return why == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE;
+}
+
+// Runs the program to its end. Its exit code, 128 + n for signal n.
+static int run_program(char **arguments) {
+    (void)fflush(NULL);
+    const pid_t child = fork();
+    if (child < 0) {
+        fprintf(stderr, "vram run: %s\n", strerror(errno));
+        return EXIT_NO_EXECUTE;
+    }
+    if (child == 0) {
+        (void)execvp(arguments[0], arguments);
+        const int code = exec_failed(arguments[0]);
+        (void)fflush(stderr);
+        _exit(code);
+    }
+    child_process = child;
+    // The terminal's keys reach the program by themselves.
+    handle(SIGINT, SIG_IGN);
+    handle(SIGQUIT, SIG_IGN);
+    handle(SIGTERM, pass_on);
+    handle(SIGHUP, pass_on);
+    handle(SIGUSR1, pass_on);
+    handle(SIGUSR2, pass_on);
+    int state = 0;
+    while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
+    }
+    return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
+}
+
+// --- the command ----------------------------------------------------------------------------------------------------------
+
+static int usage_problem(const char *text) {
+    fprintf(stderr, "vram run: %s\nTry 'vram run --help'.\n", text);
+    return CLI_USAGE;
+}
+
+// A list file for the processes of this run; open for reading.
+static FILE *make_list(char *path) {
+    const char *folder = getenv("TMPDIR");
+    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
+    if (snprintf(path, PATH_CAPACITY, "%s/vram-run-XXXXXX", folder) >= PATH_CAPACITY) return NULL;
+    const int file = mkstemp(path);
+    return file < 0 ? NULL : fdopen(file, "r");
+}
+
+// Where the pattern is a plain name, the recording of the last run stands there.
+static void remove_last(const char *pattern) {
+    if (strchr(pattern, '%') == NULL) (void)unlink(pattern);
+}
+
+static int run(const struct settings *settings, char **arguments) {
+    char library[PATH_CAPACITY], list_path[PATH_CAPACITY];
+    if (!find_library(library))
+        return usage_problem("the library libvram_preload.so is not where this program looks for it (VRAM_PRELOAD)");
+    if (!can_be_preloaded(library))
+        return usage_problem("the path of libvram_preload.so has a space or a colon; the dynamic linker reads none");
+    const char *why = run_check(arguments[0]);
+    if (why != NULL) fprintf(stderr, "vram run: %s cannot be recorded: %s; it is run all the same\n", arguments[0], why);
+    FILE *list = make_list(list_path);
+    if (list == NULL) {
+        fprintf(stderr, "vram run: no temporary file could be made: %s\n", strerror(errno));
+        return CLI_BAD_INPUT;
+    }
+    remove_last(settings->output);
+    int code = EXIT_NO_EXECUTE;
+    if (put_environment(settings, library, list_path))
+        code = run_program(arguments);
+    else
+        fprintf(stderr, "vram run: the environment could not be set\n");
+    run_list_summary(list, arguments[0], settings->on_oom == ON_OOM_REPORT);
+    (void)fclose(list);
+    (void)unlink(list_path);
+    return code;
+}
+
+int cmd_run(int argc, char **argv) {
+    struct settings settings = {.output = "vram-%p.vram"};
+    const struct args_option options[] = {
+        {.name = "output",
+         .letter = 'o',
+         .kind = ARGS_STRING,
+         .value = "PATTERN",
+         .help = "file (default vram-%p.vram); %p process, %r rank, %h host, %t time",
+         .target = &settings.output},
+        {.name = "limit",
+         .kind = ARGS_SIZE,
+         .value = "SIZE",
+         .help = "most device memory the program gets, per device; it is told so",
+         .target = &settings.limit_bytes},
+        {.name = "stacks",
+         .kind = ARGS_CHOICE,
+         .value = "WHICH",
+         .help = "call stacks: all (default), python, c, none",
+         .target = &settings.stacks,
+         .choices = stack_choices},
+        {.name = "on-oom",
+         .kind = ARGS_CHOICE,
+         .value = "WHAT",
+         .help = "report (default): say at the end why; dump: keep a copy of the recording as it was",
+         .target = &settings.on_oom,
+         .choices = oom_choices},
+        {.name = "cache",
+         .kind = ARGS_FLAG,
+         .help = "serve cudaMalloc and cudaMallocAsync from vram's caching allocator",
+         .target = &settings.cache},
+        {.name = "conf",
+         .kind = ARGS_STRING,
+         .value = "OPTIONS",
+         .help = "options of that allocator, as in PYTORCH_CUDA_ALLOC_CONF",
+         .target = &settings.conf},
+        {.name = "keep-deepbind",
+         .kind = ARGS_FLAG,
+         .help = "leave RTLD_DEEPBIND as the program has it; such libraries are not seen",
+         .target = &settings.keep_deepbind},
+        {.name = NULL},
+    };
+    const struct args_command command = {
+        .name = "run",
+        .usage = "[options] -- PROGRAM [ARGUMENT...]",
+        .summary = "Runs a CUDA program and records what device memory it takes and gives back, by which library and call stack.\n"
+                   "Nothing is changed in the program; its processes and children get a file each. Its exit code is passed on\n"
+                   "(128 + n after signal n).",
+        .examples = "  vram run -- python train.py\n"
+                    "  vram run -o 'rank%r.vram' -- torchrun --nproc-per-node 4 train.py\n"
+                    "  vram run --limit 6GiB -- ./solver input.dat\n"
+                    "  vram run --cache --conf expandable_segments:True -- ./renderer\n",
+        .options = options,
+        .min_operands = 1,
+        .max_operands = -1,
+        .operand = "a program (after --)",
+    };
+    int count, code;
+    if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    struct vram_error error = {.status = VRAM_OK};
+    if (settings.conf != NULL && vram_options_check(settings.conf, &error) != VRAM_OK) return usage_problem(error.message);
+    if (settings.output[0] == '\0') return usage_problem("--output: an empty name");
+    argv[1 + count] = NULL;
+    return run(&settings, argv + 1);
+}

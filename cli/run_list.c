@@ -1,0 +1,105 @@
+// run_list.c: the end of `vram run`.
+#include "run_list.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "ui.h"
+#include "vram/recording.h"
+#include "vram/report.h"
+
+#define LINE_MAX_BYTES 9000
+
+static void print_size(uint64_t bytes) {
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    double value = (double)bytes / 1024;
+    while (value >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
+        value /= 1024;
+        unit++;
+    }
+    if (bytes < 1024)
+        fprintf(stderr, "%" PRIu64 " B", bytes);
+    else
+        fprintf(stderr, "%.2f %s", value, units[unit]);
+}
+
+static bool write_error(void *user, const char *bytes, size_t length) {
+    (void)user;
+    return fwrite(bytes, 1, length, stderr) == length;
+}
+
+static void print_devices(const struct vram_report *report) {
+    uint64_t events = 0;
+    for (size_t i = 0; i < report->device_count; i++) events += report->devices[i].events;
+    fprintf(stderr, ", %" PRIu64 " events", events);
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct vram_report_device *device = &report->devices[i];
+        fprintf(stderr, i == 0 ? "; peak " : ", ");
+        print_size(device->allocated.peak.bytes);
+        fprintf(stderr, " on device %" PRIu32, device->device);
+        if (device->oom_count != 0) fprintf(stderr, ", out of memory %zu time%s", device->oom_count, device->oom_count == 1 ? "" : "s");
+    }
+    fprintf(stderr, "\n");
+}
+
+static bool has_oom(const struct vram_report *report) {
+    for (size_t i = 0; i < report->device_count; i++)
+        if (report->devices[i].oom_count != 0) return true;
+    return false;
+}
+
+static void summarize(const char *path, bool wants_report) {
+    struct vram_recording *recording;
+    struct vram_report *report = NULL;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    fprintf(stderr, "vram run: %s", path);
+    enum vram_status status = vram_recording_read_file(path, &recording, &error);
+    if (status == VRAM_OK) {
+        status = vram_report_create(recording, NULL, &report, &error);
+        vram_recording_destroy(recording);
+    }
+    if (status != VRAM_OK) {
+        fprintf(stderr, "\n");
+        (void)ui_error(path, &error);
+        return;
+    }
+    print_devices(report);
+    if (wants_report && has_oom(report)) {
+        const struct vram_report_source source = {.file = path};
+        const struct vram_style style = {.columns = 100};
+        if (vram_report_text(report, &source, &style, write_error, NULL) != VRAM_OK) fprintf(stderr, "\n");
+    }
+    vram_report_destroy(report);
+}
+
+// A line is three fields with tabs between: what, and two details.
+static bool split(char *line, char *fields[3]) {
+    line[strcspn(line, "\n")] = '\0';
+    for (size_t i = 0; i < 3; i++) {
+        fields[i] = line;
+        char *tab = strchr(line, '\t');
+        if (tab == NULL) return i == 2;
+        *tab = '\0';
+        line = tab + 1;
+    }
+    return true;
+}
+
+void run_list_summary(FILE *list, const char *program, bool wants_report) {
+    char line[LINE_MAX_BYTES];
+    size_t files = 0;
+    while (fgets(line, sizeof line, list) != NULL) {
+        char *fields[3];
+        if (!split(line, fields)) continue;
+        if (strcmp(fields[0], "file") == 0) {
+            files++;
+            summarize(fields[1], wants_report);
+        } else if (strcmp(fields[0], "dump") == 0) {
+            fprintf(stderr, "vram run: at an out of memory: %s\n", fields[1]);
+        } else if (strcmp(fields[0], "missed") == 0) {
+            fprintf(stderr, "vram run: not seen: %s %s\n", fields[1], fields[2]);
+        }
+    }
+    if (files == 0) fprintf(stderr, "vram run: %s asked a CUDA driver for no memory that could be seen; no file was made\n", program);
+}
