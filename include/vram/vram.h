@@ -22,8 +22,10 @@
 #include "vram/share.h"
 #include "vram/sim.h"
 #include "vram/snapshot.h"
+#include "vram/stack.h"
 #include "vram/stats.h"
 #include "vram/status.h"
+#include "vram/tune.h"
 #include "vram/workspace.h"
 #include "vram/write.h"
 

@@ -110,6 +110,8 @@ void vr_mutex_unlock(struct vr_mutex *mutex);
 void vr_os_yield(void);
 // An id of the calling thread, unique among living threads, never 0.
 uint64_t vr_os_thread_id(void);
+// How many processors this process may use; at least 1.
+unsigned vr_os_processors(void);
 // Runs `function(argument)` on a new detached thread.
 enum vram_status vr_os_spawn_detached(void (*function)(void *argument), void *argument);
 // A thread that is waited for: every vr_thread_start() that succeeded needs one vr_thread_join(). NO_HOST_MEMORY.
@@ -128,6 +130,16 @@ void vr_signal_destroy(struct vr_signal *signal);
 void vr_signal_raise(struct vr_signal *signal);
 // Gives `mutex` up until the signal is raised or `timeout_ns` are over (UINT64_MAX: never), and takes it again. May return early.
 void vr_signal_wait(struct vr_signal *signal, struct vr_mutex *mutex, uint64_t timeout_ns);
+
+// --- view.c: a file's bytes, seen in memory without being read -----------------------------------------------------------
+struct vr_os_view {
+    const unsigned char *bytes;
+    uint64_t size_bytes;
+    int file; // its descriptor
+};
+// IO when `path` is no plain file that can be read, or empty. A file that somebody shortens meanwhile must not be looked at further.
+enum vram_status vr_os_view_open(const char *path, struct vr_os_view *view);
+void vr_os_view_close(struct vr_os_view *view);
 
 // --- program.c: the machine code of this process ---------------------------------------------------------------------
 // A program file or shared library in memory. Pointers are valid during the visit only.
@@ -149,6 +161,8 @@ void vr_os_modules_hold(void (*inside)(void *context, uint64_t loads, uint64_t u
 // The part of the address space, [*low, *high), that the stack around `address` (of the calling thread) lies in: the thread's own, or
 // the mapping that holds it where the thread runs on another. False when it cannot be told. Not for hot paths.
 bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high);
+// The function of a program file or shared library, [*start, *end), that the loader knows to hold `address`. False for none.
+bool vr_os_function(uint64_t address, uint64_t *start, uint64_t *end);
 // Calls these around every fork() from now on; each may be NULL. For locks that must not be left held in the child.
 void vr_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 

@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -115,6 +116,15 @@ bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high) {
         }
     }
     return find_mapping(address, low, high);
+}
+
+bool vr_os_function(uint64_t address, uint64_t *start, uint64_t *end) {
+    Dl_info info;
+    void *entry = NULL;
+    if (dladdr1((void *)(uintptr_t)address, &info, &entry, RTLD_DL_SYMENT) == 0 || info.dli_saddr == NULL || entry == NULL) return false;
+    *start = (uint64_t)(uintptr_t)info.dli_saddr;
+    *end = *start + ((const ElfW(Sym) *)entry)->st_size;
+    return address >= *start && address < *end;
 }
 
 void vr_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {

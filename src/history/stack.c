@@ -1,0 +1,107 @@
+// stack.c: taking a stack.
+#include "vram/stack.h"
+
+#include "history/stack_python.h"
+#include "history/stack_table.h"
+#include "history/stack_walk.h"
+
+// What is being taken: the words so far and their hash.
+struct taking {
+    uint64_t *words;
+    size_t count;
+    size_t limit;
+    uint64_t hash;
+};
+
+VR_INLINE void put(struct taking *taking, uint64_t word) {
+    taking->words[taking->count++] = word;
+    taking->hash = vr_stack_hash(taking->hash, word);
+}
+
+VR_INLINE void put_group(struct taking *taking, struct vr_python_walk *python) {
+    const size_t before = taking->count;
+    taking->count += vr_python_group(python, taking->words + before, taking->limit - before);
+    for (size_t i = before; i < taking->count; i++) taking->hash = vr_stack_hash(taking->hash, taking->words[i]);
+}
+
+// Python alone: `skip` counts frames of machine code only.
+static void take_python(struct taking *taking) {
+    struct vr_python_walk python;
+    if (!vr_python_begin(&python)) return;
+    while (python.frame != 0 && taking->count < taking->limit) put_group(taking, &python);
+}
+
+// Machine code, and before each frame of the interpreter's loop the Python frames that it runs.
+VR_INLINE void take_code(struct taking *taking, struct vr_walk *walk, struct vr_python_walk *python, uint32_t skip) {
+    uint64_t anchor = python->frame == 0 ? 0 : vr_python_anchor(python);
+    bool more = true;
+    while (more && taking->count < taking->limit) {
+        const uint64_t pc = walk->pc;
+        uint64_t word, end;
+        more = vr_walk_next(walk, &word, &end);
+        while (python->frame != 0 && (anchor != 0 ? anchor < end : vr_python_is_loop(python, pc))) {
+            put_group(taking, python);
+            if (taking->count == taking->limit) return;
+            if (anchor == 0) break;
+            anchor = python->frame == 0 ? 0 : vr_python_anchor(python);
+            if (anchor == 0) break;
+        }
+        if (skip != 0) {
+            skip--;
+        } else {
+            put(taking, word);
+        }
+    }
+    // What no frame of the loop was found for.
+    while (python->frame != 0 && taking->count < taking->limit) put_group(taking, python);
+}
+
+struct caller {
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t bp;
+};
+
+VR_INLINE uint32_t take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller *caller,
+                        uint64_t *words) {
+    struct taking taking = {.words = words, .limit = stacks->max_frames};
+    if (kind == VRAM_STACK_PYTHON) {
+        take_python(&taking);
+    } else {
+        for (int attempt = 0; attempt < 3; attempt++) {
+            struct vr_walk walk;
+            struct vr_python_walk python = {.layout = NULL};
+            taking.count = 0;
+            taking.hash = 0;
+            if (kind == VRAM_STACK_ALL) (void)vr_python_begin(&python);
+            if (!vr_walk_begin(&walk, caller->pc, caller->sp, caller->bp)) break;
+            take_code(&taking, &walk, &python, skip);
+            if (!walk.unsure || !vr_walk_outdated()) break;
+        }
+    }
+    return taking.count == 0 ? 0 : vr_stacks_intern(stacks, words, taking.count, taking.hash);
+}
+
+// Two sizes, so that the usual one takes little of the caller's stack.
+enum { SMALL = 128 };
+
+VR_NOINLINE static uint32_t take_small(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller *caller) {
+    uint64_t words[SMALL];
+    return take(stacks, kind, skip, caller, words);
+}
+
+VR_NOINLINE static uint32_t take_large(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller *caller) {
+    uint64_t words[VR_STACK_MAX_FRAMES];
+    return take(stacks, kind, skip, caller, words);
+}
+
+VR_UNSANITIZED VR_NOINLINE uint32_t vram_stack_take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip) {
+    if (stacks == NULL || kind == VRAM_STACK_NONE) return 0;
+    // This function keeps a frame pointer because it asks for it: the caller's lies where it points, the return address above.
+    const uint64_t frame = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    const struct caller caller = {
+        .pc = (uint64_t)(uintptr_t)__builtin_return_address(0), .sp = frame + 16, .bp = *(const volatile uint64_t *)(uintptr_t)frame};
+    const uint32_t id = stacks->max_frames <= SMALL ? take_small(stacks, kind, skip, &caller) : take_large(stacks, kind, skip, &caller);
+    VR_NO_TAIL_CALL();
+    return id;
+}

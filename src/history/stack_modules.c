@@ -1,0 +1,181 @@
+#include "history/stack_modules.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "os/os.h"
+
+static struct {
+    struct vr_mutex mutex;
+    struct vr_code_module *rows; // in the order of their loading
+    size_t count;
+    size_t capacity;
+    uint64_t text_bytes;
+    _Atomic uint64_t loads; // the loader's counts when the list was made
+    _Atomic uint64_t unloads;
+    bool failed; // no memory: the list is not whole
+} modules;
+
+static _Atomic int prepared; // 0 not, 1 being done, 2 done
+
+void vr_modules_lock(void) {
+    if (VR_UNLIKELY(atomic_load_explicit(&prepared, memory_order_acquire) != 2)) {
+        int expected = 0;
+        if (atomic_compare_exchange_strong(&prepared, &expected, 1)) {
+            vr_mutex_init(&modules.mutex);
+            vr_os_at_fork(vr_modules_lock, vr_modules_unlock, vr_modules_unlock);
+            atomic_store_explicit(&prepared, 2, memory_order_release);
+        }
+        while (atomic_load_explicit(&prepared, memory_order_acquire) != 2) vr_os_yield();
+    }
+    vr_mutex_lock(&modules.mutex);
+}
+
+void vr_modules_unlock(void) { vr_mutex_unlock(&modules.mutex); }
+
+static bool same_build_id(const struct vr_code_module *row, const struct vr_os_module *module) {
+    if (strlen(row->build_id) != module->build_id_bytes * 2) return false;
+    char pair[3];
+    for (size_t i = 0; i < module->build_id_bytes; i++) {
+        (void)snprintf(pair, sizeof pair, "%02x", module->build_id[i]);
+        if (memcmp(pair, row->build_id + 2 * i, 2) != 0) return false;
+    }
+    return true;
+}
+
+static bool is_same(const struct vr_code_module *row, const struct vr_os_module *module) {
+    return row->bias == module->bias && row->start == module->start && row->end == module->end && strcmp(row->path, module->path) == 0 &&
+           same_build_id(row, module);
+}
+
+// Path and build id in one piece of memory, kept for ever.
+static bool copy_names(struct vr_code_module *row, const struct vr_os_module *module) {
+    const size_t path_bytes = strlen(module->path) + 1, id_bytes = module->build_id_bytes * 2 + 1;
+    char *text = malloc(path_bytes + id_bytes);
+    if (text == NULL) return false;
+    memcpy(text, module->path, path_bytes);
+    for (size_t i = 0; i < module->build_id_bytes; i++) (void)snprintf(text + path_bytes + 2 * i, 3, "%02x", module->build_id[i]);
+    text[path_bytes + id_bytes - 1] = '\0';
+    row->path = text;
+    row->build_id = text + path_bytes;
+    modules.text_bytes += path_bytes + id_bytes;
+    return true;
+}
+
+// The generation of a module that now lies at [start, end): one more than of all that lay there before.
+static uint32_t next_generation(uint64_t start, uint64_t end) {
+    uint32_t generation = 0;
+    for (size_t i = 0; i < modules.count; i++) {
+        const struct vr_code_module *row = &modules.rows[i];
+        if (row->start < end && start < row->end && row->generation + 1 > generation) generation = row->generation + 1;
+    }
+    return generation > 0x7fff ? 0x7fff : generation;
+}
+
+static bool contains(const struct vr_os_module *module, const void *address) {
+    const uint64_t value = (uint64_t)(uintptr_t)address;
+    return value >= module->start && value < module->end;
+}
+
+static bool visit(void *context, const struct vr_os_module *module) {
+    bool *first = context;
+    const bool program = *first;
+    *first = false;
+    for (size_t i = 0; i < modules.count; i++) {
+        if (is_same(&modules.rows[i], module)) {
+            modules.rows[i].loaded = true;
+            return true;
+        }
+    }
+    if (modules.count >= UINT32_MAX - 1 ||
+        vr_grow((void **)&modules.rows, &modules.capacity, modules.count + 1, sizeof modules.rows[0]) != VRAM_OK) {
+        modules.failed = true;
+        return false;
+    }
+    struct vr_code_module row = {.bias = module->bias, .start = module->start, .end = module->end, .loaded = true};
+    // This library is there as long as its code runs.
+    static const char ours;
+    row.lasting = program || contains(module, &ours) || contains(module, vr_os_dlsym(NULL, "malloc"));
+    row.generation = next_generation(module->start, module->end);
+    row.tables = (struct vr_cfi_tables){.header = module->unwind, .header_bytes = module->unwind_bytes, .start = row.start, .end = row.end};
+    if (!copy_names(&row, module)) {
+        modules.failed = true;
+        return false;
+    }
+    modules.rows[modules.count++] = row;
+    return true;
+}
+
+struct seen {
+    uint64_t loads;
+    uint64_t unloads;
+};
+
+static void note_counts(void *context, uint64_t loads, uint64_t unloads) {
+    struct seen *seen = context;
+    seen->loads = loads;
+    seen->unloads = unloads;
+}
+
+bool vr_modules_current(void) {
+    struct seen seen;
+    vr_os_modules_hold(note_counts, &seen);
+    return seen.loads == atomic_load_explicit(&modules.loads, memory_order_relaxed) &&
+           seen.unloads == atomic_load_explicit(&modules.unloads, memory_order_relaxed);
+}
+
+void vr_modules_refresh_locked(bool *changed) {
+    struct seen before;
+    vr_os_modules_hold(note_counts, &before);
+    *changed = before.unloads != atomic_load_explicit(&modules.unloads, memory_order_relaxed) ||
+               before.loads != atomic_load_explicit(&modules.loads, memory_order_relaxed);
+    if (!modules.failed && !*changed) return;
+    modules.failed = false;
+    for (size_t i = 0; i < modules.count; i++) modules.rows[i].loaded = false;
+    bool first = true;
+    vr_os_modules(visit, &first);
+    // What came or went between the two looks is seen at the next refresh: the counts are those from before.
+    atomic_store_explicit(&modules.loads, before.loads, memory_order_relaxed);
+    atomic_store_explicit(&modules.unloads, before.unloads, memory_order_relaxed);
+}
+
+const struct vr_code_module *vr_modules_find_locked(uint64_t address) {
+    for (size_t i = 0; i < modules.count; i++) {
+        const struct vr_code_module *row = &modules.rows[i];
+        if (row->loaded && address >= row->start && address < row->end) return row;
+    }
+    return NULL;
+}
+
+uint32_t vr_modules_of_word_locked(uint64_t word) {
+    const uint64_t address = vr_code_address(word) - 1;
+    for (size_t i = 0; i < modules.count; i++) {
+        const struct vr_code_module *row = &modules.rows[i];
+        if (address >= row->start && address < row->end && row->generation == vr_code_generation(word)) return (uint32_t)i;
+    }
+    return UINT32_MAX;
+}
+
+const struct vr_code_module *vr_modules_row_locked(uint32_t row) { return &modules.rows[row]; }
+
+struct hold {
+    void (*inside)(void *context);
+    void *context;
+    bool done;
+};
+
+static void hold(void *context, uint64_t loads, uint64_t unloads) {
+    struct hold *state = context;
+    (void)loads;
+    if (unloads != atomic_load_explicit(&modules.unloads, memory_order_relaxed)) return;
+    state->done = true;
+    state->inside(state->context);
+}
+
+bool vr_modules_hold_locked(void (*inside)(void *context), void *context) {
+    struct hold state = {.inside = inside, .context = context};
+    vr_os_modules_hold(hold, &state);
+    return state.done;
+}
+
+uint64_t vr_modules_bytes_locked(void) { return modules.capacity * sizeof modules.rows[0] + modules.text_bytes; }

@@ -1,0 +1,182 @@
+#include "history/stack_walk.h"
+
+#include <stdatomic.h>
+
+#include "os/os.h"
+
+// --- rules by return address ----------------------------------------------------------------------------------------------------------
+//
+// A set of four entries fills a line of the cache. An entry is the packed rule and the address xor the rule: the two are written one
+// after the other without a lock, and an address that is compared with their xor never gets a rule of another.
+
+enum { SETS = 4096, WAYS = 4 };
+
+static struct {
+    struct {
+        _Atomic uint64_t mixed;
+        _Atomic uint64_t rule;
+    } entry[WAYS];
+} cache[SETS] __attribute__((aligned(64)));
+
+// A packed rule, from bit 0: kind 4, place of rbp 2, unsure 1, free 1, generation 15, free 1, saved / 8 16 bits, offset 24 bits.
+#define UNSURE ((uint64_t)1 << 6)
+
+static uint64_t pack(struct vr_cfi_rule rule, uint32_t generation, bool unsure) {
+    return (uint64_t)rule.kind | (uint64_t)rule.bp << 4 | (unsure ? UNSURE : 0) | (uint64_t)generation << 8 |
+           ((uint64_t)(uint16_t)(rule.saved / 8)) << 24 | ((uint64_t)(uint32_t)rule.offset & 0xffffff) << 40;
+}
+VR_INLINE unsigned rule_kind(uint64_t rule) { return rule & 15; }
+VR_INLINE unsigned rule_bp(uint64_t rule) { return rule >> 4 & 3; }
+VR_INLINE uint32_t rule_generation(uint64_t rule) { return (uint32_t)(rule >> 8) & 0x7fff; }
+VR_INLINE int64_t rule_saved(uint64_t rule) { return (int64_t)(int16_t)(rule >> 24) * 8; }
+VR_INLINE int64_t rule_offset(uint64_t rule) { return (int64_t)rule >> 40; }
+
+VR_INLINE size_t set_of(uint64_t pc) { return (size_t)(pc * 0x9e3779b97f4a7c15u >> 52); }
+
+// Also when something was only loaded: code may now lie where there was no module.
+static void forget_rules(void) {
+    for (size_t set = 0; set < SETS; set++) {
+        for (size_t way = 0; way < WAYS; way++) {
+            atomic_store_explicit(&cache[set].entry[way].mixed, 0, memory_order_relaxed);
+            atomic_store_explicit(&cache[set].entry[way].rule, 0, memory_order_relaxed);
+        }
+    }
+}
+
+struct question {
+    uint64_t pc;
+    const struct vr_code_module *module;
+    struct vr_cfi_rule rule;
+};
+
+static void answer(void *context) {
+    struct question *question = context;
+    question->rule = vr_cfi_find(&question->module->tables, question->pc - 1);
+}
+
+// Makes the rule for a return address and keeps it. Never 0.
+VR_NOINLINE static uint64_t make_rule(uint64_t pc) {
+    struct question question = {.pc = pc, .rule = {.kind = VR_CFI_CHAIN}};
+    vr_modules_lock();
+    bool changed;
+    vr_modules_refresh_locked(&changed);
+    if (changed) forget_rules();
+    question.module = vr_modules_find_locked(pc - 1);
+    const bool kept = question.module == NULL || vr_modules_hold_locked(answer, &question);
+    const bool unsure = question.module == NULL || !question.module->lasting;
+    const uint64_t rule = pack(question.rule, question.module == NULL ? 0 : question.module->generation, unsure);
+    if (kept) {
+        const size_t set = set_of(pc);
+        size_t way = (size_t)(pc >> 3) % WAYS; // a full set loses one of its entries
+        for (size_t i = 0; i < WAYS; i++) {
+            if (atomic_load_explicit(&cache[set].entry[i].rule, memory_order_relaxed) == 0) way = i;
+        }
+        atomic_store_explicit(&cache[set].entry[way].rule, rule, memory_order_relaxed);
+        atomic_store_explicit(&cache[set].entry[way].mixed, pc ^ rule, memory_order_relaxed);
+    }
+    vr_modules_unlock();
+    return rule;
+}
+
+VR_INLINE uint64_t find_rule(uint64_t pc) {
+    const size_t set = set_of(pc);
+    for (size_t way = 0; way < WAYS; way++) {
+        const uint64_t rule = atomic_load_explicit(&cache[set].entry[way].rule, memory_order_relaxed);
+        if ((atomic_load_explicit(&cache[set].entry[way].mixed, memory_order_relaxed) ^ rule) == pc) return rule;
+    }
+    return make_rule(pc);
+}
+
+bool vr_walk_outdated(void) {
+    if (VR_LIKELY(vr_modules_current())) return false;
+    vr_modules_lock();
+    bool changed;
+    vr_modules_refresh_locked(&changed);
+    forget_rules();
+    vr_modules_unlock();
+    return true;
+}
+
+// --- the walk
+// -----------------------------------------------------------------------------------------------------------------------------
+
+// The stack that the thread was last seen on.
+static _Thread_local uint64_t stack_low, stack_high;
+
+VR_NOINLINE static bool find_stack(uint64_t sp) { return vr_os_stack_bounds(sp, &stack_low, &stack_high); }
+
+bool vr_walk_begin(struct vr_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp) {
+    if (VR_UNLIKELY(sp < stack_low || sp >= stack_high) && !find_stack(sp)) return false;
+    *walk = (struct vr_walk){.pc = pc, .sp = sp, .bp = bp, .high = stack_high};
+    return true;
+}
+
+VR_UNSANITIZED VR_INLINE uint64_t load(uint64_t address) { return *(const volatile uint64_t *)(uintptr_t)address; }
+
+VR_INLINE bool readable(const struct vr_walk *walk, uint64_t address) {
+    return address >= walk->sp && address <= walk->high - 8 && (address & 7) == 0;
+}
+
+// Out of the frame that the kernel made for a signal handler: `sp` is at its struct ucontext. The interrupted instruction is not behind
+// a call, so its address is raised by one to look like a return address.
+VR_UNSANITIZED VR_NOINLINE static bool leave_signal(struct vr_walk *walk, uint64_t *cfa) {
+    enum { REGISTERS = 40, RBP = REGISTERS + 10 * 8, RSP = REGISTERS + 15 * 8, RIP = REGISTERS + 16 * 8 };
+    if (!readable(walk, walk->sp) || walk->high - walk->sp < RIP + 8) return false;
+    const uint64_t sp = load(walk->sp + RSP);
+    walk->bp = load(walk->sp + RBP);
+    walk->pc = load(walk->sp + RIP) + 1;
+    if ((sp < stack_low || sp >= stack_high) && !find_stack(sp)) return false;
+    *cfa = walk->sp + RIP + 8;
+    walk->high = stack_high;
+    walk->sp = sp;
+    return true;
+}
+
+VR_UNSANITIZED VR_INLINE bool find_cfa(struct vr_walk *walk, uint64_t rule, uint64_t *cfa) {
+    const uint64_t offset = (uint64_t)rule_offset(rule);
+    switch (rule_kind(rule)) {
+    case VR_CFI_SP: *cfa = walk->sp + offset; break;
+    case VR_CFI_BP: *cfa = walk->bp + offset; break;
+    case VR_CFI_DEREF_SP:
+        if (!readable(walk, walk->sp + offset)) return false;
+        *cfa = load(walk->sp + offset);
+        break;
+    case VR_CFI_DEREF_BP:
+        if (!readable(walk, walk->bp + offset)) return false;
+        *cfa = load(walk->bp + offset);
+        break;
+    case VR_CFI_CHAIN: *cfa = walk->bp + 16; break;
+    default: return false;
+    }
+    return *cfa > walk->sp && *cfa <= walk->high && (*cfa & 7) == 0;
+}
+
+VR_UNSANITIZED VR_INLINE bool find_bp(struct vr_walk *walk, uint64_t rule, uint64_t cfa) {
+    uint64_t at;
+    if (rule_kind(rule) == VR_CFI_CHAIN) {
+        at = cfa - 16;
+    } else if (rule_bp(rule) == VR_CFI_AT_CFA) {
+        at = cfa + (uint64_t)rule_saved(rule);
+    } else if (rule_bp(rule) == VR_CFI_AT_BP) {
+        at = walk->bp + (uint64_t)rule_saved(rule);
+    } else {
+        return true;
+    }
+    if (!readable(walk, at)) return false;
+    walk->bp = load(at);
+    return true;
+}
+
+VR_UNSANITIZED bool vr_walk_next(struct vr_walk *walk, uint64_t *word, uint64_t *cfa) {
+    const uint64_t rule = find_rule(walk->pc);
+    *word = vr_code_word(vr_code_address(walk->pc), rule_generation(rule));
+    *cfa = walk->sp;
+    if ((rule & UNSURE) != 0) walk->unsure = true;
+    if (VR_UNLIKELY(rule_kind(rule) == VR_CFI_SIGNAL)) return leave_signal(walk, cfa);
+    uint64_t end;
+    if (!find_cfa(walk, rule, &end) || !readable(walk, end - 8) || !find_bp(walk, rule, end)) return false;
+    walk->pc = load(end - 8);
+    walk->sp = end;
+    *cfa = end;
+    return walk->pc != 0 && walk->pc >> 47 == 0;
+}

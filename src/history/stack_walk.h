@@ -1,0 +1,27 @@
+// stack_walk.h: from frame to frame of the calling thread's machine code.
+//
+// For every return address the rule that leads to its caller is kept in one table of the process, read without a lock: a walk over
+// known code takes no lock, calls nothing and reads nothing but the stack. Reads stay inside the thread's stack.
+#ifndef VR_STACK_WALK_H
+#define VR_STACK_WALK_H
+
+#include "history/stack_modules.h"
+
+struct vr_walk {
+    uint64_t pc;   // where the frame goes on; of the first one a return address
+    uint64_t sp;   // its stack pointer there
+    uint64_t bp;   // its frame pointer there
+    uint64_t high; // end of the stack
+    bool unsure;   // the walk met code that may have been unloaded
+};
+
+// Begins at a caller: its return address, stack pointer and frame pointer. False when the thread's stack is not known.
+bool vr_walk_begin(struct vr_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp);
+// Moves to the caller. *word is the frame that walk->pc stood for, *cfa the end of its part of the stack. False when there is no caller
+// that could be found; *word is set all the same.
+bool vr_walk_next(struct vr_walk *walk, uint64_t *word, uint64_t *cfa);
+// Whether a walk that is `unsure` was wrong: something was loaded or unloaded since its rules were made. They are made anew then, and the
+// walk is to be done again.
+bool vr_walk_outdated(void);
+
+#endif

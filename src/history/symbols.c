@@ -1,0 +1,122 @@
+#include "history/symbols.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "os/os.h"
+
+// --- C++ names --------------------------------------------------------------------------------------------------------------------------
+
+static char *demangle(const char *name) {
+    static char *(*_Atomic function)(const char *, char *, size_t *, int *);
+    static _Atomic bool looked;
+    if (strncmp(name, "_Z", 2) != 0) return NULL;
+    if (!atomic_load_explicit(&looked, memory_order_acquire)) {
+        void *symbol = vr_os_dlsym(NULL, "__cxa_demangle");
+        if (symbol == NULL) {
+            void *library = vr_os_dlopen("libstdc++.so.6", NULL);
+            if (library != NULL) symbol = vr_os_dlsym(library, "__cxa_demangle");
+        }
+        char *(*found)(const char *, char *, size_t *, int *);
+        memcpy(&found, &symbol, sizeof found);
+        atomic_store_explicit(&function, found, memory_order_relaxed);
+        atomic_store_explicit(&looked, true, memory_order_release);
+    }
+    char *(*call)(const char *, char *, size_t *, int *) = atomic_load_explicit(&function, memory_order_relaxed);
+    int status = 0;
+    return call == NULL ? NULL : call(name, NULL, NULL, &status);
+}
+
+enum vram_status vr_symbol_tell(const struct vr_symbol_sink *sink, size_t index, const char *name, const char *filename, int64_t line) {
+    char *plain = demangle(name);
+    const enum vram_status status = sink->frame(sink->context, index, plain != NULL ? plain : name, filename, line);
+    free(plain);
+    return status;
+}
+
+// --- files ------------------------------------------------------------------------------------------------------------------------------
+
+struct file {
+    struct vr_os_view view;
+    struct vr_elf elf;
+};
+
+// Opens a program file that has the build id, if one is asked for.
+static bool open_file(const char *path, const char *build_id, struct file *file) {
+    char found[129];
+    if (vr_os_view_open(path, &file->view) != VRAM_OK) return false;
+    if (vr_elf_open(&file->elf, file->view.bytes, file->view.size_bytes)) {
+        vr_elf_build_id(&file->elf, found);
+        if (build_id[0] == '\0' || strcmp(found, build_id) == 0) return true;
+    }
+    vr_os_view_close(&file->view);
+    return false;
+}
+
+static bool is_build_id(const char *text) { return strlen(text) >= 4 && strspn(text, "0123456789abcdef") == strlen(text); }
+
+// DIR/.build-id/ab/cdef... with the suffix, in each of the folders.
+static bool open_by_id(const struct vr_symbol_places *places, const char *build_id, const char *suffix, struct file *file) {
+    char path[4096];
+    if (!is_build_id(build_id)) return false;
+    for (size_t i = 0; i <= places->debug_dir_count; i++) {
+        const char *folder = i < places->debug_dir_count ? places->debug_dirs[i] : "/usr/lib/debug";
+        const int length = snprintf(path, sizeof path, "%s/.build-id/%.2s/%s%s", folder, build_id, build_id + 2, suffix);
+        if (length > 0 && (size_t)length < sizeof path && open_file(path, build_id, file)) return true;
+    }
+    return false;
+}
+
+// --- all of a file's addresses ----------------------------------------------------------------------------------------------------------
+
+struct search {
+    const char **names;
+    uint8_t *ranks;
+    bool *told;
+};
+
+static enum vram_status find_lines(const struct file *file, const uint64_t *offsets, size_t count, const struct search *search,
+                                   const struct vr_symbol_sink *sink, bool *found) {
+    const enum vram_status status = vr_dwarf_find(file->view.file, offsets, count, search->names, search->told, sink);
+    if (status == VRAM_OK) *found = true;
+    return status == VRAM_UNSUPPORTED ? VRAM_OK : status;
+}
+
+static enum vram_status search_files(const struct vr_symbol_places *places, const struct file *program, const struct file *debug,
+                                     const uint64_t *offsets, size_t count, const struct search *search, const struct vr_symbol_sink *sink,
+                                     enum vr_symbol_source *source) {
+    bool lines = false;
+    if (program != NULL) vr_elf_names(&program->elf, offsets, count, search->names, search->ranks);
+    if (debug != NULL) vr_elf_names(&debug->elf, offsets, count, search->names, search->ranks);
+    if (!places->no_lines) {
+        if (debug != NULL) VR_TRY(find_lines(debug, offsets, count, search, sink, &lines));
+        if (program != NULL && !lines) VR_TRY(find_lines(program, offsets, count, search, sink, &lines));
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!search->told[i] && search->names[i] != NULL) VR_TRY(vr_symbol_tell(sink, i, search->names[i], NULL, 0));
+    }
+    *source = lines ? VR_SYMBOLS_LINES : program != NULL || debug != NULL ? VR_SYMBOLS_NAMES : VR_SYMBOLS_NONE;
+    return VRAM_OK;
+}
+
+enum vram_status vr_symbols_find(const struct vr_symbol_places *places, const char *path, const char *build_id, const uint64_t *offsets,
+                                 size_t count, const struct vr_symbol_sink *sink, enum vr_symbol_source *source) {
+    struct file program, debug;
+    enum vr_symbol_source found = VR_SYMBOLS_NONE;
+    const struct search search = {.names = calloc(count + 1, sizeof search.names[0]),
+                                  .ranks = calloc(count + 1, sizeof search.ranks[0]),
+                                  .told = calloc(count + 1, sizeof search.told[0])};
+    enum vram_status status = VRAM_NO_HOST_MEMORY;
+    if (search.names != NULL && search.ranks != NULL && search.told != NULL) {
+        const bool has_program = (path[0] != '\0' && open_file(path, build_id, &program)) || open_by_id(places, build_id, "", &program);
+        const bool has_debug = open_by_id(places, build_id, ".debug", &debug);
+        status = search_files(places, has_program ? &program : NULL, has_debug ? &debug : NULL, offsets, count, &search, sink, &found);
+        if (has_program) vr_os_view_close(&program.view);
+        if (has_debug) vr_os_view_close(&debug.view);
+    }
+    free(search.names);
+    free(search.ranks);
+    free(search.told);
+    if (status == VRAM_OK && source != NULL) *source = found;
+    return status;
+}

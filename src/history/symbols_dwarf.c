@@ -1,0 +1,263 @@
+// Lines and inlined functions through elfutils' libdw, which is loaded when it is first needed. Only its stable interface of plain
+// DWARF is used, declared here as far as it is called.
+#include <stdatomic.h>
+
+#include "history/symbols.h"
+#include "os/os.h"
+
+// --- libdw
+// --------------------------------------------------------------------------------------------------------------------------------
+
+struct dwarf_die { // Dwarf_Die
+    void *address;
+    void *unit;
+    void *abbreviation;
+    long padding;
+};
+struct dwarf_attribute { // Dwarf_Attribute
+    unsigned code;
+    unsigned form;
+    unsigned char *value;
+    void *unit;
+};
+
+enum { TAG_SUBPROGRAM = 0x2e, TAG_INLINED = 0x1d, TAG_NAMESPACE = 0x39, TAG_BLOCK = 0x0b, TAG_CLASS = 0x02, TAG_STRUCTURE = 0x13 };
+enum { AT_NAME = 0x03, AT_CALL_FILE = 0x58, AT_CALL_LINE = 0x59, AT_LINKAGE_NAME = 0x6e, AT_MIPS_LINKAGE_NAME = 0x2007 };
+
+#define DWARF_CALLS(X)                                                                                                                     \
+    X(void *, begin, (int file, int command))                                                                                              \
+    X(int, end, (void *dwarf))                                                                                                             \
+    X(int, nextcu,                                                                                                                         \
+      (void *dwarf, uint64_t offset, uint64_t *next, size_t *header, uint64_t *abbreviations, uint8_t *address_size,                       \
+       uint8_t *offset_size))                                                                                                              \
+    X(struct dwarf_die *, offdie, (void *dwarf, uint64_t offset, struct dwarf_die *die))                                                   \
+    X(ptrdiff_t, ranges, (struct dwarf_die * die, ptrdiff_t at, uint64_t * base, uint64_t * start, uint64_t * end))                        \
+    X(int, child, (struct dwarf_die * die, struct dwarf_die * child))                                                                      \
+    X(int, siblingof, (struct dwarf_die * die, struct dwarf_die * sibling))                                                                \
+    X(int, tag, (struct dwarf_die * die))                                                                                                  \
+    X(void *, getsrc_die, (struct dwarf_die * unit, uint64_t address))                                                                     \
+    X(int, lineno, (void *line, int *number))                                                                                              \
+    X(const char *, linesrc, (void *line, uint64_t *modified, uint64_t *length))                                                           \
+    X(int, getsrcfiles, (struct dwarf_die * unit, void **files, size_t *count))                                                            \
+    X(const char *, filesrc, (void *files, size_t index, uint64_t *modified, uint64_t *length))                                            \
+    X(struct dwarf_attribute *, attr_integrate, (struct dwarf_die * die, unsigned name, struct dwarf_attribute *attribute))                \
+    X(struct dwarf_attribute *, attr, (struct dwarf_die * die, unsigned name, struct dwarf_attribute *attribute))                          \
+    X(const char *, formstring, (struct dwarf_attribute * attribute))                                                                      \
+    X(int, formudata, (struct dwarf_attribute * attribute, uint64_t * value))
+
+static struct {
+#define DWARF_POINTER(result, name, arguments) result(*name) arguments;
+    DWARF_CALLS(DWARF_POINTER)
+#undef DWARF_POINTER
+} dw;
+
+// libdw promises nothing about threads, and one of ours at a time is enough.
+static struct vr_mutex mutex;
+static _Atomic int prepared; // 0 not, 1 being done, 2 done, 3 there is none
+
+static bool load_libdw(void) {
+    void *library = vr_os_dlopen("libdw.so.1", NULL);
+    if (library == NULL) return false;
+    void *symbol;
+#define DWARF_LOAD(result, name, arguments)                                                                                                \
+    symbol = vr_os_dlsym(library, "dwarf_" #name);                                                                                         \
+    if (symbol == NULL) return false;                                                                                                      \
+    memcpy(&dw.name, &symbol, sizeof symbol);
+    DWARF_CALLS(DWARF_LOAD)
+#undef DWARF_LOAD
+    return true;
+}
+
+static bool have_libdw(void) {
+    int expected = 0;
+    if (atomic_compare_exchange_strong(&prepared, &expected, 1)) {
+        vr_mutex_init(&mutex);
+        atomic_store_explicit(&prepared, load_libdw() ? 2 : 3, memory_order_release);
+    }
+    while (atomic_load_explicit(&prepared, memory_order_acquire) == 1) vr_os_yield();
+    return atomic_load_explicit(&prepared, memory_order_acquire) == 2;
+}
+
+// --- one unit
+// -----------------------------------------------------------------------------------------------------------------------------
+
+enum { DEPTH_MAX = 64, NESTING_MAX = 256 };
+
+struct task {
+    const uint64_t *offsets;
+    size_t count;
+    const char *const *names;
+    bool *told;
+    const struct vr_symbol_sink *sink;
+    struct dwarf_die *unit;
+    void *files; // of the unit
+    size_t file_count;
+};
+
+// A path of DIEs to an address: the function and what is inlined in it, outermost first.
+struct path {
+    struct dwarf_die dies[DEPTH_MAX];
+    size_t count;
+};
+
+static bool covers(struct dwarf_die *die, uint64_t address) {
+    uint64_t base, start, end;
+    for (ptrdiff_t at = 0; (at = dw.ranges(die, at, &base, &start, &end)) > 0;) {
+        if (address >= start && address < end) return true;
+    }
+    return false;
+}
+
+// Extends the path by what is inlined at the address, level by level.
+static void descend(struct path *path, uint64_t address) {
+    struct dwarf_die scope = path->dies[0], child;
+    for (unsigned nesting = 0; nesting < NESTING_MAX && path->count < DEPTH_MAX; nesting++) {
+        if (dw.child(&scope, &child) != 0) return;
+        bool found = false;
+        do {
+            const int tag = dw.tag(&child);
+            found = (tag == TAG_INLINED || tag == TAG_BLOCK) && covers(&child, address);
+            if (found && tag == TAG_INLINED) path->dies[path->count++] = child;
+        } while (!found && dw.siblingof(&child, &child) == 0);
+        if (!found) return;
+        scope = child;
+    }
+}
+
+static const char *text_of(struct dwarf_die *die, unsigned name) {
+    struct dwarf_attribute attribute;
+    return dw.attr_integrate(die, name, &attribute) == NULL ? NULL : dw.formstring(&attribute);
+}
+
+static const char *name_of(struct dwarf_die *die) {
+    const char *name = text_of(die, AT_LINKAGE_NAME);
+    if (name == NULL) name = text_of(die, AT_MIPS_LINKAGE_NAME);
+    return name != NULL ? name : text_of(die, AT_NAME);
+}
+
+static uint64_t number_of(struct dwarf_die *die, unsigned name) {
+    struct dwarf_attribute attribute;
+    uint64_t value = 0;
+    if (dw.attr(die, name, &attribute) == NULL || dw.formudata(&attribute, &value) != 0) return 0;
+    return value;
+}
+
+static enum vram_status tell_path(const struct task *task, size_t index, struct path *path) {
+    int line = 0;
+    const char *filename = NULL;
+    void *row = dw.getsrc_die(task->unit, task->offsets[index] - 1);
+    if (row != NULL) {
+        (void)dw.lineno(row, &line);
+        filename = dw.linesrc(row, NULL, NULL);
+    }
+    for (size_t i = path->count; i-- > 0;) {
+        struct dwarf_die *die = &path->dies[i];
+        const char *name = name_of(die);
+        if (i == 0 && task->names[index] != NULL) name = task->names[index];
+        VR_TRY(vr_symbol_tell(task->sink, index, name == NULL ? "" : name, filename, line));
+        line = (int)number_of(die, AT_CALL_LINE);
+        const uint64_t file = number_of(die, AT_CALL_FILE);
+        filename = file < task->file_count ? dw.filesrc(task->files, (size_t)file, NULL, NULL) : NULL;
+    }
+    task->told[index] = true;
+    return VRAM_OK;
+}
+
+// The first of the addresses that is at or after `address`.
+static size_t first_at(const struct task *task, uint64_t address) {
+    size_t low = 0, high = task->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (task->offsets[middle] - 1 < address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static enum vram_status tell_function(const struct task *task, struct dwarf_die *function) {
+    uint64_t base, start, end;
+    struct path path;
+    for (ptrdiff_t at = 0; (at = dw.ranges(function, at, &base, &start, &end)) > 0;) {
+        for (size_t i = first_at(task, start); i < task->count && task->offsets[i] - 1 < end; i++) {
+            if (task->told[i]) continue;
+            path.dies[0] = *function;
+            path.count = 1;
+            descend(&path, task->offsets[i] - 1);
+            VR_TRY(tell_path(task, i, &path));
+        }
+    }
+    return VRAM_OK;
+}
+
+// The functions of a unit, also those inside namespaces and classes.
+static enum vram_status tell_functions(const struct task *task, struct dwarf_die *scope, unsigned nesting) {
+    struct dwarf_die child;
+    if (nesting == DEPTH_MAX || dw.child(scope, &child) != 0) return VRAM_OK;
+    do {
+        const int tag = dw.tag(&child);
+        if (tag == TAG_SUBPROGRAM) VR_TRY(tell_function(task, &child));
+        if (tag == TAG_NAMESPACE || tag == TAG_CLASS || tag == TAG_STRUCTURE) VR_TRY(tell_functions(task, &child, nesting + 1));
+    } while (dw.siblingof(&child, &child) == 0);
+    return VRAM_OK;
+}
+
+// Lines of addresses in the unit that lie in no function it describes, such as assembly.
+static enum vram_status tell_rest(const struct task *task, struct dwarf_die *unit) {
+    uint64_t base, start, end;
+    for (ptrdiff_t at = 0; (at = dw.ranges(unit, at, &base, &start, &end)) > 0;) {
+        for (size_t i = first_at(task, start); i < task->count && task->offsets[i] - 1 < end; i++) {
+            if (task->told[i] || task->names[i] == NULL) continue;
+            void *row = dw.getsrc_die(unit, task->offsets[i] - 1);
+            int line = 0;
+            if (row == NULL || dw.lineno(row, &line) != 0) continue;
+            VR_TRY(vr_symbol_tell(task->sink, i, task->names[i], dw.linesrc(row, NULL, NULL), line));
+            task->told[i] = true;
+        }
+    }
+    return VRAM_OK;
+}
+
+static bool any_inside(const struct task *task, struct dwarf_die *unit) {
+    uint64_t base, start, end;
+    for (ptrdiff_t at = 0; (at = dw.ranges(unit, at, &base, &start, &end)) > 0;) {
+        const size_t i = first_at(task, start);
+        if (i < task->count && task->offsets[i] - 1 < end) return true;
+    }
+    return false;
+}
+
+static enum vram_status find_locked(int file, struct task *task) {
+    void *dwarf = dw.begin(file, 0);
+    if (dwarf == NULL) return VRAM_UNSUPPORTED;
+    enum vram_status status = VRAM_OK;
+    bool any = false;
+    uint64_t offset = 0, next;
+    size_t header;
+    while (status == VRAM_OK && dw.nextcu(dwarf, offset, &next, &header, NULL, NULL, NULL) == 0 && next > offset) {
+        struct dwarf_die unit;
+        any = true;
+        if (dw.offdie(dwarf, offset + header, &unit) != NULL && any_inside(task, &unit)) {
+            task->unit = &unit;
+            task->file_count = 0;
+            if (dw.getsrcfiles(&unit, &task->files, &task->file_count) != 0) task->file_count = 0;
+            status = tell_functions(task, &unit, 0);
+            if (status == VRAM_OK) status = tell_rest(task, &unit);
+        }
+        offset = next;
+    }
+    (void)dw.end(dwarf);
+    return status == VRAM_OK && !any ? VRAM_UNSUPPORTED : status;
+}
+
+enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *told,
+                               const struct vr_symbol_sink *sink) {
+    if (!have_libdw()) return VRAM_UNSUPPORTED;
+    struct task task = {.offsets = offsets, .count = count, .names = names, .told = told, .sink = sink};
+    vr_mutex_lock(&mutex);
+    const enum vram_status status = find_locked(file, &task);
+    vr_mutex_unlock(&mutex);
+    return status;
+}
