@@ -1,9 +1,11 @@
 #include "history/ring.h"
 
+// What may come while a copy is made without one of the newest getting lost.
+static uint64_t slack(uint64_t capacity) { return (capacity < 4096 ? capacity : 4096) + 64; }
+
 // Address space may be limited: less room, down to a page of events, is better than none.
 static struct vr_event *reserve(uint64_t capacity, uint64_t *reserved) {
-    const uint64_t least = capacity < 64 ? capacity : 64;
-    for (uint64_t entries = capacity; entries >= least; entries /= 2) {
+    for (uint64_t entries = capacity + slack(capacity); entries >= 64; entries /= 2) {
         void *memory = NULL;
         if (entries <= SIZE_MAX / sizeof(struct vr_event) && vr_os_reserve((size_t)entries * sizeof(struct vr_event), &memory) == VRAM_OK) {
             *reserved = entries;
@@ -49,7 +51,8 @@ static enum vram_status resize_locked(struct vr_ring *ring, uint64_t capacity) {
     uint64_t reserved = 0;
     struct vr_event *events = reserve(capacity, &reserved);
     if (events == NULL) return VRAM_NO_HOST_MEMORY;
-    const uint64_t kept = ring->kept < reserved ? ring->kept : reserved;
+    const uint64_t count = vr_ring_count_locked(ring), room = capacity < reserved ? capacity : reserved;
+    const uint64_t kept = count < room ? count : room;
     copy_newest(ring, kept, events);
     give_back(ring);
     ring->events = events;
@@ -92,8 +95,9 @@ static uint64_t copy_some(struct vr_ring *ring, uint64_t from, uint64_t mark, st
 
 enum vram_status vr_ring_copy(struct vr_ring *ring, uint64_t mark, struct vr_event **events, size_t *count) {
     vr_ring_lock(ring);
-    const uint64_t oldest = ring->stored - ring->kept;
+    const uint64_t there = ring->stored - ring->kept, counting = mark > ring->capacity ? mark - ring->capacity : 0;
     vr_ring_unlock(ring);
+    const uint64_t oldest = there > counting ? there : counting;
     const uint64_t most = mark > oldest ? mark - oldest : 0;
     struct vr_event *copy = malloc((size_t)(most + 1) * sizeof *copy);
     if (copy == NULL) return VRAM_NO_HOST_MEMORY;

@@ -29,10 +29,10 @@ _Static_assert(sizeof(struct vr_event) == 64, "one cache line");
 struct vr_ring {
     _Alignas(64) _Atomic uint32_t lock;
     struct vr_event *events; // NULL until the first one
-    uint64_t capacity;       // what may be kept, at least 1
-    uint64_t reserved;       // entries that `events` has room for: the capacity, or less where address space is short
+    uint64_t capacity;       // events that count, at least 1: the newest
+    uint64_t reserved;       // entries that `events` has room for: some more, so that a copy may lag behind; less where space is short
     uint64_t next;           // where the next event goes
-    uint64_t kept;           // at most `reserved`
+    uint64_t kept;           // entries with an event: at most `reserved`
     uint64_t stored;         // events since it was cleared, overwritten ones too
     uint64_t lost;           // events that there was no memory for
 };
@@ -59,14 +59,18 @@ VR_INLINE struct vr_event *vr_ring_next_locked(struct vr_ring *ring) {
     return event;
 }
 
+// How many of the events count. With the lock.
+VR_INLINE uint64_t vr_ring_count_locked(const struct vr_ring *ring) { return ring->kept < ring->capacity ? ring->kept : ring->capacity; }
+
 // Forgets everything and gives the room back.
 void vr_ring_clear(struct vr_ring *ring);
 // From now on at most `capacity` (0 counts as 1) events; the newest of those that are there stay. NO_HOST_MEMORY: nothing changed.
 enum vram_status vr_ring_resize(struct vr_ring *ring, uint64_t capacity);
 // How many events were stored so far: a mark for vr_ring_copy().
 uint64_t vr_ring_mark(struct vr_ring *ring);
-// The events before the mark that are still there, oldest first, into memory that the caller frees. Others may store meanwhile: the lock is
-// taken for some thousand events at a time. Not while another thread clears or resizes the ring. NO_HOST_MEMORY.
+// The newest events before the mark, oldest first, into memory that the caller frees; those that were overwritten since are missing. Others
+// may store meanwhile: the lock is taken for some thousand events at a time. Not while another thread clears or resizes the ring.
+// NO_HOST_MEMORY.
 enum vram_status vr_ring_copy(struct vr_ring *ring, uint64_t mark, struct vr_event **events, size_t *count);
 
 #endif

@@ -122,7 +122,7 @@ void vram_history_counts(struct vram_allocator *allocator, struct vram_history_c
         struct vr_ring *ring = &tracer->rings[i];
         vr_ring_lock(ring);
         counts->told += ring->stored + ring->lost;
-        counts->kept += ring->kept;
+        counts->kept += vr_ring_count_locked(ring);
         counts->lost += ring->lost;
         vr_ring_unlock(ring);
     }
