@@ -15,12 +15,23 @@ enum { VR_EMIT_CHUNK = 1 << 16, VR_EMIT_DEPTH = 160 };
 // What occurs again and again as a whole.
 enum vr_shared { VR_SHARED_FRAME, VR_SHARED_STACK, VR_SHARED_COUNT };
 
+// A key, which is a word, and its value, which is a number or a name.
+enum vr_field_value { VR_FIELD_NUMBER, VR_FIELD_SIGNED, VR_FIELD_NAME };
+struct vr_emit_field {
+    uint32_t key;
+    uint32_t kind; // enum vr_field_value
+    uint64_t value;
+};
+enum { VR_EMIT_FIELDS = 16 };
+
 struct vr_emitter;
 
 struct vr_emit_calls {
     void (*start)(struct vr_emitter *emitter); // what begins the file
     void (*begin)(struct vr_emitter *emitter, bool is_dict);
     void (*end)(struct vr_emitter *emitter);
+    // Several keys and their values at once, at most VR_EMIT_FIELDS: most of what is written comes this way.
+    void (*fields)(struct vr_emitter *emitter, const struct vr_emit_field *fields, size_t count);
     void (*key)(struct vr_emitter *emitter, uint64_t name);
     void (*key_bytes)(struct vr_emitter *emitter, const char *bytes, size_t length);
     void (*name)(struct vr_emitter *emitter, uint64_t name);
@@ -52,10 +63,9 @@ struct vr_emitter {
         uint32_t items; // of the list or dictionary, or of its last batch
     } levels[VR_EMIT_DEPTH];
     unsigned depth;
-    bool after_key;
-    bool rows;                        // JSON: a line for every row
-    uint32_t *memo;                   // pickle, by name: memo index + 1, 0 while not written
-    uint32_t *known[VR_SHARED_COUNT]; // by frame and stack: memo index + 1; of JSON's frames: piece + 1
+    bool rows;      // JSON: a line for every row
+    uint64_t *memo; // pickle, by name: the opcode that gets it from the memo, its length in the uppermost byte; 0 while not written
+    uint64_t *known[VR_SHARED_COUNT]; // the same by frame and stack; of JSON's frames: piece + 1
     uint32_t memo_count;
     // JSON: frames as text, one after the other.
     char *pieces;

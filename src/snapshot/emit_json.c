@@ -178,7 +178,7 @@ static void json_pair(struct vr_emitter *emitter, uint64_t first, uint64_t secon
 }
 
 static bool json_shared(struct vr_emitter *emitter, enum vr_shared kind, uint32_t id) {
-    uint32_t piece = kind == VR_SHARED_FRAME ? emitter->known[kind][id] : 0;
+    uint64_t piece = kind == VR_SHARED_FRAME ? emitter->known[kind][id] : 0;
     if (piece != 0) {
         uint64_t begin = piece == 1 ? 0 : emitter->piece_end[piece - 2];
         before_value(emitter);
@@ -208,7 +208,18 @@ static void json_end_shared(struct vr_emitter *emitter, enum vr_shared kind, uin
     if (vr_grow(&ends, &emitter->piece_end_capacity, emitter->piece_count + 1, sizeof *emitter->piece_end) != VRAM_OK) return;
     emitter->piece_end = ends;
     emitter->piece_end[emitter->piece_count++] = emitter->piece_bytes;
-    emitter->known[kind][id] = (uint32_t)emitter->piece_count;
+    emitter->known[kind][id] = emitter->piece_count;
+}
+
+static void json_fields(struct vr_emitter *emitter, const struct vr_emit_field *fields, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        json_key(emitter, fields[i].key);
+        switch ((enum vr_field_value)fields[i].kind) {
+        case VR_FIELD_NUMBER: json_number(emitter, fields[i].value); break;
+        case VR_FIELD_SIGNED: json_signed(emitter, (int64_t)fields[i].value); break;
+        case VR_FIELD_NAME: json_name(emitter, fields[i].value); break;
+        }
+    }
 }
 
 static void json_seal(struct vr_emitter *emitter) { (void)emitter; }
@@ -219,6 +230,7 @@ const struct vr_emit_calls vr_emit_json = {
     .start = json_start,
     .begin = json_begin,
     .end = json_end,
+    .fields = json_fields,
     .key = json_key,
     .key_bytes = json_key_bytes,
     .name = json_name,

@@ -5,14 +5,10 @@
 
 enum { BATCH = 1000, PROTOCOL = 4, FRAME_BYTES = 9, LONGEST_INSIDE = VR_EMIT_CHUNK / 2 - 16 };
 
-static void put_little_endian(unsigned char *to, uint64_t number, size_t bytes) {
-    for (size_t i = 0; i < bytes; i++) to[i] = (unsigned char)(number >> (8 * i));
-}
-
 // A chunk is one FRAME, so that no opcode lies across two.
 static void pickle_seal(struct vr_emitter *emitter) {
     emitter->chunk[0] = OP_FRAME;
-    put_little_endian(emitter->chunk + 1, emitter->used - FRAME_BYTES, 8);
+    vr_store_64(emitter->chunk + 1, emitter->used - FRAME_BYTES);
 }
 
 VR_INLINE void put_opcode(struct vr_emitter *emitter, unsigned char opcode) {
@@ -23,7 +19,7 @@ VR_INLINE void put_opcode(struct vr_emitter *emitter, unsigned char opcode) {
 static void put_argument(struct vr_emitter *emitter, unsigned char opcode, uint64_t argument, size_t bytes) {
     unsigned char *to = vr_emitter_room(emitter, 9);
     to[0] = opcode;
-    put_little_endian(to + 1, argument, bytes);
+    vr_store_64(to + 1, argument);
     emitter->used += 1 + bytes;
 }
 
@@ -51,19 +47,18 @@ VR_INLINE void before_value(struct vr_emitter *emitter) {
     if (emitter->depth != 0 && !emitter->levels[emitter->depth].is_dict) next_item(emitter);
 }
 
-static void put_get(struct vr_emitter *emitter, uint32_t index) {
-    if (index < 256)
-        put_argument(emitter, OP_BINGET, index, 1);
-    else
-        put_argument(emitter, OP_LONG_BINGET, index, 4);
+static void put_get(struct vr_emitter *emitter, uint64_t get) {
+    vr_store_64(vr_emitter_room(emitter, 8), get);
+    emitter->used += get >> 56;
 }
 
-// The memo slot of what MEMOIZE puts there, + 1. No recording has 2^32 of them that fits into memory with all its tables; what would not
-// have a slot is written out each time.
-static uint32_t memoize(struct vr_emitter *emitter) {
-    if (emitter->memo_count == UINT32_MAX) return 0;
+// Puts what was just begun or written into the memo and returns how to get it. What finds no number left is written out each time.
+static uint64_t memoize(struct vr_emitter *emitter) {
+    const uint64_t index = emitter->memo_count;
+    if (index == UINT32_MAX) return 0;
     put_opcode(emitter, OP_MEMOIZE);
-    return ++emitter->memo_count;
+    emitter->memo_count++;
+    return index < 256 ? OP_BINGET | index << 8 | (uint64_t)2 << 56 : OP_LONG_BINGET | index << 8 | (uint64_t)5 << 56;
 }
 
 static void put_length(struct vr_emitter *emitter, size_t length) {
@@ -93,7 +88,7 @@ static void put_text(struct vr_emitter *emitter, const char *bytes, size_t lengt
 
 static void put_name(struct vr_emitter *emitter, uint64_t name) {
     if (VR_LIKELY(emitter->memo[name] != 0)) {
-        put_get(emitter, emitter->memo[name] - 1);
+        put_get(emitter, emitter->memo[name]);
         return;
     }
     size_t length;
@@ -137,39 +132,70 @@ static void pickle_bytes(struct vr_emitter *emitter, const char *bytes, size_t l
     put_text(emitter, bytes, length);
 }
 
-static void put_long(struct vr_emitter *emitter, uint64_t bits, size_t bytes) {
-    unsigned char *to = vr_emitter_room(emitter, 11);
+// Writes the shortest opcode of a number to `to`, where 11 bytes are free, and returns what follows it.
+VR_INLINE unsigned char *encode_number(unsigned char *to, uint64_t number) {
+    if (number <= INT32_MAX) {
+        to[0] = number < 256 ? OP_BININT1 : number < 65536 ? OP_BININT2 : OP_BININT;
+        vr_store_64(to + 1, number);
+        return to + (number < 256 ? 2 : number < 65536 ? 3 : 5);
+    }
+    // The sign needs a bit, too.
+    const unsigned bytes = (vr_log2_floor(number) + 1) / 8 + 1;
     to[0] = OP_LONG1;
     to[1] = (unsigned char)bytes;
-    put_little_endian(to + 2, bits, 8);
+    vr_store_64(to + 2, number);
     to[10] = 0;
-    emitter->used += 2 + bytes;
+    return to + 2 + bytes;
+}
+
+VR_INLINE unsigned char *encode_signed(unsigned char *to, int64_t number) {
+    if (number >= 0) return encode_number(to, (uint64_t)number);
+    const unsigned bytes = number >= INT32_MIN ? 4 : (vr_log2_floor(~(uint64_t)number) + 1) / 8 + 1;
+    to[0] = number >= INT32_MIN ? OP_BININT : OP_LONG1;
+    to[1] = (unsigned char)bytes;
+    to += number >= INT32_MIN ? 1 : 2;
+    vr_store_64(to, (uint64_t)number);
+    return to + bytes;
 }
 
 static void pickle_number(struct vr_emitter *emitter, uint64_t number) {
     before_value(emitter);
-    if (number < 256)
-        put_argument(emitter, OP_BININT1, number, 1);
-    else if (number < 65536)
-        put_argument(emitter, OP_BININT2, number, 2);
-    else if (number <= INT32_MAX)
-        put_argument(emitter, OP_BININT, number, 4);
-    else
-        put_long(emitter, number, vr_log2_floor(number) / 8 + 1 + (vr_log2_floor(number) % 8 == 7)); // the sign has a bit, too
+    emitter->used = (size_t)(encode_number(vr_emitter_room(emitter, 11), number) - emitter->chunk);
 }
 
 static void pickle_signed(struct vr_emitter *emitter, int64_t number) {
-    if (number >= 0) {
-        pickle_number(emitter, (uint64_t)number);
-        return;
-    }
     before_value(emitter);
-    if (number >= INT32_MIN) {
-        put_argument(emitter, OP_BININT, (uint64_t)number, 4);
-        return;
+    emitter->used = (size_t)(encode_signed(vr_emitter_room(emitter, 11), number) - emitter->chunk);
+}
+
+// Names that are written for the first time are rare; numbers and memo gets go straight into the chunk.
+static void pickle_fields(struct vr_emitter *emitter, const struct vr_emit_field *fields, size_t count) {
+    enum { LONGEST = 24 }; // a get of 5 bytes, stored as 8, and a number of 11
+    for (size_t i = 0; i < count; i++) {
+        next_item(emitter);
+        const uint64_t key = emitter->memo[fields[i].key], value = fields[i].kind == VR_FIELD_NAME ? emitter->memo[fields[i].value] : 1;
+        if (VR_UNLIKELY(key == 0 || value == 0)) {
+            put_name(emitter, fields[i].key);
+            if (fields[i].kind == VR_FIELD_NAME) {
+                put_name(emitter, fields[i].value);
+                continue;
+            }
+        }
+        unsigned char *to = vr_emitter_room(emitter, LONGEST);
+        if (VR_LIKELY(key != 0)) {
+            vr_store_64(to, key);
+            to += key >> 56;
+        }
+        if (fields[i].kind == VR_FIELD_NUMBER) {
+            to = encode_number(to, fields[i].value);
+        } else if (fields[i].kind == VR_FIELD_SIGNED) {
+            to = encode_signed(to, (int64_t)fields[i].value);
+        } else {
+            vr_store_64(to, value);
+            to += value >> 56;
+        }
+        emitter->used = (size_t)(to - emitter->chunk);
     }
-    unsigned log = vr_log2_floor(~(uint64_t)number);
-    put_long(emitter, (uint64_t)number, log / 8 + 1 + (log % 8 == 7));
 }
 
 static void pickle_real(struct vr_emitter *emitter, double number) {
@@ -206,7 +232,7 @@ static void pickle_pair(struct vr_emitter *emitter, uint64_t first, uint64_t sec
 static bool pickle_shared(struct vr_emitter *emitter, enum vr_shared kind, uint32_t id) {
     if (emitter->known[kind][id] != 0) {
         before_value(emitter);
-        put_get(emitter, emitter->known[kind][id] - 1);
+        put_get(emitter, emitter->known[kind][id]);
         return true;
     }
     pickle_begin(emitter, kind == VR_SHARED_FRAME);
@@ -226,6 +252,7 @@ const struct vr_emit_calls vr_emit_pickle = {
     .start = pickle_start,
     .begin = pickle_begin,
     .end = pickle_end,
+    .fields = pickle_fields,
     .key = pickle_key,
     .key_bytes = pickle_key_bytes,
     .name = pickle_name,

@@ -56,6 +56,15 @@ VR_INLINE uint32_t vr_load_32(const unsigned char *bytes) {
 #endif
 }
 
+// Stores eight bytes, the lowest first.
+VR_INLINE void vr_store_64(unsigned char *bytes, uint64_t number) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(bytes, &number, sizeof number);
+#else
+    for (unsigned i = 0; i < 8; i++) bytes[i] = (unsigned char)(number >> (8 * i));
+#endif
+}
+
 // The memo index of a BINGET or LONG_BINGET.
 VR_INLINE uint32_t vr_get_index(const unsigned char *opcode) { return opcode[0] == OP_LONG_BINGET ? vr_load_32(opcode + 1) : opcode[1]; }
 VR_INLINE bool vr_is_get(unsigned char code) { return (code & 0xfd) == OP_BINGET; }

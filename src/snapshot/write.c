@@ -15,6 +15,8 @@ struct writer {
     const struct vr_model *model;
     struct extras of_owner[VR_OWNER_COUNT];
     size_t next_tenant;
+    struct vr_emit_field fields[VR_EMIT_FIELDS]; // of the row, not handed on yet
+    size_t field_count;
     bool pool_lists; // a pool id was a list: JSON, which has no pairs, says so once
 };
 
@@ -68,7 +70,20 @@ static void put_text(struct writer *writer, uint32_t text) {
     vr_emit_text(&writer->emitter, vr_model_string(writer->model, text), vr_model_string_length(writer->model, text));
 }
 
+// ---- single keys: each writes nothing when an extra takes its place
+
+static bool is_replaced(const struct writer *writer, struct extras extras, enum vr_word key) {
+    return VR_UNLIKELY(extras.begin != extras.end) && find_extra(writer, extras, vr_word_text(key)) != NULL;
+}
+
+static void hand_on(struct writer *writer) {
+    if (writer->field_count != 0) writer->emitter.calls->fields(&writer->emitter, writer->fields, writer->field_count);
+    writer->field_count = 0;
+}
+
+// The last keys of a row.
 static void put_extras(struct writer *writer, struct extras extras) {
+    hand_on(writer);
     for (size_t i = extras.begin; i < extras.end; i++) {
         const struct vr_extra *extra = &writer->model->extras[i];
         // The empty text says that the key is not there.
@@ -78,24 +93,29 @@ static void put_extras(struct writer *writer, struct extras extras) {
     }
 }
 
-// ---- single keys: each writes nothing when an extra takes its place
-
 static bool begin_key(struct writer *writer, struct extras extras, enum vr_word key) {
-    if (VR_UNLIKELY(extras.begin != extras.end) && find_extra(writer, extras, vr_word_text(key)) != NULL) return false;
+    if (is_replaced(writer, extras, key)) return false;
+    hand_on(writer);
     writer->emitter.calls->key(&writer->emitter, key);
     return true;
 }
 
+VR_INLINE void put_field(struct writer *writer, struct extras extras, enum vr_word key, enum vr_field_value kind, uint64_t value) {
+    if (is_replaced(writer, extras, key)) return;
+    if (writer->field_count == VR_EMIT_FIELDS) hand_on(writer);
+    writer->fields[writer->field_count++] = (struct vr_emit_field){.key = key, .kind = kind, .value = value};
+}
+
 static void put_number(struct writer *writer, struct extras extras, enum vr_word key, uint64_t number) {
-    if (begin_key(writer, extras, key)) writer->emitter.calls->number(&writer->emitter, number);
+    put_field(writer, extras, key, VR_FIELD_NUMBER, number);
 }
 
 static void put_signed(struct writer *writer, struct extras extras, enum vr_word key, int64_t number) {
-    if (begin_key(writer, extras, key)) writer->emitter.calls->signed_number(&writer->emitter, number);
+    put_field(writer, extras, key, VR_FIELD_SIGNED, (uint64_t)number);
 }
 
 static void put_name(struct writer *writer, struct extras extras, enum vr_word key, uint64_t name) {
-    if (begin_key(writer, extras, key)) writer->emitter.calls->name(&writer->emitter, name);
+    put_field(writer, extras, key, VR_FIELD_NAME, name);
 }
 
 static void put_pool(struct writer *writer, struct extras extras, enum vr_word key, uint64_t first, uint64_t second, bool is_list) {
@@ -336,6 +356,7 @@ static void put_modules(struct writer *writer) {
         writer->emitter.calls->begin(&writer->emitter, true);
         put_name(writer, none, VR_WORD_PATH, string_name(writer->model->modules[i].path));
         put_name(writer, none, VR_WORD_BUILD_ID, string_name(writer->model->modules[i].build_id));
+        hand_on(writer);
         writer->emitter.calls->end(&writer->emitter);
     }
     writer->emitter.calls->end(&writer->emitter);
