@@ -35,6 +35,15 @@ static void take_python(struct taking *taking) {
 VR_INLINE void take_code(struct taking *taking, struct vr_walk *walk, struct vr_python_walk *python, uint32_t skip) {
     uint64_t anchor = python->frame == 0 ? 0 : vr_python_anchor(python);
     bool more = true;
+    while (python->frame == 0 && skip != 0 && more) { // the usual way, without Python
+        uint64_t word, end;
+        more = vr_walk_next(walk, &word, &end);
+        skip--;
+    }
+    if (python->frame == 0 && more) {
+        taking->count = vr_walk_run(walk, taking->words, taking->limit, &taking->hash);
+        return;
+    }
     while (more && taking->count < taking->limit) {
         const uint64_t pc = walk->pc;
         uint64_t word, end;

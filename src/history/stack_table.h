@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "history/stack_walk.h"
 #include "os/os.h"
 #include "vram/stack.h"
 
@@ -72,10 +73,5 @@ uint32_t vr_stacks_intern(struct vram_stacks *stacks, const uint64_t *words, siz
 struct vr_stack *vr_stacks_get(struct vram_stacks *stacks, uint32_t id);
 // The row of a frame whose stack was added. Under the lock.
 struct vr_frame_row *vr_stacks_frame_locked(struct vram_stacks *stacks, uint64_t word);
-
-VR_INLINE uint64_t vr_stack_hash(uint64_t hash, uint64_t word) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 32;
-}
 
 #endif

@@ -180,3 +180,43 @@ VR_UNSANITIZED bool vr_walk_next(struct vr_walk *walk, uint64_t *word, uint64_t 
     *cfa = end;
     return walk->pc != 0 && walk->pc >> 47 == 0;
 }
+
+// The same for many frames, with all that changes in registers. What is not of the two common forms is left to vr_walk_next().
+VR_UNSANITIZED size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t limit, uint64_t *hash) {
+    uint64_t pc = walk->pc, sp = walk->sp, bp = walk->bp, all = 0, sum = *hash, cfa;
+    const uint64_t high = walk->high;
+    size_t count = 0;
+    bool more = true;
+    while (more && count < limit) {
+        const uint64_t rule = find_rule(pc);
+        const unsigned kind = rule_kind(rule);
+        const uint64_t end = (kind == VR_CFI_SP ? sp : bp) + (uint64_t)rule_offset(rule);
+        const bool common = (kind == VR_CFI_SP || kind == VR_CFI_BP) && rule_bp(rule) != VR_CFI_AT_BP;
+        if (VR_UNLIKELY(!common || high != walk->high)) {
+            walk->pc = pc;
+            walk->sp = sp;
+            walk->bp = bp;
+            more = vr_walk_next(walk, &words[count], &cfa);
+            sum = vr_stack_hash(sum, words[count++]);
+            pc = walk->pc;
+            sp = walk->sp;
+            bp = walk->bp;
+            continue;
+        }
+        all |= rule;
+        words[count] = vr_code_word(pc, rule_generation(rule));
+        sum = vr_stack_hash(sum, words[count++]);
+        if (end <= sp || end > high || (end & 7) != 0) break;
+        if (rule_bp(rule) == VR_CFI_AT_CFA) {
+            const uint64_t at = end + (uint64_t)rule_saved(rule); // a multiple of 8 like both of them
+            if (at < sp || at > high - 8) break;
+            bp = load(at);
+        }
+        pc = load(end - 8);
+        sp = end;
+        more = pc != 0 && pc >> 47 == 0;
+    }
+    if ((all & UNSURE) != 0) walk->unsure = true;
+    *hash = sum;
+    return count;
+}

@@ -7,6 +7,12 @@
 
 #include "history/stack_modules.h"
 
+// Blends a word into the hash of the words before it.
+VR_INLINE uint64_t vr_stack_hash(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
 struct vr_walk {
     uint64_t pc;   // where the frame goes on; of the first one a return address
     uint64_t sp;   // its stack pointer there
@@ -20,6 +26,8 @@ bool vr_walk_begin(struct vr_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp);
 // Moves to the caller. *word is the frame that walk->pc stood for, *cfa the end of its part of the stack. False when there is no caller
 // that could be found; *word is set all the same.
 bool vr_walk_next(struct vr_walk *walk, uint64_t *word, uint64_t *cfa);
+// Walks to the end: writes the words of at most `limit` frames, blends them into *hash and returns how many there are.
+size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t limit, uint64_t *hash);
 // Whether a walk that is `unsure` was wrong: something was loaded or unloaded since its rules were made. They are made anew then, and the
 // walk is to be done again.
 bool vr_walk_outdated(void);
