@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import make_corpus
 import viewer_pickle
 
+SMALL_BYTES = 700_000  # what is compared in every way
 PICKLE, JSON, ROWS, VRAM = "0", "1", "2", "3"
 
 
@@ -93,17 +94,20 @@ def check(program, data, folder, has_vram):
     with open(paths["in"], "wb") as file:
         file.write(data)
     original = load(data)
+    is_small = len(data) < SMALL_BYTES
     wanted = paired(original) if is_json(data) else original
     made = rewrite(program, PICKLE, paths["in"], paths["pickle"])
     same("pickle", pickle.loads(made), wanted)
     same("viewer", viewer_pickle.load(made), wanted)
     strict = {"parse_constant": lambda word: (_ for _ in ()).throw(Failed("the JSON has %s" % word))}
-    for form, name in ((JSON, "json"), (ROWS, "rows")):
-        text = rewrite(program, form, paths["in"], paths[name]).decode("ascii")
-        found = json.loads(text, **strict)
+    for form, name in ((JSON, "json"), (ROWS, "rows"))[:2 if is_small else 1]:
+        text = rewrite(program, form, paths["in"], paths[name])
+        # Of a long history, Python makes gigabytes of objects.
+        found = json.loads(text.decode("ascii"), **strict) if is_small else None
         if isinstance(found, dict):
             found.pop("vram_pool_id_lists", None)
-        same(name, found, listed(original))
+        if is_small:
+            same(name, found, listed(original))
         same("%s to pickle" % name, pickle.loads(rewrite(program, PICKLE, paths[name], paths["again"])), wanted)
     if has_vram:
         rewrite(program, VRAM, paths["in"], paths["vram"])
