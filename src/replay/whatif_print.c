@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "replay/print.h"
+#include "replay/trial.h"
 
 static const char *const start_names[] = {[VRAM_WHATIF_COLD] = "cold", [VRAM_WHATIF_RECORDED] = "recorded"};
 static const char *const profile_names[] = {[VRAM_SIM_CHEAP] = "cheap", [VRAM_SIM_DEAR] = "dear", [VRAM_SIM_FREE] = "free"};
@@ -104,18 +105,6 @@ enum vram_status vram_whatif_json(const struct vram_whatif_result *const *result
 }
 
 // --- for people -----------------------------------------------------------------------------------------------------------------
-// Calls that get memory from the driver or give it back: what a program waits for.
-static uint64_t memory_calls(const struct vram_whatif_device *device) {
-    static const char *const names[] = {"cuMemAlloc", "cuMemFree", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap"};
-    uint64_t sum = 0;
-    for (size_t i = 0; i < device->call_count; i++) {
-        for (size_t n = 0; n < VR_COUNT_OF(names); n++) {
-            if (strcmp(device->calls[i].name, names[n]) == 0) sum += device->calls[i].count;
-        }
-    }
-    return sum;
-}
-
 static void run_row(struct vr_table *table, const struct vram_whatif_result *run, const struct vram_whatif_device *device) {
     vr_table_cell(table, "%s%s", run->recorded_conf ? "(recorded) " : "", run->conf[0] == '\0' ? "defaults" : run->conf);
     if (device->contradiction) {
@@ -126,7 +115,7 @@ static void run_row(struct vr_table *table, const struct vram_whatif_result *run
     vr_table_cell(table, "%s", vr_bytes(device->peak_active_bytes).text);
     vr_table_cell(table, "%s", vr_bytes(device->peak_reserved_bytes).text);
     vr_table_cell(table, "%s", vr_percent(device->peak_active_bytes, device->peak_reserved_bytes).text);
-    vr_table_cell(table, "%s", vr_count(memory_calls(device)).text);
+    vr_table_cell(table, "%s", vr_count(vr_memory_calls(device)).text);
     vr_table_cell(table, "%s", vr_duration_ns(device->driver_time_ns).text);
     vr_table_cell(table, "%s", vr_count(device->retries).text);
     vr_table_cell(table, "%s", device->out_of_memory ? "OUT OF MEMORY" : "ok");

@@ -48,6 +48,13 @@ static enum vram_status spawn(pthread_t *thread, void (*function)(void *argument
     return VRAM_OK;
 }
 
+unsigned vr_os_processors(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    const int count = CPU_COUNT(&set);
+    return count < 1 ? 1 : (unsigned)count;
+}
+
 enum vram_status vr_os_spawn_detached(void (*function)(void *argument), void *argument) {
     pthread_t thread;
     const enum vram_status status = spawn(&thread, function, argument);

@@ -1,0 +1,143 @@
+#include "replay/trial.h"
+
+#include "base/base.h"
+
+// The smallest step of the search: a page of expandable segments.
+#define STEP (2 * VR_MIB)
+
+struct trial {
+    const struct vr_trial_ground *ground;
+    struct vram_tune_setting *setting;
+    uint64_t runs, devices, contradictions;
+    struct vram_error *error;
+};
+
+uint64_t vr_memory_calls(const struct vram_whatif_device *device) {
+    static const char *const names[] = {"cuMemAlloc", "cuMemFree", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap"};
+    uint64_t sum = 0;
+    for (size_t i = 0; i < device->call_count; i++) {
+        for (size_t n = 0; n < VR_COUNT_OF(names); n++) {
+            if (strcmp(device->calls[i].name, names[n]) == 0) sum += device->calls[i].count;
+        }
+    }
+    return sum;
+}
+
+// What one run over all recordings came to.
+struct outcome {
+    bool completed;
+    uint64_t peak_active, peak_reserved, calls, time_ns, retries, devices, contradictions;
+};
+
+static void add_device(struct outcome *outcome, const struct vram_whatif_device *device) {
+    if (device->contradiction) {
+        outcome->contradictions++;
+        return;
+    }
+    outcome->devices++;
+    outcome->completed = outcome->completed && !device->out_of_memory;
+    if (device->peak_active_bytes > outcome->peak_active) outcome->peak_active = device->peak_active_bytes;
+    if (device->peak_reserved_bytes > outcome->peak_reserved) outcome->peak_reserved = device->peak_reserved_bytes;
+    outcome->calls += vr_memory_calls(device);
+    outcome->time_ns += device->driver_time_ns;
+    outcome->retries += device->retries;
+}
+
+// With 0 for memory to spare. A run that only asks whether it fits ends at the first recording that does not.
+static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool only_fits, struct outcome *outcome) {
+    *outcome = (struct outcome){.completed = true};
+    for (size_t i = 0; i < trial->ground->count && (outcome->completed || !only_fits); i++) {
+        const struct vram_whatif_options options = {.conf = trial->setting->today ? NULL : trial->setting->conf,
+                                                    .memory_bytes = memory_bytes,
+                                                    .start = trial->ground->start,
+                                                    .profile = trial->ground->profile};
+        struct vram_whatif_result *result = NULL;
+        VR_TRY(vram_replay_whatif(trial->ground->recordings[i], &options, &result, trial->error));
+        for (size_t d = 0; d < result->device_count; d++) add_device(outcome, &result->devices[d]);
+        vram_whatif_result_destroy(result);
+        trial->runs++;
+    }
+    return VRAM_OK;
+}
+
+// A memory in which it completes: what it holds with memory to spare, or more where the recording has requests that failed.
+static enum vram_status find_enough(struct trial *trial, uint64_t held, uint64_t *enough) {
+    struct outcome outcome;
+    *enough = 0;
+    uint64_t memory = vr_round_up(held == 0 ? STEP : held, STEP);
+    for (int attempt = 0; attempt < 48; attempt++) {
+        VR_TRY(run(trial, memory, true, &outcome));
+        if (outcome.completed) {
+            *enough = memory;
+            return VRAM_OK;
+        }
+        memory += vr_round_up(memory / 16 + STEP, STEP);
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status bisect(struct trial *trial, uint64_t low, uint64_t high, uint64_t *needed) {
+    struct outcome outcome;
+    const uint64_t precision = high / 1024 > STEP ? high / 1024 : STEP;
+    while (high - low > precision) {
+        const uint64_t middle = low + vr_round_up((high - low) / 2, STEP);
+        if (middle >= high) break;
+        VR_TRY(run(trial, middle, true, &outcome));
+        if (outcome.completed)
+            high = middle;
+        else
+            low = middle;
+    }
+    *needed = high;
+    return VRAM_OK;
+}
+
+static enum vram_status find_needed(struct trial *trial, const struct outcome *spare, uint64_t *needed) {
+    struct outcome outcome;
+    uint64_t enough;
+    VR_TRY(find_enough(trial, spare->peak_reserved, &enough));
+    if (enough == 0) {
+        *needed = 0;
+        return VRAM_OK;
+    }
+    const uint64_t least = vr_round_up(spare->peak_active == 0 ? 1 : spare->peak_active, STEP);
+    if (least < enough) {
+        VR_TRY(run(trial, least, true, &outcome));
+        if (outcome.completed) {
+            *needed = least;
+            return VRAM_OK;
+        }
+    }
+    return bisect(trial, least < enough ? least : 0, enough, needed);
+}
+
+static enum vram_status measure(struct trial *trial) {
+    struct outcome spare, given;
+    VR_TRY(run(trial, 0, false, &spare));
+    trial->devices = spare.devices;
+    trial->contradictions = spare.contradictions;
+    if (spare.devices == 0) return VRAM_OK;
+    uint64_t needed = 0;
+    VR_TRY(find_needed(trial, &spare, &needed));
+    given = spare;
+    given.completed = true;
+    if (trial->ground->memory_bytes != 0) VR_TRY(run(trial, trial->ground->memory_bytes, false, &given));
+    trial->setting->fits = given.completed;
+    trial->setting->needed_bytes = needed;
+    trial->setting->peak_active_bytes = spare.peak_active;
+    trial->setting->peak_reserved_bytes = spare.peak_reserved;
+    trial->setting->driver_calls = given.calls;
+    trial->setting->driver_time_ns = given.time_ns;
+    trial->setting->retries = given.retries;
+    return VRAM_OK;
+}
+
+enum vram_status vr_trial_run(const struct vr_trial_ground *ground, struct vram_tune_setting *setting, uint64_t *runs, uint64_t *devices,
+                              uint64_t *contradictions, struct vram_error *error) {
+    struct trial trial = {.ground = ground, .setting = setting, .error = error};
+    const enum vram_status status = measure(&trial);
+    *runs = trial.runs;
+    *devices = trial.devices;
+    *contradictions = trial.contradictions;
+    return status;
+}

@@ -1,0 +1,23 @@
+// trial.h: one setting tried on recordings: what it holds, what it costs, the smallest memory in which it completes.
+#ifndef VR_REPLAY_TRIAL_H
+#define VR_REPLAY_TRIAL_H
+
+#include "vram/tune.h"
+
+// What is tried; shared by trials on several threads, read-only but for the count of runs.
+struct vr_trial_ground {
+    const struct vram_recording *const *recordings;
+    size_t count;
+    uint64_t memory_bytes;
+    enum vram_whatif_start start;
+    enum vram_sim_profile profile;
+};
+
+// Fills everything of *setting but conf and today, which it reads: the setting's conf, or for today's each recording's own. *runs is how
+// many replays it took; *devices and *contradictions count devices that could and could not be replayed. Statuses of vram_replay_whatif().
+enum vram_status vr_trial_run(const struct vr_trial_ground *ground, struct vram_tune_setting *setting, uint64_t *runs, uint64_t *devices,
+                              uint64_t *contradictions, struct vram_error *error);
+// Driver calls of a run that get memory or give it back: what a program waits for.
+uint64_t vr_memory_calls(const struct vram_whatif_device *device);
+
+#endif

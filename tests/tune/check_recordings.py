@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""What `vram tune` says of every real recording, checked by `vram replay`.
+
+Usage: check_recordings.py VRAM FOLDER
+
+For each: the best setting needs no more than the best of the defaults, expandable_segments:True and max_split_size_mb:128; a replay with
+its memory completes; and where it claims that less does not do, a replay with less does not.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+REFERENCES = ("", "expandable_segments:True", "max_split_size_mb:128")
+
+
+def replay_finishes(vram, path, conf, memory):
+    # A device whose history contradicts its final state finishes nothing and says nothing about memory.
+    output = subprocess.run([vram, "replay", "--json", "--conf", conf, "--memory", str(memory), path], capture_output=True, check=False)
+    run = json.loads(output.stdout)["runs"][0]
+    return all(device["out_of_memory"] is None for device in run["devices"] if not device["contradiction"])
+
+
+def check(vram, path):
+    began = time.monotonic()
+    process = subprocess.run([vram, "tune", "--json", path], capture_output=True, check=False)
+    seconds = time.monotonic() - began
+    if process.returncode == 3:
+        return "nothing to replay", 0, seconds
+    result = json.loads(process.stdout)
+    best = result["best"]
+    tried = {setting["conf"]: setting for setting in result["settings"] if not setting["today"]}
+    references = [tried[conf]["needed_bytes"] for conf in REFERENCES if tried[conf]["needed_bytes"]]
+    assert best["needed_bytes"] and best["needed_bytes"] <= min(references), "a reference is better"
+    assert replay_finishes(vram, path, best["conf"], best["needed_bytes"]), "the best setting does not fit in what it needs"
+    less = best["needed_bytes"] - best["needed_bytes"] // 512 - (4 << 20)
+    if less > best["peak_active_bytes"]:
+        assert not replay_finishes(vram, path, best["conf"], less), "it needs less than it is said to"
+    today = result["settings"][0]["needed_bytes"] or 0
+    return best["conf"] or "(defaults)", today - best["needed_bytes"], seconds
+
+
+def main():
+    vram, folder = sys.argv[1:]
+    failures = 0
+    for path in sorted(pathlib.Path(folder).iterdir()):
+        if path.suffix not in (".pickle", ".pkl", ".json"):
+            continue
+        try:
+            conf, gain, seconds = check(vram, str(path))
+            print(f"{path.name}: {conf}, {gain / 2**20:.0f} MiB less than today, {seconds:.1f} s")
+        except AssertionError as error:
+            failures += 1
+            print(f"{path.name}: FAILED: {error}")
+    sys.exit(failures != 0)
+
+
+main()

@@ -1,0 +1,144 @@
+// The search for settings, on recordings whose answer is known.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "vram/vram.h"
+
+// A program that fragments: many blocks of 30 MiB, every other one freed, then blocks of 40 MiB that fit no hole. Live in the end: half
+// of the first and all of the second.
+enum { FIRST = 40, SECOND = 20 };
+
+static void event(struct vr_text *json, const char *action, unsigned number, unsigned mib) {
+    vr_text_printf(json, "%s{\"action\": \"%s\", \"addr\": %llu, \"size\": %llu, \"stream\": 0}",
+                   json->bytes[json->length - 1] == '[' ? "" : ",", action, (1ull << 40) + number * (1ull << 30),
+                   (unsigned long long)mib << 20);
+}
+
+// Every block had a segment of its own.
+static void segments_left(struct vr_text *json) {
+    for (unsigned i = 0; i < FIRST + SECOND; i++) {
+        const unsigned mib = i < FIRST ? 30 : 40;
+        const unsigned long long address = (1ull << 40) + i * (1ull << 30), bytes = (unsigned long long)mib << 20;
+        vr_text_printf(json,
+                       "%s{\"device\": 0, \"address\": %llu, \"total_size\": %llu, \"stream\": 0, \"segment_type\": \"large\", \"blocks\": "
+                       "[{\"address\": %llu, \"size\": %llu, \"requested_size\": %llu, \"state\": \"%s\"}]}",
+                       i == 0 ? "" : ",", address, bytes, address, bytes, bytes, i < FIRST && i % 2 == 1 ? "inactive" : "active_allocated");
+    }
+}
+
+static struct vram_recording *fragmenting(void) {
+    struct vr_text json = {0};
+    struct vram_recording *recording = NULL;
+    struct vram_error error = {0};
+    vr_text_puts(&json, "{\"segments\": [");
+    segments_left(&json);
+    vr_text_puts(&json, "], \"device_traces\": [[");
+    for (unsigned i = 0; i < FIRST; i++) event(&json, "alloc", i, 30);
+    for (unsigned i = 1; i < FIRST; i += 2) {
+        event(&json, "free_requested", i, 30);
+        event(&json, "free_completed", i, 30);
+    }
+    for (unsigned i = 0; i < SECOND; i++) event(&json, "alloc", FIRST + i, 40);
+    vr_text_puts(&json, "]]}");
+    if (vram_recording_read_memory(json.bytes, json.length, "fragmenting", &recording, &error) != VRAM_OK) fail_msg("%s", error.message);
+    vr_text_release(&json);
+    return recording;
+}
+
+static const struct vram_tune_setting *find(const struct vram_tune_result *result, const char *conf) {
+    for (size_t i = 0; i < result->setting_count; i++) {
+        if (!result->settings[i].today && strcmp(result->settings[i].conf, conf) == 0) return &result->settings[i];
+    }
+    fail_msg("'%s' was not tried", conf);
+    return NULL;
+}
+
+#define MIB ((uint64_t)1 << 20)
+
+static void what_is_needed_is_found(void **state) {
+    (void)state;
+    struct vram_recording *recording = fragmenting();
+    const struct vram_recording *const one = recording;
+    struct vram_tune_result *result = NULL;
+    assert_int_equal(VRAM_OK, vram_tune(&one, 1, NULL, &result, NULL));
+    assert_int_equal(result->devices, 1);
+    // The peak of what is live: 20 of 30 MiB and 20 of 40 MiB, since the first 40 MiB come after the frees: 1400 MiB. Before, 1200.
+    const struct vram_tune_setting *defaults = find(result, ""), *expandable = find(result, "expandable_segments:True");
+    assert_int_equal(defaults->peak_active_bytes, 1400 * MIB);
+    // The defaults hold all of the 30 MiB segments and the new ones; short of memory they give the free segments back.
+    assert_int_equal(defaults->peak_reserved_bytes, (40 * 30 + 20 * 40) * MIB);
+    assert_int_equal(defaults->needed_bytes, 1400 * MIB);
+    assert_true(expandable->needed_bytes >= 1400 * MIB && expandable->needed_bytes <= 1420 * MIB);
+    assert_int_equal(result->settings[result->best].needed_bytes, 1400 * MIB);
+    assert_true(result->settings[0].today && strcmp(result->settings[0].conf, "") == 0);
+    vram_tune_result_destroy(result);
+    vram_recording_destroy(recording);
+}
+
+static void a_memory_that_is_given_is_answered(void **state) {
+    (void)state;
+    struct vram_recording *recording = fragmenting();
+    const struct vram_recording *const one = recording;
+    struct vram_tune_result *result = NULL;
+    struct vram_tune_options options = {.memory_bytes = 1500 * MIB, .threads = 3};
+    assert_int_equal(VRAM_OK, vram_tune(&one, 1, &options, &result, NULL));
+    assert_true(result->settings[result->best].fits);
+    assert_true(find(result, "")->fits && find(result, "")->retries != 0);
+    vram_tune_result_destroy(result);
+    options.memory_bytes = 1300 * MIB;
+    assert_int_equal(VRAM_OK, vram_tune(&one, 1, &options, &result, NULL));
+    for (size_t i = 0; i < result->setting_count; i++) assert_false(result->settings[i].fits);
+    vram_tune_result_destroy(result);
+    vram_recording_destroy(recording);
+}
+
+static bool collect(void *user, const char *bytes, size_t length) {
+    vr_text_append(user, bytes, length);
+    return true;
+}
+
+static void threads_change_nothing(void **state) {
+    (void)state;
+    struct vram_recording *recording = fragmenting();
+    const struct vram_recording *const two[] = {recording, recording};
+    struct vr_text first = {0}, other = {0};
+    for (unsigned threads = 1; threads <= 4; threads += 3) {
+        const struct vram_tune_options options = {.threads = threads};
+        struct vram_tune_result *result = NULL;
+        assert_int_equal(VRAM_OK, vram_tune(two, 2, &options, &result, NULL));
+        assert_int_equal(VRAM_OK, vram_tune_json(result, NULL, collect, threads == 1 ? &first : &other));
+        vram_tune_result_destroy(result);
+    }
+    assert_string_equal(first.bytes, other.bytes);
+    vr_text_release(&first);
+    vr_text_release(&other);
+    vram_recording_destroy(recording);
+}
+
+static void nothing_to_tune_is_said(void **state) {
+    (void)state;
+    static const char empty[] = "{\"segments\": [], \"device_traces\": []}";
+    struct vram_recording *recording = NULL;
+    struct vram_tune_result *result = NULL;
+    struct vram_error error = {0};
+    assert_int_equal(VRAM_OK, vram_recording_read_memory(empty, strlen(empty), "empty", &recording, NULL));
+    const struct vram_recording *const one = recording;
+    assert_int_equal(VRAM_BAD_INPUT, vram_tune(&one, 1, NULL, &result, &error));
+    assert_non_null(strstr(error.message, "nothing to tune"));
+    assert_null(result);
+    vram_recording_destroy(recording);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_needed_is_found),
+        cmocka_unit_test(a_memory_that_is_given_is_answered),
+        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(nothing_to_tune_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
