@@ -155,7 +155,8 @@ static enum vram_status read_stacks(struct vr_log_dictionary *dictionary, struct
     if (skip == count) return VRAM_OK;
     VR_TRY(reserve_stacks(dictionary, count - skip, total - skipped));
     uint64_t begin = stacks->offset[stacks->count];
-    for (size_t i = skip; i < count; i++) stacks->offset[stacks->count + 1 + i - skip] = stacks->offset[stacks->count + i - skip] + dictionary->scratch[i];
+    for (size_t i = skip; i < count; i++)
+        stacks->offset[stacks->count + 1 + i - skip] = stacks->offset[stacks->count + i - skip] + dictionary->scratch[i];
     VR_TRY(vr_log_dictionary_scratch(dictionary, (size_t)total));
     vr_column_read(&reading->body, dictionary->scratch, (size_t)total, &largest);
     if (reading->body.failed || (total != 0 && largest >= dictionary->frames.count)) return VRAM_BAD_INPUT;

@@ -123,6 +123,7 @@ enum vram_status vr_log_finish_locked(struct vram_log *log) {
     if (status == VRAM_OK) {
         index_offset = log->file.end;
         vr_log_table_index(log->spans, &table);
+        if (log->span_count == 0) vr_log_write_empty(&log->maker.tables, VR_LOG_INDEX);
         vr_log_write_table(&log->maker.tables, VR_LOG_INDEX, &table, 0, log->span_count);
         status = vr_log_make_block(&log->maker, log->file.sequence, log->file.end, &header);
     }

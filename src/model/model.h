@@ -205,8 +205,16 @@ struct vr_extra {
     uint32_t value;  // string id of the value as JSON text (tuples as lists); "": the file does not have the key
 };
 
+// How a file of our own ended.
+enum vr_ending {
+    VR_ENDING_WHOLE, // as it should; all other files too
+    VR_ENDING_OPEN,  // the program was killed or writes still: everything recorded until then is there
+    VR_ENDING_CUT    // in the middle: what stood before that is there
+};
+
 struct vr_model {
     enum vr_form form;
+    enum vr_ending ending;
     struct vr_strings strings;
     struct vr_frames frames;
     struct vr_stacks stacks;

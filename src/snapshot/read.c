@@ -6,8 +6,9 @@
 #include "snapshot/html.h"
 #include "snapshot/json.h"
 #include "snapshot/pickle.h"
+#include "snapshot/vramfile.h"
 
-enum format { FORMAT_PICKLE, FORMAT_JSON, FORMAT_HTML };
+enum format { FORMAT_PICKLE, FORMAT_JSON, FORMAT_HTML, FORMAT_VRAM };
 
 static const struct {
     const char *bytes;
@@ -30,13 +31,18 @@ static enum vram_status refuse_format(const struct vr_source *source, struct vra
         if (vr_source_at_hand(source) < length || memcmp(source->next, foreign[i].bytes, length) != 0) continue;
         return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "not a recording but %s; unpack it first", foreign[i].what);
     }
-    return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "not a recording: it begins like no pickle, JSON or HTML page (0x%02x)",
+    return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "not a recording: it begins like no pickle, JSON, HTML page or .vram file (0x%02x)",
                    *source->next);
 }
 
 // Steps over a byte order mark and white space to the byte that tells.
 static enum vram_status find_format(struct vr_source *source, enum format *format, struct vram_error *error) {
     VR_TRY(vr_source_fill(source, 8));
+    if (vr_source_at_hand(source) >= VR_VRAMFILE_MAGIC_LENGTH &&
+        memcmp(source->next, VR_VRAMFILE_MAGIC, VR_VRAMFILE_MAGIC_LENGTH) == 0) {
+        *format = FORMAT_VRAM;
+        return VRAM_OK;
+    }
     if (vr_source_at_hand(source) >= 3 && memcmp(source->next, "\xef\xbb\xbf", 3) == 0) source->next += 3;
     while (vr_source_at_hand(source) != 0 && strchr(" \t\r\n", *source->next) != NULL && *source->next != '\0') {
         source->next++;
@@ -53,6 +59,7 @@ static enum vram_status find_format(struct vr_source *source, enum format *forma
 
 static enum vram_status read_model(struct vr_source *source, enum format format, struct vr_model *model, struct vram_error *error) {
     struct vr_machine machine;
+    if (format == FORMAT_VRAM) return vr_vramfile_read(source, model, error);
     VR_TRY(vr_machine_init(&machine, error, VR_BUDGET_BASE));
     vr_source_set_budget(source, &machine.builder.budget);
     enum vram_status status = format == FORMAT_PICKLE ? vr_pickle_read(source, &machine) : vr_json_read(source, &machine);

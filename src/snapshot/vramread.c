@@ -1,0 +1,582 @@
+// Reads a recording file of our own into a model: block after block, then the tail of a file that was not closed.
+#include "snapshot/vramfile.h"
+
+#include "history/logdict.h"
+#include "model/columns.h"
+#include "snapshot/vramstate.h"
+
+// What the tables may take: so much, and so many bytes per byte of the file. A byte of a packed file can be a whole event of 77 bytes
+// and room to grow; the format sees to it that it cannot be more.
+#define BUDGET_BASE (16 * VR_MIB)
+enum { BUDGET_FACTOR = 160, MAX_DEVICES = 4096 };
+// No writer of ours makes a tail that is larger.
+#define TAIL_MOST (64 * VR_MIB)
+
+_Static_assert(VR_ACTION_UNKNOWN < 16, "an action has four bits in the file");
+
+struct lane {
+    struct vr_history history;
+    size_t capacity;
+};
+
+struct reader {
+    struct vr_source *source;
+    struct vram_error *error;
+    struct vr_budget budget;
+    struct vr_log_dictionary dictionary;
+    struct vr_log_batch batch;
+    unsigned char *unpacked;
+    size_t unpacked_capacity;
+    struct lane *lanes; // by device; the host's apart
+    size_t lane_count;
+    size_t lane_capacity;
+    struct lane host;
+    struct vr_annotation *annotations;
+    size_t annotation_count;
+    size_t annotation_capacity;
+    struct vr_setting *settings;
+    size_t setting_count;
+    size_t setting_capacity;
+    uint32_t *keys;
+    size_t key_count;
+    size_t key_capacity;
+    struct vr_extra *extras;
+    size_t extra_count;
+    size_t extra_capacity;
+    struct vr_tenant *tenants;
+    size_t tenant_count;
+    size_t tenant_capacity;
+    struct vr_segments segments;
+    size_t segment_capacity;
+    uint64_t *block_counts;
+    size_t block_count_capacity;
+    struct vr_blocks blocks;
+    size_t block_capacity;
+    struct vr_log_shape shape;
+    bool has_shape;
+    bool has_state;
+    bool stale;                    // events came after the state
+    bool ended;                    // the index was read
+    struct vr_picture_marks marks; // of the events that the state knows
+};
+
+#define GROW(reader, items, capacity, needed, status)                                                                                      \
+    do {                                                                                                                                   \
+        void *items_ = (items);                                                                                                            \
+        (status) = vr_budget_grow(&(reader)->budget, &items_, &(capacity), (needed), sizeof *(items));                                     \
+        (items) = items_;                                                                                                                  \
+    } while (0)
+
+static enum vram_status damaged(const struct reader *reader, const char *what) {
+    return vr_fail(reader->error, VRAM_BAD_INPUT, vr_source_offset(reader->source), "the recording is damaged: %s", what);
+}
+
+// ---- events
+
+static enum vram_status lane_of(struct reader *reader, uint64_t device, struct lane **lane) {
+    enum vram_status status;
+    if (device == UINT32_MAX) {
+        *lane = &reader->host;
+        return VRAM_OK;
+    }
+    if (device >= MAX_DEVICES) return damaged(reader, "an event's device");
+    GROW(reader, reader->lanes, reader->lane_capacity, (size_t)device + 1, status);
+    VR_TRY(status);
+    if (device >= reader->lane_count) {
+        memset(reader->lanes + reader->lane_count, 0, ((size_t)device + 1 - reader->lane_count) * sizeof *reader->lanes);
+        reader->lane_count = (size_t)device + 1;
+    }
+    *lane = &reader->lanes[device];
+    return VRAM_OK;
+}
+
+static enum vram_status add_times(struct lane *lane, const struct vr_log_batch *batch, size_t from, size_t count) {
+    const uint64_t *times = batch->column[VR_LOG_COLUMN_TIME] + from;
+    int64_t *to = lane->history.time_us + lane->history.count;
+    for (size_t i = 0; i < count; i++) {
+        int64_t time = (int64_t)times[i];
+        to[i] = batch->time_unit_ns == 1000 ? time : time / 1000 - (time % 1000 < 0);
+    }
+    return VRAM_OK;
+}
+
+// A column of the batch behind those of the lane.
+#define PUT(lane, batch, member, which)                                                                                                    \
+    do {                                                                                                                                   \
+        const uint64_t *from_ = (batch)->column[which] + from;                                                                             \
+        for (size_t i = 0; i < count; i++) (lane)->history.member[(lane)->history.count + i] = put_##member(from_[i]);                     \
+    } while (0)
+// The same for one that is 0 nearly always: it is there from the first value on.
+#define PUT_SPARSE(lane, batch, member, which)                                                                                             \
+    do {                                                                                                                                   \
+        if ((lane)->history.member == NULL && (batch)->largest[which] == 0) break;                                                         \
+        if ((lane)->history.member == NULL) (lane)->history.member = calloc((lane)->capacity, sizeof *(lane)->history.member);             \
+        if ((lane)->history.member == NULL) return VRAM_NO_HOST_MEMORY;                                                                    \
+        PUT(lane, batch, member, which);                                                                                                   \
+    } while (0)
+#define put_action(value)      ((uint8_t)(value))
+#define put_address(value)     (value)
+#define put_size_bytes(value)  (value)
+#define put_stream(value)      (value)
+#define put_stack(value)       ((uint32_t)(value))
+#define put_has(value)         ((uint32_t)(value))
+#define put_context(value)     ((uint32_t)(value))
+#define put_metadata(value)    ((uint32_t)(value))
+#define put_thread(value)      ((uint32_t)(value))
+#define put_tag(value)         ((uint32_t)(value))
+#define put_unknown(value)     ((uint32_t)(value))
+#define put_pool_first(value)  (value)
+#define put_pool_second(value) (value)
+
+// Events [from, from + count) of the batch, all of the lane's device.
+static enum vram_status add_run(struct reader *reader, struct lane *lane, size_t from, size_t count) {
+    const struct vr_log_batch *batch = &reader->batch;
+    size_t capacity = lane->capacity;
+    VR_TRY(vr_columns_grow(&vr_history_columns, &lane->history, &lane->capacity, lane->history.count + count, &reader->budget));
+    if (lane->capacity < capacity) return VRAM_NO_HOST_MEMORY;
+    PUT(lane, batch, action, VR_LOG_COLUMN_ACTION);
+    PUT(lane, batch, address, VR_LOG_COLUMN_ADDRESS);
+    PUT(lane, batch, size_bytes, VR_LOG_COLUMN_SIZE);
+    PUT(lane, batch, stream, VR_LOG_COLUMN_STREAM);
+    PUT(lane, batch, stack, VR_LOG_COLUMN_STACK);
+    PUT(lane, batch, has, VR_LOG_COLUMN_HAS);
+    VR_TRY(add_times(lane, batch, from, count));
+    PUT_SPARSE(lane, batch, context, VR_LOG_COLUMN_CONTEXT);
+    PUT_SPARSE(lane, batch, metadata, VR_LOG_COLUMN_METADATA);
+    PUT_SPARSE(lane, batch, pool_first, VR_LOG_COLUMN_POOL_FIRST);
+    PUT_SPARSE(lane, batch, pool_second, VR_LOG_COLUMN_POOL_SECOND);
+    PUT_SPARSE(lane, batch, thread, VR_LOG_COLUMN_THREAD);
+    PUT_SPARSE(lane, batch, tag, VR_LOG_COLUMN_TAG);
+    PUT_SPARSE(lane, batch, unknown, VR_LOG_COLUMN_UNKNOWN);
+    lane->history.count += count;
+    return VRAM_OK;
+}
+
+static bool ids_fit(const struct reader *reader) {
+    const uint64_t *largest = reader->batch.largest, strings = reader->dictionary.strings.count;
+    return largest[VR_LOG_COLUMN_ACTION] <= VR_ACTION_UNKNOWN && largest[VR_LOG_COLUMN_STACK] < reader->dictionary.stacks.count &&
+           largest[VR_LOG_COLUMN_CONTEXT] < strings && largest[VR_LOG_COLUMN_METADATA] < strings && largest[VR_LOG_COLUMN_TAG] < strings &&
+           largest[VR_LOG_COLUMN_UNKNOWN] < strings && largest[VR_LOG_COLUMN_THREAD] <= UINT32_MAX &&
+           largest[VR_LOG_COLUMN_HAS] <= UINT32_MAX;
+}
+
+static enum vram_status add_batch(struct reader *reader) {
+    const uint64_t *devices = reader->batch.column[VR_LOG_COLUMN_DEVICE];
+    if (!ids_fit(reader)) return damaged(reader, "an event names what is not there");
+    reader->stale = reader->stale || reader->batch.count != 0;
+    for (size_t from = 0, to; from < reader->batch.count; from = to) {
+        struct lane *lane;
+        for (to = from + 1; to < reader->batch.count && devices[to] == devices[from];) to++;
+        VR_TRY(lane_of(reader, devices[from], &lane));
+        VR_TRY(add_run(reader, lane, from, to - from));
+    }
+    return VRAM_OK;
+}
+
+// ---- sections
+
+// Reads rows behind the `held` ones of a table of structs.
+#define READ_ROWS(reader, reading, items, held, capacity, fill)                                                                            \
+    do {                                                                                                                                   \
+        enum vram_status status_;                                                                                                          \
+        struct vr_log_table table_;                                                                                                        \
+        GROW(reader, items, capacity, (held) + (size_t)(reading)->count, status_);                                                         \
+        VR_TRY(status_);                                                                                                                   \
+        if ((reading)->count == 0) break;                                                                                                  \
+        memset((items) + (held), 0, (size_t)(reading)->count * sizeof *(items));                                                           \
+        fill((items) + (held), &table_);                                                                                                   \
+        if (!vr_log_read_table((reading), &table_, (reader)->dictionary.scratch)) return damaged((reader), "a table");                     \
+        (held) += (size_t)(reading)->count;                                                                                                \
+    } while (0)
+
+static enum vram_status read_segments(struct reader *reader, struct vr_log_reading *reading) {
+    size_t count = (size_t)reading->count;
+    struct vr_log_table table;
+    enum vram_status status;
+    reader->segments.count = reader->blocks.count = reader->tenant_count = 0;
+    GROW(reader, reader->block_counts, reader->block_count_capacity, count + 1, status);
+    VR_TRY(status);
+    VR_TRY(vr_columns_grow(&vr_segment_columns, &reader->segments, &reader->segment_capacity, count, &reader->budget));
+    reader->has_state = true;
+    reader->stale = false;
+    VR_TRY(vr_picture_marks_set(&reader->marks, reader->lane_count));
+    for (size_t i = 0; i < reader->lane_count; i++) reader->marks.device[i] = reader->lanes[i].history.count;
+    reader->marks.host = reader->host.history.count;
+    if (count == 0) return VRAM_OK;
+    vr_log_table_segments(&reader->segments, reader->block_counts, &table);
+    if (!vr_log_read_table(reading, &table, reader->dictionary.scratch)) return damaged(reader, "the segments");
+    reader->segments.count = count;
+    return VRAM_OK;
+}
+
+static enum vram_status read_blocks(struct reader *reader, struct vr_log_reading *reading) {
+    struct vr_log_table table;
+    if (reader->blocks.count != 0) return damaged(reader, "blocks of no state");
+    VR_TRY(vr_columns_grow(&vr_block_columns, &reader->blocks, &reader->block_capacity, (size_t)reading->count, &reader->budget));
+    if (reading->count == 0) return VRAM_OK;
+    vr_log_table_blocks(&reader->blocks, &table);
+    if (!vr_log_read_table(reading, &table, reader->dictionary.scratch)) return damaged(reader, "the blocks");
+    reader->blocks.count = (size_t)reading->count;
+    return VRAM_OK;
+}
+
+static enum vram_status read_shape(struct reader *reader, struct vr_log_reading *reading) {
+    struct vr_log_table table;
+    vr_log_table_shape(&reader->shape, &table);
+    if (reading->count != 1 || !vr_log_read_table(reading, &table, reader->dictionary.scratch)) return damaged(reader, "its shape");
+    const struct vr_log_shape *shape = &reader->shape;
+    if (shape->form > VR_FORM_SEGMENT_LIST || shape->history_count > MAX_DEVICES || shape->host_count > 1 ||
+        shape->host_count > shape->history_count) {
+        return damaged(reader, "its shape");
+    }
+    reader->has_shape = true;
+    return VRAM_OK;
+}
+
+static enum vram_status read_section(struct reader *reader, struct vr_log_reading *reading) {
+    if (vr_log_is_dictionary(reading->tag)) {
+        enum vram_status status = vr_log_dictionary_section(&reader->dictionary, reading);
+        return status == VRAM_BAD_INPUT ? damaged(reader, "a dictionary") : status;
+    }
+    VR_TRY(vr_log_dictionary_scratch(&reader->dictionary, (size_t)reading->count));
+    switch (reading->tag) {
+    case VR_LOG_ANNOTATIONS:
+        READ_ROWS(reader, reading, reader->annotations, reader->annotation_count, reader->annotation_capacity, vr_log_table_annotations);
+        return VRAM_OK;
+    case VR_LOG_SETTINGS:
+        READ_ROWS(reader, reading, reader->settings, reader->setting_count, reader->setting_capacity, vr_log_table_settings);
+        return VRAM_OK;
+    case VR_LOG_KEYS: READ_ROWS(reader, reading, reader->keys, reader->key_count, reader->key_capacity, vr_log_table_keys); return VRAM_OK;
+    case VR_LOG_EXTRAS:
+        READ_ROWS(reader, reading, reader->extras, reader->extra_count, reader->extra_capacity, vr_log_table_extras);
+        return VRAM_OK;
+    case VR_LOG_TENANTS:
+        READ_ROWS(reader, reading, reader->tenants, reader->tenant_count, reader->tenant_capacity, vr_log_table_tenants);
+        return VRAM_OK;
+    case VR_LOG_SEGMENTS: return read_segments(reader, reading);
+    case VR_LOG_BLOCKS: return read_blocks(reader, reading);
+    case VR_LOG_SHAPE: return read_shape(reader, reading);
+    case VR_LOG_INDEX: reader->ended = true; return VRAM_OK;
+    default: return VRAM_OK;
+    }
+}
+
+static enum vram_status read_tables(struct reader *reader, const unsigned char *data, size_t length) {
+    struct vr_cursor cursor = {data, data + length, false};
+    struct vr_log_reading reading;
+    while (vr_log_next_section(&cursor, &reading)) VR_TRY(read_section(reader, &reading));
+    return cursor.failed ? damaged(reader, "its tables") : VRAM_OK;
+}
+
+// ---- blocks
+
+// *data: the part as it was before it was packed, valid until the next part.
+static enum vram_status unpack(struct reader *reader, const struct vr_log_part *part, const unsigned char *stored,
+                               const unsigned char **data) {
+    enum vram_status status;
+    GROW(reader, reader->unpacked, reader->unpacked_capacity, part->length == part->stored ? 0 : part->length, status);
+    VR_TRY(status);
+    *data = vr_log_unpack_part(part, stored, reader->unpacked);
+    return *data == NULL ? damaged(reader, "what is packed") : VRAM_OK;
+}
+
+static enum vram_status read_block(struct reader *reader, const struct vr_log_block_header *header, const unsigned char *payload) {
+    const unsigned char *data;
+    if (vr_log_checksum(payload, (size_t)vr_log_block_bytes(header) - VR_LOG_BLOCK_HEADER_BYTES) != header->checksum) {
+        return damaged(reader, "a block's checksum");
+    }
+    VR_TRY(unpack(reader, &header->tables, payload, &data));
+    VR_TRY(read_tables(reader, data, header->tables.length));
+    if (header->events == 0) return VRAM_OK;
+    VR_TRY(unpack(reader, &header->batch, payload + header->tables.stored, &data));
+    enum vram_status status = vr_log_events_read(data, header->batch.length, header->events, &reader->batch);
+    if (status == VRAM_BAD_INPUT) return damaged(reader, "a block's events");
+    return status == VRAM_OK ? add_batch(reader) : status;
+}
+
+static void widen_budget(struct reader *reader, uint64_t more) {
+    reader->budget.limit_bytes = BUDGET_BASE + (vr_source_offset(reader->source) + more) * BUDGET_FACTOR;
+}
+
+// ---- the tail
+
+static enum vram_status tail_mark(struct reader *reader, unsigned kind, const unsigned char *record, size_t length) {
+    enum vram_status status;
+    const uint32_t strings = reader->dictionary.strings.count;
+    if (length < 16 || vr_load32(record + 4) >= strings || vr_load32(record + 8) >= strings) return VRAM_BAD_INPUT;
+    if (kind == VR_LOG_RECORD_SETTING) {
+        GROW(reader, reader->settings, reader->setting_capacity, reader->setting_count + 1, status);
+        if (status == VRAM_OK) {
+            reader->settings[reader->setting_count++] = (struct vr_setting){vr_load32(record + 4), vr_load32(record + 8)};
+        }
+        return status;
+    }
+    if (length < 24) return VRAM_BAD_INPUT;
+    GROW(reader, reader->annotations, reader->annotation_capacity, reader->annotation_count + 1, status);
+    VR_TRY(status);
+    int64_t device = vr_load32(record + 12) == UINT32_MAX ? -1 : (int64_t)vr_load32(record + 12);
+    reader->annotations[reader->annotation_count++] =
+        (struct vr_annotation){vr_load32(record + 8), vr_load32(record + 4), device, (int64_t)(vr_load64(record + 16) / 1000)};
+    return VRAM_OK;
+}
+
+static bool event_fits(const struct reader *reader, const struct vr_log_record_event *event) {
+    const uint32_t strings = reader->dictionary.strings.count;
+    return event->action < VR_ACTION_UNKNOWN && (event->device < MAX_DEVICES || event->device == UINT32_MAX) &&
+           event->stack < reader->dictionary.stacks.count && event->context < strings && event->metadata < strings && event->tag < strings;
+}
+
+static enum vram_status tail_event(struct reader *reader, const unsigned char *record, size_t length) {
+    struct vr_log_record_event event;
+    if (length != sizeof event) return VRAM_BAD_INPUT;
+    memcpy(&event, record, sizeof event);
+    if (!event_fits(reader, &event)) return VRAM_BAD_INPUT;
+    vr_log_batch_add(&reader->batch, &event);
+    return VRAM_OK;
+}
+
+static enum vram_status add_tail_batch(struct reader *reader) {
+    for (size_t column = 0; column < VR_LOG_COLUMN_COUNT; column++) {
+        reader->batch.largest[column] = 0;
+        for (size_t i = 0; i < reader->batch.count; i++) {
+            uint64_t value = reader->batch.column[column][i];
+            if (value > reader->batch.largest[column]) reader->batch.largest[column] = value;
+        }
+    }
+    return add_batch(reader);
+}
+
+// The records from `at` on, as far as they are whole. *whole: all of them were.
+static enum vram_status read_records(struct reader *reader, const unsigned char *at, const unsigned char *end, uint64_t sequence,
+                                     bool *whole) {
+    size_t length, most = (size_t)(end - at) / sizeof(struct vr_log_record_event) + 1;
+    unsigned kind;
+    VR_TRY(vr_log_batch_reserve(&reader->batch, most));
+    reader->batch.count = 0;
+    reader->batch.time_unit_ns = 1;
+    enum vram_status status = VRAM_OK;
+    for (; vr_log_next_record(at, end, sequence, &kind, &length) != NULL; at += length) {
+        if (kind == VR_LOG_RECORD_EVENT)
+            status = tail_event(reader, at, length);
+        else if (kind == VR_LOG_RECORD_ANNOTATION || kind == VR_LOG_RECORD_SETTING)
+            status = tail_mark(reader, kind, at, length);
+        else
+            status = vr_log_dictionary_record(&reader->dictionary, kind, at, length);
+        if (status != VRAM_OK) break;
+    }
+    // A writer may be moving on while we read: what makes no sense ends the tail.
+    *whole = at == end;
+    if (status != VRAM_OK && status != VRAM_BAD_INPUT) return status;
+    return add_tail_batch(reader);
+}
+
+// No block begins where the source stands: what the tail holds.
+static enum vram_status read_tail(struct reader *reader, const struct vr_log_file_header *file, uint64_t sequence, enum vr_ending *ending) {
+    struct vr_source *source = reader->source;
+    struct vr_log_tail_header tail;
+    uint64_t head = file->tail_distance + sizeof tail;
+    *ending = VR_ENDING_CUT;
+    if (file->tail_distance == 0) return VRAM_OK;
+    if (file->tail_distance > TAIL_MOST || file->tail_bytes > TAIL_MOST) return damaged(reader, "its header");
+    VR_TRY(vr_source_fill(source, head + file->tail_bytes));
+    if (vr_source_at_hand(source) < head) return VRAM_OK;
+    memcpy(&tail, source->next + file->tail_distance, sizeof tail);
+    bool good = tail.magic == VR_LOG_TAIL_MAGIC && tail.sequence == sequence &&
+                tail.checksum == vr_log_checksum(&tail.sequence, sizeof tail.sequence) && tail.used <= file->tail_bytes;
+    if (!good) return VRAM_OK;
+    uint64_t there = vr_source_at_hand(source) - head, used = tail.used < there ? tail.used : there;
+    const unsigned char *records = source->next + head;
+    bool whole;
+    widen_budget(reader, head + used);
+    VR_TRY(read_records(reader, records, records + used, sequence, &whole));
+    if (whole && used == tail.used) *ending = VR_ENDING_OPEN;
+    return VRAM_OK;
+}
+
+// ---- the file
+
+static enum vram_status read_header(struct reader *reader, struct vr_log_file_header *header) {
+    if (!vr_log_get_file_header(reader->source->next, header)) return damaged(reader, "its header");
+    if (header->version != VR_LOG_VERSION) {
+        return vr_fail(reader->error, VRAM_BAD_INPUT, 8, "the recording has version %u of its format; this program knows version %u",
+                       header->version, (unsigned)VR_LOG_VERSION);
+    }
+    reader->source->next += VR_LOG_HEADER_BYTES;
+    return VRAM_OK;
+}
+
+static enum vram_status read_blocks_of_file(struct reader *reader, enum vr_ending *ending) {
+    struct vr_source *source = reader->source;
+    struct vr_log_file_header file;
+    struct vr_log_block_header header;
+    *ending = VR_ENDING_CUT;
+    VR_TRY(vr_source_fill(source, VR_LOG_HEADER_BYTES));
+    if (vr_source_at_hand(source) < VR_LOG_HEADER_BYTES) return VRAM_OK;
+    VR_TRY(read_header(reader, &file));
+    for (uint64_t sequence = 0; !reader->ended; sequence++) {
+        VR_TRY(vr_source_fill(source, VR_LOG_BLOCK_HEADER_BYTES));
+        if (vr_source_at_hand(source) < VR_LOG_BLOCK_HEADER_BYTES) return VRAM_OK;
+        if (!vr_log_get_block_header(source->next, sequence, vr_source_offset(source), &header)) {
+            return read_tail(reader, &file, sequence, ending);
+        }
+        uint64_t length = vr_round_up(vr_log_block_bytes(&header), 8);
+        VR_TRY(vr_source_fill(source, length));
+        if (vr_source_at_hand(source) < length) return VRAM_OK;
+        widen_budget(reader, length);
+        VR_TRY(read_block(reader, &header, source->next + VR_LOG_BLOCK_HEADER_BYTES));
+        source->next += length;
+    }
+    *ending = VR_ENDING_WHOLE;
+    return VRAM_OK;
+}
+
+// ---- the model
+
+// In a finished model no column is NULL.
+static enum vram_status fill_columns(const struct vr_columns *columns, void *table, size_t count) {
+    vr_columns_trim(columns, table, count);
+    for (size_t i = 0; i < columns->count; i++) {
+        if (vr_column_pointer(columns, table, i) != NULL) continue;
+        void *column = calloc(count + 1, columns->column[i].item_bytes);
+        if (column == NULL) return VRAM_NO_HOST_MEMORY;
+        vr_column_set(columns, table, i, column);
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status move_histories(struct reader *reader, struct vr_model *model) {
+    bool host = reader->has_shape ? reader->shape.host_count != 0 : reader->host.history.count != 0;
+    for (size_t i = 0; i < reader->segments.count && !reader->has_shape; i++) {
+        if (reader->segments.device[i] == UINT32_MAX)
+            host = true;
+        else if (reader->segments.device[i] >= MAX_DEVICES)
+            return damaged(reader, "a segment's device");
+        else
+            VR_TRY(lane_of(reader, reader->segments.device[i], &(struct lane *){NULL}));
+    }
+    size_t devices = reader->has_shape ? (size_t)reader->shape.history_count - host : reader->lane_count;
+    if (reader->lane_count > devices || (!host && reader->host.history.count != 0)) return damaged(reader, "an event's device");
+    model->histories = calloc(devices + host + 1, sizeof *model->histories);
+    if (model->histories == NULL) return VRAM_NO_HOST_MEMORY;
+    model->history_count = devices + host;
+    model->host_count = host;
+    for (size_t i = 0; i < devices + host; i++) {
+        struct lane none = {.capacity = 0}, *lane = host && i == devices     ? &reader->host
+                                                    : i < reader->lane_count ? &reader->lanes[i]
+                                                                             : &none;
+        model->histories[i] = lane->history;
+        memset(lane, 0, sizeof *lane);
+        VR_TRY(fill_columns(&vr_history_columns, &model->histories[i], model->histories[i].count));
+    }
+    for (size_t i = 0; i < reader->segments.count && host; i++) {
+        if (reader->segments.device[i] == UINT32_MAX) reader->segments.device[i] = (uint32_t)devices;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status move_state(struct reader *reader, struct vr_model *model) {
+    uint64_t total = 0;
+    model->segments = reader->segments;
+    model->blocks = reader->blocks;
+    memset(&reader->segments, 0, sizeof reader->segments);
+    memset(&reader->blocks, 0, sizeof reader->blocks);
+    model->segments.first_block = malloc((model->segments.count + 1) * sizeof *model->segments.first_block);
+    if (model->segments.first_block == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < model->segments.count; i++) {
+        model->segments.first_block[i] = total;
+        if (!vr_add_u64(total, reader->block_counts[i], &total)) return damaged(reader, "the segments");
+    }
+    model->segments.first_block[model->segments.count] = total;
+    VR_TRY(fill_columns(&vr_segment_columns, &model->segments, model->segments.count));
+    return fill_columns(&vr_block_columns, &model->blocks, model->blocks.count);
+}
+
+// The last value of each key, in the place of the first.
+static enum vram_status last_settings(struct reader *reader) {
+    uint32_t *place = calloc((size_t)reader->dictionary.strings.count + 1, sizeof *place);
+    size_t kept = 0;
+    if (place == NULL) return VRAM_NO_HOST_MEMORY;
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < reader->setting_count; i++) {
+        struct vr_setting setting = reader->settings[i];
+        if (setting.key >= reader->dictionary.strings.count) {
+            status = damaged(reader, "a setting");
+            break;
+        }
+        if (place[setting.key] == 0) {
+            place[setting.key] = (uint32_t)kept + 1;
+            reader->settings[kept++] = setting;
+        } else {
+            reader->settings[place[setting.key] - 1] = setting;
+        }
+    }
+    reader->setting_count = kept;
+    free(place);
+    return status;
+}
+
+static void move_tables(struct reader *reader, struct vr_model *model) {
+    struct vr_log_dictionary *dictionary = &reader->dictionary;
+    model->form = (enum vr_form)reader->shape.form;
+    model->strings = dictionary->strings;
+    model->frames = dictionary->frames;
+    model->stacks = dictionary->stacks;
+    model->modules = dictionary->modules;
+    model->module_count = dictionary->module_count;
+    memset(&dictionary->strings, 0, sizeof dictionary->strings);
+    memset(&dictionary->frames, 0, sizeof dictionary->frames);
+    memset(&dictionary->stacks, 0, sizeof dictionary->stacks);
+    dictionary->modules = NULL;
+#define MOVE(member, count) (model->member = reader->member, model->count = reader->count, reader->member = NULL)
+    MOVE(annotations, annotation_count);
+    MOVE(settings, setting_count);
+    MOVE(extras, extra_count);
+    MOVE(tenants, tenant_count);
+#undef MOVE
+    model->top_level_keys = reader->keys;
+    model->top_level_key_count = reader->key_count;
+    reader->keys = NULL;
+}
+
+static enum vram_status finish(struct reader *reader, struct vr_model *model) {
+    VR_TRY(last_settings(reader));
+    VR_TRY(move_histories(reader, model));
+    VR_TRY(move_state(reader, model));
+    move_tables(reader, model);
+    enum vram_status status = vr_model_check(model, reader->error);
+    if (status != VRAM_OK) return damaged(reader, "a table names what is not there");
+    if (reader->has_shape || (reader->has_state && !reader->stale)) return VRAM_OK;
+    return vr_picture_advance(model, &reader->marks, &reader->budget);
+}
+
+static void release(struct reader *reader) {
+    vr_log_dictionary_release(&reader->dictionary);
+    vr_log_batch_release(&reader->batch);
+    free(reader->unpacked);
+    for (size_t i = 0; i < reader->lane_count; i++) vr_columns_release(&vr_history_columns, &reader->lanes[i].history);
+    free(reader->lanes);
+    vr_columns_release(&vr_history_columns, &reader->host.history);
+    free(reader->annotations);
+    free(reader->settings);
+    free(reader->keys);
+    free(reader->extras);
+    free(reader->tenants);
+    vr_columns_release(&vr_segment_columns, &reader->segments);
+    free(reader->block_counts);
+    vr_columns_release(&vr_block_columns, &reader->blocks);
+    free(reader->marks.device);
+}
+
+enum vram_status vr_vramfile_read(struct vr_source *source, struct vr_model *model, struct vram_error *error) {
+    struct reader reader = {.source = source, .error = error, .budget.limit_bytes = BUDGET_BASE};
+    memset(model, 0, sizeof *model);
+    VR_TRY(vr_log_dictionary_init(&reader.dictionary, &reader.budget));
+    enum vram_status status = read_blocks_of_file(&reader, &model->ending);
+    if (status == VRAM_OK) status = finish(&reader, model);
+    if (status == VRAM_LIMIT && error->status != status) {
+        (void)vr_fail(error, status, vr_source_offset(source), "the recording unpacks to more than %d times its size", (int)BUDGET_FACTOR);
+    }
+    release(&reader);
+    if (status != VRAM_OK) vr_model_release(model);
+    return status;
+}

@@ -1,0 +1,346 @@
+#include "snapshot/vramstate.h"
+
+#include "model/columns.h"
+
+// Sizes that the allocator gives are multiples of this; events say what was asked for.
+enum { ROUNDING = 512 };
+// Ranges of expandable segments come and go in multiples of this, and not always as they came.
+#define PAGE_BYTES    (2 * VR_MIB)
+#define PAGED_AT_MOST (64 * VR_GIB)
+#define SEGMENT_HAS                                                                                                                        \
+    (VR_HAS_DEVICE | VR_HAS_ADDRESS | VR_HAS_TOTAL_SIZE | VR_HAS_ALLOCATED_SIZE | VR_HAS_ACTIVE_SIZE | VR_HAS_REQUESTED_SIZE |             \
+     VR_HAS_STREAM | VR_HAS_SEGMENT_TYPE | VR_HAS_POOL_ID | VR_HAS_EXPANDABLE | VR_HAS_FRAMES | VR_HAS_BLOCKS)
+#define BLOCK_HAS (VR_HAS_ADDRESS | VR_HAS_SIZE | VR_HAS_REQUESTED_SIZE | VR_HAS_STATE | VR_HAS_FRAMES)
+
+// A segment or a block. One that is gone stays, for the next at its address.
+struct row {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t requested_bytes;
+    uint64_t stream;
+    uint64_t pool_first;
+    uint64_t pool_second;
+    uint32_t stack;
+    uint8_t state; // of a block: enum vr_block_state; of a segment: enum vr_segment_kind
+    bool expandable;
+    bool alive;
+};
+
+// Rows by address.
+struct book {
+    struct row *rows;
+    size_t count;
+    size_t capacity;
+    uint32_t *slots; // row + 1; at most half of them are used
+    size_t slot_count;
+};
+
+struct picture {
+    struct vr_budget *budget;
+    struct book ranges; // of one device
+    struct book blocks;
+    struct vr_segments made_segments; // of all devices so far
+    struct vr_blocks made_blocks;
+    size_t segment_capacity;
+    size_t block_capacity;
+    size_t first_block_capacity;
+};
+
+enum vram_status vr_picture_marks_set(struct vr_picture_marks *marks, size_t count) {
+    size_t *device = realloc(marks->device, (count + 1) * sizeof *device);
+    if (device == NULL) return VRAM_NO_HOST_MEMORY;
+    marks->device = device;
+    marks->count = count;
+    return VRAM_OK;
+}
+
+static void release_book(struct book *book) {
+    free(book->rows);
+    free(book->slots);
+    memset(book, 0, sizeof *book);
+}
+
+static size_t slot_of(const struct book *book, uint64_t address) {
+    size_t mask = book->slot_count - 1, at = (size_t)vr_mix64(address) & mask;
+    while (book->slots[at] != 0 && book->rows[book->slots[at] - 1].address != address) at = (at + 1) & mask;
+    return at;
+}
+
+static enum vram_status grow_slots(struct book *book, struct vr_budget *budget) {
+    size_t slot_count = book->slot_count == 0 ? 64 : 2 * book->slot_count;
+    VR_TRY(vr_budget_charge(budget, slot_count - book->slot_count, sizeof *book->slots));
+    uint32_t *slots = calloc(slot_count, sizeof *slots);
+    if (slots == NULL) return VRAM_NO_HOST_MEMORY;
+    free(book->slots);
+    book->slots = slots;
+    book->slot_count = slot_count;
+    for (size_t i = 0; i < book->count; i++) book->slots[slot_of(book, book->rows[i].address)] = (uint32_t)i + 1;
+    return VRAM_OK;
+}
+
+// The row of the address if one is alive, else NULL.
+static struct row *find(const struct book *book, uint64_t address) {
+    if (book->slot_count == 0) return NULL;
+    uint32_t slot = book->slots[slot_of(book, address)];
+    return slot == 0 || !book->rows[slot - 1].alive ? NULL : &book->rows[slot - 1];
+}
+
+static enum vram_status put(struct book *book, struct vr_budget *budget, const struct row *row) {
+    if (book->count >= UINT32_MAX - 1) return VRAM_LIMIT;
+    if (2 * (book->count + 1) > book->slot_count) VR_TRY(grow_slots(book, budget));
+    size_t at = slot_of(book, row->address);
+    if (book->slots[at] == 0) {
+        void *rows = book->rows;
+        enum vram_status status = vr_budget_grow(budget, &rows, &book->capacity, book->count + 1, sizeof *book->rows);
+        book->rows = rows;
+        VR_TRY(status);
+        book->slots[at] = (uint32_t)++book->count;
+    }
+    book->rows[book->slots[at] - 1] = *row;
+    book->rows[book->slots[at] - 1].alive = true;
+    return VRAM_OK;
+}
+
+// A mapped range, in pages, so that parts of it can go.
+static enum vram_status put_range(struct picture *picture, const struct row *range) {
+    struct row page = *range;
+    if (!range->expandable || range->size_bytes % PAGE_BYTES != 0 || range->size_bytes > PAGED_AT_MOST) {
+        return put(&picture->ranges, picture->budget, range);
+    }
+    page.size_bytes = PAGE_BYTES;
+    for (uint64_t done = 0; done < range->size_bytes; done += PAGE_BYTES) {
+        page.address = range->address + done;
+        VR_TRY(put(&picture->ranges, picture->budget, &page));
+    }
+    return VRAM_OK;
+}
+
+static void take_range(struct picture *picture, uint64_t address, uint64_t size_bytes) {
+    struct row *row;
+    for (uint64_t done = 0; (row = find(&picture->ranges, address + done)) != NULL;) {
+        row->alive = false;
+        done += row->size_bytes;
+        if (row->size_bytes == 0 || done >= size_bytes) break;
+    }
+}
+
+// ---- what is there, and what happens
+
+static enum vram_status load_picture(struct picture *picture, const struct vr_model *model, uint32_t device) {
+    const struct vr_segments *segments = &model->segments;
+    const struct vr_blocks *blocks = &model->blocks;
+    for (size_t i = 0; i < segments->count; i++) {
+        if (segments->device[i] != device) continue;
+        struct row range = {.address = segments->address[i], .size_bytes = segments->total_bytes[i], .stream = segments->stream[i]};
+        range.pool_first = segments->pool_first[i];
+        range.pool_second = segments->pool_second[i];
+        range.stack = segments->stack[i];
+        range.state = segments->kind[i];
+        range.expandable = segments->expandable[i];
+        VR_TRY(put_range(picture, &range));
+        for (uint64_t b = segments->first_block[i]; b < segments->first_block[i + 1]; b++) {
+            if (!vr_state_active(blocks->state[b])) continue;
+            struct row block = {.address = blocks->address[b], .size_bytes = blocks->size_bytes[b], .stream = range.stream};
+            block.requested_bytes = blocks->requested_bytes[b];
+            block.pool_first = range.pool_first;
+            block.pool_second = range.pool_second;
+            block.stack = blocks->stack[b];
+            block.state = blocks->state[b];
+            VR_TRY(put(&picture->blocks, picture->budget, &block));
+        }
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status apply(struct picture *picture, const struct vr_history *history, size_t i) {
+    struct row row = {.address = history->address[i], .size_bytes = history->size_bytes[i], .stream = history->stream[i]};
+    struct row *found;
+    row.pool_first = history->pool_first[i];
+    row.pool_second = history->pool_second[i];
+    row.stack = history->stack[i];
+    switch (history->action[i]) {
+    case VR_ACTION_ALLOC:
+        row.requested_bytes = row.size_bytes;
+        row.size_bytes = row.size_bytes > UINT64_MAX - ROUNDING ? row.size_bytes : vr_round_up(row.size_bytes, ROUNDING);
+        row.state = VR_STATE_ALLOCATED;
+        return put(&picture->blocks, picture->budget, &row);
+    case VR_ACTION_FREE_REQUESTED:
+        found = find(&picture->blocks, row.address);
+        if (found != NULL) found->state = VR_STATE_PENDING_FREE;
+        return VRAM_OK;
+    case VR_ACTION_FREE:
+    case VR_ACTION_FREE_COMPLETED:
+        found = find(&picture->blocks, row.address);
+        if (found != NULL) found->alive = false;
+        return VRAM_OK;
+    case VR_ACTION_SEGMENT_MAP: row.expandable = true; return put_range(picture, &row);
+    case VR_ACTION_SEGMENT_ALLOC: return put_range(picture, &row);
+    case VR_ACTION_SEGMENT_UNMAP:
+    case VR_ACTION_SEGMENT_FREE: take_range(picture, row.address, row.size_bytes); return VRAM_OK;
+    default: return VRAM_OK;
+    }
+}
+
+// ---- the new picture
+
+static int by_address(const void *left, const void *right) {
+    const struct row *a = left, *b = right;
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+// Only what is alive, in the order of addresses. The book can no longer be searched.
+static void settle(struct book *book) {
+    size_t kept = 0;
+    for (size_t i = 0; i < book->count; i++) {
+        if (book->rows[i].alive && book->rows[i].size_bytes != 0) book->rows[kept++] = book->rows[i];
+    }
+    book->count = kept;
+    if (kept != 0) qsort(book->rows, kept, sizeof *book->rows, by_address);
+}
+
+static bool joins(const struct row *a, const struct row *b) {
+    return a->expandable && b->expandable && a->address + a->size_bytes == b->address && a->stream == b->stream &&
+           a->pool_first == b->pool_first && a->pool_second == b->pool_second;
+}
+
+// Pages that follow one another are one segment.
+static void join_ranges(struct book *ranges) {
+    size_t kept = 0;
+    for (size_t i = 0; i < ranges->count; i++) {
+        if (kept != 0 && joins(&ranges->rows[kept - 1], &ranges->rows[i]))
+            ranges->rows[kept - 1].size_bytes += ranges->rows[i].size_bytes;
+        else
+            ranges->rows[kept++] = ranges->rows[i];
+    }
+    ranges->count = kept;
+}
+
+static enum vram_status add_block(struct picture *picture, uint64_t address, uint64_t size_bytes, const struct row *block) {
+    struct vr_blocks *made = &picture->made_blocks;
+    VR_TRY(vr_columns_grow(&vr_block_columns, made, &picture->block_capacity, made->count + 1, picture->budget));
+    size_t row = made->count++;
+    made->address[row] = address;
+    made->size_bytes[row] = size_bytes;
+    made->requested_bytes[row] = block == NULL ? 0 : block->requested_bytes;
+    made->stack[row] = block == NULL ? 0 : block->stack;
+    made->state[row] = block == NULL ? VR_STATE_INACTIVE : block->state;
+    made->has[row] = BLOCK_HAS;
+    return VRAM_OK;
+}
+
+static enum vram_status begin_segment(struct picture *picture, uint32_t device, const struct row *range) {
+    struct vr_segments *made = &picture->made_segments;
+    VR_TRY(vr_columns_grow(&vr_segment_columns, made, &picture->segment_capacity, made->count + 1, picture->budget));
+    size_t row = made->count++;
+    made->device[row] = device;
+    made->address[row] = range->address;
+    made->total_bytes[row] = range->size_bytes;
+    made->allocated_bytes[row] = made->active_bytes[row] = made->requested_bytes[row] = made->counter[row] = 0;
+    made->stream[row] = range->stream;
+    made->pool_first[row] = range->pool_first;
+    made->pool_second[row] = range->pool_second;
+    made->stack[row] = range->stack;
+    // Segments of the small pool have 2 MiB, those of the large one never.
+    made->kind[row] = range->state != VR_KIND_UNKNOWN ? range->state : range->size_bytes == PAGE_BYTES ? VR_KIND_SMALL : VR_KIND_LARGE;
+    made->expandable[row] = range->expandable;
+    made->has[row] = SEGMENT_HAS;
+    return VRAM_OK;
+}
+
+static void book_block(struct vr_segments *made, uint64_t size_bytes, const struct row *block) {
+    size_t row = made->count - 1;
+    made->active_bytes[row] += size_bytes;
+    made->requested_bytes[row] += block->requested_bytes;
+    if (block->state == VR_STATE_ALLOCATED) made->allocated_bytes[row] += size_bytes;
+}
+
+// The range with blocks from *next on that begin in it, and what is free between them.
+static enum vram_status add_range(struct picture *picture, uint32_t device, const struct row *range, size_t *next) {
+    const struct book *blocks = &picture->blocks;
+    uint64_t at = range->address, end = range->size_bytes > UINT64_MAX - at ? UINT64_MAX : at + range->size_bytes;
+    VR_TRY(begin_segment(picture, device, range));
+    for (; *next < blocks->count && blocks->rows[*next].address < end; ++*next) {
+        const struct row *block = &blocks->rows[*next];
+        uint64_t room = (*next + 1 < blocks->count && block[1].address < end ? block[1].address : end) - block->address;
+        uint64_t size_bytes = block->size_bytes < room ? block->size_bytes : room;
+        if (block->address > at) VR_TRY(add_block(picture, at, block->address - at, NULL));
+        VR_TRY(add_block(picture, block->address, size_bytes, block));
+        book_block(&picture->made_segments, size_bytes, block);
+        at = block->address + size_bytes;
+    }
+    if (at < end) VR_TRY(add_block(picture, at, end - at, NULL));
+    void *first = picture->made_segments.first_block;
+    enum vram_status status =
+        vr_budget_grow(picture->budget, &first, &picture->first_block_capacity, picture->made_segments.count + 1, sizeof(uint64_t));
+    picture->made_segments.first_block = first;
+    VR_TRY(status);
+    picture->made_segments.first_block[picture->made_segments.count] = picture->made_blocks.count;
+    return VRAM_OK;
+}
+
+// A block in no segment is one itself; it ends where the next block or segment begins.
+static enum vram_status add_lone_block(struct picture *picture, uint32_t device, uint64_t limit, size_t *next) {
+    struct row range = picture->blocks.rows[*next];
+    if (*next + 1 < picture->blocks.count && range.address < picture->blocks.rows[*next + 1].address &&
+        picture->blocks.rows[*next + 1].address < limit) {
+        limit = picture->blocks.rows[*next + 1].address;
+    }
+    if (range.size_bytes > limit - range.address) range.size_bytes = limit - range.address;
+    range.state = VR_KIND_UNKNOWN;
+    range.expandable = false;
+    return add_range(picture, device, &range, next);
+}
+
+static enum vram_status add_device(struct picture *picture, uint32_t device) {
+    struct book *ranges = &picture->ranges, *blocks = &picture->blocks;
+    size_t next = 0;
+    settle(ranges);
+    settle(blocks);
+    join_ranges(ranges);
+    for (size_t i = 0; i <= ranges->count; i++) {
+        uint64_t limit = i == ranges->count ? UINT64_MAX : ranges->rows[i].address;
+        while (next < blocks->count && blocks->rows[next].address < limit) VR_TRY(add_lone_block(picture, device, limit, &next));
+        if (i < ranges->count) VR_TRY(add_range(picture, device, &ranges->rows[i], &next));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status make(struct picture *picture, const struct vr_model *model, const struct vr_picture_marks *marks) {
+    void *first = NULL;
+    VR_TRY(vr_budget_grow(picture->budget, &first, &picture->first_block_capacity, 1, sizeof(uint64_t)));
+    picture->made_segments.first_block = first;
+    picture->made_segments.first_block[0] = 0;
+    for (size_t device = 0; device < model->history_count; device++) {
+        const struct vr_history *history = &model->histories[device];
+        size_t from = vr_model_is_host(model, device) ? marks->host : device < marks->count ? marks->device[device] : 0;
+        VR_TRY(load_picture(picture, model, (uint32_t)device));
+        for (size_t i = from; i < history->count; i++) VR_TRY(apply(picture, history, i));
+        VR_TRY(add_device(picture, (uint32_t)device));
+        release_book(&picture->ranges);
+        release_book(&picture->blocks);
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_picture_advance(struct vr_model *model, const struct vr_picture_marks *marks, struct vr_budget *budget) {
+    struct picture picture = {.budget = budget};
+    enum vram_status status = make(&picture, model, marks);
+    release_book(&picture.ranges);
+    release_book(&picture.blocks);
+    // At least one row each, so that no column of an empty picture is NULL.
+    if (status == VRAM_OK) status = vr_columns_grow(&vr_segment_columns, &picture.made_segments, &picture.segment_capacity, 1, budget);
+    if (status == VRAM_OK) status = vr_columns_grow(&vr_block_columns, &picture.made_blocks, &picture.block_capacity, 1, budget);
+    struct vr_segments segments = picture.made_segments;
+    struct vr_blocks blocks = picture.made_blocks;
+    if (status == VRAM_OK) {
+        picture.made_segments = model->segments;
+        picture.made_blocks = model->blocks;
+        model->segments = segments;
+        model->blocks = blocks;
+        model->tenant_count = 0;
+    }
+    vr_columns_release(&vr_segment_columns, &picture.made_segments);
+    free(picture.made_segments.first_block);
+    vr_columns_release(&vr_block_columns, &picture.made_blocks);
+    return status;
+}
