@@ -6,6 +6,7 @@
 #include "input.h"
 #include "ui.h"
 #include "vram/report.h"
+#include "vram/symbols.h"
 
 int cmd_report(int argc, char **argv);
 
@@ -23,6 +24,8 @@ static int report_file(const char *path, const struct settings *settings, const 
 
     struct vram_report *report;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    // Machine code gets the names that this machine knows; without memory for them it stays as it is.
+    (void)!vram_recording_symbolize(recording, NULL, NULL);
     const struct vram_report_options options = {.top = settings->top > 10000 ? 10000 : (unsigned)settings->top};
     enum vram_status status = vram_report_create(recording, &options, &report, &error);
     vram_recording_destroy(recording);

@@ -25,6 +25,7 @@
 #include "vram/stack.h"
 #include "vram/stats.h"
 #include "vram/status.h"
+#include "vram/symbols.h"
 #include "vram/tune.h"
 #include "vram/workspace.h"
 #include "vram/write.h"

@@ -1,0 +1,133 @@
+// vram symbolize: names for the machine code in a recording.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "input.h"
+#include "output.h"
+#include "ui.h"
+#include "vram/symbols.h"
+#include "vram/write.h"
+
+int cmd_symbolize(int argc, char **argv);
+
+struct settings {
+    const char *path;
+    struct args_list debug_dirs;
+    bool names_only;
+    bool json;
+};
+
+// The extensions that tell a format.
+static const struct {
+    const char *extension;
+    enum vram_recording_format format;
+} formats[] = {{".pickle", VRAM_FORMAT_PICKLE}, {".pkl", VRAM_FORMAT_PICKLE}, {".json", VRAM_FORMAT_JSON}, {".vram", VRAM_FORMAT_VRAM}};
+
+static bool format_of(const char *path, enum vram_recording_format *format) {
+    const size_t length = output_plain_length(path);
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        const size_t extension = strlen(formats[i].extension);
+        if (length < extension || memcmp(path + length - extension, formats[i].extension, extension) != 0) continue;
+        *format = formats[i].format;
+        return true;
+    }
+    fprintf(stderr, "vram: %s: the extension tells no format; .vram, .pickle and .json do\n", path);
+    return false;
+}
+
+static int write_file(const struct vram_recording *recording, const char *path, enum vram_recording_format format, const char *name) {
+    struct output *output = output_open(path);
+    if (output == NULL) return CLI_BAD_INPUT;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    const enum vram_status status = vram_recording_write(recording, format, output_write, output, &error);
+    // A failure to write is the output's to tell.
+    const int code = status == VRAM_OK || status == VRAM_IO ? CLI_OK : ui_error(name, &error);
+    const int closed = output_close(output, status == VRAM_OK);
+    if (code != CLI_OK) return code;
+    return closed == CLI_OK && status != VRAM_OK ? CLI_BAD_INPUT : closed;
+}
+
+static void print_counts(const struct vram_symbols_counts *counts, bool json) {
+    if (json) {
+        printf("{\"frames\": %" PRIu64 ", \"named\": %" PRIu64 ", \"lined\": %" PRIu64 ", \"modules\": %" PRIu64
+               ", \"modules_missing\": %" PRIu64 "}\n",
+               counts->frames, counts->named, counts->lined, counts->modules, counts->modules_missing);
+        return;
+    }
+    printf("%" PRIu64 " frames in %" PRIu64 " modules: %" PRIu64 " named, %" PRIu64 " with a line", counts->frames, counts->modules,
+           counts->named, counts->lined);
+    if (counts->modules_missing != 0) printf("; %" PRIu64 " modules have no file with their build id here", counts->modules_missing);
+    printf("\n");
+}
+
+static int symbolize(const char *input, const struct settings *settings) {
+    enum vram_recording_format format;
+    struct vram_recording *recording;
+    struct input_facts facts;
+    struct vram_symbols_counts counts;
+    if (!format_of(settings->path, &format)) return CLI_USAGE;
+    if (output_is_input(settings->path, input)) {
+        fprintf(stderr, "vram: %s: the output would replace the input\n", settings->path);
+        return CLI_USAGE;
+    }
+    int code = input_recording(input, &recording, &facts);
+    if (code != CLI_OK) return code;
+    const struct vram_symbols_options options = {
+        .debug_dirs = settings->debug_dirs.values, .debug_dir_count = settings->debug_dirs.count, .names_only = settings->names_only};
+    const enum vram_status status = vram_recording_symbolize(recording, &options, &counts);
+    if (status != VRAM_OK) {
+        struct vram_error error = {.status = status, .offset = VRAM_NO_OFFSET};
+        (void)snprintf(error.message, sizeof error.message, "%s", vram_status_text(status));
+        code = ui_error(facts.name, &error);
+    } else {
+        code = write_file(recording, settings->path, format, facts.name);
+    }
+    vram_recording_destroy(recording);
+    if (code == CLI_OK) print_counts(&counts, settings->json);
+    return code;
+}
+
+int cmd_symbolize(int argc, char **argv) {
+    struct settings settings = {.path = NULL};
+    const struct args_option options[] = {
+        {.name = "output",
+         .letter = 'o',
+         .kind = ARGS_STRING,
+         .value = "OUT",
+         .help = "the file to write: .vram, .pickle or .json (.gz, .zst and .xz compress)",
+         .target = &settings.path},
+        {.name = "debug-dir",
+         .kind = ARGS_STRINGS,
+         .value = "DIR",
+         .help = "a folder with .build-id/, searched before /usr/lib/debug; may be given again",
+         .target = &settings.debug_dirs},
+        {.name = "names-only",
+         .kind = ARGS_FLAG,
+         .help = "from symbol tables, without lines and inlined functions; quicker",
+         .target = &settings.names_only},
+        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in docs/json.md", .target = &settings.json},
+        {.name = NULL},
+    };
+    const struct args_command command = {
+        .name = "symbolize",
+        .usage = "FILE -o OUT [options]",
+        .summary = "Finds names, source lines and inlined functions for the machine code in a recording: frames that were recorded as\n"
+                   "an offset in a module. Modules are found by path and build id; lines need their debug information and libdw.\n"
+                   "What cannot be found stays as it is.",
+        .examples = "  vram symbolize run.vram -o run.pickle\n"
+                    "  vram symbolize --debug-dir ./symbols run.vram -o named.vram\n",
+        .options = options,
+        .min_operands = 1,
+        .max_operands = 1,
+        .operand = "a recording (FILE, or - for standard input)",
+    };
+    int count, code;
+    if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    if (settings.path == NULL) {
+        fprintf(stderr, "vram: -o OUT is needed\nTry 'vram symbolize --help'.\n");
+        return CLI_USAGE;
+    }
+    return symbolize(argv[1], &settings);
+}

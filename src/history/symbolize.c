@@ -1,0 +1,267 @@
+// symbolize.c: names for the unresolved frames of a recording. Its tables of strings, frames and stacks are made anew, with inlined
+// functions as frames of their own, and take the place of the old ones when all is done.
+#include "history/symbols.h"
+#include "model/builder.h"
+#include "model/recording.h"
+#include "vram/symbols.h"
+
+// A frame that is an offset in a module.
+struct unresolved {
+    uint32_t module; // of the model
+    uint32_t frame;
+    uint64_t offset;
+};
+
+// What an old frame became: `count` frames in `made` from `first` on; 0: itself.
+struct became {
+    uint32_t first;
+    uint32_t count;
+};
+
+struct work {
+    struct vr_model *model;
+    struct vr_builder builder;
+    struct unresolved *unresolved;
+    size_t count;
+    struct became *became; // by old frame
+    uint32_t *made;        // frames of the builder
+    size_t made_count;
+    size_t made_capacity;
+    uint32_t *frames; // old frame -> new: the innermost that it became
+    uint32_t *stacks; // old stack -> new
+    const struct unresolved *current;
+    uint32_t current_path;
+    struct vram_symbols_counts counts;
+};
+
+static int by_module(const void *left, const void *right) {
+    const struct unresolved *a = left, *b = right;
+    if (a->module != b->module) return a->module < b->module ? -1 : 1;
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+// "0x" and a hexadecimal number that is an offset of a return address (not 0).
+static bool parse_offset(const char *text, uint64_t *offset) {
+    static const char digits[] = "0123456789abcdef";
+    const size_t length = strlen(text);
+    if (length < 3 || length > 18 || text[0] != '0' || text[1] != 'x') return false;
+    uint64_t value = 0;
+    for (const char *at = text + 2; *at != '\0'; at++) {
+        const char *digit = strchr(digits, *at);
+        if (digit == NULL) return false;
+        value = value << 4 | (uint64_t)(digit - digits);
+    }
+    *offset = value;
+    return value != 0;
+}
+
+// The module whose path each string is: modules[string] is its index + 1.
+static enum vram_status map_modules(const struct vr_model *model, uint32_t **modules) {
+    uint32_t *made = calloc(model->strings.count, sizeof made[0]);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = model->module_count; i-- > 0;) made[model->modules[i].path] = (uint32_t)i + 1;
+    *modules = made;
+    return VRAM_OK;
+}
+
+static enum vram_status gather(struct work *work) {
+    const struct vr_model *model = work->model;
+    uint32_t *modules;
+    work->unresolved = malloc(((size_t)model->frames.count + 1) * sizeof work->unresolved[0]);
+    if (work->unresolved == NULL) return VRAM_NO_HOST_MEMORY;
+    VR_TRY(map_modules(model, &modules));
+    for (uint32_t i = 0; i < model->frames.count; i++) {
+        struct unresolved row = {.module = modules[model->frames.filename[i]], .frame = i};
+        if (row.module == 0 || model->frames.line[i] != 0) continue;
+        if (!parse_offset(vr_model_string(model, model->frames.name[i]), &row.offset)) continue;
+        row.module--;
+        work->unresolved[work->count++] = row;
+    }
+    free(modules);
+    qsort(work->unresolved, work->count, sizeof work->unresolved[0], by_module);
+    work->counts.frames = work->count;
+    return VRAM_OK;
+}
+
+// Old strings keep their numbers.
+static enum vram_status copy_strings(struct work *work) {
+    const struct vr_model *model = work->model;
+    for (uint32_t i = 1; i < model->strings.count; i++) {
+        uint32_t id;
+        VR_TRY(vr_builder_string(&work->builder, vr_model_string(model, i), vr_model_string_length(model, i), &id));
+        if (id != i) return VRAM_BAD_INPUT; // strings of a model are distinct
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status add_text(struct work *work, const char *text, uint32_t *id) {
+    // Names out of a program file are any bytes; a recording has UTF-8 only.
+    const size_t length = strlen(text);
+    return vr_builder_string(&work->builder, vr_utf8_valid(text, length) ? text : "?", vr_utf8_valid(text, length) ? length : 1, id);
+}
+
+static enum vram_status keep_frame(void *context, size_t index, const char *name, const char *filename, int64_t line) {
+    struct work *work = context;
+    uint32_t name_id, filename_id = work->current_path, frame;
+    VR_TRY(add_text(work, name[0] == '\0' ? "?" : name, &name_id));
+    if (filename != NULL) VR_TRY(add_text(work, filename, &filename_id));
+    VR_TRY(vr_builder_frame(&work->builder, name_id, filename_id, line, &frame));
+    VR_TRY(vr_grow((void **)&work->made, &work->made_capacity, work->made_count + 1, sizeof work->made[0]));
+    struct became *became = &work->became[work->current[index].frame];
+    if (became->count == 0) {
+        became->first = (uint32_t)work->made_count;
+        work->counts.named++;
+        if (line > 0) work->counts.lined++;
+    }
+    became->count++;
+    work->made[work->made_count++] = frame;
+    return VRAM_OK;
+}
+
+static enum vram_status resolve_module(struct work *work, const struct vr_symbol_places *places, const struct unresolved *rows,
+                                       size_t count) {
+    const struct vr_module *module = &work->model->modules[rows[0].module];
+    const struct vr_symbol_sink sink = {.frame = keep_frame, .context = work};
+    enum vr_symbol_source source;
+    uint64_t *offsets = malloc(count * sizeof offsets[0]);
+    if (offsets == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < count; i++) offsets[i] = rows[i].offset;
+    work->current = rows;
+    work->current_path = module->path;
+    const enum vram_status status = vr_symbols_find(places, vr_model_string(work->model, module->path),
+                                                    vr_model_string(work->model, module->build_id), offsets, count, &sink, &source);
+    free(offsets);
+    if (status != VRAM_OK) return status;
+    work->counts.modules++;
+    if (source == VR_SYMBOLS_NONE) work->counts.modules_missing++;
+    return VRAM_OK;
+}
+
+static enum vram_status resolve(struct work *work, const struct vr_symbol_places *places) {
+    for (size_t begin = 0, end; begin < work->count; begin = end) {
+        for (end = begin + 1; end < work->count && work->unresolved[end].module == work->unresolved[begin].module;) end++;
+        VR_TRY(resolve_module(work, places, work->unresolved + begin, end - begin));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status map_frames(struct work *work) {
+    const struct vr_frames *frames = &work->model->frames;
+    for (uint32_t i = 0; i < frames->count; i++) {
+        if (work->became[i].count != 0) {
+            work->frames[i] = work->made[work->became[i].first];
+        } else {
+            VR_TRY(vr_builder_frame(&work->builder, frames->name[i], frames->filename[i], frames->line[i], &work->frames[i]));
+        }
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status map_stacks(struct work *work) {
+    const struct vr_stacks *stacks = &work->model->stacks;
+    uint32_t *row = NULL;
+    size_t capacity = 0;
+    enum vram_status status = VRAM_OK;
+    for (uint32_t i = 0; status == VRAM_OK && i < stacks->count; i++) {
+        size_t count = 0;
+        for (uint64_t at = stacks->offset[i]; status == VRAM_OK && at < stacks->offset[i + 1]; at++) {
+            const uint32_t frame = stacks->frame[at];
+            const struct became became = work->became[frame];
+            status = vr_grow((void **)&row, &capacity, count + became.count + 1, sizeof row[0]);
+            if (status != VRAM_OK) break;
+            if (became.count == 0) row[count++] = work->frames[frame];
+            for (uint32_t k = 0; k < became.count; k++) row[count++] = work->made[became.first + k];
+        }
+        if (status == VRAM_OK) status = vr_builder_stack(&work->builder, row, count, &work->stacks[i]);
+    }
+    free(row);
+    return status;
+}
+
+static int by_owner(const void *left, const void *right) {
+    const struct vr_extra *a = left, *b = right;
+    if (a->owner != b->owner) return a->owner < b->owner ? -1 : 1;
+    if (a->device != b->device) return a->device < b->device ? -1 : 1;
+    if (a->row != b->row) return a->row < b->row ? -1 : 1;
+    return a->key < b->key ? -1 : a->key > b->key;
+}
+
+// Keys of frames move with their frames; of frames that became one, equal keys are kept once.
+static void move_extras(struct work *work) {
+    struct vr_model *model = work->model;
+    size_t begin = 0, end, kept;
+    while (begin < model->extra_count && model->extras[begin].owner != VR_OWNER_FRAME) begin++;
+    for (end = begin; end < model->extra_count && model->extras[end].owner == VR_OWNER_FRAME; end++) {
+        model->extras[end].row = work->frames[model->extras[end].row];
+    }
+    if (begin == end) return;
+    qsort(model->extras + begin, end - begin, sizeof model->extras[0], by_owner);
+    kept = begin + 1;
+    for (size_t i = begin + 1; i < end; i++) {
+        if (by_owner(&model->extras[i], &model->extras[kept - 1]) != 0) model->extras[kept++] = model->extras[i];
+    }
+    memmove(model->extras + kept, model->extras + end, (model->extra_count - end) * sizeof model->extras[0]);
+    model->extra_count -= end - kept;
+}
+
+static void map_column(const struct work *work, uint32_t *column, size_t count) {
+    for (size_t i = 0; i < count; i++) column[i] = work->stacks[column[i]];
+}
+
+// The new tables take the place of the old ones. Cannot fail.
+static void replace(struct work *work) {
+    struct vr_model *model = work->model;
+    map_column(work, model->segments.stack, model->segments.count);
+    map_column(work, model->blocks.stack, model->blocks.count);
+    for (size_t i = 0; i < model->history_count; i++) map_column(work, model->histories[i].stack, model->histories[i].count);
+    move_extras(work);
+    free(model->strings.bytes);
+    free(model->strings.offset);
+    free(model->frames.name);
+    free(model->frames.filename);
+    free(model->frames.line);
+    free(model->stacks.frame);
+    free(model->stacks.offset);
+    model->strings = (struct vr_strings){.count = 0};
+    model->frames = (struct vr_frames){.count = 0};
+    model->stacks = (struct vr_stacks){.count = 0};
+    vr_builder_finish(&work->builder, model);
+}
+
+static enum vram_status run(struct work *work, const struct vr_symbol_places *places) {
+    const struct vr_model *model = work->model;
+    VR_TRY(gather(work));
+    if (work->count == 0) return VRAM_OK;
+    work->became = calloc((size_t)model->frames.count + 1, sizeof work->became[0]);
+    work->frames = calloc((size_t)model->frames.count + 1, sizeof work->frames[0]);
+    work->stacks = calloc((size_t)model->stacks.count + 1, sizeof work->stacks[0]);
+    if (work->became == NULL || work->frames == NULL || work->stacks == NULL) return VRAM_NO_HOST_MEMORY;
+    VR_TRY(copy_strings(work));
+    VR_TRY(resolve(work, places));
+    VR_TRY(map_frames(work));
+    VR_TRY(map_stacks(work));
+    replace(work);
+    return VRAM_OK;
+}
+
+enum vram_status vram_recording_symbolize(struct vram_recording *recording, const struct vram_symbols_options *options,
+                                          struct vram_symbols_counts *counts) {
+    if (recording == NULL) return VRAM_INVALID_ARGUMENT;
+    struct vr_symbol_places places = {.debug_dirs = NULL};
+    if (options != NULL) {
+        places.no_lines = options->names_only;
+        places.debug_dirs = options->debug_dirs;
+        places.debug_dir_count = options->debug_dirs == NULL ? 0 : options->debug_dir_count;
+    }
+    struct work work = {.model = &recording->model};
+    VR_TRY(vr_builder_init(&work.builder, UINT64_MAX));
+    const enum vram_status status = run(&work, &places);
+    vr_builder_release(&work.builder);
+    free(work.unresolved);
+    free(work.became);
+    free(work.made);
+    free(work.frames);
+    free(work.stacks);
+    if (status == VRAM_OK && counts != NULL) *counts = work.counts;
+    return status;
+}
