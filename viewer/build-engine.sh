@@ -11,6 +11,8 @@ sources=("$root"/viewer/engine/*.c)
 for room in base model snapshot analyze explore; do
     sources+=("$root"/src/$room/*.c)
 done
+# Of the history only what reads the recording file.
+sources+=("$root"/src/history/log?*.c)
 
 flags=(--target=wasm32-wasi -std=c11 -O2 -DVRAM_CHECK=0 -mbulk-memory -ffunction-sections -fdata-sections
     -I"$root/src" -I"$root/include" -Wall -Wextra)

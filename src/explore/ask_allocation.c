@@ -128,7 +128,7 @@ static void put_final(struct vr_json *json, const struct subject *subject, size_
 }
 
 enum vram_status vr_ask_allocation(const struct vr_ask *ask) {
-    struct subject subject = {NULL};
+    struct subject subject = {.model = NULL};
     struct vr_json *json = &ask->answer->json;
     size_t row = 0;
     VR_TRY(vr_ask_device(ask, &subject.recording, &subject.device));
