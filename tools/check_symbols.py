@@ -31,6 +31,7 @@ IMPORTS = {
     "src/os/posix: environment": "getenv secure_getenv",
     "src/os/posix: libraries": "dlopen dlsym dlclose dlerror",
     "src/os/posix: memory and files": "mmap munmap mprotect madvise memfd_create ftruncate fallocate close sysconf getpagesize getpid",
+    "src/os/posix: memory files of other processes, descriptors through a socket": "open read pread pwrite lseek fcntl fstat stat recv recvmsg sendmsg",
     "the compiler and the loader": """_GLOBAL_OFFSET_TABLE_ __stack_chk_fail __tls_get_addr __errno_location _ITM_deregisterTMCloneTable
         _ITM_registerTMCloneTable __cxa_finalize __gmon_start__""",
 }

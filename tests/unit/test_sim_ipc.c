@@ -240,7 +240,8 @@ static void a_handle_opens_the_allocation(void **state) {
     assert_int_equal(vram_sim_memory_used(there, 0), 0);
     assert_cu(vr_cu(there, memset_d8, first, 1, 64), SUCCESS);
     assert_int_equal(*words(ours), 0x0101010101010101u);
-    for (size_t bit = 0; bit < 36 * 8; bit++) {
+    // All but the number of the file: both instances are in this process, and one has the other's file open under a number of its own.
+    for (size_t bit = 0; bit < 32 * 8; bit++) {
         damaged = handle;
         damaged.reserved[bit / 8] = (char)(damaged.reserved[bit / 8] ^ 1 << bit % 8);
         assert_true(vr_cu(there, ipc_open_mem_handle, &none, damaged, 1) != VR_CU_SUCCESS);
