@@ -31,7 +31,7 @@ static enum vram_status refuse_format(const struct vr_source *source, struct vra
         if (vr_source_at_hand(source) < length || memcmp(source->next, foreign[i].bytes, length) != 0) continue;
         return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "not a recording but %s; unpack it first", foreign[i].what);
     }
-    return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "not a recording: it begins like no pickle, JSON, HTML page or .vram file (0x%02x)",
+    return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "not a recording: it begins like no pickle, JSON or HTML page (0x%02x)",
                    *source->next);
 }
 

@@ -4,6 +4,7 @@
 
 #include "model/recording.h"
 #include "snapshot/emit.h"
+#include "snapshot/vramfile.h"
 
 // The extras of one row: rows of the model's table.
 struct extras {
@@ -451,6 +452,7 @@ enum vram_status vr_model_write(const struct vr_model *model, enum vram_recordin
     case VRAM_FORMAT_PICKLE: status = write_emitted(model, &vr_emit_pickle, false, write, user); break;
     case VRAM_FORMAT_JSON:
     case VRAM_FORMAT_JSON_ROWS: status = write_emitted(model, &vr_emit_json, format == VRAM_FORMAT_JSON_ROWS, write, user); break;
+    case VRAM_FORMAT_VRAM: return vr_log_write_model(model, write, user, error);
     default: return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no format has the number %d", (int)format);
     }
     if (status == VRAM_OK) return VRAM_OK;
