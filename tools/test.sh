@@ -49,10 +49,13 @@ asan() {
 
 # Only the tests with threads of their own: everything else was under the other sanitizers.
 tsan() {
-    local sources=(tests/unit/test_*threads*.c) targets=()
-    for source in "${sources[@]}"; do targets+=("$(basename "$source" .c)"); done
-    build tsan "${targets[@]}" test_share
-    run tsan -R 'unit\..*threads|share\.'
+    local source targets=() units=()
+    for source in $(grep -lE 'vr_thread_start|pthread_create|vr_os_spawn' tests/*/test_*.c); do
+        targets+=("$(basename "$source" .c)")
+        if [ "$(dirname "$source")" = tests/unit ]; then units+=("$(basename "$source" .c)"); fi
+    done
+    build tsan "${targets[@]}"
+    run tsan -R "^unit\.($(IFS='|' && echo "${units[*]}"))\$|^torch\.adapter_threads\$|^share\."
 }
 
 nightly() {
