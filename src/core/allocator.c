@@ -114,7 +114,7 @@ VR_INLINE enum vram_status empty_cache_of(struct vr_device *device) {
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     vr_gather(device, VR_LEVEL_ALL, 0);
-    vr_device_lock(device);
+    vr_device_lock_guarded(device, &guard);
     const enum vram_status status = vr_release_all(device);
     vr_device_unlock(device);
     vr_context_leave(&guard);

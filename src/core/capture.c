@@ -225,7 +225,7 @@ static enum vram_status make_capture_room(struct vr_device *device) {
     return status;
 }
 
-// Opens the route of a capture and counts it in. Under all locks.
+// Opens the route of a capture that was counted in. Under all locks.
 static enum vram_status enter_locked(struct vram_pool *pool, uint64_t stream, bool others) {
     struct vr_device *device = pool->device;
     const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = stream};
@@ -233,7 +233,6 @@ static enum vram_status enter_locked(struct vram_pool *pool, uint64_t stream, bo
     VR_TRY(vr_route_open(pool, &route));
     device->captures[device->capture_count++] =
         (struct vr_capture){.pool = pool, .stream = stream, .thread = vr_os_thread_id(), .others = others};
-    vr_capture_count(device->allocator, true);
     return VRAM_OK;
 }
 
@@ -247,13 +246,16 @@ static struct vr_capture *find_capture(const struct vram_pool *pool, uint64_t st
     return NULL;
 }
 
-// The capture is over: closes its route and counts it out. Under all locks.
+// The capture is over: closes its route. Under all locks.
 static void leave_locked(struct vr_device *device, struct vr_capture *capture) {
     const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = capture->stream};
     struct vram_pool *pool = capture->pool;
     const size_t after = (size_t)(&device->captures[--device->capture_count] - capture);
     memmove(capture, capture + 1, after * sizeof *capture);
     (void)vr_route_close(pool, &route);
+}
+
+static void count_out(struct vr_device *device) {
     vr_capture_count(device->allocator, false);
     vr_capture_gate(device);
 }
@@ -279,8 +281,10 @@ enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enu
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
-    vr_device_lock(device);
+    vr_capture_count(device->allocator, true);
+    vr_device_lock_guarded(device, &guard);
     const enum vram_status status = begin_locked(pool, stream, mode, error);
+    if (status != VRAM_OK) count_out(device);
     vr_device_unlock(device);
     vr_context_leave(&guard);
     return status;
@@ -319,6 +323,7 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
     if (known) {
         result = end_in_driver(device->allocator->driver, stream, &made);
         leave_locked(device, capture);
+        count_out(device);
         status = settle_ended(device);
     }
     vr_device_unlock(device);
@@ -336,9 +341,11 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
 enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream) {
     if (stream == 0) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = pool->device;
+    vr_capture_count(device->allocator, true);
     vr_device_lock(device);
     const enum vram_status status = enter_locked(pool, stream, true);
     if (status == VRAM_OK) pool->captured = true;
+    if (status != VRAM_OK) count_out(device);
     vr_device_unlock(device);
     return status;
 }
@@ -352,6 +359,7 @@ enum vram_status vram_capture_leave(struct vram_pool *pool, uint64_t stream) {
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     if (capture != NULL) {
         leave_locked(device, capture);
+        count_out(device);
         status = settle_ended(device);
     }
     vr_device_unlock(device);

@@ -13,7 +13,7 @@ bool vr_any_captures(const struct vr_device *device);
 // Whether a known capture concerns the device: it goes into one of its pools, or one of its streams takes part. Nothing goes back to the
 // driver then.
 bool vr_device_captures(const struct vr_device *device);
-// Counts a capture in or out, on all devices.
+// Counts a capture in (without any lock, before it begins) or out, on all devices.
 void vr_capture_count(struct vram_allocator *allocator, bool begins);
 // Sets the gate bit of captures on or off, as is right now.
 void vr_capture_gate(struct vr_device *device);

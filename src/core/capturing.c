@@ -36,17 +36,20 @@ bool vr_device_captures(const struct vr_device *device) {
     return false;
 }
 
-// The count is changed before the gates, and a gate is opened before the count is looked at (vr_capture_gate): so no gate stays open.
+// Whoever took a device's locks before its gate was set makes driver calls that could spoil the capture: they are waited for. The count is
+// changed before the gates, and a gate is opened before the count is looked at (vr_capture_gate): so no gate stays open.
 void vr_capture_count(struct vram_allocator *allocator, bool begins) {
     if (!begins) {
         atomic_fetch_sub_explicit(&allocator->captures, 1, memory_order_acq_rel);
         return;
     }
-    atomic_fetch_add_explicit(&allocator->captures, 1, memory_order_seq_cst);
-    atomic_thread_fence(memory_order_seq_cst);
+    atomic_fetch_add_explicit(&allocator->captures, 1, memory_order_acq_rel);
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
-        if (device != NULL) vr_device_gate(device, VR_GATE_CAPTURE, true);
+        if (device == NULL) continue;
+        vr_device_gate(device, VR_GATE_CAPTURE, true);
+        vr_mutex_lock(&device->mutex);
+        vr_mutex_unlock(&device->mutex);
     }
 }
 

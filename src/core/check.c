@@ -142,7 +142,7 @@ static enum vram_status check_counters(const struct vr_device *device, const str
 
 // The allowances of the shards add up to no more than the distance to the peak, as they stand before sharing out again.
 static enum vram_status check_slack(const struct vr_device *device, struct vram_error *error) {
-    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    const uint32_t count = device->awake_count;
     for (unsigned p = 0; p < VR_POOLS; p++) {
         const enum vram_stat_pool view = p == VR_SMALL ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL;
         for (int f = 0; f < VR_FAMILIES; f++) {

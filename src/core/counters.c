@@ -20,8 +20,8 @@ static int64_t increased_of(const struct vr_totals *totals, unsigned pool, int f
 }
 
 void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
-    memset(totals->current, 0, sizeof totals->current);
-    memset(totals->increased, 0, sizeof totals->increased);
+    memcpy(totals->current, totals->resting, sizeof totals->current);
+    memcpy(totals->increased, totals->resting_increased, sizeof totals->increased);
     for (uint32_t s = 0; s < count; s++) {
         for (int p = 0; p < VR_POOLS; p++) {
             for (int f = 0; f < VR_FAMILIES; f++) {
@@ -56,7 +56,33 @@ static void set_slack(struct vr_counters *counters, unsigned pool, int family, i
     counters->slack[pool][family] = slack;
 }
 
-void vr_totals_share(const struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
+// What is not in these shards is in those that rest.
+static void leave_to_rest(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
+    memcpy(totals->resting, totals->current, sizeof totals->resting);
+    memcpy(totals->resting_increased, totals->increased, sizeof totals->resting_increased);
+    for (uint32_t s = 0; s < count; s++) {
+        for (int p = 0; p < VR_POOLS; p++) {
+            for (int f = 0; f < VR_FAMILIES; f++) {
+                totals->resting[p][f] -= vr_counters_current(shards[s], (unsigned)p, f);
+                totals->resting_increased[p][f] -= shards[s]->increased[p][f];
+            }
+        }
+    }
+}
+
+void vr_totals_wake(struct vr_totals *totals, struct vr_counters *counters) {
+    for (int f = 0; f < VR_FAMILIES; f++) {
+        for (unsigned p = 0; p < VR_POOLS; p++) {
+            totals->resting[p][f] -= vr_counters_current(counters, p, f);
+            totals->resting_increased[p][f] -= counters->increased[p][f];
+            set_slack(counters, p, f, 0);
+        }
+        counters->slack_both[f] = 0;
+    }
+}
+
+void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
+    leave_to_rest(totals, shards, count);
     for (int f = 0; f < VR_FAMILIES && count != 0; f++) {
         const int64_t both = distance_both(totals, f) / count;
         const int64_t large = distance(totals, VR_LARGE, f) / count, small = distance(totals, VR_SMALL, f) / count;

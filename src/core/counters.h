@@ -5,6 +5,8 @@
 // peak. So growth within a shard's allowance cannot be a new peak and needs no look at other shards. Growth that does not fit is
 // done under all locks, where the true sums are known; then the peaks are raised and the distance is shared out again.
 //
+// Shards that rest (device.h) have no allowance and are not looked at: their sums are kept in one place.
+//
 // `active` is `allocation` plus what waits for fences. The waiting part changes under all locks only, so the allowance for
 // `allocation` is the smaller of the two distances and the hot path counts five families instead of seven.
 #ifndef VR_CORE_COUNTERS_H
@@ -40,7 +42,9 @@ enum { VR_F_ACTIVE = VR_FAMILIES, VR_F_ACTIVE_BYTES, VR_VIEW_FAMILIES };
 struct vr_totals {
     int64_t current[VR_POOLS][VR_FAMILIES];   // true sums; valid between vr_totals_gather() and vr_totals_share()
     int64_t increased[VR_POOLS][VR_FAMILIES]; // the same
-    int64_t pending[VR_POOLS];                // blocks that wait for fences
+    int64_t resting[VR_POOLS][VR_FAMILIES];   // what shards that rest add to `current`, between share and gather
+    int64_t resting_increased[VR_POOLS][VR_FAMILIES];
+    int64_t pending[VR_POOLS]; // blocks that wait for fences
     int64_t pending_bytes[VR_POOLS];
     int64_t peak[VRAM_STAT_POOLS][VR_VIEW_FAMILIES];
     int64_t base_allocated[VRAM_STAT_POOLS][VR_VIEW_FAMILIES]; // sums at the last reset_accumulated
@@ -70,9 +74,12 @@ VR_INLINE void vr_counters_apply(struct vr_counters *counters, unsigned pool, co
     if (delta->of[VR_F_SPLIT_BYTES] > 0) increased[VR_F_SPLIT_BYTES] += delta->of[VR_F_SPLIT_BYTES];
 }
 
-// Starts and ends a stretch under all locks: sums up the shards' counters; shares the distance to the peaks out again.
+// Starts and ends a stretch under all locks: sums up the shards' counters; shares the distance to the peaks out again. `shards` are those
+// that do not rest, before and afterwards.
 void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count);
-void vr_totals_share(const struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count);
+void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count);
+// Between share and gather: a shard rests no more. It has no allowance yet.
+void vr_totals_wake(struct vr_totals *totals, struct vr_counters *counters);
 // Books a change of one shard under all locks and raises the peaks. `pending` blocks and bytes start (+) or stop (-) waiting.
 void vr_totals_apply(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int64_t pending,
                      int64_t pending_bytes);

@@ -2,11 +2,32 @@
 
 enum { SPINS_BEFORE_YIELD = 200 };
 
+static void add_awake(struct vr_device *device, struct vr_shard *shard) {
+    device->awake[device->awake_count] = shard;
+    device->counters[device->awake_count++] = &shard->counters;
+}
+
+// Takes the lock of a shard that rests. False when it does not rest any more.
+static bool wake(struct vr_shard *shard) {
+    struct vr_device *device = shard->device;
+    vr_mutex_lock(&device->mutex);
+    const bool rests = atomic_load_explicit(&shard->lock, memory_order_relaxed) == VR_SHARD_RESTS;
+    if (rests) {
+        atomic_store_explicit(&shard->lock, VR_SHARD_LOCKED, memory_order_relaxed);
+        add_awake(device, shard);
+        vr_totals_wake(&device->totals, &shard->counters);
+    }
+    vr_mutex_unlock(&device->mutex);
+    return rests;
+}
+
 void vr_shard_lock_contended(struct vr_shard *shard) {
     for (unsigned spins = 0;; spins++) {
-        if (atomic_load_explicit(&shard->lock, memory_order_relaxed) == 0) {
-            uint32_t expected = 0;
-            if (atomic_compare_exchange_weak_explicit(&shard->lock, &expected, 1, memory_order_acquire, memory_order_relaxed)) return;
+        uint32_t state = atomic_load_explicit(&shard->lock, memory_order_relaxed);
+        if (state == VR_SHARD_RESTS && wake(shard)) return;
+        if (state == VR_SHARD_OPEN &&
+            atomic_compare_exchange_weak_explicit(&shard->lock, &state, VR_SHARD_LOCKED, memory_order_acquire, memory_order_relaxed)) {
+            return;
         }
         if (spins >= SPINS_BEFORE_YIELD) vr_os_yield();
     }
@@ -14,20 +35,38 @@ void vr_shard_lock_contended(struct vr_shard *shard) {
 
 void vr_device_lock(struct vr_device *device) {
     vr_mutex_lock(&device->mutex);
-    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++) {
-        struct vr_shard *shard = device->shards[i];
+    for (uint32_t i = 0; i < device->awake_count; i++) {
+        struct vr_shard *shard = device->awake[i];
         vr_shard_lock(shard);
         for (int p = 0; p < VR_POOLS; p++) vr_pool_settle(shard, &shard->pool[p]);
     }
-    vr_totals_gather(&device->totals, device->counters, count);
+    vr_totals_gather(&device->totals, device->counters, device->awake_count);
+}
+
+// Lets shards rest that are not of the default pools.
+static void lay_to_rest(struct vr_device *device) {
+    const uint32_t count = device->awake_count;
+    device->awake_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct vr_shard *shard = device->awake[i];
+        if (shard->owner == NULL && !shard->idle) {
+            add_awake(device, shard);
+        } else {
+            atomic_store_explicit(&shard->lock, VR_SHARD_RESTS, memory_order_release);
+        }
+    }
 }
 
 void vr_device_unlock(struct vr_device *device) {
-    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
-    vr_totals_share(&device->totals, device->counters, count);
-    for (uint32_t i = count; i-- > 0;) vr_shard_unlock(device->shards[i]);
+    lay_to_rest(device);
+    vr_totals_share(&device->totals, device->counters, device->awake_count);
+    for (uint32_t i = device->awake_count; i-- > 0;) vr_shard_unlock(device->awake[i]);
     vr_mutex_unlock(&device->mutex);
+}
+
+static void relax(const struct vr_device *device, struct vr_context_guard *guard) {
+    if (guard->relaxed || (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) == 0) return;
+    guard->relaxed = vr_cu(guard->driver, thread_exchange_capture_mode, &guard->capture_mode) == VR_CU_SUCCESS;
 }
 
 enum vram_status vr_context_enter(struct vr_device *device, struct vr_context_guard *guard) {
@@ -38,9 +77,13 @@ enum vram_status vr_context_enter(struct vr_device *device, struct vr_context_gu
         VR_TRY(vr_driver_status(vr_cu(driver, ctx_set_current, device->context)));
         guard->changed = true;
     }
-    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) == 0) return VRAM_OK;
-    guard->relaxed = vr_cu(driver, thread_exchange_capture_mode, &guard->capture_mode) == VR_CU_SUCCESS;
+    relax(device, guard);
     return VRAM_OK;
+}
+
+void vr_device_lock_guarded(struct vr_device *device, struct vr_context_guard *guard) {
+    vr_device_lock(device);
+    relax(device, guard);
 }
 
 void vr_context_leave(struct vr_context_guard *guard) {
@@ -82,10 +125,14 @@ void vr_device_apply_options(struct vr_device *device, const struct vr_options *
 // --- shards -----------------------------------------------------------------------------------------------------------
 
 static enum vram_status grow_shard_arrays(struct vr_device *device, uint32_t count) {
-    void *shards = device->shards, *counters = device->counters;
+    void *shards = device->shards, *awake = device->awake, *counters = device->counters;
     size_t capacity = device->shard_capacity;
     enum vram_status status = vr_grow(&shards, &capacity, count, sizeof *device->shards);
     device->shards = shards;
+    VR_TRY(status);
+    capacity = device->shard_capacity;
+    status = vr_grow(&awake, &capacity, count, sizeof *device->awake);
+    device->awake = awake;
     VR_TRY(status);
     capacity = device->shard_capacity;
     status = vr_grow(&counters, &capacity, count, sizeof *device->counters);
@@ -122,7 +169,6 @@ static enum vram_status make_shard_locked(struct vr_device *device, struct vr_sh
         return status;
     }
     device->shards[count] = made;
-    device->counters[count] = &made->counters;
     *shard = made;
     return VRAM_OK;
 }
@@ -133,6 +179,7 @@ static enum vram_status make_default_shard_locked(struct vr_device *device, uint
     const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
     uint32_t at = (uint32_t)vr_mix64(stream) % VR_SHARD_SLOTS;
     while (atomic_load_explicit(&device->slots[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_SHARD_SLOTS;
+    add_awake(device, *shard);
     atomic_store_explicit(&device->slots[at], *shard, memory_order_release);
     atomic_store_explicit(&device->shard_count, count + 1, memory_order_release);
     return VRAM_OK;
@@ -153,7 +200,7 @@ enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struc
         *shard = device->idle_shards[--device->idle_count];
     } else {
         VR_TRY(make_shard_locked(device, shard));
-        vr_shard_lock(*shard);
+        atomic_store_explicit(&(*shard)->lock, VR_SHARD_RESTS, memory_order_relaxed);
         atomic_fetch_add_explicit(&device->shard_count, 1, memory_order_release);
     }
     dress_shard(*shard, pool, stream);
@@ -164,8 +211,6 @@ enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struc
     return VRAM_OK;
 }
 
-// Numbers of the allocator's array rise in the order of making, and a device's shards are made under its mutex: the device's
-// array is in the order of the locks.
 enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
     vr_mutex_lock(&device->mutex);
     enum vram_status status = VRAM_OK;

@@ -34,11 +34,12 @@ VR_INLINE enum vram_status vr_shard_get(struct vr_device *device, uint64_t strea
 
 VR_NOINLINE void vr_shard_lock_contended(struct vr_shard *shard);
 VR_INLINE void vr_shard_lock(struct vr_shard *shard) {
-    uint32_t expected = 0;
-    if (VR_UNLIKELY(!atomic_compare_exchange_strong_explicit(&shard->lock, &expected, 1, memory_order_acquire, memory_order_relaxed)))
+    uint32_t expected = VR_SHARD_OPEN;
+    if (VR_UNLIKELY(
+            !atomic_compare_exchange_strong_explicit(&shard->lock, &expected, VR_SHARD_LOCKED, memory_order_acquire, memory_order_relaxed)))
         vr_shard_lock_contended(shard);
 }
-VR_INLINE void vr_shard_unlock(struct vr_shard *shard) { atomic_store_explicit(&shard->lock, 0, memory_order_release); }
+VR_INLINE void vr_shard_unlock(struct vr_shard *shard) { atomic_store_explicit(&shard->lock, VR_SHARD_OPEN, memory_order_release); }
 
 // Takes all locks of the device, settles every pool and gathers the totals; gives them back after sharing out the slack. Between the
 // two everything of the device may be read and changed. The device's context is current in between where `context` is asked for.
@@ -54,6 +55,8 @@ struct vr_context_guard {
     bool relaxed;
 };
 enum vram_status vr_context_enter(struct vr_device *device, struct vr_context_guard *guard);
+// vr_device_lock() after vr_context_enter(): a capture that began in between makes the thread's mode relaxed, too.
+void vr_device_lock_guarded(struct vr_device *device, struct vr_context_guard *guard);
 void vr_context_leave(struct vr_context_guard *guard);
 
 // Takes the options into force. Under all locks (or before the device is seen by others).

@@ -22,7 +22,7 @@ static enum vram_status open_session(struct vram_allocator *allocator, uint32_t 
     VR_TRY(vr_device_get(allocator, ordinal, &session->device));
     VR_TRY(vr_shard_get(session->device, stream, &session->shard));
     VR_TRY(vr_context_enter(session->device, &session->guard));
-    vr_device_lock(session->device);
+    vr_device_lock_guarded(session->device, &session->guard);
     const enum vram_status status = choose_shard(session, stream);
     if (status == VRAM_OK) return VRAM_OK;
     vr_device_unlock(session->device);

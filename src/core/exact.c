@@ -69,7 +69,7 @@ enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordin
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     vr_gather(device, VR_LEVEL_STATE, 0);
-    vr_device_lock(device);
+    vr_device_lock_guarded(device, &guard);
     struct vr_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
     request.kind = vr_pool_kind(request.rounded);
     enum vram_status status = vr_complete_frees(device, stream);

@@ -238,7 +238,7 @@ enum vram_status vram_pool_trim(struct vram_pool *pool) {
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     vr_gather(device, VR_LEVEL_ALL, 0);
-    vr_device_lock(device);
+    vr_device_lock_guarded(device, &guard);
     enum vram_status status = VRAM_OK;
     if (!pool->captured) {
         const bool captures = vr_device_captures(device);

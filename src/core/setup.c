@@ -73,8 +73,9 @@ static enum vram_status make_device_locked(struct vram_allocator *allocator, uin
 
 // A capture that began on another device before this one was seen.
 static void gate_new(struct vr_device *device) {
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&device->allocator->captures, memory_order_relaxed) != 0) vr_device_gate(device, VR_GATE_CAPTURE, true);
+    // A read that is also a write comes before the counting of a capture, which then sees this device, or after it.
+    if (atomic_fetch_add_explicit(&device->allocator->captures, 0, memory_order_acq_rel) != 0)
+        vr_device_gate(device, VR_GATE_CAPTURE, true);
 }
 
 enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordinal, struct vr_device **device) {
@@ -99,6 +100,7 @@ void vr_device_release(struct vr_device *device) {
     for (uint32_t i = 0; i < count; i++) vr_os_unreserve(device->shards[i], sizeof(struct vr_shard));
     vr_os_unreserve(device->slots, VR_SHARD_SLOTS * sizeof *device->slots);
     free(device->shards);
+    free(device->awake);
     free(device->counters);
     free(device->orphans);
     free(device->segments);

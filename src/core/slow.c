@@ -135,7 +135,8 @@ static enum vram_status choose_pool(struct vr_request *request, struct vram_pool
     return vr_shard_reserve_records(request->shard, 8);
 }
 
-static enum vram_status serve_locked(struct vr_request *request, struct vram_pool *pool, uint64_t *address, struct vram_oom *oom) {
+static enum vram_status serve_locked(struct vr_request *request, struct vram_pool *pool, struct vr_context_guard *guard, uint64_t *address,
+                                     struct vram_oom *oom) {
     struct vr_device *device = request->shard->device;
     VR_TRY(vr_complete_frees(device, request->shard->stream));
     VR_TRY(choose_pool(request, pool));
@@ -143,7 +144,7 @@ static enum vram_status serve_locked(struct vr_request *request, struct vram_poo
     if (block == 0 && atomic_load_explicit(&device->allocator->callback_count, memory_order_relaxed) != 0) {
         vr_device_unlock(device);
         const bool freed = run_callbacks(device, request->size_bytes);
-        vr_device_lock(device);
+        vr_device_lock_guarded(device, guard);
         VR_TRY(choose_pool(request, pool));
         if (freed) block = search(request);
     }
@@ -177,7 +178,7 @@ static enum vram_status refuse(struct vr_device *device, struct vr_shard *shard,
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     struct vram_oom oom;
-    vr_device_lock(device);
+    vr_device_lock_guarded(device, &guard);
     vr_oom_describe(&request, size_bytes, false, false, &oom);
     vr_device_unlock(device);
     vr_context_leave(&guard);
@@ -195,10 +196,10 @@ enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, 
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     struct vram_oom oom;
-    vr_device_lock(device);
+    vr_device_lock_guarded(device, &guard);
     struct vr_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
     request.kind = vr_pool_kind(request.rounded);
-    const enum vram_status status = serve_locked(&request, pool, address, &oom);
+    const enum vram_status status = serve_locked(&request, pool, &guard, address, &oom);
     vr_device_unlock(device);
     vr_context_leave(&guard);
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) vr_oom_announce(device->allocator, &oom);

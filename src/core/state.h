@@ -6,7 +6,7 @@
 //               └─ pool (large, small) ── index of free blocks, holes
 //
 // Placement depends on a shard's own pools only, so its lock orders everything that decides an address. What concerns the whole
-// device (a segment made or given back, a fence, a new peak, a picture) runs under all its shards' locks, taken in order after
+// device (a segment made or given back, a fence, a new peak, a picture) runs under all its shards' locks, taken after
 // the device's mutex: see device.h. No fast path takes a second lock.
 #ifndef VR_CORE_STATE_H
 #define VR_CORE_STATE_H
@@ -24,7 +24,7 @@
 enum vr_lock_rank {
     VR_RANK_ALLOCATOR, // vr_allocator.mutex: devices made, options, observers
     VR_RANK_DEVICE,    // vr_device.mutex: who may hold all shards
-    VR_RANK_SHARD,     // vr_shard.lock, in order of the shard's number
+    VR_RANK_SHARD,     // vr_shard.lock: several only by who holds the device's mutex
     VR_RANK_LEAF,      // vr_imports.mutex, vr_slab.mutex, vr_pages.mutex, vr_raw.mutex, vr_events.mutex, vr_classes.mutex
 };
 
@@ -45,9 +45,13 @@ struct vr_pool {
     int64_t last_split_bytes;
 };
 
+// A shard of a private pool, or of none, rests whenever the device's locks are given back: its lock then belongs to the device's mutex, so
+// that taking all locks costs as many steps as there are shards in use, not as there are pools. Who needs it wakes it.
+enum vr_shard_state { VR_SHARD_OPEN, VR_SHARD_LOCKED, VR_SHARD_RESTS };
+
 struct vr_shard {
-    _Alignas(64) _Atomic uint32_t lock;
-    uint32_t number; // in the allocator's array; also the lock's order
+    _Alignas(64) _Atomic uint32_t lock; // enum vr_shard_state
+    uint32_t number;                    // in the allocator's array
     uint64_t stream;
     struct vr_device *device;
     struct vram_pool *owner; // NULL: the device's default pools
@@ -190,7 +194,9 @@ struct vr_device {
     // Shards: append-only. slots is read without a lock; the rest is guarded by mutex.
     _Atomic(struct vr_shard *) *slots; // open addressing by stream
     struct vr_shard **shards;
-    struct vr_counters **counters; // of the same shards
+    struct vr_shard **awake;       // those that do not rest
+    struct vr_counters **counters; // of these
+    uint32_t awake_count;
     _Atomic uint32_t shard_count;
     size_t shard_capacity;
 };

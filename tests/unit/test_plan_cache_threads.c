@@ -228,7 +228,8 @@ static void a_plan_has_one_thread_at_a_time(void **state) {
     (void)state;
     struct vr_world world;
     struct shop shop = {.refusal = VRAM_OK};
-    expect_world(&world, "", 0);
+    const struct vr_world_options options = {.without_record = true};
+    EXPECT_OK(vr_world_open(&world, &options));
     struct vram_plan_cache *cache = expect_cache(&world, &shop);
     _Atomic int holders[KEYS] = {0};
     struct worker workers[THREADS];
