@@ -35,6 +35,12 @@ enum vram_status convert_json(const struct vram_recording *recording, const stru
     return vram_recording_write(recording, options->pretty ? VRAM_FORMAT_JSON_ROWS : VRAM_FORMAT_JSON, write, user, error);
 }
 
+enum vram_status convert_vram(const struct vram_recording *recording, const struct convert_options *options, vram_write write, void *user,
+                              struct vram_error *error) {
+    (void)options;
+    return vram_recording_write(recording, VRAM_FORMAT_VRAM, write, user, error);
+}
+
 static bool has_extension(const struct format *format, const char *extension, size_t length) {
     for (const char *next = format->extensions; *next != '\0'; next += strspn(next, " ")) {
         const size_t word = strcspn(next, " ");
@@ -137,8 +143,8 @@ int cmd_convert(int argc, char **argv) {
     const struct args_command command = {
         .name = "convert",
         .usage = "FILE -o OUT [options]",
-        .summary = "Writes a recording in another format. Pickle and JSON keep every key and value of what was read. OUT is replaced\n"
-                   "only when it is complete, and never when it is the input.\nFormats (and their extensions):"
+        .summary = "Writes a recording in another format. Pickle, JSON and vram keep every key and value of what was read. OUT is\n"
+                   "replaced only when it is complete, and never when it is the input.\nFormats (and their extensions):"
 #define FORMAT(name, extensions, function, help) "\n  " #name " (" extensions "): " help
 #include "formats.def"
 #undef FORMAT

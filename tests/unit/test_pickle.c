@@ -69,7 +69,7 @@ static void every_number_opcode_is_read(void **state) {
     expect_setting(SETTING("I01\n"), "true");
     expect_setting(SETTING("L18446744073709551615L\n"), "18446744073709551615");
     expect_setting(SETTING("F2.5e-1\n"), "0.25");
-    expect_setting(SETTING("F3\n"), "3");
+    expect_setting(SETTING("F3\n"), "3.0");
 }
 
 static void every_other_opcode_is_read(void **state) {

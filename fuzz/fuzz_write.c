@@ -1,0 +1,67 @@
+// Any bytes as a recording, and what is read written out again: as a pickle and as JSON, each read again, and the pickles of all three must be
+// the same bytes (that of the JSON where no pair or infinity made a difference).
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "model/recording.h"
+#include "vram/write.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST_BYTES = 1 << 26 };
+
+static bool append(void *user, const char *bytes, size_t length) {
+    struct vr_text *text = user;
+    // JSON repeats every stack.
+    if (text->length + length > MOST_BYTES) return false;
+    vr_text_append(text, bytes, length);
+    return !text->failed;
+}
+
+// Reads what was written. Nothing was written where memory or its limit ended it.
+static struct vram_recording *read_again(const struct vr_text *text, bool is_json) {
+    struct vram_recording *recording = NULL;
+    struct vram_error error;
+    enum vram_status status = vram_recording_read_memory(text->bytes, text->length, NULL, &recording, &error);
+    if (status == VRAM_LIMIT || status == VRAM_NO_HOST_MEMORY) return NULL;
+    // A recording without the keys that tell one may come out as JSON that is none.
+    if (status != VRAM_OK && !is_json) __builtin_trap();
+    if (status == VRAM_OK && vr_model_check(vr_recording_model(recording), &error) != VRAM_OK) __builtin_trap();
+    return recording;
+}
+
+static bool write_as(const struct vram_recording *recording, enum vram_recording_format format, struct vr_text *text) {
+    struct vram_error error;
+    *text = (struct vr_text){0};
+    enum vram_status status = vram_recording_write(recording, format, append, text, &error);
+    if (status != VRAM_OK && status != VRAM_IO && status != VRAM_NO_HOST_MEMORY) __builtin_trap();
+    return status == VRAM_OK;
+}
+
+// Writes the recording that stands in *first, reads that and writes it again: the same bytes.
+static void check_pickle(const struct vr_text *first) {
+    struct vr_text second;
+    struct vram_recording *again = read_again(first, false);
+    if (again == NULL) return;
+    if (write_as(again, VRAM_FORMAT_PICKLE, &second)) {
+        if (second.length != first->length || memcmp(second.bytes, first->bytes, first->length) != 0) __builtin_trap();
+    }
+    vr_text_release(&second);
+    vram_recording_destroy(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct vram_recording *recording = NULL;
+    struct vr_text pickle, json;
+    if (vram_recording_read_memory(data, size, NULL, &recording, NULL) != VRAM_OK) return 0;
+    if (write_as(recording, VRAM_FORMAT_PICKLE, &pickle)) check_pickle(&pickle);
+    vr_text_release(&pickle);
+    if (write_as(recording, size % 2 == 0 ? VRAM_FORMAT_JSON : VRAM_FORMAT_JSON_ROWS, &json)) {
+        struct vram_recording *again = read_again(&json, true);
+        vram_recording_destroy(again);
+    }
+    vr_text_release(&json);
+    vram_recording_destroy(recording);
+    return 0;
+}
