@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "core/serve.h"
+#include "core/share.h"
 
 // What one walk over a device's blocks found, to be held against the counters.
 struct census {
@@ -98,6 +99,8 @@ static enum vram_status check_pages(const struct vram_allocator *allocator, cons
         const bool hole = block->state == VR_HOLE;
         for (uint64_t page = first; page < end && (!hole || page < first + 8); page++) {
             CHECK((segment->pages[page] == 0) == hole, "a page and the block on it disagree whether it is mapped", block->address);
+            CHECK(!hole || segment->exported == NULL || segment->exported[page].serial == 0, "a page that is gone is still exported",
+                  block->address);
         }
     }
     return VRAM_OK;
