@@ -70,6 +70,16 @@ enum {
     VR_CU_GRAPH_NODE_TYPE_EMPTY = 5,
     VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
     VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
+    VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+    VR_CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+    VR_CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1, // int
+    VR_CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC = 2,
+    VR_CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
+    VR_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4, // uint64_t
+    VR_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
+    VR_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
+    VR_CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
+    VR_CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
     VR_CU_GRAPH_INSTANTIATE_AUTO_FREE_ON_LAUNCH = 1,
     VR_CU_GRAPH_INSTANTIATE_UPLOAD = 2,
     VR_CU_GRAPH_INSTANTIATE_DEVICE_LAUNCH = 4,
@@ -104,6 +114,7 @@ enum {
     VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED = 103,
     VR_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED = 110,
     VR_CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1,
+    VR_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115,
     VR_CU_DEVICE_ATTRIBUTE_LAST = 147, // of CUDA 13.0; later toolkits add more
 };
 
@@ -122,6 +133,17 @@ struct vr_cu_allocation_prop {
     uint8_t gpu_direct_rdma_capable;
     uint16_t usage;
     uint8_t reserved[4];
+};
+
+// CUmemPoolProps, 88 bytes.
+struct vr_cu_pool_props {
+    int32_t type;
+    int32_t handle_types;
+    struct vr_cu_location location;
+    void *win32_security_attributes;
+    uint64_t most_bytes; // 0: the driver's own bound
+    uint16_t usage;
+    uint8_t reserved[54];
 };
 
 // CUmemAccessDesc, 12 bytes.

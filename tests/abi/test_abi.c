@@ -106,6 +106,17 @@ static const struct {
     SAME(VR_CU_GRAPH_INSTANTIATE_UPLOAD, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD),
     SAME(VR_CU_GRAPH_INSTANTIATE_DEVICE_LAUNCH, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH),
     SAME(VR_CU_GRAPH_INSTANTIATE_USE_NODE_PRIORITY, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY),
+    SAME(VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_ALLOC),
+    SAME(VR_CU_GRAPH_NODE_TYPE_MEM_FREE, CU_GRAPH_NODE_TYPE_MEM_FREE),
+    SAME(VR_CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES),
+    SAME(VR_CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC),
+    SAME(VR_CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES),
+    SAME(VR_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD),
+    SAME(VR_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT),
+    SAME(VR_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH),
+    SAME(VR_CU_MEMPOOL_ATTR_USED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_CURRENT),
+    SAME(VR_CU_MEMPOOL_ATTR_USED_MEM_HIGH, CU_MEMPOOL_ATTR_USED_MEM_HIGH),
+    ATTRIBUTE(MEMORY_POOLS_SUPPORTED),
     ATTRIBUTE(MAX_THREADS_PER_BLOCK),
     ATTRIBUTE(WARP_SIZE),
     ATTRIBUTE(MULTIPROCESSOR_COUNT),
@@ -181,6 +192,11 @@ static void layouts_are_nvidias(void **state) {
     SAME_FIELD(vr_cu_allocation_prop, gpu_direct_rdma_capable, CUmemAllocationProp, allocFlags.gpuDirectRDMACapable);
     SAME_FIELD(vr_cu_allocation_prop, usage, CUmemAllocationProp, allocFlags.usage);
     SAME_FIELD(vr_cu_allocation_prop, reserved, CUmemAllocationProp, allocFlags.reserved);
+    assert_int_equal(sizeof(struct vr_cu_pool_props), sizeof(CUmemPoolProps));
+    SAME_FIELD(vr_cu_pool_props, type, CUmemPoolProps, allocType);
+    SAME_FIELD(vr_cu_pool_props, handle_types, CUmemPoolProps, handleTypes);
+    SAME_FIELD(vr_cu_pool_props, location, CUmemPoolProps, location);
+    SAME_FIELD(vr_cu_pool_props, most_bytes, CUmemPoolProps, maxSize);
     assert_int_equal(sizeof(struct vr_cu_access_desc), sizeof(CUmemAccessDesc));
     SAME_FIELD(vr_cu_access_desc, location, CUmemAccessDesc, location);
     SAME_FIELD(vr_cu_access_desc, flags, CUmemAccessDesc, flags);

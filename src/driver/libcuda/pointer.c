@@ -1,5 +1,6 @@
 // pointer.c: cuPointerGetAttribute, for the attributes that say what and where an address is.
 #include "driver/libcuda/libcuda.h"
+#include "driver/sim/pools.h"
 
 enum attribute {
     CONTEXT = 1,
@@ -29,6 +30,18 @@ static bool look_up(const struct vr_sim *sim, uint64_t address, struct facts *fa
         if (facts->range == NULL) return false;
         const struct vr_slot *physical = vr_slots_item(&sim->physicals, (uint32_t)facts->range->owner);
         facts->device = ((const struct vr_sim_physical *)(const void *)physical)->device;
+        return true;
+    }
+    if (facts->range != NULL && facts->range->kind == VR_SIM_CHUNK) {
+        const struct vr_sim_piece *piece = vr_sim_piece_holding(sim, address);
+        if (piece == NULL) return false;
+        facts->device = vr_sim_pool_at(sim, piece->pool)->device;
+        facts->range = vr_ranges_at(&sim->pooled, piece->address);
+        return true;
+    }
+    if (facts->range != NULL && facts->range->kind == VR_SIM_GRAPH_MEMORY) {
+        facts->device =
+            ((const struct vr_sim_graph_memory *)(const void *)vr_slots_item(&sim->graph_memories, (uint32_t)facts->range->owner))->device;
         return true;
     }
     if (facts->range == NULL) {

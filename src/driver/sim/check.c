@@ -1,5 +1,5 @@
 // check.c: the instance against itself.
-#include "driver/sim/graph.h"
+#include "driver/sim/pools.h"
 
 struct sums {
     uint64_t used_bytes, small_bytes;
@@ -17,6 +17,7 @@ static bool check_memory(const struct vr_sim *sim) {
     struct sums sums[VR_SIM_MAX_DEVICES] = {{0, 0}};
     const struct vr_range *range = vr_ranges_next(&sim->spaces, 0);
     for (; range != NULL; range = vr_ranges_next(&sim->spaces, vr_range_end(range))) {
+        if (range->kind == VR_SIM_CHUNK) sums[vr_sim_pool_at(sim, range->owner)->device].used_bytes += range->size_bytes;
         if (range->kind != VR_SIM_ALLOCATION) continue;
         const struct vr_sim_context *context = vr_sim_context_find(sim, range->owner);
         if (context == NULL || range->size_bytes > range->span) return false;
@@ -32,6 +33,7 @@ static bool check_memory(const struct vr_sim *sim) {
         named += physical->slot.named;
         if (physical->shared == 0) sums[physical->device].used_bytes += physical->size_bytes;
     }
+    for (uint32_t i = 0; i < sim->options.device_count; i++) sums[i].used_bytes += vr_sim_graph_memory_bytes(sim, i);
     for (uint32_t i = 0; i < sim->options.device_count; i++)
         if (sim->devices[i].used_bytes != sums[i].used_bytes || sim->devices[i].small_bytes != sums[i].small_bytes) return false;
     return named == sim->named_physicals;
@@ -131,7 +133,31 @@ static bool check_captures(const struct vr_sim *sim) {
     return true;
 }
 
+// The pieces of a pool: taken ones add up to used_bytes, all of them to reserved_bytes; neighbours name and touch each other; a taken
+// piece is found by its address.
+static bool check_pool(const struct vr_sim *sim, uint32_t pool) {
+    uint64_t used = 0, all = 0;
+    for (uint32_t i = 0; i < sim->pieces.used; i++) {
+        const struct vr_sim_piece *piece = (const struct vr_sim_piece *)(const void *)vr_slots_item(&sim->pieces, i);
+        if (!piece->slot.live || piece->pool != pool) continue;
+        all += piece->size_bytes;
+        if (piece->taken) used += piece->size_bytes;
+        if (piece->taken != (vr_sim_piece_at(sim, piece->address) == piece)) return false;
+        if (piece->next == 0) continue;
+        const struct vr_sim_piece *next = (const struct vr_sim_piece *)(const void *)vr_slots_item(&sim->pieces, piece->next - 1);
+        if (next->previous != i + 1 || next->address != piece->address + piece->size_bytes) return false;
+    }
+    return used == vr_sim_pool_at(sim, pool)->used_bytes && all == vr_sim_pool_at(sim, pool)->reserved_bytes;
+}
+
+static bool check_pools(const struct vr_sim *sim) {
+    for (uint32_t i = 0; i < sim->pools.used; i++)
+        if (vr_sim_pool_at(sim, i)->slot.live && !check_pool(sim, i)) return false;
+    return vr_ranges_check(&sim->pooled);
+}
+
 bool vr_sim_check(const struct vr_sim *sim) {
     bool ranges = vr_ranges_check(&sim->spaces) && vr_ranges_check(&sim->mappings) && vr_ranges_check(&sim->hosts);
-    return ranges && check_memory(sim) && check_mappings(sim) && check_streams(sim) && check_graphs(sim) && check_captures(sim);
+    return ranges && check_pools(sim) && check_memory(sim) && check_mappings(sim) && check_streams(sim) && check_graphs(sim) &&
+           check_captures(sim);
 }

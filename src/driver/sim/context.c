@@ -74,6 +74,7 @@ void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context) {
     vr_sim_end_events(sim, context);
     vr_sim_end_streams(sim, context);
     vr_sim_free_allocations(sim, context);
+    vr_sim_pools_end_context(sim, context);
     vr_sim_close_imports(sim, context);
     vr_sim_free_hosts(sim, context);
     free(vr_sim_context_find(sim, context)->peers);
@@ -128,6 +129,8 @@ vr_cu_result vr_sim_ctx_synchronize(struct vr_sim *sim, int unused) {
     if (result != VR_CU_SUCCESS) return result;
     const uint64_t handle = vr_sim_context_handle(sim, context);
     result = vr_sim_context_for_waiting(sim, handle);
-    if (result == VR_CU_SUCCESS) vr_sim_wait_context(sim, handle);
-    return result;
+    if (result != VR_CU_SUCCESS) return result;
+    vr_sim_wait_context(sim, handle);
+    vr_sim_pools_synchronized(sim);
+    return VR_CU_SUCCESS;
 }

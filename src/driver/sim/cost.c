@@ -15,12 +15,18 @@ enum {
     SET_ACCESS_DEAR_NS = 36000, // the same
     SET_ACCESS_NS = 36000,      // the first 2 MiB
     UNMAP_NS = 26000,           // per mapping
+    POOL_HIT_NS = 800,          // cuMemAllocAsync from what the pool has
+    POOL_MISS_NS = 60000,       // with new memory
+    POOL_NS_PER_MIB = 15000,    // of new memory
 };
 
 static const uint32_t base_costs_ns[VR_SIM_CALL_COUNT] = {
     [VR_SIM_CALL_mem_get_info] = 6000,
     [VR_SIM_CALL_mem_alloc] = ALLOC_NS,
     [VR_SIM_CALL_mem_free] = 8000,
+    [VR_SIM_CALL_mem_alloc_async] = POOL_HIT_NS,
+    [VR_SIM_CALL_mem_alloc_from_pool_async] = POOL_HIT_NS,
+    [VR_SIM_CALL_mem_free_async] = 550,
     [VR_SIM_CALL_mem_address_reserve] = 10000,
     [VR_SIM_CALL_mem_address_free] = 1000,
     [VR_SIM_CALL_mem_create] = 30000,
@@ -85,6 +91,11 @@ void vr_sim_charge_set_access(struct vr_sim *sim, uint64_t size_bytes, uint64_t 
     uint64_t further_ns = sim->options.profile == VRAM_SIM_DEAR ? SET_ACCESS_DEAR_NS : SET_ACCESS_CHEAP_NS;
     uint64_t of_one = SET_ACCESS_NS + (size_bytes / VR_SIM_GRANULARITY - 1) * further_ns;
     vr_sim_charge(sim, of_one * count - SET_ACCESS_NS);
+}
+
+void vr_sim_charge_chunk(struct vr_sim *sim, uint64_t size_bytes) {
+    vr_sim_charge(sim, POOL_MISS_NS - POOL_HIT_NS);
+    vr_sim_charge_bytes(sim, size_bytes, POOL_NS_PER_MIB);
 }
 
 void vr_sim_charge_unmap(struct vr_sim *sim, uint64_t mappings) { vr_sim_charge(sim, mappings * UNMAP_NS); }

@@ -25,6 +25,7 @@ void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const stru
     event->complete_ns = end_ns;
     event->stream = index;
     event->work = work;
+    event->serial = stream->serial;
 }
 
 static void end_event(struct vr_sim *sim, struct vr_sim_event *event) {
@@ -100,6 +101,7 @@ vr_cu_result vr_sim_event_synchronize(struct vr_sim *sim, uint64_t event) {
     const vr_cu_result result = vr_sim_event_for_waiting(sim, found);
     if (result != VR_CU_SUCCESS) return result;
     if (!is_complete(sim, found)) vr_sim_wait_work(sim, found->stream, found->work, found->complete_ns);
+    vr_sim_pools_synchronized(sim);
     return VR_CU_SUCCESS;
 }
 

@@ -140,6 +140,7 @@ static vr_cu_result lay_graph(struct vr_sim *sim, struct vr_sim_exec *exec, uint
 
 void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec) {
     vr_sim_event_forget(sim, &exec->launch);
+    if (exec->claimed) vr_sim_exec_disclaim(sim, exec);
     free(exec->steps);
     free(exec->dependencies);
     free(exec->ends_ns);
@@ -161,6 +162,9 @@ vr_cu_result vr_sim_graph_instantiate(struct vr_sim *sim, uint64_t *exec, uint64
         made->ends_ns = calloc(made->step_count + 1, sizeof *made->ends_ns);
         if (made->ends_ns == NULL) result = VR_CU_OUT_OF_MEMORY;
     }
+    if (result == VR_CU_SUCCESS) result = vr_sim_exec_claim(sim, made);
+    made->claimed = result == VR_CU_SUCCESS;
+    made->auto_free = (flags & VR_CU_GRAPH_INSTANTIATE_AUTO_FREE_ON_LAUNCH) != 0;
     if (result == VR_CU_SUCCESS)
         *exec = vr_slots_handle(&sim->execs, index);
     else
@@ -225,6 +229,7 @@ static uint64_t time_steps(const struct vr_sim *sim, const struct vr_sim_exec *e
 static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, struct vr_sim_exec *exec) {
     vr_cu_result result = check_steps(sim, exec, vr_sim_context_find(sim, stream->context)->device);
     uint64_t start_ns, end_ns;
+    if (result == VR_CU_SUCCESS) result = vr_sim_exec_allocate(sim, exec);
     if (result == VR_CU_SUCCESS) result = enqueue_start(sim, stream, exec, &start_ns);
     if (result != VR_CU_SUCCESS) return result;
     result = vr_sim_enqueue(sim, stream, time_steps(sim, exec, start_ns) - start_ns, &end_ns);
@@ -235,6 +240,7 @@ static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, str
         if (event != NULL) vr_sim_event_set(sim, event, stream, exec->ends_ns[i]);
         vr_sim_work_do(sim, &exec->steps[i].work);
     }
+    vr_sim_exec_free(sim, exec);
     return VR_CU_SUCCESS;
 }
 
@@ -275,5 +281,6 @@ vr_cu_result vr_sim_graph_launch(struct vr_sim *sim, uint64_t exec, uint64_t str
     struct vr_sim_stream *queue;
     const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
     if (result != VR_CU_SUCCESS) return result;
-    return queue->capture != 0 ? capture_launch(sim, queue, found) : launch(sim, queue, found);
+    if (queue->capture == 0) return launch(sim, queue, found);
+    return vr_sim_exec_has_memory(found) ? VR_CU_NOT_SUPPORTED : capture_launch(sim, queue, found);
 }

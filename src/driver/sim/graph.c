@@ -75,6 +75,7 @@ vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr
     made->place = (uint32_t)owner->nodes.count;
     made->work = copy;
     made->dependencies = own;
+    vr_sim_graph_memory_reference(sim, &copy);
     *node = vr_slots_handle(&sim->nodes, index);
     owner->nodes.items[owner->nodes.count++] = *node;
     if (copy.type != VR_CU_GRAPH_NODE_TYPE_GRAPH) return VR_CU_SUCCESS;
@@ -86,6 +87,7 @@ vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr
 static void end_node(struct vr_sim *sim, uint64_t node) {
     struct vr_sim_node *found = vr_sim_node_find(sim, node);
     if (found->work.type == VR_CU_GRAPH_NODE_TYPE_GRAPH) vr_sim_graph_end(sim, found->work.child);
+    vr_sim_graph_memory_unreference(sim, &found->work);
     vr_sim_nodes_free(&found->dependencies);
     vr_slots_give(&sim->nodes, vr_slots_index(&sim->nodes, found));
 }
@@ -213,6 +215,7 @@ vr_cu_result vr_sim_graph_destroy(struct vr_sim *sim, uint64_t graph) {
 vr_cu_result vr_sim_graph_clone(struct vr_sim *sim, uint64_t *clone, uint64_t graph) {
     const struct vr_sim_graph *found = vr_slots_find(&sim->graphs, graph);
     if (clone == NULL || found == NULL) return VR_CU_INVALID_VALUE;
+    if (vr_sim_graph_has_memory(sim, vr_slots_index(&sim->graphs, found))) return VR_CU_NOT_SUPPORTED;
     uint32_t made;
     const vr_cu_result result = vr_sim_graph_copy(sim, vr_slots_index(&sim->graphs, found), &made);
     if (result == VR_CU_SUCCESS) *clone = vr_slots_handle(&sim->graphs, made);
@@ -234,6 +237,8 @@ vr_cu_result vr_sim_graph_node_find_in_clone(struct vr_sim *sim, uint64_t *node,
 vr_cu_result vr_sim_graph_destroy_node(struct vr_sim *sim, uint64_t node) {
     const struct vr_sim_node *found = vr_sim_node_find(sim, node);
     if (found == NULL || vr_sim_graph_at(sim, found->graph)->capture != 0) return VR_CU_INVALID_VALUE;
+    const bool memory = found->work.type == VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC || found->work.type == VR_CU_GRAPH_NODE_TYPE_MEM_FREE;
+    if (memory) return VR_CU_NOT_SUPPORTED; // the driver forbids it
     struct vr_sim_nodes *nodes = &vr_sim_graph_at(sim, found->graph)->nodes;
     remove_item(nodes, found->place);
     for (size_t i = 0; i < nodes->count; i++) {

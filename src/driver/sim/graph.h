@@ -25,6 +25,7 @@ struct vr_sim_work {
     uint64_t cost_ns; // on the device
     uint64_t event;   // records and waits: its handle
     uint32_t child;   // graphs: slot of the graph, which belongs to the node
+    uint32_t memory;  // requests and frees of memory: slot of the graph's memory
 };
 
 struct vr_sim_node {
@@ -60,6 +61,8 @@ struct vr_sim_exec {
     size_t *dependencies; // numbers of earlier steps
     size_t dependency_count, dependency_capacity;
     uint64_t *ends_ns;          // one per step: scratch of a launch
+    bool claimed;               // it has the memory of its graph
+    bool auto_free;             // a launch frees what the one before left
     struct vr_sim_event launch; // the end of the last launch; not an event of the program's
 };
 
@@ -117,6 +120,20 @@ bool vr_sim_mark_past(struct vr_sim *sim, const struct vr_sim_nodes *nodes, uint
 
 // --- exec.c ----------------------------------------------------------------------------------------------------------
 void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec);
+
+// --- graph_memory.c --------------------------------------------------------------------------------------------------
+// A node or a step that allocates comes or goes.
+void vr_sim_graph_memory_reference(struct vr_sim *sim, const struct vr_sim_work *work);
+void vr_sim_graph_memory_unreference(struct vr_sim *sim, const struct vr_sim_work *work);
+// Memory of a graph is for one executable graph at a time. claim: NOT_SUPPORTED when another has it. One disclaim for each claim.
+vr_cu_result vr_sim_exec_claim(struct vr_sim *sim, const struct vr_sim_exec *exec);
+void vr_sim_exec_disclaim(struct vr_sim *sim, const struct vr_sim_exec *exec);
+// A launch: all that it allocates, or INVALID_VALUE (an earlier launch's memory lives), OUT_OF_MEMORY. Then what its nodes free.
+vr_cu_result vr_sim_exec_allocate(struct vr_sim *sim, const struct vr_sim_exec *exec);
+void vr_sim_exec_free(struct vr_sim *sim, const struct vr_sim_exec *exec);
+// Such graphs can neither be cloned nor be part of another.
+bool vr_sim_graph_has_memory(const struct vr_sim *sim, uint32_t graph);
+bool vr_sim_exec_has_memory(const struct vr_sim_exec *exec);
 
 // --- capture.c -------------------------------------------------------------------------------------------------------
 struct vr_sim_capture *vr_sim_capture_find(const struct vr_sim *sim, uint64_t capture);

@@ -108,6 +108,7 @@ vr_cu_result vr_sim_graph_add_child_graph_node(struct vr_sim *sim, uint64_t *nod
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_sim_graph *inside = vr_slots_find(&sim->graphs, child);
     if (inside == NULL || inside->depth >= VR_SIM_MAX_DEPTH) return VR_CU_INVALID_VALUE;
+    if (vr_sim_graph_has_memory(sim, vr_slots_index(&sim->graphs, inside))) return VR_CU_NOT_SUPPORTED;
     struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_GRAPH};
     result = vr_sim_graph_copy(sim, vr_slots_index(&sim->graphs, inside), &work.child);
     if (result != VR_CU_SUCCESS) return result;

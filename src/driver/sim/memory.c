@@ -56,6 +56,7 @@ vr_cu_result vr_sim_mem_free(struct vr_sim *sim, uint64_t address) {
     vr_cu_result result = vr_sim_current(sim, &context);
     if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
+    if (vr_sim_pool_free_now(sim, address, &result)) return result;
     const struct vr_range *range = vr_ranges_at(&sim->spaces, address);
     if (range == NULL || range->kind != VR_SIM_ALLOCATION) return VR_CU_INVALID_VALUE;
     // With manual completion only an explicit synchronization completes work; the implicit wait of a free does not.
@@ -79,6 +80,7 @@ vr_cu_result vr_sim_mem_get_address_range(struct vr_sim *sim, uint64_t *base, ui
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_range *range = vr_ranges_holding(&sim->spaces, address);
     if (range != NULL && range->kind == VR_SIM_RESERVATION) range = vr_ranges_holding(&sim->mappings, address);
+    if (range != NULL && range->kind == VR_SIM_CHUNK) range = vr_ranges_holding(&sim->pooled, address);
     if (range == NULL || address - range->base >= range->size_bytes) return VR_CU_NOT_FOUND;
     if (base != NULL) *base = range->base;
     if (size_bytes != NULL) *size_bytes = range->size_bytes;

@@ -48,8 +48,7 @@ static void note_extent(struct vr_sim *sim, const struct vr_sim_place *place) {
     if (place->address + place->span > sim->highest_device) sim->highest_device = place->address + place->span;
 }
 
-vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place) {
-    if (sim->alloc_queue.next < sim->alloc_queue.count) return take_queued(sim, &sim->alloc_queue, size_bytes, place);
+vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place) {
     const struct vram_sim_options *options = &sim->options;
     uint64_t alignment = size_bytes >= VR_MIB ? options->alloc_alignment : options->alloc_small_alignment;
     struct vr_sim_place found = {.span = vr_round_up(size_bytes, alignment), .alignment = alignment};
@@ -64,6 +63,11 @@ vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint64_t size_bytes, struct 
     note_extent(sim, &found);
     *place = found;
     return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place) {
+    const bool queued = sim->alloc_queue.next < sim->alloc_queue.count;
+    return queued ? take_queued(sim, &sim->alloc_queue, size_bytes, place) : vr_sim_place_chunk(sim, size_bytes, place);
 }
 
 vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, uint64_t alignment, uint64_t hint,

@@ -1,12 +1,24 @@
 // sim.c: making and ending a simulator, and the functions of vram/sim.h that steer and read it.
-#include "driver/sim/graph.h"
+#include "driver/sim/pools.h"
 
 #include <stdatomic.h>
 
 #define MEMORY_MAX ((uint64_t)1 << 50) // of one device
 #define TIME_MAX   ((uint64_t)1 << 62) // no clock or queue is steered past this many nanoseconds (146 years)
 
-enum { TAG_CONTEXT = 1, TAG_STREAM, TAG_EVENT, TAG_PHYSICAL, TAG_GRAPH, TAG_NODE, TAG_EXEC, TAG_CAPTURE };
+enum {
+    TAG_CONTEXT = 1,
+    TAG_STREAM,
+    TAG_EVENT,
+    TAG_PHYSICAL,
+    TAG_GRAPH,
+    TAG_NODE,
+    TAG_EXEC,
+    TAG_CAPTURE,
+    TAG_POOL,
+    TAG_PIECE,
+    TAG_GRAPH_MEMORY
+};
 
 static const char sim_kind[] = "sim";
 
@@ -57,6 +69,9 @@ static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     sim->nodes = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_node), .tag = TAG_NODE};
     sim->execs = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_exec), .tag = TAG_EXEC};
     sim->captures = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_capture), .tag = TAG_CAPTURE};
+    sim->pools = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_pool), .tag = TAG_POOL};
+    sim->pieces = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_piece), .tag = TAG_PIECE};
+    sim->graph_memories = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_graph_memory), .tag = TAG_GRAPH_MEMORY};
     sim->alloc_cursor = options->alloc_base;
     sim->reserve_cursor = options->reserve_base;
     sim->lowest_device = UINT64_MAX;
@@ -95,9 +110,9 @@ static void destroy(struct vram_driver *driver) {
     vr_sim_free_allocations(sim, 0);
     vr_sim_close_imports(sim, 0);
     vr_sim_free_hosts(sim, 0);
+    end_objects(sim);
     vr_sim_free_vmm(sim);
     vr_sim_back_close(sim);
-    end_objects(sim);
     for (size_t i = 0; i < sim->thread_count; i++) {
         free(sim->threads[i].contexts);
         free(sim->threads[i].streams);
@@ -105,12 +120,13 @@ static void destroy(struct vram_driver *driver) {
     free(sim->threads);
     free(sim->shared);
     free(sim->files);
-    struct vr_slots *tables[] = {&sim->contexts, &sim->streams, &sim->events, &sim->physicals,
-                                 &sim->graphs,   &sim->nodes,   &sim->execs,  &sim->captures};
+    struct vr_slots *tables[] = {&sim->contexts, &sim->streams,  &sim->events, &sim->physicals, &sim->graphs,        &sim->nodes,
+                                 &sim->execs,    &sim->captures, &sim->pools,  &sim->pieces,    &sim->graph_memories};
     for (size_t i = 0; i < VR_COUNT_OF(tables); i++) free(tables[i]->items);
     vr_ranges_release(&sim->spaces);
     vr_ranges_release(&sim->mappings);
     vr_ranges_release(&sim->hosts);
+    vr_ranges_release(&sim->pooled);
     free(sim->alloc_queue.items);
     free(sim->reserve_queue.items);
     vr_mutex_destroy(&sim->lock);
@@ -287,7 +303,7 @@ uint64_t vram_sim_live_objects(struct vram_driver *driver) {
     if (sim == NULL) return 0;
     vr_mutex_lock(&sim->lock);
     uint64_t objects = sim->spaces.count + sim->named_physicals + sim->mappings.count + sim->events.live + sim->user_streams;
-    objects += sim->hosts.count + sim->graphs.live + sim->execs.live;
+    objects += sim->hosts.count + sim->graphs.live + sim->execs.live + sim->user_pools;
     vr_mutex_unlock(&sim->lock);
     return objects;
 }

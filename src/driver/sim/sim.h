@@ -27,7 +27,13 @@ enum vr_sim_call {
 };
 
 // What occupies device address space.
-enum vr_sim_kind { VR_SIM_ALLOCATION, VR_SIM_RESERVATION, VR_SIM_IMPORT /* an allocation of another process */ };
+enum vr_sim_kind {
+    VR_SIM_ALLOCATION,
+    VR_SIM_RESERVATION,
+    VR_SIM_IMPORT /* an allocation of another process */,
+    VR_SIM_CHUNK /* of a pool */,
+    VR_SIM_GRAPH_MEMORY
+};
 // What a range of the host is.
 enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED };
 
@@ -39,6 +45,8 @@ struct vr_sim_device {
     uint64_t tail_ns;          // when the last work of all its streams ends
     uint64_t primary;          // handle of the primary context, 0 while nobody retains it
     uint32_t primary_references;
+    uint64_t default_pool; // handle, 0 until somebody asks
+    uint64_t pool;         // handle of the pool that asynchronous requests use; 0: the default pool
 };
 
 // A context: a device and its implicit stream.
@@ -72,6 +80,7 @@ enum vr_sim_stream_kind { VR_SIM_STREAM_BLOCKING, VR_SIM_STREAM_NON_BLOCKING, VR
 struct vr_sim_stream {
     struct vr_slot slot;
     uint64_t context;
+    uint64_t serial; // of the stream in the instance, from 1 up, never used again
     enum vr_sim_stream_kind kind;
     bool user;                 // made by cuStreamCreate, not a default stream
     uint64_t tail_ns;          // when the last work ends
@@ -84,6 +93,10 @@ struct vr_sim_stream {
     struct vr_sim_nodes frontier;      // in a capture: what the next node comes after
     struct vr_cu_edge_data *edge_data; // zeros, for who asks with the frontier
     size_t edge_data_capacity;
+    struct vr_sim_seen { // what its next work comes after, because the program let it wait for an event: one entry per stream
+        uint64_t serial, work;
+    } * seen;
+    size_t seen_count, seen_capacity;
 };
 
 // Recorded on a stream, or in a capture, or neither.
@@ -98,6 +111,7 @@ struct vr_sim_event {
     uint64_t complete_ns;         // when the work before the record ends
     uint32_t stream;              // manual completion: slot of the stream of the record
     uint64_t work;                // manual completion: number of the record in that stream
+    uint64_t serial;              // of the stream of the record
 };
 
 // A physical allocation of cuMemCreate. It lives while its handle or a mapping lives.
@@ -157,12 +171,15 @@ struct vr_sim {
     uint64_t counts[VR_SIM_CALL_COUNT], costs_ns[VR_SIM_CALL_COUNT];
 
     struct vr_sim_device devices[VR_SIM_MAX_DEVICES];
-    struct vr_slots contexts, streams, events, physicals, graphs, nodes, execs, captures;
-    uint64_t last_mark;                     // of a walk over nodes
-    uint64_t last_capture_id;               // that a program saw
-    struct vr_ranges spaces;                // allocations (owner: context) and reservations
-    struct vr_ranges mappings;              // owner: handle of the physical allocation
-    struct vr_ranges hosts;                 // owner: context
+    struct vr_slots contexts, streams, events, physicals, graphs, nodes, execs, captures, pools, pieces, graph_memories;
+    uint64_t last_mark;        // of a walk over nodes
+    uint64_t last_capture_id;  // that a program saw
+    struct vr_ranges spaces;   // allocations (owner: context) and reservations
+    struct vr_ranges mappings; // owner: handle of the physical allocation
+    struct vr_ranges hosts;    // owner: context
+    struct vr_ranges pooled;   // taken pieces of pools; owner: slot of the piece
+    uint64_t last_stream_serial;
+    uint64_t user_pools;                    // live handles of cuMemPoolCreate
     uint64_t user_streams;                  // live handles of cuStreamCreate
     uint64_t named_physicals;               // live handles of cuMemCreate
     uint64_t lowest_device, highest_device; // [lowest, highest): what device addresses were ever given out by the rules
@@ -216,6 +233,7 @@ void vr_sim_charge_free(struct vr_sim *sim, struct vr_sim_device *device, uint64
 void vr_sim_charge_unmap(struct vr_sim *sim, uint64_t mappings);
 void vr_sim_charge_create(struct vr_sim *sim, uint64_t size_bytes);
 void vr_sim_charge_set_access(struct vr_sim *sim, uint64_t size_bytes, uint64_t count);
+void vr_sim_charge_chunk(struct vr_sim *sim, uint64_t size_bytes);
 void vr_sim_charge_record(struct vr_sim *sim, unsigned event_flags);
 
 // --- context.c -------------------------------------------------------------------------------------------------------
@@ -308,6 +326,19 @@ int vr_sim_shared_file(const struct vr_sim *sim, uint32_t index);
 // Closes what the context (0: every one) opened by cuIpcOpenMemHandle.
 void vr_sim_close_imports(struct vr_sim *sim, uint64_t context);
 
+// --- pools.c, pool_calls.c -------------------------------------------------------------------------------------------
+// A synchronization: pools give back what is above their release threshold.
+void vr_sim_pools_synchronized(struct vr_sim *sim);
+// Frees what streams of the context took, and all chunks of its device that nothing uses.
+void vr_sim_pools_end_context(struct vr_sim *sim, uint64_t context);
+// May `device` read (write) that part of a chunk? Where a piece is taken, as the pool's access says.
+bool vr_sim_chunk_allows(const struct vr_sim *sim, const struct vr_range *chunk, uint64_t address, uint64_t size_bytes, uint32_t device,
+                         bool write);
+// cuMemFree of memory of a pool or a graph: false when it is neither.
+bool vr_sim_pool_free_now(struct vr_sim *sim, uint64_t address, vr_cu_result *result);
+// Bytes that live memory of graphs takes of a device.
+uint64_t vr_sim_graph_memory_bytes(const struct vr_sim *sim, uint32_t device);
+
 // --- place.c ---------------------------------------------------------------------------------------------------------
 // Where something goes in device address space.
 struct vr_sim_place {
@@ -319,6 +350,8 @@ struct vr_sim_place {
 // SUCCESS; INVALID_VALUE when a queued address (which is used up then) overlaps something; OUT_OF_MEMORY when the address space is
 // full. The address counts as given out: the next one differs. span is size_bytes for a queued address.
 vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place);
+// For a chunk of a pool, which takes no queued address.
+vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place);
 // alignment is a power of two; a hint (0: none) that cannot be had is ignored.
 vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, uint64_t alignment, uint64_t hint,
                                       struct vr_sim_place *place);

@@ -18,6 +18,7 @@ vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_si
     struct vr_sim_stream *stream = stream_at(sim, *index);
     stream->context = context;
     stream->kind = kind;
+    stream->serial = ++sim->last_stream_serial;
     return VR_CU_SUCCESS;
 }
 
@@ -28,6 +29,7 @@ void vr_sim_stream_reference(struct vr_sim *sim, uint32_t stream) { stream_at(si
 void vr_sim_stream_free(struct vr_sim_stream *stream) {
     free(stream->edges);
     free(stream->edge_data);
+    free(stream->seen);
     vr_sim_nodes_free(&stream->frontier);
 }
 
@@ -122,8 +124,20 @@ vr_cu_result vr_sim_enqueue(struct vr_sim *sim, struct vr_sim_stream *stream, ui
     return VR_CU_SUCCESS;
 }
 
+// Notes what the stream's next work comes after. What the host has no memory for is not known: pools then find less to reuse.
+static void note_seen(struct vr_sim_stream *stream, const struct vr_sim_event *event) {
+    size_t at = 0;
+    while (at < stream->seen_count && stream->seen[at].serial != event->serial) at++;
+    if (at == stream->seen_count) {
+        if (vr_grow((void **)&stream->seen, &stream->seen_capacity, at + 1, sizeof *stream->seen) != VRAM_OK) return;
+        stream->seen[stream->seen_count++] = (struct vr_sim_seen){event->serial, 0};
+    }
+    if (stream->seen[at].work < event->work) stream->seen[at].work = event->work;
+}
+
 vr_cu_result vr_sim_enqueue_wait(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_event *event) {
     if (sim->options.manual_completion && !add_edge(sim, stream, stream->work + 1, event->stream, event->work)) return VR_CU_OUT_OF_MEMORY;
+    if (sim->pools.live != 0) note_seen(stream, event);
     stream->tail_ns = later(stream->tail_ns, event->complete_ns);
     return vr_sim_enqueue(sim, stream, 0, NULL);
 }
@@ -303,6 +317,8 @@ vr_cu_result vr_sim_stream_query(struct vr_sim *sim, uint64_t stream) {
 vr_cu_result vr_sim_stream_synchronize(struct vr_sim *sim, uint64_t stream) {
     struct vr_sim_stream *found;
     vr_cu_result result = vr_sim_stream_for_waiting(sim, stream, &found);
-    if (result == VR_CU_SUCCESS) vr_sim_wait_stream(sim, found);
-    return result;
+    if (result != VR_CU_SUCCESS) return result;
+    vr_sim_wait_stream(sim, found);
+    vr_sim_pools_synchronized(sim);
+    return VR_CU_SUCCESS;
 }

@@ -22,7 +22,8 @@ bool vr_sim_is_memory(const struct vr_sim *sim, uint64_t address, uint64_t size_
         return far;
     }
     if (range->kind == VR_SIM_RESERVATION) return mappings_allow(sim, address, address + size_bytes, device, write);
-    return size_bytes <= range->size_bytes - (address - range->base);
+    if (range->kind == VR_SIM_CHUNK) return vr_sim_chunk_allows(sim, range, address, size_bytes, device, write);
+    return address - range->base <= range->size_bytes && size_bytes <= range->size_bytes - (address - range->base);
 }
 
 struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_bytes) {
