@@ -44,20 +44,48 @@ bool pl_cache_alloc(const struct pl_call *call, uint64_t size, uint64_t stream, 
     return status == VRAM_OK || status == VRAM_OUT_OF_MEMORY;
 }
 
+// An address inside memory of ours that is no live block: freed before, or never given out.
+struct search {
+    uint64_t address;
+    bool found;
+};
+
+static bool look_at(const struct vram_block_view *view, void *user) {
+    struct search *search = user;
+    search->found = search->address - view->block.address < view->block.size_bytes;
+    return !search->found;
+}
+
+static bool is_stale(struct vram_allocator *from, uint64_t address, uint32_t device) {
+    struct search search = {.address = address};
+    return vram_walk(from, device, look_at, &search) == VRAM_OK && search.found;
+}
+
+// Whether the free of this address is the allocator's business: of a live block, or of none, which is the error that the driver would
+// have given. The driver never hears of it: the address may be that of a whole segment.
+static bool is_ours(struct vram_allocator *from, const struct pl_call *call, uint64_t address, int32_t *result) {
+    if (from == NULL || address == 0) return false;
+    *result = PL_SUCCESS;
+    if (vram_allocated_size(from, address) != 0) return true;
+    *result = PL_INVALID_VALUE;
+    return call->has_device && is_stale(from, address, call->device);
+}
+
 bool pl_cache_free(const struct pl_call *call, uint64_t address, int32_t *result) {
     struct vram_allocator *from = atomic_load_explicit(&allocator, memory_order_acquire);
-    if (from == NULL || address == 0 || vram_allocated_size(from, address) == 0) return false;
-    *result = call->slot->driver->ctx_synchronize == NULL ? PL_SUCCESS : call->slot->driver->ctx_synchronize();
+    if (!is_ours(from, call, address, result)) return false;
     if (*result != PL_SUCCESS) return true;
-    return vram_free(from, address) == VRAM_OK;
+    *result = call->slot->driver->ctx_synchronize == NULL ? PL_SUCCESS : call->slot->driver->ctx_synchronize();
+    if (*result == PL_SUCCESS && vram_free(from, address) != VRAM_OK) *result = PL_INVALID_VALUE;
+    return true;
 }
 
 bool pl_cache_free_async(const struct pl_call *call, uint64_t address, int32_t *result) {
     struct vram_allocator *from = atomic_load_explicit(&allocator, memory_order_acquire);
-    if (from == NULL || address == 0 || vram_allocated_size(from, address) == 0) return false;
+    if (!is_ours(from, call, address, result)) return false;
+    if (*result != PL_SUCCESS) return true;
     // Work of the stream that frees comes before whatever the memory is used for next.
-    if (vram_record_stream(from, address, call->stream) != VRAM_OK || vram_free(from, address) != VRAM_OK) return false;
-    *result = PL_SUCCESS;
+    if (vram_record_stream(from, address, call->stream) != VRAM_OK || vram_free(from, address) != VRAM_OK) *result = PL_INVALID_VALUE;
     return true;
 }
 

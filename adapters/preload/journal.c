@@ -50,6 +50,10 @@ static struct vram_stacks *table_of_stacks(void) {
     return none;
 }
 
+void pl_journal_prepare(void) {
+    if (pl_config()->records && pl_config()->stacks != VRAM_STACK_NONE) (void)table_of_stacks();
+}
+
 PL_NOINLINE uint32_t pl_journal_stack(uint32_t skip) {
     const struct pl_config *config = pl_config();
     if (!config->records || config->stacks == VRAM_STACK_NONE) return 0;
@@ -199,8 +203,6 @@ void pl_journal_dump(void) {
 void pl_journal_abandon(void) {
     vram_log_abandon(journal.log);
     memset(&journal, 0, sizeof journal);
-    // A table of stacks belongs to one log; whoever held its lock in the parent does not exist here.
-    atomic_store(&stacks, NULL);
     thread_number = 0;
 }
 

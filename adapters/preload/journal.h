@@ -18,6 +18,9 @@ struct pl_entry {
 
 // The caller's stack without its `skip` innermost frames; 0: none. Any thread, without the lock.
 uint32_t pl_journal_stack(uint32_t skip);
+// Makes what has hooks around fork() of its own. Called before ours are set: the last ones set take their locks first, and the session's
+// lock is taken before those of the stacks.
+void pl_journal_prepare(void);
 // Writes the event down; an allocation given back is two of them, asked for and done. Failures end the recording, once and aloud.
 void pl_journal_write(const struct pl_entry *entry);
 // Copies the recording as it is beside itself.

@@ -19,7 +19,7 @@
 #define PL_EXPORT   __attribute__((visibility("default")))
 #define PL_NOINLINE __attribute__((noinline))
 
-enum { PL_SUCCESS = 0, PL_OUT_OF_MEMORY = 2, PL_NOT_INITIALIZED = 3 };
+enum { PL_SUCCESS = 0, PL_INVALID_VALUE = 1, PL_OUT_OF_MEMORY = 2, PL_NOT_INITIALIZED = 3 };
 
 typedef void pl_function(void);
 

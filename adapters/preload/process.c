@@ -13,6 +13,7 @@
 #include "cache.h"
 #include "config.h"
 #include "doors.h"
+#include "journal.h"
 #include "real.h"
 #include "session.h"
 
@@ -85,7 +86,10 @@ static void in_child(void) {
     in_parent();
 }
 
-static void setup(void) { (void)pthread_atfork(before_fork, in_parent, in_child); }
+static void setup(void) {
+    pl_journal_prepare();
+    (void)pthread_atfork(before_fork, in_parent, in_child);
+}
 
 void pl_process_setup(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

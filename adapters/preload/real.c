@@ -128,11 +128,11 @@ static void *next_symbol(const char *name) {
     const struct pl_libc *libc = pl_libc();
     if (libc->dlsym == NULL) return NULL;
     void *found = libc->dlsym(RTLD_NEXT, name);
-    if (found != NULL || libc->dlopen == NULL) return found;
+    if (found != NULL || libc->dlopen == NULL || libc->dlclose == NULL) return found;
     void *library = libc->dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     if (library == NULL) return NULL;
     found = libc->dlsym(library, name);
-    (void)dlclose(library); // the program holds it; so do we, no longer than it does
+    (void)libc->dlclose(library); // the program holds it; so do we, no longer than it does
     return found;
 }
 
@@ -155,25 +155,33 @@ static void fill(struct pl_driver *driver, void *library) {
 #undef FILL
 }
 
-// A link map is what glibc gives out as the handle of a library.
-static void *library_of(pl_function *entry) {
+// Opens the library that holds `entry` once more, in its own namespace; the caller closes it. NULL when it is not a libcuda.
+static void *open_library_of(pl_function *entry) {
     void *address;
     memcpy(&address, &entry, sizeof address);
     Dl_info info;
-    void *map = NULL;
-    if (dladdr1(address, &info, &map, RTLD_DL_LINKMAP) == 0) return NULL;
-    return map != NULL && pl_libc()->dlsym(map, "cuCtxGetDevice") != NULL ? map : NULL;
+    struct link_map *map = NULL;
+    Lmid_t space = LM_ID_BASE;
+    if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL || pl_libc()->dlmopen == NULL ||
+        pl_libc()->dlclose == NULL)
+        return NULL;
+    if (dlinfo(map, RTLD_DI_LMID, &space) != 0) return NULL;
+    void *library = pl_libc()->dlmopen(space, map->l_name, RTLD_NOLOAD | RTLD_LAZY);
+    if (library == NULL || pl_libc()->dlsym(library, "cuCtxGetDevice") != NULL) return library;
+    (void)pl_libc()->dlclose(library);
+    return NULL;
 }
 
 const struct pl_driver *pl_driver_of(pl_function *entry) {
     pl_depth++;
     (void)pthread_mutex_lock(&driver_lock);
-    void *library = library_of(entry);
+    void *library = open_library_of(entry); // not kept: the program decides how long it stays
     size_t at = 0;
     while (at < driver_count && drivers[at].library != library) at++;
     if (at == DRIVERS_MAX) at = 0; // more copies than anybody has: the questions go to the first
     struct pl_driver asked;
     fill(&asked, library);
+    if (library != NULL) (void)pl_libc()->dlclose(library);
     // Only what is new is written: others may be reading. (A library closed and opened again may lie elsewhere under the same handle.)
     if (at == driver_count || memcmp(&drivers[at], &asked, sizeof asked) != 0) drivers[at] = asked;
     if (at == driver_count) driver_count++;

@@ -1,0 +1,61 @@
+#define _GNU_SOURCE
+#include "calls.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define X(base, exported, parameters) int(*call_##base) parameters;
+CALLS(X)
+#undef X
+
+#ifndef CALLS_LINKED
+static void check(const void *found, const char *name) {
+    if (found != NULL) return;
+    fprintf(stderr, "%s: not found\n", name);
+    exit(99);
+}
+#endif
+
+#if defined(CALLS_LINKED)
+#define X(base, exported, parameters) extern int exported parameters;
+CALLS(X)
+#undef X
+void calls_load(void) {
+#define X(base, exported, parameters) call_##base = exported;
+    CALLS(X)
+#undef X
+}
+#elif defined(CALLS_PROC)
+typedef int lookup(const char *symbol, void **function, int version, uint64_t flags, int *status);
+void calls_load(void) {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *address;
+    check(library, "libcuda.so.1");
+    lookup *first, *find;
+    address = dlsym(library, "cuGetProcAddress_v2");
+    check(address, "cuGetProcAddress_v2");
+    memcpy(&first, &address, sizeof first);
+    // As the runtime: the lookup itself is looked up, and absence is a result.
+    if (first("cuGetProcAddress", &address, 12000, 0, NULL) != 0) check(NULL, "cuGetProcAddress");
+    memcpy(&find, &address, sizeof find);
+    if (find("", &address, 0, 0, NULL) == 0 || address != NULL) check(NULL, "the refusal of no name");
+#define X(base, exported, parameters)                                                                                                      \
+    if (find(#base, &address, 12000, 0, NULL) != 0) address = NULL;                                                                        \
+    check(address, #base);                                                                                                                 \
+    memcpy(&call_##base, &address, sizeof address);
+    CALLS(X)
+#undef X
+}
+#else
+void calls_load(void) {
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL), *address;
+    check(library, "libcuda.so.1");
+#define X(base, exported, parameters)                                                                                                      \
+    address = dlsym(library, #exported);                                                                                                   \
+    check(address, #exported);                                                                                                             \
+    memcpy(&call_##base, &address, sizeof address);
+    CALLS(X)
+#undef X
+}
+#endif

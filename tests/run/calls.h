@@ -1,0 +1,40 @@
+// calls.h: the driver functions that program.c uses, reached in one of three ways that CUDA programs have: CALLS_LINKED (symbols),
+// CALLS_PROC (all by cuGetProcAddress(), as the CUDA runtime does), CALLS_DLSYM (dlopen() and dlsym()).
+#ifndef TEST_RUN_CALLS_H
+#define TEST_RUN_CALLS_H
+
+#include <stdint.h>
+
+// X(base name, exported name, parameters)
+#define CALLS(X)                                                                                                                           \
+    X(cuInit, cuInit, (unsigned flags))                                                                                                    \
+    X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (uint64_t * context, int device))                                                \
+    X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (int device))                                                               \
+    X(cuCtxSetCurrent, cuCtxSetCurrent, (uint64_t context))                                                                                \
+    X(cuCtxCreate, cuCtxCreate_v2, (uint64_t * context, unsigned flags, int device))                                                       \
+    X(cuCtxDestroy, cuCtxDestroy_v2, (uint64_t context))                                                                                   \
+    X(cuDeviceTotalMem, cuDeviceTotalMem_v2, (uint64_t * size, int device))                                                                \
+    X(cuMemGetInfo, cuMemGetInfo_v2, (uint64_t * free_bytes, uint64_t * total_bytes))                                                      \
+    X(cuMemAlloc, cuMemAlloc_v2, (uint64_t * address, uint64_t size))                                                                      \
+    X(cuMemAllocPitch, cuMemAllocPitch_v2, (uint64_t * address, uint64_t * pitch, uint64_t width, uint64_t height, unsigned element))      \
+    X(cuMemFree, cuMemFree_v2, (uint64_t address))                                                                                         \
+    X(cuMemAllocHost, cuMemAllocHost_v2, (uint64_t * host, uint64_t size))                                                                 \
+    X(cuMemHostAlloc, cuMemHostAlloc, (uint64_t * host, uint64_t size, unsigned flags))                                                    \
+    X(cuMemFreeHost, cuMemFreeHost, (uint64_t host))                                                                                       \
+    X(cuMemHostRegister, cuMemHostRegister_v2, (uint64_t host, uint64_t size, unsigned flags))                                             \
+    X(cuMemHostUnregister, cuMemHostUnregister, (uint64_t host))                                                                           \
+    X(cuMemAddressReserve, cuMemAddressReserve, (uint64_t * address, uint64_t size, uint64_t alignment, uint64_t hint, uint64_t flags))    \
+    X(cuMemAddressFree, cuMemAddressFree, (uint64_t address, uint64_t size))                                                               \
+    X(cuMemCreate, cuMemCreate, (uint64_t * handle, uint64_t size, const void *prop, uint64_t flags))                                      \
+    X(cuMemRelease, cuMemRelease, (uint64_t handle))                                                                                       \
+    X(cuMemMap, cuMemMap, (uint64_t address, uint64_t size, uint64_t offset, uint64_t handle, uint64_t flags))                             \
+    X(cuMemUnmap, cuMemUnmap, (uint64_t address, uint64_t size))
+
+#define X(base, exported, parameters) extern int(*call_##base) parameters;
+CALLS(X)
+#undef X
+
+// Finds them all; ends the program when one is missing.
+void calls_load(void);
+
+#endif
