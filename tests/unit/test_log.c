@@ -1,0 +1,398 @@
+// The recording file: what is appended is read back, also from a program that was killed, a file that was cut, and while it grows.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+// cmocka.h needs these first.
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "history/logblock.h"
+#include "model/recording.h"
+#include "vram/log.h"
+
+static char folder[] = "/tmp/vram_log_XXXXXX";
+static char path[64];
+
+static int make_folder(void **state) {
+    (void)state;
+    if (mkdtemp(folder) == NULL) return -1;
+    (void)snprintf(path, sizeof path, "%s/recording.vram", folder);
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    (void)unlink(path);
+    return rmdir(folder);
+}
+
+static struct vram_log *open_log(uint64_t block_events) {
+    struct vram_log *log;
+    struct vram_error error;
+    struct vram_log_options options = {.block_events = block_events, .replace = true, .producer = "test"};
+    assert_int_equal(vram_log_create(path, &options, &log, &error), VRAM_OK);
+    return log;
+}
+
+static struct vram_recording *read_back(void) {
+    struct vram_recording *recording = NULL;
+    struct vram_error error = {.message = ""};
+    if (vram_recording_read_file(path, &recording, &error) != VRAM_OK) fail_msg("%s", error.message);
+    assert_int_equal(vr_model_check(vr_recording_model(recording), &error), VRAM_OK);
+    return recording;
+}
+
+// Event i of a made-up program: three events to a round, over 100 addresses.
+static struct vram_log_event event_of(uint64_t i, uint32_t device) {
+    uint64_t round = i / 3;
+    return (struct vram_log_event){
+        .address = 0x7f0000000000u + round % 100 * 4096,
+        .size_bytes = 100 + round % 7 * 512,
+        .stream = round % 3,
+        .time_ns = 1700000000000000000u + i * 1234,
+        .pool = {round % 5 == 0, 0},
+        .device = device,
+        .action = i % 3 == 0   ? VRAM_LOG_ALLOC
+                  : i % 3 == 1 ? VRAM_LOG_FREE_REQUESTED
+                               : VRAM_LOG_FREE_COMPLETED,
+        .thread = 1000 + (uint32_t)(round % 4),
+    };
+}
+
+static void append(struct vram_log *log, uint64_t from, uint64_t to, uint32_t device) {
+    for (uint64_t i = from; i < to; i++) {
+        struct vram_log_event event = event_of(i, device);
+        assert_int_equal(vram_log_append(log, &event, 1), VRAM_OK);
+    }
+}
+
+static void check_events(const struct vr_model *model, uint32_t device, uint64_t count) {
+    assert_true(device < model->history_count);
+    const struct vr_history *history = &model->histories[device];
+    assert_int_equal(history->count, count);
+    for (uint64_t i = 0; i < count; i++) {
+        struct vram_log_event event = event_of(i, device);
+        assert_int_equal(history->action[i], event.action);
+        assert_int_equal(history->address[i], event.address);
+        assert_int_equal(history->size_bytes[i], event.size_bytes);
+        assert_int_equal(history->stream[i], event.stream);
+        assert_int_equal(history->time_us[i], event.time_ns / 1000);
+        assert_int_equal(history->pool_first[i], event.pool.first);
+        assert_int_equal(history->thread[i], event.thread);
+    }
+}
+
+static void test_events_come_back(void **state) {
+    (void)state;
+    for (uint64_t count = 0; count < 3000; count = count * 2 + 1) {
+        struct vram_log *log = open_log(256);
+        append(log, 0, count, 0);
+        struct vram_log_counts counts;
+        vram_log_counts(log, &counts);
+        assert_int_equal(counts.events, count);
+        assert_int_equal(vram_log_close(log), VRAM_OK);
+        struct vram_recording *recording = read_back();
+        assert_int_equal(vr_recording_model(recording)->ending, VR_ENDING_WHOLE);
+        if (count != 0) check_events(vr_recording_model(recording), 0, count);
+        vram_recording_destroy(recording);
+    }
+}
+
+static void test_tables_come_back(void **state) {
+    (void)state;
+    struct vram_log *log = open_log(64);
+    uint32_t name, file, again, module, frames[3], stack, other, note;
+    assert_int_equal(vram_log_string(log, "malloc", 6, &name), VRAM_OK);
+    assert_int_equal(vram_log_string(log, "a.c", 3, &file), VRAM_OK);
+    assert_int_equal(vram_log_string(log, "malloc", 6, &again), VRAM_OK);
+    assert_int_equal(name, again);
+    assert_int_equal(vram_log_string(log, "bad \xff byte", 10, &note), VRAM_OK);
+    assert_int_equal(vram_log_module(log, "/lib/x.so", "abcd", &module), VRAM_OK);
+    assert_int_equal(vram_log_frame(log, name, file, -1, &frames[0]), VRAM_OK);
+    assert_int_equal(vram_log_code(log, module, 0x1234, &frames[1]), VRAM_OK);
+    frames[2] = 77;
+    assert_int_equal(vram_log_stack(log, frames, 3, &stack), VRAM_INVALID_ARGUMENT);
+    assert_int_equal(vram_log_stack(log, frames, 2, &stack), VRAM_OK);
+    assert_int_equal(vram_log_stack(log, frames, 2, &other), VRAM_OK);
+    assert_int_equal(stack, other);
+    struct vram_log_event event = event_of(0, 2);
+    event.stack = stack;
+    event.metadata = note;
+    assert_int_equal(vram_log_append(log, &event, 1), VRAM_OK);
+    event.stack = 99;
+    assert_int_equal(vram_log_append(log, &event, 1), VRAM_INVALID_ARGUMENT);
+    assert_int_equal(vram_log_annotation(log, 2, "START", "step", 5000000), VRAM_OK);
+    assert_int_equal(vram_log_setting(log, "a", "1"), VRAM_OK);
+    assert_int_equal(vram_log_setting(log, "b", "true"), VRAM_OK);
+    assert_int_equal(vram_log_setting(log, "a", "2"), VRAM_OK);
+    assert_int_equal(vram_log_close(log), VRAM_OK);
+    struct vram_recording *recording = read_back();
+    const struct vr_model *model = vr_recording_model(recording);
+    uint32_t got = model->histories[2].stack[0];
+    const uint32_t *row = model->stacks.frame + model->stacks.offset[got];
+    assert_int_equal(model->stacks.offset[got + 1] - model->stacks.offset[got], 2);
+    assert_string_equal(vr_model_string(model, model->frames.name[row[0]]), "malloc");
+    assert_true(model->frames.line[row[0]] == -1);
+    assert_string_equal(vr_model_string(model, model->frames.name[row[1]]), "0x1234");
+    assert_string_equal(vr_model_string(model, model->frames.filename[row[1]]), "/lib/x.so");
+    assert_string_equal(vr_model_string(model, model->histories[2].metadata[0]), "bad ? byte");
+    assert_int_equal(model->module_count, 1);
+    assert_string_equal(vr_model_string(model, model->modules[0].build_id), "abcd");
+    assert_int_equal(model->annotation_count, 1);
+    assert_int_equal(model->annotations[0].time_us, 5000);
+    assert_string_equal(vr_model_setting(model, "a"), "2");
+    assert_int_equal(model->setting_count, 2);
+    vram_recording_destroy(recording);
+}
+
+// What is too long for a record of the tail goes into a block of its own.
+static void test_long_strings(void **state) {
+    (void)state;
+    struct vram_log *log = open_log(16);
+    size_t length = 1 << 20;
+    char *text = malloc(length + 1);
+    uint32_t id;
+    for (size_t i = 0; i < length; i++) text[i] = (char)('a' + i % 23);
+    text[length] = '\0';
+    assert_int_equal(vram_log_string(log, text, length, &id), VRAM_OK);
+    struct vram_log_event event = event_of(0, 0);
+    event.metadata = id;
+    assert_int_equal(vram_log_append(log, &event, 1), VRAM_OK);
+    struct vram_recording *recording = read_back();
+    assert_string_equal(vr_model_string(vr_recording_model(recording), vr_recording_model(recording)->histories[0].metadata[0]), text);
+    vram_recording_destroy(recording);
+    free(text);
+    assert_int_equal(vram_log_close(log), VRAM_OK);
+}
+
+static void test_state(void **state) {
+    (void)state;
+    struct vram_log *log = open_log(64);
+    const struct vram_log_block blocks[] = {{0x1200, 512, 500, 0, VRAM_BLOCK_ALLOCATED}, {0x1400, 1024, 1000, 0, VRAM_BLOCK_PENDING}};
+    struct vram_log_segment segment = {
+        .address = 0x1000, .size_bytes = 4096, .device = 1, .small = true, .blocks = blocks, .block_count = 2};
+    append(log, 0, 10, 1);
+    assert_int_equal(vram_log_state(log, &segment, 1), VRAM_OK);
+    segment.size_bytes = 1024;
+    assert_int_equal(vram_log_state(log, &segment, 1), VRAM_INVALID_ARGUMENT);
+    assert_int_equal(vram_log_close(log), VRAM_OK);
+    struct vram_recording *recording = read_back();
+    const struct vr_model *model = vr_recording_model(recording);
+    assert_int_equal(model->segments.count, 1);
+    assert_int_equal(model->segments.allocated_bytes[0], 512);
+    assert_int_equal(model->segments.active_bytes[0], 1536);
+    assert_int_equal(model->segments.kind[0], VR_KIND_SMALL);
+    const uint64_t sizes[] = {512, 512, 1024, 2048};
+    assert_int_equal(model->blocks.count, 4);
+    assert_memory_equal(model->blocks.size_bytes, sizes, sizeof sizes);
+    check_events(model, 1, 10);
+    vram_recording_destroy(recording);
+}
+
+static void add(struct vram_log *log, uint32_t action, uint64_t address, uint64_t size_bytes) {
+    struct vram_log_event event = {.action = action, .address = address, .size_bytes = size_bytes, .time_ns = 1000};
+    assert_int_equal(vram_log_append(log, &event, 1), VRAM_OK);
+}
+
+// A program that is killed leaves no state: it is what the events leave.
+static void test_state_of_a_killed_program(void **state) {
+    (void)state;
+    const uint64_t mib = 1 << 20;
+    struct vram_log *log = open_log(64);
+    add(log, VRAM_LOG_SEGMENT_ALLOC, 16 * mib, 2 * mib);
+    add(log, VRAM_LOG_SEGMENT_MAP, 32 * mib, 20 * mib);
+    add(log, VRAM_LOG_SEGMENT_UNMAP, 36 * mib, 4 * mib);
+    add(log, VRAM_LOG_ALLOC, 16 * mib, 1000);
+    add(log, VRAM_LOG_ALLOC, 16 * mib + 4096, 512);
+    add(log, VRAM_LOG_ALLOC, 16 * mib + 8192, 512);
+    add(log, VRAM_LOG_FREE_REQUESTED, 16 * mib + 4096, 512);
+    add(log, VRAM_LOG_FREE_REQUESTED, 16 * mib + 8192, 512);
+    add(log, VRAM_LOG_FREE_COMPLETED, 16 * mib + 8192, 512);
+    add(log, VRAM_LOG_ALLOC, 99 * mib, 700);
+    vram_log_abandon(log);
+    struct vram_recording *recording = read_back();
+    const struct vr_model *model = vr_recording_model(recording);
+    assert_int_equal(model->ending, VR_ENDING_OPEN);
+    const uint64_t addresses[] = {16 * mib, 32 * mib, 40 * mib, 99 * mib}, totals[] = {2 * mib, 4 * mib, 12 * mib, 1024};
+    assert_int_equal(model->segments.count, 4);
+    assert_memory_equal(model->segments.address, addresses, sizeof addresses);
+    assert_memory_equal(model->segments.total_bytes, totals, sizeof totals);
+    assert_int_equal(model->segments.allocated_bytes[0], 1024);
+    assert_int_equal(model->segments.active_bytes[0], 1536);
+    assert_int_equal(model->blocks.requested_bytes[0], 1000);
+    vram_recording_destroy(recording);
+}
+
+// A child that appends and is killed at once: everything it appended is there.
+static void test_killed(void **state) {
+    (void)state;
+    for (uint64_t count = 1; count < 2000; count = count * 3 + 1) {
+        struct vram_log *log = open_log(256);
+        vram_log_abandon(log);
+        int told[2];
+        assert_int_equal(pipe(told), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            struct vram_log_options options = {.block_events = 256, .replace = true};
+            if (vram_log_create(path, &options, &log, NULL) != VRAM_OK) _exit(1);
+            for (uint64_t i = 0; i < count; i++) {
+                struct vram_log_event event = event_of(i, 0);
+                if (vram_log_append(log, &event, 1) != VRAM_OK) _exit(1);
+            }
+            if (write(told[1], "x", 1) != 1) _exit(1);
+            for (;;) pause();
+        }
+        char byte;
+        assert_int_equal(read(told[0], &byte, 1), 1);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        (void)close(told[0]);
+        (void)close(told[1]);
+        struct vram_recording *recording = read_back();
+        assert_int_equal(vr_recording_model(recording)->ending, VR_ENDING_OPEN);
+        check_events(vr_recording_model(recording), 0, count);
+        vram_recording_destroy(recording);
+    }
+}
+
+static unsigned char *file_bytes(size_t *size) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    *size = (size_t)ftell(file);
+    unsigned char *bytes = malloc(*size);
+    assert_int_equal(fseek(file, 0, SEEK_SET), 0);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    (void)fclose(file);
+    return bytes;
+}
+
+// Cut at every byte (every `step`th): the events before the cut are there, in their order, and never fewer than in a shorter file.
+static void check_cuts(size_t size, const unsigned char *bytes, uint64_t count, size_t step) {
+    uint64_t before = 0;
+    for (size_t length = VR_LOG_MAGIC_BYTES; length < size; length += step) {
+        struct vram_recording *recording = NULL;
+        struct vram_error error = {.message = ""};
+        if (vram_recording_read_memory(bytes, length, "cut", &recording, &error) != VRAM_OK) fail_msg("%zu: %s", length, error.message);
+        const struct vr_model *model = vr_recording_model(recording);
+        uint64_t events = model->history_count == 0 ? 0 : model->histories[0].count;
+        assert_true(events >= before && events <= count);
+        if (events != 0) check_events(model, 0, events);
+        before = events;
+        vram_recording_destroy(recording);
+    }
+    assert_int_equal(before, count);
+}
+
+static void test_cut_anywhere(void **state) {
+    (void)state;
+    size_t size;
+    struct vram_log *log = open_log(16);
+    append(log, 0, 100, 0);
+    assert_int_equal(vram_log_close(log), VRAM_OK);
+    unsigned char *bytes = file_bytes(&size);
+    check_cuts(size, bytes, 100, 1);
+    free(bytes);
+    log = open_log(16);
+    append(log, 0, 100, 0);
+    vram_log_abandon(log);
+    bytes = file_bytes(&size);
+    check_cuts(size < 300000 ? size : 300000, bytes, 100, 61);
+    free(bytes);
+}
+
+// Every byte damaged in turn: refused or read, and never more than there was.
+static void test_damage(void **state) {
+    (void)state;
+    size_t size;
+    struct vram_log *log = open_log(16);
+    append(log, 0, 50, 0);
+    assert_int_equal(vram_log_close(log), VRAM_OK);
+    unsigned char *bytes = file_bytes(&size);
+    for (size_t i = VR_LOG_MAGIC_BYTES; i < size; i++) {
+        struct vram_recording *recording = NULL;
+        struct vram_error error = {.message = ""};
+        bytes[i] ^= 0x41;
+        enum vram_status status = vram_recording_read_memory(bytes, size, "damaged", &recording, &error);
+        if (status == VRAM_OK)
+            assert_true(vram_recording_event_count(recording, VRAM_ALL_DEVICES) <= 50);
+        else
+            assert_int_equal(status, VRAM_BAD_INPUT);
+        vram_recording_destroy(recording);
+        bytes[i] ^= 0x41;
+    }
+    free(bytes);
+}
+
+static void test_limits(void **state) {
+    (void)state;
+    struct vram_log *log;
+    struct vram_error error;
+    struct vram_log_options options = {.block_events = 64, .max_bytes = 4096, .replace = true};
+    assert_int_equal(vram_log_create(path, &options, &log, &error), VRAM_OK);
+    uint64_t count = 0;
+    enum vram_status status;
+    do {
+        struct vram_log_event event = event_of(count, 0);
+        status = vram_log_append(log, &event, 1);
+        count += status == VRAM_OK;
+    } while (status == VRAM_OK && count < 100000);
+    assert_int_equal(status, VRAM_LIMIT);
+    assert_int_equal(vram_log_close(log), VRAM_OK);
+    size_t size;
+    free(file_bytes(&size));
+    assert_true(size <= 4096);
+    struct vram_recording *recording = read_back();
+    check_events(vr_recording_model(recording), 0, count);
+    vram_recording_destroy(recording);
+    options.replace = false;
+    assert_int_equal(vram_log_create(path, &options, &log, &error), VRAM_IO);
+    assert_int_equal(vram_log_create("/nowhere/at/all", &options, &log, &error), VRAM_IO);
+}
+
+// Four threads, each for a device of its own: nothing is lost, and the order within each is kept.
+static struct vram_log *shared_log;
+
+static void *append_thread(void *argument) {
+    uint32_t device = (uint32_t)(uintptr_t)argument;
+    for (uint64_t i = 0; i < 5000; i++) {
+        struct vram_log_event event = event_of(i, device);
+        if (vram_log_append(shared_log, &event, 1) != VRAM_OK) return argument;
+        if (i % 1000 == 0 && vram_log_flush(shared_log) != VRAM_OK) return argument;
+    }
+    return NULL;
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    pthread_t threads[4];
+    shared_log = open_log(512);
+    for (uintptr_t i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, append_thread, (void *)i), 0);
+    for (uintptr_t i = 0; i < 4; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    assert_int_equal(vram_log_close(shared_log), VRAM_OK);
+    struct vram_recording *recording = read_back();
+    for (uint32_t i = 0; i < 4; i++) check_events(vr_recording_model(recording), i, 5000);
+    vram_recording_destroy(recording);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_events_come_back), cmocka_unit_test(test_tables_come_back),
+        cmocka_unit_test(test_long_strings),     cmocka_unit_test(test_state),
+        cmocka_unit_test(test_killed),           cmocka_unit_test(test_state_of_a_killed_program),
+        cmocka_unit_test(test_cut_anywhere),     cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_limits),           cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
