@@ -73,7 +73,7 @@ static uint64_t take_encoded(struct cursor *cursor, unsigned encoding) {
     return value;
 }
 
-// --- the machine ------------------------------------------------------------------------------------------------------------------
+// --- the machine ---------------------------------------------------------------------------------------------------------------
 
 enum place { SAME, AT_CFA, AT_EXPRESSION, UNDEFINED, ELSEWHERE };
 
@@ -223,7 +223,7 @@ static void run(struct machine *machine, struct cursor *cursor, uint64_t pc) {
     }
 }
 
-// --- from a row to a rule -----------------------------------------------------------------------------------------------------------
+// --- from a row to a rule ------------------------------------------------------------------------------------------------------
 
 // An expression of the form `register + offset`, dereferenced or not. False for any other.
 static bool simple_expression(struct cursor block, uint64_t *number, int64_t *offset, bool *dereferenced) {
@@ -283,7 +283,7 @@ static struct vr_cfi_rule make_rule(const struct machine *machine) {
     return rule;
 }
 
-// --- finding the entry --------------------------------------------------------------------------------------------------------------
+// --- finding the entry ---------------------------------------------------------------------------------------------------------
 
 static struct cursor cursor_at(const struct vr_cfi_tables *tables, uint64_t address) {
     struct cursor cursor = {.bad = address < tables->start || address >= tables->end};

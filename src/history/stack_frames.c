@@ -7,7 +7,7 @@
 #include "history/symbols.h"
 #include "vram/log.h"
 
-// --- names ------------------------------------------------------------------------------------------------------------------------------
+// --- names ---------------------------------------------------------------------------------------------------------------------
 
 // A frame of machine code that has no names yet.
 struct pending {
@@ -149,7 +149,7 @@ const char *vram_stack_module(struct vram_stacks *stacks, uint32_t stack, const 
     return "";
 }
 
-// --- into a log -------------------------------------------------------------------------------------------------------------------------
+// --- into a log ----------------------------------------------------------------------------------------------------------------
 
 // Another log knows nothing of what the last one was told.
 static void forget_log_locked(struct vram_stacks *stacks) {

@@ -5,7 +5,7 @@
 #include "history/stack_python_code.h"
 #include "os/os.h"
 
-// --- where things are --------------------------------------------------------------------------------------------------------------------
+// --- where things are ----------------------------------------------------------------------------------------------------------
 //
 // Offsets in bytes, from the headers of each version. Within a minor version they do not change after its first release.
 
@@ -70,8 +70,7 @@ VR_INLINE uint64_t word_at(uint64_t address) { return *(const uint64_t *)(uintpt
 VR_INLINE uint32_t int_at(uint64_t address) { return *(const uint32_t *)(uintptr_t)address; }
 VR_INLINE uint8_t byte_at(uint64_t address) { return *(const uint8_t *)(uintptr_t)address; }
 
-// --- finding the interpreter
-// --------------------------------------------------------------------------------------------------------------
+// --- finding the interpreter ---------------------------------------------------------------------------------------------------
 
 // Function pointers come out of dlsym() as data pointers.
 static void find_function(void *library, const char *name, void *function) {
@@ -145,8 +144,7 @@ VR_NOINLINE static bool look_again(void) {
     return next == 2;
 }
 
-// --- code objects
-// -------------------------------------------------------------------------------------------------------------------------
+// --- code objects --------------------------------------------------------------------------------------------------------------
 
 // Appends a character as UTF-8 and returns how many bytes that are.
 static size_t put_utf8(char *bytes, uint32_t character) {
@@ -163,13 +161,18 @@ static size_t put_utf8(char *bytes, uint32_t character) {
 
 enum { TEXT_MAX = 1024 };
 
+// Where the characters of a string begin. Up to 3.11 a string has a word more (wstr), and its other length.
+VR_INLINE uint64_t text_data(const struct vr_python_layout *layout, uint64_t text, uint32_t state) {
+    const bool ascii = (state >> 6 & 1) != 0;
+    return text + (layout->minor < 12 ? (ascii ? 48 : 72) : (ascii ? 40 : 56));
+}
+
 // A Python string as UTF-8, cut at TEXT_MAX characters; `bytes` has room for four times as many and a NUL.
 static void copy_text(const struct vr_python_layout *layout, uint64_t text, char *bytes) {
     const uint32_t state = int_at(text + TEXT_STATE);
     const unsigned width = state >> 2 & 7;
-    const bool compact = (state >> 5 & 1) != 0, ascii = (state >> 6 & 1) != 0;
-    // Up to 3.11 a string has a word more (wstr), and its other length.
-    const uint64_t data = text + (layout->minor < 12 ? (ascii ? 48 : 72) : (ascii ? 40 : 56));
+    const bool compact = (state >> 5 & 1) != 0;
+    const uint64_t data = text_data(layout, text, state);
     uint64_t length = word_at(text + TEXT_LENGTH);
     size_t at = 0;
     if (!compact || (width != 1 && width != 2 && width != 4)) length = 0;
@@ -202,24 +205,39 @@ VR_INLINE uint64_t blend(uint64_t hash, uint64_t value) {
     return hash ^ hash >> 29;
 }
 
-// What tells a code object from another that comes to lie at the same address: the hashes of its name and file (Python's own, over the
-// text), where it begins, and its table of lines by length and both ends.
+VR_INLINE uint64_t blend_bytes(uint64_t hash, uint64_t at, uint64_t bytes) {
+    uint64_t word = 0;
+    for (; bytes >= 8; at += 8, bytes -= 8) hash = blend(hash, word_at(at));
+    memcpy(&word, (const char *)(uintptr_t)at, (size_t)bytes);
+    return blend(hash, word);
+}
+
+// The hash that Python has of a string, or one of its bytes where Python never needed any.
+VR_INLINE uint64_t text_key(const struct vr_python_layout *layout, uint64_t text) {
+    const uint64_t hash = word_at(text + TEXT_HASH);
+    if (VR_LIKELY(hash != UINT64_MAX)) return hash;
+    const uint32_t state = int_at(text + TEXT_STATE);
+    return blend_bytes(state, text_data(layout, text, state), word_at(text + TEXT_LENGTH) * (state >> 2 & 7));
+}
+
+// What tells a code object from another that comes to lie at the same address: its name and file, where it begins, and its table of
+// lines; of a long table the length and both ends.
 VR_INLINE uint64_t key_of(const struct vr_python_layout *layout, uint64_t code) {
-    const uint64_t lines = word_at(code + layout->code_lines), bytes = word_at(lines + BYTES_SIZE);
-    const uint64_t name = word_at(word_at(code + layout->code_name) + TEXT_HASH);
-    const uint64_t filename = word_at(word_at(code + layout->code_filename) + TEXT_HASH);
-    uint64_t key = blend(code, name);
-    key = blend(key, filename);
+    enum { WHOLE = 128, END = 32 };
+    const uint64_t lines = word_at(code + layout->code_lines), bytes = word_at(lines + BYTES_SIZE), data = lines + BYTES_DATA;
+    uint64_t key = blend(code, text_key(layout, word_at(code + layout->code_name)));
+    key = blend(key, text_key(layout, word_at(code + layout->code_filename)));
     key = blend(key, bytes << 32 ^ int_at(code + layout->code_first_line));
-    uint64_t ends = 0; // every bytes object has a NUL after its end, and is padded to whole words
-    if (bytes >= 8) ends = word_at(lines + BYTES_DATA) + (word_at(lines + BYTES_DATA + (bytes & ~(uint64_t)7) - 8) << 1 | 1);
-    if (bytes >= 32) ends += word_at(lines + BYTES_DATA + (bytes / 2 & ~(uint64_t)7)) * 3 + word_at(lines + BYTES_DATA + 8) * 5;
-    key = blend(key, ends);
+    if (bytes <= WHOLE) {
+        key = blend_bytes(key, data, bytes);
+    } else {
+        key = blend_bytes(key, data, END);
+        key = blend_bytes(key, data + bytes - END, END);
+    }
     return key == 0 ? 1 : key;
 }
 
-// --- frames
-// -------------------------------------------------------------------------------------------------------------------------------
+// --- frames --------------------------------------------------------------------------------------------------------------------
 
 // Skips what is no frame of a program: those that end a call, at the begin of a walk.
 static void skip_shims(struct vr_python_walk *walk) {

@@ -175,7 +175,7 @@ uint32_t vr_codes_add(uint64_t key, const struct vr_python_code *code) {
 
 uint64_t vr_codes_bytes(void) { return atomic_load_explicit(&bytes_held, memory_order_relaxed); }
 
-// --- lines ------------------------------------------------------------------------------------------------------------------------------
+// --- lines ---------------------------------------------------------------------------------------------------------------------
 
 // Pairs of bytes: how many bytes of code, how many lines further (signed).
 static int64_t line_of_lnotab(const struct vr_python_code *code, uint64_t offset) {

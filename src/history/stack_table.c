@@ -92,7 +92,7 @@ static const uint64_t *copy_words_locked(struct vram_stacks *stacks, const uint6
     return copy;
 }
 
-// --- frames -----------------------------------------------------------------------------------------------------------------------------
+// --- frames --------------------------------------------------------------------------------------------------------------------
 
 static size_t frame_slot(const struct vram_stacks *stacks, uint64_t word) {
     size_t at = (size_t)vr_mix64(word) & (stacks->frame_slots - 1);
@@ -131,7 +131,7 @@ struct vr_frame_row *vr_stacks_frame_locked(struct vram_stacks *stacks, uint64_t
     return &stacks->frames[stacks->frame_table[frame_slot(stacks, word)] - 1];
 }
 
-// --- adding -----------------------------------------------------------------------------------------------------------------------------
+// --- adding --------------------------------------------------------------------------------------------------------------------
 
 static uint32_t add_locked(struct vram_stacks *stacks, const uint64_t *words, size_t count, uint64_t hash) {
     const uint32_t id = atomic_load_explicit(&stacks->count, memory_order_relaxed);
@@ -162,7 +162,7 @@ uint32_t vr_stacks_intern(struct vram_stacks *stacks, const uint64_t *words, siz
     return VR_LIKELY(id != 0) ? id : add(stacks, words, count, hash);
 }
 
-// --- tables -----------------------------------------------------------------------------------------------------------------------------
+// --- tables --------------------------------------------------------------------------------------------------------------------
 //
 // All tables of the process, so that fork() can take their locks.
 

@@ -4,7 +4,7 @@
 
 #include "os/os.h"
 
-// --- rules by return address ----------------------------------------------------------------------------------------------------------
+// --- rules by return address ---------------------------------------------------------------------------------------------------
 //
 // A set of four entries fills a line of the cache. An entry is the packed rule and the address xor the rule: the two are written one
 // after the other without a lock, and an address that is compared with their xor never gets a rule of another.
@@ -97,8 +97,7 @@ bool vr_walk_outdated(void) {
     return true;
 }
 
-// --- the walk
-// -----------------------------------------------------------------------------------------------------------------------------
+// --- the walk ------------------------------------------------------------------------------------------------------------------
 
 // The stack that the thread was last seen on.
 static _Thread_local uint64_t stack_low, stack_high;

@@ -214,6 +214,10 @@ static void replace(struct work *work) {
     map_column(work, model->segments.stack, model->segments.count);
     map_column(work, model->blocks.stack, model->blocks.count);
     for (size_t i = 0; i < model->history_count; i++) map_column(work, model->histories[i].stack, model->histories[i].count);
+    for (size_t i = 0; i < model->tenant_count; i++) {
+        model->tenants[i].stack = work->stacks[model->tenants[i].stack];
+        model->tenants[i].cpp_stack = work->stacks[model->tenants[i].cpp_stack];
+    }
     move_extras(work);
     free(model->strings.bytes);
     free(model->strings.offset);

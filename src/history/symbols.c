@@ -5,7 +5,7 @@
 
 #include "os/os.h"
 
-// --- C++ names --------------------------------------------------------------------------------------------------------------------------
+// --- C++ names -----------------------------------------------------------------------------------------------------------------
 
 static char *demangle(const char *name) {
     static char *(*_Atomic function)(const char *, char *, size_t *, int *);
@@ -34,7 +34,7 @@ enum vram_status vr_symbol_tell(const struct vr_symbol_sink *sink, size_t index,
     return status;
 }
 
-// --- files ------------------------------------------------------------------------------------------------------------------------------
+// --- files ---------------------------------------------------------------------------------------------------------------------
 
 struct file {
     struct vr_os_view view;
@@ -67,7 +67,7 @@ static bool open_by_id(const struct vr_symbol_places *places, const char *build_
     return false;
 }
 
-// --- all of a file's addresses ----------------------------------------------------------------------------------------------------------
+// --- all of a file's addresses -------------------------------------------------------------------------------------------------
 
 struct search {
     const char **names;

@@ -35,7 +35,7 @@ enum vr_symbol_source {
 enum vram_status vr_symbols_find(const struct vr_symbol_places *places, const char *path, const char *build_id, const uint64_t *offsets,
                                  size_t count, const struct vr_symbol_sink *sink, enum vr_symbol_source *source);
 
-// --- symbols_names.c: resolved frames, and their strings, kept -------------------------------------------------------------------------
+// --- symbols_names.c: resolved frames, and their strings, kept -----------------------------------------------------------------
 struct vr_names;
 enum vram_status vr_names_create(struct vr_names **names);
 void vr_names_destroy(struct vr_names *names);
@@ -46,7 +46,7 @@ enum vram_status vr_names_add(struct vr_names *names, struct vram_frame frame, u
 const struct vram_frame *vr_names_frame(const struct vr_names *names, uint32_t index);
 uint64_t vr_names_bytes(const struct vr_names *names);
 
-// --- symbols_elf.c -----------------------------------------------------------------------------------------------------------------------
+// --- symbols_elf.c -------------------------------------------------------------------------------------------------------------
 // The bytes of a program file.
 struct vr_elf {
     const unsigned char *bytes;
@@ -64,7 +64,7 @@ bool vr_elf_has_section(const struct vr_elf *elf, const char *name);
 // the one found is better than ranks[i], which then says how good it is. Ranks begin at 0.
 void vr_elf_names(const struct vr_elf *elf, const uint64_t *offsets, size_t count, const char **names, uint8_t *ranks);
 
-// --- symbols_dwarf.c ---------------------------------------------------------------------------------------------------------------------
+// --- symbols_dwarf.c -----------------------------------------------------------------------------------------------------------
 // Tells lines and inlined functions from the debug information in the open file, and sets told[i] for each address it knew. names[i] (may
 // be NULL) stands in where the debug information names no function. UNSUPPORTED without libdw or debug information.
 enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *told,

@@ -1,0 +1,10 @@
+// A module with one function, which calls back. Built twice, under two names of the same length, so that both look alike to the loader.
+#ifndef MODULE_FUNCTION
+#error "MODULE_FUNCTION names the function"
+#endif
+
+void MODULE_FUNCTION(void (*call)(void *), void *data);
+void MODULE_FUNCTION(void (*call)(void *), void *data) {
+    call(data);
+    __asm__ volatile("");
+}
