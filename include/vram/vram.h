@@ -9,9 +9,11 @@
 
 #include "vram/allocator.h"
 #include "vram/driver.h"
+#include "vram/follow.h"
 #include "vram/explorer.h"
 #include "vram/history.h"
 #include "vram/host.h"
+#include "vram/log.h"
 #include "vram/graph.h"
 #include "vram/options.h"
 #include "vram/plan_cache.h"

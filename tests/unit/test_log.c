@@ -15,7 +15,7 @@
 
 #include "history/logblock.h"
 #include "model/recording.h"
-#include "vram/log.h"
+#include "vram/follow.h"
 
 static char folder[] = "/tmp/vram_log_XXXXXX";
 static char path[64];
@@ -386,6 +386,99 @@ static void test_threads(void **state) {
     vram_recording_destroy(recording);
 }
 
+// Gives what is new and compares it. Returns how many there are now.
+static uint64_t follow_on(struct vram_follow *follow, uint64_t seen, size_t capacity) {
+    struct vram_log_event events[64];
+    struct vram_error error = {.message = ""};
+    size_t count;
+    do {
+        if (vram_follow_next(follow, events, capacity, &count, &error) != VRAM_OK) fail_msg("%s", error.message);
+        for (size_t i = 0; i < count; i++, seen++) {
+            struct vram_log_event event = event_of(seen, 0);
+            assert_true(events[i].address == event.address && events[i].time_ns == event.time_ns && events[i].action == event.action);
+            assert_true(events[i].size_bytes == event.size_bytes && events[i].thread == event.thread);
+        }
+    } while (count != 0);
+    return seen;
+}
+
+static void test_follow(void **state) {
+    (void)state;
+    struct vram_log *log = open_log(64);
+    struct vram_follow *follow;
+    uint64_t seen = 0;
+    assert_int_equal(vram_follow_open(path, 0, &follow, NULL), VRAM_OK);
+    for (uint64_t i = 0; i < 1000; i++) {
+        append(log, i, i + 1, 0);
+        if (i % 200 == 150) assert_int_equal(vram_log_flush(log), VRAM_OK);
+        if (i % 37 != 0) continue;
+        seen = follow_on(follow, seen, 1 + i % 64);
+        assert_int_equal(seen, i + 1);
+        assert_false(vram_follow_ended(follow));
+    }
+    assert_int_equal(vram_log_close(log), VRAM_OK);
+    assert_int_equal(follow_on(follow, seen, 64), 1000);
+    assert_true(vram_follow_ended(follow));
+    vram_follow_close(follow);
+    // From a time on: blocks before it are stepped over.
+    struct vram_log_event from = event_of(777, 0);
+    assert_int_equal(vram_follow_open(path, from.time_ns, &follow, NULL), VRAM_OK);
+    assert_int_equal(follow_on(follow, 777, 64), 1000);
+    vram_follow_close(follow);
+}
+
+// The writer runs while the reader reads; each event is seen once. The file is the only thing they share.
+static void test_follow_a_running_writer(void **state) {
+    (void)state;
+    const uint64_t count = 50000;
+    struct vram_follow *follow;
+    uint64_t seen = 0;
+    struct vram_log *log = open_log(64);
+    assert_int_equal(vram_follow_open(path, 0, &follow, NULL), VRAM_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        for (uint64_t i = 0; i < count; i++) {
+            struct vram_log_event event = event_of(i, 0);
+            if (vram_log_append(log, &event, 1) != VRAM_OK) _exit(1);
+        }
+        _exit(vram_log_close(log) == VRAM_OK ? 0 : 1);
+    }
+    vram_log_abandon(log);
+    while (!vram_follow_ended(follow)) seen = follow_on(follow, seen, 64);
+    assert_int_equal(seen, count);
+    vram_follow_close(follow);
+    int left;
+    assert_int_equal(waitpid(child, &left, 0), child);
+    assert_int_equal(left, 0);
+}
+
+static void test_follow_names(void **state) {
+    (void)state;
+    struct vram_log *log = open_log(64);
+    struct vram_follow *follow;
+    struct vram_frame frame;
+    struct vram_log_event event = event_of(0, 0);
+    assert_int_equal(vram_follow_open(path, 0, &follow, NULL), VRAM_OK);
+    for (uint32_t i = 0; i < 300; i++) {
+        char name[16];
+        uint32_t id, frame_id;
+        size_t count;
+        int length = snprintf(name, sizeof name, "f%u", i);
+        assert_int_equal(vram_log_string(log, name, (size_t)length, &id), VRAM_OK);
+        assert_int_equal(vram_log_frame(log, id, 0, i, &frame_id), VRAM_OK);
+        assert_int_equal(vram_log_stack(log, &frame_id, 1, &event.stack), VRAM_OK);
+        assert_int_equal(vram_log_append(log, &event, 1), VRAM_OK);
+        assert_int_equal(vram_follow_next(follow, &event, 1, &count, NULL), VRAM_OK);
+        assert_int_equal(count, 1);
+        assert_int_equal(vram_follow_stack(follow, event.stack, &frame, 1), 1);
+        assert_string_equal(frame.name, name);
+        assert_int_equal(frame.line, i);
+    }
+    assert_int_equal(vram_log_close(log), VRAM_OK);
+    vram_follow_close(follow);
+    assert_int_equal(vram_follow_open("/nowhere/at/all", 0, &follow, NULL), VRAM_IO);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_come_back), cmocka_unit_test(test_tables_come_back),
@@ -393,6 +486,8 @@ int main(void) {
         cmocka_unit_test(test_killed),           cmocka_unit_test(test_state_of_a_killed_program),
         cmocka_unit_test(test_cut_anywhere),     cmocka_unit_test(test_damage),
         cmocka_unit_test(test_limits),           cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_follow),           cmocka_unit_test(test_follow_a_running_writer),
+        cmocka_unit_test(test_follow_names),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
