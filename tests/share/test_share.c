@@ -7,54 +7,8 @@
 #include "core/share.h"
 #include "driver/driver.h"
 #include "os/os.h"
-#include "other.h"
+#include "pair.h"
 #include "vram/pool.h"
-
-static const char *const confs[] = {"", "expandable_segments:True"};
-
-struct pair {
-    struct vr_world here;
-    struct other there;
-};
-
-static void open_pair(struct pair *pair, const char *conf) {
-    const struct vr_world_options options = {
-        .sim = {.device_count = 2, .memory_bytes = VR_GIB, .backed = true}, .conf = conf, .faults = true};
-    EXPECT_OK(vr_world_open(&pair->here, &options));
-    assert_true(other_start(&pair->there, conf));
-}
-
-static struct other_reply ask(struct pair *pair, const struct other_order *order) {
-    const struct other_reply reply = other_do(&pair->there, order);
-    if (reply.status != VRAM_OK) fail_msg("order %d: %s %s", (int)order->what, vram_status_name(reply.status), reply.message);
-    return reply;
-}
-
-static uint64_t get_there(struct pair *pair, uint64_t size_bytes) {
-    return ask(pair, &(struct other_order){.what = OTHER_MALLOC, .size_bytes = size_bytes}).address;
-}
-
-// Nothing is left on either side.
-static void close_pair(struct pair *pair) {
-    assert_int_equal(ask(pair, &(struct other_order){.what = OTHER_END}).left, 0);
-    other_stop(&pair->there, 0);
-    expect_end(&pair->here);
-}
-
-static struct vram_imported import_here(struct pair *pair, const struct other_reply *exported) {
-    struct vram_imported imported = {.address = 0};
-    struct vram_error error = {.message = ""};
-    const enum vram_status status = vram_import(pair->here.allocator, exported->handle, exported->handle_bytes, &imported, &error);
-    if (status != VRAM_OK) fail_msg("%s: %s", vram_status_name(status), error.message);
-    assert_int_not_equal(imported.address, 0);
-    return imported;
-}
-
-static struct vram_share_stats stats_here(struct pair *pair) {
-    struct vram_share_stats stats;
-    vram_share_stats(pair->here.allocator, &stats);
-    return stats;
-}
 
 // Both ways: what there is written is read here, and the reverse.
 static void same_bytes(struct pair *pair, uint64_t theirs, uint64_t ours, uint64_t size_bytes, uint64_t seed) {
