@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "snapshot/emit.h"
 
-enum { ROW_DEPTH = 3 }; // {"device_traces": [[ row
+enum { ROW_DEPTH = 3 };
 
 // Keeps what goes out. Without memory nothing is kept, and the frame is written out again next time.
 static void keep(struct vr_emitter *emitter, const char *bytes, size_t length) {
@@ -33,15 +33,20 @@ static void put(struct vr_emitter *emitter, const char *bytes, size_t length) {
 
 static void put_char(struct vr_emitter *emitter, char c) { put(emitter, &c, 1); }
 
-// A line for every row of the recording: items of lists at the top, of device_traces also one level below.
-static void new_line(struct vr_emitter *emitter, unsigned depth) {
-    static const char spaces[] = "\n    ";
-    if (emitter->rows && depth < ROW_DEPTH) put(emitter, spaces, 1 + depth);
+// Whether the items of the container have a line each: the keys of the top level, and the items of lists that lie at most three deep,
+// {"device_traces": [[ event.
+static bool has_lines(const struct vr_emitter *emitter) {
+    return emitter->rows && (emitter->depth == 1 || (emitter->depth <= ROW_DEPTH && !emitter->levels[emitter->depth].is_dict));
+}
+
+static void put_line(struct vr_emitter *emitter, unsigned depth) {
+    static const char spaces[] = "\n   ";
+    put(emitter, spaces, 1 + depth);
 }
 
 static void next_item(struct vr_emitter *emitter) {
     if (emitter->levels[emitter->depth].items++ != 0) put_char(emitter, ',');
-    new_line(emitter, emitter->depth);
+    if (has_lines(emitter)) put_line(emitter, emitter->depth);
 }
 
 static void before_value(struct vr_emitter *emitter) {
@@ -92,8 +97,8 @@ static void json_begin(struct vr_emitter *emitter, bool is_dict) {
 }
 
 static void json_end(struct vr_emitter *emitter) {
-    bool is_dict = emitter->levels[emitter->depth].is_dict;
-    if (emitter->levels[emitter->depth].items != 0) new_line(emitter, emitter->depth - 1);
+    const bool is_dict = emitter->levels[emitter->depth].is_dict;
+    if (has_lines(emitter) && emitter->levels[emitter->depth].items != 0) put_line(emitter, emitter->depth - 1);
     put_char(emitter, is_dict ? '}' : ']');
     emitter->depth--;
 }
