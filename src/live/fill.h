@@ -32,6 +32,8 @@ struct vr_copied {
     bool segments_only;
 };
 void vr_copied_release(struct vr_copied *copied);
+// Copies the settings in force. NO_HOST_MEMORY.
+enum vram_status vr_copy_settings(struct vram_allocator *allocator, struct vr_copied *copied);
 
 // Makes the model, which is zeroed on entry, and released by the caller, also on failure. Without any lock. NO_HOST_MEMORY.
 enum vram_status vr_fill(const struct vr_copied *copied, struct vr_model *model);

@@ -1,6 +1,6 @@
 // vram_history_start(), vram_history_stop(), what is annotated and marked.
 #include "core/serve.h"
-#include "live/tracer.h"
+#include "live/fill.h"
 #include "model/model.h"
 
 const char *const vr_stage_names[VR_STAGE_COUNT] = {[VR_STAGE_START] = "START", [VR_STAGE_END] = "END", [VR_STAGE_STEP] = "STEP"};
@@ -99,16 +99,58 @@ enum vram_status vram_history_start(struct vram_allocator *allocator, const stru
     return status;
 }
 
+// Under all locks of the device: its last event was the last one.
+static void end_listening(struct vr_device *device, const struct vr_picture *picture, void *user) {
+    (void)picture, (void)user;
+    vr_device_listen(device);
+}
+
+static void stop_listening(struct vram_allocator *allocator) {
+    vr_mutex_lock(&allocator->mutex);
+    allocator->listener = NULL;
+    vr_mutex_unlock(&allocator->mutex);
+}
+
+// Copies each device's state at the moment when its listener goes.
+static enum vram_status copy_last_state(struct vram_allocator *allocator, struct vr_copied *copied) {
+    VR_TRY(vr_copy_settings(allocator, copied));
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device == NULL) continue;
+        struct vr_copied_device *made = &copied->devices[copied->device_count++];
+        made->ordinal = i;
+        VR_TRY(vr_picture_take(device, NULL, &made->picture, end_listening, NULL));
+    }
+    return VRAM_OK;
+}
+
+// Settings and state into the file, as far as there is memory for it: without, a reader makes the state from the events.
+static void finish_file(struct vr_tracer *tracer, struct vr_stream *stream) {
+    struct vr_copied *copied = calloc(1, sizeof *copied);
+    if (copied == NULL) return;
+    copied->tracer = tracer;
+    if (copy_last_state(tracer->allocator, copied) == VRAM_OK) (void)!vr_stream_state(stream, copied);
+    vr_copied_release(copied);
+    free(copied);
+}
+
+static enum vram_status stop_locked(struct vr_tracer *tracer) {
+    struct vr_stream *stream = atomic_load_explicit(&tracer->stream, memory_order_acquire);
+    atomic_store_explicit(&tracer->recording, false, memory_order_relaxed);
+    stop_listening(tracer->allocator);
+    if (stream != NULL) finish_file(tracer, stream);
+    atomic_store_explicit(&tracer->listener.level, VR_LEVEL_NEVER, memory_order_relaxed);
+    vr_allocator_set_listener(tracer->allocator, NULL, 0);
+    atomic_store_explicit(&tracer->stream, NULL, memory_order_release);
+    forget(tracer);
+    return stream == NULL ? VRAM_OK : vr_stream_close(stream);
+}
+
 enum vram_status vram_history_stop(struct vram_allocator *allocator) {
     struct vr_tracer *tracer = vr_tracer_of(allocator);
     if (tracer == NULL) return VRAM_OK;
     vr_mutex_lock(&tracer->mutex);
-    atomic_store_explicit(&tracer->recording, false, memory_order_relaxed);
-    atomic_store_explicit(&tracer->listener.level, VR_LEVEL_NEVER, memory_order_relaxed);
-    vr_allocator_set_listener(allocator, NULL, 0);
-    struct vr_stream *stream = atomic_exchange_explicit(&tracer->stream, NULL, memory_order_acq_rel);
-    forget(tracer);
-    const enum vram_status status = stream == NULL ? VRAM_OK : vr_stream_close(stream);
+    const enum vram_status status = stop_locked(tracer);
     vr_mutex_unlock(&tracer->mutex);
     return status;
 }

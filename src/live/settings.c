@@ -93,22 +93,40 @@ static const struct {
     {"trace_alloc_overflowed", put_overflowed, with_history},
 };
 
-enum vram_status vr_fill_settings(const struct vr_copied *copied, struct vr_builder *builder, struct vr_model *model) {
-    model->settings = calloc(VR_COUNT_OF(rows), sizeof *model->settings);
-    if (model->settings == NULL) return VRAM_NO_HOST_MEMORY;
+enum vram_status vr_settings_visit(const struct vr_copied *copied,
+                                   enum vram_status (*visit)(const char *key, const char *json, size_t length, void *user), void *user) {
     for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
         if (rows[i].there != NULL && !rows[i].there(copied)) continue;
         struct vr_text value = {0};
         struct vr_json json;
-        struct vr_setting made = {0};
         vr_json_init(&json, &value, false);
         rows[i].put(copied, &json);
         enum vram_status status = vr_text_status(&value);
-        if (status == VRAM_OK) status = vr_builder_string(builder, rows[i].key, strlen(rows[i].key), &made.key);
-        if (status == VRAM_OK) status = vr_builder_string(builder, vr_text_string(&value), value.length, &made.value);
+        if (status == VRAM_OK) status = visit(rows[i].key, vr_text_string(&value), value.length, user);
         vr_text_release(&value);
         VR_TRY(status);
-        model->settings[model->setting_count++] = made;
     }
     return VRAM_OK;
+}
+
+struct filling {
+    struct vr_builder *builder;
+    struct vr_model *model;
+};
+
+static enum vram_status add_setting(const char *key, const char *json, size_t length, void *user) {
+    const struct filling *filling = user;
+    struct vr_model *model = filling->model;
+    struct vr_setting made = {0};
+    VR_TRY(vr_builder_string(filling->builder, key, strlen(key), &made.key));
+    VR_TRY(vr_builder_string(filling->builder, json, length, &made.value));
+    model->settings[model->setting_count++] = made;
+    return VRAM_OK;
+}
+
+enum vram_status vr_fill_settings(const struct vr_copied *copied, struct vr_builder *builder, struct vr_model *model) {
+    struct filling filling = {builder, model};
+    model->settings = calloc(VR_COUNT_OF(rows), sizeof *model->settings);
+    if (model->settings == NULL) return VRAM_NO_HOST_MEMORY;
+    return vr_settings_visit(copied, add_setting, &filling);
 }

@@ -56,7 +56,7 @@ static enum vram_status copy_marks(struct vr_copied *copied) {
     return copied->marks == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
 }
 
-static enum vram_status copy_settings(struct vram_allocator *allocator, struct vr_copied *copied) {
+enum vram_status vr_copy_settings(struct vram_allocator *allocator, struct vr_copied *copied) {
     vr_mutex_lock(&allocator->mutex);
     copied->options = allocator->options;
     const size_t size = strlen(allocator->conf) + 1;
@@ -75,7 +75,7 @@ static bool wanted(const struct vram_snapshot_options *options, const struct vr_
 static enum vram_status copy_all(struct vram_allocator *allocator, const struct vram_snapshot_options *options, struct vr_copied *copied) {
     copied->segments_only = options->segments_only;
     copied->has_history = copied->tracer != NULL && !options->without_history && !options->segments_only;
-    VR_TRY(copy_settings(allocator, copied));
+    VR_TRY(vr_copy_settings(allocator, copied));
     copied->history_count = options->segments_only ? 0 : (size_t)allocator->device_count;
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);

@@ -1,6 +1,5 @@
 // Events go into a recording file as they come (vram/log.h).
-#include "live/tracer.h"
-#include "model/model.h"
+#include "live/settings.h"
 
 enum vram_status vr_stream_open(const struct vram_history_options *options, struct vr_stream **stream, struct vram_error *error) {
     struct vr_stream *made = calloc(1, sizeof *made);
@@ -99,5 +98,81 @@ enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *
     enum vram_status status = vr_text_status(&name);
     if (status == VRAM_OK) status = vram_log_annotation(stream->log, mark->device, vr_stage_names[mark->stage], vr_text_string(&name), 0);
     vr_text_release(&name);
+    return status;
+}
+
+// --- state
+// --------------------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status put_setting(const char *key, const char *json, size_t length, void *user) {
+    struct vr_stream *stream = user;
+    (void)length;
+    return vram_log_setting(stream->log, key, json);
+}
+
+static uint32_t view_state(uint8_t state) {
+    return state == VR_FREE ? VRAM_BLOCK_FREE : state == VR_PENDING ? VRAM_BLOCK_PENDING : VRAM_BLOCK_ALLOCATED;
+}
+
+static enum vram_status list_blocks(struct vr_stream *stream, struct vram_stacks *stacks, const struct vr_picture *picture,
+                                    struct vram_log_block *blocks) {
+    for (size_t i = 0; i < picture->block_count; i++) {
+        const struct vr_picture_block *from = &picture->blocks[i];
+        blocks[i] = (struct vram_log_block){
+            .address = from->address, .size_bytes = from->size, .requested_bytes = from->requested, .state = view_state(from->state)};
+        if (from->stack != 0) VR_TRY(vram_stack_log(stacks, from->stack, stream->log, &blocks[i].stack));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status list_segments(struct vr_stream *stream, struct vram_stacks *stacks, const struct vr_copied_device *device,
+                                      const struct vram_log_block *blocks, struct vram_log_segment *segments) {
+    const struct vr_picture *picture = &device->picture;
+    for (size_t i = 0; i < picture->segment_count; i++) {
+        const struct vr_picture_segment *from = &picture->segments[i];
+        const size_t end = i + 1 < picture->segment_count ? from[1].first_block : picture->block_count;
+        segments[i] = (struct vram_log_segment){
+            .address = from->address,
+            .size_bytes = from->size,
+            .stream = from->stream,
+            .counter = from->counter,
+            .pool = from->pool,
+            .device = device->ordinal,
+            .small = from->small,
+            .expandable = from->expandable,
+            .blocks = blocks + from->first_block,
+            .block_count = end - from->first_block,
+        };
+        if (from->stack != 0) VR_TRY(vram_stack_log(stacks, from->stack, stream->log, &segments[i].stack));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status put_state(struct vr_stream *stream, const struct vr_copied *copied, struct vram_log_segment *segments,
+                                  struct vram_log_block *blocks) {
+    size_t segment_count = 0, block_count = 0;
+    for (size_t i = 0; i < copied->device_count; i++) {
+        const struct vr_copied_device *device = &copied->devices[i];
+        VR_TRY(list_blocks(stream, copied->tracer->stacks, &device->picture, blocks + block_count));
+        VR_TRY(list_segments(stream, copied->tracer->stacks, device, blocks + block_count, segments + segment_count));
+        segment_count += device->picture.segment_count;
+        block_count += device->picture.block_count;
+    }
+    return vram_log_state(stream->log, segments, segment_count);
+}
+
+enum vram_status vr_stream_state(struct vr_stream *stream, const struct vr_copied *copied) {
+    size_t segments = 0, blocks = 0;
+    for (size_t i = 0; i < copied->device_count; i++) {
+        segments += copied->devices[i].picture.segment_count;
+        blocks += copied->devices[i].picture.block_count;
+    }
+    VR_TRY(vr_settings_visit(copied, put_setting, stream));
+    struct vram_log_segment *listed = calloc(segments + 1, sizeof *listed);
+    struct vram_log_block *pieces = calloc(blocks + 1, sizeof *pieces);
+    enum vram_status status = VRAM_NO_HOST_MEMORY;
+    if (listed != NULL && pieces != NULL) status = put_state(stream, copied, listed, pieces);
+    free(listed);
+    free(pieces);
     return status;
 }

@@ -97,5 +97,8 @@ enum vram_status vr_stream_open(const struct vram_history_options *options, stru
 enum vram_status vr_stream_close(struct vr_stream *stream);
 void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event);
 enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *mark);
+struct vr_copied;
+// Writes settings and state, that of the moment after the last event. IO, LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_stream_state(struct vr_stream *stream, const struct vr_copied *copied);
 
 #endif

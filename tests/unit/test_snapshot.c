@@ -293,6 +293,49 @@ static void every_format_comes_back(void **state) {
     history_end(&world);
 }
 
+// Events that are streamed while they happen, and the state at the end.
+static void a_streamed_history_comes_back(void **state) {
+    (void)state;
+    struct vr_world world;
+    char path[] = "/tmp/test_snapshot_XXXXXX";
+    struct vram_error error = {.message = ""};
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    (void)close(file);
+    history_world(&world, "expandable_segments:True", 2, 0);
+    struct program program = {.world = &world, .random = 17};
+    run(&program, NULL, 300); // before: what lives then is known from the state at the end only
+    start(&world, &(struct vram_history_options){.stacks = VRAM_HISTORY_STACKS_C, .file = path});
+    OK(vram_set_metadata("streamed"));
+    OK(vram_push_tag("tag"));
+    OK(vram_step(world.allocator, 0, "one"));
+    run(&program, NULL, 2000);
+    vram_pop_tag();
+    OK(vram_set_metadata(NULL));
+    struct vram_history_counts counts;
+    vram_history_counts(world.allocator, &counts);
+    assert_true(counts.told > 2000);
+    assert_int_equal(counts.kept, 0);
+    assert_int_equal(counts.lost, 0);
+    struct vram_recording *now = snap(&world, NULL), *read = NULL;
+    OK(vram_history_stop(world.allocator));
+    if (vram_recording_read_file(path, &read, &error) != VRAM_OK) fail_msg("%s", error.message);
+    assert_int_equal(vram_recording_event_count(read, VRAM_ALL_DEVICES), counts.told + 2); // and the snapshot's own
+    assert_int_equal(vram_recording_block_count(read), vram_recording_block_count(now));
+    assert_string_equal(vram_recording_setting(read, "expandable_segments"), "true");
+    const struct vr_model *model = model_of(read);
+    assert_string_equal(vr_model_string(model, model->histories[0].metadata[0]), "streamed");
+    assert_string_equal(vr_model_string(model, model->histories[1].tag[0]), "tag");
+    assert_int_not_equal(model->histories[0].stack[0], 0);
+    assert_int_equal(model->annotation_count, 1);
+    expect_exact(read);
+    vram_recording_destroy(now);
+    vram_recording_destroy(read);
+    assert_int_equal(remove(path), 0);
+    finish(&program);
+    history_end(&world);
+}
+
 static bool refuse(void *user, const char *bytes, size_t length) {
     (void)bytes;
     size_t *room = user;
@@ -350,6 +393,7 @@ int main(void) {
         cmocka_unit_test(settings_are_those_in_force),
         cmocka_unit_test(a_snapshot_may_be_of_less),
         cmocka_unit_test(every_format_comes_back),
+        cmocka_unit_test(a_streamed_history_comes_back),
         cmocka_unit_test(what_cannot_be_written_is_said),
         cmocka_unit_test(analysis_takes_it_directly),
     };
