@@ -85,7 +85,7 @@ VR_INLINE uint32_t take(struct vram_stacks *stacks, enum vram_stack_kind kind, u
             if (kind == VRAM_STACK_ALL) (void)vr_python_begin(&python);
             if (!vr_walk_begin(&walk, caller->pc, caller->sp, caller->bp)) break;
             take_code(&taking, &walk, &python, skip);
-            if (!walk.unsure || !vr_walk_outdated()) break;
+            if (!walk.unsure || !vr_walk_outdated(&walk)) break;
         }
     }
     return taking.count == 0 ? 0 : vr_stacks_intern(stacks, words, taking.count, taking.hash);

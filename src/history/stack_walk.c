@@ -33,8 +33,12 @@ VR_INLINE int64_t rule_offset(uint64_t rule) { return (int64_t)rule >> 40; }
 
 VR_INLINE size_t set_of(uint64_t pc) { return (size_t)(pc * 0x9e3779b97f4a7c15u >> 52); }
 
+// How often rules were forgotten: a walk in which that happened may have used rules from before.
+static _Atomic uint64_t forgotten;
+
 // Also when something was only loaded: code may now lie where there was no module.
 static void forget_rules(void) {
+    atomic_fetch_add_explicit(&forgotten, 1, memory_order_release);
     for (size_t set = 0; set < SETS; set++) {
         for (size_t way = 0; way < WAYS; way++) {
             atomic_store_explicit(&cache[set].entry[way].mixed, 0, memory_order_relaxed);
@@ -87,7 +91,8 @@ VR_INLINE uint64_t find_rule(uint64_t pc) {
     return make_rule(pc);
 }
 
-bool vr_walk_outdated(void) {
+bool vr_walk_outdated(const struct vr_walk *walk) {
+    if (walk->epoch != atomic_load_explicit(&forgotten, memory_order_acquire)) return true;
     if (VR_LIKELY(vr_modules_current())) return false;
     vr_modules_lock();
     bool changed;
@@ -106,7 +111,8 @@ VR_NOINLINE static bool find_stack(uint64_t sp) { return vr_os_stack_bounds(sp, 
 
 bool vr_walk_begin(struct vr_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp) {
     if (VR_UNLIKELY(sp < stack_low || sp >= stack_high) && !find_stack(sp)) return false;
-    *walk = (struct vr_walk){.pc = pc, .sp = sp, .bp = bp, .high = stack_high};
+    *walk =
+        (struct vr_walk){.pc = pc, .sp = sp, .bp = bp, .high = stack_high, .epoch = atomic_load_explicit(&forgotten, memory_order_acquire)};
     return true;
 }
 

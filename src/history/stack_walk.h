@@ -14,11 +14,12 @@ VR_INLINE uint64_t vr_stack_hash(uint64_t hash, uint64_t word) {
 }
 
 struct vr_walk {
-    uint64_t pc;   // where the frame goes on; of the first one a return address
-    uint64_t sp;   // its stack pointer there
-    uint64_t bp;   // its frame pointer there
-    uint64_t high; // end of the stack
-    bool unsure;   // the walk met code that may have been unloaded
+    uint64_t pc;    // where the frame goes on; of the first one a return address
+    uint64_t sp;    // its stack pointer there
+    uint64_t bp;    // its frame pointer there
+    uint64_t high;  // end of the stack
+    uint64_t epoch; // of the rules at the begin
+    bool unsure;    // the walk met code that may have been unloaded
 };
 
 // Begins at a caller: its return address, stack pointer and frame pointer. False when the thread's stack is not known.
@@ -30,6 +31,6 @@ bool vr_walk_next(struct vr_walk *walk, uint64_t *word, uint64_t *cfa);
 size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t limit, uint64_t *hash);
 // Whether a walk that is `unsure` was wrong: something was loaded or unloaded since its rules were made. They are made anew then, and the
 // walk is to be done again.
-bool vr_walk_outdated(void);
+bool vr_walk_outdated(const struct vr_walk *walk);
 
 #endif
