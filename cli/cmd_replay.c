@@ -5,6 +5,7 @@
 
 #include "args.h"
 #include "input.h"
+#include "input_files.h"
 #include "ui.h"
 #include "vram/replay.h"
 
@@ -99,7 +100,8 @@ static int replay_whatif(const struct vram_recording *recording, const char *pat
 }
 
 // `before` is printed before the result, if there is one.
-static int replay_file(const char *path, const struct settings *settings, const char *before) {
+static int replay_file(const char *path, const char *before, void *context) {
+    const struct settings *settings = context;
     struct vram_recording *recording;
     struct input_facts facts;
     int code = input_recording(path, &recording, &facts);
@@ -119,19 +121,6 @@ static bool agree(const struct settings *settings, int files) {
     if (settings->placements != NULL && files > 1) wrong = "--placements takes one recording";
     if (wrong != NULL) fprintf(stderr, "vram: %s\nTry 'vram replay --help'.\n", wrong);
     return wrong == NULL;
-}
-
-// Files that cannot be read or replayed are left out; their message is on standard error.
-static int replay_files(char **paths, int count, const struct settings *settings) {
-    int result = CLI_OK, printed = 0;
-    if (settings->json && count > 1) printf("[\n");
-    for (int i = 0; i < count; i++) {
-        const int code = replay_file(paths[i], settings, printed == 0 ? "" : settings->json ? ",\n" : "\n");
-        if (code > result) result = code;
-        printed += code <= CLI_FINDING;
-    }
-    if (settings->json) printf(count > 1 ? "\n]\n" : printed != 0 ? "\n" : "");
-    return result;
 }
 
 int cmd_replay(int argc, char **argv) {
@@ -182,7 +171,7 @@ int cmd_replay(int argc, char **argv) {
     };
     const struct args_command command = {
         .name = "replay",
-        .usage = "[options] FILE...",
+        .usage = "[options] FILE|FOLDER...",
         .summary = "Drives the history of a recording through the allocator on a simulated device. With --exact: does it decide as\n"
                    "the recorded program's did, address by address? Without: what would the program have needed with other\n"
                    "settings or less memory? Exit code 1 for any difference, and for running out of memory.",
@@ -197,5 +186,5 @@ int cmd_replay(int argc, char **argv) {
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
     if (!agree(&settings, count)) return CLI_USAGE;
-    return replay_files(argv + 1, count, &settings);
+    return input_each(argv + 1, count, settings.json, "\n", replay_file, &settings);
 }

@@ -4,6 +4,7 @@
 
 #include "args.h"
 #include "input.h"
+#include "input_files.h"
 #include "ui.h"
 #include "vram/report.h"
 #include "vram/symbols.h"
@@ -16,7 +17,8 @@ struct settings {
 };
 
 // Reads, reports and prints one file.
-static int report_file(const char *path, const struct settings *settings, const char *before) {
+static int report_file(const char *path, const char *before, void *context) {
+    const struct settings *settings = context;
     struct vram_recording *recording;
     struct input_facts facts;
     const int code = input_recording(path, &recording, &facts);
@@ -58,7 +60,7 @@ int cmd_report(int argc, char **argv) {
     };
     const struct args_command command = {
         .name = "report",
-        .usage = "[options] FILE...",
+        .usage = "[options] FILE|FOLDER...",
         .summary = "Says what a recording of GPU memory holds: how high memory went and when, where the reserved bytes are,\n"
                    "which call sites held the peak, why it ran out of memory, and what the recording does not tell.\n"
                    "Sizes of allocations are what the program asked for, so peaks lie below torch.cuda.max_memory_allocated(),\n"
@@ -66,7 +68,7 @@ int cmd_report(int argc, char **argv) {
         .examples = "  vram report snapshot.pickle\n"
                     "  vram report --top 30 snapshot.pickle.zst\n"
                     "  ssh node cat snapshot.pickle | vram report -\n"
-                    "  vram report --json rank*.pickle | jq '.[].devices[].allocated.peak_bytes'\n",
+                    "  vram report --json job/ | jq '.[].devices[].allocated.peak_bytes'\n",
         .options = options,
         .min_operands = 1,
         .max_operands = -1,
@@ -75,14 +77,5 @@ int cmd_report(int argc, char **argv) {
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
     if (settings.top == 0) settings.top = 1;
-
-    int result = CLI_OK, printed = 0;
-    if (settings.json && count > 1) printf("[\n");
-    for (int i = 0; i < count; i++) {
-        code = report_file(argv[1 + i], &settings, printed == 0 ? "" : settings.json ? ",\n" : "\n\n");
-        if (code > result) result = code;
-        printed += code == CLI_OK;
-    }
-    if (settings.json) printf(count > 1 ? "\n]\n" : printed != 0 ? "\n" : "");
-    return result;
+    return input_each(argv + 1, count, settings.json, "\n\n", report_file, &settings);
 }

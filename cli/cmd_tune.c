@@ -7,6 +7,7 @@
 
 #include "args.h"
 #include "input.h"
+#include "input_files.h"
 #include "ui.h"
 #include "vram/tune.h"
 
@@ -127,13 +128,13 @@ int cmd_tune(int argc, char **argv) {
     };
     const struct args_command command = {
         .name = "tune",
-        .usage = "[options] FILE...",
+        .usage = "[options] FILE|FOLDER...",
         .summary = "Replays a recording under many settings of PYTORCH_CUDA_ALLOC_CONF on a simulated device and says which one needs\n"
                    "the least memory, as a line to paste. With --memory: whether it fits, and with what. Several recordings are the\n"
                    "ranks of one job: one setting for all. Exit code 1 when nothing fits.",
         .examples = "  vram tune snapshot.pickle\n"
                     "  vram tune --memory 24GiB snapshot.pickle\n"
-                    "  vram tune --json rank*.pickle | jq -r .best.conf\n",
+                    "  vram tune --json job/ | jq -r .best.conf\n",
         .options = options,
         .min_operands = 1,
         .max_operands = -1,
@@ -141,5 +142,10 @@ int cmd_tune(int argc, char **argv) {
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    return settings.each ? tune_each(argv + 1, count, &settings) : tune_together(argv + 1, count, &settings);
+    struct input_files files;
+    code = input_files_open(argv + 1, count, &files);
+    if (code != CLI_OK) return code;
+    code = settings.each ? tune_each(files.paths, files.count, &settings) : tune_together(files.paths, files.count, &settings);
+    input_files_close(&files);
+    return code;
 }

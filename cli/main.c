@@ -27,8 +27,8 @@ static void print_help(FILE *file) {
     for (const struct command *command = commands; command->name != NULL; command++)
         fprintf(file, "  %-8s %s\n", command->name, command->help);
     fprintf(file, "\n`vram <command> --help` tells more and shows examples. FILE is a recording (a PyTorch memory snapshot: pickle, JSON\n"
-                  "or HTML page; also compressed by gzip, xz or zstd), or - for standard input. Exit codes: 0 ok, 1 a finding,\n"
-                  "2 usage, 3 bad input, 4 device.\n");
+                  "or HTML page, or vram's own file; also compressed by gzip, xz or zstd), a folder of them, or - for standard input.\n"
+                  "Exit codes: 0 ok, 1 a finding, 2 usage, 3 bad input, 4 device.\n");
 }
 
 static int unknown(const char *name) {

@@ -1,0 +1,144 @@
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "args.h"
+#include "input_files.h"
+
+// Removes `suffix` from the end of the name's first *length characters. False when it is not there.
+static bool cut_suffix(const char *name, size_t *length, const char *suffix) {
+    const size_t count = strlen(suffix);
+    if (*length <= count || memcmp(name + *length - count, suffix, count) != 0) return false;
+    *length -= count;
+    return true;
+}
+
+static bool is_recording_name(const char *name) {
+    static const char *const packed[] = {".gz", ".zst", ".xz"}, *const kinds[] = {".pickle", ".pkl", ".json", ".html", ".vram"};
+    size_t length = strlen(name);
+    bool found = false;
+    if (name[0] == '.') return false;
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0] && !found; i++) found = cut_suffix(name, &length, packed[i]);
+    found = false;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !found; i++) found = cut_suffix(name, &length, kinds[i]);
+    return found;
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// rank2 before rank10: digits compare as the number they are, by length without leading zeros and then by digits.
+static int compare_names(const char *a, const char *b) {
+    while (*a != '\0' && *b != '\0') {
+        if (!is_digit(*a) || !is_digit(*b)) {
+            if (*a != *b) return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+            a++;
+            b++;
+            continue;
+        }
+        a += strspn(a, "0");
+        b += strspn(b, "0");
+        const size_t a_digits = strspn(a, "0123456789"), b_digits = strspn(b, "0123456789");
+        if (a_digits != b_digits) return a_digits < b_digits ? -1 : 1;
+        const int order = memcmp(a, b, a_digits);
+        if (order != 0) return order;
+        a += a_digits;
+        b += b_digits;
+    }
+    return (*a != '\0') - (*b != '\0');
+}
+
+static int by_name(const void *left, const void *right) {
+    const char *const *a = left, *const *b = right;
+    const int order = compare_names(*a, *b);
+    return order != 0 ? order : strcmp(*a, *b);
+}
+
+static int failed(const char *path, const char *reason) {
+    fprintf(stderr, "vram: %s: %s\n", path, reason);
+    return CLI_BAD_INPUT;
+}
+
+// Takes the path.
+static bool add_path(struct input_files *files, char *path) {
+    char **paths = path == NULL ? NULL : realloc(files->paths, ((size_t)files->count + 1) * sizeof *paths);
+    if (paths == NULL) {
+        free(path);
+        return false;
+    }
+    files->paths = paths;
+    files->paths[files->count++] = path;
+    return true;
+}
+
+static char *join(const char *folder, const char *name) {
+    const size_t length = strlen(folder), size = length + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path != NULL) (void)snprintf(path, size, "%s%s%s", folder, length != 0 && folder[length - 1] == '/' ? "" : "/", name);
+    return path;
+}
+
+static bool is_folder(const char *path) {
+    struct stat facts;
+    return strcmp(path, "-") != 0 && stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+static int add_folder(struct input_files *files, const char *folder) {
+    const int first = files->count;
+    const struct dirent *entry;
+    bool good = true;
+    DIR *listing = opendir(folder);
+    if (listing == NULL) return failed(folder, strerror(errno));
+    while (good && (entry = readdir(listing)) != NULL) {
+        if (!is_recording_name(entry->d_name)) continue;
+        char *path = join(folder, entry->d_name);
+        if (path != NULL && is_folder(path))
+            free(path);
+        else
+            good = add_path(files, path);
+    }
+    closedir(listing);
+    files->had_folder = true;
+    if (!good) return failed(folder, "no host memory to list it");
+    if (files->count == first) return failed(folder, "holds no recording (*.pickle, *.pkl, *.json, *.html, *.vram)");
+    qsort(files->paths + first, (size_t)(files->count - first), sizeof *files->paths, by_name);
+    return CLI_OK;
+}
+
+int input_files_open(char **operands, int count, struct input_files *files) {
+    int code = CLI_OK;
+    *files = (struct input_files){0};
+    for (int i = 0; i < count && code == CLI_OK; i++) {
+        if (is_folder(operands[i]))
+            code = add_folder(files, operands[i]);
+        else if (!add_path(files, strdup(operands[i])))
+            code = failed(operands[i], "no host memory");
+    }
+    if (code != CLI_OK) input_files_close(files);
+    return code;
+}
+
+void input_files_close(struct input_files *files) {
+    for (int i = 0; i < files->count; i++) free(files->paths[i]);
+    free(files->paths);
+    *files = (struct input_files){0};
+}
+
+int input_each(char **operands, int count, bool json, const char *between, input_visit *visit, void *context) {
+    struct input_files files;
+    int printed = 0, result = input_files_open(operands, count, &files);
+    if (result != CLI_OK) return result;
+    // A folder is an array, however many recordings are in it.
+    const bool is_array = json && (files.count > 1 || files.had_folder);
+    if (is_array) printf("[\n");
+    for (int i = 0; i < files.count; i++) {
+        const int code = visit(files.paths[i], printed == 0 ? "" : json ? ",\n" : between, context);
+        if (code > result) result = code;
+        printed += code <= CLI_FINDING;
+    }
+    if (json) printf(is_array ? "\n]\n" : printed != 0 ? "\n" : "");
+    input_files_close(&files);
+    return result;
+}

@@ -1,0 +1,26 @@
+// input_files.h: the recordings that a command line names, one after the other.
+#ifndef CLI_INPUT_FILES_H
+#define CLI_INPUT_FILES_H
+
+#include <stdbool.h>
+
+// Paths of recordings: the operands, and in place of a folder (the ranks of one job, say) the recordings in it.
+struct input_files {
+    char **paths; // "-" stands for standard input
+    int count;
+    bool had_folder;
+};
+
+// Lists what `count` operands name. Of a folder these are its files (not those of folders in it, and no hidden ones) that end in .pickle,
+// .pkl, .json, .html or .vram, each also with .gz, .zst or .xz, by name, numbers in names by their value. On failure prints one line on
+// standard error and returns the exit code.
+int input_files_open(char **operands, int count, struct input_files *files);
+void input_files_close(struct input_files *files);
+
+// Works on one recording. `before` is printed before its result, if there is one. The exit code; up to CLI_FINDING something was printed.
+typedef int input_visit(const char *path, const char *before, void *context);
+// Calls `visit` for every recording that the operands name; files that cannot be read are left out. With `json` several results are one
+// array; else `between` stands between two. The highest exit code.
+int input_each(char **operands, int count, bool json, const char *between, input_visit *visit, void *context);
+
+#endif
