@@ -1,0 +1,126 @@
+"""check_convert.py VRAM: what `vram convert` does with names, compression, outputs that are there already, and mistakes; folders as input."""
+import bz2
+import gzip
+import json
+import lzma
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+import make_corpus
+
+VRAM = sys.argv.pop(1)
+SNAPSHOT = make_corpus.samples()["generation_3"]
+
+
+class Convert(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.write("in.pickle", pickle.dumps(SNAPSHOT))
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def vram(self, *arguments, data=None):
+        return subprocess.run([VRAM] + list(arguments), cwd=self.folder.name, input=data, capture_output=True, timeout=60)
+
+    def convert(self, *arguments, data=None):
+        result = self.vram("convert", *arguments, data=data)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, b"")
+        return result.stdout
+
+    def refused(self, code, message, *arguments, data=None):
+        before = {name: self.read(name) for name in os.listdir(self.folder.name) if os.path.isfile(self.path(name))}
+        result = self.vram("convert", *arguments, data=data)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertIn(message, result.stderr.decode())
+        self.assertEqual(result.stdout, b"")
+        after = {name: self.read(name) for name in os.listdir(self.folder.name) if os.path.isfile(self.path(name))}
+        self.assertEqual(before, after)
+
+    def test_the_extension_tells_the_format_and_the_compression(self):
+        unpack = {"": bytes, ".gz": gzip.decompress, ".xz": lzma.decompress}
+        for suffix, function in unpack.items():
+            for extension in ("pickle", "pkl"):
+                self.convert("in.pickle", "-o", "out." + extension + suffix)
+                self.assertEqual(pickle.loads(function(self.read("out." + extension + suffix))), SNAPSHOT)
+            self.convert("in.pickle", "-o", "out.json" + suffix)
+            self.assertEqual(json.loads(function(self.read("out.json" + suffix))), json.loads(json.dumps(SNAPSHOT)))
+        for name in ("out.pickle.zst", "out.vram", "out.vram.zst", "out.json.gz"):
+            self.convert("in.pickle", "-o", name)
+            self.assertEqual(pickle.loads(self.convert(name, "--to", "pickle")), SNAPSHOT)
+
+    def test_pipes(self):
+        for arguments in (("--to", "json"), ("-o", "-", "--to", "json")):
+            self.assertEqual(json.loads(self.convert("-", *arguments, data=self.read("in.pickle"))), json.loads(json.dumps(SNAPSHOT)))
+        lines = self.convert("in.pickle", "--to", "json", "--pretty").decode().splitlines()
+        self.assertEqual(sum(line.strip().startswith('{"action":') for line in lines), sum(map(len, SNAPSHOT["device_traces"])))
+
+    def test_format_by_name_goes_before_the_extension(self):
+        self.convert("in.pickle", "-o", "out.pickle", "--to", "json")
+        json.loads(self.read("out.pickle"))
+
+    def test_outputs_are_replaced_as_a_whole(self):
+        self.write("out.json", b"old")
+        os.chmod(self.path("out.json"), 0o640)
+        os.symlink("out.json", self.path("link.json"))
+        self.convert("in.pickle", "-o", "link.json")
+        self.assertTrue(os.path.islink(self.path("link.json")))
+        self.assertEqual(json.loads(self.read("out.json")), json.loads(json.dumps(SNAPSHOT)))
+        self.assertEqual(os.stat(self.path("out.json")).st_mode & 0o777, 0o640)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["in.pickle", "link.json", "out.json"])
+
+    def test_mistakes_change_nothing(self):
+        self.write("out.json", b"old")
+        self.write("cut.pickle", self.read("in.pickle")[:-5])
+        os.link(self.path("in.pickle"), self.path("same.pickle"))
+        os.mkdir(self.path("folder.json"))
+        self.refused(2, "would replace the input", "in.pickle", "-o", "in.pickle")
+        self.refused(2, "would replace the input", "in.pickle", "-o", "same.pickle")
+        self.refused(3, "cut short", "cut.pickle", "-o", "out.json")
+        self.refused(3, "No such file", "absent.pickle", "-o", "out.json")
+        self.refused(3, "absent/out.json: could not be written: No such file", "in.pickle", "-o", "absent/out.json")
+        self.refused(3, "Is a directory", "in.pickle", "-o", "folder.json")
+        self.refused(2, "the extension tells no format", "in.pickle", "-o", "out.xyz")
+        self.refused(2, "the extension tells no format", "in.pickle", "-o", "out.gz")
+        self.refused(2, "no extension", "in.pickle", "-o", "-")
+        self.refused(2, "did you mean 'pickle'", "in.pickle", "-o", "out", "--to", "pickel")
+        self.refused(2, "is needed", "in.pickle")
+        self.refused(3, "not a recording but compressed with bzip2", "-", "-o", "out.json", data=bz2.compress(b"x"))
+        if os.path.exists("/dev/full"):
+            self.refused(3, "No space left", "in.pickle", "-o", "/dev/full", "--to", "json")
+
+    def test_a_folder_is_its_recordings(self):
+        os.mkdir(self.path("job"))
+        os.mkdir(self.path("job/folder.json"))
+        for name in ("rank10.pickle", "rank2.pickle", "rank1.pickle", "notes.txt", ".hidden.pickle"):
+            self.write("job/" + name, self.read("in.pickle"))
+        self.convert("in.pickle", "-o", "job/rank3.vram")
+        self.convert("in.pickle", "-o", "job/rank02.json.gz")
+        found = json.loads(self.vram("report", "--json", "job").stdout)
+        self.assertEqual([report["file"] for report in found], ["rank1.pickle", "rank02.json.gz", "rank2.pickle", "rank3.vram", "rank10.pickle"])
+        os.mkdir(self.path("empty"))
+        self.assertIn(b"holds no recording", self.vram("report", "empty").stderr)
+        self.write("one.pickle", self.read("in.pickle"))
+        os.mkdir(self.path("single"))
+        self.write("single/x.pickle", self.read("in.pickle"))
+        self.assertIsInstance(json.loads(self.vram("report", "--json", "single/").stdout), list)
+        self.assertIsInstance(json.loads(self.vram("report", "--json", "one.pickle").stdout), dict)
+
+
+if __name__ == "__main__":
+    unittest.main()
