@@ -2,6 +2,8 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +33,37 @@ static void read_notes(struct vr_os_module *module, const unsigned char *at, con
         }
         at += name + bytes;
     }
+}
+
+// The loader's lock is not made free in the child of a fork: no thread may be inside while another forks.
+static _Atomic int inside_loader;
+static _Atomic bool forking;
+static _Thread_local bool forking_here;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void) {
+    forking_here = true;
+    atomic_store(&forking, true);
+    while (atomic_load(&inside_loader) != 0) (void)sched_yield();
+}
+
+static void after_fork(void) {
+    atomic_store(&forking, false);
+    forking_here = false;
+}
+
+static void watch_forks(void) { (void)pthread_atfork(before_fork, after_fork, after_fork); }
+
+static void ask_loader(int (*visit)(struct dl_phdr_info *info, size_t size, void *data), void *data) {
+    (void)pthread_once(&fork_once, watch_forks);
+    atomic_fetch_add(&inside_loader, 1);
+    while (atomic_load(&forking) && !forking_here) {
+        atomic_fetch_sub(&inside_loader, 1);
+        (void)sched_yield();
+        atomic_fetch_add(&inside_loader, 1);
+    }
+    (void)dl_iterate_phdr(visit, data);
+    atomic_fetch_sub(&inside_loader, 1);
 }
 
 struct visitor {
@@ -64,7 +97,7 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *data) {
 void vr_os_modules(bool (*visit)(void *context, const struct vr_os_module *module), void *context) {
     (void)pthread_once(&program_path_once, find_program_path);
     struct visitor visitor = {.visit = visit, .context = context, .first = true};
-    (void)dl_iterate_phdr(visit_module, &visitor);
+    ask_loader(visit_module, &visitor);
 }
 
 struct holder {
@@ -81,7 +114,7 @@ static int hold(struct dl_phdr_info *info, size_t size, void *data) {
 
 void vr_os_modules_hold(void (*inside)(void *context, uint64_t loads, uint64_t unloads), void *context) {
     struct holder holder = {.inside = inside, .context = context};
-    (void)dl_iterate_phdr(hold, &holder);
+    ask_loader(hold, &holder);
 }
 
 // The mapping around `address`, from the kernel's list.
@@ -128,5 +161,7 @@ bool vr_os_function(uint64_t address, uint64_t *start, uint64_t *end) {
 }
 
 void vr_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    // What was registered first is called last before a fork: whoever asks the loader under such a lock is done by then.
+    (void)pthread_once(&fork_once, watch_forks);
     (void)pthread_atfork(before, in_parent, in_child);
 }
