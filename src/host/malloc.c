@@ -5,6 +5,7 @@
 #include "host/fences.h"
 #include "host/pools.h"
 #include "host/source.h"
+#include "host/tell.h"
 
 enum { LEGACY = VR_CU_STREAM_LEGACY, PER_THREAD = VR_CU_STREAM_PER_THREAD };
 
@@ -14,6 +15,7 @@ struct request {
     struct vram_host_pool *pool; // held
     uint64_t requested;
     uint64_t size;
+    uint64_t stream;
     bool captured;
     struct vr_host_block *block; // what it was given; NULL: nothing yet
 };
@@ -22,6 +24,9 @@ static void hand_out(struct vram_host *host, struct request *request, struct vr_
     block->state = VR_HOST_LIVE;
     block->requested = request->requested;
     block->captured = request->captured;
+    block->stream = request->stream;
+    block->stack = 0;
+    vr_host_tell_hand_out(host, block);
     request->block = block;
     vr_host_count(&host->stats.active_requests, 1);
     vr_host_count(&host->stats.active_bytes, (int64_t)block->size);
@@ -44,6 +49,8 @@ static void adopt(struct vram_host *host, struct request *request, struct vr_hos
     vr_host_count(&host->stats.allocations, 1);
     vr_host_count(&host->stats.allocated_bytes, (int64_t)block->size);
     host->stats.bucket_allocation[vr_host_bucket(block->size)]++;
+    block->stream = request->stream;
+    vr_host_tell(host, VR_HOST_TOLD_SEGMENT_ALLOC, block);
     hand_out(host, request, block);
 }
 
@@ -151,7 +158,7 @@ static bool captures(struct vram_host *host, uint64_t stream) {
 }
 
 static enum vram_status serve(struct vram_host *host, struct vram_host_pool *pool, uint64_t size_bytes, uint64_t stream, void **pointer) {
-    struct request request = {.pool = pool, .requested = size_bytes};
+    struct request request = {.pool = pool, .requested = size_bytes, .stream = stream};
     struct vr_host_guard guard;
     VR_TRY(vr_host_enter_any(host, &guard));
     vr_host_lock(host);
@@ -184,14 +191,17 @@ static enum vram_status host_malloc(struct vram_host *host, struct vram_host_poo
 }
 
 enum vram_status vram_host_malloc(struct vram_host *host, uint64_t size_bytes, uint64_t stream, void **pointer) {
+    vr_host_gather(host, false);
     return host_malloc(host, NULL, size_bytes, stream, pointer);
 }
 
 enum vram_status vram_host_pool_malloc(struct vram_host_pool *pool, uint64_t size_bytes, uint64_t stream, void **pointer) {
+    vr_host_gather(pool->host, false);
     return host_malloc(pool->host, pool, size_bytes, stream, pointer);
 }
 
 enum vram_status vram_host_empty_cache(struct vram_host *host) {
+    vr_host_gather(host, true);
     const enum vram_status polled = vr_host_poll(host, VR_HOST_POLL_NOW);
     const enum vram_status released = release_cache(host);
     return vr_host_checked(host, polled != VRAM_OK ? polled : released);
@@ -210,6 +220,7 @@ static enum vram_status free_used(struct vram_host *host, struct vr_host_block *
     vr_host_lock(host);
     if (host->options.pinned_free_catch_all) status = VRAM_OK;
     if (status == VRAM_OK) {
+        vr_host_tell(host, VR_HOST_TOLD_FREE_REQUESTED, block);
         vr_host_uses_queue(host, block);
         vr_host_background_wake(host);
     } else {
@@ -223,11 +234,14 @@ static enum vram_status free_used(struct vram_host *host, struct vr_host_block *
 enum vram_status vram_host_free(struct vram_host *host, void *pointer) {
     if (pointer == NULL) return VRAM_OK;
     bool fences = false;
+    vr_host_gather(host, true);
     vr_host_lock(host);
     struct vr_host_block *block = find_live(host, pointer);
     if (block != NULL && block->uses == NULL) {
+        vr_host_tell(host, VR_HOST_TOLD_FREE_REQUESTED, block);
         vr_host_finish(host, block);
     } else if (block != NULL && block->captured && block->pool->references != 0) {
+        vr_host_tell(host, VR_HOST_TOLD_FREE_REQUESTED, block);
         vr_host_keep(host, block);
     } else if (block != NULL) {
         block->state = VR_HOST_FREEING;

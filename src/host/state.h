@@ -63,6 +63,8 @@ struct vr_host_use {
 struct vr_host_block {
     uint64_t address;
     uint64_t size;
+    uint64_t stream;    // that it was handed out for
+    uint32_t stack;     // where; 0: unknown
     uint64_t requested; // 0 unless live, being freed, pending or kept
     struct vram_host_pool *pool;
     struct vr_host_use *uses;
@@ -137,6 +139,8 @@ struct vram_host {
     struct vr_host_reserve reserve;
     struct vram_host_stats stats;
     int64_t most_requested; // the largest requested_bytes ever, whatever peaks were reset
+
+    _Atomic(const struct vr_host_listener *) listener; // changed under `mutex`; read without, to take a stack
 
     // The background thread. `running` and `ending` under `mutex`.
     struct vr_thread thread;

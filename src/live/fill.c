@@ -277,16 +277,19 @@ static enum vram_status fill_annotations(struct filler *filler) {
 }
 
 static enum vram_status fill_keys(struct filler *filler) {
-    static const char *const keys[] = {"segments", "device_traces", "allocator_settings", "external_annotations"};
+    static const char *const keys[] = {"segments",      "device_traces", "allocator_settings", "external_annotations",
+                                       "host_segments", "host_traces"};
+    const size_t count = VR_COUNT_OF(keys) - (filler->copied->has_host ? 0 : 2);
     struct vr_model *model = filler->model;
     model->top_level_keys = calloc(VR_COUNT_OF(keys), sizeof *model->top_level_keys);
     if (model->top_level_keys == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t i = 0; i < VR_COUNT_OF(keys); i++) VR_TRY(intern(filler, keys[i], &model->top_level_keys[model->top_level_key_count++]));
+    for (size_t i = 0; i < count; i++) VR_TRY(intern(filler, keys[i], &model->top_level_keys[model->top_level_key_count++]));
     return VRAM_OK;
 }
 
 static enum vram_status fill_all(struct filler *filler) {
     const struct vr_copied *copied = filler->copied;
+    filler->model->host_count = copied->has_host ? 1 : 0;
     filler->model->form = copied->segments_only ? VR_FORM_SEGMENT_LIST : VR_FORM_DICT;
     VR_TRY(intern(filler, "N/A", &filler->no_context));
     VR_TRY(intern(filler, "user_metadata", &filler->name_key));

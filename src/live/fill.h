@@ -30,6 +30,7 @@ struct vr_copied {
     uint64_t max_entries;
     bool has_history;
     bool segments_only;
+    bool has_host; // the last of the devices is pinned host memory
 };
 void vr_copied_release(struct vr_copied *copied);
 // Copies the settings in force. NO_HOST_MEMORY.

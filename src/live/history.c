@@ -1,6 +1,6 @@
 // vram_history_start(), vram_history_stop(), what is annotated and marked.
 #include "core/serve.h"
-#include "live/fill.h"
+#include "live/host.h"
 #include "model/model.h"
 
 const char *const vr_stage_names[VR_STAGE_COUNT] = {[VR_STAGE_START] = "START", [VR_STAGE_END] = "END", [VR_STAGE_STEP] = "STEP"};
@@ -64,6 +64,7 @@ static enum vram_status apply(struct vr_tracer *tracer, const struct vram_histor
     const uint64_t devices = options->no_device_memory ? 0 : options->devices == 0 ? UINT64_MAX : options->devices;
     atomic_store_explicit(&tracer->recording, true, memory_order_relaxed);
     vr_allocator_set_listener(tracer->allocator, &tracer->listener, devices);
+    vr_tracer_record_host(tracer, options->host);
     return old == NULL ? VRAM_OK : vr_stream_close(old);
 }
 
@@ -139,6 +140,7 @@ static enum vram_status stop_locked(struct vr_tracer *tracer) {
     atomic_store_explicit(&tracer->recording, false, memory_order_relaxed);
     stop_listening(tracer->allocator);
     if (stream != NULL) finish_file(tracer, stream);
+    vr_tracer_record_host(tracer, NULL);
     atomic_store_explicit(&tracer->listener.level, VR_LEVEL_NEVER, memory_order_relaxed);
     vr_allocator_set_listener(tracer->allocator, NULL, 0);
     atomic_store_explicit(&tracer->stream, NULL, memory_order_release);

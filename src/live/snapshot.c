@@ -2,6 +2,7 @@
 #include "core/device.h"
 #include "live/file.h"
 #include "live/fill.h"
+#include "live/host.h"
 #include "model/recording.h"
 #include "vram/snapshot.h"
 
@@ -46,7 +47,7 @@ static enum vram_status copy_marks(struct vr_copied *copied) {
     const struct vr_marks *marks = &tracer->marks;
     vr_mutex_lock(&tracer->marks_mutex);
     copied->marks = malloc((marks->count + 1) * sizeof *copied->marks);
-    if (copied->marks != NULL) {
+    if (copied->marks != NULL && marks->count != 0) {
         const size_t tail = marks->count - marks->next;
         memcpy(copied->marks, marks->items + marks->next, tail * sizeof *copied->marks);
         memcpy(copied->marks + tail, marks->items, marks->next * sizeof *copied->marks);
@@ -82,6 +83,7 @@ static enum vram_status copy_all(struct vram_allocator *allocator, const struct 
         if (device != NULL && wanted(options, device)) VR_TRY(copy_device(copied, device, options));
     }
     if (!copied->has_history) return VRAM_OK;
+    if (copied->tracer->host != NULL && options->pool == NULL) VR_TRY(vr_copy_host(copied));
     copied->max_entries = copied->tracer->rings[0].capacity;
     VR_TRY(copy_marks(copied));
     copied->now = vr_instant_now();

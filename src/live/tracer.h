@@ -14,6 +14,7 @@
 #include "core/record.h"
 #include "history/ring.h"
 #include "history/words.h"
+#include "host/tell.h"
 #include "model/model.h"
 #include "os/os.h"
 #include "vram/history.h"
@@ -75,6 +76,7 @@ struct vr_tracer {
     struct vr_mutex mutex;     // guards start, stop and snapshots against each other, and what follows
     uint64_t max_entries;
     struct vram_host *host; // whose memory is recorded too
+    struct vr_host_listener host_listener;
     struct vr_mutex marks_mutex;
     struct vr_marks marks;
     struct vr_ring rings[VR_TRACER_RINGS];

@@ -386,6 +386,47 @@ static void analysis_takes_it_directly(void **state) {
     history_end(&world);
 }
 
+// --- pinned memory
+// ------------------------------------------------------------------------------------------------------------------------
+
+static void pinned_memory_is_recorded_too(void **state) {
+    (void)state;
+    struct vr_world world;
+    struct vram_host *host = NULL;
+    struct vram_error error = {.message = ""};
+    history_world(&world, "", 1, 0);
+    OK(vram_host_create(&(struct vram_host_create_info){.driver = world.driver, .conf = ""}, &host, &error));
+    start(&world, &(struct vram_history_options){.host = host, .stacks = VRAM_HISTORY_STACKS_C});
+    void *kept = NULL, *freed = NULL;
+    OK(vram_host_malloc(host, 3000, 0, &kept));
+    OK(vram_host_malloc(host, 100000, 0, &freed));
+    OK(vram_host_free(host, freed));
+    OK(vram_host_empty_cache(host));
+    struct vram_recording *recording = snap(&world, NULL);
+    const struct vr_model *model = model_of(recording);
+    assert_int_equal(model->host_count, 1);
+    assert_int_equal(model->history_count, 2);
+    const uint64_t a = (uint64_t)(uintptr_t)kept, b = (uint64_t)(uintptr_t)freed;
+    EXPECT_EVENTS(recording, 1, {VR_ACTION_SEGMENT_ALLOC, a, 4096}, {VR_ACTION_ALLOC, a, 3000}, {VR_ACTION_SEGMENT_ALLOC, b, 131072},
+                  {VR_ACTION_ALLOC, b, 100000}, {VR_ACTION_FREE_REQUESTED, b, 100000}, {VR_ACTION_FREE_COMPLETED, b, 100000},
+                  {VR_ACTION_SEGMENT_FREE, b, 131072});
+    assert_int_equal(model->segments.count, 1);
+    assert_true(vr_model_is_host(model, model->segments.device[0]));
+    assert_int_equal(model->blocks.address[0], a);
+    assert_int_equal(model->blocks.requested_bytes[0], 3000);
+    const uint32_t stack = model->histories[1].stack[1];
+    assert_string_equal(vr_model_string(model, model->frames.name[model->stacks.frame[model->stacks.offset[stack]]]),
+                        "pinned_memory_is_recorded_too");
+    vram_recording_destroy(recording);
+    OK(vram_history_stop(world.allocator));
+    OK(vram_host_free(host, kept));
+    recording = snap(&world, NULL);
+    assert_int_equal(vram_recording_event_count(recording, VRAM_ALL_DEVICES), 0);
+    vram_recording_destroy(recording);
+    vram_host_destroy(host);
+    history_end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_snapshot_is_the_state_and_its_history_leads_there),
@@ -396,6 +437,7 @@ int main(void) {
         cmocka_unit_test(a_streamed_history_comes_back),
         cmocka_unit_test(what_cannot_be_written_is_said),
         cmocka_unit_test(analysis_takes_it_directly),
+        cmocka_unit_test(pinned_memory_is_recorded_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,60 @@
+#include "host/tell.h"
+
+// The stack of the calling thread's call that is under way.
+static _Thread_local uint32_t current_stack;
+
+void vr_host_set_listener(struct vram_host *host, const struct vr_host_listener *listener) {
+    vr_host_lock(host);
+    atomic_store_explicit(&host->listener, listener, memory_order_release);
+    vr_host_unlock(host);
+}
+
+void vr_host_gather_now(struct vram_host *host, bool frees) {
+    const struct vr_host_listener *listener = atomic_load_explicit(&host->listener, memory_order_acquire);
+    current_stack = listener == NULL ? 0 : listener->gather(frees, 2, listener->user);
+}
+
+void vr_host_tell_now(struct vram_host *host, enum vr_host_told what, const struct vr_host_block *block) {
+    const struct vr_host_listener *listener = atomic_load_explicit(&host->listener, memory_order_relaxed);
+    listener->record(what, block, current_stack != 0 ? current_stack : block->stack, listener->user);
+}
+
+void vr_host_tell_hand_out_now(struct vram_host *host, struct vr_host_block *block) {
+    block->stack = current_stack;
+    vr_host_tell_now(host, VR_HOST_TOLD_ALLOC, block);
+}
+
+static int by_address(const void *left, const void *right) {
+    const uint64_t a = ((const struct vr_host_facts *)left)->address, b = ((const struct vr_host_facts *)right)->address;
+    return a < b ? -1 : a > b;
+}
+
+static struct vr_host_facts facts_of(const struct vr_host_block *block) {
+    const bool free = block->state == VR_HOST_FREE;
+    return (struct vr_host_facts){
+        .address = block->address,
+        .size = block->size,
+        .requested = free ? 0 : block->requested,
+        .stream = block->stream,
+        .pool = block->pool->id,
+        .stack = free ? 0 : block->stack,
+        .state = block->state,
+    };
+}
+
+enum vram_status vr_host_copy(struct vram_host *host, struct vr_host_facts **blocks, size_t *count, void (*at)(void *user), void *user) {
+    vr_host_lock(host);
+    const struct vr_host_table *table = &host->table;
+    struct vr_host_facts *copy = malloc((table->count + 1) * sizeof *copy);
+    size_t copied = 0;
+    for (size_t i = 0; copy != NULL && i < table->capacity; i++) {
+        if (table->slots[i] != NULL) copy[copied++] = facts_of(table->slots[i]);
+    }
+    if (copy != NULL) at(user);
+    vr_host_unlock(host);
+    if (copy == NULL) return VRAM_NO_HOST_MEMORY;
+    qsort(copy, copied, sizeof *copy, by_address);
+    *blocks = copy;
+    *count = copied;
+    return VRAM_OK;
+}

@@ -1,0 +1,12 @@
+// host.h: pinned host memory in a history and in snapshots.
+#ifndef VR_LIVE_HOST_H
+#define VR_LIVE_HOST_H
+
+#include "live/fill.h"
+
+// From now on this memory (NULL: none) is recorded, and none before. With the tracer's mutex.
+void vr_tracer_record_host(struct vr_tracer *tracer, struct vram_host *host);
+// Copies the memory that is recorded as one device more. NO_HOST_MEMORY.
+enum vram_status vr_copy_host(struct vr_copied *copied);
+
+#endif
