@@ -25,8 +25,24 @@ void vr_bytes_varint(struct vr_bytes *bytes, uint64_t value) {
     bytes->count = (size_t)(vr_varint_put(bytes->data + bytes->count, value) - bytes->data);
 }
 
+// The sevens of bits of eight bytes, moved together in three steps.
+static uint64_t join_sevens(uint64_t bytes) {
+    bytes &= 0x7f7f7f7f7f7f7f7fu;
+    bytes = (bytes & 0x7f007f007f007f00u) >> 1 | (bytes & 0x007f007f007f007fu);
+    bytes = (bytes & 0x3fff00003fff0000u) >> 2 | (bytes & 0x00003fff00003fffu);
+    return (bytes & 0x0fffffff00000000u) >> 4 | (bytes & 0x000000000fffffffu);
+}
+
 uint64_t vr_cursor_varint_slow(struct vr_cursor *cursor) {
     uint64_t value = 0;
+    if (vr_cursor_left(cursor) >= 8) {
+        uint64_t bytes = vr_load64(cursor->next), ends = ~bytes & 0x8080808080808080u;
+        if (ends != 0) {
+            unsigned last = (unsigned)__builtin_ctzll(ends) / 8;
+            cursor->next += last + 1;
+            return join_sevens(bytes & UINT64_MAX >> (56 - 8 * last));
+        }
+    }
     for (unsigned shift = 0; shift < 70 && cursor->next != cursor->end; shift += 7) {
         uint64_t byte = *cursor->next++;
         if (shift == 63 && byte > 1) break;
