@@ -7,6 +7,8 @@ set -euo pipefail
 packages=(git make gcc libc6-dev binutils cmake ninja-build pkg-config)
 # The command reads compressed recordings.
 packages+=(libzstd-dev zlib1g-dev liblzma-dev)
+# Lines and inlined functions in call stacks, at run time; the C++ test of them.
+packages+=(libdw1 g++)
 # Tests: unit tests, scripts, packed test data, sanitizers and fuzzing, format, memory checks.
 packages+=(libcmocka-dev python3 tar zstd clang libclang-rt-14-dev clang-format valgrind)
 # The viewer: its engine is compiled to WebAssembly; a browser tests the page.
