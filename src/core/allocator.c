@@ -1,4 +1,5 @@
 // Making and unmaking an allocator, and the calls that concern all of it.
+#include "core/async.h"
 #include "core/events.h"
 #include "core/open.h"
 #include "core/release.h"
@@ -22,9 +23,6 @@ static enum vram_status read_options(struct vram_allocator *allocator, const str
     const char *conf = info->conf != NULL ? info->conf : info->ignore_environment ? NULL : vr_options_environment(&variable);
     if (conf == NULL) conf = "";
     VR_TRY(vr_options_parse(&allocator->options, conf, error));
-    if (allocator->options.backend != VR_BACKEND_NATIVE) {
-        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "backend:cudaMallocAsync is not in this version; backend:native is");
-    }
     const size_t length = strlen(conf) + 1;
     allocator->conf = malloc(length);
     if (allocator->conf == NULL) return VRAM_NO_HOST_MEMORY;
@@ -115,7 +113,7 @@ VR_INLINE enum vram_status empty_cache_of(struct vr_device *device) {
     VR_TRY(vr_context_enter(device, &guard));
     vr_gather(device, VR_LEVEL_ALL, 0);
     vr_device_lock_guarded(device, &guard);
-    const enum vram_status status = vr_release_all(device);
+    const enum vram_status status = vr_is_async(device->allocator) ? vr_async_trim(device) : vr_release_all(device);
     vr_device_unlock(device);
     vr_context_leave(&guard);
     return status;
@@ -243,7 +241,7 @@ void vram_set_caching(struct vram_allocator *allocator, bool enabled) {
     atomic_store_explicit(&allocator->caching, enabled, memory_order_relaxed);
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
-        if (device != NULL) vr_device_gate(device, VR_GATE_RAW, !enabled);
+        if (device != NULL) vr_device_gate(device, VR_GATE_RAW, !enabled || vr_is_async(allocator));
     }
     vr_mutex_unlock(&allocator->mutex);
 }

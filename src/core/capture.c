@@ -1,3 +1,4 @@
+#include "core/async.h"
 #include "core/capture.h"
 #include "core/events.h"
 #include "core/private.h"
@@ -321,6 +322,7 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
     const bool known = capture != NULL;
     enum vram_status status = VRAM_OK;
     if (known) {
+        if (vr_is_async(device->allocator)) vr_async_rejoin(device, stream);
         result = end_in_driver(device->allocator->driver, stream, &made);
         leave_locked(device, capture);
         count_out(device);

@@ -2,7 +2,7 @@
 #include "core/capture.h"
 
 // The driver's id of the capture a stream takes part in; 0 for none.
-static uint64_t capture_id(const struct vr_device *device, uint64_t stream) {
+uint64_t vr_capture_id(const struct vr_device *device, uint64_t stream) {
     int status = 0;
     uint64_t id = 0, graph = 0, count = 0;
     const uint64_t *frontier = NULL;
@@ -63,8 +63,8 @@ void vr_capture_gate(struct vr_device *device) {
 }
 
 bool vr_same_capture(const struct vr_device *device, uint64_t stream, uint64_t other) {
-    const uint64_t id = capture_id(device, stream);
-    return id != 0 && capture_id(device, other) == id;
+    const uint64_t id = vr_capture_id(device, stream);
+    return id != 0 && vr_capture_id(device, other) == id;
 }
 
 bool vr_thread_captures(const struct vr_device *device) {

@@ -1,6 +1,7 @@
 // vram_check(): every invariant that the comments of this room state, as code. For tests, and for builds with VRAM_CHECK=3.
 #include <inttypes.h>
 
+#include "core/async.h"
 #include "core/serve.h"
 #include "core/share.h"
 
@@ -176,6 +177,7 @@ static enum vram_status check_fences(const struct vr_device *device, struct vram
 
 static enum vram_status check_device(const struct vr_device *device, struct vram_error *error) {
     const struct vram_allocator *allocator = device->allocator;
+    if (vr_is_async(allocator)) return vr_async_check(device, error);
     struct census census = {0};
     for (size_t i = 0; i < device->segment_count; i++) {
         const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);

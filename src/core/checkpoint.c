@@ -1,4 +1,5 @@
 // Checkpoints: which blocks of a private pool are live, and putting a pool back to that.
+#include "core/async.h"
 #include "core/capture.h"
 #include "core/events.h"
 #include "core/private.h"
@@ -55,6 +56,7 @@ static enum vram_status list_live(const struct vram_pool *pool, struct vram_chec
 }
 
 enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkpoint **checkpoint) {
+    if (vr_is_async(pool->device->allocator)) return VRAM_UNSUPPORTED;
     struct vram_checkpoint *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     vr_device_lock(pool->device);
@@ -144,6 +146,7 @@ static void tell(const struct vram_restore_observer *observer, const struct vram
 
 enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                    const struct vram_restore_observer *observer) {
+    if (vr_is_async(pool->device->allocator)) return VRAM_UNSUPPORTED;
     struct vram_checkpoint live = {0};
     vr_gather(pool->device, VR_LEVEL_STATE, 0);
     vr_device_lock(pool->device);

@@ -1,4 +1,5 @@
 // Blocks at exact addresses: vram_malloc_at(), and checkpoints of private pools, which need them.
+#include "core/async.h"
 #include "core/capture.h"
 #include "core/events.h"
 #include "core/private.h"
@@ -62,6 +63,7 @@ enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordin
                                 uint64_t address) {
     if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT || address % VR_MIN_BLOCK != 0 || !vram_caching(allocator))
         return VRAM_INVALID_ARGUMENT;
+    if (vr_is_async(allocator)) return VRAM_UNSUPPORTED;
     struct vr_device *device = NULL;
     struct vr_shard *shard = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));

@@ -1,4 +1,5 @@
 // vram_free(): the fast way under one shard's lock, the slow way under all of a device's, and vram_record_stream().
+#include "core/async.h"
 #include "core/capture.h"
 #include "core/events.h"
 #include "core/serve.h"
@@ -167,6 +168,7 @@ enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t a
     struct vr_raw_block raw;
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     // Raw blocks need no fence: the driver's free waits for the device.
+    if (block == 0 && vr_is_async(allocator)) return vr_async_record_stream(allocator, address, stream);
     if (block == 0) return vr_raw_find(allocator, address, &raw) ? VRAM_OK : VRAM_INVALID_POINTER;
     enum vram_status status = VRAM_OK;
     const bool capturing = (atomic_load_explicit(&shard->device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0;

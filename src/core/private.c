@@ -1,4 +1,5 @@
 #include "core/private.h"
+#include "core/async.h"
 #include "core/capture.h"
 #include "core/events.h"
 #include "core/release.h"
@@ -18,6 +19,7 @@ enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t ord
     static const struct vram_pool_options defaults;
     if (options == NULL) options = &defaults;
     if (options->allocate != NULL && options->deallocate == NULL) return VRAM_INVALID_ARGUMENT;
+    if (options->allocate != NULL && vr_is_async(allocator)) return VRAM_UNSUPPORTED;
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
     struct vram_pool *made = calloc(1, sizeof *made);

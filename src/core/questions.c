@@ -1,4 +1,5 @@
 // What can be asked of an allocator: statistics, facts about an address, the picture of all blocks.
+#include "core/async.h"
 #include "core/events.h"
 #include "core/serve.h"
 #include "core/source.h"
@@ -39,6 +40,7 @@ enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t ordinal, 
     *stats = (struct vram_stats){.max_split_size = -1};
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
+    if (vr_is_async(allocator)) vr_async_refresh(device);
     fill_stats(device, stats);
     vr_device_unlock(device);
     return VRAM_OK;
@@ -109,6 +111,7 @@ static struct vram_block_info describe_raw(const struct vr_raw_block *raw) {
         .segment_bytes = raw->size,
         .stream = raw->stream,
         .device = raw->device,
+        .pool = raw->pool,
     };
 }
 
@@ -150,7 +153,8 @@ static bool find_raw_containing(struct vram_allocator *allocator, uint64_t addre
     vr_mutex_lock(&raw->mutex);
     for (size_t i = 0; i < raw->capacity && !found; i++) {
         const struct vr_raw_block *candidate = &raw->slots[i];
-        found = candidate->address != 0 && address >= candidate->address && address - candidate->address < candidate->size;
+        found = candidate->address != 0 && !candidate->postponed && address >= candidate->address &&
+                address - candidate->address < candidate->size;
         if (found) *info = describe_raw(candidate);
     }
     vr_mutex_unlock(&raw->mutex);
@@ -196,6 +200,32 @@ static enum vram_status add_segment(const struct vram_allocator *allocator, cons
     return VRAM_OK;
 }
 
+static int by_address(const void *a, const void *b) {
+    const uint64_t x = ((const struct vram_block_view *)a)->block.address, y = ((const struct vram_block_view *)b)->block.address;
+    return (x > y) - (x < y);
+}
+
+// Blocks of the driver's pool: of what lies between them nothing is known.
+static enum vram_status add_driver_pool(const struct vr_device *device, const struct vram_pool *only, struct picture *picture) {
+    struct vr_raw *raw = &device->allocator->raw;
+    enum vram_status status = VRAM_OK;
+    vr_mutex_lock(&raw->mutex);
+    for (size_t i = 0; i < raw->capacity && status == VRAM_OK; i++) {
+        const struct vr_raw_block *block = &raw->slots[i];
+        if (block->address == 0 || !block->driver_pool || block->device != device->ordinal) continue;
+        if (only != NULL && (only->id.first != block->pool.first || only->id.second != block->pool.second)) continue;
+        void *views = picture->views;
+        status = vr_grow(&views, &picture->capacity, picture->count + 1, sizeof *picture->views);
+        picture->views = views;
+        if (status != VRAM_OK) continue;
+        picture->views[picture->count++] =
+            (struct vram_block_view){.block = describe_raw(block), .state = block->postponed ? VRAM_BLOCK_PENDING : VRAM_BLOCK_ALLOCATED};
+    }
+    vr_mutex_unlock(&raw->mutex);
+    if (picture->count != 0) qsort(picture->views, picture->count, sizeof *picture->views, by_address);
+    return status;
+}
+
 // Of one private pool, or (NULL) of all pools.
 static enum vram_status take_picture(const struct vr_device *device, const struct vram_pool *only, struct picture *picture) {
     const struct vram_allocator *allocator = device->allocator;
@@ -204,7 +234,7 @@ static enum vram_status take_picture(const struct vr_device *device, const struc
         if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
         VR_TRY(add_segment(allocator, segment, picture));
     }
-    return VRAM_OK;
+    return vr_is_async(allocator) ? add_driver_pool(device, only, picture) : VRAM_OK;
 }
 
 static enum vram_status walk(struct vr_device *device, const struct vram_pool *only, vram_block_visitor visit, void *user) {

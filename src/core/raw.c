@@ -1,4 +1,5 @@
 // Blocks that go straight to the driver while caching is off. They remember how they were made, so that toggling is safe.
+#include "core/async.h"
 #include "core/oom.h"
 #include "core/serve.h"
 
@@ -23,7 +24,8 @@ static enum vram_status make_room(struct vr_raw *raw) {
     return VRAM_OK;
 }
 
-static enum vram_status remember(struct vr_raw *raw, const struct vr_raw_block *block) {
+enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct vr_raw_block *block) {
+    struct vr_raw *raw = &allocator->raw;
     vr_mutex_lock(&raw->mutex);
     const enum vram_status status = make_room(raw);
     if (status == VRAM_OK) {
@@ -58,7 +60,33 @@ bool vr_raw_find(struct vram_allocator *allocator, uint64_t address, struct vr_r
     struct vr_raw *raw = &allocator->raw;
     if (atomic_load_explicit(&raw->any, memory_order_relaxed) == 0) return false;
     vr_mutex_lock(&raw->mutex);
-    const bool found = find_locked(raw, address, block);
+    const bool found = find_locked(raw, address, block) && !block->postponed;
+    vr_mutex_unlock(&raw->mutex);
+    return found;
+}
+
+void vr_raw_change(struct vram_allocator *allocator, const struct vr_raw_block *block) {
+    struct vr_raw *raw = &allocator->raw;
+    vr_mutex_lock(&raw->mutex);
+    raw->slots[slot_of(raw, block->address)] = *block;
+    vr_mutex_unlock(&raw->mutex);
+}
+
+void vr_raw_forget(struct vram_allocator *allocator, uint64_t address) {
+    struct vr_raw *raw = &allocator->raw;
+    vr_mutex_lock(&raw->mutex);
+    erase_locked(raw, slot_of(raw, address));
+    vr_mutex_unlock(&raw->mutex);
+}
+
+bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, size_t *at, struct vr_raw_block *block) {
+    struct vr_raw *raw = &allocator->raw;
+    bool found = false;
+    vr_mutex_lock(&raw->mutex);
+    for (; *at < raw->capacity && !found; ++*at) {
+        found = raw->slots[*at].address != 0 && raw->slots[*at].postponed && raw->slots[*at].device == device;
+        if (found) *block = raw->slots[*at];
+    }
     vr_mutex_unlock(&raw->mutex);
     return found;
 }
@@ -71,7 +99,7 @@ enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, ui
     const vr_cu_result result = vr_cu(allocator->driver, mem_alloc, &block.address, size_bytes);
     enum vram_status status = result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result);
     if (status == VRAM_OK) {
-        status = remember(&allocator->raw, &block);
+        status = vr_raw_remember(allocator, &block);
         if (status != VRAM_OK) (void)vr_cu(allocator->driver, mem_free, block.address);
     }
     vr_context_leave(&guard);
@@ -89,17 +117,21 @@ static enum vram_status give_back(struct vram_allocator *allocator, const struct
 }
 
 enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address) {
+    if (vr_is_async(allocator)) {
+        const enum vram_status status = vr_async_free(allocator, address);
+        if (status != VRAM_INVALID_POINTER) return status;
+    }
     struct vr_raw *raw = &allocator->raw;
     struct vr_raw_block block;
     if (atomic_load_explicit(&raw->any, memory_order_relaxed) == 0) return VRAM_INVALID_POINTER;
     vr_mutex_lock(&raw->mutex);
-    const bool found = find_locked(raw, address, &block);
+    const bool found = find_locked(raw, address, &block) && !block.driver_pool;
     if (found) erase_locked(raw, slot_of(raw, address));
     vr_mutex_unlock(&raw->mutex);
     if (!found) return VRAM_INVALID_POINTER;
     const enum vram_status status = give_back(allocator, &block);
     // Still the client's: the table had room for it a moment ago and never shrinks.
-    if (status != VRAM_OK) (void)remember(raw, &block);
+    if (status != VRAM_OK) (void)vr_raw_remember(allocator, &block);
     return status;
 }
 

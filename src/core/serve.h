@@ -57,6 +57,8 @@ enum vram_status vr_hand_out_at(const struct vr_request *request, uint64_t addre
 VR_NOINLINE enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address);
 // What can be completed before a request on `stream` looks for memory (3.1.2). Under all locks, context current.
 enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream);
+// Runs the free callbacks, without any lock. True when one of them freed something.
+bool vr_run_callbacks(struct vr_device *device, uint64_t size_bytes);
 // The part of it after the search: hands out a block that is in the index (or loose) under all locks.
 void vr_hand_out_slow(const struct vr_request *request, uint32_t block, bool loose);
 // The free of an allocated block without uses, under all locks: nothing can fail.
@@ -90,6 +92,11 @@ enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, ui
 enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address);
 // False when the address is not a raw block.
 bool vr_raw_find(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block);
+// The table: enters a block (NO_HOST_MEMORY), changes one that is in it, takes one out, walks over postponed ones of a device from slot *at.
+enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct vr_raw_block *block);
+void vr_raw_change(struct vram_allocator *allocator, const struct vr_raw_block *block);
+void vr_raw_forget(struct vram_allocator *allocator, uint64_t address);
+bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, size_t *at, struct vr_raw_block *block);
 // Frees all of them.
 void vr_raw_release(struct vram_allocator *allocator);
 

@@ -1,4 +1,5 @@
 // Devices: set up at their first use, taken down at the end.
+#include "core/async.h"
 #include "core/device.h"
 #include "core/events.h"
 #include "core/private.h"
@@ -35,6 +36,7 @@ static enum vram_status open_device(struct vr_device *device) {
     VR_TRY(vr_driver_status(vr_cu(allocator->driver, primary_ctx_retain, &device->context, ordinal)));
     enum vram_status status = vr_driver_status(vr_cu(allocator->driver, device_total_mem, &device->total_bytes, ordinal));
     if (status == VRAM_OK) status = ask_granularity(device);
+    if (status == VRAM_OK && vr_is_async(allocator)) status = vr_async_open(device);
     if (status != VRAM_OK) {
         (void)vr_cu(allocator->driver, primary_ctx_release, ordinal);
         return status;
@@ -44,7 +46,7 @@ static enum vram_status open_device(struct vr_device *device) {
     device->max_split_at_start = options->max_split_bytes == VR_UNLIMITED ? -1 : (int64_t)options->max_split_bytes;
     vr_device_apply_options(device, options);
     vr_device_listen(device);
-    vr_device_gate(device, VR_GATE_RAW, !atomic_load_explicit(&allocator->caching, memory_order_relaxed));
+    vr_device_gate(device, VR_GATE_RAW, vr_is_async(allocator) || !atomic_load_explicit(&allocator->caching, memory_order_relaxed));
     return VRAM_OK;
 }
 
@@ -93,6 +95,7 @@ enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordina
 
 void vr_device_release(struct vr_device *device) {
     struct vram_allocator *allocator = device->allocator;
+    if (vr_is_async(allocator)) vr_async_close(device);
     vr_release_at_end(device);
     vr_events_release(device);
     (void)vr_cu(allocator->driver, primary_ctx_release, (int)device->ordinal);

@@ -50,6 +50,7 @@ static enum vram_status open_subject(struct vram_allocator *allocator, uint64_t 
         subject->locked = true;
         describe(subject, allocator, block);
     } else if (vr_raw_find(allocator, address, &raw)) {
+        if (raw.driver_pool) return VRAM_UNSUPPORTED;
         subject->base = subject->address = raw.address;
         subject->extent_bytes = subject->size_bytes = subject->requested_bytes = raw.size;
         VR_TRY(vr_device_get(allocator, raw.device, &subject->device));

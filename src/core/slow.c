@@ -1,4 +1,5 @@
 // malloc under all locks of the device: fences, callbacks, garbage collection, new memory, the ladder of retries, the report.
+#include "core/async.h"
 #include "core/capture.h"
 #include "core/events.h"
 #include "core/oom.h"
@@ -103,7 +104,7 @@ static struct attempt find_memory(struct vr_request *request, uint32_t *block) {
 }
 
 // Runs the callbacks without the locks. True when one of them freed something.
-static bool run_callbacks(struct vr_device *device, uint64_t size_bytes) {
+bool vr_run_callbacks(struct vr_device *device, uint64_t size_bytes) {
     struct vram_allocator *allocator = device->allocator;
     struct vr_callback callbacks[VR_MAX_CALLBACKS];
     vr_mutex_lock(&allocator->mutex);
@@ -143,7 +144,7 @@ static enum vram_status serve_locked(struct vr_request *request, struct vram_poo
     uint32_t block = search(request);
     if (block == 0 && atomic_load_explicit(&device->allocator->callback_count, memory_order_relaxed) != 0) {
         vr_device_unlock(device);
-        const bool freed = run_callbacks(device, request->size_bytes);
+        const bool freed = vr_run_callbacks(device, request->size_bytes);
         vr_device_lock_guarded(device, guard);
         VR_TRY(choose_pool(request, pool));
         if (freed) block = search(request);
@@ -189,6 +190,8 @@ static enum vram_status refuse(struct vr_device *device, struct vr_shard *shard,
 enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address) {
     struct vr_device *device = shard->device;
     if (size_bytes >= VR_REQUEST_LIMIT) return refuse(device, shard, size_bytes);
+    if (vr_is_async(device->allocator) && (pool != NULL || vram_caching(device->allocator)))
+        return vr_async_malloc(shard, pool, size_bytes, address);
     if (pool == NULL && (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_RAW) != 0) {
         const enum vram_status status = vr_raw_malloc(device, size_bytes, shard->stream, address);
         return status == VRAM_OUT_OF_MEMORY ? refuse(device, shard, size_bytes) : status;

@@ -144,6 +144,12 @@ struct vr_deferred {
     size_t marker_count;
 };
 
+// A stream, and the driver's id of the capture that it serves; 0: none.
+struct vr_unifier {
+    uint64_t stream;
+    uint64_t capture;
+};
+
 struct vr_device {
     struct vram_allocator *allocator;
     uint32_t ordinal;
@@ -186,6 +192,13 @@ struct vr_device {
     struct vr_deferred *deferred;
     size_t deferred_count;
     size_t deferred_capacity;
+    // backend:cudaMallocAsync
+    uint64_t driver_pool;
+    struct vr_unifier *unifiers; // streams of ours that free what several streams used
+    size_t unifier_count, unifier_capacity;
+    struct vr_unifier *joins; // streams on which a capture freed something
+    size_t join_count, join_capacity;
+    size_t postponed_count;
     struct vr_shard **idle_shards; // of pools that are gone
     size_t idle_count;
     size_t idle_capacity;
@@ -206,9 +219,16 @@ struct vr_raw_block {
     uint64_t size;
     uint64_t stream;
     uint32_t device;
+    // Of the driver's pool only (async.c).
+    bool driver_pool;
+    bool postponed;           // freed by the client, waiting for the end of a capture
+    uint32_t uses;            // list in the table of uses
+    uint32_t stack;           // of the call that asked for it
+    uint64_t capture;         // that it was asked for in, 0: none
+    struct vram_pool_id pool; // that the request was routed to
 };
 
-// Blocks that went straight to the driver (caching off): open addressing by address.
+// Blocks that went straight to the driver (caching off, or backend:cudaMallocAsync): open addressing by address.
 struct vr_raw {
     struct vr_mutex mutex;
     struct vr_raw_block *slots;
