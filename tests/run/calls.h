@@ -18,6 +18,12 @@
     X(cuMemAlloc, cuMemAlloc_v2, (uint64_t * address, uint64_t size))                                                                      \
     X(cuMemAllocPitch, cuMemAllocPitch_v2, (uint64_t * address, uint64_t * pitch, uint64_t width, uint64_t height, unsigned element))      \
     X(cuMemFree, cuMemFree_v2, (uint64_t address))                                                                                         \
+    X(cuMemAllocAsync, cuMemAllocAsync, (uint64_t * address, uint64_t size, uint64_t stream))                                              \
+    X(cuMemFreeAsync, cuMemFreeAsync, (uint64_t address, uint64_t stream))                                                                 \
+    X(cuStreamCreate, cuStreamCreate, (uint64_t * stream, unsigned flags))                                                                 \
+    X(cuStreamSynchronize, cuStreamSynchronize, (uint64_t stream))                                                                         \
+    X(cuStreamBeginCapture, cuStreamBeginCapture_v2, (uint64_t stream, int mode))                                                          \
+    X(cuStreamEndCapture, cuStreamEndCapture, (uint64_t stream, uint64_t * graph))                                                         \
     X(cuMemAllocHost, cuMemAllocHost_v2, (uint64_t * host, uint64_t size))                                                                 \
     X(cuMemHostAlloc, cuMemHostAlloc, (uint64_t * host, uint64_t size, unsigned flags))                                                    \
     X(cuMemFreeHost, cuMemFreeHost, (uint64_t host))                                                                                       \

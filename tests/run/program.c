@@ -199,6 +199,29 @@ static void execs(char *self, int clean) {
     CHECK(0);
 }
 
+// The order of a stream; in a capture the same calls make nodes.
+static void async(void) {
+    begin();
+    uint64_t stream, first, second, node, graph;
+    CHECK(call_cuStreamCreate(&stream, 0) == 0);
+    CHECK(call_cuMemAllocAsync(&first, 3 * MIB, stream) == 0 && call_cuMemAllocAsync(&second, 5 * MIB, stream) == 0);
+    CHECK(call_cuMemFreeAsync(first, stream) == 0);
+    CHECK(call_cuStreamBeginCapture(stream, 2) == 0);
+    CHECK(call_cuMemAllocAsync(&node, 7 * MIB, stream) == 0 && call_cuMemFreeAsync(node, stream) == 0);
+    CHECK(call_cuStreamEndCapture(stream, &graph) == 0);
+    CHECK(call_cuMemFree(second) == 0); // the other way to give it back
+    CHECK(call_cuStreamSynchronize(stream) == 0);
+}
+
+// For measuring: `count` allocations, each given back at once.
+static void loop(uint64_t count) {
+    begin();
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t address;
+        CHECK(call_cuMemAlloc(&address, MIB) == 0 && call_cuMemFree(address) == 0);
+    }
+}
+
 // The device addresses are real: whoever serves them, they must not overlap.
 static void touches(void) {
     begin();
@@ -238,6 +261,10 @@ int main(int argc, char **argv) {
         execs(argv[0], 0);
     else if (strcmp(what, "exec-clean") == 0)
         execs(argv[0], 1);
+    else if (strcmp(what, "loop") == 0)
+        loop(number);
+    else if (strcmp(what, "async") == 0)
+        async();
     else if (strcmp(what, "touch") == 0)
         touches();
     else

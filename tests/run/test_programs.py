@@ -106,6 +106,25 @@ class Programs(unittest.TestCase):
         self.assertEqual(len(events), 3 * 3)
 
     @each_way
+    def test_in_the_order_of_a_stream(self, way):
+        ran = run(program(way, "async"))
+        self.assertEqual(ran.code, 0, ran.stderr)
+        sizes = [(event[1], event[3] // MIB) for event in ran.only() if event[4] == "async"]
+        ended = [("free_requested", 3), ("free_completed", 3), ("free_requested", 5), ("free_completed", 5)]
+        self.assertEqual(sizes, [("alloc", 3), ("alloc", 5), *ended])
+        # What the driver's pool took from the device, and gave back.
+        pool = [event for event in ran.only() if event[1].startswith("segment")]
+        self.assertGreaterEqual(sum(event[3] for event in pool if event[1] == "segment_map"), 8 * MIB)
+
+    @each_way
+    def test_in_the_order_of_a_stream_from_the_cache(self, way):
+        ran = run(program(way, "async"), ["--cache"])
+        self.assertEqual(ran.code, 0, ran.stderr)
+        sizes = [(event[1], event[3] // MIB) for event in ran.only() if event[4] == "async"]
+        ended = [("free_requested", 3), ("free_completed", 3), ("free_requested", 5), ("free_completed", 5)]
+        self.assertEqual(sizes, [("alloc", 3), ("alloc", 5), *ended])
+
+    @each_way
     def test_limit(self, way):
         ran = run(program(way, "limit", 64 * MIB), ["--limit", "64MiB"])
         self.assertEqual(ran.code, 0, ran.stderr)
