@@ -1,9 +1,13 @@
 // vram/stack.h: call stacks that are cheap to take: addresses only, each distinct stack kept once, names found later.
 //
-// A stack is a number. Taking one walks the frames of the calling thread (machine code by frame pointers, by the unwinder of the system
-// where a frame has none; Python by reading the interpreter's own frames when one is in the process), looks the addresses up in a table
-// and gives back the number of an equal stack, or a new one. Number 0 is "no stack". Nothing is formatted and, for a stack seen before,
-// nothing allocated. All functions may be called from any thread.
+// A stack is a number. Taking one walks the frames of the calling thread (machine code by the unwind tables of its modules, whose rules
+// are kept per address, by frame pointers where there are none; Python by reading the interpreter's own frames when one is in the process:
+// CPython 3.8 to 3.13, default builds), looks them up in a table and gives back the number of an equal stack, or a new one. Number 0 is
+// "no stack". Nothing is formatted; for a stack seen before, nothing is allocated and no lock is taken but, where a stack runs through
+// libraries that could be unloaded, the loader's for a moment. docs/stacks.md says more.
+//
+// All functions may be called from any thread, whether or not it holds Python's lock, and in the child of a fork(). Not from signal
+// handlers that may interrupt one of them.
 #ifndef VRAM_STACK_H
 #define VRAM_STACK_H
 
@@ -32,7 +36,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_stacks_create(const struct vram_st
 // NULL is ignored. Not while a call on it is under way.
 VRAM_API void vram_stacks_destroy(struct vram_stacks *stacks);
 
-// The stack of the caller, without its `skip` innermost frames (0: the caller of this function is the innermost). Gives 0 where nothing can
+// The stack of the caller, without its `skip` innermost frames of machine code (0: the caller of this function is the innermost); frames of
+// Python are not skipped. Gives 0 where nothing can
 // be taken (no memory, VRAM_STACK_NONE, a Python-only request on a thread without Python). Never fails. Safe under the caller's locks as
 // long as they are not taken by the interpreter.
 VRAM_API uint32_t vram_stack_take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip);
