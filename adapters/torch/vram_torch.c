@@ -180,6 +180,28 @@ int vram_torch_check(void) {
     return made != VRAM_OK ? made : answer_error(vram_check(allocator, &error), &error);
 }
 
+int vram_torch_history(const char *text) {
+    struct vram_allocator *allocator = NULL;
+    struct vram_error error = {0};
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : answer_error(vram_history_start_text(allocator, text, &error), &error);
+}
+
+int vram_torch_snapshot_save(const char *path) {
+    struct vram_allocator *allocator = NULL;
+    struct vram_error error = {0};
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : answer_error(vram_snapshot_save(allocator, NULL, path, &error), &error);
+}
+
+int vram_torch_annotate(uint64_t address, const char *text) {
+    struct vram_allocator *allocator = NULL;
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_annotate(allocator, address, text), "annotation");
+}
+
+int vram_torch_set_metadata(const char *text) { return vr_torch_answer(vram_set_metadata(text), "metadata"); }
+
 // false: *stats is not filled, and `text` is the empty string.
 static bool read_stats(int device, struct vram_stats *stats, char *text, size_t capacity) {
     struct vram_allocator *allocator = NULL;

@@ -85,6 +85,14 @@ VRAM_TORCH_API int vram_torch_device_count(uint32_t *count);
 // Verifies the allocator's state; MISMATCH with the first broken sentence in vram_torch_error().
 VRAM_TORCH_API int vram_torch_check(void);
 
+// vram_history_start_text(): the memory history, by the words of VRAM_HISTORY; "off" stops it.
+VRAM_TORCH_API int vram_torch_history(const char *text);
+// vram_snapshot_save(): the state and its history into a file.
+VRAM_TORCH_API int vram_torch_snapshot_save(const char *path);
+// vram_annotate(): a name for a live block. vram_set_metadata(): words for what the calling thread does from now on.
+VRAM_TORCH_API int vram_torch_annotate(uint64_t address, const char *text);
+VRAM_TORCH_API int vram_torch_set_metadata(const char *text);
+
 // --- texts ------------------------------------------------------------------------------------------------------------------------
 // `text` gets at most `capacity` bytes with the NUL and may be NULL for 0. Returned is the length without the NUL that was wanted; 0 and
 // an empty text where there is nothing to say, or on failure (then vram_torch_error() has why).

@@ -13,12 +13,16 @@ import ctypes
 import functools
 import json
 import os
+import pickle
+import sys
+import tempfile
 import warnings
 
 __all__ = [
-    "Allocator", "Error", "OutOfMemory", "allocator", "configure", "empty_cache", "enable", "is_enabled", "last_oom",
+    "Allocator", "Error", "OutOfMemory", "allocator", "configure", "dump_snapshot", "empty_cache", "enable", "is_enabled", "last_oom",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
-    "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats", "reset_peak_memory_stats",
+    "memory_stats_as_nested_dict", "memory_summary", "record_memory_history", "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats", "snapshot",
 ]
 
 OPTION_VARIABLES = ("VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
@@ -70,6 +74,10 @@ _FUNCTIONS = (
     ("memory_info", ctypes.c_int, (ctypes.c_int, _OUT, _OUT)),
     ("device_count", ctypes.c_int, (ctypes.POINTER(ctypes.c_uint32),)),
     ("check", ctypes.c_int, ()),
+    ("history", ctypes.c_int, (_TEXT,)),
+    ("snapshot_save", ctypes.c_int, (_TEXT,)),
+    ("annotate", ctypes.c_int, (_ADDRESS, _TEXT)),
+    ("set_metadata", ctypes.c_int, (_TEXT,)),
     ("stats_json", _SIZE, (ctypes.c_int, _TEXT, _SIZE)),
     ("summary", _SIZE, (ctypes.c_int, ctypes.c_int, _TEXT, _SIZE)),
     ("configuration", _SIZE, (_TEXT, _SIZE)),
@@ -221,6 +229,53 @@ class Allocator:
         count = ctypes.c_uint32(0)
         self._call("device_count", ctypes.byref(count))
         return count.value
+
+    # History
+
+    def record_memory_history(self, enabled="all", context="all", stacks="all", max_entries=sys.maxsize, device=None, clear_history=False,
+                              compile_context=False, global_record_annotations=False, skip_actions=None):
+        """The memory history, with the arguments of torch.cuda.memory._record_memory_history(); `device` is ignored as there.
+
+        `enabled` None stops it. `stacks` may also be "c".
+        """
+        del device
+        if enabled is None:
+            self._call("history", b"off")
+            return
+        words = [f"enabled={enabled}", f"context={context or 'none'}"]
+        if context is not None:
+            words.append(f"stacks={stacks}")
+        if max_entries < sys.maxsize:
+            words.append(f"max_entries={max(1, max_entries)}")
+        if skip_actions:
+            words.append("skip_actions=" + "+".join(skip_actions))
+        words += ["clear_history"] * bool(clear_history) + ["compile_context"] * bool(compile_context)
+        words += ["own_annotations_only"] * (not global_record_annotations)
+        if any("," in word for word in words):
+            raise Error("vram: a comma in an argument of record_memory_history()")
+        self._call("history", ",".join(words).encode())
+
+    def dump_snapshot(self, filename="dump_snapshot.pickle"):
+        """Writes state and history as torch.cuda.memory._dump_snapshot() does; ".json" and ".vram" give other formats."""
+        self._call("snapshot_save", os.fsencode(filename).replace(b"%", b"%%"))
+
+    def snapshot(self):
+        """State and history as the dictionary of torch.cuda.memory._snapshot()."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "snapshot.pickle")
+            self.dump_snapshot(path)
+            with open(path, "rb") as file:
+                return pickle.load(file)
+
+    def annotate_memory(self, address, text):
+        """Writes a name onto a live block; snapshots show it as its user_metadata."""
+        self._call("annotate", address, text.encode())
+
+    def set_memory_metadata(self, text):
+        """What stands in the events of the calling thread from now on, as user_metadata."""
+        self._call("set_metadata", text.encode())
+
+    # Failures
 
     def last_oom(self):
         """The report of the newest request that failed for lack of memory, of any thread; None if there was none."""
@@ -438,3 +493,18 @@ def configure(conf):
 def last_oom():
     """The report of the newest request that failed for lack of memory, of any thread; None if there was none."""
     return allocator().last_oom()
+
+
+def record_memory_history(*arguments, **named):
+    """torch.cuda.memory._record_memory_history() of this allocator."""
+    allocator().record_memory_history(*arguments, **named)
+
+
+def snapshot():
+    """State and history as the dictionary of torch.cuda.memory._snapshot()."""
+    return allocator().snapshot()
+
+
+def dump_snapshot(filename="dump_snapshot.pickle"):
+    """Writes state and history as torch.cuda.memory._dump_snapshot() does; ".json" and ".vram" give other formats."""
+    allocator().dump_snapshot(filename)

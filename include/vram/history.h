@@ -51,6 +51,10 @@ struct vram_history_options {
 // action, IO for the file, NO_HOST_MEMORY; *error may be NULL; then nothing changed.
 VRAM_API VRAM_NODISCARD enum vram_status vram_history_start(struct vram_allocator *allocator, const struct vram_history_options *options,
                                                             struct vram_error *error);
+// The same with the words of the variable VRAM_HISTORY (docs/history.md), all but `dump`; "off" and "" stop it. BAD_OPTION names the
+// character.
+VRAM_API VRAM_NODISCARD enum vram_status vram_history_start_text(struct vram_allocator *allocator, const char *text,
+                                                                 struct vram_error *error);
 // Turns it off, forgets the events and closes the file. Live blocks keep their stacks. IO when the file could not be finished.
 VRAM_API VRAM_NODISCARD enum vram_status vram_history_stop(struct vram_allocator *allocator);
 

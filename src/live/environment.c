@@ -79,32 +79,49 @@ static enum vram_status read_on_oom(struct environment *environment, const char 
 // --- the history
 // --------------------------------------------------------------------------------------------------------------------------
 
-static enum vram_status start(struct environment *environment, struct vr_history_text *text, struct vram_error *error) {
-    struct vram_history_options options;
-    const char *dump = NULL;
-    bool wanted = false;
+// With the file's pattern expanded.
+static enum vram_status start(struct vram_allocator *allocator, struct vram_history_options *options, struct vram_error *error) {
     char path[VR_PATH_BYTES];
-    VR_TRY(vr_history_parse(text, &options, &dump, &wanted, error));
-    if (!wanted) return VRAM_OK;
-    if (dump != NULL) {
-        VR_TRY(check_pattern("VRAM_HISTORY", dump, error));
-        VR_TRY(copy_text(dump, &environment->dump));
-    }
-    if (options.file != NULL) {
-        VR_TRY(check_pattern("VRAM_HISTORY", options.file, error));
+    if (options->file != NULL) {
         size_t length = 0;
-        VR_TRY(vram_expand_path(options.file, path, sizeof path, &length));
+        VR_TRY(check_pattern("VRAM_HISTORY", options->file, error));
+        VR_TRY(vram_expand_path(options->file, path, sizeof path, &length));
         if (length >= sizeof path) return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "VRAM_HISTORY: the file's name is too long");
-        options.file = path;
+        options->file = path;
     }
-    return vram_history_start(environment->allocator, &options, error);
+    return vram_history_start(allocator, options, error);
+}
+
+// dump: where the pattern of the snapshot at the end goes; NULL: there is no end to wait for.
+static enum vram_status start_text(struct vram_allocator *allocator, struct vr_history_text *text, char **dump, struct vram_error *error) {
+    struct vram_history_options options;
+    const char *pattern = NULL;
+    bool wanted = false;
+    VR_TRY(vr_history_parse(text, &options, &pattern, &wanted, error));
+    if (!wanted) return dump == NULL ? vram_history_stop(allocator) : VRAM_OK;
+    if (pattern != NULL && dump == NULL)
+        return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "VRAM_HISTORY: dump is for the variable: vram_snapshot_save() writes now");
+    if (pattern != NULL) {
+        VR_TRY(check_pattern("VRAM_HISTORY", pattern, error));
+        VR_TRY(copy_text(pattern, dump));
+    }
+    return start(allocator, &options, error);
+}
+
+enum vram_status vram_history_start_text(struct vram_allocator *allocator, const char *value, struct vram_error *error) {
+    struct vr_history_text text = {0};
+    if (copy_text(value, &text.storage) != VRAM_OK)
+        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for options");
+    const enum vram_status status = start_text(allocator, &text, NULL, error);
+    free(text.storage);
+    return status;
 }
 
 static enum vram_status read_history(struct environment *environment, const char *value, struct vram_error *error) {
     struct vr_history_text text = {0};
     if (value == NULL) return VRAM_OK;
     VR_TRY(copy_text(value, &text.storage));
-    const enum vram_status status = start(environment, &text, error);
+    const enum vram_status status = start_text(environment->allocator, &text, &environment->dump, error);
     free(text.storage);
     return status;
 }

@@ -94,6 +94,10 @@ static bool read_compile(struct reading *reading) {
     reading->options->compile_context = true;
     return reading->value == NULL;
 }
+static bool read_clear(struct reading *reading) {
+    reading->options->clear_history = true;
+    return reading->value == NULL;
+}
 static bool read_own(struct reading *reading) {
     reading->options->own_annotations_only = true;
     return reading->value == NULL;
@@ -114,6 +118,7 @@ static const struct {
     {"dump", read_dump},
     {"compile_context", read_compile},
     {"own_annotations_only", read_own},
+    {"clear_history", read_clear},
 };
 
 // One word; the first may be the value of `enabled` alone.

@@ -245,6 +245,32 @@ def test_threads():
     assert made.memory_reserved() == 0
 
 
+@cases.environment(VRAM_SIM="memory=8GiB")
+def test_history():
+    made = vram_torch.Allocator()
+    made.record_memory_history(stacks="python", skip_actions=["segment_alloc"])
+    made.set_memory_metadata("step 1")
+    address = made.malloc(3 * MIB)
+    made.set_memory_metadata("")
+    made.annotate_memory(address, "weights")
+    shot = made.snapshot()
+    assert set(shot) == {"segments", "device_traces", "allocator_settings", "external_annotations"}
+    events = shot["device_traces"][0]
+    assert [(event["action"], event["addr"], event["size"]) for event in events] == [
+        ("alloc", address, 3 * MIB), ("annotate", address, 3 * MIB)]
+    assert [event["user_metadata"] for event in events] == ["step 1", "weights"]
+    block = shot["segments"][0]["blocks"][0]
+    assert block["address"] == address and block["state"] == "active_allocated" and block["user_metadata"] == "weights"
+    assert [frame["name"] for frame in events[0]["frames"]][:3] == ["_call", "malloc", "test_history"]
+    assert block["frames"] == events[0]["frames"] and os.path.samefile(events[0]["frames"][2]["filename"], __file__)
+    made.free(address)
+    made.record_memory_history(enabled=None)
+    assert made.snapshot()["device_traces"][0] == []
+    assert "malloc" in raises(vram_torch.Error, made.record_memory_history, skip_actions=["malloc"])
+    assert "context" in raises(vram_torch.Error, made.record_memory_history, context="most")
+    made.check()
+
+
 def test_no_library():
     path = os.path.join(os.path.dirname(__file__), "no", "such", "libvram_torch.so")
     assert "VRAM_TORCH_LIBRARY" in raises(vram_torch.Error, vram_torch.Allocator, path)

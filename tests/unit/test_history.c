@@ -543,6 +543,29 @@ static void wrong_settings_are_errors(void **state) {
     }
 }
 
+static void a_text_starts_and_stops(void **state) {
+    (void)state;
+    struct vr_world world;
+    struct vram_error error = {.message = ""};
+    struct vram_history_counts counts;
+    history_world(&world, "", 1, 0);
+    OK(vram_history_start_text(world.allocator, "all,context=none,max_entries=7", &error));
+    give(&world, take(&world, 100, 0));
+    OK(vram_history_start_text(world.allocator, "context=none,clear_history", &error));
+    vram_history_counts(world.allocator, &counts);
+    assert_true(counts.recording && counts.told == 0);
+    assert_int_equal(vram_history_start_text(world.allocator, "all,dump=x.pickle", &error), VRAM_BAD_OPTION);
+    assert_int_equal(vram_history_start_text(world.allocator, "all,context=some", &error), VRAM_BAD_OPTION);
+    assert_int_equal(error.offset, 4);
+    assert_int_equal(vram_history_start_text(world.allocator, "all,file=/no/such/folder/x.vram", &error), VRAM_IO);
+    vram_history_counts(world.allocator, &counts);
+    assert_true(counts.recording);
+    OK(vram_history_start_text(world.allocator, "off", &error));
+    vram_history_counts(world.allocator, &counts);
+    assert_false(counts.recording);
+    history_end(&world);
+}
+
 static void out_of_memory_leaves_a_file(void **state) {
     (void)state;
     struct vr_world world;
@@ -597,6 +620,7 @@ int main(void) {
         cmocka_unit_test(paths_are_expanded),
         cmocka_unit_test(the_environment_starts_a_history),
         cmocka_unit_test(wrong_settings_are_errors),
+        cmocka_unit_test(a_text_starts_and_stops),
         cmocka_unit_test(out_of_memory_leaves_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
