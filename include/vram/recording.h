@@ -2,8 +2,8 @@
 //
 // A recording is what PyTorch's memory snapshot holds: segments and blocks, the history of every device, settings and
 // annotations. The reader knows the pickles that PyTorch writes (both writers, protocols 2 to 5), the same data as JSON, bare
-// lists of segments, and HTML pages with a pickle inside; it tells them apart by their first bytes. Nothing in a file is ever
-// executed, and no file makes the reader hold more than a few times its size. A recording is immutable: any number of threads
+// lists of segments, HTML pages with a pickle inside, and vram's own files (.vram); it tells them apart by their first bytes. Nothing in a
+// file is ever executed, and no file makes the reader hold more than a few times its size. A recording is immutable: any number of threads
 // may use it at once.
 #ifndef VRAM_RECORDING_H
 #define VRAM_RECORDING_H
@@ -43,6 +43,13 @@ VRAM_API void vram_recording_destroy(struct vram_recording *recording);
 // The two shapes: a dictionary with history and settings, or a bare list of segments.
 enum vram_recording_form { VRAM_RECORDING_DICT, VRAM_RECORDING_SEGMENT_LIST };
 VRAM_API enum vram_recording_form vram_recording_form(const struct vram_recording *recording);
+// How the file ended. OPEN and CUT are only of vram's own files (docs/formats/recording.md).
+enum vram_recording_ending {
+    VRAM_RECORDING_WHOLE, // as it should
+    VRAM_RECORDING_OPEN,  // not closed: the program was killed or writes still; everything recorded until then is there
+    VRAM_RECORDING_CUT    // in the middle: what stood before that is there
+};
+VRAM_API enum vram_recording_ending vram_recording_ending(const struct vram_recording *recording);
 // One more than the largest device ordinal that has a segment or an event; 0 for an empty recording.
 VRAM_API uint32_t vram_recording_device_count(const struct vram_recording *recording);
 // Events of `device`, or of all devices for VRAM_ALL_DEVICES. 0 for a device that is not there.

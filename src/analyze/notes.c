@@ -213,6 +213,13 @@ enum vram_status vr_report_notes(const struct vr_model *model, struct vr_arena *
     for (size_t d = 0; d < report->device_count; d++) contradictions(&writer, &report->devices[d]);
     for (size_t d = 0; d < report->device_count; d++) missing_of_device(&writer, model, &report->devices[d]);
     missing_of_recording(&writer, model, report);
+    if (model->ending == VR_ENDING_OPEN) {
+        note(&writer, VRAM_NOTE_MISSING, -1, "not_closed",
+             "the recording was not closed (killed, or still writing): segments and blocks are made from the events");
+    }
+    if (model->ending == VR_ENDING_CUT) {
+        note(&writer, VRAM_NOTE_MISSING, -1, "cut", "the recording ends in the middle: what came after is missing");
+    }
     void *room;
     if (writer.status == VRAM_OK) writer.status = vr_arena_array(arena, writer.count, sizeof *writer.notes, &room);
     if (writer.status == VRAM_OK) {

@@ -19,6 +19,12 @@ enum vram_recording_form vram_recording_form(const struct vram_recording *record
     return recording->model.form == VR_FORM_DICT ? VRAM_RECORDING_DICT : VRAM_RECORDING_SEGMENT_LIST;
 }
 
+enum vram_recording_ending vram_recording_ending(const struct vram_recording *recording) {
+    static const enum vram_recording_ending endings[] = {
+        [VR_ENDING_WHOLE] = VRAM_RECORDING_WHOLE, [VR_ENDING_OPEN] = VRAM_RECORDING_OPEN, [VR_ENDING_CUT] = VRAM_RECORDING_CUT};
+    return endings[recording->model.ending];
+}
+
 uint32_t vram_recording_device_count(const struct vram_recording *recording) {
     const struct vr_model *model = &recording->model;
     uint32_t count = 0;

@@ -256,7 +256,7 @@ static void test_killed(void **state) {
         (void)close(told[0]);
         (void)close(told[1]);
         struct vram_recording *recording = read_back();
-        assert_int_equal(vr_recording_model(recording)->ending, VR_ENDING_OPEN);
+        assert_int_equal(vram_recording_ending(recording), VRAM_RECORDING_OPEN);
         check_events(vr_recording_model(recording), 0, count);
         vram_recording_destroy(recording);
     }
