@@ -3,7 +3,7 @@
 #error "MODULE_FUNCTION names the function"
 #endif
 
-void MODULE_FUNCTION(void (*call)(void *), void *data);
+__attribute__((visibility("default"))) void MODULE_FUNCTION(void (*call)(void *), void *data);
 void MODULE_FUNCTION(void (*call)(void *), void *data) {
     call(data);
     __asm__ volatile("");
