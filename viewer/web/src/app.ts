@@ -28,8 +28,21 @@ export interface App {
     // The whole history's length on the present axis, and the present window within it.
     length(): number;
     window(): { from: number; to: number };
+    // What the search box found, for highlighting; undefined when nothing is searched for or the answer is not there yet. State.found
+    // changes whenever the answer does.
+    matches(): Matches | undefined;
     say(message: string): void; // a sentence about something that failed; "" takes it back
 }
+
+export type Matches = {
+    text: string;
+    allocations: number; // how many allocations match, and their bytes
+    bytes: number;
+    has(row: number, stack: number): boolean; // an allocation's row and the number of its stack (NaN where one is not known)
+};
+
+// A key of a view and what it does, for the help: ["\u2191 \u2193", "one event back or on"].
+export type KeyHelp = readonly [keys: string, meaning: string];
 
 // A view is made once and lives as long as the page. show() is called when it is chosen, update() when the state has changed while it is
 // on show; both may be called before any recording is open.
@@ -40,6 +53,14 @@ export interface View {
     readonly root: HTMLElement;
     show(state: State): void;
     update(state: State, changed: ReadonlySet<keyof State>): void;
+    // Keys the frame does not use itself; true when it was one of the view's.
+    onKey?(event: KeyboardEvent): boolean;
+    readonly keys?: readonly KeyHelp[];
+    // What the view can be saved as. Texts are whole files: an SVG document with its own colours (no CSS variables), a table as CSV
+    // (dom.ts has csvText()). Without png() a PNG is painted from the SVG.
+    svg?(): string | Promise<string>;
+    png?(): Blob | Promise<Blob>;
+    csv?(): string | Promise<string>;
 }
 
 export type ViewMaker = (app: App) => View;

@@ -24,3 +24,21 @@ export function add(element: Element, ...children: Child[]): void {
 export function clear(element: Element): void {
     element.replaceChildren();
 }
+
+// Rows as CSV (RFC 4180). A text that a spreadsheet would take for a formula gets an apostrophe in front.
+export function csvText(header: readonly string[], rows: Iterable<readonly (string | number | null | undefined)[]>): string {
+    const field = (value: string | number | null | undefined): string => {
+        if (value === null || value === undefined) return "";
+        if (typeof value === "number") return String(value);
+        const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+        return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    const lines = [header.map(field).join(",")];
+    for (const row of rows) lines.push(row.map(field).join(","));
+    return lines.join("\r\n") + "\r\n";
+}
+
+// For SVG made as text.
+export function xmlText(text: string | number): string {
+    return String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, " ");
+}

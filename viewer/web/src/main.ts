@@ -1,6 +1,6 @@
 // The page's frame: files come in, a device, a window and a view are chosen.
 import { add, clear, el } from "./dom";
-import type { App, Device, Recording, View } from "./app";
+import type { App, Device, Matches, Recording, View } from "./app";
 import { bytesOfBase64, WorkerEngine, type Engine } from "./engine";
 import { bytes, count, duration } from "./format";
 import { Store, type State } from "./state";
@@ -42,6 +42,10 @@ class Page implements App {
     window(): { from: number; to: number } {
         const { from, to } = this.store.state;
         return to > from ? { from, to } : { from: 0, to: this.length() };
+    }
+
+    matches(): Matches | undefined {
+        return undefined;
     }
 
     say(message: string): void {

@@ -13,12 +13,13 @@ export type State = {
     from: number; // the window, in positions of the axis (docs/formats/queries.md)
     to: number; // 0: the whole history
     event: number; // the chosen moment: after this event; -1: before the first; NaN: none chosen
-    pick: string; // the chosen allocation's label ("b7f03c0000000_0"), or ""
+    pick: string; // the chosen allocation's or segment's label ("b7f03c0000000_0", "s7f03c0000000_0"), or ""
     search: string;
     regex: boolean;
     by: string; // grouping
     other: number; // the recording to compare with; -1: none
     dark: boolean | null; // null: as the system says
+    found: number; // counts answers to the search; not part of the URL
 };
 
 export const initial: State = {
@@ -36,14 +37,17 @@ export const initial: State = {
     by: "site",
     other: -1,
     dark: null,
+    found: 0,
 };
+// What the URL does not keep.
+const passing: ReadonlySet<keyof State> = new Set(["found"]);
 
 type Listener = (state: State, changed: ReadonlySet<keyof State>) => void;
 
 function decode(fragment: string): State {
     const state: State = { ...initial };
     for (const [key, text] of new URLSearchParams(fragment)) {
-        if (!(key in initial)) continue;
+        if (!(key in initial) || passing.has(key as keyof State)) continue;
         const sample = initial[key as keyof State];
         const value = typeof sample === "number" ? Number(text) : typeof sample === "boolean" ? text === "true" : key === "dark" ? text === "true" : text;
         Object.assign(state, { [key]: value });
@@ -52,7 +56,7 @@ function decode(fragment: string): State {
 }
 
 function encode(state: State): string {
-    const pairs = (Object.keys(initial) as (keyof State)[]).filter((key) => !Object.is(state[key], initial[key]) && state[key] !== null);
+    const pairs = (Object.keys(initial) as (keyof State)[]).filter((key) => !Object.is(state[key], initial[key]) && state[key] !== null && !passing.has(key));
     return new URLSearchParams(pairs.map((key) => [key, String(state[key])])).toString();
 }
 
@@ -63,7 +67,7 @@ export class Store {
 
     constructor() {
         window.addEventListener("hashchange", () => {
-            if (location.hash.slice(1) !== encode(this.state)) this.set(decode(location.hash.slice(1)));
+            if (location.hash.slice(1) !== encode(this.state)) this.set({ ...decode(location.hash.slice(1)), found: this.state.found });
         });
     }
 
