@@ -1,5 +1,6 @@
 // vram run: records the device memory of any CUDA program.
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,9 +39,10 @@ static const char *const stack_choices[] = {"all", "python", "c", "none", NULL};
 
 // Beside this program: in an installation, in the build folder. VRAM_PRELOAD names another.
 static bool find_library(char *path) {
-    static const char *const places[] = {"../" VRAM_PRELOAD_DIR "/libvram_preload.so", "../adapters/preload/libvram_preload.so"};
+    static const char *const places[] = {VRAM_PRELOAD_DIR "/libvram_preload.so", "../adapters/preload/libvram_preload.so"};
     const char *wanted = getenv("VRAM_PRELOAD");
     if (wanted != NULL) return snprintf(path, PATH_CAPACITY, "%s", wanted) < PATH_CAPACITY && access(path, R_OK) == 0;
+    if (places[0][0] == '/') return snprintf(path, PATH_CAPACITY, "%s", places[0]) < PATH_CAPACITY && access(path, R_OK) == 0;
     char own[PATH_CAPACITY];
     const ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     if (length <= 0) return false;
@@ -71,49 +73,80 @@ static bool put_environment(const struct settings *settings, const char *library
            (!settings->keep_deepbind || put("VRAM_RUN_DEEPBIND", "1"));
 }
 
+// What somebody asks this process to do, the program is asked; the terminal's keys reach it by themselves.
+static const int passed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+static const int ignored[] = {SIGINT, SIGQUIT};
+#define PASSED_COUNT  (sizeof passed_on / sizeof passed_on[0])
+#define IGNORED_COUNT (sizeof ignored / sizeof ignored[0])
+
 static volatile sig_atomic_t child_process;
 
-// What somebody asks this process to do, the program is asked.
 static void pass_on(int number) {
     const int saved = errno;
     if (child_process > 0) (void)kill((pid_t)child_process, number);
     errno = saved;
 }
 
-static void handle(int number, void (*handler)(int)) {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-    (void)sigemptyset(&action.sa_mask);
-    (void)sigaction(number, &action, NULL);
+static void handle_signals(void) {
+    struct sigaction passing = {.sa_handler = pass_on, .sa_flags = SA_RESTART}, ignoring = {.sa_handler = SIG_IGN};
+    (void)sigemptyset(&passing.sa_mask);
+    (void)sigemptyset(&ignoring.sa_mask);
+    for (size_t i = 0; i < PASSED_COUNT; i++) (void)sigaction(passed_on[i], &passing, NULL);
+    for (size_t i = 0; i < IGNORED_COUNT; i++) (void)sigaction(ignored[i], &ignoring, NULL);
 }
 
-static int exec_failed(const char *program) {
+// In the child. Says through `tell`, which exec closes, that the program did not start.
+static void become(char **arguments, int tell) {
+    (void)execvp(arguments[0], arguments);
     const int why = errno;
-    fprintf(stderr, "vram run: %s: %s\n", program, strerror(why));
-    return why == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE;
+    fprintf(stderr, "vram run: %s: %s\n", arguments[0], strerror(why));
+    (void)fflush(stderr);
+    if (write(tell, "", 1) != 1) abort(); // the parent is there and listens
+    _exit(why == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE);
 }
 
-// Runs the program to its end. Its exit code, 128 + n for signal n.
-static int run_program(char **arguments) {
-    (void)fflush(NULL);
+// The program has the signals as this process had them; here none is lost between its birth and the handlers.
+static pid_t fork_with_signals(bool *is_child) {
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, &before);
     const pid_t child = fork();
+    *is_child = child == 0;
+    if (child > 0) {
+        child_process = child;
+        handle_signals();
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return child;
+}
+
+static pid_t start(char **arguments, bool *started) {
+    int ends[2];
+    bool is_child = false;
+    (void)fflush(NULL);
+    if (pipe(ends) != 0) return -1;
+    const pid_t child = fcntl(ends[1], F_SETFD, FD_CLOEXEC) != 0 ? -1 : fork_with_signals(&is_child);
+    if (is_child) {
+        (void)close(ends[0]);
+        become(arguments, ends[1]);
+    }
+    (void)close(ends[1]);
+    char byte;
+    ssize_t got = -1;
+    while (child > 0 && (got = read(ends[0], &byte, 1)) < 0 && errno == EINTR) {
+    }
+    *started = got == 0;
+    (void)close(ends[0]);
+    return child;
+}
+
+// Runs the program to its end. Its exit code, 128 + n for signal n. *started: it was there to run.
+static int run_program(char **arguments, bool *started) {
+    const pid_t child = start(arguments, started);
     if (child < 0) {
         fprintf(stderr, "vram run: %s\n", strerror(errno));
         return EXIT_NO_EXECUTE;
     }
-    if (child == 0) {
-        (void)execvp(arguments[0], arguments);
-        const int code = exec_failed(arguments[0]);
-        (void)fflush(stderr);
-        _exit(code);
-    }
-    child_process = child;
-    // The terminal's keys reach the program by themselves.
-    handle(SIGINT, SIG_IGN);
-    handle(SIGQUIT, SIG_IGN);
-    handle(SIGTERM, pass_on);
-    handle(SIGHUP, pass_on);
-    handle(SIGUSR1, pass_on);
-    handle(SIGUSR2, pass_on);
     int state = 0;
     while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
     }
@@ -155,12 +188,13 @@ static int run(const struct settings *settings, char **arguments) {
         return CLI_BAD_INPUT;
     }
     remove_last(settings->output);
+    bool started = false;
     int code = EXIT_NO_EXECUTE;
     if (put_environment(settings, library, list_path))
-        code = run_program(arguments);
+        code = run_program(arguments, &started);
     else
         fprintf(stderr, "vram run: the environment could not be set\n");
-    run_list_summary(list, arguments[0], settings->on_oom == ON_OOM_REPORT);
+    if (started) run_list_summary(list, arguments[0], settings->on_oom == ON_OOM_REPORT);
     (void)fclose(list);
     (void)unlink(list_path);
     return code;

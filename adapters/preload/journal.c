@@ -19,8 +19,9 @@
 #define NAMES_MAX 1000 // tries for a name that is not taken
 
 // The libraries that stand between a program and its memory without being the one that asked.
-static const char *const between[] = {"libvram_preload.so", "libcuda.so.1",      "libcuda.so",      "libcudart.so",   "libcudart.so.10.1",
-                                      "libcudart.so.10.2",  "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"};
+static const char *const between[] = {"libvram_preload.so", "libcuda.so.1",      "libcuda.so",        "libcudart.so",
+                                      "libcudart.so.10.1",  "libcudart.so.10.2", "libcudart.so.11.0", "libcudart.so.12",
+                                      "libcudart.so.13",    "libffi.so.6",       "libffi.so.7",       "libffi.so.8"};
 
 // Libraries by the place they called from, so that the loader is not asked again for each call.
 #define CALLERS 256

@@ -115,6 +115,20 @@ static void call_newer(void) {
     if (entry(&address, 1, 2) != 0 || address != 1) die("newer");
 }
 
+// More often than there are trampolines: each time may lie elsewhere.
+static void reopen(const char *path) {
+    for (int i = 0; i < 20; i++) {
+        library = dlmopen(i % 2 == 0 ? LM_ID_BASE : LM_ID_NEWLM, path, RTLD_NOW);
+        if (library == NULL) die(dlerror());
+        void *alloc = dlsym(library, "cuMemAlloc_v2"), *release = dlsym(library, "cuMemFree_v2");
+        memcpy(&p_cuMemAlloc_v2, &alloc, sizeof alloc);
+        memcpy(&p_cuMemFree_v2, &release, sizeof release);
+        uint64_t address;
+        if (p_cuMemAlloc_v2(&address, 100) != 0 || p_cuMemFree_v2(address) != 0) die("a call");
+        if (dlclose(library) != 0) die("dlclose");
+    }
+}
+
 static void call_plugin(const char *path) {
     const int deep = is("plugin-deepbind") ? RTLD_DEEPBIND : 0;
     void *plugin = is("plugin-namespace") ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW) : dlopen(path, RTLD_NOW | deep);
@@ -136,6 +150,10 @@ int main(int argc, char **argv) {
     if (is("absent")) { // what is not there stays absent
         dlerror();
         if (dlsym(RTLD_DEFAULT, "cuMemAlloc_v2") != NULL || dlerror() == NULL || dlsym(RTLD_NEXT, "cuMemFree_v2") != NULL) die("found");
+        return 0;
+    }
+    if (is("reopen")) {
+        reopen(argv[2]);
         return 0;
     }
     open_door(argv[2]);

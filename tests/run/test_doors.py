@@ -85,6 +85,12 @@ class Doors(unittest.TestCase):
         self.assertLess(sum(event[1] == "alloc" for event in ran.events), 3)
         self.assertIn("not seen: a namespace of its own", ran.stderr)
 
+    def test_libcuda_closed_and_opened_again(self):
+        ran = self.go(DOORS, "reopen", FAKE)
+        self.assertEqual(len(ran.calls), 40)
+        self.exactly_once(ran)
+        self.assertNotIn("not seen", ran.stderr)
+
     def test_absent_stays_absent(self):
         self.assertEqual(self.go(DOORS, "absent", FAKE).calls, [])
 
