@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""A program records itself; what is written must be to us what it is to the reference program, and replay exactly.
+
+usage: own_facts.py VRAM TRAIN_SIM SOURCE_DIR     the shared folder is VRAM_SHARED, else beside SOURCE_DIR
+Exit 0 when all agree, 1 when something differs, 77 (skipped) when the shared data's replay_reference.py is absent.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from check_facts import FILE_KEYS, differences
+
+
+def main(vram, program, source):
+    reference = os.path.join(os.environ.get("VRAM_SHARED") or os.path.join(source, "..", "shared"), "data", "replay_reference.py")
+    if not os.path.exists(reference):
+        print("no", reference)
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "own.pickle")
+        settings = dict(os.environ, VRAM_HISTORY=f"all,stacks=c,dump={path}")
+        subprocess.run([program], env=settings, stdout=subprocess.DEVNULL, check=True)
+        facts = json.loads(subprocess.run([sys.executable, reference, path], stdout=subprocess.PIPE, check=True).stdout)
+        report = json.loads(subprocess.run([vram, "report", "--json", path], stdout=subprocess.PIPE, check=True).stdout)
+        replay = subprocess.run([vram, "replay", "--exact", path], stdout=subprocess.PIPE)
+    found = list(differences(facts["devices"], report["devices"], "devices"))
+    for key in FILE_KEYS:
+        if key in facts and key in report and key != "file":
+            found += differences(facts[key], report[key], key)
+    for line in found[:20]:
+        print(line)
+    print(replay.stdout.decode())
+    return 1 if found or replay.returncode != 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
