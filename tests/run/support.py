@@ -5,6 +5,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+SCRATCH = tempfile.TemporaryDirectory(prefix="vram-run-", dir=os.environ.get("VRAM_TEST_SCRATCH"))
 CLI = os.environ["VRAM_TEST_CLI"]
 PROGRAMS = Path(os.environ["VRAM_TEST_PROGRAMS"])
 WAYS = ("linked", "proc", "dlsym")
@@ -39,7 +40,7 @@ class Ran:
 
 def run(command, options=(), environment=None, library_path=None, pattern="r-%p.vram", folder=None):
     """Runs it under `vram run` in a folder of its own (which lives as long as the test), or, with options None, without."""
-    folder = folder or tempfile.mkdtemp(dir=os.environ.get("VRAM_TEST_SCRATCH"))
+    folder = folder or tempfile.mkdtemp(dir=SCRATCH.name)
     env = dict(os.environ, VRAM_SIM_LOG=f"{folder}/driver.log", LD_LIBRARY_PATH=library_path or os.environ["VRAM_TEST_SIM"])
     env.update(environment or {})
     before = [] if options is None else [CLI, "run", "-o", f"{folder}/{pattern}", *options, "--"]
