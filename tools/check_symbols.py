@@ -24,10 +24,12 @@ IMPORTS = {
     "sorting": "qsort bsearch",
     "failed assertions, in builds that have them": "__assert_fail",
     "src/snapshot: reading the file that the caller named": "fopen fread ferror fclose setvbuf",
+    "src/history: following a recording file": "fopen fread fseek ftell clearerr fclose",
+    "src/os/posix: files that grow": "open lstat unlink posix_fallocate ftruncate close",
     "src/live: writing the file that the caller named": "fopen fwrite ferror fclose rename remove strerror",
     "src/os/posix: threads": """pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_cond_broadcast pthread_cond_destroy
         pthread_cond_init pthread_cond_timedwait pthread_cond_wait pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock
-        pthread_create pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_self sched_yield syscall gettid""",
+        pthread_create pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_self sched_yield sched_getaffinity __sched_cpucount syscall gettid""",
     "src/os/posix: clock": "clock_gettime time gmtime_r strftime gethostname",
     "src/os/posix: environment": "getenv secure_getenv",
     "src/os/posix: libraries": "dlopen dlsym dlclose dlerror",
