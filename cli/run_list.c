@@ -29,7 +29,7 @@ static bool write_error(void *user, const char *bytes, size_t length) {
     return fwrite(bytes, 1, length, stderr) == length;
 }
 
-static void print_devices(const struct vram_report *report) {
+static void print_devices(const struct vram_recording *recording, const struct vram_report *report) {
     uint64_t events = 0;
     for (size_t i = 0; i < report->device_count; i++) events += report->devices[i].events;
     fprintf(stderr, ", %" PRIu64 " events", events);
@@ -37,7 +37,10 @@ static void print_devices(const struct vram_report *report) {
         const struct vram_report_device *device = &report->devices[i];
         fprintf(stderr, i == 0 ? "; peak " : ", ");
         print_size(device->allocated.peak.bytes);
-        fprintf(stderr, " on device %" PRIu32, device->device);
+        if (vram_recording_device_is_host(recording, device->device))
+            fprintf(stderr, " of pinned host memory");
+        else
+            fprintf(stderr, " on device %" PRIu32, device->device);
         if (device->oom_count != 0) fprintf(stderr, ", out of memory %zu time%s", device->oom_count, device->oom_count == 1 ? "" : "s");
     }
     fprintf(stderr, "\n");
@@ -49,28 +52,31 @@ static bool has_oom(const struct vram_report *report) {
     return false;
 }
 
+static void print_report(const char *path, const struct vram_report *report) {
+    const struct vram_report_source source = {.file = path};
+    const struct vram_style style = {.columns = 100};
+    if (vram_report_text(report, &source, &style, write_error, NULL) != VRAM_OK) fprintf(stderr, "\n");
+}
+
 static void summarize(const char *path, bool wants_report) {
     struct vram_recording *recording;
-    struct vram_report *report = NULL;
+    struct vram_report *report;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     fprintf(stderr, "vram run: %s", path);
     enum vram_status status = vram_recording_read_file(path, &recording, &error);
     if (status == VRAM_OK) {
         status = vram_report_create(recording, NULL, &report, &error);
-        vram_recording_destroy(recording);
+        if (status != VRAM_OK) vram_recording_destroy(recording);
     }
     if (status != VRAM_OK) {
         fprintf(stderr, "\n");
         (void)ui_error(path, &error);
         return;
     }
-    print_devices(report);
-    if (wants_report && has_oom(report)) {
-        const struct vram_report_source source = {.file = path};
-        const struct vram_style style = {.columns = 100};
-        if (vram_report_text(report, &source, &style, write_error, NULL) != VRAM_OK) fprintf(stderr, "\n");
-    }
+    print_devices(recording, report);
+    if (wants_report && has_oom(report)) print_report(path, report);
     vram_report_destroy(report);
+    vram_recording_destroy(recording);
 }
 
 // A line is three fields with tabs between: what, and two details.

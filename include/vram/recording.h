@@ -8,6 +8,7 @@
 #ifndef VRAM_RECORDING_H
 #define VRAM_RECORDING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "vram/status.h"
@@ -52,6 +53,8 @@ enum vram_recording_ending {
 VRAM_API enum vram_recording_ending vram_recording_ending(const struct vram_recording *recording);
 // One more than the largest device ordinal that has a segment or an event; 0 for an empty recording.
 VRAM_API uint32_t vram_recording_device_count(const struct vram_recording *recording);
+// Whether a device number of this recording stands for pinned host memory, not for a GPU. False for a device that is not there.
+VRAM_API bool vram_recording_device_is_host(const struct vram_recording *recording, uint32_t device);
 // Events of `device`, or of all devices for VRAM_ALL_DEVICES. 0 for a device that is not there.
 #define VRAM_ALL_DEVICES UINT32_MAX
 VRAM_API uint64_t vram_recording_event_count(const struct vram_recording *recording, uint32_t device);

@@ -25,6 +25,10 @@ enum vram_recording_ending vram_recording_ending(const struct vram_recording *re
     return endings[recording->model.ending];
 }
 
+bool vram_recording_device_is_host(const struct vram_recording *recording, uint32_t device) {
+    return vr_model_is_host(&recording->model, device);
+}
+
 uint32_t vram_recording_device_count(const struct vram_recording *recording) {
     const struct vr_model *model = &recording->model;
     uint32_t count = 0;

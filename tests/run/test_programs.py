@@ -47,6 +47,7 @@ class Programs(unittest.TestCase):
         self.assertEqual({event[5] for event in events}, {f"run_{way}"})
         self.assertEqual([event[1] for event in events].count("oom"), 1)
         self.assertIn("out of memory 1 time", ran.stderr)
+        self.assertIn("of pinned host memory", ran.stderr)
 
     @each_way
     def test_the_same_without(self, way):
