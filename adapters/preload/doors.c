@@ -84,11 +84,6 @@ static enum row row_of(const char *exported) {
 
 bool pl_is_door(const char *exported) { return row_of(exported) != ROWS; }
 
-pl_function *pl_exported(const char *name) {
-    const enum row row = row_of(name);
-    return row == ROWS ? NULL : rows[row].own;
-}
-
 const char *pl_interface(const char *symbol, int version, uint64_t flags) {
     const bool wants_per_thread = (flags & 2) != 0; // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
     const char *best = NULL;

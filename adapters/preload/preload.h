@@ -96,8 +96,6 @@ pl_function *pl_wrap(const char *exported, pl_function *real);
 bool pl_is_door(const char *exported);
 // The exported name of the binary interface of `symbol` that `version` and `flags` of cuGetProcAddress() ask for; NULL: none of ours.
 const char *pl_interface(const char *symbol, int version, uint64_t flags);
-// Our own function of that name: what a global lookup finds. NULL for a name that has no door.
-pl_function *pl_exported(const char *name);
 
 // --- proc.c -------------------------------------------------------------------------------------------------------------
 
