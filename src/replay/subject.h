@@ -2,6 +2,7 @@
 #ifndef VR_REPLAY_SUBJECT_H
 #define VR_REPLAY_SUBJECT_H
 
+#include "analyze/recorded_conf.h"
 #include "base/text.h"
 #include "config/options.h"
 #include "model/model.h"
@@ -50,9 +51,5 @@ VR_INLINE bool vr_subject_leaves_out(const struct vr_subject *subject, size_t ev
 }
 // Whether the action says anything about memory; snapshot, annotate and user_defined do not.
 bool vr_action_is_ignored(enum vr_action action);
-
-// The settings a recording says were in force, as an option string of the keys that decide placement (exact-replay 1). Appends to *conf;
-// "" when the recording has no settings. The structured values win over the recorded string, which may be older.
-void vr_recorded_conf(const struct vr_model *model, struct vr_text *conf);
 
 #endif

@@ -1,7 +1,7 @@
-// settings.c: the settings of a recording as an option string.
-#include <stdio.h>
+// The settings of a recording as an option string.
+#include "analyze/recorded_conf.h"
 
-#include "replay/subject.h"
+#include "config/options.h"
 
 static void begin_key(struct vr_text *conf, const char *key) {
     if (conf->length > 0) vr_text_puts(conf, ",");
