@@ -1,70 +1,50 @@
-// `timeline`: the allocations of a window, stacked.
-#include "explore/explorer.h"
+// `timeline` and `segments`: the allocations or segments of a window, stacked.
+#include "explore/keys.h"
+#include "explore/shapes.h"
 #include "explore/stacking.h"
 
-enum { MOST_SHAPES = 20000, MOST_PIXELS = 16384 };
+// Steps of all shapes together that an answer may have.
+enum { MOST_STEPS = 200000 };
 
-struct timeline {
-    const struct vr_ask *ask;
-    struct vr_seen_device *device;
-    const struct vr_lifetimes *lifetimes;
-    struct vr_window window;
-    int64_t pixels, limit;
-};
-
-// What is alive somewhere in the window: what was live before it, and what is born in it; ascending.
-static enum vram_status rows_in(const struct timeline *timeline, enum vr_notion notion, uint32_t **rows, size_t *count) {
-    const struct vr_window *window = &timeline->window;
-    uint32_t *live = NULL;
-    size_t live_count = 0;
-    VR_TRY(vr_seen_live(timeline->device, notion, (int64_t)window->first - 1, &live, &live_count));
-    const size_t begin = vr_first_born(timeline->lifetimes, window->first), end = vr_first_born(timeline->lifetimes, window->end);
-    uint32_t *grown = realloc(live, (live_count + (end - begin) + 1) * sizeof *grown);
-    if (grown == NULL) {
-        free(live);
-        return VRAM_NO_HOST_MEMORY;
+// The largest total in the window, the state before it included.
+static enum vram_status largest_total(const struct vr_shapes *shapes, enum vr_curve_kind kind, double *top) {
+    const struct vr_curve *curve = NULL;
+    VR_TRY(vr_seen_curve(shapes->device, kind, &curve));
+    const struct vr_window *window = &shapes->window;
+    int64_t low = vr_curve_at(curve, (int64_t)window->first - 1), high = low;
+    if (window->first < window->end) {
+        int64_t within;
+        vr_curve_range(curve, window->first, window->end, &low, &within);
+        if (within > high) high = within;
     }
-    for (size_t row = begin; row < end; row++) grown[live_count++] = (uint32_t)row;
-    *rows = grown;
-    *count = live_count;
+    *top = high < 1 ? 1 : (double)high;
     return VRAM_OK;
 }
 
-static double birth_position(const struct timeline *timeline, uint32_t row) {
-    const uint32_t birth = timeline->lifetimes->birth[row];
-    if (birth == VR_BEFORE_TRACE || birth < timeline->window.first) return timeline->window.from;
-    return vr_window_position(&timeline->window, birth);
+// Coarser and coarser until an answer can carry it.
+static enum vram_status stack_up(const struct vr_shapes *shapes, struct vr_stacking *stacking) {
+    const struct vr_window *window = &shapes->window;
+    struct vr_stack_window how = {.first = window->first,
+                                  .end = window->end,
+                                  .time_us = shapes->span.time_us,
+                                  .grain = (window->to - window->from) / (double)shapes->pixels / 2,
+                                  .most_steps = MOST_STEPS};
+    for (;; how.grain = how.grain * 4 + 1) {
+        const enum vram_status status = vr_stacking_build(shapes->lifetimes, shapes->row, shapes->count, &how, stacking);
+        if (status != VRAM_LIMIT) return status;
+    }
 }
 
-static double death_position(const struct timeline *timeline, uint32_t row) {
-    const uint32_t death = timeline->lifetimes->death[row];
-    if (death == VR_NEVER || death >= timeline->window.end) return timeline->window.to;
-    return vr_window_position(&timeline->window, death);
-}
-
-enum { LIVED_BEFORE = 1, NEVER_FREED = 2 };
-
-static void put_shapes(const struct timeline *timeline, const struct vr_stacking *stacking) {
-    struct vr_answer *answer = timeline->ask->answer;
-    const struct vr_lifetimes *lifetimes = timeline->lifetimes;
-    const size_t row = vr_answer_column(answer, "row", VR_U32), stack = vr_answer_column(answer, "stack", VR_U32);
-    const size_t flags = vr_answer_column(answer, "flags", VR_U8), bytes = vr_answer_column(answer, "bytes", VR_F64);
-    const size_t end = vr_answer_column(answer, "end", VR_F64), first = vr_answer_column(answer, "first_step", VR_U32);
+static void put_steps(const struct vr_shapes *shapes, const struct vr_stacking *stacking) {
+    struct vr_answer *answer = shapes->ask->answer;
+    const size_t first = vr_answer_column(answer, "first_step", VR_U32);
     const size_t position = vr_answer_column(answer, "position", VR_F64), base = vr_answer_column(answer, "base", VR_F64);
     for (size_t i = 0; i < stacking->count; i++) {
-        const uint32_t r = stacking->row[i];
-        vr_answer_u32(answer, row, r);
-        vr_answer_u32(answer, stack, lifetimes->stack[r]);
-        vr_answer_u8(
-            answer, flags,
-            (uint8_t)((lifetimes->birth[r] == VR_BEFORE_TRACE ? LIVED_BEFORE : 0) | (lifetimes->death[r] == VR_NEVER ? NEVER_FREED : 0)));
-        vr_answer_f64(answer, bytes, (double)lifetimes->size_bytes[r]);
-        vr_answer_f64(answer, end, death_position(timeline, r));
         vr_answer_u32(answer, first, (uint32_t)stacking->first_step[i]);
         for (size_t s = stacking->first_step[i]; s < stacking->first_step[i + 1]; s++) {
             const bool begins = s == stacking->first_step[i];
             vr_answer_f64(answer, position,
-                          begins ? birth_position(timeline, r) : vr_window_position(&timeline->window, stacking->step[s].event));
+                          begins ? vr_shape_begin(shapes, i) : vr_window_position(&shapes->window, stacking->step[s].event));
             vr_answer_f64(answer, base, (double)stacking->step[s].base_bytes);
         }
     }
@@ -77,16 +57,16 @@ static int by_event(const void *a, const void *b) {
 }
 
 // What all shapes together have, as changes by event; base_bytes is the total after the change.
-static enum vram_status totals_of(const struct timeline *timeline, const struct vr_stacking *stacking, struct vr_stack_step **totals,
+static enum vram_status totals_of(const struct vr_shapes *shapes, const struct vr_stacking *stacking, struct vr_stack_step **totals,
                                   size_t *count) {
-    const struct vr_lifetimes *lifetimes = timeline->lifetimes;
+    const struct vr_lifetimes *lifetimes = shapes->lifetimes;
     struct vr_stack_step *list = malloc((2 * stacking->count + 1) * sizeof *list);
     if (list == NULL) return VRAM_NO_HOST_MEMORY;
     size_t filled = 0;
     for (size_t i = 0; i < stacking->count; i++) {
         const uint32_t r = stacking->row[i];
         list[filled++] = (struct vr_stack_step){stacking->step[stacking->first_step[i]].event, lifetimes->size_bytes[r]};
-        if (lifetimes->death[r] < timeline->window.end)
+        if (lifetimes->death[r] < shapes->window.end)
             list[filled++] = (struct vr_stack_step){lifetimes->death[r], 0 - lifetimes->size_bytes[r]};
     }
     qsort(list, filled, sizeof *list, by_event);
@@ -96,58 +76,117 @@ static enum vram_status totals_of(const struct timeline *timeline, const struct 
     return VRAM_OK;
 }
 
-// The band of all others, at the end of each pixel: from what the shapes have to what is live.
-static enum vram_status put_rest(const struct timeline *timeline, enum vr_notion notion, const struct vr_stacking *stacking) {
-    struct vr_answer *answer = timeline->ask->answer;
-    const struct vr_window *window = &timeline->window;
-    const struct vr_curve *curve = NULL;
+// The largest of each total in a pixel's events, from the value that it begins with.
+static void put_totals(const struct vr_curve *const *curves, const size_t *columns, struct vr_answer *answer, size_t first, size_t end) {
+    for (size_t k = 0; k < VR_CURVE_COUNT; k++) {
+        int64_t high = vr_curve_at(curves[k], (int64_t)first - 1), low, within;
+        if (first < end) {
+            vr_curve_range(curves[k], first, end, &low, &within);
+            if (within > high) high = within;
+        }
+        vr_answer_f64(answer, columns[k], (double)high);
+    }
+}
+
+// Per pixel: what the shapes have at its end, and the largest totals in it.
+static enum vram_status put_pixels(const struct vr_shapes *shapes, const struct vr_stacking *stacking) {
+    static const char *const names[VR_CURVE_COUNT] = {"allocated", "active", "reserved"};
+    struct vr_answer *answer = shapes->ask->answer;
+    const struct vr_window *window = &shapes->window;
+    const struct vr_curve *curves[VR_CURVE_COUNT] = {NULL};
+    size_t columns[VR_CURVE_COUNT], count = 0, next = 0;
     struct vr_stack_step *totals = NULL;
-    size_t count = 0, next = 0;
-    VR_TRY(vr_seen_curve(timeline->device, (enum vr_curve_kind)notion, &curve));
-    VR_TRY(totals_of(timeline, stacking, &totals, &count));
-    const size_t low = vr_answer_column(answer, "rest_low", VR_F64), high = vr_answer_column(answer, "rest_high", VR_F64);
-    for (int64_t p = 0; p < timeline->pixels; p++) {
-        const double edge = window->from + (window->to - window->from) * (double)(p + 1) / (double)timeline->pixels;
-        const size_t end = vr_window_event(window, timeline->device, edge);
-        const size_t reached = end > window->first ? end : window->first + 1;
+    for (size_t k = 0; k < VR_CURVE_COUNT; k++) VR_TRY(vr_seen_curve(shapes->device, (enum vr_curve_kind)k, &curves[k]));
+    VR_TRY(totals_of(shapes, stacking, &totals, &count));
+    const size_t drawn = vr_answer_column(answer, "drawn", VR_F64);
+    for (size_t k = 0; k < VR_CURVE_COUNT; k++) columns[k] = vr_answer_column(answer, names[k], VR_F64);
+    size_t first = window->first;
+    for (int64_t p = 0; p < shapes->pixels; p++) {
+        const double edge = window->from + (window->to - window->from) * (double)(p + 1) / (double)shapes->pixels;
+        const size_t end = vr_window_event(window, shapes->device, edge), reached = end > window->first ? end : window->first + 1;
         while (next < count && totals[next].event < reached) next++;
-        const double drawn = next == 0 ? 0 : (double)totals[next - 1].base_bytes;
-        const double all = (double)vr_curve_at(curve, (int64_t)end - 1);
-        vr_answer_f64(answer, low, drawn);
-        vr_answer_f64(answer, high, all > drawn ? all : drawn);
+        vr_answer_f64(answer, drawn, next == 0 ? 0 : (double)totals[next - 1].base_bytes);
+        put_totals(curves, columns, answer, first, end > first ? end : first);
+        if (end > first) first = end;
     }
     free(totals);
     return VRAM_OK;
 }
 
-static enum vram_status answer(struct timeline *timeline, enum vr_notion notion) {
-    uint32_t *rows = NULL;
-    size_t count = 0;
+// Where the memory of a shape was given back by the program, while streams still used it.
+static enum vram_status put_requested(const struct vr_shapes *shapes) {
+    struct vr_answer *answer = shapes->ask->answer;
+    const struct vr_lifetimes *allocated = NULL;
+    VR_TRY(vr_seen_lifetimes(shapes->device, VR_ALLOCATED, &allocated));
+    const size_t requested = vr_answer_column(answer, "requested", VR_F64);
+    for (size_t i = 0; i < shapes->count; i++) {
+        const size_t row = vr_other_row(shapes->lifetimes, allocated, shapes->row[i]);
+        vr_answer_f64(answer, requested, row == SIZE_MAX ? vr_shape_begin(shapes, i) : vr_span_death(&shapes->span, allocated, row));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status put_all(const struct vr_shapes *shapes, const struct vr_stacking *stacking) {
+    vr_shapes_put(shapes);
+    put_steps(shapes, stacking);
+    if (shapes->lot == VR_LOT_ACTIVE) VR_TRY(put_requested(shapes));
+    return put_pixels(shapes, stacking);
+}
+
+static enum vram_status answer(struct vr_shapes *shapes, enum vr_lot lot, enum vr_curve_kind kind) {
+    double top = 1;
     struct vr_stacking stacking = {0};
-    VR_TRY(rows_in(timeline, notion, &rows, &count));
-    const size_t grain = (timeline->window.end - timeline->window.first) / (size_t)(timeline->pixels * 2);
-    enum vram_status status = vr_stacking_build(timeline->lifetimes, rows, count, timeline->window.first, timeline->window.end,
-                                                (size_t)timeline->limit, grain, &stacking);
-    free(rows);
-    if (status != VRAM_OK) return status;
-    vr_json_double(&timeline->ask->answer->json, "from", timeline->window.from);
-    vr_json_double(&timeline->ask->answer->json, "to", timeline->window.to);
-    vr_json_u64(&timeline->ask->answer->json, "allocations", count);
-    put_shapes(timeline, &stacking);
-    status = put_rest(timeline, notion, &stacking);
+    VR_TRY(largest_total(shapes, kind, &top));
+    vr_json_double(&shapes->ask->answer->json, "top_bytes", top);
+    VR_TRY(vr_shapes_pick(shapes, lot, top));
+    VR_TRY(stack_up(shapes, &stacking));
+    const enum vram_status status = put_all(shapes, &stacking);
     vr_stacking_release(&stacking);
     return status;
 }
 
 enum vram_status vr_ask_timeline(const struct vr_ask *ask) {
-    struct timeline timeline = {.ask = ask};
-    struct vr_seen_recording *recording = NULL;
+    struct vr_shapes shapes;
     enum vr_notion notion = VR_ALLOCATED;
-    VR_TRY(vr_ask_device(ask, &recording, &timeline.device));
-    VR_TRY(vr_ask_window(ask, timeline.device, &timeline.window));
     VR_TRY(vr_ask_notion(ask, &notion));
-    VR_TRY(vr_question_whole(ask->question, "pixels", 1, MOST_PIXELS, 1024, &timeline.pixels));
-    VR_TRY(vr_question_whole(ask->question, "limit", 0, MOST_SHAPES, 2000, &timeline.limit));
-    VR_TRY(vr_seen_lifetimes(timeline.device, notion, &timeline.lifetimes));
-    return answer(&timeline, notion);
+    VR_TRY(vr_shapes_ask(ask, &shapes));
+    enum vram_status status = answer(&shapes, (enum vr_lot)notion, (enum vr_curve_kind)notion);
+    if (status == VRAM_OK) status = vr_shapes_put_keys(&shapes);
+    vr_shapes_release(&shapes);
+    return status;
+}
+
+// --- segments ------------------------------------------------------------------------------------------------------------
+
+// Segments are told apart by pool and stream; streams of real programs are small numbers or addresses.
+static uint64_t lane_of(void *user, size_t row) {
+    const struct vr_segment_lives *segments = user;
+    const uint64_t pool = segments->pool_first[row] << 16 ^ segments->pool_second[row];
+    return vr_mix64(vr_mix64(segments->stream[row]) + pool);
+}
+
+static void lane_name(void *user, uint64_t lane, struct vr_text *text) {
+    const struct vr_segment_lives *segments = user;
+    for (size_t row = 0; row < segments->lifetimes.count; row++) {
+        if (lane_of(user, row) != lane) continue;
+        vr_pool_name(segments->pool_first[row], segments->pool_second[row], text);
+        vr_text_printf(text, ", stream %lld", (long long)segments->stream[row]);
+        return;
+    }
+}
+
+enum vram_status vr_ask_segments(const struct vr_ask *ask) {
+    struct vr_shapes shapes;
+    VR_TRY(vr_shapes_ask(ask, &shapes));
+    enum vram_status status = answer(&shapes, VR_LOT_SEGMENTS, VR_CURVE_RESERVED);
+    const struct vr_segment_lives *segments = NULL;
+    if (status == VRAM_OK) status = vr_seen_segments(shapes.device, &segments);
+    if (status == VRAM_OK) {
+        const size_t mapped = vr_answer_column(ask->answer, "mapped", VR_U8);
+        for (size_t i = 0; i < shapes.count; i++)
+            vr_answer_u8(ask->answer, mapped, (segments->flags[shapes.row[i]] & VR_SEGMENT_MAPPED) != 0);
+        status = vr_shapes_put_groups(&shapes, &(struct vr_grouping){&shapes.device->segments, lane_of, lane_name});
+    }
+    vr_shapes_release(&shapes);
+    return status;
 }

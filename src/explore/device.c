@@ -8,6 +8,7 @@ void vr_seen_release(struct vr_seen_device *device) {
         vr_live_destroy(device->live[n]);
     }
     for (size_t k = 0; k < VR_COUNT_OF(device->curve); k++) vr_curve_destroy(device->curve[k]);
+    vr_seen_release_lots(device);
     free(device->own_time_us);
 }
 

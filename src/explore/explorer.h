@@ -3,10 +3,13 @@
 #define VR_EXPLORE_EXPLORER_H
 
 #include "analyze/lifetimes.h"
+#include "analyze/segment_lives.h"
 #include "analyze/sites.h"
 #include "analyze/view.h"
 #include "explore/answer.h"
+#include "explore/coverage.h"
 #include "explore/curve.h"
+#include "explore/largest.h"
 #include "explore/live.h"
 #include "explore/question.h"
 #include "vram/explorer.h"
@@ -20,8 +23,13 @@ struct vr_seen_device {
     bool has_rows[2];
     struct vr_live *live[2];                // NULL until asked for
     struct vr_curve *curve[VR_CURVE_COUNT]; // NULL until asked for
-    const int64_t *time_us;                 // by event, never falling; NULL until asked for
-    int64_t *own_time_us;                   // what time_us points at where the history's times fall or are missing
+    struct vr_segment_lives segments;
+    bool has_segments;
+    struct vr_live *live_segments;    // NULL until asked for
+    struct vr_largest *largest[3][2]; // by enum vr_lot and axis (event, time); NULL until asked for
+    struct vr_coverage *coverage;     // NULL until asked for
+    const int64_t *time_us;           // by event, never falling; NULL until asked for
+    int64_t *own_time_us;             // what time_us points at where the history's times fall or are missing
 };
 
 struct vr_seen_recording {
@@ -59,12 +67,25 @@ enum vram_status vr_ask_recording(const struct vr_ask *ask, struct vr_seen_recor
 enum vram_status vr_ask_device(const struct vr_ask *ask, struct vr_seen_recording **recording, struct vr_seen_device **device);
 // Frees all that was worked out.
 void vr_seen_release(struct vr_seen_device *device);
+// The part of it that lots.c has made.
+void vr_seen_release_lots(struct vr_seen_device *device);
 // The device's lifetimes for a notion, made when first asked for; borrowed. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_seen_lifetimes(struct vr_seen_device *device, enum vr_notion notion, const struct vr_lifetimes **lifetimes);
 // Which allocations the events begin and end; borrowed. As above.
 enum vram_status vr_seen_rows(struct vr_seen_device *device, enum vr_notion notion, const struct vr_event_rows **rows);
 // What is live after an event, ascending rows; *rows is given to the caller (free()). As above.
 enum vram_status vr_seen_live(struct vr_seen_device *device, enum vr_notion notion, int64_t event, uint32_t **rows, size_t *count);
+// Segments with their lives; borrowed. As above.
+enum vram_status vr_seen_segments(struct vr_seen_device *device, const struct vr_segment_lives **segments);
+// What shapes are made of. The first two are those of enum vr_notion.
+enum vr_lot { VR_LOT_ALLOCATED, VR_LOT_ACTIVE, VR_LOT_SEGMENTS };
+// Rows of a lot; what of it is live after an event (as vr_seen_live()); the tree of its largest areas on an axis. As above.
+enum vram_status vr_seen_lot(struct vr_seen_device *device, enum vr_lot lot, const struct vr_lifetimes **lifetimes);
+enum vram_status vr_seen_lot_live(struct vr_seen_device *device, enum vr_lot lot, int64_t event, uint32_t **rows, size_t *count);
+enum vram_status vr_seen_largest(struct vr_seen_device *device, enum vr_lot lot, const struct vr_span *axis,
+                                 const struct vr_largest **largest);
+// How full the addresses were over the events; borrowed. As above.
+enum vram_status vr_seen_coverage(struct vr_seen_device *device, const struct vr_coverage **coverage);
 // A running total; borrowed. As above.
 enum vram_status vr_seen_curve(struct vr_seen_device *device, enum vr_curve_kind kind, const struct vr_curve **curve);
 // Times that never fall: an event without a time, or with an earlier one, has that of the event before it. NO_HOST_MEMORY.

@@ -1,10 +1,5 @@
 #include "explore/stacking.h"
 
-struct pick {
-    double weight;
-    uint32_t row;
-};
-
 // A change of the picture: a picked allocation begins or ends.
 struct change {
     uint32_t event;
@@ -22,7 +17,7 @@ struct noted_step {
 struct stacker {
     const struct vr_lifetimes *lifetimes;
     struct vr_stacking *out;
-    size_t first, end, grain;
+    const struct vr_stack_window *window;
     uint32_t *standing; // shapes alive now, from the bottom
     size_t standing_count;
     uint64_t *base; // of each shape
@@ -30,58 +25,6 @@ struct stacker {
     struct noted_step *noted;
     size_t noted_count, noted_capacity;
 };
-
-static double weight_of(const struct vr_lifetimes *lifetimes, uint32_t row, size_t first, size_t end) {
-    const uint32_t birth = lifetimes->birth[row], death = lifetimes->death[row];
-    const double from = birth == VR_BEFORE_TRACE || birth < first ? (double)first : (double)birth;
-    const double to = death == VR_NEVER || death > end ? (double)end : (double)death;
-    return (double)lifetimes->size_bytes[row] * (to - from + 1);
-}
-
-static void sink(struct pick *heap, size_t count, size_t i) {
-    for (;;) {
-        size_t least = i;
-        for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < count; child++) {
-            if (heap[child].weight < heap[least].weight) least = child;
-        }
-        if (least == i) return;
-        const struct pick moved = heap[i];
-        heap[i] = heap[least];
-        heap[least] = moved;
-        i = least;
-    }
-}
-
-static int by_row(const void *a, const void *b) {
-    const uint32_t x = ((const struct pick *)a)->row, y = ((const struct pick *)b)->row;
-    return (x > y) - (x < y);
-}
-
-// The heaviest rows, in a heap whose top is the lightest of them; ascending at the end.
-static enum vram_status pick(struct stacker *stacker, const uint32_t *rows, size_t count, size_t limit) {
-    const size_t most = count < limit ? count : limit;
-    struct pick *heap = malloc((most + 1) * sizeof *heap);
-    stacker->out->row = malloc((most + 1) * sizeof *stacker->out->row);
-    if (heap == NULL || stacker->out->row == NULL) {
-        free(heap);
-        return VRAM_NO_HOST_MEMORY;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const struct pick item = {weight_of(stacker->lifetimes, rows[i], stacker->first, stacker->end), rows[i]};
-        if (i < most) heap[i] = item;
-        if (i + 1 == most) {
-            for (size_t j = most / 2 + 1; j-- > 0;) sink(heap, most, j);
-        }
-        if (i < most || most == 0 || item.weight <= heap[0].weight) continue;
-        heap[0] = item;
-        sink(heap, most, 0);
-    }
-    qsort(heap, most, sizeof *heap, by_row);
-    for (size_t i = 0; i < most; i++) stacker->out->row[i] = heap[i].row;
-    stacker->out->count = most;
-    free(heap);
-    return VRAM_OK;
-}
 
 static int by_time(const void *a, const void *b) {
     const struct change *x = a, *y = b;
@@ -98,9 +41,9 @@ static enum vram_status list_changes(const struct stacker *stacker, struct chang
     size_t filled = 0;
     for (size_t i = 0; i < out->count; i++) {
         const uint32_t birth = stacker->lifetimes->birth[out->row[i]], death = stacker->lifetimes->death[out->row[i]];
-        const bool before = birth == VR_BEFORE_TRACE || birth < stacker->first;
-        list[filled++] = (struct change){before ? (uint32_t)stacker->first : birth, (uint32_t)i, true, before};
-        if (death != VR_NEVER && death < stacker->end) list[filled++] = (struct change){death, (uint32_t)i, false, false};
+        const bool before = birth == VR_BEFORE_TRACE || birth < stacker->window->first;
+        list[filled++] = (struct change){before ? (uint32_t)stacker->window->first : birth, (uint32_t)i, true, before};
+        if (death != VR_NEVER && death < stacker->window->end) list[filled++] = (struct change){death, (uint32_t)i, false, false};
     }
     qsort(list, filled, sizeof *list, by_time);
     *changes = list;
@@ -108,12 +51,18 @@ static enum vram_status list_changes(const struct stacker *stacker, struct chang
     return VRAM_OK;
 }
 
+// How far on the axis one event lies after another.
+static double distance(const struct vr_stack_window *window, uint32_t from, uint32_t to) {
+    return window->time_us == NULL ? (double)(to - from) : (double)(window->time_us[to] - window->time_us[from]);
+}
+
 static enum vram_status note(struct stacker *stacker, uint32_t shape, uint32_t event) {
     const size_t last = stacker->last[shape];
-    if (last != 0 && event - stacker->noted[last - 1].step.event < stacker->grain) {
+    if (last != 0 && distance(stacker->window, stacker->noted[last - 1].step.event, event) < stacker->window->grain) {
         stacker->noted[last - 1].step.base_bytes = stacker->base[shape];
         return VRAM_OK;
     }
+    if (stacker->noted_count == stacker->window->most_steps) return VRAM_LIMIT;
     VR_TRY(vr_grow((void **)&stacker->noted, &stacker->noted_capacity, stacker->noted_count + 1, sizeof *stacker->noted));
     stacker->noted[stacker->noted_count++] = (struct noted_step){{event, stacker->base[shape]}, shape};
     stacker->last[shape] = stacker->noted_count;
@@ -173,11 +122,19 @@ static enum vram_status run(struct stacker *stacker) {
     return status == VRAM_OK ? sort_steps(stacker) : status;
 }
 
-enum vram_status vr_stacking_build(const struct vr_lifetimes *lifetimes, const uint32_t *rows, size_t count, size_t first, size_t end_event,
-                                   size_t limit, size_t grain, struct vr_stacking *stacking) {
+static enum vram_status copy_rows(struct vr_stacking *stacking, const uint32_t *rows, size_t count) {
+    stacking->row = malloc((count + 1) * sizeof *stacking->row);
+    if (stacking->row == NULL) return VRAM_NO_HOST_MEMORY;
+    if (count != 0) memcpy(stacking->row, rows, count * sizeof *rows);
+    stacking->count = count;
+    return VRAM_OK;
+}
+
+enum vram_status vr_stacking_build(const struct vr_lifetimes *lifetimes, const uint32_t *rows, size_t count,
+                                   const struct vr_stack_window *window, struct vr_stacking *stacking) {
     struct vr_stacking made = {0};
-    struct stacker stacker = {.lifetimes = lifetimes, .out = &made, .first = first, .end = end_event, .grain = grain};
-    enum vram_status status = pick(&stacker, rows, count, limit);
+    struct stacker stacker = {.lifetimes = lifetimes, .out = &made, .window = window};
+    enum vram_status status = copy_rows(&made, rows, count);
     if (status == VRAM_OK) status = run(&stacker);
     free(stacker.standing);
     free(stacker.base);

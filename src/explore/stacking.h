@@ -2,7 +2,7 @@
 // above one that is freed slides down.
 //
 // Since a newcomer always lies on top, rows of the lifetimes are stacked in ascending order at every moment, and the base of an
-// allocation only changes when one below it is freed. A few allocations are drawn each for itself, the others are one band on top.
+// allocation only changes when one below it is freed.
 #ifndef VR_EXPLORE_STACKING_H
 #define VR_EXPLORE_STACKING_H
 
@@ -22,11 +22,18 @@ struct vr_stacking {
     struct vr_stack_step *step;
 };
 
-// Picks at most `limit` of the rows (ascending; each alive somewhere in the events [first, end)) by size times the events it lives in
-// there, and stacks them. The last two steps of a shape are at least `grain` events apart or are merged; grain 0 or 1 merges nothing.
-// NO_HOST_MEMORY.
-enum vram_status vr_stacking_build(const struct vr_lifetimes *lifetimes, const uint32_t *rows, size_t count, size_t first, size_t end,
-                                   size_t limit, size_t grain, struct vr_stacking *stacking);
+// What part of the history is stacked, and how finely.
+struct vr_stack_window {
+    size_t first, end;      // events
+    const int64_t *time_us; // by event: `grain` is microseconds; NULL: it is events
+    double grain;           // two steps of a shape that are closer than this are merged; 0 merges nothing
+    size_t most_steps;      // of all shapes together
+};
+
+// Stacks the rows (ascending; each alive somewhere in the window). NO_HOST_MEMORY; LIMIT when there would be too many steps (with a
+// coarser grain there are fewer; at least two per shape must be allowed).
+enum vram_status vr_stacking_build(const struct vr_lifetimes *lifetimes, const uint32_t *rows, size_t count,
+                                   const struct vr_stack_window *window, struct vr_stacking *stacking);
 void vr_stacking_release(struct vr_stacking *stacking);
 
 #endif

@@ -1,0 +1,336 @@
+#include "analyze/segment_lives.h"
+
+#include "analyze/ordered.h"
+
+// What one event (or one final segment) reserved, as long as it is whole; cut into several where a part of it ended earlier.
+struct piece {
+    uint64_t address, end;
+    uint64_t source; // final segment of the view, or segment_count + event
+    uint32_t birth, death;
+};
+
+// What is reserved while the history is walked. Every place where a piece can begin or end is known beforehand.
+struct walk {
+    const struct vr_view *view;
+    uint64_t *place; // ascending, distinct
+    size_t place_count;
+    struct vr_ordered begins; // places where a live piece begins
+    uint32_t *live;           // by place: 1 + the piece that begins there
+    struct piece *pieces;
+    size_t count, capacity;
+    size_t live_count, most_live;
+};
+
+static bool adds(uint8_t action) { return action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP; }
+static bool removes(uint8_t action) { return action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP; }
+
+// The range of an event; false for other events and for ranges that end past all addresses.
+static bool range_of(const struct vr_history *history, size_t event, uint64_t *address, uint64_t *end) {
+    if (!adds(history->action[event]) && !removes(history->action[event])) return false;
+    *address = history->address[event];
+    return history->size_bytes[event] != 0 && vr_add_u64(*address, history->size_bytes[event], end);
+}
+
+static bool segment_range(const struct vr_view *view, size_t i, uint64_t *address, uint64_t *end) {
+    const struct vr_segments *segments = &view->model->segments;
+    *address = segments->address[view->segments[i]];
+    return segments->total_bytes[view->segments[i]] != 0 && vr_add_u64(*address, segments->total_bytes[view->segments[i]], end);
+}
+
+static int by_number(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static enum vram_status find_places(struct walk *walk) {
+    const struct vr_history *history = walk->view->history;
+    size_t most = 2 * walk->view->segment_count;
+    for (size_t i = 0; i < history->count; i++) most += adds(history->action[i]) || removes(history->action[i]) ? 2 : 0;
+    walk->place = malloc((most + 1) * sizeof *walk->place);
+    walk->live = calloc(most + 1, sizeof *walk->live);
+    if (walk->place == NULL || walk->live == NULL) return VRAM_NO_HOST_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < walk->view->segment_count; i++) {
+        if (segment_range(walk->view, i, &walk->place[count], &walk->place[count + 1])) count += 2;
+    }
+    for (size_t i = 0; i < history->count; i++) {
+        if (range_of(history, i, &walk->place[count], &walk->place[count + 1])) count += 2;
+    }
+    if (count != 0) qsort(walk->place, count, sizeof *walk->place, by_number);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || walk->place[i] != walk->place[walk->place_count - 1]) walk->place[walk->place_count++] = walk->place[i];
+    }
+    return vr_ordered_init(&walk->begins, walk->place_count + 1);
+}
+
+static size_t place_of(const struct walk *walk, uint64_t address) {
+    size_t low = 0, high = walk->place_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (walk->place[middle] < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static enum vram_status begin(struct walk *walk, const struct piece *piece) {
+    if (walk->count >= UINT32_MAX - 1) return VRAM_LIMIT;
+    VR_TRY(vr_grow((void **)&walk->pieces, &walk->capacity, walk->count + 1, sizeof *walk->pieces));
+    walk->pieces[walk->count++] = *piece;
+    const size_t place = place_of(walk, piece->address);
+    walk->live[place] = (uint32_t)walk->count;
+    vr_ordered_add(&walk->begins, place);
+    if (++walk->live_count > walk->most_live) walk->most_live = walk->live_count;
+    return VRAM_OK;
+}
+
+// Cuts the live piece that begins at a place, so that one begins at `address`.
+static enum vram_status cut(struct walk *walk, size_t place, uint64_t address) {
+    struct piece upper = walk->pieces[walk->live[place] - 1];
+    upper.address = address;
+    walk->pieces[walk->live[place] - 1].end = address;
+    return begin(walk, &upper);
+}
+
+// Ends everything in [address, end), which are places.
+static enum vram_status clear_range(struct walk *walk, uint64_t address, uint64_t end, uint32_t event) {
+    size_t place = place_of(walk, address);
+    const size_t below = vr_ordered_previous(&walk->begins, place);
+    if (below != SIZE_MAX && below != place && walk->pieces[walk->live[below] - 1].end > address) VR_TRY(cut(walk, below, address));
+    for (place = vr_ordered_next(&walk->begins, place); place != SIZE_MAX && walk->place[place] < end;
+         place = vr_ordered_next(&walk->begins, place)) {
+        if (walk->pieces[walk->live[place] - 1].end > end) VR_TRY(cut(walk, place, end));
+        walk->pieces[walk->live[place] - 1].death = event;
+        walk->live[place] = 0;
+        vr_ordered_remove(&walk->begins, place);
+        walk->live_count--;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status reserve(struct walk *walk, uint64_t address, uint64_t end, uint32_t event, uint64_t source) {
+    VR_TRY(clear_range(walk, address, end, event));
+    return begin(walk, &(struct piece){address, end, source, event, VR_NEVER});
+}
+
+// From the final segments back to what was there before event 0.
+static enum vram_status undo(struct walk *walk) {
+    const struct vr_history *history = walk->view->history;
+    uint64_t address, end;
+    for (size_t i = 0; i < walk->view->segment_count; i++) {
+        if (segment_range(walk->view, i, &address, &end)) VR_TRY(reserve(walk, address, end, VR_BEFORE_TRACE, i));
+    }
+    for (size_t i = history->count; i-- > 0;) {
+        if (!range_of(history, i, &address, &end)) continue;
+        if (adds(history->action[i]))
+            VR_TRY(clear_range(walk, address, end, 0));
+        else
+            VR_TRY(reserve(walk, address, end, VR_BEFORE_TRACE, walk->view->segment_count + i));
+    }
+    return VRAM_OK;
+}
+
+// Only what is live now stays.
+static enum vram_status keep_live(struct walk *walk) {
+    size_t kept = 0;
+    for (size_t place = vr_ordered_next(&walk->begins, 0); place != SIZE_MAX; place = vr_ordered_next(&walk->begins, place + 1)) kept++;
+    struct piece *pieces = malloc((kept + 1) * sizeof *pieces);
+    if (pieces == NULL) return VRAM_NO_HOST_MEMORY;
+    kept = 0;
+    for (size_t place = vr_ordered_next(&walk->begins, 0); place != SIZE_MAX; place = vr_ordered_next(&walk->begins, place + 1)) {
+        pieces[kept++] = walk->pieces[walk->live[place] - 1];
+        walk->live[place] = (uint32_t)kept;
+    }
+    free(walk->pieces);
+    walk->pieces = pieces;
+    walk->count = walk->most_live = kept;
+    walk->capacity = kept + 1;
+    return VRAM_OK;
+}
+
+static enum vram_status forward(struct walk *walk) {
+    const struct vr_history *history = walk->view->history;
+    for (size_t i = 0; i < history->count; i++) {
+        uint64_t address, end;
+        if (!range_of(history, i, &address, &end)) continue;
+        if (removes(history->action[i]))
+            VR_TRY(clear_range(walk, address, end, (uint32_t)i));
+        else
+            VR_TRY(reserve(walk, address, end, (uint32_t)i, walk->view->segment_count + i));
+    }
+    return VRAM_OK;
+}
+
+static int by_birth(const void *a, const void *b) {
+    const struct piece *x = a, *y = b;
+    const uint32_t born_x = x->birth + 1, born_y = y->birth + 1; // before the recording comes first
+    if (born_x != born_y) return born_x < born_y ? -1 : 1;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+static enum vram_status allocate(struct vr_segment_lives *lives, size_t count) {
+    struct vr_lifetimes *rows = &lives->lifetimes;
+    rows->address = malloc((count + 1) * sizeof *rows->address);
+    rows->size_bytes = malloc((count + 1) * sizeof *rows->size_bytes);
+    rows->birth = malloc((count + 1) * sizeof *rows->birth);
+    rows->death = malloc((count + 1) * sizeof *rows->death);
+    rows->stack = malloc((count + 1) * sizeof *rows->stack);
+    lives->stream = malloc((count + 1) * sizeof *lives->stream);
+    lives->pool_first = calloc(count + 1, sizeof *lives->pool_first);
+    lives->pool_second = calloc(count + 1, sizeof *lives->pool_second);
+    lives->flags = calloc(count + 1, sizeof *lives->flags);
+    lives->by_address = malloc((count + 1) * sizeof *lives->by_address);
+    const bool good = rows->address != NULL && rows->size_bytes != NULL && rows->birth != NULL && rows->death != NULL &&
+                      rows->stack != NULL && lives->stream != NULL && lives->pool_first != NULL && lives->pool_second != NULL &&
+                      lives->flags != NULL && lives->by_address != NULL;
+    return good ? VRAM_OK : VRAM_NO_HOST_MEMORY;
+}
+
+static void put_segment(const struct vr_view *view, struct vr_segment_lives *lives, size_t row, size_t segment, bool with_stack) {
+    const struct vr_segments *segments = &view->model->segments;
+    lives->pool_first[row] = segments->pool_first[segment];
+    lives->pool_second[row] = segments->pool_second[segment];
+    lives->flags[row] |= (segments->has[segment] & VR_HAS_POOL_ID) != 0 ? VR_SEGMENT_POOL_KNOWN : 0;
+    lives->flags[row] |= segments->expandable[segment] ? VR_SEGMENT_MAPPED : 0;
+    if (!with_stack) return;
+    lives->stream[row] = segments->stream[segment];
+    lives->lifetimes.stack[row] = segments->stack[segment];
+}
+
+// The final segment that holds an address; SIZE_MAX if none does. `order`: the view's segments by address.
+static size_t final_segment(const struct vr_view *view, const uint64_t *order, uint64_t address) {
+    size_t low = 0, high = view->segment_count;
+    const struct vr_segments *segments = &view->model->segments;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (segments->address[order[2 * middle + 1]] <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0) return SIZE_MAX;
+    const size_t segment = (size_t)order[2 * low - 1];
+    return address - segments->address[segment] < segments->total_bytes[segment] ? segment : SIZE_MAX;
+}
+
+static void put_piece(const struct vr_view *view, struct vr_segment_lives *lives, const uint64_t *order, const struct piece *piece) {
+    const struct vr_history *history = view->history;
+    struct vr_lifetimes *rows = &lives->lifetimes;
+    const size_t row = rows->count++;
+    rows->address[row] = piece->address;
+    rows->size_bytes[row] = piece->end - piece->address;
+    rows->birth[row] = piece->birth;
+    rows->death[row] = piece->death;
+    rows->stack[row] = 0;
+    rows->start_count += piece->birth == VR_BEFORE_TRACE;
+    if (piece->source < view->segment_count) {
+        put_segment(view, lives, row, view->segments[piece->source], true);
+        return;
+    }
+    const size_t event = (size_t)(piece->source - view->segment_count);
+    const uint8_t action = history->action[event];
+    lives->stream[row] = history->stream[event];
+    lives->flags[row] = action == VR_ACTION_SEGMENT_MAP || action == VR_ACTION_SEGMENT_UNMAP ? VR_SEGMENT_MAPPED : 0;
+    if (piece->birth != VR_BEFORE_TRACE) rows->stack[row] = history->stack[event];
+    const size_t segment = piece->death == VR_NEVER ? final_segment(view, order, piece->address) : SIZE_MAX;
+    if ((history->has[event] & VR_HAS_POOL_ID) != 0) {
+        lives->pool_first[row] = history->pool_first[event];
+        lives->pool_second[row] = history->pool_second[event];
+        lives->flags[row] |= VR_SEGMENT_POOL_KNOWN;
+    } else if (segment != SIZE_MAX) {
+        put_segment(view, lives, row, segment, false);
+    }
+}
+
+// Pairs of address and row, sorted by address.
+static int by_first(const void *a, const void *b) {
+    const uint64_t *x = a, *y = b;
+    if (x[0] != y[0]) return x[0] < y[0] ? -1 : 1;
+    return (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+static enum vram_status sort_by_address(struct vr_segment_lives *lives) {
+    const size_t count = lives->lifetimes.count;
+    uint64_t *pairs = malloc((count + 1) * 2 * sizeof *pairs);
+    if (pairs == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        pairs[2 * i] = lives->lifetimes.address[i];
+        pairs[2 * i + 1] = i;
+    }
+    if (count != 0) qsort(pairs, count, 2 * sizeof *pairs, by_first);
+    for (size_t i = 0; i < count; i++) lives->by_address[i] = (uint32_t)pairs[2 * i + 1];
+    free(pairs);
+    return VRAM_OK;
+}
+
+static enum vram_status put_pieces(struct walk *walk, struct vr_segment_lives *lives) {
+    const struct vr_view *view = walk->view;
+    uint64_t *order = malloc((view->segment_count + 1) * 2 * sizeof *order);
+    if (order == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < view->segment_count; i++) {
+        order[2 * i] = view->model->segments.address[view->segments[i]];
+        order[2 * i + 1] = view->segments[i];
+    }
+    if (view->segment_count != 0) qsort(order, view->segment_count, 2 * sizeof *order, by_first);
+    enum vram_status status = allocate(lives, walk->count);
+    if (walk->count != 0) qsort(walk->pieces, walk->count, sizeof *walk->pieces, by_birth);
+    for (size_t i = 0; i < walk->count && status == VRAM_OK; i++) put_piece(view, lives, order, &walk->pieces[i]);
+    free(order);
+    lives->lifetimes.start.count = lives->lifetimes.start_count;
+    lives->lifetimes.peak.count = walk->most_live;
+    return status == VRAM_OK ? sort_by_address(lives) : status;
+}
+
+static enum vram_status build(struct walk *walk, struct vr_segment_lives *lives) {
+    VR_TRY(find_places(walk));
+    VR_TRY(undo(walk));
+    VR_TRY(keep_live(walk));
+    VR_TRY(forward(walk));
+    return put_pieces(walk, lives);
+}
+
+enum vram_status vr_segment_lives_build(const struct vr_view *view, struct vr_segment_lives *lives) {
+    if (view->history->count > UINT32_MAX / 4) return VRAM_LIMIT;
+    struct walk walk = {.view = view};
+    struct vr_segment_lives made = {.stream = NULL};
+    const enum vram_status status = build(&walk, &made);
+    free(walk.place);
+    free(walk.live);
+    free(walk.pieces);
+    vr_ordered_release(&walk.begins);
+    if (status == VRAM_OK) *lives = made;
+    if (status != VRAM_OK) vr_segment_lives_release(&made);
+    return status;
+}
+
+void vr_segment_lives_release(struct vr_segment_lives *lives) {
+    vr_lifetimes_release(&lives->lifetimes);
+    free(lives->stream);
+    free(lives->pool_first);
+    free(lives->pool_second);
+    free(lives->flags);
+    free(lives->by_address);
+    *lives = (struct vr_segment_lives){.stream = NULL};
+}
+
+// Rows looked at for one address: those of other times at the same place.
+enum { MOST_LOOKED_AT = 4096 };
+
+size_t vr_segment_lives_find(const struct vr_segment_lives *lives, uint64_t address, int64_t event) {
+    const struct vr_lifetimes *rows = &lives->lifetimes;
+    size_t low = 0, high = rows->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (rows->address[lives->by_address[middle]] <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t looked = 0; low-- > 0 && looked < MOST_LOOKED_AT; looked++) {
+        const size_t row = lives->by_address[low];
+        if (address - rows->address[row] < rows->size_bytes[row] && vr_lifetimes_live_at(rows, row, event)) return row;
+    }
+    return SIZE_MAX;
+}

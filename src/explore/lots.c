@@ -1,0 +1,60 @@
+// Segments, and the tables that shapes are picked from, each made when it is first asked for.
+#include "explore/explorer.h"
+
+void vr_seen_release_lots(struct vr_seen_device *device) {
+    if (device->has_segments) vr_segment_lives_release(&device->segments);
+    vr_live_destroy(device->live_segments);
+    for (size_t lot = 0; lot < VR_COUNT_OF(device->largest); lot++) {
+        for (size_t axis = 0; axis < VR_COUNT_OF(device->largest[lot]); axis++) vr_largest_destroy(device->largest[lot][axis]);
+    }
+    vr_coverage_destroy(device->coverage);
+}
+
+enum vram_status vr_seen_segments(struct vr_seen_device *device, const struct vr_segment_lives **segments) {
+    if (!device->has_segments) {
+        VR_TRY(vr_segment_lives_build(device->view, &device->segments));
+        device->has_segments = true;
+    }
+    *segments = &device->segments;
+    return VRAM_OK;
+}
+
+enum vram_status vr_seen_lot(struct vr_seen_device *device, enum vr_lot lot, const struct vr_lifetimes **lifetimes) {
+    if (lot != VR_LOT_SEGMENTS) return vr_seen_lifetimes(device, (enum vr_notion)lot, lifetimes);
+    const struct vr_segment_lives *segments = NULL;
+    VR_TRY(vr_seen_segments(device, &segments));
+    *lifetimes = &segments->lifetimes;
+    return VRAM_OK;
+}
+
+enum vram_status vr_seen_lot_live(struct vr_seen_device *device, enum vr_lot lot, int64_t event, uint32_t **rows, size_t *count) {
+    if (lot != VR_LOT_SEGMENTS) return vr_seen_live(device, (enum vr_notion)lot, event, rows, count);
+    const struct vr_lifetimes *lifetimes = NULL;
+    VR_TRY(vr_seen_lot(device, lot, &lifetimes));
+    if (device->live_segments == NULL) VR_TRY(vr_live_create(device->view, lifetimes, &device->live_segments));
+    return vr_live_at(device->live_segments, event, rows, count);
+}
+
+enum vram_status vr_seen_largest(struct vr_seen_device *device, enum vr_lot lot, const struct vr_span *axis,
+                                 const struct vr_largest **largest) {
+    struct vr_largest **made = &device->largest[lot][axis->time_us != NULL];
+    const struct vr_lifetimes *lifetimes = NULL;
+    VR_TRY(vr_seen_lot(device, lot, &lifetimes));
+    if (*made == NULL) VR_TRY(vr_largest_create(lifetimes, axis, made));
+    *largest = *made;
+    return VRAM_OK;
+}
+
+enum vram_status vr_seen_coverage(struct vr_seen_device *device, const struct vr_coverage **coverage) {
+    if (device->coverage == NULL) {
+        const struct vr_segment_lives *segments = NULL;
+        const struct vr_lifetimes *lifetimes = NULL;
+        const struct vr_event_rows *rows = NULL;
+        VR_TRY(vr_seen_segments(device, &segments));
+        VR_TRY(vr_seen_lifetimes(device, VR_ALLOCATED, &lifetimes));
+        VR_TRY(vr_seen_rows(device, VR_ALLOCATED, &rows));
+        VR_TRY(vr_coverage_create(device->view, segments, lifetimes, rows, &device->coverage));
+    }
+    *coverage = device->coverage;
+    return VRAM_OK;
+}

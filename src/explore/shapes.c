@@ -1,0 +1,167 @@
+#include "explore/shapes.h"
+
+#include "explore/keys.h"
+
+enum vram_status vr_shapes_ask(const struct vr_ask *ask, struct vr_shapes *shapes) {
+    *shapes = (struct vr_shapes){.ask = ask};
+    VR_TRY(vr_ask_device(ask, &shapes->recording, &shapes->device));
+    VR_TRY(vr_ask_window(ask, shapes->device, &shapes->window));
+    VR_TRY(vr_question_whole(ask->question, "pixels", 1, VR_MOST_PIXELS, 1024, &shapes->pixels));
+    VR_TRY(vr_question_whole(ask->question, "height", 0, VR_MOST_PIXELS, 0, &shapes->height));
+    VR_TRY(vr_question_whole(ask->question, "limit", 0, VR_MOST_SHAPES, 2000, &shapes->limit));
+    const struct vr_window *window = &shapes->window;
+    const size_t events = shapes->device->view->history->count;
+    const double length = events == 0 ? window->to : window->by_time ? vr_window_position(window, events - 1) + 1 : (double)events;
+    shapes->span = (struct vr_span){.from = window->from < 0 ? 0 : window->from,
+                                    .to = window->to > length ? length : window->to,
+                                    .time_us = window->by_time ? window->time_us : NULL,
+                                    .events = events};
+    if (shapes->span.to < shapes->span.from) shapes->span.to = shapes->span.from;
+    return VRAM_OK;
+}
+
+enum vram_status vr_shapes_pick(struct vr_shapes *shapes, enum vr_lot lot, double top) {
+    const struct vr_largest *largest = NULL;
+    uint32_t *live = NULL;
+    size_t live_count = 0;
+    shapes->lot = lot;
+    VR_TRY(vr_seen_lot(shapes->device, lot, &shapes->lifetimes));
+    VR_TRY(vr_seen_largest(shapes->device, lot, &shapes->span, &largest));
+    VR_TRY(vr_seen_lot_live(shapes->device, lot, (int64_t)shapes->window.first - 1, &live, &live_count));
+    const size_t begin = vr_first_born(shapes->lifetimes, shapes->window.first), end = vr_first_born(shapes->lifetimes, shapes->window.end);
+    shapes->in_window = live_count + (end - begin);
+    // Half a pixel's worth of the picture.
+    const double pixels = (double)shapes->pixels * (double)shapes->height;
+    const double least = pixels == 0 ? 0 : (shapes->window.to - shapes->window.from) * top / pixels / 2;
+    const enum vram_status status =
+        vr_largest_pick(largest, &shapes->span, live, live_count, begin, end, (size_t)shapes->limit, least, &shapes->row, &shapes->count);
+    free(live);
+    return status;
+}
+
+void vr_shapes_release(struct vr_shapes *shapes) {
+    free(shapes->row);
+    shapes->row = NULL;
+    shapes->count = 0;
+}
+
+size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *to, size_t row) {
+    // One row per alloc event in both, after those that were there before.
+    if (row >= from->start_count) return row - from->start_count + to->start_count;
+    size_t low = 0, high = to->start_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (to->address[middle] < from->address[row])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < to->start_count && to->address[low] == from->address[row] ? low : SIZE_MAX;
+}
+
+enum { LIVED_BEFORE = 1, NEVER_FREED = 2, BORN_EARLIER = 4, ENDS_LATER = 8 };
+
+static uint8_t flags_of(const struct vr_shapes *shapes, size_t i) {
+    const uint32_t birth = shapes->lifetimes->birth[shapes->row[i]], death = shapes->lifetimes->death[shapes->row[i]];
+    unsigned flags = 0;
+    if (birth == VR_BEFORE_TRACE) flags |= LIVED_BEFORE;
+    if (death == VR_NEVER) flags |= NEVER_FREED;
+    if (birth == VR_BEFORE_TRACE || birth < shapes->window.first) flags |= BORN_EARLIER;
+    if (death == VR_NEVER || death >= shapes->window.end) flags |= ENDS_LATER;
+    return (uint8_t)flags;
+}
+
+void vr_shapes_put(const struct vr_shapes *shapes) {
+    struct vr_answer *answer = shapes->ask->answer;
+    vr_json_double(&answer->json, "from", shapes->window.from);
+    vr_json_double(&answer->json, "to", shapes->window.to);
+    vr_json_u64(&answer->json, "allocations", shapes->in_window);
+    const size_t row = vr_answer_column(answer, "row", VR_U32), stack = vr_answer_column(answer, "stack", VR_U32);
+    const size_t flags = vr_answer_column(answer, "flags", VR_U8), bytes = vr_answer_column(answer, "bytes", VR_F64);
+    const size_t end = vr_answer_column(answer, "end", VR_F64);
+    for (size_t i = 0; i < shapes->count; i++) {
+        vr_answer_u32(answer, row, shapes->row[i]);
+        vr_answer_u32(answer, stack, shapes->lifetimes->stack[shapes->row[i]]);
+        vr_answer_u8(answer, flags, flags_of(shapes, i));
+        vr_answer_f64(answer, bytes, (double)shapes->lifetimes->size_bytes[shapes->row[i]]);
+        vr_answer_f64(answer, end, vr_shape_end(shapes, i));
+    }
+}
+
+struct group {
+    uint64_t key;
+    double area;
+    uint32_t number; // in the order of discovery
+};
+
+enum { MOST_GROUPS = 512 };
+
+static int by_area(const void *a, const void *b) {
+    const struct group *x = a, *y = b;
+    if (x->area != y->area) return x->area > y->area ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+// The groups of all shapes, and per shape which one it is of.
+static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_grouping *grouping, struct vr_map *known,
+                               struct group *groups, uint32_t *of, size_t *count) {
+    for (size_t i = 0; i < shapes->count; i++) {
+        const uint64_t key = grouping->key(grouping->user, shapes->row[i]);
+        uint32_t found = vr_map_get(known, key);
+        if (found == 0) {
+            groups[*count] = (struct group){.key = key, .number = (uint32_t)*count};
+            found = (uint32_t)++ * count;
+            VR_TRY(vr_map_set(known, key, found));
+        }
+        groups[found - 1].area += vr_span_area(&shapes->span, shapes->lifetimes, shapes->row[i]);
+        of[i] = found - 1;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status put_names(const struct vr_shapes *shapes, const struct vr_grouping *grouping, const struct group *groups,
+                                  size_t count) {
+    struct vr_json *json = &shapes->ask->answer->json;
+    struct vr_text name = {.bytes = NULL};
+    vr_json_array(json, "groups");
+    for (size_t g = 0; g < count && g < MOST_GROUPS; g++) {
+        name.length = 0;
+        grouping->name(grouping->user, groups[g].key, &name);
+        vr_json_string(json, NULL, vr_text_string(&name));
+    }
+    if (count > MOST_GROUPS) vr_json_string(json, NULL, "all others");
+    vr_json_array_end(json);
+    const enum vram_status status = vr_text_status(&name);
+    vr_text_release(&name);
+    return status;
+}
+
+enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const struct vr_grouping *grouping) {
+    struct group *groups = malloc((shapes->count + 1) * sizeof *groups);
+    uint32_t *of = malloc((shapes->count + 1) * sizeof *of), *place = malloc((shapes->count + 1) * sizeof *place);
+    struct vr_map known = {.slots = NULL};
+    size_t count = 0;
+    enum vram_status status = groups == NULL || of == NULL || place == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    if (status == VRAM_OK) status = gather(shapes, grouping, &known, groups, of, &count);
+    if (status == VRAM_OK) {
+        qsort(groups, count, sizeof *groups, by_area);
+        for (size_t g = 0; g < count; g++) place[groups[g].number] = (uint32_t)(g < MOST_GROUPS ? g : MOST_GROUPS);
+        status = put_names(shapes, grouping, groups, count);
+        const size_t column = vr_answer_column(shapes->ask->answer, "group", VR_U32);
+        for (size_t i = 0; i < shapes->count; i++) vr_answer_u32(shapes->ask->answer, column, place[of[i]]);
+    }
+    vr_map_release(&known);
+    free(groups);
+    free(of);
+    free(place);
+    return status;
+}
+
+static uint64_t key_of(void *user, size_t row) { return vr_key(user, row); }
+static void name_of(void *user, uint64_t key, struct vr_text *text) { vr_key_name(user, key, text); }
+
+enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes) {
+    struct vr_keys keys;
+    VR_TRY(vr_ask_keys(shapes->ask, shapes->recording, shapes->device, shapes->lifetimes, &keys));
+    return vr_shapes_put_groups(shapes, &(struct vr_grouping){&keys, key_of, name_of});
+}

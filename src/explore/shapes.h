@@ -1,0 +1,56 @@
+// shapes.h: the allocations (or segments) of a window that are drawn each for itself, and how they are told in an answer.
+#ifndef VR_EXPLORE_SHAPES_H
+#define VR_EXPLORE_SHAPES_H
+
+#include "explore/explorer.h"
+
+// As many shapes and pixels as an answer may have.
+enum { VR_MOST_SHAPES = 8192, VR_MOST_PIXELS = 16384 };
+
+struct vr_shapes {
+    const struct vr_ask *ask;
+    struct vr_seen_recording *recording;
+    struct vr_seen_device *device;
+    enum vr_lot lot;
+    const struct vr_lifetimes *lifetimes;
+    struct vr_window window;
+    struct vr_span span;           // the window's part of the history
+    int64_t pixels, height, limit; // height 0: shapes too small to see are not left out
+    uint32_t *row;                 // ascending; owned
+    size_t count;
+    size_t in_window; // allocations that live somewhere in the window
+};
+
+// Takes the question apart (rec, device, axis, from, to, pixels, height, limit); nothing is picked yet. INVALID_ARGUMENT, LIMIT,
+// NO_HOST_MEMORY.
+enum vram_status vr_shapes_ask(const struct vr_ask *ask, struct vr_shapes *shapes);
+// Picks the rows of the largest areas in a picture that is `top` bytes high. LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_shapes_pick(struct vr_shapes *shapes, enum vr_lot lot, double top);
+void vr_shapes_release(struct vr_shapes *shapes);
+
+// Where shape i begins and ends in the window.
+VR_INLINE double vr_shape_begin(const struct vr_shapes *shapes, size_t i) {
+    return vr_span_birth(&shapes->span, shapes->lifetimes, shapes->row[i]);
+}
+VR_INLINE double vr_shape_end(const struct vr_shapes *shapes, size_t i) {
+    return vr_span_death(&shapes->span, shapes->lifetimes, shapes->row[i]);
+}
+
+// Which row of the other notion a row of a notion is; SIZE_MAX for what only one of them has.
+size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *to, size_t row);
+
+// How rows are grouped: a number per group, and its name.
+struct vr_grouping {
+    void *user;
+    uint64_t (*key)(void *user, size_t row);
+    void (*name)(void *user, uint64_t key, struct vr_text *text);
+};
+// Members `from`, `to`, `allocations`; columns `row`, `stack`, `flags`, `bytes`, `end`.
+void vr_shapes_put(const struct vr_shapes *shapes);
+// Column `group` and the member `groups`: the names, the group with the largest area first; what comes after the 512th is the last one.
+// NO_HOST_MEMORY.
+enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const struct vr_grouping *grouping);
+// The same by vr_ask_keys(): what allocations are grouped by.
+enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes);
+
+#endif
