@@ -22,6 +22,7 @@ IMPORTS = {
     "text to and from numbers": "snprintf vsnprintf strtod strtoll strtoul strtoull",
     "arithmetic": "ceil floor fmod frexp ldexp llround log2 lround nearbyint rint round trunc",
     "sorting": "qsort bsearch",
+    "searching text: src/analyze/finder.c": "regcomp regexec regerror regfree",
     "failed assertions, in builds that have them": "__assert_fail",
     "src/snapshot: reading the file that the caller named": "fopen fread ferror fclose setvbuf",
     "src/history: following a recording file": "fopen fread fseek ftell clearerr fclose",
