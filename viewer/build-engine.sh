@@ -8,7 +8,7 @@ objects=${2:-$(dirname "$output")/engine-objects}
 mkdir -p "$objects"
 
 sources=("$root"/viewer/engine/*.c)
-for room in base model snapshot analyze explore; do
+for room in base model config snapshot analyze explore; do
     sources+=("$root"/src/$room/*.c)
 done
 # Of the history only what reads the recording file.

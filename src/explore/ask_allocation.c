@@ -105,7 +105,7 @@ static void put_birth(struct vr_json *json, const struct subject *subject, uint3
     put_text(json, subject, "context", history->context[event]);
 }
 
-static void put_stack(struct vr_json *json, const struct vr_model *model, uint32_t stack) {
+void vr_put_stack(struct vr_json *json, const struct vr_model *model, uint32_t stack) {
     vr_json_u64(json, "stack", stack);
     vr_json_array(json, "frames");
     for (uint64_t i = model->stacks.offset[stack]; i < model->stacks.offset[stack + 1]; i++) {
@@ -154,6 +154,6 @@ enum vram_status vr_ask_allocation(const struct vr_ask *ask) {
     }
     put_birth(json, &subject, birth);
     put_final(json, &subject, row);
-    put_stack(json, subject.model, subject.allocated->stack[row]);
+    vr_put_stack(json, subject.model, subject.allocated->stack[row]);
     return VRAM_OK;
 }

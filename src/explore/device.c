@@ -1,5 +1,8 @@
 // What is worked out about one device, each part when it is first asked for.
+#include "explore/chosen.h"
 #include "explore/explorer.h"
+#include "explore/labels.h"
+#include "explore/moment.h"
 
 void vr_seen_release(struct vr_seen_device *device) {
     for (size_t n = 0; n < VR_COUNT_OF(device->lifetimes); n++) {
@@ -9,6 +12,9 @@ void vr_seen_release(struct vr_seen_device *device) {
     }
     for (size_t k = 0; k < VR_COUNT_OF(device->curve); k++) vr_curve_destroy(device->curve[k]);
     vr_seen_release_lots(device);
+    vr_moments_destroy(device->moments);
+    vr_labels_destroy(device->labels);
+    vr_chosen_destroy(device->chosen);
     free(device->own_time_us);
 }
 

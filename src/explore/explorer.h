@@ -28,6 +28,9 @@ struct vr_seen_device {
     struct vr_live *live_segments;    // NULL until asked for
     struct vr_largest *largest[3][2]; // by enum vr_lot and axis (event, time); NULL until asked for
     struct vr_coverage *coverage;     // NULL until asked for
+    struct vr_moments *moments;       // NULL until asked for (moment.h)
+    struct vr_labels *labels;         // NULL until asked for (labels.h)
+    struct vr_chosen *chosen;         // the lists of events asked for last (chosen.h); NULL: none
     const int64_t *time_us;           // by event, never falling; NULL until asked for
     int64_t *own_time_us;             // what time_us points at where the history's times fall or are missing
 };
@@ -106,6 +109,9 @@ enum vram_status vr_ask_window(const struct vr_ask *ask, struct vr_seen_device *
 size_t vr_window_event(const struct vr_window *window, const struct vr_seen_device *device, double position);
 // The position of an event.
 double vr_window_position(const struct vr_window *window, size_t event);
+
+// Members `stack` and `frames` (array of [name, file, line], innermost first) of the answer's open object.
+void vr_put_stack(struct vr_json *json, const struct vr_model *model, uint32_t stack);
 
 // The parameter `notion`: allocated (the default) or active.
 enum vram_status vr_ask_notion(const struct vr_ask *ask, enum vr_notion *notion);

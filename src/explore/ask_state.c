@@ -1,0 +1,132 @@
+// `state`: segments and blocks as they were after an event.
+#include "explore/moment.h"
+
+#include <stdio.h>
+
+#include "model/recording.h"
+
+static const char *const kinds[] = {"unknown", "small", "large"};
+
+// Who a segment serves: its stream, pool and size class. Segments name theirs by number.
+struct owners {
+    struct vr_moment_segment *owner; // only what is compared is set
+    size_t count, capacity;
+};
+
+static bool same_owner(const struct vr_moment_segment *a, const struct vr_moment_segment *b) {
+    return a->stream == b->stream && a->pool_known == b->pool_known && a->pool_first == b->pool_first && a->pool_second == b->pool_second &&
+           a->kind == b->kind && a->expandable == b->expandable && (a->row == VR_NO_ROW) == (b->row == VR_NO_ROW);
+}
+
+static enum vram_status owner_of(struct owners *owners, const struct vr_moment_segment *segment, uint32_t *number) {
+    // Most neighbours have one owner, so the last ones are the likely ones.
+    for (size_t i = owners->count; i-- > 0;) {
+        if (!same_owner(&owners->owner[i], segment)) continue;
+        *number = (uint32_t)i;
+        return VRAM_OK;
+    }
+    VR_TRY(vr_grow((void **)&owners->owner, &owners->capacity, owners->count + 1, sizeof *owners->owner));
+    *number = (uint32_t)owners->count;
+    owners->owner[owners->count++] = *segment;
+    return VRAM_OK;
+}
+
+static void put_owners(struct vr_json *json, const struct owners *owners) {
+    vr_json_array(json, "owners");
+    for (size_t i = 0; i < owners->count; i++) {
+        const struct vr_moment_segment *owner = &owners->owner[i];
+        vr_json_object(json, NULL);
+        if (owner->row == VR_NO_ROW) {
+            vr_json_bool(json, "reserved", false);
+        } else {
+            char stream[24];
+            snprintf(stream, sizeof stream, "%lld", (long long)owner->stream);
+            vr_json_string(json, "stream", stream);
+            vr_json_string(json, "kind", kinds[owner->kind]);
+            vr_json_bool(json, "expandable", owner->expandable);
+            if (owner->pool_known) {
+                vr_json_array(json, "pool");
+                vr_json_u64(json, NULL, owner->pool_first);
+                vr_json_u64(json, NULL, owner->pool_second);
+                vr_json_array_end(json);
+            }
+        }
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}
+
+static enum vram_status put_segments(struct vr_answer *answer, const struct vr_segment_lives *lives, const struct vr_moment *moment) {
+    struct owners owners = {.owner = NULL};
+    enum vram_status status = VRAM_OK;
+    const size_t low = vr_answer_column(answer, "segment_low", VR_U32), high = vr_answer_column(answer, "segment_high", VR_U32);
+    const size_t bytes = vr_answer_column(answer, "segment_bytes", VR_F64), owner = vr_answer_column(answer, "segment_owner", VR_U32);
+    const size_t first = vr_answer_column(answer, "segment_first", VR_U32), stack = vr_answer_column(answer, "segment_stack", VR_U32);
+    for (size_t s = 0; s < moment->segment_count && status == VRAM_OK; s++) {
+        const struct vr_moment_segment *segment = &moment->segments[s];
+        uint32_t number = 0;
+        status = owner_of(&owners, segment, &number);
+        vr_answer_u32(answer, low, (uint32_t)segment->address);
+        vr_answer_u32(answer, high, (uint32_t)(segment->address >> 32));
+        vr_answer_f64(answer, bytes, (double)(segment->end - segment->address));
+        vr_answer_u32(answer, owner, number);
+        vr_answer_u32(answer, first, segment->first_block);
+        vr_answer_u32(answer, stack, segment->row == VR_NO_ROW ? 0 : lives->lifetimes.stack[segment->row]);
+    }
+    vr_answer_u32(answer, first, (uint32_t)moment->block_count);
+    if (status == VRAM_OK) put_owners(&answer->json, &owners);
+    free(owners.owner);
+    return status;
+}
+
+static void put_blocks(struct vr_answer *answer, struct vr_sites *sites, const struct vr_moment *moment) {
+    const size_t row = vr_answer_column(answer, "block_row", VR_U32), offset = vr_answer_column(answer, "block_offset", VR_F64);
+    const size_t bytes = vr_answer_column(answer, "block_bytes", VR_F64), asked = vr_answer_column(answer, "block_asked", VR_F64);
+    const size_t flags = vr_answer_column(answer, "block_flags", VR_U8), stack = vr_answer_column(answer, "block_stack", VR_U32);
+    const size_t site = vr_answer_column(answer, "block_site", VR_U32);
+    size_t segment = 0;
+    for (size_t b = 0; b < moment->block_count; b++) {
+        const struct vr_moment_block *block = &moment->blocks[b];
+        while (segment + 1 < moment->segment_count && moment->segments[segment + 1].first_block <= b) segment++;
+        vr_answer_u32(answer, row, block->allocated);
+        vr_answer_f64(answer, offset, (double)(block->address - moment->segments[segment].address));
+        vr_answer_f64(answer, bytes, (double)block->size_bytes);
+        vr_answer_f64(answer, asked, (double)block->asked_bytes);
+        vr_answer_u8(answer, flags, block->flags);
+        vr_answer_u32(answer, stack, block->stack);
+        vr_answer_u32(answer, site, vr_sites_frame(sites, block->stack));
+    }
+}
+
+static void put_sums(struct vr_json *json, const struct vr_moment_sums *sums) {
+    vr_json_u64(json, "reserved_bytes", sums->reserved_bytes);
+    vr_json_u64(json, "allocated_bytes", sums->allocated_bytes);
+    vr_json_u64(json, "requested_bytes", sums->asked_bytes);
+    vr_json_u64(json, "pending_bytes", sums->pending_bytes);
+    vr_json_u64(json, "free_bytes", sums->free_bytes);
+    vr_json_u64(json, "free_pieces", sums->free_pieces);
+    vr_json_u64(json, "largest_free_bytes", sums->largest_free_bytes);
+    vr_json_u64(json, "cached_bytes", sums->cached_bytes);
+    vr_json_u64(json, "outside_bytes", sums->outside_bytes);
+}
+
+enum vram_status vr_ask_state(const struct vr_ask *ask) {
+    struct vr_seen_recording *recording = NULL;
+    struct vr_seen_device *device = NULL;
+    const struct vr_segment_lives *lives = NULL;
+    struct vr_moment moment;
+    VR_TRY(vr_ask_device(ask, &recording, &device));
+    int64_t event = 0;
+    const int64_t last = (int64_t)device->view->history->count - 1;
+    VR_TRY(vr_question_whole(ask->question, "event", -1, last, last, &event));
+    VR_TRY(vr_seen_segments(device, &lives));
+    VR_TRY(vr_moment_at(device, event, &moment));
+    vr_json_i64(&ask->answer->json, "event", event);
+    vr_json_u64(&ask->answer->json, "segments", moment.segment_count);
+    vr_json_u64(&ask->answer->json, "blocks", moment.block_count);
+    put_sums(&ask->answer->json, &moment.sums);
+    const enum vram_status status = put_segments(ask->answer, lives, &moment);
+    if (status == VRAM_OK) put_blocks(ask->answer, &recording->sites, &moment);
+    vr_moment_release(&moment);
+    return status;
+}

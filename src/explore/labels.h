@@ -1,0 +1,20 @@
+// labels.h: the numbers in labels such as "b7f03c0000000_2": how many allocations (or reservations) at the address came before.
+#ifndef VR_EXPLORE_LABELS_H
+#define VR_EXPLORE_LABELS_H
+
+#include "explore/explorer.h"
+
+struct vr_labels;
+
+// Borrows the view and the allocated lifetimes. Given to the caller: vr_labels_destroy(). NO_HOST_MEMORY.
+enum vram_status vr_labels_create(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_labels **labels);
+// NULL is ignored.
+void vr_labels_destroy(struct vr_labels *labels);
+// Of a row of the lifetimes.
+uint32_t vr_label_of_row(const struct vr_labels *labels, size_t row);
+// Of an event that reserves or gives back a segment or pages; 0 for other events.
+uint32_t vr_label_of_segment_event(const struct vr_labels *labels, size_t event);
+// The device's own, made when first asked for; borrowed. LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_seen_labels(struct vr_seen_device *device, const struct vr_labels **labels);
+
+#endif
