@@ -29,6 +29,7 @@ BELOW = {
     "snapshot": "base os model config history",
     "analyze": "base os model config",
     "explore": "base os model config analyze",
+    "export": "base os model config analyze",
     "replay": "base os model config history driver core host snapshot analyze",
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")

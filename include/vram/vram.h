@@ -11,6 +11,7 @@
 #include "vram/driver.h"
 #include "vram/follow.h"
 #include "vram/explorer.h"
+#include "vram/export.h"
 #include "vram/history.h"
 #include "vram/host.h"
 #include "vram/log.h"
@@ -29,6 +30,7 @@
 #include "vram/status.h"
 #include "vram/symbols.h"
 #include "vram/tune.h"
+#include "vram/walk.h"
 #include "vram/workspace.h"
 #include "vram/write.h"
 

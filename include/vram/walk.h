@@ -1,0 +1,87 @@
+// vram/walk.h: a recording's rows as plain structs, for programs that want all of it in a form of their own.
+//
+// Everything is counted from 0 and is given in the order of the file. Strings are NUL-terminated, "" for none, and borrowed from the
+// recording. Stacks are numbers below vram_recording_stack_count(), 0 for none; a stack is a list of numbers of frames. Functions fill *row
+// and return true; false, with *row untouched, for a row that is not there. Any number of threads at once.
+#ifndef VRAM_WALK_H
+#define VRAM_WALK_H
+
+#include <stdbool.h>
+
+#include "vram/allocator.h"
+#include "vram/recording.h"
+#include "vram/stack.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// An event of one device. address, size_bytes and stream are 0 where the file has none.
+struct vram_recorded_event {
+    const char *action;  // "alloc", "free_requested", ...
+    uint64_t address;    // OOM: the driver's free bytes
+    uint64_t size_bytes; // what was asked for; of segments what they have
+    uint64_t stream;     // two's complement of what the file says
+    int64_t time_us;     // since the epoch; 0 unless has_time
+    struct vram_pool_id pool;
+    uint32_t stack;
+    uint32_t thread; // the system's number; 0: none
+    bool has_time;
+    const char *category;
+    const char *context;  // compile context
+    const char *metadata; // the user's words
+};
+VRAM_API bool vram_recording_event(const struct vram_recording *recording, uint32_t device, uint64_t index,
+                                   struct vram_recorded_event *row);
+
+// A segment; its blocks are block_count rows from first_block on.
+struct vram_recorded_segment {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t allocated_bytes;
+    uint64_t active_bytes;
+    uint64_t requested_bytes;
+    uint64_t stream;
+    uint64_t first_block;
+    uint64_t block_count;
+    struct vram_pool_id pool;
+    uint32_t device;
+    uint32_t stack;
+    const char *kind; // "small", "large" or ""
+    bool expandable;
+};
+VRAM_API bool vram_recording_segment(const struct vram_recording *recording, uint64_t index, struct vram_recorded_segment *row);
+
+// A block of a segment.
+struct vram_recorded_block {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t requested_bytes;
+    uint32_t stack;
+    const char *state; // "inactive", "active_allocated", ...
+};
+VRAM_API bool vram_recording_block(const struct vram_recording *recording, uint64_t index, struct vram_recorded_block *row);
+
+// A mark: "START" and "END" of something named, or "STEP".
+struct vram_recorded_annotation {
+    const char *name;
+    const char *stage;
+    int64_t device;
+    int64_t time_us;
+};
+VRAM_API bool vram_recording_annotation(const struct vram_recording *recording, uint64_t index, struct vram_recorded_annotation *row);
+
+// A setting; its value is JSON text.
+VRAM_API bool vram_recording_setting_at(const struct vram_recording *recording, uint64_t index, const char **key, const char **value);
+
+// Distinct stacks, the empty one included, and distinct frames. A line of 0 is unknown.
+VRAM_API uint32_t vram_recording_stack_count(const struct vram_recording *recording);
+VRAM_API uint32_t vram_recording_frame_count(const struct vram_recording *recording);
+// The frames of a stack, innermost first, borrowed from the recording; *count is 0 for a stack that is not there.
+VRAM_API const uint32_t *vram_recording_stack(const struct vram_recording *recording, uint32_t stack, uint64_t *count);
+VRAM_API bool vram_recording_frame(const struct vram_recording *recording, uint32_t frame, struct vram_frame *row);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+#include "export/export.h"
+
+#include "model/recording.h"
+
+enum { PIECE_BYTES = 1 << 16 };
+
+static bool pass_on(struct vr_sink *sink) {
+    if (!sink->refused && sink->text.length != 0) sink->refused = !sink->write(sink->user, sink->text.bytes, sink->text.length);
+    sink->text.length = 0;
+    return !sink->refused;
+}
+
+bool vr_sink_flow(struct vr_sink *sink) {
+    if (sink->text.failed) return false;
+    return sink->text.length < PIECE_BYTES ? !sink->refused : pass_on(sink);
+}
+
+enum vram_status vr_sink_end(struct vr_sink *sink) {
+    if (sink->text.failed) return VRAM_NO_HOST_MEMORY;
+    return pass_on(sink) ? VRAM_OK : VRAM_IO;
+}
+
+uint32_t vr_export_actions(const struct vr_history *history) {
+    uint32_t actions = 0;
+    for (size_t i = 0; i < history->count; i++) actions |= 1u << history->action[i];
+    return actions;
+}
+
+static const struct vram_export_options defaults;
+static vr_export_function *const formats[VRAM_EXPORT_COUNT] = {
+    [VRAM_EXPORT_RMM] = vr_export_rmm,       [VRAM_EXPORT_EVENTS] = vr_export_events, [VRAM_EXPORT_PERFETTO] = vr_export_perfetto,
+    [VRAM_EXPORT_FOLDED] = vr_export_folded, [VRAM_EXPORT_PPROF] = vr_export_pprof,
+};
+
+enum vram_status vram_recording_export(const struct vram_recording *recording, enum vram_export_format format,
+                                       const struct vram_export_options *options, vram_write write, void *user, struct vram_error *error) {
+    if (recording == NULL || write == NULL || (unsigned)format >= VRAM_EXPORT_COUNT) {
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a recording, a format and a place to write to are needed");
+    }
+    const struct vr_model *model = vr_recording_model(recording);
+    struct vr_sink sink = {.write = write, .user = user};
+    struct vr_views views = {0};
+    VR_TRY(vr_views_build(model, &views, error));
+    const struct vr_exporting from = {model, &views, options == NULL ? &defaults : options};
+    enum vram_status status = formats[format](&from, &sink);
+    if (status == VRAM_OK) status = vr_sink_end(&sink);
+    vr_text_release(&sink.text);
+    vr_views_release(&views);
+    return status == VRAM_OK ? status : vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
+}
