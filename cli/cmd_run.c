@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "beside.h"
 #include "run_check.h"
 #include "run_list.h"
 #include "vram/options.h"
@@ -34,24 +35,6 @@ struct settings {
 
 static const char *const oom_choices[] = {"report", "dump", NULL};
 static const char *const stack_choices[] = {"all", "python", "c", "none", NULL};
-
-// --- where the library is -------------------------------------------------------------------------------------------------
-
-// Beside this program: in an installation, in the build folder. VRAM_PRELOAD names another.
-static bool find_library(char *path) {
-    static const char *const places[] = {VRAM_PRELOAD_DIR "/libvram_preload.so", "../adapters/preload/libvram_preload.so"};
-    const char *wanted = getenv("VRAM_PRELOAD");
-    if (wanted != NULL) return snprintf(path, PATH_CAPACITY, "%s", wanted) < PATH_CAPACITY && access(path, R_OK) == 0;
-    if (places[0][0] == '/') return snprintf(path, PATH_CAPACITY, "%s", places[0]) < PATH_CAPACITY && access(path, R_OK) == 0;
-    char own[PATH_CAPACITY];
-    const ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    if (length <= 0) return false;
-    own[length] = '\0';
-    *strrchr(own, '/') = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-        if (snprintf(path, PATH_CAPACITY, "%s/%s", own, places[i]) < PATH_CAPACITY && access(path, R_OK) == 0) return true;
-    return false;
-}
 
 // The dynamic linker splits its list at spaces and colons.
 static bool can_be_preloaded(const char *path) { return path[strcspn(path, " :")] == '\0'; }
@@ -176,7 +159,7 @@ static void remove_last(const char *pattern) {
 
 static int run(const struct settings *settings, char **arguments) {
     char library[PATH_CAPACITY], list_path[PATH_CAPACITY];
-    if (!find_library(library))
+    if (!beside_preload(library, sizeof library))
         return usage_problem("the library libvram_preload.so is not where this program looks for it (VRAM_PRELOAD)");
     if (!can_be_preloaded(library))
         return usage_problem("the path of libvram_preload.so has a space or a colon; the dynamic linker reads none");

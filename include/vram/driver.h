@@ -6,6 +6,9 @@
 #ifndef VRAM_DRIVER_H
 #define VRAM_DRIVER_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "vram/status.h"
 
 #ifdef __cplusplus
@@ -18,6 +21,37 @@ struct vram_driver;
 // cuGetProcAddress. NO_DRIVER with the reason in *error where there is none; DRIVER when cuInit fails. *driver is given to the
 // caller: vram_driver_destroy(). Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_cuda(struct vram_driver **driver, struct vram_error *error);
+
+// The CUDA version that the driver implements: 13000 for 13.0. DRIVER.
+VRAM_API VRAM_NODISCARD enum vram_status vram_driver_version(struct vram_driver *driver, int32_t *version);
+// How many devices it has. DRIVER.
+VRAM_API VRAM_NODISCARD enum vram_status vram_driver_devices(struct vram_driver *driver, uint32_t *count);
+
+// What a device can do, as the driver says.
+struct vram_device_facts {
+    char name[128];
+    uint64_t total_bytes;
+    uint64_t free_bytes; // now
+    int32_t compute_major, compute_minor;
+    int32_t multiprocessors;
+    uint64_t granularity_bytes; // pages of expandable segments; 0 without virtual memory
+    bool integrated;            // its memory is the host's
+    bool virtual_memory;        // expandable segments are possible
+    bool file_handles;          // pages can be shared as file descriptors
+    bool fabric_handles;        // pages can be shared across machines
+    bool rdma;                  // pages can be registered with network cards
+    bool memory_pools;          // cudaMallocAsync
+    bool managed;
+    bool multicast;
+    bool host_register;     // cudaHostRegister
+    bool unified_addresses; // one address space with the host
+};
+// Asks the driver about a device (a number below vram_driver_devices()). Makes its primary context for a moment, where it has none, to
+// learn what is free. INVALID_ARGUMENT, DRIVER.
+VRAM_API VRAM_NODISCARD enum vram_status vram_driver_device_facts(struct vram_driver *driver, uint32_t device,
+                                                                  struct vram_device_facts *facts, struct vram_error *error);
+// Whether work of `device` could use memory of `peer`. INVALID_ARGUMENT, DRIVER.
+VRAM_API VRAM_NODISCARD enum vram_status vram_driver_can_access_peer(struct vram_driver *driver, uint32_t device, uint32_t peer, bool *can);
 
 // Wraps `inner` (borrowed; it must outlive the wrapper) so that chosen calls fail. *driver is given to the caller.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_fault(struct vram_driver *inner, struct vram_driver **driver);

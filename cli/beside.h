@@ -1,0 +1,15 @@
+// beside.h: libraries of this project that the command hands to other programs, found beside itself: installed, or in a build folder.
+#ifndef CLI_BESIDE_H
+#define CLI_BESIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// The library that `vram run` preloads; the environment variable VRAM_PRELOAD names another. False when it is not there.
+bool beside_preload(char *path, size_t capacity);
+// The folder with the simulated libcuda.so.1; VRAM_SIMCUDA names another.
+bool beside_simcuda(char *path, size_t capacity);
+// The folder with the small runtime, libcudart.so.13; VRAM_SIMCUDART names another.
+bool beside_cudart(char *path, size_t capacity);
+
+#endif

@@ -1,0 +1,165 @@
+// vram doctor: what this machine can do, which settings are in force, and why a feature is off.
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "doctor.h"
+#include "ui.h"
+
+int cmd_doctor(int argc, char **argv);
+
+const char *doctor_state_name(enum doctor_state state) {
+    static const char *const names[] = {"ok", "note", "off", "wrong"};
+    return names[state];
+}
+
+struct doctor_row *doctor_add(struct doctor *doctor, const char *area, const char *name, enum doctor_state state, const char *format, ...) {
+    if (doctor->count == DOCTOR_ROWS) return NULL;
+    struct doctor_row *row = &doctor->rows[doctor->count++];
+    *row = (struct doctor_row){.area = area, .state = state};
+    snprintf(row->name, sizeof row->name, "%s", name);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(row->value, sizeof row->value, format, arguments);
+    va_end(arguments);
+    return row;
+}
+
+void doctor_explain(struct doctor_row *row, const char *format, ...) {
+    if (row == NULL) return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(row->text, sizeof row->text, format, arguments);
+    va_end(arguments);
+}
+
+// --- JSON -------------------------------------------------------------------------------------------------------------------
+static void print_json_string(const char *text) {
+    putchar('"');
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            printf("\\%c", *c);
+        else if (*c < 0x20 || *c >= 0x7f)
+            printf("\\u%04x", *c < 0x80 ? *c : 0xfffd);
+        else
+            putchar(*c);
+    }
+    putchar('"');
+}
+
+static void print_json(const struct doctor *doctor) {
+    printf("{\n  \"version\": \"%s\",\n  \"checks\": [", vram_version());
+    for (size_t i = 0; i < doctor->count; i++) {
+        const struct doctor_row *row = &doctor->rows[i];
+        const char *const parts[][2] = {
+            {"area", row->area}, {"name", row->name}, {"state", doctor_state_name(row->state)}, {"value", row->value}, {"text", row->text}};
+        printf("%s\n    {", i == 0 ? "" : ",");
+        for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++) {
+            printf("%s\"%s\": ", p == 0 ? "" : ", ", parts[p][0]);
+            print_json_string(parts[p][1]);
+        }
+        printf("}");
+    }
+    printf("\n  ]\n}\n");
+}
+
+// --- for people ---------------------------------------------------------------------------------------------------------------
+static const char *mark_of(const struct vram_style *style, enum doctor_state state) {
+    static const char *const plain[] = {"  ", " *", " -", " !"};
+    static const char *const drawn[] = {" \xe2\x9c\x93", " \xe2\x80\xa2", " \xe2\x80\x93", " \xe2\x9c\x97"};
+    return style->unicode ? drawn[state] : plain[state];
+}
+
+static void print_coloured(const struct vram_style *style, const char *code, const char *text) {
+    if (style->colour)
+        printf("\x1b[%sm%s\x1b[0m", code, text);
+    else
+        printf("%s", text);
+}
+
+// Wraps at spaces; every further line is indented to the same column.
+static void print_wrapped(const char *text, unsigned column, unsigned width) {
+    unsigned used = column;
+    while (*text != '\0') {
+        const unsigned length = (unsigned)strcspn(text, " ");
+        if (used > column && used + 1 + length > width) {
+            printf("\n%*s", (int)column, "");
+            used = column;
+        } else if (used > column) {
+            putchar(' ');
+            used++;
+        }
+        printf("%.*s", (int)length, text);
+        used += length;
+        text += length + (text[length] == ' ');
+    }
+}
+
+static void print_row(const struct vram_style *style, const struct doctor_row *row) {
+    static const char *const colours[] = {"32", "33", "2", "31"};
+    enum { NAME = 26 };
+    const unsigned width = style->columns < 60 ? 100 : style->columns;
+    print_coloured(style, colours[row->state], mark_of(style, row->state));
+    printf(" %-*s ", NAME, row->name);
+    print_wrapped(row->value, NAME + 4, width);
+    printf("\n");
+    if (row->text[0] == '\0') return;
+    printf("%*s", NAME + 4, "");
+    if (style->colour) printf("\x1b[2m");
+    print_wrapped(row->text, NAME + 4, width);
+    if (style->colour) printf("\x1b[0m");
+    printf("\n");
+}
+
+static void print_text(const struct doctor *doctor) {
+    const struct vram_style style = ui_style();
+    for (size_t i = 0; i < doctor->count; i++) {
+        const struct doctor_row *row = &doctor->rows[i];
+        if (i == 0 || strcmp(doctor->rows[i - 1].area, row->area) != 0) {
+            if (i != 0) printf("\n");
+            print_coloured(&style, "1", row->area);
+            printf("\n");
+        }
+        print_row(&style, row);
+    }
+}
+
+int cmd_doctor(int argc, char **argv) {
+    bool json = false, sim = false;
+    const struct args_option options[] = {
+        {.name = "sim", .kind = ARGS_FLAG, .help = "look at the simulated driver instead of the machine's", .target = &sim},
+        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in docs/json.md", .target = &json},
+        {.name = NULL},
+    };
+    const struct args_command command = {
+        .name = "doctor",
+        .usage = "[options]",
+        .summary = "Says what this driver, its devices and the system can do, which settings are in force and where they come from,\n"
+                   "and why a feature is off. Exit code 1 when something is wrong, 4 without a CUDA driver.",
+        .examples = "  vram doctor\n"
+                    "  PYTORCH_CUDA_ALLOC_CONF=expandable_segment:True vram doctor\n"
+                    "  vram doctor --json | jq '.checks[] | select(.state == \"wrong\")'\n",
+        .options = options,
+        .min_operands = 0,
+        .max_operands = 0,
+        .operand = "nothing",
+    };
+    int count, code;
+    if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    struct doctor *doctor = calloc(1, sizeof *doctor);
+    if (doctor == NULL) return CLI_BAD_INPUT;
+    struct vram_driver *driver = NULL;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    const enum vram_status status = sim ? vram_sim_create(NULL, &driver) : vram_driver_cuda(&driver, &error);
+    doctor_look_at_driver(doctor, status == VRAM_OK ? driver : NULL, &error);
+    doctor_look_at_settings(doctor);
+    doctor_look_at_system(doctor);
+    vram_driver_destroy(driver);
+    for (size_t i = 0; i < doctor->count; i++) doctor->wrong = doctor->wrong || doctor->rows[i].state == DOCTOR_WRONG;
+    (json ? print_json : print_text)(doctor);
+    code = doctor->no_driver ? CLI_DEVICE : doctor->wrong ? CLI_FINDING : CLI_OK;
+    free(doctor);
+    return code;
+}

@@ -1,0 +1,122 @@
+// vram sim: runs a program on the simulated driver.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "beside.h"
+
+int cmd_sim(int argc, char **argv);
+
+#define EXIT_NOT_FOUND  127 // as shells say it
+#define EXIT_NO_EXECUTE 126
+
+static const char *const profiles[] = {"cheap", "dear", "free", NULL};
+
+struct settings {
+    uint64_t devices, memory_bytes;
+    unsigned profile;
+    const char *more;
+};
+
+// Puts folders before what the dynamic linker searches anyway.
+static bool put_first(const char *folders) {
+    const char *before = getenv("LD_LIBRARY_PATH");
+    if (before == NULL || before[0] == '\0') return setenv("LD_LIBRARY_PATH", folders, 1) == 0;
+    const size_t length = strlen(folders) + strlen(before) + 2;
+    char *path = malloc(length);
+    if (path == NULL) return false;
+    snprintf(path, length, "%s:%s", folders, before);
+    const bool put = setenv("LD_LIBRARY_PATH", path, 1) == 0;
+    free(path);
+    return put;
+}
+
+static bool put_environment(const struct settings *settings, const char *simcuda, const char *cudart) {
+    char folders[8200], values[4096];
+    snprintf(folders, sizeof folders, "%s%s%s", simcuda, cudart[0] == '\0' ? "" : ":", cudart);
+    const int length =
+        snprintf(values, sizeof values, "devices=%" PRIu64 ",memory=%" PRIu64 ",profile=%s%s%s", settings->devices, settings->memory_bytes,
+                 profiles[settings->profile], settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more);
+    return length > 0 && (size_t)length < sizeof values && put_first(folders) && setenv("VRAM_SIM", values, 1) == 0;
+}
+
+static int run(const struct settings *settings, char **program) {
+    char simcuda[4096], cudart[4096] = "";
+    if (!beside_simcuda(simcuda, sizeof simcuda)) {
+        fprintf(stderr, "vram: the simulated libcuda.so.1 is not there; name its folder in VRAM_SIMCUDA\n");
+        return CLI_DEVICE;
+    }
+    if (!beside_cudart(cudart, sizeof cudart)) cudart[0] = '\0'; // programs that call the driver do without
+    if (!put_environment(settings, simcuda, cudart)) {
+        fprintf(stderr, "vram: the environment of the program could not be set: %s\n", strerror(errno));
+        return CLI_BAD_INPUT;
+    }
+    execvp(program[0], program);
+    const int error = errno;
+    fprintf(stderr, "vram: %s: %s\n", program[0], strerror(error));
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE;
+}
+
+// The simulator would refuse them at the program's first call only.
+static bool agree(const struct settings *settings) {
+    const char *wrong = NULL;
+    if (settings->devices < 1 || settings->devices > 64) wrong = "--devices takes 1 to 64";
+    if (settings->memory_bytes < (uint64_t)1 << 20 || settings->memory_bytes > (uint64_t)1 << 50) wrong = "--memory takes 1MiB to 1024TiB";
+    if (wrong != NULL) fprintf(stderr, "vram: %s\nTry 'vram sim --help'.\n", wrong);
+    return wrong == NULL;
+}
+
+int cmd_sim(int argc, char **argv) {
+    struct settings settings = {.devices = 1, .memory_bytes = (uint64_t)80 << 30};
+    const struct args_option options[] = {
+        {.name = "devices",
+         .letter = 'd',
+         .kind = ARGS_COUNT,
+         .value = "N",
+         .help = "number of devices (default 1)",
+         .target = &settings.devices},
+        {.name = "memory",
+         .letter = 'm',
+         .kind = ARGS_SIZE,
+         .value = "SIZE",
+         .help = "memory of each device (default 80GiB)",
+         .target = &settings.memory_bytes},
+        {.name = "profile",
+         .kind = ARGS_CHOICE,
+         .value = "cheap|dear|free",
+         .help = "what driver calls cost on the virtual clock (default cheap)",
+         .target = &settings.profile,
+         .choices = profiles},
+        {.name = "set",
+         .kind = ARGS_STRING,
+         .value = "KEY=VALUE,...",
+         .help = "further settings of the simulator (docs/simulator.md)",
+         .target = &settings.more},
+        {.name = NULL},
+    };
+    const struct args_command command = {
+        .name = "sim",
+        .usage = "[options] -- PROGRAM [ARGUMENT...]",
+        .summary =
+            "Runs a program on a simulated CUDA driver, without a GPU: memory, streams, events and graphs behave, kernels do nothing.\n"
+            "For programs that call the driver API, and for those built with `nvcc -cudart shared`. NVIDIA's own runtime, static\n"
+            "or shared, refuses any driver but NVIDIA's, and is not made to do otherwise. The exit code is the program's.",
+        .examples = "  vram sim -- ./program\n"
+                    "  vram sim --devices 2 --memory 16GiB -- ./program\n"
+                    "  vram sim -- vram run -- ./program\n",
+        .options = options,
+        .min_operands = 1,
+        .max_operands = -1,
+        .operand = "a program",
+    };
+    int count, code;
+    // What follows the program's name is the program's.
+    if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    if (!agree(&settings)) return CLI_USAGE;
+    argv[1 + count] = NULL;
+    return run(&settings, argv + 1);
+}

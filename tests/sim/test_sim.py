@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""`vram sim` puts programs on the simulated driver; `vram doctor` says what is there.
+
+Usage: test_sim.py VRAM TINY [SIMCUDA_FOLDER]
+"""
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+VRAM, TINY = sys.argv[1:3]
+ENVIRONMENT = {name: value for name, value in os.environ.items() if "ALLOC_CONF" not in name and not name.startswith("VRAM_")}
+
+
+def run(*arguments, **variables):
+    return subprocess.run([VRAM, *arguments], capture_output=True, text=True, env={**ENVIRONMENT, **variables}, check=False)
+
+
+class Sim(unittest.TestCase):
+    def test_a_program_finds_the_simulated_devices(self):
+        result = run("sim", "--devices", "3", "--memory", "16GiB", "--", TINY)
+        self.assertEqual((result.stdout, result.returncode), ("init 0, 3 devices of 16384 MiB\n", 0))
+
+    def test_the_exit_code_is_the_programs(self):
+        self.assertEqual(run("sim", "--", TINY, "5").returncode, 5)
+
+    def test_further_settings_reach_the_simulator(self):
+        self.assertIn("init 1,", run("sim", "--set", "no_such_key=1", "--", TINY).stdout)
+        self.assertIn("init 0,", run("sim", "--set", "manual=1", "--", TINY).stdout)
+
+    def test_mistakes_are_one_line(self):
+        for arguments, code in (
+            (("sim", "--devices", "0", "--", TINY), 2),
+            (("sim", "--devices", "65", "--", TINY), 2),
+            (("sim", "--memory", "1KiB", "--", TINY), 2),
+            (("sim",), 2),
+            (("sim", "--", "/no/such/program"), 127),
+            (("sim", "--", "/"), 126),
+        ):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, code, arguments)
+            self.assertTrue(result.stderr.startswith("vram"), result.stderr)
+
+    def test_what_the_dynamic_linker_searched_is_kept(self):
+        result = run("sim", "--", "sh", "-c", "echo $LD_LIBRARY_PATH", LD_LIBRARY_PATH="/some/where")
+        self.assertTrue(result.stdout.rstrip().endswith(":/some/where"), result.stdout)
+
+
+class Doctor(unittest.TestCase):
+    def checks(self, *arguments, code=None, **variables):
+        result = run("doctor", "--json", *arguments, **variables)
+        if code is not None:
+            self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return {(check["area"], check["name"]): check for check in json.loads(result.stdout)["checks"]}
+
+    def test_the_simulated_driver_can_do_everything_vram_uses(self):
+        checks = self.checks("--sim", code=0)
+        self.assertEqual(checks["device 0", "virtual memory"]["state"], "ok")
+        self.assertEqual(checks["device 0", "memory"]["value"], "80.0 GiB, 80.0 GiB free")
+        self.assertEqual(checks["device 0", "page size"]["value"], "2.0 MiB")
+
+    def test_options_are_told_with_their_defaults(self):
+        checks = self.checks("--sim", code=0, PYTORCH_CUDA_ALLOC_CONF="max_split_size_mb:64", PYTORCH_ALLOC_CONF="x")
+        self.assertEqual(checks["settings", "max_split_size_mb"]["value"], "64 (default unlimited)")
+        self.assertIn("PYTORCH_CUDA_ALLOC_CONF comes first", checks["settings", "PYTORCH_ALLOC_CONF"]["text"])
+
+    def test_a_wrong_option_is_a_finding(self):
+        checks = self.checks("--sim", code=1, VRAM_ALLOC_CONF="expandable_segment:True")
+        self.assertEqual(checks["settings", "VRAM_ALLOC_CONF"]["state"], "wrong")
+        self.assertIn("did you mean 'expandable_segments'", checks["settings", "VRAM_ALLOC_CONF"]["text"])
+
+    def test_no_driver_is_said(self):
+        checks = self.checks(code=4, VRAM_LIBCUDA="/no/such/libcuda.so")
+        self.assertEqual(checks["driver", "CUDA driver"]["state"], "off")
+
+    def test_under_vram_sim_the_driver_is_the_simulated_one(self):
+        result = run("sim", "--devices", "2", "--", VRAM, "doctor", "--json")
+        checks = {(check["area"], check["name"]): check for check in json.loads(result.stdout)["checks"]}
+        self.assertEqual(checks["driver", "devices"]["value"], "2")
+        self.assertEqual(checks["driver", "peer access"]["value"], "2 of 2 pairs")
+        self.assertEqual(checks["device 1", "file handles"]["state"], "ok")
+
+    def test_people_get_the_same(self):
+        result = run("doctor", "--sim", VRAM_STYLE="plain")
+        self.assertIn("\ndevice 0\n", result.stdout)
+        self.assertIn("expandable_segments:True can be used", result.stdout)
+        self.assertTrue(all(len(line) <= 100 or "/" in line for line in result.stdout.splitlines()))
+
+
+unittest.main(argv=[sys.argv[0]])
