@@ -15,13 +15,14 @@ int cmd_convert(int argc, char **argv);
 static const struct format {
     const char *name;
     const char *extensions; // separated by spaces
+    bool is_text;
     convert_function *write;
     const char *help;
 } formats[] = {
-#define FORMAT(name, extensions, function, help) {#name, extensions, function, help},
+#define FORMAT(name, extensions, is_text, function, help) {#name, extensions, is_text, function, help},
 #include "formats.def"
 #undef FORMAT
-    {NULL, NULL, NULL, NULL},
+    {NULL, NULL, false, NULL, NULL},
 };
 
 enum vram_status convert_pickle(const struct vram_recording *recording, const struct convert_options *options, vram_write write, void *user,
@@ -41,25 +42,28 @@ enum vram_status convert_vram(const struct vram_recording *recording, const stru
     return vram_recording_write(recording, VRAM_FORMAT_VRAM, write, user, error);
 }
 
-static bool has_extension(const struct format *format, const char *extension, size_t length) {
+// The length of the format's longest extension that the name ends with; 0 for none.
+static size_t extension_length(const struct format *format, const char *name, size_t length) {
+    size_t longest = 0;
     for (const char *next = format->extensions; *next != '\0'; next += strspn(next, " ")) {
         const size_t word = strcspn(next, " ");
-        if (word == length && memcmp(next, extension, length) == 0) return true;
+        const bool fits = word < length && name[length - word - 1] == '.' && memcmp(name + length - word, next, word) == 0;
+        if (fits && word > longest) longest = word;
         next += word;
     }
-    return false;
+    return longest;
 }
 
 // By the name's extension, without .gz and the like. NULL when it says nothing.
 static const struct format *format_of_path(const char *path) {
     const size_t length = output_plain_length(path);
-    size_t begin = length;
-    while (begin != 0 && path[begin - 1] != '.' && path[begin - 1] != '/') begin--;
-    if (begin == 0 || path[begin - 1] != '.') return NULL;
+    const struct format *found = NULL;
+    size_t longest = 0;
     for (const struct format *format = formats; format->name != NULL; format++) {
-        if (has_extension(format, path + begin, length - begin)) return format;
+        const size_t extension = extension_length(format, path, length);
+        if (extension > longest) longest = extension, found = format;
     }
-    return NULL;
+    return found;
 }
 
 static const struct format *format_of_name(const char *name) {
@@ -107,11 +111,12 @@ static int write_recording(const struct vram_recording *recording, const struct 
     return code == CLI_OK && status != VRAM_OK ? CLI_BAD_INPUT : code;
 }
 
-static int convert(const char *input, const char *path, const struct format *format, bool pretty) {
+static int convert(const char *input, const struct format *format, struct convert_options *options) {
+    const char *path = options->path;
     struct vram_recording *recording;
     struct input_facts facts;
-    if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO) && format_of_name("json") != format) {
-        fprintf(stderr, "vram: a %s is not for terminals: name a file with -o\n", format->name);
+    if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO) && !format->is_text) {
+        fprintf(stderr, "vram: %s is not for terminals: name a file with -o\n", format->name);
         return CLI_USAGE;
     }
     if (output_is_input(path, input)) {
@@ -120,15 +125,16 @@ static int convert(const char *input, const char *path, const struct format *for
     }
     int code = input_recording(input, &recording, &facts);
     if (code != CLI_OK) return code;
-    const struct convert_options options = {.pretty = pretty, .name = facts.name};
-    code = write_recording(recording, format, &options, path);
+    options->name = facts.name;
+    code = write_recording(recording, format, options, path);
     vram_recording_destroy(recording);
     return code;
 }
 
 int cmd_convert(int argc, char **argv) {
     const char *path = NULL, *name = NULL;
-    bool pretty = false;
+    struct convert_options chosen = {.pretty = false};
+    static const char *const measures[] = {"peak", "end", "allocated", NULL};
     const struct args_option options[] = {
         {.name = "output",
          .letter = 'o',
@@ -137,7 +143,16 @@ int cmd_convert(int argc, char **argv) {
          .help = "the file to write, - for standard output; its extension tells the format (.gz, .zst and .xz compress)",
          .target = &path},
         {.name = "to", .kind = ARGS_STRING, .value = "FORMAT", .help = "the format, whatever the extension", .target = &name},
-        {.name = "pretty", .kind = ARGS_FLAG, .help = "JSON with a line for every segment, block, event and annotation", .target = &pretty},
+        {.name = "pretty",
+         .kind = ARGS_FLAG,
+         .help = "JSON with a line for every segment, block, event and annotation",
+         .target = &chosen.pretty},
+        {.name = "measure",
+         .kind = ARGS_CHOICE,
+         .value = "peak|end|allocated",
+         .help = "what folded stacks count: bytes live at the peak (default) or at the end, or all allocations",
+         .target = &chosen.measure,
+         .choices = measures},
         {.name = NULL},
     };
     const struct args_command command = {
@@ -145,12 +160,13 @@ int cmd_convert(int argc, char **argv) {
         .usage = "FILE -o OUT [options]",
         .summary = "Writes a recording in another format. Pickle, JSON and vram keep every key and value of what was read. OUT is\n"
                    "replaced only when it is complete, and never when it is the input.\nFormats (and their extensions):"
-#define FORMAT(name, extensions, function, help) "\n  " #name " (" extensions "): " help
+#define FORMAT(name, extensions, is_text, function, help) "\n  " #name " (" extensions "): " help
 #include "formats.def"
 #undef FORMAT
         ,
         .examples = "  vram convert snapshot.pickle -o snapshot.json\n"
                     "  vram convert page.html -o snapshot.pickle.zst\n"
+                    "  vram convert snapshot.pickle -o all.sqlite\n"
                     "  ssh host cat snapshot.pickle | vram convert - -o - --to json | jq '.segments | length'\n",
         .options = options,
         .min_operands = 1,
@@ -165,5 +181,6 @@ int cmd_convert(int argc, char **argv) {
     }
     if (path == NULL) path = "-";
     const struct format *format = choose_format(name, path);
-    return format == NULL ? CLI_USAGE : convert(argv[1], path, format, pretty);
+    chosen.path = path;
+    return format == NULL ? CLI_USAGE : convert(argv[1], format, &chosen);
 }

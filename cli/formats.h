@@ -10,14 +10,16 @@
 
 struct convert_options {
     bool pretty;      // for people: lines and indentation
+    unsigned measure; // of folded stacks: enum vram_export_measure
     const char *name; // how the input is called
+    const char *path; // where the output goes; "-": standard output
 };
 
 // Writes the recording through `write`. The status and *error as those of vram_recording_write().
 typedef enum vram_status convert_function(const struct vram_recording *recording, const struct convert_options *options, vram_write write,
                                           void *user, struct vram_error *error);
 
-#define FORMAT(name, extensions, function, help) convert_function function;
+#define FORMAT(name, extensions, is_text, function, help) convert_function function;
 #include "formats.def"
 #undef FORMAT
 

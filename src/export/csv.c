@@ -92,7 +92,24 @@ static void put_text(struct vr_sink *sink, const char *text) {
 struct stack_text {
     struct vr_text text;
     uint32_t stack;
+    struct vr_sites sites;
+    struct vr_text site;
 };
+
+static void put_frame(struct vr_text *out, const struct vr_model *model, uint32_t frame) {
+    vr_text_printf(out, "%s:%" PRId64 ":%s", vr_model_string(model, model->frames.filename[frame]), model->frames.line[frame],
+                   vr_model_string(model, model->frames.name[frame]));
+}
+
+// The frame that stands for the stack; before text_of_stack() of it.
+static const char *text_of_site(struct stack_text *last, const struct vr_model *model, uint32_t stack) {
+    if (last->stack == stack) return vr_text_string(&last->site);
+    const uint32_t frame = vr_sites_frame(&last->sites, stack);
+    last->site.length = 0;
+    vr_text_puts(&last->site, "");
+    if (frame != VR_NO_SITE) put_frame(&last->site, model, frame);
+    return vr_text_string(&last->site);
+}
 
 static const char *text_of_stack(struct stack_text *last, const struct vr_model *model, uint32_t stack) {
     if (last->stack == stack) return vr_text_string(&last->text);
@@ -100,10 +117,8 @@ static const char *text_of_stack(struct stack_text *last, const struct vr_model 
     last->text.length = 0;
     const struct vr_stacks *stacks = &model->stacks;
     for (uint64_t i = stacks->offset[stack + 1]; i-- > stacks->offset[stack];) {
-        const uint32_t frame = stacks->frame[i];
         if (last->text.length != 0) vr_text_puts(&last->text, ";");
-        vr_text_printf(&last->text, "%s:%" PRId64 ":%s", vr_model_string(model, model->frames.filename[frame]), model->frames.line[frame],
-                       vr_model_string(model, model->frames.name[frame]));
+        put_frame(&last->text, model, stacks->frame[i]);
     }
     return stack == 0 ? "" : vr_text_string(&last->text);
 }
@@ -138,19 +153,24 @@ static void put_event(struct vr_sink *sink, const struct vr_view *view, size_t i
         vr_text_puts(&sink->text, ",");
     }
     put_number(sink, history->stack[i] != 0, history->stack[i]);
+    put_text(sink, text_of_site(last, model, history->stack[i]));
+    vr_text_puts(&sink->text, ",");
     put_text(sink, text_of_stack(last, model, history->stack[i]));
     vr_text_puts(&sink->text, "\n");
 }
 
 enum vram_status vr_export_events(const struct vr_exporting *from, struct vr_sink *sink) {
     struct stack_text last = {.stack = UINT32_MAX};
+    VR_TRY(vr_sites_init(&last.sites, from->model));
     vr_text_puts(&sink->text, "device,event,time_us,action,address,size_bytes,stream,device_free_bytes,pool_first,pool_second,thread,"
-                              "category,compile_context,user_metadata,stack,frames\n");
+                              "category,compile_context,user_metadata,stack,site,frames\n");
     for (size_t v = 0; v < from->views->count; v++) {
         const struct vr_view *view = &from->views->view[v];
         for (size_t i = 0; i < view->history->count && vr_sink_flow(sink); i++) put_event(sink, view, i, &last);
     }
-    const enum vram_status status = vr_text_status(&last.text);
+    const bool good = !last.text.failed && !last.site.failed;
     vr_text_release(&last.text);
-    return status;
+    vr_text_release(&last.site);
+    vr_sites_release(&last.sites);
+    return good ? VRAM_OK : VRAM_NO_HOST_MEMORY;
 }

@@ -1,0 +1,224 @@
+// A database of a recording. SQLite writes files by name, so it is made in a file beside the output and copied from there.
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats.h"
+#include "vram/walk.h"
+
+// Documented in docs/formats/sqlite.md. Addresses and streams are 64-bit numbers of SQLite, which are signed.
+static const char schema[] =
+    "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16384;"
+    "BEGIN;"
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "CREATE TABLE settings(key TEXT, value TEXT);"
+    "CREATE TABLE frames(frame INTEGER PRIMARY KEY, name TEXT, filename TEXT, line INTEGER);"
+    "CREATE TABLE stacks(stack INTEGER PRIMARY KEY, depth INTEGER, site_frame INTEGER REFERENCES frames);"
+    "CREATE TABLE stack_frames(stack INTEGER REFERENCES stacks, depth INTEGER, frame INTEGER REFERENCES frames, PRIMARY KEY(stack, depth))"
+    " WITHOUT ROWID;"
+    "CREATE TABLE events(id INTEGER PRIMARY KEY, device INTEGER, event INTEGER, time_us INTEGER, action TEXT, address INTEGER,"
+    " size_bytes INTEGER, stream INTEGER, pool_first INTEGER, pool_second INTEGER, thread INTEGER, stack INTEGER REFERENCES stacks,"
+    " category TEXT, compile_context TEXT, user_metadata TEXT);"
+    "CREATE TABLE segments(segment INTEGER PRIMARY KEY, device INTEGER, address INTEGER, size_bytes INTEGER, allocated_bytes INTEGER,"
+    " active_bytes INTEGER, requested_bytes INTEGER, stream INTEGER, pool_first INTEGER, pool_second INTEGER, kind TEXT,"
+    " expandable INTEGER, stack INTEGER REFERENCES stacks);"
+    "CREATE TABLE blocks(block INTEGER PRIMARY KEY, segment INTEGER REFERENCES segments, address INTEGER, size_bytes INTEGER,"
+    " requested_bytes INTEGER, state TEXT, stack INTEGER REFERENCES stacks);"
+    "CREATE TABLE annotations(device INTEGER, time_us INTEGER, stage TEXT, name TEXT);";
+static const char ending[] = "CREATE VIEW sites AS SELECT stack, name, filename, line FROM stacks LEFT JOIN frames ON site_frame = frame;"
+                             "COMMIT;";
+
+struct database {
+    sqlite3 *handle;
+    sqlite3_stmt *insert; // of the table that is being filled
+    bool good;            // false: SQLite says why
+};
+
+static bool step(struct database *db, int result) {
+    db->good = db->good && (result == SQLITE_OK || result == SQLITE_DONE);
+    return db->good;
+}
+
+static bool run(struct database *db, const char *sql) { return db->good && step(db, sqlite3_exec(db->handle, sql, NULL, NULL, NULL)); }
+
+static void end_table(struct database *db) {
+    sqlite3_finalize(db->insert);
+    db->insert = NULL;
+}
+
+static bool begin_table(struct database *db, const char *sql) {
+    end_table(db);
+    return db->good && step(db, sqlite3_prepare_v2(db->handle, sql, -1, &db->insert, NULL));
+}
+
+// A row: per letter of `kinds` i: uint64_t; o: int, whether there is a number, and uint64_t; s: a string ("" becomes NULL).
+static bool add_row(struct database *db, const char *kinds, ...) {
+    va_list values;
+    int column = 1;
+    va_start(values, kinds);
+    (void)sqlite3_clear_bindings(db->insert);
+    for (const char *kind = kinds; *kind != '\0' && db->good; kind++, column++) {
+        if (*kind == 's') {
+            const char *text = va_arg(values, const char *);
+            (void)step(db, text[0] == '\0' ? sqlite3_bind_null(db->insert, column)
+                                           : sqlite3_bind_text(db->insert, column, text, -1, SQLITE_STATIC));
+        } else {
+            if (*kind == 'o' && va_arg(values, int) == 0) {
+                (void)va_arg(values, uint64_t);
+                continue;
+            }
+            (void)step(db, sqlite3_bind_int64(db->insert, column, (sqlite3_int64)va_arg(values, uint64_t)));
+        }
+    }
+    va_end(values);
+    if (!db->good) return false;
+    (void)step(db, sqlite3_step(db->insert));
+    return step(db, sqlite3_reset(db->insert));
+}
+#define N(value) ((uint64_t)(value))
+
+static void put_names(struct database *db, const struct vram_recording *recording, const char *input) {
+    const char *key, *value;
+    static const char *const endings[] = {"whole", "open", "cut"};
+    (void)begin_table(db, "INSERT INTO meta VALUES(?,?)");
+    (void)add_row(db, "ss", "format", "vram 1");
+    (void)add_row(db, "ss", "input", input);
+    (void)add_row(db, "ss", "ending", endings[vram_recording_ending(recording)]);
+    (void)add_row(db, "si", "devices", N(vram_recording_device_count(recording)));
+    (void)begin_table(db, "INSERT INTO settings VALUES(?,?)");
+    for (uint64_t i = 0; vram_recording_setting_at(recording, i, &key, &value) && add_row(db, "ss", key, value);) i++;
+}
+
+// sites: the frame that stands for each stack.
+static void put_stacks(struct database *db, const struct vram_recording *recording, const uint32_t *sites) {
+    struct vram_frame frame;
+    const uint32_t stacks = vram_recording_stack_count(recording);
+    (void)begin_table(db, "INSERT INTO frames VALUES(?,?,?,?)");
+    for (uint32_t i = 0; vram_recording_frame(recording, i, &frame); i++) {
+        if (!add_row(db, "issi", N(i), frame.name, frame.filename, N(frame.line))) return;
+    }
+    (void)begin_table(db, "INSERT INTO stacks VALUES(?,?,?)");
+    for (uint32_t i = 0; i < stacks && db->good; i++) {
+        uint64_t depth;
+        (void)vram_recording_stack(recording, i, &depth);
+        (void)add_row(db, "iio", N(i), depth, (int)(sites[i] != VRAM_NO_FRAME), N(sites[i]));
+    }
+    (void)begin_table(db, "INSERT INTO stack_frames VALUES(?,?,?)");
+    for (uint32_t i = 0; i < stacks; i++) {
+        uint64_t depth;
+        const uint32_t *frames = vram_recording_stack(recording, i, &depth);
+        for (uint64_t f = 0; f < depth && add_row(db, "iii", N(i), f, N(frames[f]));) f++;
+    }
+}
+
+static void put_events(struct database *db, const struct vram_recording *recording) {
+    struct vram_recorded_event event;
+    uint64_t id = 0;
+    const uint32_t devices = vram_recording_device_count(recording);
+    (void)begin_table(db, "INSERT INTO events VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    for (uint32_t device = 0; device < devices && db->good; device++) {
+        for (uint64_t i = 0; db->good && vram_recording_event(recording, device, i, &event); i++) {
+            (void)add_row(db, "iiiosiiiiiiisss", id++, N(device), i, (int)event.has_time, N(event.time_us), event.action, event.address,
+                          event.size_bytes, event.stream, event.pool.first, event.pool.second, N(event.thread), N(event.stack),
+                          event.category, event.context, event.metadata);
+        }
+    }
+}
+
+static void put_state(struct database *db, const struct vram_recording *recording) {
+    struct vram_recorded_segment segment;
+    struct vram_recorded_block block;
+    struct vram_recorded_annotation mark;
+    (void)begin_table(db, "INSERT INTO segments VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    for (uint64_t i = 0; db->good && vram_recording_segment(recording, i, &segment); i++) {
+        (void)add_row(db, "iiiiiiiiiisii", i, N(segment.device), segment.address, segment.size_bytes, segment.allocated_bytes,
+                      segment.active_bytes, segment.requested_bytes, segment.stream, segment.pool.first, segment.pool.second, segment.kind,
+                      N(segment.expandable), N(segment.stack));
+    }
+    (void)begin_table(db, "INSERT INTO blocks VALUES(?,?,?,?,?,?,?)");
+    for (uint64_t s = 0; db->good && vram_recording_segment(recording, s, &segment); s++) {
+        for (uint64_t i = segment.first_block; i < segment.first_block + segment.block_count && db->good; i++) {
+            if (!vram_recording_block(recording, i, &block)) break;
+            (void)add_row(db, "iiiiisi", i, s, block.address, block.size_bytes, block.requested_bytes, block.state, N(block.stack));
+        }
+    }
+    (void)begin_table(db, "INSERT INTO annotations VALUES(?,?,?,?)");
+    for (uint64_t i = 0; db->good && vram_recording_annotation(recording, i, &mark); i++) {
+        (void)add_row(db, "iiss", N(mark.device), N(mark.time_us), mark.stage, mark.name);
+    }
+}
+
+static enum vram_status fail(struct vram_error *error, enum vram_status status, const char *message) {
+    error->status = status;
+    error->offset = VRAM_NO_OFFSET;
+    (void)snprintf(error->message, sizeof error->message, "%s", message);
+    return status;
+}
+
+static enum vram_status fill(const struct vram_recording *recording, const uint32_t *sites, const char *path, const char *input,
+                             struct vram_error *error) {
+    struct database db = {.good = true};
+    enum vram_status status = VRAM_OK;
+    char message[256];
+    (void)step(&db, sqlite3_open(path, &db.handle));
+    if (run(&db, schema)) {
+        put_names(&db, recording, input);
+        put_stacks(&db, recording, sites);
+        put_events(&db, recording);
+        put_state(&db, recording);
+        end_table(&db);
+        (void)run(&db, ending);
+    }
+    if (!db.good) {
+        (void)snprintf(message, sizeof message, "the database could not be made: %s", sqlite3_errmsg(db.handle));
+        status = fail(error, VRAM_NO_HOST_MEMORY, message);
+    }
+    end_table(&db);
+    (void)sqlite3_close(db.handle);
+    return status;
+}
+
+static enum vram_status copy(FILE *file, vram_write write, void *user, struct vram_error *error) {
+    static char bytes[1 << 16];
+    size_t got;
+    while ((got = fread(bytes, 1, sizeof bytes, file)) != 0) {
+        if (!write(user, bytes, got)) return fail(error, VRAM_IO, "the output could not be written");
+    }
+    return ferror(file) ? fail(error, VRAM_NO_HOST_MEMORY, "the database could not be read back") : VRAM_OK;
+}
+
+// "FOLDER/.vram-XXXXXX" beside the output, or in TMPDIR. NULL when there is no memory.
+static char *temporary_path(const char *output) {
+    static const char name[] = ".vram-XXXXXX";
+    const char *folder = strcmp(output, "-") == 0 ? getenv("TMPDIR") : output, *slash = strrchr(output, '/');
+    size_t length = folder == NULL ? 0 : folder != output ? strlen(folder) : slash == NULL ? 0 : (size_t)(slash - output) + 1;
+    if (folder == NULL) folder = "/tmp", length = 4;
+    char *path = malloc(length + sizeof name + 1);
+    if (path == NULL) return NULL;
+    (void)snprintf(path, length + sizeof name + 1, "%.*s%s%s", (int)length, folder, length != 0 && folder[length - 1] != '/' ? "/" : "",
+                   name);
+    return path;
+}
+
+enum vram_status convert_sqlite(const struct vram_recording *recording, const struct convert_options *options, vram_write write, void *user,
+                                struct vram_error *error) {
+    char *path = temporary_path(options->path);
+    const int descriptor = path == NULL ? -1 : mkstemp(path);
+    if (descriptor < 0) {
+        free(path);
+        return fail(error, VRAM_NO_HOST_MEMORY, "no file for the database could be made beside the output");
+    }
+    FILE *file = fdopen(descriptor, "rb");
+    uint32_t *sites = calloc((size_t)vram_recording_stack_count(recording) + 1, sizeof *sites);
+    enum vram_status status = sites == NULL ? VRAM_NO_HOST_MEMORY : vram_recording_sites(recording, sites);
+    status = status != VRAM_OK ? fail(error, status, "no host memory") : fill(recording, sites, path, options->name, error);
+    free(sites);
+    if (status == VRAM_OK) status = file == NULL ? fail(error, VRAM_NO_HOST_MEMORY, "no host memory") : copy(file, write, user, error);
+    if (file != NULL) (void)fclose(file);
+    (void)unlink(path);
+    free(path);
+    return status;
+}
