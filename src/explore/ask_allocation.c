@@ -1,5 +1,5 @@
 // `allocation`: all that is known of one allocation.
-#include "explore/explorer.h"
+#include "explore/shapes.h"
 
 #include <stdio.h>
 
@@ -51,27 +51,6 @@ static enum vram_status find_row(const struct vr_ask *ask, const struct subject 
     if (number < 0 && !find_label(subject->allocated, label, row))
         return vr_fail(ask->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no allocation '%.60s'", label);
     return VRAM_OK;
-}
-
-// The row of the other notion: the same birth, or the same address before event 0.
-static size_t active_row(const struct subject *subject, size_t row) {
-    const struct vr_lifetimes *active = subject->active;
-    const uint32_t birth = subject->allocated->birth[row];
-    if (birth == VR_BEFORE_TRACE) {
-        for (size_t i = 0; i < active->start_count; i++) {
-            if (active->address[i] == subject->allocated->address[row]) return i;
-        }
-        return SIZE_MAX;
-    }
-    size_t low = active->start_count, high = active->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (active->birth[middle] < birth)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < active->count && active->birth[low] == birth ? low : SIZE_MAX;
 }
 
 static void put_moment(struct vr_json *json, const struct subject *subject, const char *event_key, const char *time_key, uint32_t event) {
@@ -137,6 +116,7 @@ enum vram_status vr_ask_allocation(const struct vr_ask *ask) {
     VR_TRY(vr_seen_lifetimes(subject.device, VR_ACTIVE, &subject.active));
     VR_TRY(find_row(ask, &subject, &row));
     const uint32_t birth = subject.allocated->birth[row];
+    const size_t other = vr_other_row(subject.allocated, subject.active, row);
     char label[48];
     snprintf(label, sizeof label, "b%llx_%zu", (unsigned long long)subject.allocated->address[row], version_of(subject.allocated, row));
     vr_json_u64(json, "row", row);
@@ -145,7 +125,6 @@ enum vram_status vr_ask_allocation(const struct vr_ask *ask) {
     vr_json_u64(json, "bytes", subject.allocated->size_bytes[row]);
     put_moment(json, &subject, "birth_event", "birth_time_us", birth == VR_BEFORE_TRACE ? VR_NEVER : birth);
     put_moment(json, &subject, "death_event", "death_time_us", subject.allocated->death[row]);
-    const size_t other = active_row(&subject, row);
     if (other != SIZE_MAX) put_moment(json, &subject, "completed_event", "completed_time_us", subject.active->death[other]);
     if (birth != VR_BEFORE_TRACE) {
         const struct vr_curve *curve = NULL;

@@ -48,7 +48,7 @@ static enum vram_status put_allocations(const struct map *map) {
     struct vr_answer *answer = shapes->ask->answer;
     const struct vr_lifetimes *active = NULL;
     VR_TRY(vr_seen_lifetimes(shapes->device, VR_ACTIVE, &active));
-    vr_shapes_put(shapes);
+    VR_TRY(vr_shapes_put(shapes));
     const size_t begin = vr_answer_column(answer, "begin", VR_F64), place = vr_answer_column(answer, "place", VR_F64);
     const size_t completed = vr_answer_column(answer, "completed", VR_F64);
     for (size_t i = 0; i < shapes->count; i++) {

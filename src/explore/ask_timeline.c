@@ -127,7 +127,7 @@ static enum vram_status put_requested(const struct vr_shapes *shapes) {
 }
 
 static enum vram_status put_all(const struct vr_shapes *shapes, const struct vr_stacking *stacking) {
-    vr_shapes_put(shapes);
+    VR_TRY(vr_shapes_put(shapes));
     put_steps(shapes, stacking);
     if (shapes->lot == VR_LOT_ACTIVE) VR_TRY(put_requested(shapes));
     return put_pixels(shapes, stacking);
@@ -185,7 +185,7 @@ enum vram_status vr_ask_segments(const struct vr_ask *ask) {
         const size_t mapped = vr_answer_column(ask->answer, "mapped", VR_U8);
         for (size_t i = 0; i < shapes.count; i++)
             vr_answer_u8(ask->answer, mapped, (segments->flags[shapes.row[i]] & VR_SEGMENT_MAPPED) != 0);
-        status = vr_shapes_put_groups(&shapes, &(struct vr_grouping){&shapes.device->segments, lane_of, lane_name});
+        status = vr_shapes_put_groups(&shapes, &(struct vr_naming){&shapes.device->segments, lane_of, lane_name});
     }
     vr_shapes_release(&shapes);
     return status;

@@ -9,6 +9,7 @@ enum vram_status vr_shapes_ask(const struct vr_ask *ask, struct vr_shapes *shape
     VR_TRY(vr_question_whole(ask->question, "pixels", 1, VR_MOST_PIXELS, 1024, &shapes->pixels));
     VR_TRY(vr_question_whole(ask->question, "height", 0, VR_MOST_PIXELS, 0, &shapes->height));
     VR_TRY(vr_question_whole(ask->question, "limit", 0, VR_MOST_SHAPES, 2000, &shapes->limit));
+    VR_TRY(vr_question_whole(ask->question, "event", -1, UINT32_MAX, -1, &shapes->event));
     const struct vr_window *window = &shapes->window;
     const size_t events = shapes->device->view->history->count;
     const double length = events == 0 ? window->to : window->by_time ? vr_window_position(window, events - 1) + 1 : (double)events;
@@ -71,8 +72,26 @@ static uint8_t flags_of(const struct vr_shapes *shapes, size_t i) {
     return (uint8_t)flags;
 }
 
-void vr_shapes_put(const struct vr_shapes *shapes) {
+// Where the chosen moment, after an event, lies on the axis.
+static void put_moment(const struct vr_shapes *shapes, int64_t event) {
+    const int64_t events = (int64_t)shapes->span.events;
+    const bool past = event + 1 >= events;
+    const double end = events == 0 ? 0 : vr_window_position(&shapes->window, (size_t)events - 1) + 1;
+    vr_json_double(&shapes->ask->answer->json, "event_position", past ? end : vr_window_position(&shapes->window, (size_t)(event + 1)));
+}
+
+// Rows are told as those of the notion `allocated`, whatever the lot, so that a row means the same everywhere; of segments as they are.
+static uint32_t told_row(const struct vr_shapes *shapes, const struct vr_lifetimes *allocated, uint32_t row) {
+    if (shapes->lot != VR_LOT_ACTIVE) return row;
+    const size_t other = vr_other_row(shapes->lifetimes, allocated, row);
+    return other == SIZE_MAX ? UINT32_MAX : (uint32_t)other;
+}
+
+enum vram_status vr_shapes_put(const struct vr_shapes *shapes) {
+    const struct vr_lifetimes *allocated = NULL;
+    VR_TRY(vr_seen_lifetimes(shapes->device, VR_ALLOCATED, &allocated));
     struct vr_answer *answer = shapes->ask->answer;
+    if (vr_question_text(shapes->ask->question, "event") != NULL) put_moment(shapes, shapes->event);
     vr_json_double(&answer->json, "from", shapes->window.from);
     vr_json_double(&answer->json, "to", shapes->window.to);
     vr_json_u64(&answer->json, "allocations", shapes->in_window);
@@ -80,12 +99,13 @@ void vr_shapes_put(const struct vr_shapes *shapes) {
     const size_t flags = vr_answer_column(answer, "flags", VR_U8), bytes = vr_answer_column(answer, "bytes", VR_F64);
     const size_t end = vr_answer_column(answer, "end", VR_F64);
     for (size_t i = 0; i < shapes->count; i++) {
-        vr_answer_u32(answer, row, shapes->row[i]);
+        vr_answer_u32(answer, row, told_row(shapes, allocated, shapes->row[i]));
         vr_answer_u32(answer, stack, shapes->lifetimes->stack[shapes->row[i]]);
         vr_answer_u8(answer, flags, flags_of(shapes, i));
         vr_answer_f64(answer, bytes, (double)shapes->lifetimes->size_bytes[shapes->row[i]]);
         vr_answer_f64(answer, end, vr_shape_end(shapes, i));
     }
+    return VRAM_OK;
 }
 
 struct group {
@@ -103,8 +123,8 @@ static int by_area(const void *a, const void *b) {
 }
 
 // The groups of all shapes, and per shape which one it is of.
-static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_grouping *grouping, struct vr_map *known,
-                               struct group *groups, uint32_t *of, size_t *count) {
+static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_naming *grouping, struct vr_map *known, struct group *groups,
+                               uint32_t *of, size_t *count) {
     for (size_t i = 0; i < shapes->count; i++) {
         const uint64_t key = grouping->key(grouping->user, shapes->row[i]);
         uint32_t found = vr_map_get(known, key);
@@ -119,7 +139,7 @@ static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_g
     return VRAM_OK;
 }
 
-static enum vram_status put_names(const struct vr_shapes *shapes, const struct vr_grouping *grouping, const struct group *groups,
+static enum vram_status put_names(const struct vr_shapes *shapes, const struct vr_naming *grouping, const struct group *groups,
                                   size_t count) {
     struct vr_json *json = &shapes->ask->answer->json;
     struct vr_text name = {.bytes = NULL};
@@ -136,7 +156,7 @@ static enum vram_status put_names(const struct vr_shapes *shapes, const struct v
     return status;
 }
 
-enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const struct vr_grouping *grouping) {
+enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const struct vr_naming *grouping) {
     struct group *groups = malloc((shapes->count + 1) * sizeof *groups);
     uint32_t *of = malloc((shapes->count + 1) * sizeof *of), *place = malloc((shapes->count + 1) * sizeof *place);
     struct vr_map known = {.slots = NULL};
@@ -163,5 +183,5 @@ static void name_of(void *user, uint64_t key, struct vr_text *text) { vr_key_nam
 enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes) {
     struct vr_keys keys;
     VR_TRY(vr_ask_keys(shapes->ask, shapes->recording, shapes->device, shapes->lifetimes, &keys));
-    return vr_shapes_put_groups(shapes, &(struct vr_grouping){&keys, key_of, name_of});
+    return vr_shapes_put_groups(shapes, &(struct vr_naming){&keys, key_of, name_of});
 }

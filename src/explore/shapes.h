@@ -16,6 +16,7 @@ struct vr_shapes {
     struct vr_window window;
     struct vr_span span;           // the window's part of the history
     int64_t pixels, height, limit; // height 0: shapes too small to see are not left out
+    int64_t event;                 // the chosen moment, where the question names one
     uint32_t *row;                 // ascending; owned
     size_t count;
     size_t in_window; // allocations that live somewhere in the window
@@ -40,16 +41,17 @@ VR_INLINE double vr_shape_end(const struct vr_shapes *shapes, size_t i) {
 size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *to, size_t row);
 
 // How rows are grouped: a number per group, and its name.
-struct vr_grouping {
+struct vr_naming {
     void *user;
     uint64_t (*key)(void *user, size_t row);
     void (*name)(void *user, uint64_t key, struct vr_text *text);
 };
-// Members `from`, `to`, `allocations`; columns `row`, `stack`, `flags`, `bytes`, `end`.
-void vr_shapes_put(const struct vr_shapes *shapes);
+// Members `from`, `to`, `allocations`, and `event_position` where the question has an `event`; columns `row` (of the notion `allocated`;
+// UINT32_MAX: memory that was given back before the recording), `stack`, `flags`, `bytes`, `end`. LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_shapes_put(const struct vr_shapes *shapes);
 // Column `group` and the member `groups`: the names, the group with the largest area first; what comes after the 512th is the last one.
 // NO_HOST_MEMORY.
-enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const struct vr_grouping *grouping);
+enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const struct vr_naming *grouping);
 // The same by vr_ask_keys(): what allocations are grouped by.
 enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes);
 

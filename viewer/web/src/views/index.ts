@@ -1,5 +1,5 @@
 // The views, in the order of their tabs.
 import type { ViewMaker } from "../app";
-import { curveView } from "./curve";
+import { timelineView } from "./timeline";
 
-export const views: ViewMaker[] = [curveView];
+export const views: ViewMaker[] = [timelineView];

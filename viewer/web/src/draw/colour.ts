@@ -1,0 +1,81 @@
+// Colours with a meaning: a group has the same colour in every window, view and recording, since its name decides.
+//
+// The hues are those of Okabe and Ito, which people with any kind of colour blindness can tell apart, each at three lightnesses.
+
+export type Rgb = readonly [number, number, number];
+
+const HUES: readonly Rgb[] = [
+    [0, 114, 178],
+    [230, 159, 0],
+    [0, 158, 115],
+    [204, 121, 167],
+    [86, 180, 233],
+    [213, 94, 0],
+    [170, 160, 40],
+    [110, 96, 170],
+];
+
+const blend = (a: Rgb, b: Rgb, part: number): Rgb => [0, 1, 2].map((i) => Math.round(a[i] + (b[i] - a[i]) * part)) as unknown as Rgb;
+const WHITE: Rgb = [255, 255, 255];
+const BLACK: Rgb = [0, 0, 0];
+const PALETTE: readonly Rgb[] = [0.12, 0.42, -0.24].flatMap((light) => HUES.map((hue) => blend(hue, light > 0 ? WHITE : BLACK, Math.abs(light))));
+
+// FNV-1a with a last mix, so that names that differ in one digit lie far apart.
+function hash(text: string): number {
+    let value = 0x811c9dc5;
+    for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+    value = Math.imul(value ^ (value >>> 16), 0x45d9f3b);
+    return (value ^ (value >>> 15)) >>> 0;
+}
+
+const known = new Map<string, Rgb>();
+
+export function colourOf(name: string): Rgb {
+    let colour = known.get(name);
+    if (!colour) {
+        colour = PALETTE[hash(name) % PALETTE.length];
+        if (known.size > 20000) known.clear();
+        known.set(name, colour);
+    }
+    return colour;
+}
+
+export const css = ([r, g, b]: Rgb, alpha = 1): string => (alpha === 1 ? `rgb(${r},${g},${b})` : `rgba(${r},${g},${b},${alpha})`);
+
+const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!;
+export function parse(text: string): Rgb {
+    probe.fillStyle = "#000";
+    probe.fillStyle = text.trim();
+    probe.fillRect(0, 0, 1, 1);
+    const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
+    return [r, g, b];
+}
+
+// The page's colours as they are now: light or dark.
+export type Theme = {
+    ground: string;
+    panel: string;
+    line: string;
+    text: string;
+    quiet: string;
+    accent: string;
+    reserved: string;
+    active: string;
+    allocated: string;
+    alarm: string;
+    groundRgb: Rgb;
+    rest: Rgb;
+};
+
+export function themeOf(element: Element): Theme {
+    const style = getComputedStyle(element);
+    const get = (name: string) => style.getPropertyValue(`--${name}`).trim() || "#888";
+    const theme = Object.fromEntries(
+        ["ground", "panel", "line", "text", "quiet", "accent", "reserved", "active", "allocated", "alarm"].map((name) => [name, get(name)]),
+    ) as unknown as Theme;
+    theme.groundRgb = parse(theme.ground);
+    theme.rest = blend(theme.groundRgb, parse(theme.quiet), 0.45);
+    return theme;
+}
+
+export { blend };

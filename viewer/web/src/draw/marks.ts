@@ -1,0 +1,83 @@
+// Moments and spans with a name, above a chart: out of memory, annotations, steps, snapshots.
+import type { App } from "../app";
+import { bytes, count } from "../format";
+import type { Box } from "./axes";
+import { colourOf, css, type Theme } from "./colour";
+import type { Pen } from "./pen";
+
+type MarkJson = { kind: string; event: number; time?: number; name: string; bytes?: number; free_bytes?: number; end_event?: number; end_time?: number };
+export type Mark = MarkJson & { title: string; facts: string[] };
+
+let kept: { key: string; engine: unknown; marks: Promise<Mark[]> } | null = null;
+
+function described(mark: MarkJson): Mark {
+    const kinds: { [kind: string]: string } = { oom: "Out of memory", snapshot: "Snapshot", user: "Mark", label: "Label", annotation: "Annotation", step: "Step" };
+    const facts = [`event ${count(mark.event)}${mark.end_event !== undefined ? ` to ${count(mark.end_event)}` : ""}`];
+    if (mark.kind === "oom") facts.unshift(`${bytes(mark.bytes ?? 0)} asked for${mark.free_bytes === undefined ? "" : `, ${bytes(mark.free_bytes)} free on the device`}`);
+    return { ...mark, title: mark.name === "" ? kinds[mark.kind] : `${kinds[mark.kind]}: ${mark.name.slice(0, 200)}`, facts };
+}
+
+// The marks of the device on show; asked for once.
+export function marksOf(app: App): Promise<Mark[]> {
+    const device = app.device()?.device;
+    const key = JSON.stringify([app.store.state.rec, device, app.recording()?.name]);
+    if (kept?.key !== key || kept.engine !== app.engine) {
+        const marks = app.engine.ask<{ marks: MarkJson[] }>({ name: "marks", rec: app.store.state.rec, device }).then((answer) => answer.json.marks.map(described));
+        kept = { key, engine: app.engine, marks };
+    }
+    return kept.marks;
+}
+
+const begin = (mark: Mark, byTime: boolean) => (byTime ? (mark.time ?? NaN) : mark.event);
+const end = (mark: Mark, byTime: boolean) => (byTime ? mark.end_time : mark.end_event);
+
+// The mark at a position: moments before spans, short spans before long ones.
+export function markAt(marks: Mark[], position: number, reach: number, byTime: boolean): Mark | null {
+    let best: Mark | null = null;
+    let least = Infinity;
+    for (const mark of marks) {
+        const from = begin(mark, byTime);
+        const to = end(mark, byTime) ?? from;
+        if (position < from - reach || position > to + reach) continue;
+        const size = mark.kind === "oom" ? -1 : to - from;
+        if (size < least) [best, least] = [mark, size];
+    }
+    return best;
+}
+
+const LANE = 14;
+
+// Spans are strips in one lane (an inner one lies on an outer one), moments are lines.
+export function drawMarks(pen: Pen, marks: Mark[], box: Box, from: number, to: number, byTime: boolean, theme: Theme): void {
+    const x = (position: number) => box.left + ((position - from) / (to - from)) * box.width;
+    const top = box.top - LANE - 4;
+    pen.clip(box.left - 1, 0, box.width + 2, box.top + box.height, () => {
+        let labelled = -Infinity;
+        let drawn = -Infinity;
+        for (const mark of marks) {
+            const at = begin(mark, byTime);
+            const until = end(mark, byTime);
+            if (!(at <= to) || (until ?? at) < from) continue;
+            if (until !== undefined) {
+                const [left, right] = [Math.max(x(at), box.left - 2), Math.min(x(until), box.left + box.width + 2)];
+                if (right - left < 1 && left - drawn < 1) continue;
+                drawn = left;
+                pen.rect(left, top, Math.max(1, right - left - 1), LANE, css(colourOf(mark.name)));
+                pen.rect(left, top, 1, LANE, theme.ground);
+                if (right - left > 30) pen.clip(left + 2, top, right - left - 6, LANE, () => pen.text(Math.max(left, box.left) + 5, top + 11, mark.name.slice(0, 120), "#fff", { size: 10, bold: true }));
+                continue;
+            }
+            const alarm = mark.kind === "oom";
+            const px = x(at);
+            if (!alarm && px - drawn < 2) continue;
+            drawn = px;
+            pen.line([px, alarm ? top : box.top - 4, px, box.top + box.height], alarm ? theme.alarm : theme.quiet, alarm ? 1.5 : 0.75, alarm ? [] : [2, 3]);
+            const text = alarm ? "OOM" : mark.name.slice(0, 40);
+            const width = pen.textWidth(text, { size: 10, bold: true });
+            if (px - labelled < 4) continue;
+            labelled = px + width + 8;
+            if (alarm) pen.rect(px, top, width + 8, LANE, theme.alarm);
+            pen.text(px + 4, top + 11, text, alarm ? "#fff" : theme.quiet, { size: 10, bold: alarm });
+        }
+    });
+}

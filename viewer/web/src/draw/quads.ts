@@ -1,0 +1,50 @@
+// Rectangles by the thousand, in columns: what a painter draws. Positions run from 0 to 1 over the window and the height that were asked
+// for, so that moving and zooming needs no new ones.
+import type { Rgb } from "./colour";
+
+export const EDGE_LEFT = 1;
+export const EDGE_RIGHT = 2;
+export const HATCHED = 4;
+export const MATCHED = 8;
+export const NO_GROUP = 0xffff;
+
+export class Quads {
+    rect = new Float32Array(4096); // x0, x1, y0, y1 of each
+    colour = new Uint8Array(4096); // r, g, b, 255 of each
+    info = new Uint32Array(1024); // bits of the kind, and the group above bit 8
+    count = 0;
+
+    add(x0: number, x1: number, y0: number, y1: number, [r, g, b]: Rgb, kind: number, group: number): void {
+        if (this.count === this.info.length) this.grow();
+        const i = this.count++;
+        this.rect.set([x0, x1, y0, y1], 4 * i);
+        this.colour[4 * i] = r;
+        this.colour[4 * i + 1] = g;
+        this.colour[4 * i + 2] = b;
+        this.colour[4 * i + 3] = 255;
+        this.info[i] = kind | (group << 8);
+    }
+
+    private grow(): void {
+        const wider = <T extends Float32Array | Uint8Array | Uint32Array>(from: T, to: T): T => {
+            to.set(from as never);
+            return to;
+        };
+        this.rect = wider(this.rect, new Float32Array(2 * this.rect.length));
+        this.colour = wider(this.colour, new Uint8Array(2 * this.colour.length));
+        this.info = wider(this.info, new Uint32Array(2 * this.info.length));
+    }
+}
+
+// How quads become pixels: x = offset + scale * position, from the left and from the top.
+export type Placing = { x: number; width: number; y: number; height: number };
+
+// What is faded: everything but a group, and everything that was not found.
+export type Emphasis = { group: number; matches: boolean };
+
+export interface Painter {
+    readonly kind: "webgl2" | "canvas2d";
+    load(quads: Quads): void;
+    // Both sizes in CSS pixels; the part of the canvas [left, left + width) x [top, top + height) is painted.
+    paint(size: { width: number; height: number; ratio: number }, clip: { left: number; top: number; width: number; height: number }, placing: Placing, emphasis: Emphasis, ground: Rgb): void;
+}
