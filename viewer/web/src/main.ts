@@ -1,25 +1,39 @@
-// The page's frame: files come in, a device, a window and a view are chosen.
-import { add, clear, el } from "./dom";
+// The page: its parts put together, files opened, the chosen view on its stage.
 import type { App, Device, Matches, Recording, View } from "./app";
+import { Details } from "./details";
+import { add, clear, el } from "./dom";
+import { emptyState } from "./empty";
 import { bytesOfBase64, WorkerEngine, type Engine } from "./engine";
-import { bytes, count, duration } from "./format";
-import { Store, type State } from "./state";
+import { bytes } from "./format";
+import type { Changed, Frame, Opened, Panel } from "./frame";
+import { Header } from "./header";
+import { Help } from "./help";
+import { installKeys } from "./keys";
+import { Minimap } from "./minimap";
+import { Notes } from "./notes";
+import { SearchBox } from "./search";
+import { ServerEngine } from "./server";
+import { clamped } from "./span";
+import { Store, type Axis } from "./state";
+import { applyTheme, followSystem } from "./theme";
 import { views as makers } from "./views/index";
 
-class Page implements App {
+class Page implements Frame, App {
     readonly store = new Store();
+    readonly views: readonly View[];
+    readonly canOpen: boolean;
     recordings: Recording[] = [];
-    private readonly views: View[];
-    private readonly tabs = el("nav", { role: "tablist", "aria-label": "Views" });
-    private readonly files = el("select", { "aria-label": "Recording" });
-    private readonly devices = el("select", { "aria-label": "Device" });
-    private readonly facts = el("span", { class: "facts" });
-    private readonly message = el("p", { class: "message", role: "alert" });
-    private readonly progress = el("progress", { "aria-label": "Loading", hidden: true });
-    private readonly stage = el("main", { tabindex: -1 });
-    private readonly picker = el("input", { type: "file", multiple: true, hidden: true });
+    private found: Matches | undefined;
+    private readonly message = el("p", { class: "message", role: "alert", hidden: true });
+    private readonly loading = el("div", { class: "loading", role: "status", hidden: true });
+    private readonly stage = el("main", { id: "stage", tabindex: -1, role: "tabpanel" });
+    private readonly picker = el("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to open" });
+    private panels: Panel[] = [];
+    private empty: HTMLElement | null = null;
 
     constructor(readonly engine: Engine) {
+        this.canOpen = !(engine instanceof ServerEngine);
+        applyTheme(this.store);
         this.views = makers.map((make) => make(this));
     }
 
@@ -44,8 +58,21 @@ class Page implements App {
         return to > from ? { from, to } : { from: 0, to: this.length() };
     }
 
+    setWindow(from: number, to: number): void {
+        const span = clamped({ from, to }, this.length());
+        this.store.set(span.from <= 0 && span.to >= this.length() ? { from: 0, to: 0 } : span);
+    }
+
     matches(): Matches | undefined {
-        return undefined;
+        return this.found;
+    }
+
+    setMatches(matches: Matches | undefined): void {
+        this.found = matches;
+    }
+
+    view(): View {
+        return this.views.find((view) => view.id === this.store.state.view) ?? this.views[0];
     }
 
     say(message: string): void {
@@ -53,110 +80,128 @@ class Page implements App {
         this.message.hidden = message === "";
     }
 
-    build(root: HTMLElement): void {
-        const open = el("button", { type: "button", onclick: () => this.picker.click() }, "Open\u2026");
-        this.picker.addEventListener("change", () => void this.openAll([...(this.picker.files ?? [])]));
-        this.files.addEventListener("change", () => this.store.set({ rec: this.files.selectedIndex, device: -1, from: 0, to: 0, event: NaN, pick: "" }));
-        this.devices.addEventListener("change", () => this.store.set({ device: Number(this.devices.value), from: 0, to: 0, event: NaN, pick: "" }));
-        for (const view of this.views) {
-            this.tabs.append(el("button", { type: "button", role: "tab", id: `tab-${view.id}`, onclick: () => this.store.set({ view: view.id }) }, view.title));
-        }
-        add(root, el("header", {}, el("h1", {}, "vram"), open, this.picker, this.files, this.devices, this.facts, this.progress), this.tabs, this.message, this.stage);
-        this.say("");
-        this.acceptDrops();
-        window.addEventListener("resize", () => this.show(true));
-        window.addEventListener("keydown", (event) => this.onKey(event));
-        this.store.listen((state, changed) => this.onState(state, changed));
-        this.show(true);
+    chooseFiles(): void {
+        if (this.canOpen) this.picker.click();
     }
 
-    private acceptDrops(): void {
-        window.addEventListener("dragover", (event) => event.preventDefault());
+    build(root: HTMLElement): void {
+        const search = new SearchBox(this);
+        const notes = new Notes(this);
+        const help = new Help(this);
+        const details = new Details(this);
+        const minimap = new Minimap(this);
+        const header = new Header(this, search, notes, () => help.toggle(), (axis) => void this.setAxis(axis));
+        this.panels = [header, search, notes, minimap, details];
+        this.picker.addEventListener("change", () => void this.openAll([...(this.picker.files ?? [])].map((file) => ({ name: file.name, file }))));
+        add(root, header.root, header.tabs, notes.root, this.message, this.loading, minimap.root, el("div", { class: "body" }, this.stage, details.root), help.root, this.picker);
+        this.acceptDrops(root);
+        installKeys(this, {
+            search: () => search.focus(),
+            help: () => help.toggle(),
+            details: () => details.toggle(),
+            save: () => header.save.toggle(),
+            theme: () => header.switchTheme(),
+            axis: () => void this.setAxis(this.store.state.axis === "time" ? "event" : "time"),
+            notion: () => header.switchNotion(),
+            step: (what, by) => header.step(what, by),
+        });
+        let resizing = 0;
+        window.addEventListener("resize", () => {
+            cancelAnimationFrame(resizing);
+            resizing = requestAnimationFrame(() => this.device() && this.view().show(this.store.state));
+        });
+        followSystem(() => this.refresh(new Set(["dark"])));
+        this.store.listen((_, changed) => this.refresh(changed));
+        this.refresh(null);
+    }
+
+    // The same part of the history on the other axis.
+    private async setAxis(axis: Axis): Promise<void> {
+        const device = this.device();
+        const { rec, axis: before, from, to } = this.store.state;
+        if (!device?.has_times || axis === before) return;
+        if (!(to > from)) return this.store.set({ axis });
+        const { json } = await this.engine.ask<{ from: number; to: number }>({ name: "translate", rec, device: device.device, axis: before, from, to });
+        this.store.set({ axis, from: json.from, to: json.to });
+    }
+
+    private acceptDrops(root: HTMLElement): void {
+        window.addEventListener("dragover", (event) => {
+            event.preventDefault();
+            root.classList.add("dropping");
+        });
+        window.addEventListener("dragleave", (event) => {
+            if (event.relatedTarget === null) root.classList.remove("dropping");
+        });
         window.addEventListener("drop", (event) => {
             event.preventDefault();
-            void this.openAll([...(event.dataTransfer?.files ?? [])]);
+            root.classList.remove("dropping");
+            void this.openAll([...(event.dataTransfer?.files ?? [])].map((file) => ({ name: file.name, file })));
         });
     }
 
-    async openAll(files: { name: string; file: Blob }[] | File[]): Promise<void> {
-        for (const item of files) {
-            const [name, file] = item instanceof File ? [item.name, item] : [item.name, item.file];
-            this.progress.hidden = false;
+    async openAll(files: readonly Opened[]): Promise<void> {
+        const failures: string[] = [];
+        const before = this.recordings.length;
+        this.say("");
+        for (const [index, { name, file }] of files.entries()) {
+            const bar = el("progress", { "aria-label": `Loading ${name}` });
+            const text = el("span", {});
+            clear(this.loading);
+            add(this.loading, el("strong", {}, files.length > 1 ? `${name} (${index + 1} of ${files.length})` : name), bar, text);
+            this.loading.hidden = false;
             try {
                 await this.engine.open(name, file, (done, total) => {
-                    this.progress.max = total;
-                    this.progress.value = done;
+                    bar.max = total;
+                    bar.value = done;
+                    text.textContent = done < total ? `${bytes(done)} of ${bytes(total)}` : "working out lifetimes";
                 });
-                this.say("");
             } catch (error) {
-                this.say(`${name}: ${(error as Error).message}`);
+                failures.push(`${name}: ${(error as Error).message}`);
             }
-            this.progress.hidden = true;
         }
         await this.list();
+        this.loading.hidden = true;
+        this.say(failures.join("\n"));
+        // What was just opened is what one wants to see, unless a link said otherwise.
+        if (before !== 0 && this.recordings.length > before) this.store.set({ rec: before, device: -1, from: 0, to: 0, event: NaN, pick: "" });
     }
 
     // Asks again what is open.
     async list(): Promise<void> {
         this.recordings = (await this.engine.ask<{ recordings: Recording[] }>({ name: "list" })).json.recordings;
-        this.show(true);
+        this.refresh(null);
     }
 
-    private onState(state: State, changed: ReadonlySet<keyof State>): void {
-        const chosen = this.current();
-        if (changed.has("view") || !chosen.root.isConnected) this.show(true);
-        else {
-            this.describe();
-            chosen.update(state, changed);
-        }
-    }
-
-    private current(): View {
-        return this.views.find((view) => view.id === this.store.state.view) ?? this.views[0];
-    }
-
-    private show(fully: boolean): void {
-        const chosen = this.current();
-        this.describe();
-        if (fully && this.stage.firstElementChild !== chosen.root) {
-            clear(this.stage);
-            this.stage.append(chosen.root);
-        }
-        for (const view of this.views) document.getElementById(`tab-${view.id}`)?.setAttribute("aria-selected", String(view === chosen));
-        chosen.show(this.store.state);
-    }
-
-    private describe(): void {
-        const device = this.device();
-        clear(this.files);
-        this.recordings.forEach((recording, i) => this.files.append(el("option", { value: i, selected: i === this.store.state.rec }, recording.name)));
-        clear(this.devices);
-        for (const item of this.recording()?.devices ?? [])
-            this.devices.append(el("option", { value: item.device, selected: item === device }, item.host ? "pinned host" : `device ${item.device}`));
-        this.facts.textContent = device
-            ? `${count(device.events)} events \u00b7 peak ${bytes(device.peak_bytes)}${device.has_times ? ` \u00b7 ${duration(device.duration_us ?? 0)}` : ""}`
-            : "Drop a PyTorch memory snapshot or a .vram recording anywhere on this page.";
-    }
-
-    private onKey(event: KeyboardEvent): void {
-        const target = event.target as HTMLElement;
-        if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input, select, textarea")) return;
-        const view = this.views.find((item) => item.key === event.key);
-        if (view) this.store.set({ view: view.id });
+    private refresh(changed: Changed): void {
+        const { state } = this.store;
+        const chosen = this.view();
+        applyTheme(this.store);
+        for (const panel of this.panels) panel.update(state, changed);
+        const root = this.device() ? chosen.root : (this.empty ??= emptyState(this));
+        this.stage.setAttribute("aria-labelledby", `tab-${chosen.id}`);
+        const fresh = this.stage.firstElementChild !== root;
+        if (fresh) this.stage.replaceChildren(root);
+        if (!this.device()) return;
+        if (fresh || changed === null) chosen.show(state);
+        else chosen.update(state, changed);
     }
 }
 
 // Recordings that `vram view` has put into the page.
-async function embedded(): Promise<{ name: string; file: Blob }[]> {
+function embedded(): Opened[] {
     const elements = document.querySelectorAll<HTMLScriptElement>('script[type="application/x-vram"]');
     return [...elements].map((element) => ({ name: element.dataset.name ?? "recording", file: new Blob([bytesOfBase64(element.textContent!.trim())]) }));
 }
 
 async function main(): Promise<void> {
-    const page = new Page(await WorkerEngine.create());
+    const server = ServerEngine.ofPage();
+    const page = new Page(server ?? (await WorkerEngine.create()));
     page.build(document.getElementById("app")!);
-    const files = await embedded();
-    if (files.length !== 0) await page.openAll(files);
+    window.addEventListener("unhandledrejection", (event) => page.say((event.reason as Error)?.message ?? String(event.reason)));
+    const files = embedded();
+    if (server) await page.list().catch((error: Error) => page.say(error.message));
+    else if (files.length !== 0) await page.openAll(files);
 }
 
 void main();

@@ -1,0 +1,29 @@
+// What the page shows before a recording is open: what it opens, and how to make one.
+import { el } from "./dom";
+import type { Frame } from "./frame";
+
+const KINDS: readonly (readonly [string, string])[] = [
+    [".pickle", "PyTorch's memory snapshot, of any version"],
+    [".vram", "a recording by vram: the fastest to open"],
+    [".json", "a snapshot as JSON"],
+    [".html", "a page of PyTorch's own viewer, with the snapshot inside"],
+    [".gz", "any of these, compressed with gzip"],
+];
+const RECIPE = `import torch
+torch.cuda.memory._record_memory_history()
+\u2026                  # the part that interests you
+torch.cuda.memory._dump_snapshot("snapshot.pickle")`;
+
+export function emptyState(frame: Frame): HTMLElement {
+    const kinds = el("dl", { class: "kinds" });
+    for (const [extension, meaning] of KINDS) kinds.append(el("dt", {}, el("code", {}, extension)), el("dd", {}, meaning));
+    const zone = frame.canOpen
+        ? el("div", { class: "zone" }, el("p", { class: "zone-title" }, "Drop a recording here"), el("p", {}, "or ", el("button", { type: "button", class: "primary", onclick: () => frame.chooseFiles() }, "choose files\u2026")), kinds)
+        : el("div", { class: "zone" }, el("p", { class: "zone-title" }, "Nothing is open"), el("p", {}, "The server has no recording that could be read."));
+    return el(
+        "section",
+        { class: "empty", "aria-label": "Nothing is open" },
+        zone,
+        el("div", { class: "recipes" }, el("h2", {}, "To record one"), el("pre", {}, RECIPE), el("p", {}, "or any CUDA program, unchanged:"), el("pre", {}, "vram run -o job.vram -- ./program"), el("p", { class: "quiet-text" }, "Several files, the ranks of a job say, can be open at once. Nothing leaves this computer: the page may not reach any network.")),
+    );
+}

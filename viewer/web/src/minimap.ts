@@ -1,0 +1,208 @@
+// The strip: the totals of the whole history, the marks on it, and the window as a brush.
+import { clear, el } from "./dom";
+import { bytes, count, duration } from "./format";
+import type { Changed, Frame, Panel } from "./frame";
+import type { Numbers } from "./protocol";
+import { clamped, moved, wheelFactor, zoomed } from "./span";
+import type { State } from "./state";
+
+type Mark = { kind: string; event: number; time?: number; name: string; end_event?: number; end_time?: number };
+type Drag = { kind: "new" | "move" | "from" | "to"; start: number; from: number; to: number; moved: boolean };
+
+const GRAB = 6; // pixels at each side of an edge
+const MOST_SPANS = 2000;
+
+export class Minimap implements Panel {
+    readonly root: HTMLElement;
+    private readonly canvas = el("canvas", { role: "img" });
+    private readonly brush = el("div", { class: "brush" });
+    private readonly handles: Record<"from" | "to", HTMLElement>;
+    private readonly readout = el("div", { class: "readout", "aria-live": "polite" });
+    private curve: Record<string, Numbers> | null = null;
+    private marks: Mark[] = [];
+    private asked = 0;
+    private drag: Drag | null = null;
+
+    constructor(private readonly frame: Frame) {
+        this.handles = { from: this.handle("from", "Beginning of the window"), to: this.handle("to", "End of the window") };
+        this.brush.append(this.handles.from, this.handles.to);
+        this.root = el("div", { class: "minimap", title: "Drag to choose a window, wheel to zoom, double click for everything" }, this.canvas, this.brush, this.readout);
+        this.root.addEventListener("pointerdown", (event) => this.press(event));
+        this.root.addEventListener("pointermove", (event) => this.hover(event));
+        this.root.addEventListener("pointerup", (event) => this.release(event));
+        this.root.addEventListener("pointercancel", () => (this.drag = null));
+        this.root.addEventListener("dblclick", () => frame.setWindow(0, frame.length()));
+        this.root.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+        new ResizeObserver(() => void this.load()).observe(this.root);
+    }
+
+    private handle(side: "from" | "to", label: string): HTMLElement {
+        const handle = el("div", { class: `handle ${side}`, role: "slider", tabindex: 0, "aria-label": label });
+        handle.addEventListener("keydown", (event) => {
+            const step = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10 }[event.key];
+            if (step === undefined) return;
+            const span = this.frame.window();
+            const by = (step * this.frame.length()) / 200;
+            if (side === "from") this.frame.setWindow(Math.min(span.from + by, span.to), span.to);
+            else this.frame.setWindow(span.from, Math.max(span.to + by, span.from));
+            event.preventDefault();
+            event.stopPropagation();
+        });
+        return handle;
+    }
+
+    update(state: State, changed: Changed): void {
+        this.root.hidden = !this.frame.device();
+        if (this.root.hidden) return;
+        const asks: (keyof State)[] = ["rec", "device", "axis"];
+        if (changed === null || asks.some((key) => changed.has(key))) void this.load();
+        else if (changed.has("dark") || changed.has("event")) this.paint();
+        this.place(state);
+    }
+
+    private async load(): Promise<void> {
+        const device = this.frame.device();
+        const pixels = Math.round(this.root.clientWidth);
+        if (!device || pixels < 1) return;
+        const ticket = ++this.asked;
+        const { rec, axis } = this.frame.store.state;
+        const common = { rec, device: device.device };
+        const [curve, marks] = await Promise.all([
+            this.frame.engine.ask({ name: "curve", ...common, axis, pixels: Math.min(pixels, 4096) }),
+            this.frame.engine.ask<{ marks: Mark[] }>({ name: "marks", ...common }),
+        ]);
+        if (ticket !== this.asked) return;
+        this.curve = Object.fromEntries(["allocated_high", "active_high", "reserved_high"].map((name) => [name, curve.column(name)]));
+        this.marks = marks.json.marks;
+        this.paint();
+        this.place(this.frame.store.state);
+    }
+
+    private x(position: number): number {
+        return (position / this.frame.length()) * this.root.clientWidth;
+    }
+
+    private position(event: MouseEvent): number {
+        const box = this.root.getBoundingClientRect();
+        return Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1) * this.frame.length();
+    }
+
+    private paint(): void {
+        const curve = this.curve;
+        const { clientWidth: width, clientHeight: height } = this.root;
+        if (!curve || width === 0) return;
+        const ratio = devicePixelRatio;
+        this.canvas.width = width * ratio;
+        this.canvas.height = height * ratio;
+        const context = this.canvas.getContext("2d")!;
+        context.scale(ratio, ratio);
+        const style = getComputedStyle(this.root);
+        const colour = (name: string) => style.getPropertyValue(name);
+        let top = 1;
+        for (const column of Object.values(curve)) for (const value of column) if (value > top) top = value;
+        const room = height - 10;
+        for (const [name, fill] of [["reserved_high", "--reserved"], ["active_high", "--active"], ["allocated_high", "--allocated"]]) {
+            const values = curve[name];
+            context.fillStyle = colour(fill);
+            context.beginPath();
+            context.moveTo(0, height);
+            for (let i = 0; i < values.length; i++) {
+                const y = height - (Math.max(0, values[i]) / top) * room;
+                context.lineTo((i / values.length) * width, y);
+                context.lineTo(((i + 1) / values.length) * width, y);
+            }
+            context.lineTo(width, height);
+            context.fill();
+        }
+        this.paintMarks(context, height, colour);
+        this.canvas.setAttribute("aria-label", `Memory over the whole history, up to ${bytes(top)}; ${count(this.marks.length)} marks`);
+    }
+
+    private paintMarks(context: CanvasRenderingContext2D, height: number, colour: (name: string) => string): void {
+        const time = this.frame.store.state.axis === "time";
+        context.fillStyle = colour("--accent");
+        context.globalAlpha = 0.55;
+        for (const mark of this.marks.slice(0, MOST_SPANS)) {
+            const from = time ? mark.time : mark.event;
+            const to = time ? mark.end_time : mark.end_event;
+            if (from === undefined || mark.kind === "oom") continue;
+            context.fillRect(this.x(from), 0, to === undefined ? 1 : Math.max(1, this.x(to) - this.x(from) - 1), 4);
+        }
+        context.globalAlpha = 1;
+        context.fillStyle = colour("--alarm");
+        for (const mark of this.marks) {
+            const at = time ? mark.time : mark.event;
+            if (mark.kind === "oom" && at !== undefined) context.fillRect(this.x(at) - 1, 0, 2, height);
+        }
+    }
+
+    private place(state: State): void {
+        const length = this.frame.length();
+        const { from, to } = this.frame.window();
+        const whole = from <= 0 && to >= length;
+        this.brush.classList.toggle("whole", whole);
+        this.brush.style.left = `${(100 * from) / length}%`;
+        this.brush.style.width = `${(100 * (to - from)) / length}%`;
+        const text = (value: number) => (state.axis === "time" ? duration(value) : `event ${count(value)}`);
+        for (const [side, value] of [["from", from], ["to", to]] as const) {
+            this.handles[side].setAttribute("aria-valuemin", "0");
+            this.handles[side].setAttribute("aria-valuemax", String(Math.round(length)));
+            this.handles[side].setAttribute("aria-valuenow", String(Math.round(value)));
+            this.handles[side].setAttribute("aria-valuetext", text(value));
+        }
+        clear(this.readout);
+        const size = state.axis === "time" ? duration(to - from) : `${count(to - from)} events`;
+        this.readout.append(whole ? `all ${size}` : `${text(from)} \u2013 ${text(to)} \u00b7 ${size}`);
+    }
+
+    private kindAt(event: PointerEvent): Drag["kind"] {
+        const box = this.root.getBoundingClientRect();
+        const { from, to } = this.frame.window();
+        const x = event.clientX - box.left;
+        const whole = from <= 0 && to >= this.frame.length();
+        if (Math.abs(x - this.x(from)) <= GRAB) return "from";
+        if (Math.abs(x - this.x(to)) <= GRAB) return "to";
+        return !whole && x > this.x(from) && x < this.x(to) ? "move" : "new";
+    }
+
+    private press(event: PointerEvent): void {
+        if (event.button !== 0) return;
+        this.drag = { kind: this.kindAt(event), start: this.position(event), ...this.frame.window(), moved: false };
+        this.root.setPointerCapture(event.pointerId);
+    }
+
+    private hover(event: PointerEvent): void {
+        const drag = this.drag;
+        if (!drag) {
+            this.root.style.cursor = { new: "crosshair", move: "grab", from: "ew-resize", to: "ew-resize" }[this.kindAt(event)];
+            return;
+        }
+        const at = this.position(event);
+        const length = this.frame.length();
+        if (Math.abs(this.x(at) - this.x(drag.start)) > 3) drag.moved = true;
+        if (!drag.moved) return;
+        const span = {
+            new: { from: Math.min(at, drag.start), to: Math.max(at, drag.start) },
+            move: moved(drag, length, at - drag.start),
+            from: { from: Math.min(at, drag.to), to: Math.max(at, drag.to) },
+            to: { from: Math.min(at, drag.from), to: Math.max(at, drag.from) },
+        }[drag.kind];
+        const { from, to } = clamped(span, length);
+        this.frame.setWindow(from, to);
+    }
+
+    // A click beside the window brings the window there.
+    private release(event: PointerEvent): void {
+        const drag = this.drag;
+        this.drag = null;
+        if (!drag || drag.moved || drag.kind !== "new") return;
+        const { from, to } = moved(drag, this.frame.length(), this.position(event) - (drag.from + drag.to) / 2);
+        this.frame.setWindow(from, to);
+    }
+
+    private wheel(event: WheelEvent): void {
+        event.preventDefault();
+        const { from, to } = zoomed(this.frame.window(), this.frame.length(), this.position(event), wheelFactor(event));
+        this.frame.setWindow(from, to);
+    }
+}

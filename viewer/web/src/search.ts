@@ -1,0 +1,85 @@
+// The search box: a text or an expression, what it finds is marked in every view.
+import type { Matches } from "./app";
+import { el } from "./dom";
+import { bytes, count } from "./format";
+import type { Changed, Frame, Panel } from "./frame";
+import { latest } from "./latest";
+import type { State } from "./state";
+
+type Found = { allocations: number; bytes: number; stacks: number };
+
+const PAUSE_MS = 120; // after the last key
+
+export class SearchBox implements Panel {
+    readonly root: HTMLElement;
+    private readonly input = el("input", {
+        type: "search",
+        placeholder: "Search address, frame, file\u2026",
+        "aria-label": "Search addresses, frames, files, categories",
+        spellcheck: "false",
+        autocomplete: "off",
+    });
+    private readonly regex = el("button", { type: "button", class: "regex", "aria-pressed": "false", title: "Regular expression", "aria-label": "Regular expression" }, ".*");
+    private readonly result = el("output", { class: "found", "aria-live": "polite" });
+    private readonly ask;
+    private timer = 0;
+
+    constructor(private readonly frame: Frame) {
+        this.ask = latest<Found>(frame.engine);
+        this.root = el("div", { class: "search", role: "search" }, this.input, this.result, this.regex);
+        this.input.addEventListener("input", () => {
+            clearTimeout(this.timer);
+            this.timer = setTimeout(() => frame.store.set({ search: this.input.value }), PAUSE_MS);
+        });
+        this.input.addEventListener("keydown", (event) => {
+            if (event.key === "Enter") frame.store.set({ search: this.input.value });
+            if (event.key === "Escape") {
+                frame.store.set({ search: "" });
+                this.input.value = "";
+                this.input.blur();
+            }
+        });
+        this.regex.addEventListener("click", () => frame.store.set({ regex: !frame.store.state.regex }));
+    }
+
+    focus(): void {
+        this.input.focus();
+        this.input.select();
+    }
+
+    update(state: State, changed: Changed): void {
+        this.regex.setAttribute("aria-pressed", String(state.regex));
+        if (document.activeElement !== this.input && this.input.value !== state.search) this.input.value = state.search;
+        const asks: (keyof State)[] = ["search", "regex", "rec", "device", "notion"];
+        if (changed === null || asks.some((key) => changed.has(key))) void this.search(state);
+    }
+
+    private async search(state: State): Promise<void> {
+        const device = this.frame.device();
+        const text = state.search.trim();
+        this.input.removeAttribute("aria-invalid");
+        if (!device || text === "") return this.tell(undefined, "");
+        try {
+            const answer = await this.ask({ name: "search", rec: state.rec, device: device.device, notion: state.notion, text, regex: state.regex ? 1 : 0 });
+            if (!answer) return;
+            const rows = answer.column("row_bits");
+            const stacks = answer.column("stack_bits");
+            const bit = (bits: ArrayLike<number>, index: number) => index >= 0 && ((bits[index >> 3] ?? 0) >> (index & 7)) % 2 === 1;
+            const { allocations, bytes: total } = answer.json;
+            const found = allocations === 0 ? "none" : `${count(allocations)} \u00b7 ${bytes(total)}`;
+            this.tell({ text, allocations, bytes: total, has: (row, stack) => (row === row ? bit(rows, row) : bit(stacks, stack)) }, found);
+        } catch (error) {
+            this.input.setAttribute("aria-invalid", "true");
+            this.tell(undefined, (error as Error).message);
+        }
+    }
+
+    private tell(matches: Matches | undefined, text: string): void {
+        const before = this.frame.matches();
+        this.result.textContent = text;
+        this.result.title = text;
+        if (before === undefined && matches === undefined) return;
+        this.frame.setMatches(matches);
+        this.frame.store.set({ found: this.frame.store.state.found + 1 });
+    }
+}

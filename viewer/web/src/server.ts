@@ -1,0 +1,28 @@
+// The engine behind `vram view --serve`: the same questions, answered by a server on this machine that holds the files.
+import { questionText, type Engine, type Question } from "./engine";
+import { Answer } from "./protocol";
+
+export class ServerEngine implements Engine {
+    private constructor(private readonly path: string) {}
+
+    // The engine that the page was sent with, if it was sent by a server.
+    static ofPage(): ServerEngine | null {
+        const path = document.querySelector<HTMLMetaElement>('meta[name="vram-server"]')?.content;
+        return path ? new ServerEngine(path) : null;
+    }
+
+    open(): Promise<void> {
+        return Promise.reject(new Error("this page shows what the server has open: give it more files on its command line"));
+    }
+
+    async ask<T>(question: Question): Promise<Answer<T>> {
+        let response;
+        try {
+            response = await fetch(`${this.path}ask?${questionText(question)}`, { cache: "no-store" });
+        } catch {
+            throw new Error("the server does not answer: has `vram view --serve` been ended?");
+        }
+        if (!response.ok) throw new Error((await response.text()).trim() || `the server says ${response.status}`);
+        return new Answer<T>(await response.arrayBuffer());
+    }
+}

@@ -1,0 +1,49 @@
+// A call stack as a list: the frames of the allocator's own machinery and repeated ones are folded.
+import { el } from "./dom";
+
+export type StackFrame = [name: string, file: string, line: number];
+
+export function frameText([name, file, line]: StackFrame): string {
+    return `${file}:${line}:${name}`;
+}
+
+// Frames that say where memory is allocated, not who wanted it.
+const MACHINERY = /(^|\/)(torch|c10|aten|ATen|caffe2|pybind11)\/|CUDACachingAllocator|site-packages\/torch|^\?\?$|libcuda|libtorch|CPython|Python\/ceval|Objects\/(call|methodobject)/;
+
+function isMachinery([name, file]: StackFrame): boolean {
+    return MACHINERY.test(file) || (file === "??" && /^(torch|c10|at|PyObject|_Py|cfunction|method_)/.test(name)) || (file === "" && name === "");
+}
+
+type Run = { frames: StackFrame[]; folded: boolean };
+
+// Consecutive frames of machinery become one run when there are at least three of them and others remain.
+export function folded(frames: readonly StackFrame[]): Run[] {
+    const runs: Run[] = [];
+    for (const frame of frames) {
+        const fold = isMachinery(frame);
+        const last = runs.at(-1);
+        if (last && last.folded === fold) last.frames.push(frame);
+        else runs.push({ frames: [frame], folded: fold });
+    }
+    const all = runs.every((run) => run.folded);
+    for (const run of runs) if (all || run.frames.length < 3) run.folded = false;
+    return runs;
+}
+
+function item([name, file, line]: StackFrame): HTMLElement {
+    const short = file.split(/[/\\]/).slice(-2).join("/");
+    return el("li", {}, el("span", { class: "frame-name" }, name || "?"), " ", el("span", { class: "frame-place", title: `${file}:${line}` }, `${short}:${line}`));
+}
+
+export function framesList(frames: readonly StackFrame[]): HTMLElement {
+    if (frames.length === 0) return el("p", { class: "quiet-text" }, "No call stack: it was not recorded, or the allocation is older than the recording.");
+    const list = el("ol", { class: "stack", "aria-label": "Call stack, innermost first" });
+    for (const run of folded(frames)) {
+        if (!run.folded) list.append(...run.frames.map(item));
+        else
+            list.append(
+                el("li", { class: "fold" }, el("details", {}, el("summary", {}, `${run.frames.length} frames of PyTorch and the machine`), el("ol", {}, ...run.frames.map(item)))),
+            );
+    }
+    return list;
+}
