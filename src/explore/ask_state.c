@@ -1,4 +1,5 @@
 // `state`: segments and blocks as they were after an event.
+#include "explore/labels.h"
 #include "explore/moment.h"
 
 #include <stdio.h>
@@ -79,11 +80,11 @@ static enum vram_status put_segments(struct vr_answer *answer, const struct vr_s
     return status;
 }
 
-static void put_blocks(struct vr_answer *answer, struct vr_sites *sites, const struct vr_moment *moment) {
+static void put_blocks(struct vr_answer *answer, struct vr_sites *sites, const struct vr_labels *labels, const struct vr_moment *moment) {
     const size_t row = vr_answer_column(answer, "block_row", VR_U32), offset = vr_answer_column(answer, "block_offset", VR_F64);
     const size_t bytes = vr_answer_column(answer, "block_bytes", VR_F64), asked = vr_answer_column(answer, "block_asked", VR_F64);
     const size_t flags = vr_answer_column(answer, "block_flags", VR_U8), stack = vr_answer_column(answer, "block_stack", VR_U32);
-    const size_t site = vr_answer_column(answer, "block_site", VR_U32);
+    const size_t site = vr_answer_column(answer, "block_site", VR_U32), version = vr_answer_column(answer, "block_version", VR_U32);
     size_t segment = 0;
     for (size_t b = 0; b < moment->block_count; b++) {
         const struct vr_moment_block *block = &moment->blocks[b];
@@ -95,7 +96,68 @@ static void put_blocks(struct vr_answer *answer, struct vr_sites *sites, const s
         vr_answer_u8(answer, flags, block->flags);
         vr_answer_u32(answer, stack, block->stack);
         vr_answer_u32(answer, site, vr_sites_frame(sites, block->stack));
+        vr_answer_u32(answer, version, block->allocated == VR_NO_ROW ? 0 : vr_label_of_row(labels, block->allocated));
     }
+}
+
+// Call sites by the bytes given to them.
+struct site {
+    uint32_t frame;
+    uint32_t count;
+    uint64_t bytes;
+};
+
+enum { MOST_SITES = 24 };
+
+static int by_frame(const void *a, const void *b) {
+    const struct site *x = a, *y = b;
+    return (x->frame > y->frame) - (x->frame < y->frame);
+}
+
+static int by_bytes(const void *a, const void *b) {
+    const struct site *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return by_frame(a, b);
+}
+
+static enum vram_status put_names(struct vr_json *json, const struct vr_sites *sites, const struct site *found, size_t count) {
+    struct vr_arena arena = {0};
+    enum vram_status status = VRAM_OK;
+    vr_json_array(json, "sites");
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) {
+        const char *name = "";
+        status = vr_sites_name(sites, found[i].frame, &arena, &name);
+        vr_json_object(json, NULL);
+        vr_json_u64(json, "site", found[i].frame);
+        vr_json_string(json, "name", name);
+        vr_json_u64(json, "bytes", found[i].bytes);
+        vr_json_u64(json, "count", found[i].count);
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+    vr_arena_release(&arena);
+    return status;
+}
+
+static enum vram_status put_sites(struct vr_answer *answer, struct vr_sites *sites, const struct vr_moment *moment) {
+    struct site *found = malloc((moment->block_count + 1) * sizeof *found);
+    size_t count = 0;
+    if (found == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t b = 0; b < moment->block_count; b++)
+        found[b] = (struct site){vr_sites_frame(sites, moment->blocks[b].stack), 1, moment->blocks[b].size_bytes};
+    if (moment->block_count != 0) qsort(found, moment->block_count, sizeof *found, by_frame);
+    for (size_t b = 0; b < moment->block_count; b++) {
+        if (count != 0 && found[count - 1].frame == found[b].frame) {
+            found[count - 1].count++;
+            found[count - 1].bytes += found[b].bytes;
+        } else {
+            found[count++] = found[b];
+        }
+    }
+    if (count != 0) qsort(found, count, sizeof *found, by_bytes);
+    const enum vram_status status = put_names(&answer->json, sites, found, count < MOST_SITES ? count : MOST_SITES);
+    free(found);
+    return status;
 }
 
 static void put_sums(struct vr_json *json, const struct vr_moment_sums *sums) {
@@ -114,19 +176,22 @@ enum vram_status vr_ask_state(const struct vr_ask *ask) {
     struct vr_seen_recording *recording = NULL;
     struct vr_seen_device *device = NULL;
     const struct vr_segment_lives *lives = NULL;
+    const struct vr_labels *labels = NULL;
     struct vr_moment moment;
     VR_TRY(vr_ask_device(ask, &recording, &device));
     int64_t event = 0;
     const int64_t last = (int64_t)device->view->history->count - 1;
     VR_TRY(vr_question_whole(ask->question, "event", -1, last, last, &event));
     VR_TRY(vr_seen_segments(device, &lives));
+    VR_TRY(vr_seen_labels(device, &labels));
     VR_TRY(vr_moment_at(device, event, &moment));
     vr_json_i64(&ask->answer->json, "event", event);
     vr_json_u64(&ask->answer->json, "segments", moment.segment_count);
     vr_json_u64(&ask->answer->json, "blocks", moment.block_count);
     put_sums(&ask->answer->json, &moment.sums);
-    const enum vram_status status = put_segments(ask->answer, lives, &moment);
-    if (status == VRAM_OK) put_blocks(ask->answer, &recording->sites, &moment);
+    enum vram_status status = put_segments(ask->answer, lives, &moment);
+    if (status == VRAM_OK) put_blocks(ask->answer, &recording->sites, labels, &moment);
+    if (status == VRAM_OK) status = put_sites(ask->answer, &recording->sites, &moment);
     vr_moment_release(&moment);
     return status;
 }

@@ -1,5 +1,6 @@
 // The views, in the order of their tabs.
 import type { ViewMaker } from "../app";
+import { stateView } from "./state";
 import { timelineView } from "./timeline";
 
-export const views: ViewMaker[] = [timelineView];
+export const views: ViewMaker[] = [timelineView, stateView];
