@@ -130,5 +130,58 @@ class Symbols(unittest.TestCase):
         self.assertEqual(self.check("extern int x;\n", "--static")[0], 1)
 
 
+class Coverage(unittest.TestCase):
+    """docs/coverage.md of a small tree: one test of each kind, one name in each list."""
+
+    FILES = {
+        "src/config/options.def": "VR_OPTION(speed, SIZE, speed, 0, KEEP, \"MiB\", \"how fast\")\n",
+        "include/vram/stats.h": "#define VRAM_STAT_FAMILIES(X) \\\n    X(count, 0, \"things\")\n\nstruct vram_stats {\n",
+        "include/vram/history.h": "struct vram_history_options {\n    bool loud; // hear it\n};\n",
+        "include/vram/snapshot.h": "struct vram_snapshot_options {\n    const struct vram_pool *pool; // its own\n};\n",
+        "tests/unit/test_one.c": "static void runs(void **state) {}\nstatic void idle(void **state) {}\ncmocka_unit_test(runs)\n",
+        "tests/two/test_two.py": "class Two:\n    def test_it(self):\n",
+        "tests/two/CMakeLists.txt": "foreach(name IN ITEMS left right)\n  add_test(NAME two.${name} COMMAND x)\nendforeach()\n",
+    }
+    PAGE = ("`speed` `count` `loud` `pool`\n\n| claim | test |\n|---|---|\n| a | `test_one:runs` |\n| b | `test_two:test_it`, `two.right` |\n"
+            "| `c\\|d` | - nobody can say, so nobody does |\n| e | `unit.test_one` |\n")
+
+    def check(self, page):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in {**self.FILES, "docs/coverage.md": page}.items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return run(sys.executable, TOOLS / "check_coverage.py", folder)
+
+    def test_a_good_page_passes(self):
+        code, text = self.check(self.PAGE)
+        self.assertEqual((code, text), (0, "4 rows, 0 problems\n"))
+
+    def test_every_mistake_is_found(self):
+        for row, wanted in (
+            ("`test_one:gone`", "there is no test test_one:gone"),
+            ("`test_one:idle`", "there is no test test_one:idle"),  # defined, not run
+            ("`test_none:runs`", "there is no test test_none:runs"),
+            ("`test_two:test_other`", "there is no test test_two:test_other"),
+            ("`test_one:runs`, `two.middle`", "ctest knows no two.middle"),
+            ("", "neither a test nor a reason"),
+            ("- so", "neither a test nor a reason"),
+            ("of course it does", "neither a test nor a reason"),
+        ):
+            with self.subTest(row):
+                code, text = self.check(self.PAGE + f"| f | {row} |\n")
+                self.assertEqual(code, 1, text)
+                self.assertIn(f"docs/coverage.md:9: {wanted}", text)
+
+    def test_what_the_page_leaves_out_is_found(self):
+        for name in ("speed", "count", "loud", "pool"):
+            code, text = self.check(self.PAGE.replace(f"`{name}`", name))
+            self.assertEqual(code, 1, text)
+            self.assertIn(f"{name} of ", text)
+
+    def test_a_page_without_rows_fails(self):
+        self.assertEqual(self.check("`speed` `count` `loud` `pool`\n")[0], 1)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

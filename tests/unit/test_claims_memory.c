@@ -148,6 +148,27 @@ static void a_block_returns_to_the_stream_it_came_from(void **state) {
     expect_end(&world);
 }
 
+static void every_stream_that_used_it_must_pass(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    const uint64_t own = world.stream[0][1], block = expect_malloc(&world, 30 * VR_MIB, own);
+    const uint64_t users[] = {world.stream[0][3], 0, world.stream[0][2]};
+    for (size_t i = 0; i < VR_COUNT_OF(users); i++) EXPECT_OK(vram_record_stream(world.allocator, block, users[i]));
+    const uint64_t events = vram_sim_calls(world.sim, "cuEventRecord");
+    expect_free(&world, block);
+    assert_int_equal(vram_sim_calls(world.sim, "cuEventRecord"), events + VR_COUNT_OF(users));
+    for (size_t i = 0; i < VR_COUNT_OF(users); i++) {
+        expect_free(&world, expect_malloc(&world, 1, own));
+        EXPECT_CURRENT(&world, active_bytes, 30 * VR_MIB);
+        EXPECT_OK(vr_world_complete(&world, 0, users[i]));
+    }
+    expect_free(&world, expect_malloc(&world, 1, own));
+    EXPECT_CURRENT(&world, active_bytes, 0);
+    assert_int_equal(expect_malloc(&world, 30 * VR_MIB, own), block);
+    expect_end(&world);
+}
+
 // --- when memory runs out -----------------------------------------------------------------------------------------------------------
 
 static void a_retry_waits_for_other_streams(void **state) {
@@ -247,6 +268,7 @@ int main(void) {
         cmocka_unit_test(a_block_returns_to_the_stream_it_came_from),
         cmocka_unit_test(a_retry_waits_for_other_streams),
         cmocka_unit_test(a_small_block_holds_a_segment_back),
+        cmocka_unit_test(every_stream_that_used_it_must_pass),
         cmocka_unit_test(each_device_has_its_own_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
