@@ -1,0 +1,85 @@
+// grouping.h: allocations by what they have in common: a number that is the same for all of a group, its name, and sums.
+#ifndef VR_ANALYZE_GROUPING_H
+#define VR_ANALYZE_GROUPING_H
+
+#include "analyze/finder.h"
+#include "analyze/segment_lives.h"
+#include "analyze/sites.h"
+#include "base/text.h"
+
+// X(constant, word, heading)
+#define VR_GROUPINGS(X)                                                                                                                    \
+    X(SITE, site, "call site")                                                                                                             \
+    X(STACK, stack, "call stack")                                                                                                          \
+    X(FUNCTION, function, "innermost function")                                                                                            \
+    X(FILE, file, "file of the call site")                                                                                                 \
+    X(CATEGORY, category, "category")                                                                                                      \
+    X(POOL, pool, "pool")                                                                                                                  \
+    X(STREAM, stream, "stream")                                                                                                            \
+    X(ANNOTATION, annotation, "annotation")                                                                                                \
+    X(THREAD, thread, "thread")                                                                                                            \
+    X(METADATA, metadata, "metadata")                                                                                                      \
+    X(CONTEXT, context, "compile context")                                                                                                 \
+    X(SIZE, size, "size")                                                                                                                  \
+    X(REGEX, regex, "text that matched")
+
+enum vr_group_by {
+#define VR_GROUPING(constant, word, heading) VR_GROUP_##constant,
+    VR_GROUPINGS(VR_GROUPING)
+#undef VR_GROUPING
+        VR_GROUP_COUNT
+};
+// The words, NULL at the end, and what a column of the names is headed.
+extern const char *const vr_grouping_words[VR_GROUP_COUNT + 1];
+const char *vr_grouping_heading(enum vr_group_by by);
+
+// The key of what the recording does not tell.
+#define VR_GROUP_UNKNOWN UINT64_MAX
+
+struct vr_grouping {
+    enum vr_group_by by;
+    const struct vr_view *view;
+    const struct vr_lifetimes *lifetimes;
+    struct vr_sites *sites;
+    const struct vr_segment_lives *segments; // for POOL and STREAM: what no event tells; may be NULL
+    struct vr_phase {                        // for ANNOTATION: from this time on `name` was the innermost one open
+        int64_t time_us;
+        uint32_t name;
+    } * phase;
+    size_t phase_count;
+    struct vr_finder finder; // for REGEX
+    uint32_t *part;          // for REGEX, by stack: 0 not looked at, else 1 + number of a part; 1: nothing matched
+    struct vr_text parts;    // the distinct parts, each with its NUL
+    struct vr_part {
+        size_t start;
+        size_t length;
+    } * part_text;
+    size_t part_count, part_capacity;
+};
+
+// Borrows what it is given. expression (NULL unless by is REGEX) groups stacks by what it matches in the innermost frame
+// ("file:line:function") that it matches in. INVALID_ARGUMENT for an expression that is none, NO_HOST_MEMORY.
+enum vram_status vr_grouping_init(struct vr_grouping *grouping, enum vr_group_by by, const struct vr_view *view,
+                                  const struct vr_lifetimes *lifetimes, struct vr_sites *sites, const struct vr_segment_lives *segments,
+                                  const char *expression, struct vram_error *error);
+void vr_grouping_release(struct vr_grouping *grouping);
+// The group of a row. NO_HOST_MEMORY (REGEX only).
+enum vram_status vr_grouping_key(struct vr_grouping *grouping, size_t row, uint64_t *key);
+// Appends a group's name, as the recording has it.
+void vr_grouping_name(const struct vr_grouping *grouping, uint64_t key, struct vr_text *text);
+
+// One group's sums.
+struct vr_group {
+    uint64_t key;
+    uint64_t bytes;
+    uint64_t count;
+    uint64_t largest_bytes;
+    uint32_t largest_row; // the row that has them: an example of the group
+};
+// Sums over rows; groups by falling bytes, then count, then key. *groups is given to the caller (free()). NO_HOST_MEMORY.
+enum vram_status vr_grouping_sum(struct vr_grouping *grouping, const uint32_t *rows, size_t count, struct vr_group **groups,
+                                 size_t *group_count);
+// What is live after an event, ascending rows. *rows is given to the caller (free()). NO_HOST_MEMORY. Looks at all rows.
+enum vram_status vr_rows_live_at(const struct vr_lifetimes *lifetimes, int64_t event, uint32_t **rows, size_t *count);
+
+#endif

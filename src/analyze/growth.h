@@ -1,0 +1,61 @@
+// growth.h: what grows from step to step, and what is made anew in every step, by call site.
+#ifndef VR_ANALYZE_GROWTH_H
+#define VR_ANALYZE_GROWTH_H
+
+#include "analyze/grouping.h"
+#include "analyze/steps.h"
+
+// X(constant, word): LEAK: it grew steadily until the end; GROWTH: it grew, but not steadily, or too few steps tell.
+#define VR_VERDICTS(X)                                                                                                                     \
+    X(STEADY, steady)                                                                                                                      \
+    X(GROWTH, growth)                                                                                                                      \
+    X(LEAK, leak)
+
+enum vr_verdict {
+#define VR_VERDICT(constant, word) VR_VERDICT_##constant,
+    VR_VERDICTS(VR_VERDICT)
+#undef VR_VERDICT
+        VR_VERDICT_COUNT
+};
+const char *vr_verdict_word(enum vr_verdict verdict);
+
+enum { VR_GROWTH_POINTS = 256 };
+
+// A group that holds more at the beginnings of later steps than of earlier ones.
+struct vr_grower {
+    uint64_t key;
+    uint32_t row;          // an allocation of the group that was alive at the last point
+    double bytes_per_step; // slope of a straight line through the points
+    double objects_per_step;
+    double confidence; // 0 to 1: how well the line fits, times the share of steps in which it did not shrink
+    uint64_t first_bytes, last_bytes;
+    enum vr_verdict verdict;
+    uint64_t *bytes; // at each point
+};
+
+// Points are beginnings of steps: what is live before their first event. The first step warms up and has none.
+struct vr_growth {
+    struct vr_grower *grower; // leaks first, then by falling slope
+    size_t count;
+    size_t *point;   // events
+    uint64_t *total; // live bytes at each point
+    size_t point_count;
+    double steps_per_point; // 1, more where there are more steps than points
+};
+
+// The groups that grow fastest, at most `most`. NO_HOST_MEMORY; *growth is untouched then.
+enum vram_status vr_growth_find(struct vr_grouping *grouping, const struct vr_steps *steps, size_t most, struct vr_growth *growth);
+void vr_growth_release(struct vr_growth *growth);
+
+// A group's allocations that were made and freed within one step (without steps: within a hundredth of the events).
+struct vr_churn {
+    struct vr_group *group; // by falling bytes
+    size_t count;
+    uint64_t bytes, allocations; // of all groups
+    size_t steps;                // that they were made in, at least 1
+};
+// NO_HOST_MEMORY.
+enum vram_status vr_churn_find(struct vr_grouping *grouping, const struct vr_steps *steps, struct vr_churn *churn);
+void vr_churn_release(struct vr_churn *churn);
+
+#endif

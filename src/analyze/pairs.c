@@ -1,0 +1,164 @@
+#include "analyze/pairs.h"
+
+// A group of one side.
+struct entry {
+    const char *name;
+    const char *function; // "file:function", for call sites; else NULL
+    int64_t line;
+    unsigned side;
+    bool taken;
+    struct vr_group group;
+};
+
+struct building {
+    struct vr_pairs pairs;
+    size_t capacity;
+    struct entry *entry;
+    size_t count;
+};
+
+static enum vram_status name_entry(struct building *building, const struct vr_grouping *grouping, struct entry *entry) {
+    struct vr_text text = {0};
+    vr_grouping_name(grouping, entry->group.key, &text);
+    enum vram_status status = vr_text_status(&text);
+    if (status == VRAM_OK) status = vr_arena_copy(&building->pairs.arena, vr_text_string(&text), text.length, &entry->name);
+    vr_text_release(&text);
+    if (status != VRAM_OK || grouping->by != VR_GROUP_SITE || entry->group.key == VR_GROUP_UNKNOWN) return status;
+    const struct vr_model *model = grouping->view->model;
+    entry->line = model->frames.line[entry->group.key];
+    return vr_arena_printf(&building->pairs.arena, &entry->function, "%.4096s:%.4096s",
+                           vr_model_string(model, model->frames.filename[entry->group.key]),
+                           vr_model_string(model, model->frames.name[entry->group.key]));
+}
+
+static enum vram_status add_side(struct building *building, struct vr_grouping *grouping, const uint32_t *rows, size_t count,
+                                 unsigned side) {
+    struct vr_group *groups = NULL;
+    size_t group_count = 0;
+    VR_TRY(vr_grouping_sum(grouping, rows, count, &groups, &group_count));
+    struct entry *grown = realloc(building->entry, (building->count + group_count + 1) * sizeof *grown);
+    if (grown == NULL) {
+        free(groups);
+        return VRAM_NO_HOST_MEMORY;
+    }
+    building->entry = grown;
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < group_count && status == VRAM_OK; i++) {
+        struct entry *entry = &building->entry[building->count++];
+        *entry = (struct entry){.side = side, .group = groups[i]};
+        status = name_entry(building, grouping, entry);
+        building->pairs.bytes[side] += groups[i].bytes;
+        building->pairs.allocations[side] += groups[i].count;
+    }
+    free(groups);
+    return status;
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct entry *x = a, *y = b;
+    const int names = strcmp(x->name, y->name);
+    return names != 0 ? names : (x->side > y->side) - (x->side < y->side);
+}
+
+static int by_function(const void *a, const void *b) {
+    const struct entry *x = a, *y = b;
+    if (x->function == NULL || y->function == NULL) return (x->function == NULL) - (y->function == NULL);
+    const int functions = strcmp(x->function, y->function);
+    if (functions != 0) return functions;
+    if (x->side != y->side) return x->side < y->side ? -1 : 1;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
+static enum vram_status begin_pair(struct building *building, const char *name, struct vr_pair **pair) {
+    struct vr_pairs *pairs = &building->pairs;
+    VR_TRY(vr_grow((void **)&pairs->pair, &building->capacity, pairs->count + 1, sizeof *pairs->pair));
+    *pair = &pairs->pair[pairs->count++];
+    **pair = (struct vr_pair){.name = name, .row = {VR_PAIR_NO_ROW, VR_PAIR_NO_ROW}};
+    return VRAM_OK;
+}
+
+static void put(struct vr_pair *pair, struct entry *entry) {
+    if (pair->row[entry->side] == VR_PAIR_NO_ROW) pair->row[entry->side] = entry->group.largest_row;
+    pair->bytes[entry->side] += entry->group.bytes;
+    pair->count[entry->side] += entry->group.count;
+    entry->taken = true;
+}
+
+// Entries of one name are the same group.
+static enum vram_status pair_names(struct building *building) {
+    if (building->count != 0) qsort(building->entry, building->count, sizeof *building->entry, by_name);
+    for (size_t i = 0, end; i < building->count; i = end) {
+        struct entry *entry = &building->entry[i];
+        end = i + 1;
+        while (end < building->count && strcmp(building->entry[end].name, entry->name) == 0) end++;
+        if (building->entry[end - 1].side == entry->side && entry->function != NULL) continue;
+        struct vr_pair *pair = NULL;
+        VR_TRY(begin_pair(building, entry->name, &pair));
+        for (size_t k = i; k < end; k++) put(pair, &building->entry[k]);
+    }
+    return VRAM_OK;
+}
+
+// What is left of one function, by side, then line: side 0 has `before` of them, side 1 the rest.
+static enum vram_status pair_function(struct building *building, struct entry *entry, size_t before, size_t count) {
+    struct vr_pair *pair = NULL;
+    const bool both = before != 0 && before != count, one_by_one = !both || 2 * before == count;
+    const size_t pairs = !both ? count : one_by_one ? before : 1;
+    for (size_t i = 0; i < pairs; i++) {
+        VR_TRY(begin_pair(building, one_by_one ? entry[both ? before + i : i].name : entry->function, &pair));
+        pair->moved = both;
+        for (size_t k = one_by_one ? i : 0; k < count; k += !both ? count : one_by_one ? before : 1) put(pair, &entry[k]);
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status pair_functions(struct building *building) {
+    size_t left = 0;
+    for (size_t i = 0; i < building->count; i++) {
+        if (!building->entry[i].taken) building->entry[left++] = building->entry[i];
+    }
+    if (left != 0) qsort(building->entry, left, sizeof *building->entry, by_function);
+    for (size_t i = 0, end; i < left; i = end) {
+        struct entry *entry = &building->entry[i];
+        size_t before = 0;
+        for (end = i; end < left && strcmp(building->entry[end].function, entry->function) == 0; end++)
+            before += building->entry[end].side == 0;
+        VR_TRY(pair_function(building, entry, before, end - i));
+    }
+    return VRAM_OK;
+}
+
+static uint64_t change(const struct vr_pair *pair) {
+    return pair->bytes[0] > pair->bytes[1] ? pair->bytes[0] - pair->bytes[1] : pair->bytes[1] - pair->bytes[0];
+}
+
+static int by_change(const void *a, const void *b) {
+    const struct vr_pair *x = a, *y = b;
+    if (change(x) != change(y)) return change(x) < change(y) ? 1 : -1;
+    if (x->bytes[1] != y->bytes[1]) return x->bytes[1] < y->bytes[1] ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+enum vram_status vr_pairs_build(struct vr_grouping *const grouping[2], const uint32_t *const rows[2], const size_t counts[2],
+                                struct vr_pairs *pairs) {
+    struct building building = {.entry = NULL};
+    enum vram_status status = VRAM_OK;
+    for (unsigned side = 0; side < 2 && status == VRAM_OK; side++)
+        status = add_side(&building, grouping[side], rows[side], counts[side], side);
+    if (status == VRAM_OK) status = pair_names(&building);
+    if (status == VRAM_OK) status = pair_functions(&building);
+    free(building.entry);
+    if (status != VRAM_OK) {
+        vr_pairs_release(&building.pairs);
+        return status;
+    }
+    if (building.pairs.count != 0) qsort(building.pairs.pair, building.pairs.count, sizeof *building.pairs.pair, by_change);
+    *pairs = building.pairs;
+    return VRAM_OK;
+}
+
+void vr_pairs_release(struct vr_pairs *pairs) {
+    free(pairs->pair);
+    vr_arena_release(&pairs->arena);
+    *pairs = (struct vr_pairs){.pair = NULL};
+}

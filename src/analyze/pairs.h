@@ -1,0 +1,33 @@
+// pairs.h: the groups of two moments, of one recording or of two, side by side.
+#ifndef VR_ANALYZE_PAIRS_H
+#define VR_ANALYZE_PAIRS_H
+
+#include "analyze/arena.h"
+#include "analyze/grouping.h"
+
+#define VR_PAIR_NO_ROW UINT32_MAX
+
+// A group of either side or of both. Side 0 is what came before (A), side 1 what came after (B).
+struct vr_pair {
+    const char *name; // side 1's where it has the group
+    uint64_t bytes[2];
+    uint64_t count[2];
+    uint32_t row[2]; // of the largest allocation; VR_PAIR_NO_ROW: the side does not have the group
+    bool moved;      // the same function, another line
+};
+
+struct vr_pairs {
+    struct vr_pair *pair; // by falling change of bytes (either direction), then name
+    size_t count;
+    uint64_t bytes[2], allocations[2];
+    struct vr_arena arena; // the names
+};
+
+// Groups with the same name are the same. Call sites that only one side has are matched by file and function: as many on both sides in the
+// order of their lines; otherwise all of them together are one group. The groupings are by the same thing, which is not STACK (call
+// stacks are compared as trees). NO_HOST_MEMORY; *pairs is untouched then.
+enum vram_status vr_pairs_build(struct vr_grouping *const grouping[2], const uint32_t *const rows[2], const size_t counts[2],
+                                struct vr_pairs *pairs);
+void vr_pairs_release(struct vr_pairs *pairs);
+
+#endif

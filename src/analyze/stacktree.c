@@ -1,0 +1,147 @@
+#include "analyze/stacktree.h"
+
+enum { MOST_FRAMES = 1024 };
+
+enum vram_status vr_stacktree_init(struct vr_stacktree *tree, bool bottom_up, bool without_lines) {
+    *tree = (struct vr_stacktree){.bottom_up = bottom_up, .labels = {.without_lines = without_lines}};
+    VR_TRY(vr_grow((void **)&tree->node, &tree->capacity, 1, sizeof *tree->node));
+    tree->node[tree->count++] = (struct vr_tree_node){.parent = VR_TREE_NONE, .label = VR_TREE_NONE, .stack = VR_TREE_NONE};
+    return VRAM_OK;
+}
+
+void vr_stacktree_release(struct vr_stacktree *tree) {
+    free(tree->node);
+    vr_labels_release(&tree->labels);
+    vr_map_release(&tree->children);
+    *tree = (struct vr_stacktree){.node = NULL};
+}
+
+static enum vram_status child(struct vr_stacktree *tree, uint32_t parent, uint32_t label, uint32_t *node) {
+    const uint64_t key = (uint64_t)parent << 32 | label;
+    uint32_t found = vr_map_get(&tree->children, key);
+    if (found == 0) {
+        if (tree->count > INT32_MAX) return VRAM_LIMIT;
+        VR_TRY(vr_grow((void **)&tree->node, &tree->capacity, tree->count + 1, sizeof *tree->node));
+        VR_TRY(vr_map_set(&tree->children, key, (uint32_t)tree->count));
+        found = (uint32_t)tree->count++;
+        tree->node[found] = (struct vr_tree_node){.parent = parent, .label = label, .stack = VR_TREE_NONE};
+    }
+    *node = found;
+    return VRAM_OK;
+}
+
+static void weigh(struct vr_tree_node *node, unsigned weight, const struct vr_group *group) {
+    node->bytes[weight] += group->bytes;
+    node->count[weight] += group->count;
+}
+
+// The frame's label; `labels` has 1 + label of those that were asked for before.
+static enum vram_status label_of(struct vr_stacktree *tree, const struct vr_model *model, uint32_t frame, uint32_t *labels,
+                                 uint32_t *label) {
+    if (labels[frame] == 0) {
+        VR_TRY(vr_labels_number(&tree->labels, model, frame, label));
+        labels[frame] = *label + 1;
+    }
+    *label = labels[frame] - 1;
+    return VRAM_OK;
+}
+
+static enum vram_status add_stack(struct vr_stacktree *tree, const struct vr_model *model, const struct vr_group *group, unsigned weight,
+                                  uint32_t *labels) {
+    const uint32_t stack = (uint32_t)group->key;
+    const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
+    uint64_t left = end - first < MOST_FRAMES ? end - first : MOST_FRAMES;
+    uint32_t node = 0;
+    weigh(&tree->node[0], weight, group);
+    if (left == 0) {
+        VR_TRY(child(tree, 0, VR_TREE_NONE, &node));
+        weigh(&tree->node[node], weight, group);
+    }
+    for (uint64_t i = 0; i < left; i++) {
+        uint32_t label = 0;
+        VR_TRY(label_of(tree, model, model->stacks.frame[tree->bottom_up ? first + i : end - 1 - i], labels, &label));
+        VR_TRY(child(tree, node, label, &node));
+        weigh(&tree->node[node], weight, group);
+    }
+    tree->node[node].own[weight] += group->bytes;
+    if (weight == 0) tree->node[node].stack = stack;
+    return VRAM_OK;
+}
+
+enum vram_status vr_stacktree_add(struct vr_stacktree *tree, const struct vr_model *model, const struct vr_lifetimes *lifetimes,
+                                  const uint32_t *rows, size_t count, unsigned weight) {
+    const struct vr_view view = {.model = model};
+    struct vr_grouping grouping = {.by = VR_GROUP_STACK, .view = &view, .lifetimes = lifetimes};
+    struct vr_group *groups = NULL;
+    size_t group_count = 0;
+    VR_TRY(vr_grouping_sum(&grouping, rows, count, &groups, &group_count));
+    uint32_t *labels = calloc((size_t)model->frames.count + 1, sizeof *labels);
+    enum vram_status status = labels == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    for (size_t i = 0; i < group_count && status == VRAM_OK; i++) status = add_stack(tree, model, &groups[i], weight, labels);
+    free(labels);
+    free(groups);
+    return status;
+}
+
+static uint64_t most_bytes(const struct vr_tree_node *node) { return node->bytes[0] > node->bytes[1] ? node->bytes[0] : node->bytes[1]; }
+
+// A node with what it is ordered by.
+struct ranked {
+    uint64_t bytes;
+    uint32_t parent; // its place in the order made
+    uint32_t node;
+};
+
+static int by_bytes(const void *a, const void *b) {
+    const struct ranked *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static int by_parent(const void *a, const void *b) {
+    const struct ranked *x = a, *y = b;
+    if (x->parent != y->parent) return x->parent < y->parent ? -1 : 1;
+    return by_bytes(a, b);
+}
+
+// Keeps the largest. A parent is at least as large as its children and has a smaller number, so it is kept where they are.
+static size_t keep_largest(const struct vr_stacktree *tree, uint64_t least, size_t most, struct ranked *ranked) {
+    size_t kept = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct vr_tree_node *node = &tree->node[i];
+        if (i != 0 && most_bytes(node) < least) continue;
+        ranked[kept++] = (struct ranked){.bytes = most_bytes(node), .parent = node->parent, .node = (uint32_t)i};
+    }
+    // The root stays first: its number is the smallest, its bytes are the most.
+    qsort(ranked, kept, sizeof *ranked, by_bytes);
+    return kept < most ? kept : most;
+}
+
+enum vram_status vr_stacktree_pick(const struct vr_stacktree *tree, uint64_t least, size_t most, uint32_t **nodes, size_t *count) {
+    struct ranked *ranked = malloc(tree->count * sizeof *ranked);
+    uint32_t *made = malloc((most < tree->count ? most : tree->count) * sizeof *made);
+    if (ranked == NULL || made == NULL) {
+        free(ranked);
+        free(made);
+        return VRAM_NO_HOST_MEMORY;
+    }
+    const size_t kept = keep_largest(tree, least, most, ranked);
+    // Numbers of parents are below those of their children: ordered by parent, every parent comes first.
+    for (size_t i = 0; i < kept; i++) ranked[i].parent = ranked[i].node == 0 ? 0 : ranked[i].parent + 1;
+    qsort(ranked, kept, sizeof *ranked, by_parent);
+    for (size_t i = 0; i < kept; i++) made[i] = ranked[i].node;
+    free(ranked);
+    *nodes = made;
+    *count = kept;
+    return VRAM_OK;
+}
+
+void vr_stacktree_function(const struct vr_stacktree *tree, uint32_t node, struct vr_text *text) {
+    const uint32_t label = tree->node[node].label;
+    if (label == VR_TREE_NONE) {
+        vr_text_puts(text, node == 0 ? "all" : "<no frames>");
+        return;
+    }
+    const struct vr_label *frame = &tree->labels.label[label];
+    vr_text_printf(text, "%.1000s", vr_model_string(frame->model, frame->model->frames.name[frame->frame]));
+}

@@ -1,0 +1,40 @@
+// steps.h: where the steps of a training loop begin: by marks of the program, by what was asked for, or by how the allocations repeat.
+#ifndef VR_ANALYZE_STEPS_H
+#define VR_ANALYZE_STEPS_H
+
+#include "analyze/view.h"
+
+// X(constant, word): how the steps were found.
+#define VR_STEP_SOURCES(X)                                                                                                                 \
+    X(NONE, none)                                                                                                                          \
+    X(MARKED, marked)                                                                                                                      \
+    X(GIVEN, given)                                                                                                                        \
+    X(REPEATED, repeated)
+
+enum vr_step_source {
+#define VR_STEP_SOURCE(constant, word) VR_STEPS_##constant,
+    VR_STEP_SOURCES(VR_STEP_SOURCE)
+#undef VR_STEP_SOURCE
+        VR_STEP_SOURCE_COUNT
+};
+const char *vr_step_source_word(enum vr_step_source source);
+
+// Step i begins before event first[i]. The last one may be incomplete.
+struct vr_steps {
+    enum vr_step_source source;
+    size_t *first; // ascending
+    size_t count;
+    uint32_t name; // string id of the marks, 0 without
+};
+
+struct vr_step_wish {
+    const char *name; // marks of this name; NULL: STEP marks, ProfilerStep#N, Optimizer.step..., whatever is called a step or iteration
+    uint64_t every;   // steps of so many events; 0: not given
+};
+
+// Without marks and without a wish the longest period that the sequence of allocations (stack and size) repeats in is taken. Fewer than
+// three steps are none. NO_HOST_MEMORY; *steps is untouched then.
+enum vram_status vr_steps_find(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps *steps);
+void vr_steps_release(struct vr_steps *steps);
+
+#endif
