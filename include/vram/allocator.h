@@ -157,7 +157,8 @@ struct vram_block_view {
     enum vram_block_state state;
     bool small_pool;
 };
-// Calls visit for every mapped block of the device in ascending address order, on a copy made under the locks; stops when it returns false.
+// Calls visit for every mapped block of the device in ascending address order (one that the driver gave out itself is a segment of its
+// own), on a copy made under the locks; stops when it returns false.
 typedef bool (*vram_block_visitor)(const struct vram_block_view *view, void *user);
 VRAM_API VRAM_NODISCARD enum vram_status vram_walk(struct vram_allocator *allocator, uint32_t device, vram_block_visitor visit, void *user);
 // Verifies every invariant of the allocator's state; for tests and debugging. MISMATCH with the first broken one in *error.

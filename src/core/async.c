@@ -144,12 +144,6 @@ static void book(struct vr_device *device, const struct vr_raw_block *block, int
     vr_totals_apply(&device->totals, &shard_of(device, block)->counters, VR_LARGE, &delta, waiting, waiting * size);
 }
 
-static void tell(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
-    if (!vr_is_told(device)) return;
-    const struct vr_block told = {.address = block->address, .size = block->size, .requested = block->size, .stack = block->stack};
-    vr_tell_block_now(shard_of(device, block), action, &told);
-}
-
 static bool is_gone(vr_cu_result result) {
     return result == VR_CU_INVALID_HANDLE || result == VR_CU_INVALID_CONTEXT || result == VR_CU_CONTEXT_IS_DESTROYED;
 }
@@ -209,14 +203,14 @@ static enum vram_status free_locked(struct vr_device *device, struct vr_raw_bloc
         block->postponed = true;
         vr_raw_change(allocator, block);
         device->postponed_count++;
-        tell(device, VR_RECORD_FREE_REQUESTED, block);
+        vr_tell_raw(device, VR_RECORD_FREE_REQUESTED, block);
         book(device, block, -1, 0, 1);
         return VRAM_OK;
     }
     VR_TRY(give_to_driver(device, block));
     vr_raw_forget(allocator, block->address);
-    tell(device, VR_RECORD_FREE_REQUESTED, block);
-    tell(device, VR_RECORD_FREE_COMPLETED, block);
+    vr_tell_raw(device, VR_RECORD_FREE_REQUESTED, block);
+    vr_tell_raw(device, VR_RECORD_FREE_COMPLETED, block);
     book(device, block, -1, -1, 0);
     forget_uses(allocator, block->uses);
     return VRAM_OK;
@@ -251,7 +245,7 @@ static enum vram_status free_postponed(struct vr_device *device) {
         if (status != VRAM_OK) continue;
         vr_raw_forget(allocator, block.address);
         device->postponed_count--;
-        tell(device, VR_RECORD_FREE_COMPLETED, &block);
+        vr_tell_raw(device, VR_RECORD_FREE_COMPLETED, &block);
         book(device, &block, 0, -1, -1);
         forget_uses(allocator, block.uses);
         at = 0; // the table moved
@@ -292,7 +286,7 @@ static enum vram_status serve_locked(const struct vr_request *request, const str
     if (pool == NULL && device->route_count != 0) pool = vr_route(device, stream);
     struct vr_raw_block block = {.size = request->size_bytes, .stream = stream, .device = device->ordinal, .driver_pool = true};
     VR_TRY(ask_capture(device, stream, &block.capture));
-    block.stack = vr_current_stack;
+    block.stack = vr_is_told(device) ? vr_current_stack : 0;
     if (pool != NULL) block.pool = pool->id;
     const uint64_t used = (uint64_t)device->totals.current[VR_LARGE][VR_F_BYTES] + (uint64_t)device->totals.pending_bytes[VR_LARGE];
     if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
@@ -306,7 +300,7 @@ static enum vram_status serve_locked(const struct vr_request *request, const str
     }
     book(device, &block, 1, 1, 0);
     vr_async_refresh(device);
-    tell(device, VR_RECORD_ALLOC, &block);
+    vr_tell_raw(device, VR_RECORD_ALLOC, &block);
     *address = block.address;
     return VRAM_OK;
 }

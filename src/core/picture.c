@@ -1,6 +1,6 @@
 #include "core/picture.h"
 
-#include "core/device.h"
+#include "core/serve.h"
 
 static enum vram_status add_segment(struct vr_picture *picture, const struct vram_allocator *allocator, const struct vr_segment *segment,
                                     uint64_t address) {
@@ -56,14 +56,52 @@ static enum vram_status add_runs(struct vr_picture *picture, const struct vram_a
     return VRAM_OK;
 }
 
-static enum vram_status take_locked(const struct vr_device *device, const struct vram_pool *only, struct vr_picture *picture) {
+// A block outside of the pools is a segment of its own.
+static enum vram_status add_raw(struct vr_picture *picture, const struct vr_raw_block *block) {
+    void *segments = picture->segments, *blocks = picture->blocks;
+    enum vram_status status = vr_grow(&segments, &picture->segment_capacity, picture->segment_count + 1, sizeof *picture->segments);
+    picture->segments = segments;
+    VR_TRY(status);
+    status = vr_grow(&blocks, &picture->block_capacity, picture->block_count + 1, sizeof *picture->blocks);
+    picture->blocks = blocks;
+    VR_TRY(status);
+    picture->segments[picture->segment_count++] = (struct vr_picture_segment){.address = block->address,
+                                                                              .size = block->size,
+                                                                              .stream = block->stream,
+                                                                              .pool = block->pool,
+                                                                              .stack = block->stack,
+                                                                              .first_block = picture->block_count};
+    picture->blocks[picture->block_count++] = (struct vr_picture_block){.address = block->address,
+                                                                        .size = block->size,
+                                                                        .requested = block->size,
+                                                                        .stack = block->stack,
+                                                                        .state = block->postponed ? VR_PENDING : VR_ALLOCATED};
+    picture->active_bytes += block->size;
+    return VRAM_OK;
+}
+
+// Both kinds by ascending address.
+static enum vram_status add_all(const struct vr_device *device, const struct vram_pool *only, const struct vr_raw_block *raw, size_t count,
+                                struct vr_picture *picture) {
     const struct vram_allocator *allocator = device->allocator;
+    size_t next = 0;
     for (size_t i = 0; i < device->segment_count; i++) {
         const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
         if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
+        while (next < count && raw[next].address < segment->address) VR_TRY(add_raw(picture, &raw[next++]));
         VR_TRY(add_runs(picture, allocator, segment));
     }
+    while (next < count) VR_TRY(add_raw(picture, &raw[next++]));
     return VRAM_OK;
+}
+
+static enum vram_status take_locked(const struct vr_device *device, const struct vram_pool *only, struct vr_picture *picture) {
+    struct vr_raw_block *raw = NULL;
+    size_t count = 0;
+    VR_TRY(vr_raw_copy(device, only, &raw, &count));
+    const enum vram_status status = add_all(device, only, raw, count, picture);
+    free(raw);
+    return status;
 }
 
 enum vram_status vr_picture_take(struct vr_device *device, const struct vram_pool *only, struct vr_picture *picture,

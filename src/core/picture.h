@@ -13,7 +13,7 @@ struct vr_picture_block {
     uint8_t state; // VR_FREE, VR_ALLOCATED, VR_PENDING
 };
 
-// A cudaMalloc segment, or one mapped run of an expandable one.
+// A cudaMalloc segment, one mapped run of an expandable one, or a block outside of the pools, which is a segment of its own.
 struct vr_picture_segment {
     uint64_t address;
     uint64_t size;

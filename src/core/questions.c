@@ -205,24 +205,20 @@ static int by_address(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// Blocks of the driver's pool: of what lies between them nothing is known.
-static enum vram_status add_driver_pool(const struct vr_device *device, const struct vram_pool *only, struct picture *picture) {
-    struct vr_raw *raw = &device->allocator->raw;
-    enum vram_status status = VRAM_OK;
-    vr_mutex_lock(&raw->mutex);
-    for (size_t i = 0; i < raw->capacity && status == VRAM_OK; i++) {
-        const struct vr_raw_block *block = &raw->slots[i];
-        if (block->address == 0 || !block->driver_pool || block->device != device->ordinal) continue;
-        if (only != NULL && (only->id.first != block->pool.first || only->id.second != block->pool.second)) continue;
-        void *views = picture->views;
-        status = vr_grow(&views, &picture->capacity, picture->count + 1, sizeof *picture->views);
-        picture->views = views;
-        if (status != VRAM_OK) continue;
-        picture->views[picture->count++] =
-            (struct vram_block_view){.block = describe_raw(block), .state = block->postponed ? VRAM_BLOCK_PENDING : VRAM_BLOCK_ALLOCATED};
+// Blocks outside of the pools: of what lies between them nothing is known.
+static enum vram_status add_raw(const struct vr_device *device, const struct vram_pool *only, struct picture *picture) {
+    struct vr_raw_block *blocks = NULL;
+    size_t count = 0;
+    VR_TRY(vr_raw_copy(device, only, &blocks, &count));
+    void *views = picture->views;
+    const enum vram_status status = vr_grow(&views, &picture->capacity, picture->count + count, sizeof *picture->views);
+    picture->views = views;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) {
+        const enum vram_block_state state = blocks[i].postponed ? VRAM_BLOCK_PENDING : VRAM_BLOCK_ALLOCATED;
+        picture->views[picture->count++] = (struct vram_block_view){.block = describe_raw(&blocks[i]), .state = state};
     }
-    vr_mutex_unlock(&raw->mutex);
-    if (picture->count != 0) qsort(picture->views, picture->count, sizeof *picture->views, by_address);
+    free(blocks);
+    if (count != 0 && status == VRAM_OK) qsort(picture->views, picture->count, sizeof *picture->views, by_address);
     return status;
 }
 
@@ -234,7 +230,7 @@ static enum vram_status take_picture(const struct vr_device *device, const struc
         if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
         VR_TRY(add_segment(allocator, segment, picture));
     }
-    return vr_is_async(allocator) ? add_driver_pool(device, only, picture) : VRAM_OK;
+    return add_raw(device, only, picture);
 }
 
 static enum vram_status walk(struct vr_device *device, const struct vram_pool *only, vram_block_visitor visit, void *user) {

@@ -91,6 +91,40 @@ bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, si
     return found;
 }
 
+static int by_address(const void *a, const void *b) {
+    const struct vr_raw_block *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+enum vram_status vr_raw_copy(const struct vr_device *device, const struct vram_pool *only, struct vr_raw_block **blocks, size_t *count) {
+    struct vr_raw *raw = &device->allocator->raw;
+    size_t found = 0;
+    vr_mutex_lock(&raw->mutex);
+    struct vr_raw_block *copy = malloc((raw->count + 1) * sizeof *copy);
+    for (size_t i = 0; i < raw->capacity && copy != NULL; i++) {
+        const struct vr_raw_block *block = &raw->slots[i];
+        if (block->address == 0 || block->device != device->ordinal) continue;
+        if (only != NULL && (only->id.first != block->pool.first || only->id.second != block->pool.second)) continue;
+        copy[found++] = *block;
+    }
+    vr_mutex_unlock(&raw->mutex);
+    if (copy == NULL) return VRAM_NO_HOST_MEMORY;
+    qsort(copy, found, sizeof *copy, by_address);
+    *blocks = copy;
+    *count = found;
+    return VRAM_OK;
+}
+
+// Under the device's locks, so that a picture and the history agree.
+static enum vram_status enter(struct vr_device *device, struct vr_raw_block *block) {
+    vr_device_lock(device);
+    if (vr_is_told(device)) block->stack = vr_current_stack;
+    const enum vram_status status = vr_raw_remember(device->allocator, block);
+    if (status == VRAM_OK) vr_tell_raw(device, VR_RECORD_ALLOC, block);
+    vr_device_unlock(device);
+    return status;
+}
+
 enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
     struct vram_allocator *allocator = device->allocator;
     struct vr_context_guard guard;
@@ -99,7 +133,7 @@ enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, ui
     const vr_cu_result result = vr_cu(allocator->driver, mem_alloc, &block.address, size_bytes);
     enum vram_status status = result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result);
     if (status == VRAM_OK) {
-        status = vr_raw_remember(allocator, &block);
+        status = enter(device, &block);
         if (status != VRAM_OK) (void)vr_cu(allocator->driver, mem_free, block.address);
     }
     vr_context_leave(&guard);
@@ -116,23 +150,32 @@ static enum vram_status give_back(struct vram_allocator *allocator, const struct
     return status;
 }
 
+// The driver is called under the locks: nobody may be told of the next block at this address before the end of this one.
+static enum vram_status free_direct(struct vr_device *device, uint64_t address) {
+    struct vram_allocator *allocator = device->allocator;
+    struct vr_raw_block block;
+    vr_device_lock(device);
+    // Another thread may have freed it since.
+    enum vram_status status = vr_raw_find(allocator, address, &block) ? give_back(allocator, &block) : VRAM_INVALID_POINTER;
+    if (status == VRAM_OK) {
+        vr_raw_forget(allocator, address);
+        vr_tell_raw(device, VR_RECORD_FREE_REQUESTED, &block);
+        vr_tell_raw(device, VR_RECORD_FREE_COMPLETED, &block);
+    }
+    vr_device_unlock(device);
+    return status;
+}
+
 enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address) {
     if (vr_is_async(allocator)) {
         const enum vram_status status = vr_async_free(allocator, address);
         if (status != VRAM_INVALID_POINTER) return status;
     }
-    struct vr_raw *raw = &allocator->raw;
     struct vr_raw_block block;
-    if (atomic_load_explicit(&raw->any, memory_order_relaxed) == 0) return VRAM_INVALID_POINTER;
-    vr_mutex_lock(&raw->mutex);
-    const bool found = find_locked(raw, address, &block) && !block.driver_pool;
-    if (found) erase_locked(raw, slot_of(raw, address));
-    vr_mutex_unlock(&raw->mutex);
-    if (!found) return VRAM_INVALID_POINTER;
-    const enum vram_status status = give_back(allocator, &block);
-    // Still the client's: the table had room for it a moment ago and never shrinks.
-    if (status != VRAM_OK) (void)vr_raw_remember(allocator, &block);
-    return status;
+    if (!vr_raw_find(allocator, address, &block) || block.driver_pool) return VRAM_INVALID_POINTER;
+    struct vr_device *device = vr_device_if_used(allocator, block.device);
+    vr_gather(device, VR_LEVEL_ALL, 0);
+    return free_direct(device, address);
 }
 
 void vr_raw_release(struct vram_allocator *allocator) {

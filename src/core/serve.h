@@ -92,11 +92,15 @@ enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, ui
 enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address);
 // False when the address is not a raw block.
 bool vr_raw_find(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block);
-// The table: enters a block (NO_HOST_MEMORY), changes one that is in it, takes one out, walks over postponed ones of a device from slot *at.
+// The table: enters a block (NO_HOST_MEMORY), changes one that is in it, takes one out, walks over postponed ones of a device from slot
+// *at.
 enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct vr_raw_block *block);
 void vr_raw_change(struct vram_allocator *allocator, const struct vr_raw_block *block);
 void vr_raw_forget(struct vram_allocator *allocator, uint64_t address);
 bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, size_t *at, struct vr_raw_block *block);
+// A copy of the device's blocks, of one pool or (only NULL) of all, by ascending address, which the caller frees. Under the device's locks.
+// NO_HOST_MEMORY.
+enum vram_status vr_raw_copy(const struct vr_device *device, const struct vram_pool *only, struct vr_raw_block **blocks, size_t *count);
 // Frees all of them.
 void vr_raw_release(struct vram_allocator *allocator);
 

@@ -223,7 +223,7 @@ struct vr_raw_block {
     bool driver_pool;
     bool postponed;           // freed by the client, waiting for the end of a capture
     uint32_t uses;            // list in the table of uses
-    uint32_t stack;           // of the call that asked for it
+    uint32_t stack;           // of the call that asked for it, 0 where nobody listened
     uint64_t capture;         // that it was asked for in, 0: none
     struct vram_pool_id pool; // that the request was routed to
 };
@@ -331,6 +331,8 @@ VR_NOINLINE void vr_gather(struct vr_device *device, enum vr_level need, uint32_
 VR_NOINLINE void vr_tell_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block);
 VR_NOINLINE void vr_tell_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
                                    uint64_t size_bytes);
+// A block that lies outside of the pools is a segment of its own, which comes before it and goes after it. Under the device's locks.
+VR_NOINLINE void vr_tell_raw_now(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block);
 VR_NOINLINE void vr_tell_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
                              uint64_t stream);
 
@@ -346,6 +348,9 @@ VR_INLINE void vr_tell_block(struct vr_shard *shard, enum vr_record_action actio
 VR_INLINE void vr_tell_range(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
                              uint64_t size_bytes) {
     if (VR_UNLIKELY(vr_is_told(shard->device))) vr_tell_range_now(shard, action, segment, address, size_bytes);
+}
+VR_INLINE void vr_tell_raw(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
+    if (VR_UNLIKELY(vr_is_told(device))) vr_tell_raw_now(device, action, block);
 }
 VR_INLINE void vr_tell(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes, uint64_t stream) {
     if (VR_UNLIKELY(vr_is_told(device))) vr_tell_now(device, action, address, size_bytes, stream);

@@ -70,6 +70,26 @@ void vr_tell_range_now(struct vr_shard *shard, enum vr_record_action action, con
     tell(shard->device, &record);
 }
 
+static void tell_raw(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
+    const uint32_t current = vr_current_stack;
+    struct vr_record record = {
+        .address = block->address,
+        .size_bytes = block->size,
+        .stream = block->stream,
+        .pool = block->pool,
+        .device = device->ordinal,
+        .action = action,
+        .stack = current != 0 ? current : block->stack,
+    };
+    tell(device, &record);
+}
+
+void vr_tell_raw_now(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
+    if (action == VR_RECORD_ALLOC) tell_raw(device, VR_RECORD_SEGMENT_ALLOC, block);
+    tell_raw(device, action, block);
+    if (action == VR_RECORD_FREE_COMPLETED) tell_raw(device, VR_RECORD_SEGMENT_FREE, block);
+}
+
 void vr_tell_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes, uint64_t stream) {
     struct vr_record record = {
         .address = address,

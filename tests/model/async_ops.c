@@ -176,8 +176,8 @@ static bool do_malloc(struct run *run) {
     for (size_t i = 0; i < CAPTURES; i++)
         if (fresh.capture != 0 && run->captures[i].number == fresh.capture) fresh.pool = vram_pool_id(run->captures[i].pool);
     run->live[run->live_count++] = fresh;
-    if (fresh.direct) return true;
     run->told[0]++;
+    if (fresh.direct) return true;
     change(&expected->allocation, 1);
     change(&expected->active, 1);
     change(&expected->allocated_bytes, (int64_t)fresh.size_bytes);
@@ -198,8 +198,9 @@ static bool free_at(struct run *run, size_t index) {
     const enum vram_status status = vram_free(run->world.allocator, gone.address);
     if (status != VRAM_OK) return differ(run, "free", status, VRAM_OK);
     run->live[index] = run->live[--run->live_count];
-    if (gone.direct) return true;
     run->told[1]++;
+    run->told[2] += gone.direct;
+    if (gone.direct) return true;
     change(&expected->allocation, -1);
     change(&expected->allocated_bytes, -(int64_t)gone.size_bytes);
     if (put_off) {
@@ -297,7 +298,7 @@ static bool visit(const struct vram_block_view *view, void *user) {
     const size_t count = waits ? run->postponed_count : run->live_count;
     for (size_t i = 0; i < count; i++) {
         const struct entry *entry = &entries[i];
-        if (entry->address != view->block.address || entry->direct || entry->device != walk->device) continue;
+        if (entry->address != view->block.address || entry->device != walk->device) continue;
         const bool same = entry->size_bytes == view->block.size_bytes && entry->stream == view->block.stream &&
                           entry->pool.first == view->block.pool.first && entry->pool.second == view->block.pool.second;
         walk->seen++;
@@ -313,7 +314,7 @@ static bool equal_device(struct run *run, uint32_t device) {
     struct walk walk = {.run = run, .device = device};
     if (vram_walk(run->world.allocator, device, visit, &walk) != VRAM_OK || run->failed) return false;
     size_t count = 0;
-    for (size_t i = 0; i < run->live_count; i++) count += run->live[i].device == device && !run->live[i].direct;
+    for (size_t i = 0; i < run->live_count; i++) count += run->live[i].device == device;
     for (size_t i = 0; i < run->postponed_count; i++) count += run->postponed[i].device == device;
     if (walk.seen != count) return differ(run, "blocks of the picture", walk.seen, count);
 #define EQUAL(name) equal_stat(run, #name, &stats.name[VRAM_STAT_ALL], &expected->name)
@@ -322,14 +323,17 @@ static bool equal_device(struct run *run, uint32_t device) {
 }
 
 static bool equal_records(struct run *run) {
-    uint64_t seen[4] = {0};
+    uint64_t seen[4] = {0}, begun = 0, ended = 0;
     for (size_t i = 0; i < run->world.record_count; i++) {
         const enum vr_record_action action = run->world.records[i].action;
         seen[0] += action == VR_RECORD_ALLOC;
         seen[1] += action == VR_RECORD_FREE_REQUESTED;
         seen[2] += action == VR_RECORD_FREE_COMPLETED;
         seen[3] += action == VR_RECORD_OOM;
+        begun += action == VR_RECORD_SEGMENT_ALLOC;
+        ended += action == VR_RECORD_SEGMENT_FREE;
     }
+    if (begun != seen[0] || ended != seen[2]) return differ(run, "segments of one block", begun + ended, seen[0] + seen[2]);
     vr_world_forget(&run->world);
     for (size_t i = 0; i < 4; i++) {
         if (seen[i] != run->told[i]) return differ(run, "records", seen[i], run->told[i]);

@@ -98,6 +98,7 @@ void both_differ(struct both *both, const char *format, ...) VRAM_PRINTF(2, 3);
 bool both_compare_step(struct both *both, enum vram_status core, enum vram_status naive, uint64_t core_address, uint64_t naive_address);
 // Statistics, picture, driver memory, questions about addresses, the allocator's own check.
 bool both_compare_all(struct both *both);
+bool both_compare_snapshot(struct both *both); // part of the former
 bool both_compare_oom(struct both *both);
 
 #endif

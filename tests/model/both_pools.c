@@ -203,7 +203,7 @@ static bool do_malloc_at(struct both *both) {
     size_t at = both_draw(both, count);
     for (size_t tries = 0; views[at].state != VRAM_BLOCK_FREE && tries < count; tries++) at = (at + 1) % count;
     const struct vram_block_info block = views[at].block;
-    const uint64_t units = block.size_bytes / 512, offset = both_draw(both, 3) ? both_draw(both, units) : 0;
+    const uint64_t units = block.size_bytes / 512, offset = both_draw(both, 3) && units != 0 ? both_draw(both, units) : 0;
     uint64_t address = block.address + 512 * offset, size = 1 + both_draw(both, block.size_bytes - 512 * offset);
     uint64_t stream = block.stream;
     if (both_draw(both, 10) == 0) address += both_draw(both, 1024);

@@ -260,6 +260,7 @@ bool both_compare_all(struct both *both) {
         if (!equal_device(both, device)) return false;
     for (size_t i = 0; i < BOTH_POOLS; i++)
         if (both->pools[i].core && !equal_pool(both, &both->pools[i])) return false;
+    if (!both_compare_snapshot(both)) return false;
     struct vram_error error = {0};
     const enum vram_status status = vram_check(both->world.allocator, &error);
     if (status != VRAM_OK) both_differ(both, "vram_check: %s: %s", vram_status_name(status), error.message);

@@ -299,6 +299,12 @@ void naive_complete_all(struct naive *naive) {
 
 // --- what a program calls ------------------------------------------------------------------------------------------------------
 
+static struct naive_direct *find_direct(struct naive *naive, uint64_t address) {
+    for (size_t i = 0; i < naive->direct_count; i++)
+        if (naive->direct[i].address == address) return &naive->direct[i];
+    return NULL;
+}
+
 // The whole report of a failure, counted from the picture.
 static void fill_oom(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
     struct vram_oom oom = {
@@ -316,6 +322,7 @@ static void fill_oom(struct naive *naive, struct naive_device *device, const str
     size_t count = 0;
     const struct vram_block_view *view = naive_picture(naive, device->ordinal, &count);
     for (size_t i = 0; i < count; i++, view++) {
+        if (find_direct(naive, view->block.address)) continue; // no statistics know of it
         const uint64_t size = view->block.size_bytes;
         const bool own_stream = view->block.stream == request->stream, own_class = view->small_pool == request->small;
         const struct vram_pool_id id = request->pool ? request->pool->id : (struct vram_pool_id){0, 0};
@@ -342,11 +349,18 @@ static enum vram_status fail(struct naive *naive, struct naive_device *device, c
     return VRAM_OUT_OF_MEMORY;
 }
 
-static enum vram_status direct_malloc(struct naive *naive, struct naive_device *device, uint64_t size_bytes, uint64_t *address) {
-    struct naive_direct direct = {.size_bytes = size_bytes, .device = device->ordinal};
+static void note_direct(struct naive *naive, enum vr_record_action action, const struct naive_direct *direct) {
+    naive_note(naive, &naive->device[direct->device], action, direct->address, direct->size_bytes, direct->stream);
+}
+
+static enum vram_status direct_malloc(struct naive *naive, struct naive_device *device, uint64_t size_bytes, uint64_t stream,
+                                      uint64_t *address) {
+    struct naive_direct direct = {.size_bytes = size_bytes, .stream = stream, .device = device->ordinal};
     if (!naive_driver_alloc(naive, device, size_bytes, &direct.address)) return VRAM_OUT_OF_MEMORY;
     naive_make_room((void **)&naive->direct, &naive->direct_capacity, naive->direct_count + 1, sizeof direct);
     naive->direct[naive->direct_count++] = direct;
+    note_direct(naive, VR_RECORD_SEGMENT_ALLOC, &direct);
+    note_direct(naive, VR_RECORD_ALLOC, &direct);
     *address = direct.address;
     return VRAM_OK;
 }
@@ -387,7 +401,7 @@ enum vram_status naive_malloc(struct naive *naive, uint32_t ordinal, uint64_t si
         return VRAM_OK;
     }
     if (size_bytes >= (uint64_t)1 << 60) return VRAM_OUT_OF_MEMORY;
-    if (!naive->caching) return direct_malloc(naive, device, size_bytes, address);
+    if (!naive->caching) return direct_malloc(naive, device, size_bytes, stream, address);
     return serve(naive, device, NULL, size_bytes, stream, address);
 }
 
@@ -413,17 +427,14 @@ static struct naive_block *find_allocated(struct naive *naive, uint64_t address,
     return NULL;
 }
 
-static struct naive_direct *find_direct(struct naive *naive, uint64_t address) {
-    for (size_t i = 0; i < naive->direct_count; i++)
-        if (naive->direct[i].address == address) return &naive->direct[i];
-    return NULL;
-}
-
 enum vram_status naive_free(struct naive *naive, uint64_t address) {
     if (address == 0) return VRAM_OK;
     struct naive_direct *direct = find_direct(naive, address);
     if (direct) {
         naive->device[direct->device].used_bytes -= direct->size_bytes;
+        note_direct(naive, VR_RECORD_FREE_REQUESTED, direct);
+        note_direct(naive, VR_RECORD_FREE_COMPLETED, direct);
+        note_direct(naive, VR_RECORD_SEGMENT_FREE, direct);
         *direct = naive->direct[--naive->direct_count];
         return VRAM_OK;
     }

@@ -137,6 +137,7 @@ struct naive_device {
 struct naive_direct {
     uint64_t address;
     uint64_t size_bytes;
+    uint64_t stream;
     uint32_t device;
 };
 

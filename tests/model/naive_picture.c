@@ -86,6 +86,21 @@ const struct vram_block_view *naive_picture(struct naive *naive, uint32_t ordina
             };
         }
     }
+    for (size_t i = 0; i < naive->direct_count; i++) {
+        const struct naive_direct *direct = &naive->direct[i];
+        if (direct->device != ordinal) continue;
+        naive_make_room((void **)&naive->picture, &naive->picture_capacity, *count + 1, sizeof *naive->picture);
+        naive->picture[(*count)++] = (struct vram_block_view){
+            .block = {.address = direct->address,
+                      .size_bytes = direct->size_bytes,
+                      .requested_bytes = direct->size_bytes,
+                      .segment_address = direct->address,
+                      .segment_bytes = direct->size_bytes,
+                      .stream = direct->stream,
+                      .device = ordinal},
+            .state = VRAM_BLOCK_ALLOCATED,
+        };
+    }
     if (*count) qsort(naive->picture, *count, sizeof *naive->picture, by_address);
     return naive->picture;
 }

@@ -44,12 +44,12 @@ static void blocks_are_the_drivers(void **state) {
     EXPECT_OK(vram_free(world.allocator, b));
     EXPECT_CURRENT(&world, allocated_bytes, 0);
     EXPECT_CURRENT(&world, reserved_bytes, CHUNK);
-    // alloc, alloc, free requested and completed twice
-    assert_int_equal(world.record_count, 6);
-    assert_int_equal(world.records[1].action, VR_RECORD_ALLOC);
-    assert_int_equal(world.records[1].address, b);
-    assert_int_equal(world.records[4].action, VR_RECORD_FREE_REQUESTED);
-    assert_int_equal(world.records[5].action, VR_RECORD_FREE_COMPLETED);
+    // Each with its segment: alloc, alloc, free requested and completed twice
+    assert_int_equal(world.record_count, 10);
+    assert_int_equal(world.records[3].action, VR_RECORD_ALLOC);
+    assert_int_equal(world.records[3].address, b);
+    assert_int_equal(world.records[7].action, VR_RECORD_FREE_REQUESTED);
+    assert_int_equal(world.records[8].action, VR_RECORD_FREE_COMPLETED);
     EXPECT_OK(vram_empty_cache(world.allocator));
     EXPECT_CURRENT(&world, reserved_bytes, 0);
     assert_int_equal(vram_sim_memory_used(world.sim, 0), 0);
