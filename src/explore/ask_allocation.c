@@ -1,4 +1,6 @@
 // `allocation`: all that is known of one allocation.
+#include "explore/labels.h"
+#include "explore/segment_details.h"
 #include "explore/shapes.h"
 
 #include <stdio.h>
@@ -11,13 +13,6 @@ struct subject {
     struct vr_seen_device *device;
     const struct vr_lifetimes *allocated, *active;
 };
-
-// How many allocations at the row's address came before it.
-static size_t version_of(const struct vr_lifetimes *lifetimes, size_t row) {
-    size_t version = 0;
-    for (size_t i = 0; i < row; i++) version += lifetimes->address[i] == lifetimes->address[row];
-    return version;
-}
 
 static bool find_version(const struct vr_lifetimes *lifetimes, uint64_t address, uint64_t version, size_t *row) {
     for (size_t i = 0; i < lifetimes->count; i++) {
@@ -111,6 +106,7 @@ enum vram_status vr_ask_allocation(const struct vr_ask *ask) {
     struct vr_json *json = &ask->answer->json;
     size_t row = 0;
     VR_TRY(vr_ask_device(ask, &subject.recording, &subject.device));
+    if (vr_asks_segment(ask)) return vr_put_segment(ask, subject.recording, subject.device);
     subject.model = vr_recording_model(subject.recording->recording);
     VR_TRY(vr_seen_lifetimes(subject.device, VR_ALLOCATED, &subject.allocated));
     VR_TRY(vr_seen_lifetimes(subject.device, VR_ACTIVE, &subject.active));
@@ -118,7 +114,9 @@ enum vram_status vr_ask_allocation(const struct vr_ask *ask) {
     const uint32_t birth = subject.allocated->birth[row];
     const size_t other = vr_other_row(subject.allocated, subject.active, row);
     char label[48];
-    snprintf(label, sizeof label, "b%llx_%zu", (unsigned long long)subject.allocated->address[row], version_of(subject.allocated, row));
+    const struct vr_labels *labels = NULL;
+    VR_TRY(vr_seen_labels(subject.device, &labels));
+    snprintf(label, sizeof label, "b%llx_%u", (unsigned long long)subject.allocated->address[row], (unsigned)vr_label_of_row(labels, row));
     vr_json_u64(json, "row", row);
     vr_json_string(json, "label", label);
     vr_answer_address(ask->answer, "address", subject.allocated->address[row]);

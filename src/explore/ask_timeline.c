@@ -1,4 +1,6 @@
 // `timeline` and `segments`: the allocations or segments of a window, stacked.
+#include <math.h>
+
 #include "explore/keys.h"
 #include "explore/shapes.h"
 #include "explore/stacking.h"
@@ -175,6 +177,20 @@ static void lane_name(void *user, uint64_t lane, struct vr_text *text) {
     }
 }
 
+// Events that are not known are NaN.
+static void put_segments(const struct vr_shapes *shapes, const struct vr_segment_lives *segments) {
+    struct vr_answer *answer = shapes->ask->answer;
+    const size_t mapped = vr_answer_column(answer, "mapped", VR_U8), address = vr_answer_column(answer, "address", VR_F64);
+    const size_t birth = vr_answer_column(answer, "birth", VR_F64), death = vr_answer_column(answer, "death", VR_F64);
+    for (size_t i = 0; i < shapes->count; i++) {
+        const uint32_t row = shapes->row[i], born = shapes->lifetimes->birth[row], died = shapes->lifetimes->death[row];
+        vr_answer_u8(answer, mapped, (segments->flags[row] & VR_SEGMENT_MAPPED) != 0);
+        vr_answer_f64(answer, address, (double)shapes->lifetimes->address[row]);
+        vr_answer_f64(answer, birth, born == VR_BEFORE_TRACE ? NAN : (double)born);
+        vr_answer_f64(answer, death, died == VR_NEVER ? NAN : (double)died);
+    }
+}
+
 enum vram_status vr_ask_segments(const struct vr_ask *ask) {
     struct vr_shapes shapes;
     VR_TRY(vr_shapes_ask(ask, &shapes));
@@ -182,9 +198,7 @@ enum vram_status vr_ask_segments(const struct vr_ask *ask) {
     const struct vr_segment_lives *segments = NULL;
     if (status == VRAM_OK) status = vr_seen_segments(shapes.device, &segments);
     if (status == VRAM_OK) {
-        const size_t mapped = vr_answer_column(ask->answer, "mapped", VR_U8);
-        for (size_t i = 0; i < shapes.count; i++)
-            vr_answer_u8(ask->answer, mapped, (segments->flags[shapes.row[i]] & VR_SEGMENT_MAPPED) != 0);
+        put_segments(&shapes, segments);
         status = vr_shapes_put_groups(&shapes, &(struct vr_naming){&shapes.device->segments, lane_of, lane_name});
     }
     vr_shapes_release(&shapes);

@@ -27,7 +27,6 @@ struct vr_seen_device {
     bool has_segments;
     struct vr_live *live_segments;    // NULL until asked for
     struct vr_largest *largest[3][2]; // by enum vr_lot and axis (event, time); NULL until asked for
-    uint32_t *version;                // by row of the allocated ones: how many were at its address before; NULL until asked for
     struct vr_coverage *coverage;     // NULL until asked for
     struct vr_moments *moments;       // NULL until asked for (moment.h)
     struct vr_labels *labels;         // NULL until asked for (labels.h)
@@ -88,8 +87,6 @@ enum vram_status vr_seen_lot(struct vr_seen_device *device, enum vr_lot lot, con
 enum vram_status vr_seen_lot_live(struct vr_seen_device *device, enum vr_lot lot, int64_t event, uint32_t **rows, size_t *count);
 enum vram_status vr_seen_largest(struct vr_seen_device *device, enum vr_lot lot, const struct vr_span *axis,
                                  const struct vr_largest **largest);
-// How many allocations came before a row at its address, by row of the notion `allocated`; borrowed. As above.
-enum vram_status vr_seen_versions(struct vr_seen_device *device, const uint32_t **version);
 // How full the addresses were over the events; borrowed. As above.
 enum vram_status vr_seen_coverage(struct vr_seen_device *device, const struct vr_coverage **coverage);
 // A running total; borrowed. As above.

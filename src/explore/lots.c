@@ -8,7 +8,6 @@ void vr_seen_release_lots(struct vr_seen_device *device) {
         for (size_t axis = 0; axis < VR_COUNT_OF(device->largest[lot]); axis++) vr_largest_destroy(device->largest[lot][axis]);
     }
     vr_coverage_destroy(device->coverage);
-    free(device->version);
 }
 
 enum vram_status vr_seen_segments(struct vr_seen_device *device, const struct vr_segment_lives **segments) {
@@ -57,27 +56,5 @@ enum vram_status vr_seen_coverage(struct vr_seen_device *device, const struct vr
         VR_TRY(vr_coverage_create(device->view, segments, lifetimes, rows, &device->coverage));
     }
     *coverage = device->coverage;
-    return VRAM_OK;
-}
-
-enum vram_status vr_seen_versions(struct vr_seen_device *device, const uint32_t **version) {
-    const struct vr_lifetimes *lifetimes = NULL;
-    VR_TRY(vr_seen_lifetimes(device, VR_ALLOCATED, &lifetimes));
-    if (device->version == NULL) {
-        struct vr_map seen = {.slots = NULL};
-        uint32_t *made = malloc((lifetimes->count + 1) * sizeof *made);
-        enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
-        for (size_t row = 0; row < lifetimes->count && status == VRAM_OK; row++) {
-            made[row] = vr_map_get(&seen, lifetimes->address[row]);
-            status = vr_map_set(&seen, lifetimes->address[row], made[row] + 1);
-        }
-        vr_map_release(&seen);
-        if (status != VRAM_OK) {
-            free(made);
-            return status;
-        }
-        device->version = made;
-    }
-    *version = device->version;
     return VRAM_OK;
 }

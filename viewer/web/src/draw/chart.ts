@@ -47,6 +47,7 @@ export interface Source {
     details(row: number): Promise<Details>;
     rowOf(label: string): Promise<number | null>;
     zoomY?: boolean; // whether the height can be zoomed, too
+    left?: number; // room for the names of the heights
 }
 
 const MARGIN = { left: 76, right: 16, top: 30, bottom: 38 };
@@ -99,7 +100,8 @@ export class Chart {
     }
     get box(): Box {
         const { width, height } = this.size;
-        return { left: MARGIN.left, top: MARGIN.top, width: Math.max(10, width - MARGIN.left - MARGIN.right), height: Math.max(10, height - MARGIN.top - MARGIN.bottom) };
+        const left = this.source.left ?? MARGIN.left;
+        return { left, top: MARGIN.top, width: Math.max(10, width - left - MARGIN.right), height: Math.max(10, height - MARGIN.top - MARGIN.bottom) };
     }
     private byTime(): boolean {
         return this.app.store.state.axis === "time" && !!this.app.device()?.has_times;

@@ -40,6 +40,12 @@ export function colourOf(name: string): Rgb {
     return colour;
 }
 
+// A little lighter or darker from one allocation to the next, so that neighbours of one group can be told apart.
+export const varied = (colour: Rgb, row: number): Rgb => {
+    const shade = ((Math.imul(row, 0x9e3779b1) >>> 28) - 7.5) / 7.5;
+    return blend(colour, shade > 0 ? WHITE : BLACK, Math.abs(shade) * 0.11);
+};
+
 export const css = ([r, g, b]: Rgb, alpha = 1): string => (alpha === 1 ? `rgb(${r},${g},${b})` : `rgba(${r},${g},${b},${alpha})`);
 
 const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!;

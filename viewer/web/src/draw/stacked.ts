@@ -3,7 +3,7 @@ import type { App } from "../app";
 import { bytes, count } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import { detailsFrom, shortened, type Hit, type Line, type Scene, type Source, type Wanted } from "./chart";
-import { colourOf, type Rgb, type Theme } from "./colour";
+import { colourOf, varied, type Rgb, type Theme } from "./colour";
 import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, NO_GROUP, Quads } from "./quads";
 
 export type StackedJson = { from: number; to: number; allocations: number; top_bytes: number; groups: string[]; event_position?: number };
@@ -122,7 +122,7 @@ export function stackedScene(answer: Answer<StackedJson>, kind: Kind, theme: The
     const quads = new Quads();
     addRest(quads, given, theme);
     const colours = json.groups.map(colourOf);
-    for (let i = 0; i < columns.row.length; i++) addShape(quads, given, i, colours[columns.group[i]]);
+    for (let i = 0; i < columns.row.length; i++) addShape(quads, given, i, varied(colours[columns.group[i]], columns.row[i]));
     const lines = kind.lines(columns);
     return {
         from: json.from,

@@ -1,0 +1,96 @@
+// What `allocation` tells about a segment.
+#include "explore/segment_details.h"
+
+#include <stdio.h>
+
+#include "explore/keys.h"
+#include "model/recording.h"
+
+// Rows at the row's address before it.
+static size_t version_of(const struct vr_lifetimes *rows, size_t row) {
+    size_t version = 0;
+    for (size_t i = 0; i < row; i++) version += rows->address[i] == rows->address[row];
+    return version;
+}
+
+static bool find_version(const struct vr_lifetimes *rows, uint64_t address, uint64_t version, size_t *row) {
+    for (size_t i = 0; i < rows->count; i++) {
+        if (rows->address[i] != address || version-- != 0) continue;
+        *row = i;
+        return true;
+    }
+    return false;
+}
+
+// "s7f03c0000000_2"; without a number the first one there.
+static bool find_label(const struct vr_lifetimes *rows, const char *label, size_t *row) {
+    char *end;
+    const unsigned long long address = strtoull(label + 1, &end, 16);
+    if (end == label + 1) return false;
+    if (*end == '\0') return find_version(rows, address, 0, row);
+    const char *digits = end + 1;
+    const unsigned long long version = *end == '_' ? strtoull(digits, &end, 10) : 0;
+    return *digits != '\0' && *end == '\0' && find_version(rows, address, version, row);
+}
+
+static void put_moment(struct vr_json *json, const struct vr_history *history, const char *event_key, const char *time_key,
+                       uint32_t event) {
+    if (event == VR_NEVER) {
+        vr_json_null(json, event_key);
+        return;
+    }
+    vr_json_u64(json, event_key, event);
+    if ((history->has[event] & VR_HAS_TIME) != 0) vr_json_i64(json, time_key, history->time_us[event]);
+}
+
+static enum vram_status put_names(struct vr_json *json, const struct vr_segment_lives *segments, size_t row) {
+    char label[48];
+    struct vr_text pool = {.bytes = NULL};
+    snprintf(label, sizeof label, "s%llx_%zu", (unsigned long long)segments->lifetimes.address[row], version_of(&segments->lifetimes, row));
+    vr_pool_name(segments->pool_first[row], segments->pool_second[row], &pool);
+    vr_json_u64(json, "row", row);
+    vr_json_string(json, "label", label);
+    vr_json_string(json, "kind", "segment");
+    vr_json_string(json, "pool_name", vr_text_string(&pool));
+    const enum vram_status status = vr_text_status(&pool);
+    vr_text_release(&pool);
+    return status;
+}
+
+static enum vram_status find_row(const struct vr_ask *ask, const struct vr_lifetimes *rows, size_t *row) {
+    const char *label = vr_question_text(ask->question, "label");
+    int64_t number = -1;
+    VR_TRY(vr_question_whole(ask->question, "segment", 0, (int64_t)rows->count - 1, -1, &number));
+    if (number >= 0) *row = (size_t)number;
+    if (number < 0 && (label == NULL || !find_label(rows, label, row)))
+        return vr_fail(ask->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no segment '%.60s'",
+                       label == NULL ? "" : label);
+    return VRAM_OK;
+}
+
+bool vr_asks_segment(const struct vr_ask *ask) {
+    const char *label = vr_question_text(ask->question, "label");
+    return vr_question_text(ask->question, "segment") != NULL || (label != NULL && *label == 's');
+}
+
+enum vram_status vr_put_segment(const struct vr_ask *ask, struct vr_seen_recording *recording, struct vr_seen_device *device) {
+    struct vr_json *json = &ask->answer->json;
+    const struct vr_segment_lives *segments = NULL;
+    size_t row = 0;
+    VR_TRY(vr_seen_segments(device, &segments));
+    const struct vr_lifetimes *rows = &segments->lifetimes;
+    VR_TRY(find_row(ask, rows, &row));
+    VR_TRY(put_names(json, segments, row));
+    vr_answer_address(ask->answer, "address", rows->address[row]);
+    vr_json_u64(json, "bytes", rows->size_bytes[row]);
+    put_moment(json, device->view->history, "birth_event", "birth_time_us", rows->birth[row]); // VR_BEFORE_TRACE is VR_NEVER
+    put_moment(json, device->view->history, "death_event", "death_time_us", rows->death[row]);
+    vr_json_i64(json, "stream", (int64_t)segments->stream[row]);
+    vr_json_array(json, "pool");
+    vr_json_u64(json, NULL, segments->pool_first[row]);
+    vr_json_u64(json, NULL, segments->pool_second[row]);
+    vr_json_array_end(json);
+    vr_json_bool(json, "mapped", (segments->flags[row] & VR_SEGMENT_MAPPED) != 0);
+    vr_put_stack(json, vr_recording_model(recording->recording), rows->stack[row]);
+    return VRAM_OK;
+}

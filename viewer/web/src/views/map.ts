@@ -1,0 +1,191 @@
+// Address map: time across, addresses up. Every allocation is one rectangle, free memory of segments is pale, what is too small for a
+// rectangle is a shade. Addresses that no segment ever had are left out.
+import type { App, View } from "../app";
+import { csvText, el } from "../dom";
+import { bySelect, largestTable } from "../draw/controls";
+import { Chart, detailsFrom, shortened, type Hit, type Scene, type Source, type Wanted } from "../draw/chart";
+import { blend, colourOf, css, parse, varied, type Rgb, type Theme } from "../draw/colour";
+import type { Pen } from "../draw/pen";
+import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, Quads } from "../draw/quads";
+import { about, byOf, windowQuestion } from "../draw/stacked";
+import { count } from "../format";
+import type { Answer, Numbers } from "../protocol";
+
+type MapJson = { from: number; to: number; allocations: number; groups: string[]; event_position?: number; total: number; low: number; high: number; grid_low: number; grid_high: number };
+type Columns = { [name: string]: Numbers };
+
+const CELLS = 256;
+const PRIVATE: Rgb = [230, 159, 0]; // tints what belongs to a private pool
+const BORN_EARLIER = 4;
+const ENDS_LATER = 8;
+const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "begin", "place", "completed", "segment_place", "segment_bytes", "segment_begin", "segment_end", "segment_private", "range_place", "range_address"];
+
+// The grid as an image whose columns are pixels of the window.
+function gridImage(answer: Answer<MapJson>, pixels: number, theme: Theme): HTMLCanvasElement {
+    const { from, to } = answer.json;
+    const edges = answer.column("grid_position");
+    const grid = answer.column("grid");
+    const image = new ImageData(pixels, CELLS);
+    const [r, g, b] = theme.rest;
+    let column = 0;
+    for (let x = 0; x < pixels; x++) {
+        const position = from + ((x + 0.5) / pixels) * (to - from);
+        while (column + 2 < edges.length && edges[column + 1] <= position) column++;
+        if (edges.length < 2 || position < edges[0] || position >= edges[edges.length - 1]) continue;
+        for (let k = 0; k < CELLS; k++) {
+            const full = grid[column * CELLS + k];
+            if (full !== 0) image.data.set([r, g, b, Math.min(255, 40 + full)], 4 * ((CELLS - 1 - k) * pixels + x));
+        }
+    }
+    const canvas = el("canvas", { width: pixels, height: CELLS });
+    canvas.getContext("2d")!.putImageData(image, 0, 0);
+    return canvas;
+}
+
+function quadsOf({ json }: Answer<MapJson>, columns: Columns, app: App): Quads {
+    const quads = new Quads();
+    const matches = app.matches();
+    const across = (at: number) => (at - json.from) / (json.to - json.from);
+    const up = (place: number) => (place - json.low) / (json.high - json.low);
+    const colours = json.groups.map(colourOf);
+    const { row, stack, flags, bytes, begin, end, place, completed, group } = columns;
+    for (let i = 0; i < row.length; i++) {
+        const kind =
+            (matches?.has(row[i], stack[i]) ? MATCHED : 0) | ((flags[i] & BORN_EARLIER) === 0 ? EDGE_LEFT : 0) | ((flags[i] & ENDS_LATER) === 0 ? EDGE_RIGHT : 0);
+        const [low, high] = [up(place[i]), up(place[i] + bytes[i])];
+        if (completed[i] > end[i]) quads.add(across(end[i]), across(completed[i]), low, high, colours[group[i]], kind | HATCHED, group[i]);
+        quads.add(across(begin[i]), across(end[i]), low, high, varied(colours[group[i]], row[i]), kind, group[i]);
+    }
+    return quads;
+}
+
+// What is reserved, as the ground that allocations lie on.
+function drawFree(pen: Pen, columns: Columns, theme: Theme, x: (position: number) => number, y: (value: number) => number): void {
+    const { segment_place: place, segment_bytes: size, segment_begin: begin, segment_end: end, segment_private: own } = columns;
+    const reserved = parse(theme.reserved);
+    const colours = [css(reserved), css(blend(reserved, PRIVATE, 0.3))];
+    for (let i = 0; i < place.length; i++) {
+        const [left, top] = [x(begin[i]), y(place[i] + size[i])];
+        const [width, height] = [x(end[i]) - left, y(place[i]) - top];
+        pen.rect(left, top, width, height, colours[own[i]]);
+        if (height > 3) pen.rect(left, top, width, 0.7, theme.ground);
+    }
+}
+
+function freeAt(columns: Columns, at: number, value: number): Hit | null {
+    const { segment_place: place, segment_bytes: size, segment_begin: begin, segment_end: end, segment_private: own } = columns;
+    for (let i = 0; i < place.length; i++) {
+        if (at < begin[i] || at >= end[i] || value < place[i] || value >= place[i] + size[i]) continue;
+        const facts = [`0x${addressAt(columns, value).toString(16)} is free here, or holds allocations too small to draw`];
+        return { row: -1, bytes: size[i], group: own[i] ? "segment of a private pool" : "segment", facts };
+    }
+    return null;
+}
+
+// The address of a place.
+function addressAt({ range_place: place, range_address: address }: Columns, at: number): number {
+    let low = 0;
+    let high = place.length - 1;
+    while (low < high) {
+        const middle = (low + high + 1) >> 1;
+        if (place[middle] <= at) low = middle;
+        else high = middle - 1;
+    }
+    return place.length === 0 ? at : address[low] + (at - place[low]);
+}
+
+function sceneOf(answer: Answer<MapJson>, wanted: Wanted, theme: Theme, app: App): Scene | null {
+    const { json } = answer;
+    if (json.total === 0) return null;
+    const columns: Columns = Object.fromEntries(NAMES.map((name) => [name, answer.column(name)]));
+    const { row, bytes, begin, end, place, group } = columns;
+    const image = gridImage(answer, Math.min(2048, wanted.pixels), theme);
+    const holds = (i: number, at: number, value: number) => at >= begin[i] && at < end[i] && value >= place[i] && value < place[i] + bytes[i];
+    return {
+        from: json.from,
+        to: json.to,
+        low: json.low,
+        high: json.high,
+        quads: quadsOf(answer, columns, app),
+        groups: json.groups,
+        lines: [],
+        moment: json.event_position ?? null,
+        summary: `${count(json.allocations)} allocations live in the window, ${count(row.length)} are drawn as rectangles, the others as shades of the addresses they lie at.`,
+        show: () => [0, json.total],
+        hit: (at, value) => {
+            for (let i = row.length; i-- > 0; ) {
+                if (holds(i, at, value)) return { row: row[i], bytes: bytes[i], group: shortened(json.groups[group[i]] ?? "", 70), facts: [] };
+            }
+            return freeAt(columns, at, value);
+        },
+        outline: (wantedRow) => {
+            const i = row.indexOf(wantedRow as never);
+            return i < 0 ? [] : [begin[i], end[i], place[i], place[i] + bytes[i]];
+        },
+        neighbour: (from, step) => {
+            const i = row.indexOf(from as never);
+            return row.length === 0 ? null : row[i < 0 ? 0 : Math.min(Math.max(0, i + step), row.length - 1)];
+        },
+        under: (pen, x, y) => {
+            drawFree(pen, columns, theme, x, y);
+            pen.image(image, x(json.from), y(json.grid_high), x(json.to) - x(json.from), y(json.grid_low) - y(json.grid_high));
+        },
+        yText: (value) => `0x${addressAt(columns, value).toString(16)}`,
+    };
+}
+
+function source(app: App, chart: () => Chart): Source {
+    return {
+        name: "Address map",
+        empty: "This recording has neither segments nor allocations: there are no addresses to show.",
+        zoomY: true,
+        left: 124,
+        ask: async (wanted, theme) => {
+            const heights = chart().heights;
+            const part = heights ? { low: heights[0], high: heights[1] } : {};
+            const answer = await app.engine.ask<MapJson>({ name: "map", ...about(app), ...windowQuestion(app, wanted), by: byOf(app), limit: 4000, ...part });
+            return sceneOf(answer, wanted, theme, app);
+        },
+        details: async (row) => detailsFrom(await app.engine.ask({ name: "allocation", ...about(app), row })),
+        rowOf: async (label) => (label.startsWith("s") ? null : (await app.engine.ask<{ row: number }>({ name: "allocation", ...about(app), label })).json.row),
+    };
+}
+
+export function mapView(app: App): View {
+    const chart: Chart = new Chart(
+        app,
+        source(app, () => chart),
+    );
+    const by = bySelect(app);
+    const table = largestTable(app, chart);
+    chart.bar.append(by.root, chart.legend);
+    const root = el("div", { class: "fill chart-view" }, chart.root, table.root);
+    return {
+        id: "map",
+        title: "Address map",
+        key: "4",
+        root,
+        keys: [
+            ["W S", "zoom the addresses in and out"],
+            ["A D", "lower, higher addresses"],
+            ["[ ]", "previous and next allocation"],
+            ["z", "zoom to the picked allocation"],
+        ],
+        show: () => {
+            by.update();
+            chart.show();
+            table.update();
+        },
+        update: (state, changed) => {
+            by.update();
+            chart.update(state, changed);
+            table.update();
+        },
+        onKey: (event) => chart.onKey(event),
+        svg: () => chart.svg(`Address map of ${app.recording()?.name ?? ""}`),
+        csv: async () => {
+            const { header, rows } = await table.rows(8192);
+            return csvText(header, rows);
+        },
+    };
+}
