@@ -1,7 +1,6 @@
 // `timeline` and `segments`: the allocations or segments of a window, stacked.
 #include <math.h>
 
-#include "explore/keys.h"
 #include "explore/shapes.h"
 #include "explore/stacking.h"
 
@@ -161,16 +160,20 @@ enum vram_status vr_ask_timeline(const struct vr_ask *ask) {
 // --- segments ------------------------------------------------------------------------------------------------------------
 
 // Segments are told apart by pool and stream; streams of real programs are small numbers or addresses.
-static uint64_t lane_of(void *user, size_t row) {
-    const struct vr_segment_lives *segments = user;
+static uint64_t lane_of(const struct vr_segment_lives *segments, size_t row) {
     const uint64_t pool = segments->pool_first[row] << 16 ^ segments->pool_second[row];
     return vr_mix64(vr_mix64(segments->stream[row]) + pool);
+}
+
+static enum vram_status lane_key(void *user, size_t row, uint64_t *key) {
+    *key = lane_of(user, row);
+    return VRAM_OK;
 }
 
 static void lane_name(void *user, uint64_t lane, struct vr_text *text) {
     const struct vr_segment_lives *segments = user;
     for (size_t row = 0; row < segments->lifetimes.count; row++) {
-        if (lane_of(user, row) != lane) continue;
+        if (lane_of(segments, row) != lane) continue;
         vr_pool_name(segments->pool_first[row], segments->pool_second[row], text);
         vr_text_printf(text, ", stream %lld", (long long)segments->stream[row]);
         return;
@@ -199,7 +202,7 @@ enum vram_status vr_ask_segments(const struct vr_ask *ask) {
     if (status == VRAM_OK) status = vr_seen_segments(shapes.device, &segments);
     if (status == VRAM_OK) {
         put_segments(&shapes, segments);
-        status = vr_shapes_put_groups(&shapes, &(struct vr_naming){&shapes.device->segments, lane_of, lane_name});
+        status = vr_shapes_put_groups(&shapes, &(struct vr_naming){&shapes.device->segments, lane_key, lane_name});
     }
     vr_shapes_release(&shapes);
     return status;

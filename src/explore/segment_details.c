@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "explore/keys.h"
+#include "explore/shapes.h"
 #include "model/recording.h"
 
 // Rows at the row's address before it.

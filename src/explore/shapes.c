@@ -1,6 +1,6 @@
 #include "explore/shapes.h"
 
-#include "explore/keys.h"
+#include "analyze/grouping.h"
 
 enum vram_status vr_shapes_ask(const struct vr_ask *ask, struct vr_shapes *shapes) {
     *shapes = (struct vr_shapes){.ask = ask};
@@ -108,6 +108,13 @@ enum vram_status vr_shapes_put(const struct vr_shapes *shapes) {
     return VRAM_OK;
 }
 
+void vr_pool_name(uint64_t first, uint64_t second, struct vr_text *text) {
+    if (first == 0 && second == 0)
+        vr_text_puts(text, "default pool");
+    else
+        vr_text_printf(text, "private pool (%llu, %llu)", (unsigned long long)first, (unsigned long long)second);
+}
+
 struct group {
     uint64_t key;
     double area;
@@ -123,10 +130,11 @@ static int by_area(const void *a, const void *b) {
 }
 
 // The groups of all shapes, and per shape which one it is of.
-static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_naming *grouping, struct vr_map *known, struct group *groups,
+static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_naming *naming, struct vr_map *known, struct group *groups,
                                uint32_t *of, size_t *count) {
     for (size_t i = 0; i < shapes->count; i++) {
-        const uint64_t key = grouping->key(grouping->user, shapes->row[i]);
+        uint64_t key = 0;
+        VR_TRY(naming->key(naming->user, shapes->row[i], &key));
         uint32_t found = vr_map_get(known, key);
         if (found == 0) {
             groups[*count] = (struct group){.key = key, .number = (uint32_t)*count};
@@ -139,14 +147,14 @@ static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_n
     return VRAM_OK;
 }
 
-static enum vram_status put_names(const struct vr_shapes *shapes, const struct vr_naming *grouping, const struct group *groups,
+static enum vram_status put_names(const struct vr_shapes *shapes, const struct vr_naming *naming, const struct group *groups,
                                   size_t count) {
     struct vr_json *json = &shapes->ask->answer->json;
     struct vr_text name = {.bytes = NULL};
     vr_json_array(json, "groups");
     for (size_t g = 0; g < count && g < MOST_GROUPS; g++) {
         name.length = 0;
-        grouping->name(grouping->user, groups[g].key, &name);
+        naming->name(naming->user, groups[g].key, &name);
         vr_json_string(json, NULL, vr_text_string(&name));
     }
     if (count > MOST_GROUPS) vr_json_string(json, NULL, "all others");
@@ -156,17 +164,17 @@ static enum vram_status put_names(const struct vr_shapes *shapes, const struct v
     return status;
 }
 
-enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const struct vr_naming *grouping) {
+enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const struct vr_naming *naming) {
     struct group *groups = malloc((shapes->count + 1) * sizeof *groups);
     uint32_t *of = malloc((shapes->count + 1) * sizeof *of), *place = malloc((shapes->count + 1) * sizeof *place);
     struct vr_map known = {.slots = NULL};
     size_t count = 0;
     enum vram_status status = groups == NULL || of == NULL || place == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
-    if (status == VRAM_OK) status = gather(shapes, grouping, &known, groups, of, &count);
+    if (status == VRAM_OK) status = gather(shapes, naming, &known, groups, of, &count);
     if (status == VRAM_OK) {
         qsort(groups, count, sizeof *groups, by_area);
         for (size_t g = 0; g < count; g++) place[groups[g].number] = (uint32_t)(g < MOST_GROUPS ? g : MOST_GROUPS);
-        status = put_names(shapes, grouping, groups, count);
+        status = put_names(shapes, naming, groups, count);
         const size_t column = vr_answer_column(shapes->ask->answer, "group", VR_U32);
         for (size_t i = 0; i < shapes->count; i++) vr_answer_u32(shapes->ask->answer, column, place[of[i]]);
     }
@@ -177,11 +185,19 @@ enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const stru
     return status;
 }
 
-static uint64_t key_of(void *user, size_t row) { return vr_key(user, row); }
-static void name_of(void *user, uint64_t key, struct vr_text *text) { vr_key_name(user, key, text); }
+static enum vram_status key_of(void *user, size_t row, uint64_t *key) { return vr_grouping_key(user, row, key); }
+static void name_of(void *user, uint64_t key, struct vr_text *text) { vr_grouping_name(user, key, text); }
 
 enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes) {
-    struct vr_keys keys;
-    VR_TRY(vr_ask_keys(shapes->ask, shapes->recording, shapes->device, shapes->lifetimes, &keys));
-    return vr_shapes_put_groups(shapes, &(struct vr_naming){&keys, key_of, name_of});
+    const struct vr_ask *ask = shapes->ask;
+    const struct vr_segment_lives *segments = NULL;
+    struct vr_grouping grouping;
+    size_t by = VR_GROUP_SITE;
+    VR_TRY(vr_question_word(ask->question, "by", vr_grouping_words, VR_GROUP_SITE, &by));
+    if (by == VR_GROUP_POOL || by == VR_GROUP_STREAM) VR_TRY(vr_seen_segments(shapes->device, &segments));
+    VR_TRY(vr_grouping_init(&grouping, (enum vr_group_by)by, shapes->device->view, shapes->lifetimes, &shapes->recording->sites, segments,
+                            by == VR_GROUP_REGEX ? vr_question_text(ask->question, "regex") : NULL, ask->error));
+    const enum vram_status status = vr_shapes_put_groups(shapes, &(struct vr_naming){&grouping, key_of, name_of});
+    vr_grouping_release(&grouping);
+    return status;
 }

@@ -40,10 +40,13 @@ VR_INLINE double vr_shape_end(const struct vr_shapes *shapes, size_t i) {
 // Which row of the other notion a row of a notion is; SIZE_MAX for what only one of them has.
 size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *to, size_t row);
 
+// "default pool" for (0, 0), else "private pool (0, 1)".
+void vr_pool_name(uint64_t first, uint64_t second, struct vr_text *text);
+
 // How rows are grouped: a number per group, and its name.
 struct vr_naming {
     void *user;
-    uint64_t (*key)(void *user, size_t row);
+    enum vram_status (*key)(void *user, size_t row, uint64_t *key);
     void (*name)(void *user, uint64_t key, struct vr_text *text);
 };
 // Members `from`, `to`, `allocations`, and `event_position` where the question has an `event`; columns `row` (of the notion `allocated`;
@@ -51,8 +54,8 @@ struct vr_naming {
 enum vram_status vr_shapes_put(const struct vr_shapes *shapes);
 // Column `group` and the member `groups`: the names, the group with the largest area first; what comes after the 512th is the last one.
 // NO_HOST_MEMORY.
-enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const struct vr_naming *grouping);
-// The same by vr_ask_keys(): what allocations are grouped by.
+enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const struct vr_naming *naming);
+// The same by the parameters `by` (call sites where it is not there) and `regex`. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes);
 
 #endif

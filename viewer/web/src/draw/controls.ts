@@ -9,7 +9,10 @@ import { about, byOf } from "./stacked";
 const GROUPINGS: readonly [string, string][] = [
     ["site", "call site"],
     ["stack", "call stack"],
+    ["function", "function"],
+    ["file", "file"],
     ["category", "category"],
+    ["annotation", "annotation"],
     ["pool", "pool"],
     ["stream", "stream"],
     ["thread", "thread"],

@@ -152,7 +152,7 @@ export function about(app: App): { rec: number; device: number | undefined } {
     return { rec: app.store.state.rec, device: app.device()?.device };
 }
 
-const KNOWN_BY = new Set(["site", "stack", "category", "pool", "stream", "thread", "context", "metadata", "size"]);
+const KNOWN_BY = new Set(["site", "stack", "function", "file", "category", "annotation", "pool", "stream", "thread", "context", "metadata", "size"]);
 export const byOf = (app: App): string => (KNOWN_BY.has(app.store.state.by) ? app.store.state.by : "site");
 
 export function windowQuestion(app: App, wanted: Wanted): { axis: string; from: number; to: number; pixels: number; height: number; event?: number } {
