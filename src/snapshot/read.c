@@ -5,10 +5,14 @@
 #include "snapshot/finish.h"
 #include "snapshot/html.h"
 #include "snapshot/json.h"
+#include "snapshot/kineto.h"
 #include "snapshot/pickle.h"
+#include "snapshot/rmm.h"
 #include "snapshot/vramfile.h"
 
-enum format { FORMAT_PICKLE, FORMAT_JSON, FORMAT_HTML, FORMAT_VRAM };
+enum format { FORMAT_PICKLE, FORMAT_JSON, FORMAT_HTML, FORMAT_VRAM, FORMAT_RMM, FORMAT_KINETO };
+
+enum { TELLING_BYTES = 128 }; // that tell JSON of one kind from JSON of another
 
 static const struct {
     const char *bytes;
@@ -31,15 +35,14 @@ static enum vram_status refuse_format(const struct vr_source *source, struct vra
         if (vr_source_at_hand(source) < length || memcmp(source->next, foreign[i].bytes, length) != 0) continue;
         return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "not a recording but %s; unpack it first", foreign[i].what);
     }
-    return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "not a recording: it begins like no pickle, JSON or HTML page (0x%02x)",
-                   *source->next);
+    return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source),
+                   "not a recording: it begins like no pickle, JSON, HTML page or RMM log (0x%02x)", *source->next);
 }
 
 // Steps over a byte order mark and white space to the byte that tells.
 static enum vram_status find_format(struct vr_source *source, enum format *format, struct vram_error *error) {
     VR_TRY(vr_source_fill(source, 8));
-    if (vr_source_at_hand(source) >= VR_VRAMFILE_MAGIC_LENGTH &&
-        memcmp(source->next, VR_VRAMFILE_MAGIC, VR_VRAMFILE_MAGIC_LENGTH) == 0) {
+    if (vr_source_at_hand(source) >= VR_VRAMFILE_MAGIC_LENGTH && memcmp(source->next, VR_VRAMFILE_MAGIC, VR_VRAMFILE_MAGIC_LENGTH) == 0) {
         *format = FORMAT_VRAM;
         return VRAM_OK;
     }
@@ -47,6 +50,15 @@ static enum vram_status find_format(struct vr_source *source, enum format *forma
     while (vr_source_at_hand(source) != 0 && strchr(" \t\r\n", *source->next) != NULL && *source->next != '\0') {
         source->next++;
         VR_TRY(vr_source_fill(source, 1));
+    }
+    VR_TRY(vr_source_fill(source, TELLING_BYTES));
+    if (vr_source_at_hand(source) >= VR_RMM_MAGIC_LENGTH && memcmp(source->next, VR_RMM_MAGIC, VR_RMM_MAGIC_LENGTH) == 0) {
+        *format = FORMAT_RMM;
+        return VRAM_OK;
+    }
+    if (vr_kineto_begins(source->next, vr_source_at_hand(source))) {
+        *format = FORMAT_KINETO;
+        return VRAM_OK;
     }
     switch (vr_source_at_hand(source) == 0 ? 0 : *source->next) {
     case 0x80: *format = FORMAT_PICKLE; return VRAM_OK;
@@ -60,6 +72,8 @@ static enum vram_status find_format(struct vr_source *source, enum format *forma
 static enum vram_status read_model(struct vr_source *source, enum format format, struct vr_model *model, struct vram_error *error) {
     struct vr_machine machine;
     if (format == FORMAT_VRAM) return vr_vramfile_read(source, model, error);
+    if (format == FORMAT_RMM) return vr_rmm_read(source, model, error);
+    if (format == FORMAT_KINETO) return vr_kineto_read(source, model, error);
     VR_TRY(vr_machine_init(&machine, error, VR_BUDGET_BASE));
     vr_source_set_budget(source, &machine.builder.budget);
     enum vram_status status = format == FORMAT_PICKLE ? vr_pickle_read(source, &machine) : vr_json_read(source, &machine);

@@ -39,7 +39,7 @@ static void other_files_are_named(void **state) {
     REFUSED("\x7f"
             "ELF",
             "a program");
-    REFUSED("(dp0\n.", "begins like no pickle, JSON or HTML page (0x28)");
+    REFUSED("(dp0\n.", "begins like no pickle, JSON, HTML page or RMM log (0x28)");
 }
 
 struct pieces {

@@ -1,0 +1,195 @@
+#include "snapshot/rmm.h"
+
+#include "snapshot/eventlist.h"
+#include "snapshot/numbers.h"
+
+enum { LONGEST_LINE = 4096, FIELDS = 7 };
+enum field { THREAD, TIME, ACTION, POINTER, SIZE, STREAM, DEVICE };
+#define DAY_US    ((int64_t)86400 * 1000000)
+#define EVENT_HAS (VR_HAS_ACTION | VR_HAS_ADDRESS | VR_HAS_SIZE | VR_HAS_STREAM | VR_HAS_TIME | VR_HAS_FRAMES | VR_HAS_THREAD)
+
+// A piece of a line.
+struct piece {
+    const char *text;
+    size_t length;
+};
+
+struct reader {
+    struct vr_source *source;
+    struct vr_event_list list;
+    struct vram_error *error;
+    uint64_t line;
+    uint64_t offset; // of the line
+    bool has_device; // a seventh column
+    int64_t day_us;  // what midnights passed add to times
+    int64_t last_us; // of the day
+};
+
+static enum vram_status refuse(const struct reader *reader, const char *what, struct piece piece) {
+    const int shown = piece.length > 40 ? 40 : (int)piece.length;
+    char text[41] = "";
+    for (int i = 0; i < shown; i++) text[i] = piece.text[i] >= ' ' && piece.text[i] < 0x7f ? piece.text[i] : '?';
+    return vr_fail(reader->error, VRAM_BAD_INPUT, reader->offset, "line %llu of the RMM log: '%s' is no %s",
+                   (unsigned long long)reader->line, text, what);
+}
+
+static bool is(struct piece piece, const char *text) { return piece.length == strlen(text) && memcmp(piece.text, text, piece.length) == 0; }
+
+// --- lines and fields
+
+// The next line without its end, at hand as a whole. *found false at the end of the file.
+static enum vram_status next_line(struct reader *reader, struct piece *line, bool *found) {
+    struct vr_source *source = reader->source;
+    VR_TRY(vr_source_fill(source, LONGEST_LINE));
+    const size_t held = vr_source_at_hand(source), limit = held < LONGEST_LINE ? held : LONGEST_LINE;
+    const char *text = (const char *)source->next, *end = limit == 0 ? NULL : memchr(text, '\n', limit);
+    *found = held != 0;
+    reader->offset = vr_source_offset(source);
+    reader->line++;
+    if (end == NULL && held >= LONGEST_LINE) return refuse(reader, "row: it has no end", (struct piece){text, 40});
+    line->text = text;
+    line->length = end == NULL ? limit : (size_t)(end - text);
+    source->next += line->length + (end != NULL);
+    if (line->length != 0 && text[line->length - 1] == '\r') line->length--;
+    return VRAM_OK;
+}
+
+static struct piece trim(struct piece piece) {
+    while (piece.length != 0 && piece.text[0] == ' ') piece.text++, piece.length--;
+    while (piece.length != 0 && piece.text[piece.length - 1] == ' ') piece.length--;
+    return piece;
+}
+
+// Divides the line at its commas; how many pieces there are, at most FIELDS + 1.
+static size_t split(struct piece line, struct piece fields[FIELDS + 1]) {
+    size_t count = 0;
+    for (const char *at = line.text, *end = line.text + line.length; count <= FIELDS; at++) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        fields[count++] = trim((struct piece){at, (size_t)((comma == NULL ? end : comma) - at)});
+        if (comma == NULL) break;
+        at = comma;
+    }
+    return count;
+}
+
+// --- values
+
+static bool decimal(struct piece piece, uint64_t *value) {
+    struct vr_number number;
+    if (piece.length == 0 || piece.text[0] < '0' || piece.text[0] > '9') return false;
+    if (!vr_number_parse(piece.text, piece.length, &number) || number.kind != VR_NUMBER_WHOLE) return false;
+    *value = number.bits;
+    return true;
+}
+
+// "0x7f00", "1024", or "(nil)", as C libraries print no pointer.
+static bool pointer(struct piece piece, uint64_t *value) {
+    uint32_t high = 0, low = 0;
+    if (is(piece, "(nil)") || is(piece, "nullptr")) {
+        *value = 0;
+        return true;
+    }
+    if (piece.length < 3 || piece.length > 18 || memcmp(piece.text, "0x", 2) != 0) return decimal(piece, value);
+    const size_t digits = piece.length - 2, upper = digits > 8 ? digits - 8 : 0;
+    if (upper != 0 && !vr_hex_parse(piece.text + 2, upper, &high)) return false;
+    if (!vr_hex_parse(piece.text + 2 + upper, digits - upper, &low)) return false;
+    *value = (uint64_t)high << 32 | low;
+    return true;
+}
+
+static bool two_digits(const char *text, int64_t limit, int64_t *value) {
+    if (text[0] < '0' || text[0] > '9' || text[1] < '0' || text[1] > '9') return false;
+    *value = *value * limit + (text[0] - '0') * 10 + (text[1] - '0');
+    return (text[0] - '0') * 10 + (text[1] - '0') < limit;
+}
+
+// HH:MM:SS and a fraction after '.' or, from older versions, ':'.
+static bool time_of_day(struct piece piece, int64_t *us) {
+    int64_t seconds = 0, fraction = 0, unit = 1000000;
+    const char *text = piece.text;
+    if (piece.length < 8 || piece.length > 18 || text[2] != ':' || text[5] != ':') return false;
+    if (!two_digits(text, 24, &seconds) || !two_digits(text + 3, 60, &seconds) || !two_digits(text + 6, 60, &seconds)) return false;
+    if (piece.length > 8 && text[8] != '.' && text[8] != ':') return false;
+    for (size_t i = 9; i < piece.length; i++) {
+        if (text[i] < '0' || text[i] > '9') return false;
+        if (unit > 1) fraction = fraction * 10 + (text[i] - '0'), unit /= 10;
+    }
+    *us = seconds * 1000000 + fraction * unit;
+    return true;
+}
+
+// Time that falls by more than half a day has passed midnight; by less, threads overtook each other.
+static int64_t time_of_log(struct reader *reader, int64_t us) {
+    if (us + DAY_US / 2 < reader->last_us) reader->day_us += DAY_US;
+    const int64_t back = us > reader->last_us + DAY_US / 2 && reader->day_us != 0 ? DAY_US : 0;
+    if (back == 0) reader->last_us = us;
+    return us + reader->day_us - back;
+}
+
+// --- rows
+
+static enum vram_status add_row(struct reader *reader, struct piece action, uint32_t device, struct vr_event_row *row) {
+    row->has = EVENT_HAS;
+    if (is(action, "allocate")) {
+        row->action = VR_ACTION_ALLOC;
+    } else if (is(action, "allocate failure")) {
+        row->action = VR_ACTION_OOM;
+        row->address = 0;
+        row->has &= ~(uint32_t)VR_HAS_ADDRESS;
+    } else if (is(action, "free")) {
+        row->action = VR_ACTION_FREE_REQUESTED;
+        VR_TRY(vr_event_list_add(&reader->list, device, row));
+        row->action = VR_ACTION_FREE_COMPLETED;
+    } else {
+        return refuse(reader, "action: allocate, free and allocate failure are known", action);
+    }
+    return vr_event_list_add(&reader->list, device, row);
+}
+
+static enum vram_status read_row(struct reader *reader, struct piece line) {
+    struct piece fields[FIELDS + 1];
+    struct vr_event_row row = {.has = 0};
+    uint64_t thread, device = 0;
+    int64_t time_us = 0;
+    if (split(line, fields) != (size_t)(reader->has_device ? DEVICE + 1 : DEVICE))
+        return refuse(reader, "row of the columns in the first line", line);
+    // A thread's number may be the library's own, of 64 bits.
+    if (!decimal(fields[THREAD], &thread)) return refuse(reader, "thread's number", fields[THREAD]);
+    if (!time_of_day(fields[TIME], &time_us)) return refuse(reader, "time (HH:MM:SS.ffffff)", fields[TIME]);
+    if (!pointer(fields[POINTER], &row.address)) return refuse(reader, "pointer", fields[POINTER]);
+    if (!decimal(fields[SIZE], &row.size_bytes)) return refuse(reader, "size", fields[SIZE]);
+    if (!pointer(fields[STREAM], &row.stream)) return refuse(reader, "stream", fields[STREAM]);
+    if (reader->has_device && (!decimal(fields[DEVICE], &device) || device >= VR_EVENTLIST_DEVICES)) {
+        return refuse(reader, "device's number", fields[DEVICE]);
+    }
+    row.thread = (uint32_t)thread;
+    row.time_us = time_of_log(reader, time_us);
+    return add_row(reader, fields[ACTION], (uint32_t)device, &row);
+}
+
+static enum vram_status read_head(struct reader *reader) {
+    struct piece line;
+    bool found;
+    VR_TRY(next_line(reader, &line, &found));
+    reader->has_device = is(line, VR_RMM_MAGIC ",Device");
+    return reader->has_device || is(line, VR_RMM_MAGIC) ? VRAM_OK : refuse(reader, "first line of an RMM log: " VR_RMM_MAGIC, line);
+}
+
+static enum vram_status read_all(struct reader *reader, struct vr_model *model) {
+    struct piece line;
+    bool found = true;
+    VR_TRY(read_head(reader));
+    while (found) {
+        VR_TRY(next_line(reader, &line, &found));
+        if (found && line.length != 0) VR_TRY(read_row(reader, line));
+    }
+    return vr_event_list_finish(&reader->list, reader->source, model, reader->error);
+}
+
+enum vram_status vr_rmm_read(struct vr_source *source, struct vr_model *model, struct vram_error *error) {
+    struct reader reader = {.source = source, .error = error};
+    enum vram_status status = vr_event_list_init(&reader.list, source);
+    if (status == VRAM_OK) status = read_all(&reader, model);
+    vr_event_list_release(&reader.list, source);
+    return status;
+}
