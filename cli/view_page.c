@@ -1,0 +1,138 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#include "page.h"
+#include "ui.h"
+#include "view_page.h"
+#include "vram/write.h"
+
+#define PLACE          "<!--recordings-->"
+#define CLOSED_POLICY  "connect-src 'none'"
+#define SERVED_POLICY  "connect-src 'self'"
+#define PACKED_BYTES   ((size_t)1 << 16)
+#define BASE64_GROUP   3
+#define BASE64_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+static bool put(vram_write write, void *user, const char *text) { return write(user, text, strlen(text)); }
+
+// `text` within the page, which is no C string.
+static const char *find(const char *page, size_t length, const char *text) {
+    const size_t size = strlen(text);
+    for (const char *at = page; (size_t)(page + length - at) >= size; at++) {
+        at = memchr(at, text[0], length - (size_t)(at - page));
+        if (at == NULL || (size_t)(page + length - at) < size) return NULL;
+        if (memcmp(at, text, size) == 0) return at;
+    }
+    return NULL;
+}
+
+int view_page_write(bool served, view_page_filler *fill, void *context, vram_write write, void *user) {
+    size_t length;
+    const char *page = page_text(&length), *end = page + length;
+    if (page == NULL) {
+        fprintf(stderr, "vram: this command was built without the viewer's page (tools/setup.sh installs what its build needs)\n");
+        return CLI_DEVICE;
+    }
+    const char *policy = find(page, length, CLOSED_POLICY), *place = find(page, length, PLACE);
+    if (policy == NULL || place == NULL || place < policy) {
+        fprintf(stderr, "vram: the viewer's page inside this command is damaged\n");
+        return CLI_DEVICE;
+    }
+    const char *rest = policy + strlen(CLOSED_POLICY);
+    const bool begun = write(user, page, (size_t)(policy - page)) && put(write, user, served ? SERVED_POLICY : CLOSED_POLICY) &&
+                       write(user, rest, (size_t)(place - rest));
+    if (!begun) return CLI_BAD_INPUT;
+    const int code = fill(write, user, context);
+    if (code != CLI_OK) return code;
+    place += strlen(PLACE);
+    return write(user, place, (size_t)(end - place)) ? CLI_OK : CLI_BAD_INPUT;
+}
+
+// Text of an attribute: what could end it, or is no text, is replaced.
+static bool put_name(vram_write write, void *user, const char *name) {
+    for (const char *c = name; *c != '\0'; c++) {
+        char number[16];
+        const unsigned char byte = (unsigned char)*c;
+        if (byte >= 0x20 && strchr("&<>\"'`=", *c) == NULL && byte != 0x7f) {
+            if (!write(user, c, 1)) return false;
+            continue;
+        }
+        (void)snprintf(number, sizeof number, "&#%u;", byte < 0x20 || byte == 0x7f ? (unsigned)'?' : (unsigned)byte);
+        if (!put(write, user, number)) return false;
+    }
+    return true;
+}
+
+// gzip, then base64, as a stream.
+struct packed {
+    z_stream stream;
+    vram_write write;
+    void *user;
+    unsigned char left[BASE64_GROUP]; // bytes that wait for more of their group
+    size_t left_count;
+    bool failed; // `write` did not take something
+    unsigned char out[PACKED_BYTES];
+};
+
+static void encode(const unsigned char group[BASE64_GROUP], size_t count, char letters[4]) {
+    const unsigned bits = (unsigned)group[0] << 16 | (count > 1 ? (unsigned)group[1] << 8 : 0) | (count > 2 ? group[2] : 0u);
+    for (unsigned i = 0; i < 4; i++) letters[i] = i > count ? '=' : BASE64_LETTERS[bits >> (18 - 6 * i) & 63];
+}
+
+static void put_base64(struct packed *packed, const unsigned char *bytes, size_t length, bool last) {
+    char text[4096];
+    size_t filled = 0;
+    for (size_t i = 0; i < length || (last && packed->left_count != 0);) {
+        while (packed->left_count < BASE64_GROUP && i < length) packed->left[packed->left_count++] = bytes[i++];
+        if (packed->left_count < BASE64_GROUP && !last) break;
+        encode(packed->left, packed->left_count, text + filled);
+        packed->left_count = 0;
+        filled += 4;
+        if (filled == sizeof text || i >= length) {
+            packed->failed = packed->failed || !packed->write(packed->user, text, filled);
+            filled = 0;
+        }
+    }
+    if (filled != 0) packed->failed = packed->failed || !packed->write(packed->user, text, filled);
+}
+
+static bool pack(struct packed *packed, const char *bytes, size_t length, int flush) {
+    packed->stream.next_in = (unsigned char *)(uintptr_t)bytes;
+    packed->stream.avail_in = (uInt)length;
+    int result = Z_OK;
+    do {
+        packed->stream.next_out = packed->out;
+        packed->stream.avail_out = sizeof packed->out;
+        result = deflate(&packed->stream, flush);
+        put_base64(packed, packed->out, sizeof packed->out - packed->stream.avail_out, result == Z_STREAM_END);
+    } while (!packed->failed && packed->stream.avail_out == 0 && result != Z_STREAM_END);
+    return !packed->failed;
+}
+
+static bool take(void *user, const char *bytes, size_t length) {
+    // zlib counts in unsigned int; the library's pieces are small.
+    return pack(user, bytes, length, Z_NO_FLUSH);
+}
+
+int view_page_recording(const struct vram_recording *recording, const char *name, vram_write write, void *user) {
+    struct packed *packed = calloc(1, sizeof *packed);
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    if (packed == NULL || deflateInit2(&packed->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+        free(packed);
+        fprintf(stderr, "vram: %s: no host memory\n", name);
+        return CLI_BAD_INPUT;
+    }
+    packed->write = write;
+    packed->user = user;
+    bool sent =
+        put(write, user, "<script type=\"application/x-vram\" data-name=\"") && put_name(write, user, name) && put(write, user, "\">");
+    const enum vram_status status = sent ? vram_recording_write(recording, VRAM_FORMAT_VRAM, take, packed, &error) : VRAM_IO;
+    sent = status == VRAM_OK && pack(packed, "", 0, Z_FINISH) && put(write, user, "</script>\n");
+    (void)deflateEnd(&packed->stream);
+    free(packed);
+    if (status != VRAM_OK && status != VRAM_IO) return ui_error(name, &error);
+    return sent ? CLI_OK : CLI_BAD_INPUT;
+}

@@ -1,0 +1,19 @@
+// view_page.h: the viewer's page with something put into it.
+#ifndef CLI_VIEW_PAGE_H
+#define CLI_VIEW_PAGE_H
+
+#include "vram/output.h"
+#include "vram/recording.h"
+
+// Called once, where recordings stand in the page: writes what shall be there. An exit code (args.h).
+typedef int view_page_filler(vram_write write, void *user, void *context);
+
+// Writes the page's HTML, with what `fill` writes in the place of recordings. With `served`, the page may ask the server it came from, and
+// nobody else. An exit code; CLI_DEVICE, with a line on standard error, where the command was built without the page. A failure of
+// `write` is CLI_BAD_INPUT and is the writer's to tell.
+int view_page_write(bool served, view_page_filler *fill, void *context, vram_write write, void *user);
+
+// Writes a recording as an element of the page: vram's own format, gzip, base64. `name` is made harmless. An exit code, as above.
+int view_page_recording(const struct vram_recording *recording, const char *name, vram_write write, void *user);
+
+#endif
