@@ -86,7 +86,7 @@ export class Details implements Panel {
         if (event === null || event === undefined) return el("span", { class: "quiet-text" }, absent);
         const first = this.frame.device()?.first_time_us;
         const after = time !== undefined && first !== undefined ? ` \u00b7 ${duration(time - first)} after the first event` : "";
-        const button = el("button", { type: "button", class: "link", title: "Choose this moment", onclick: () => this.frame.store.set({ event }) }, `event ${count(event)}`);
+        const button = el("button", { type: "button", class: "jump", title: "Choose this moment", onclick: () => this.frame.store.set({ event }) }, `event ${count(event)}`);
         return el("span", {}, button, after);
     }
 

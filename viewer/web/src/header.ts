@@ -137,7 +137,7 @@ export class Header implements Panel {
         if (!device) return;
         const peak = state.notion === "active" ? device.active_peak_bytes : device.peak_bytes;
         const moment = state.notion === "active" ? device.active_peak_event : device.peak_event;
-        const button = el("button", { type: "button", class: "link", title: "Choose the moment of the peak", "data-event": moment, onclick: () => this.frame.store.set({ event: moment }) }, `peak ${bytes(peak)}`);
+        const button = el("button", { type: "button", class: "jump", title: "Choose the moment of the peak", "data-event": moment, onclick: () => this.frame.store.set({ event: moment }) }, `peak ${bytes(peak)}`);
         button.dataset.bytes = String(peak);
         add(this.facts, `${count(device.events)} events \u00b7 `, button, device.has_times && ` \u00b7 ${duration(device.duration_us ?? 0)}`);
     }
