@@ -17,10 +17,13 @@ struct settings {
     bool ignore_releases;
     struct args_list confs;
     uint64_t memory_bytes;
+    uint64_t device; // NO_DEVICE: all
     unsigned start;
     unsigned profile;
     const char *placements;
 };
+
+#define NO_DEVICE UINT64_MAX
 
 static const char *const starts[] = {"cold", "recorded", NULL};
 static const enum vram_whatif_start start_values[] = {VRAM_WHATIF_COLD, VRAM_WHATIF_RECORDED};
@@ -68,7 +71,9 @@ static int run_confs(const struct vram_recording *recording, const char *path, c
                                                     .memory_bytes = settings->memory_bytes,
                                                     .start = start_values[settings->start],
                                                     .profile = profile_values[settings->profile],
-                                                    .ignore_releases = settings->ignore_releases};
+                                                    .ignore_releases = settings->ignore_releases,
+                                                    .one_device = settings->device != NO_DEVICE,
+                                                    .device = (uint32_t)settings->device};
         struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
         const enum vram_status status = vram_replay_whatif(recording, &options, &results[i], &error);
         if (status == VRAM_BAD_OPTION) {
@@ -117,6 +122,7 @@ static bool agree(const struct settings *settings, int files) {
     if (settings->exact && settings->confs.count > 0) wrong = "--exact runs with the recording's own settings: no --conf";
     if (settings->exact && (settings->memory_bytes != 0 || settings->ignore_releases))
         wrong = "--exact takes no --memory and no --ignore-releases";
+    if (settings->exact && settings->device != NO_DEVICE) wrong = "--exact takes no --device: it checks all of them";
     if (!settings->exact && settings->placements != NULL) wrong = "--placements needs --exact";
     if (settings->placements != NULL && files > 1) wrong = "--placements takes one recording";
     if (wrong != NULL) fprintf(stderr, "vram: %s\nTry 'vram replay --help'.\n", wrong);
@@ -124,7 +130,7 @@ static bool agree(const struct settings *settings, int files) {
 }
 
 int cmd_replay(int argc, char **argv) {
-    struct settings settings = {.start = 0};
+    struct settings settings = {.device = NO_DEVICE};
     const struct args_option options[] = {
         {.name = "exact",
          .kind = ARGS_FLAG,
@@ -142,6 +148,11 @@ int cmd_replay(int argc, char **argv) {
          .value = "SIZE",
          .help = "memory of each device, e.g. 24GiB (default: unlimited)",
          .target = &settings.memory_bytes},
+        {.name = "device",
+         .kind = ARGS_COUNT,
+         .value = "N",
+         .help = "only the history of this device (default: of all, each with that memory)",
+         .target = &settings.device},
         {.name = "start",
          .kind = ARGS_CHOICE,
          .value = "cold|recorded",

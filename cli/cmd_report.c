@@ -6,15 +6,23 @@
 #include "input.h"
 #include "input_files.h"
 #include "ui.h"
+#include "vram/explain.h"
 #include "vram/report.h"
 #include "vram/symbols.h"
 
 int cmd_report(int argc, char **argv);
 
 struct settings {
-    bool json;
-    uint64_t top;
+    bool json, check, no_cure;
+    uint64_t top, memory_bytes;
 };
+
+static bool has_oom(const struct vram_report *report) {
+    for (size_t i = 0; i < report->device_count; i++) {
+        if (report->devices[i].oom_count != 0) return true;
+    }
+    return false;
+}
 
 // Reads, reports and prints one file.
 static int report_file(const char *path, const char *before, void *context) {
@@ -28,19 +36,28 @@ static int report_file(const char *path, const char *before, void *context) {
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     // Machine code gets the names that this machine knows; without memory for them it stays as it is.
     (void)!vram_recording_symbolize(recording, NULL, NULL);
-    const struct vram_report_options options = {.top = settings->top > 10000 ? 10000 : (unsigned)settings->top};
+    const struct vram_report_options options = {.top = settings->top > 10000 ? 10000 : (unsigned)settings->top,
+                                                .memory_bytes = settings->memory_bytes};
     enum vram_status status = vram_report_create(recording, &options, &report, &error);
+    struct vram_cures *cures = NULL;
+    // A history that no replay takes leaves the report as it is.
+    if (status == VRAM_OK && !settings->no_cure && has_oom(report)) (void)!vram_cures_find(recording, report, &cures, &error);
     vram_recording_destroy(recording);
     if (status != VRAM_OK) return ui_error(facts.name, &error);
 
     const char *slash = strrchr(facts.name, '/');
-    const struct vram_report_source source = {.file = settings->json && slash != NULL ? slash + 1 : facts.name, .bytes = facts.bytes};
+    const struct vram_report_source source = {.file = settings->json && slash != NULL ? slash + 1 : facts.name,
+                                              .bytes = facts.bytes,
+                                              .cures = cures == NULL ? NULL : cures->cures,
+                                              .cure_count = cures == NULL ? 0 : cures->count};
     const struct vram_style style = ui_style();
     printf("%s", before);
     status = settings->json ? vram_report_json(report, &source, ui_write, NULL) : vram_report_text(report, &source, &style, ui_write, NULL);
+    const bool found = settings->check && has_oom(report);
+    vram_cures_destroy(cures);
     vram_report_destroy(report);
     // What went wrong with standard output is said once, at the end.
-    return status == VRAM_OK ? CLI_OK : CLI_BAD_INPUT;
+    return status != VRAM_OK ? CLI_BAD_INPUT : found ? CLI_FINDING : CLI_OK;
 }
 
 int cmd_report(int argc, char **argv) {
@@ -56,13 +73,25 @@ int cmd_report(int argc, char **argv) {
          .value = "N",
          .help = "rows of the lists of call sites (default 10)",
          .target = &settings.top},
+        {.name = "memory",
+         .letter = 'm',
+         .kind = ARGS_SIZE,
+         .value = "SIZE",
+         .help = "memory of each device, e.g. 80GiB, where the recording does not say: what others held is told then",
+         .target = &settings.memory_bytes},
+        {.name = "no-cure",
+         .kind = ARGS_FLAG,
+         .help = "after an out of memory: do not replay the history under other settings",
+         .target = &settings.no_cure},
+        {.name = "check", .kind = ARGS_FLAG, .help = "exit code 1 when the recording has an out of memory", .target = &settings.check},
         {.name = NULL},
     };
     const struct args_command command = {
         .name = "report",
         .usage = "[options] FILE|FOLDER...",
         .summary = "Says what a recording of GPU memory holds: how high memory went and when, where the reserved bytes are,\n"
-                   "which call sites held the peak, why it ran out of memory, and what the recording does not tell.\n"
+                   "which call sites held the peak, and what the recording does not tell. After an out of memory: why, and which\n"
+                   "setting would have let it fit, found by replaying the history on a simulated device.\n"
                    "Sizes of allocations are what the program asked for, so peaks lie below torch.cuda.max_memory_allocated(),\n"
                    "which counts whole blocks.",
         .examples = "  vram report snapshot.pickle\n"

@@ -6,6 +6,7 @@
 
 #include "ui.h"
 #include "vram/recording.h"
+#include "vram/explain.h"
 #include "vram/report.h"
 
 #define LINE_MAX_BYTES 9000
@@ -52,10 +53,15 @@ static bool has_oom(const struct vram_report *report) {
     return false;
 }
 
-static void print_report(const char *path, const struct vram_report *report) {
-    const struct vram_report_source source = {.file = path};
+static void print_report(const char *path, const struct vram_recording *recording, const struct vram_report *report) {
+    struct vram_cures *cures = NULL;
+    // Without a cure the report says why all the same.
+    (void)!vram_cures_find(recording, report, &cures, NULL);
+    const struct vram_report_source source = {
+        .file = path, .cures = cures == NULL ? NULL : cures->cures, .cure_count = cures == NULL ? 0 : cures->count};
     const struct vram_style style = {.columns = 100};
     if (vram_report_text(report, &source, &style, write_error, NULL) != VRAM_OK) fprintf(stderr, "\n");
+    vram_cures_destroy(cures);
 }
 
 static void summarize(const char *path, bool wants_report) {
@@ -74,7 +80,7 @@ static void summarize(const char *path, bool wants_report) {
         return;
     }
     print_devices(recording, report);
-    if (wants_report && has_oom(report)) print_report(path, report);
+    if (wants_report && has_oom(report)) print_report(path, recording, report);
     vram_report_destroy(report);
     vram_recording_destroy(recording);
 }

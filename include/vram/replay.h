@@ -129,6 +129,8 @@ struct vram_whatif_options {
     enum vram_whatif_start start;
     enum vram_sim_profile profile; // costs of driver calls
     bool ignore_releases;          // do not turn recorded releases of the cache into vram_empty_cache() calls
+    bool one_device;               // only the history of `device` is replayed
+    uint32_t device;
 };
 
 #define VRAM_WHATIF_CALLS 96

@@ -13,6 +13,7 @@ extern "C" {
 #endif
 
 struct vram_recording;
+struct vram_cure;
 
 // So many things of so many bytes together.
 struct vram_report_lot {
@@ -135,9 +136,12 @@ struct vram_report_pool {
 #define VRAM_REPORT_OOM_CAUSES(X)                                                                                                          \
     X(LIMIT, limit)                                                                                                                        \
     X(FRAGMENTED, fragmented)                                                                                                              \
+    X(PINNED, pinned)                                                                                                                      \
     X(OTHER_STREAMS, other_streams)                                                                                                        \
     X(OTHER_POOLS, other_pools)                                                                                                            \
+    X(PRIVATE_POOLS, private_pools)                                                                                                        \
     X(PENDING, pending)                                                                                                                    \
+    X(OUTSIDE, outside)                                                                                                                    \
     X(FULL, full)                                                                                                                          \
     X(CONTRADICTORY, contradictory)                                                                                                        \
     X(UNKNOWN, unknown)
@@ -168,8 +172,17 @@ struct vram_report_oom {
     uint64_t largest_free_bytes;
     uint64_t usable_bytes; // free where the request could look: its stream, size class and pool
     uint64_t usable_largest_bytes;
-    uint64_t other_stream_bytes;
-    uint64_t other_pool_bytes;               // same stream, other size class or another pool
+    uint64_t usable_pieces;
+    uint64_t other_stream_bytes; // free for other streams, in the request's pool
+    uint64_t other_pool_bytes;   // free for the other size class, on the same stream and in the same pool
+    uint64_t private_pool_bytes; // free in other pools than the request's
+    uint64_t device_total_bytes; // 0: neither the recording nor the options say
+    uint64_t outside_bytes;      // where the total is known: of the device, neither free nor held by what was recorded
+    uint64_t limit_bytes;        // what the process was allowed to hold; 0: no limit is known
+    uint64_t room_bytes;         // what the recorded program could hold in all: what it held and what was free, within the limit
+    uint64_t pin_bytes;          // the least that would have to go so that enough free memory comes together; 0: no such blocks
+    uint64_t pin_blocks;         // in so many blocks
+    const char *pin_site;        // who asked for the largest of them; NULL: no such blocks
     const struct vram_report_group *holders; // call sites of what was allocated then, largest first, at most 5
     size_t holder_count;
     enum vram_report_oom_cause cause;
@@ -268,7 +281,8 @@ struct vram_report {
 
 // All-zero means every default.
 struct vram_report_options {
-    unsigned top; // rows of the lists of sites, stacks and longest lived; 0: 10
+    unsigned top;          // rows of the lists of sites, stacks and longest lived; 0: 10
+    uint64_t memory_bytes; // of each device, where the recording does not say; 0: not known
 };
 
 // Computes the report; n log n in the number of events. options may be NULL. The recording is only borrowed during the call.
@@ -281,8 +295,10 @@ VRAM_API void vram_report_destroy(struct vram_report *report);
 
 // What the reader of the file knows about it. Any member may be NULL or 0.
 struct vram_report_source {
-    const char *file; // how it is called
-    uint64_t bytes;   // its size, decompressed
+    const char *file;              // how it is called
+    uint64_t bytes;                // its size, decompressed
+    const struct vram_cure *cures; // what would have let it fit (vram/explain.h), for the device and event each one names
+    size_t cure_count;
 };
 // The report as one JSON object, keys as in docs/json.md. source may be NULL. IO when `write` returned false; NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_report_json(const struct vram_report *report, const struct vram_report_source *source,

@@ -10,6 +10,7 @@
 #include "vram/allocator.h"
 #include "vram/driver.h"
 #include "vram/follow.h"
+#include "vram/explain.h"
 #include "vram/explorer.h"
 #include "vram/export.h"
 #include "vram/history.h"

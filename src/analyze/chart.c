@@ -10,12 +10,17 @@ const char *vr_part_mark(const struct vr_part *part, const struct vram_style *st
 
 void vr_chart_bar(struct vr_text *text, const struct vram_style *style, const struct vr_part *parts, size_t count, unsigned columns) {
     double whole = 0, before = 0;
-    for (size_t i = 0; i < count; i++) whole += (double)parts[i].bytes;
-    unsigned used = 0;
+    unsigned used = 0, left = 0; // parts that still wait for a column
+    for (size_t i = 0; i < count; i++) {
+        whole += (double)parts[i].bytes;
+        left += parts[i].bytes != 0;
+    }
     for (size_t i = 0; i < count && whole > 0; i++) {
         if (parts[i].bytes == 0) continue;
         before += (double)parts[i].bytes;
         unsigned until = (unsigned)(before / whole * columns + 0.5);
+        left--;
+        if (columns > left && until > columns - left) until = columns - left;
         if (until <= used) until = used + 1;
         if (until > columns) until = columns;
         vr_text_colour(text, style, parts[i].colour);

@@ -7,6 +7,7 @@
 #include "analyze/lifetimes.h"
 #include "analyze/sites.h"
 #include "analyze/view.h"
+#include "base/json.h"
 #include "vram/report.h"
 
 // trace.c: events by action, streams, times, frames.
@@ -19,8 +20,13 @@ enum vram_status vr_report_picture(const struct vr_view *view, struct vr_arena *
 // live.c: one notion's facts from its lifetimes.
 enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top,
                                 struct vr_arena *arena, struct vram_report_live *out);
-// oom.c: out-of-memory events; the lifetimes are those of both notions. Needs out->reserved.
+// oom.c: out-of-memory events; the lifetimes are those of both notions. memory_bytes: of the device, where the recording does not say; 0:
+// not known. Needs out->reserved.
 enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *allocated,
-                                const struct vr_lifetimes *active, struct vr_arena *arena, struct vram_report_device *out);
+                                const struct vr_lifetimes *active, uint64_t memory_bytes, struct vr_arena *arena,
+                                struct vram_report_device *out);
+
+// report_json.c: members `oom` and `oom_causes`, as in the report.
+void vr_report_json_ooms(struct vr_json *json, const struct vram_report_device *device);
 
 #endif

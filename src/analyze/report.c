@@ -17,6 +17,7 @@ struct work {
     struct vr_arena *arena;
     struct vr_sites sites;
     size_t top;
+    uint64_t memory_bytes; // of each device, as the caller says
     struct vr_views views;
     struct vram_report_device *devices; // of the views
     struct vram_error *error;           // may be NULL
@@ -32,7 +33,7 @@ static enum vram_status live_facts(struct work *work, const struct vr_view *view
     for (size_t p = 0; p < point_count && status == VRAM_OK; p++) points[p].active_bytes = totals[p];
     if (status == VRAM_OK) status = vr_report_live(view, &work->sites, &allocated, work->top, work->arena, &out->allocated);
     if (status == VRAM_OK) status = vr_report_live(view, &work->sites, &active, work->top, work->arena, &out->active);
-    if (status == VRAM_OK) status = vr_report_ooms(view, &work->sites, &allocated, &active, work->arena, out);
+    if (status == VRAM_OK) status = vr_report_ooms(view, &work->sites, &allocated, &active, work->memory_bytes, work->arena, out);
     vr_lifetimes_release(&allocated);
     vr_lifetimes_release(&active);
     return status;
@@ -117,8 +118,11 @@ enum vram_status vram_report_create(const struct vram_recording *recording, cons
     struct whole_report *whole = calloc(1, sizeof *whole);
     if (whole == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the report");
     const unsigned top = options == NULL || options->top == 0 ? DEFAULT_TOP : options->top;
-    struct work work = {
-        .model = vr_recording_model(recording), .arena = &whole->arena, .top = top < MOST_TOP ? top : MOST_TOP, .error = error};
+    struct work work = {.model = vr_recording_model(recording),
+                        .arena = &whole->arena,
+                        .top = top < MOST_TOP ? top : MOST_TOP,
+                        .memory_bytes = options == NULL ? 0 : options->memory_bytes,
+                        .error = error};
     const enum vram_status status = build(&work, &whole->report);
     vr_sites_release(&work.sites);
     vr_views_release(&work.views);

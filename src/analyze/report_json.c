@@ -1,5 +1,7 @@
 // The report as JSON. docs/json.md says what every key means; those of a device are the reference's, new ones stand after them.
+#include "analyze/device.h"
 #include "base/json.h"
+#include "vram/explain.h"
 #include "vram/report.h"
 
 static void put_lot(struct vr_json *json, const char *key, const struct vram_report_lot *lot) {
@@ -135,6 +137,25 @@ static void put_ooms(struct vr_json *json, const struct vram_report_device *devi
     vr_json_array_end(json);
 }
 
+static void put_known(struct vr_json *json, const char *key, uint64_t bytes) {
+    if (bytes == 0) {
+        vr_json_null(json, key);
+    } else {
+        vr_json_u64(json, key, bytes);
+    }
+}
+
+static void put_bounds(struct vr_json *json, const struct vram_report_oom *oom) {
+    vr_json_u64(json, "private_pool_bytes", oom->private_pool_bytes);
+    vr_json_u64(json, "outside_bytes", oom->outside_bytes);
+    put_known(json, "device_total_bytes", oom->device_total_bytes);
+    put_known(json, "limit_bytes", oom->limit_bytes);
+    vr_json_u64(json, "room_bytes", oom->room_bytes);
+    vr_json_u64(json, "pin_bytes", oom->pin_bytes);
+    vr_json_u64(json, "pin_blocks", oom->pin_blocks);
+    vr_json_string(json, "pin_site", oom->pin_site);
+}
+
 static void put_oom_causes(struct vr_json *json, const struct vram_report_device *device) {
     vr_json_array(json, "oom_causes");
     for (size_t i = 0; i < device->oom_count; i++) {
@@ -155,13 +176,20 @@ static void put_oom_causes(struct vr_json *json, const struct vram_report_device
             vr_json_u64(json, "largest_free_bytes", oom->largest_free_bytes);
             vr_json_u64(json, "usable_bytes", oom->usable_bytes);
             vr_json_u64(json, "usable_largest_bytes", oom->usable_largest_bytes);
+            vr_json_u64(json, "usable_pieces", oom->usable_pieces);
             vr_json_u64(json, "other_stream_bytes", oom->other_stream_bytes);
             vr_json_u64(json, "other_pool_bytes", oom->other_pool_bytes);
+            put_bounds(json, oom);
             put_groups(json, "holders", oom->holders, oom->holder_count);
         }
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
+}
+
+void vr_report_json_ooms(struct vr_json *json, const struct vram_report_device *device) {
+    put_ooms(json, device);
+    put_oom_causes(json, device);
 }
 
 static const char *kind_name(size_t kind) {
@@ -333,6 +361,32 @@ static void put_notes(struct vr_json *json, const char *key, const struct vram_r
     vr_json_array_end(json);
 }
 
+// Only where somebody looked for them.
+static void put_cures(struct vr_json *json, const struct vram_report_source *source) {
+    static const char *const verdicts[] = {
+#define VERDICT_NAME(constant, name) #name,
+        VRAM_CURE_VERDICTS(VERDICT_NAME)
+#undef VERDICT_NAME
+    };
+    if (source == NULL || source->cures == NULL) return;
+    vr_json_array(json, "cures");
+    for (size_t i = 0; i < source->cure_count; i++) {
+        const struct vram_cure *cure = &source->cures[i];
+        vr_json_object(json, NULL);
+        vr_json_u64(json, "device", cure->device);
+        vr_json_u64(json, "index", cure->event);
+        vr_json_string(json, "verdict", verdicts[cure->verdict]);
+        vr_json_string(json, "conf", cure->verdict == VRAM_CURE_SETTING ? cure->conf : NULL);
+        vr_json_u64(json, "room_bytes", cure->room_bytes);
+        vr_json_u64(json, "demand_bytes", cure->demand_bytes);
+        vr_json_u64(json, "held_bytes", cure->held_bytes);
+        vr_json_u64(json, "needed_bytes", cure->needed_bytes);
+        vr_json_u64(json, "tried", cure->tried);
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}
+
 static void put_report(struct vr_json *json, const struct vram_report *report, const struct vram_report_source *source) {
     vr_json_object(json, NULL);
     if (source != NULL) {
@@ -352,6 +406,7 @@ static void put_report(struct vr_json *json, const struct vram_report *report, c
     vr_json_object(json, "devices");
     for (size_t d = 0; d < report->device_count; d++) put_device(json, &report->devices[d]);
     vr_json_object_end(json);
+    put_cures(json, source);
     put_notes(json, "contradictions", report, VRAM_NOTE_CONTRADICTION);
     put_notes(json, "missing", report, VRAM_NOTE_MISSING);
     vr_json_object_end(json);

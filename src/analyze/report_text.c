@@ -1,31 +1,14 @@
 // The report for people: what it is, how high it went, where the memory is, who held it, why it ran out, what is missing.
 #include "analyze/chart.h"
-#include "base/text.h"
+#include "analyze/explain.h"
+#include "analyze/page.h"
 
 struct printer {
     struct vr_text *text;
     struct vram_style style;
     const struct vram_report *report;
+    const struct vram_report_source *source; // may be NULL
 };
-
-static void heading(struct printer *printer, const char *title, const char *rest) {
-    vr_text_puts(printer->text, "\n  ");
-    vr_text_colour(printer->text, &printer->style, VR_BOLD);
-    vr_text_puts(printer->text, title);
-    vr_text_colour(printer->text, &printer->style, VR_PLAIN);
-    vr_text_printf(printer->text, "%s\n", rest);
-}
-
-static uint64_t us_to_ns(uint64_t us) { return us < UINT64_MAX / 1000 ? us * 1000 : UINT64_MAX; }
-
-// Appends a foreign string as a table cell.
-static void foreign_cell(struct printer *printer, struct vr_table *table, const char *string) {
-    struct vr_text clean = {0};
-    vr_text_printable(&clean, string, strlen(string));
-    vr_table_cell_bytes(table, vr_text_string(&clean), clean.length);
-    printer->text->failed = printer->text->failed || clean.failed;
-    vr_text_release(&clean);
-}
 
 // --- what it is ------------------------------------------------------------------------------------------------------------
 static void print_title(struct printer *printer, const struct vram_report_source *source) {
@@ -52,35 +35,8 @@ static void print_title(struct printer *printer, const struct vram_report_source
     if (source != NULL && source->bytes != 0) vr_text_printf(text, ", %s", vr_bytes(source->bytes).text);
     vr_text_printf(text, ", %zu device%s, %s event%s", report->device_count, report->device_count == 1 ? "" : "s", vr_count(events).text,
                    events == 1 ? "" : "s");
-    if (longest_us != 0) vr_text_printf(text, " over %s", vr_duration_ns(us_to_ns(longest_us)).text);
+    if (longest_us != 0) vr_text_printf(text, " over %s", vr_duration_ns(vr_us_to_ns(longest_us)).text);
     vr_text_puts(text, "\n");
-}
-
-// A bullet whose text is wrapped at the style's width.
-static void print_bullet(struct printer *printer, enum vr_colour colour, const char *prefix, const char *string) {
-    struct vr_text *text = printer->text;
-    struct vr_text clean = {0};
-    vr_text_printf(&clean, "%s%s", prefix, string);
-    vr_text_puts(text, "    ");
-    vr_text_colour(text, &printer->style, colour);
-    vr_text_puts(text, printer->style.unicode ? "•" : "-");
-    vr_text_colour(text, &printer->style, VR_PLAIN);
-    size_t column = 5;
-    for (const char *word = vr_text_string(&clean); *word != '\0';) {
-        const size_t length = strcspn(word, " ");
-        const size_t width = vr_text_width(word, length);
-        if (column + 1 + width > printer->style.columns && column > 6) {
-            vr_text_puts(text, "\n     ");
-            column = 5;
-        }
-        vr_text_puts(text, " ");
-        vr_text_append(text, word, length);
-        column += 1 + width;
-        word += length + strspn(word + length, " ");
-    }
-    vr_text_puts(text, "\n");
-    text->failed = text->failed || clean.failed;
-    vr_text_release(&clean);
 }
 
 // Whether an earlier note says the same of another device.
@@ -107,11 +63,11 @@ static void print_notes(struct printer *printer, enum vram_report_note_kind kind
     bool any = false;
     for (size_t i = 0; i < report->note_count; i++) {
         if (report->notes[i].kind != kind || said_before(report, i)) continue;
-        if (!any) heading(printer, title, "");
+        if (!any) vr_page_heading(printer->text, &printer->style, title, "");
         any = true;
         struct vr_text prefix = {0};
         name_devices(report, i, &prefix);
-        print_bullet(printer, colour, vr_text_string(&prefix), report->notes[i].text);
+        vr_page_bullet(printer->text, &printer->style, colour, vr_text_string(&prefix), report->notes[i].text);
         vr_text_release(&prefix);
     }
 }
@@ -162,7 +118,8 @@ static void print_peaks(struct printer *printer, const struct vram_report_device
 
 static void print_timeline(struct printer *printer, const struct vram_report_device *device) {
     if (device->timeline_count < 8) return;
-    heading(printer, "Timeline", printer->style.unicode ? "  █ allocated  ░ reserved" : "  # allocated  . reserved");
+    vr_page_heading(printer->text, &printer->style, "Timeline",
+                    printer->style.unicode ? "  █ allocated  ░ reserved" : "  # allocated  . reserved");
     vr_chart_timeline(printer->text, &printer->style, device, 8, 4);
 }
 
@@ -187,7 +144,7 @@ static void print_usage(struct printer *printer, const struct vram_report_device
     vr_text_printf(&notes[4], "%s segments wholly free: empty_cache() returns them", vr_count(device->wholly_inactive.count).text);
     vr_text_puts(&notes[5], "in segments, but in no block");
 
-    heading(printer, "Reserved at the end  ", vr_bytes(usage->reserved_bytes).text);
+    vr_page_heading(printer->text, &printer->style, "Reserved at the end  ", vr_bytes(usage->reserved_bytes).text);
     vr_text_puts(printer->text, "    ");
     vr_chart_bar(printer->text, &printer->style, parts, VR_COUNT_OF(parts), printer->style.columns - 4);
     vr_text_puts(printer->text, "\n");
@@ -226,7 +183,7 @@ static void print_pools(struct printer *printer, const struct vram_report_device
     static const char *const kinds[] = {"?", "small", "large"};
     const size_t most = 12;
     if (device->pool_count < 2) return;
-    heading(printer, "Pools at the end", "  free memory of one row serves requests of that row only");
+    vr_page_heading(printer->text, &printer->style, "Pools at the end", "  free memory of one row serves requests of that row only");
     struct vr_table table;
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
     for (size_t i = 0; i < device->pool_count && i < most; i++) {
@@ -260,7 +217,7 @@ static void print_sites(struct printer *printer, const struct vram_report_device
     if (live->site_count == 0 || live->peak.bytes == 0) return;
     struct vr_text rest = {0};
     vr_text_printf(&rest, "  %zu of %s call sites", live->site_count, vr_count(live->distinct_sites).text);
-    heading(printer, "Live at the peak", vr_text_string(&rest));
+    vr_page_heading(printer->text, &printer->style, "Live at the peak", vr_text_string(&rest));
     vr_text_release(&rest);
     struct vr_table table;
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
@@ -271,65 +228,11 @@ static void print_sites(struct printer *printer, const struct vram_report_device
         vr_table_cell(&table, "%s", vr_percent(live->sites[i].bytes, live->peak.bytes).text);
         vr_table_cell(&table, "%s", vr_count(live->sites[i].count).text);
         vr_table_cell_bytes(&table, vr_text_string(&bar), bar.length);
-        foreign_cell(printer, &table, live->sites[i].name);
+        vr_page_foreign(printer->text, &table, live->sites[i].name);
         vr_text_release(&bar);
     }
     vr_table_print(&table, printer->text, &printer->style, 4);
     vr_table_release(&table);
-}
-
-// Who held the memory then. The last failure alone would hide it: it names who asked.
-static void print_holders(struct printer *printer, const struct vram_report_oom *oom) {
-    static const struct vr_table_column columns[] = {
-        {"", VR_RIGHT, VR_BOLD, false}, {"", VR_RIGHT, VR_PLAIN, false}, {"", VR_LEFT, VR_PLAIN, true}};
-    const size_t most = 3;
-    struct vr_table table;
-    vr_table_init(&table, columns, VR_COUNT_OF(columns));
-    for (size_t i = 0; i < oom->holder_count && i < most; i++) {
-        vr_table_cell(&table, "%s", vr_bytes(oom->holders[i].bytes).text);
-        vr_table_cell(&table, "%s", vr_percent(oom->holders[i].bytes, oom->allocated_bytes).text);
-        foreign_cell(printer, &table, oom->holders[i].name);
-    }
-    if (oom->holder_count != 0) vr_text_puts(printer->text, "      held by:\n");
-    vr_table_print(&table, printer->text, &printer->style, 8);
-    vr_table_release(&table);
-}
-
-static void print_oom(struct printer *printer, const struct vram_report_device *device, const struct vram_report_oom *oom) {
-    struct vr_text *text = printer->text;
-    vr_text_puts(text, "    ");
-    vr_text_colour(text, &printer->style, VR_RED);
-    vr_text_printf(text, "event %s", vr_count(oom->event).text);
-    vr_text_colour(text, &printer->style, VR_PLAIN);
-    if (oom->has_time && device->has_times && oom->time_us >= device->first_time_us) {
-        vr_text_printf(text, " (+%s)", vr_duration_ns(us_to_ns((uint64_t)oom->time_us - (uint64_t)device->first_time_us)).text);
-    }
-    vr_text_printf(text, ": %s asked for on stream %lld", vr_bytes(oom->size_bytes).text, (long long)oom->stream);
-    if (oom->has_device_free) vr_text_printf(text, "; the driver had %s free", vr_bytes(oom->device_free_bytes).text);
-    vr_text_puts(text, "\n      by ");
-    vr_text_printable(text, oom->site, strlen(oom->site));
-    vr_text_puts(text, "\n");
-    if (oom->has_picture) {
-        vr_text_printf(text, "      then: reserved %s, allocated %s, ", vr_bytes(oom->reserved_bytes).text,
-                       vr_bytes(oom->allocated_bytes).text);
-        if (oom->pending_bytes != 0) vr_text_printf(text, "waiting %s, ", vr_bytes(oom->pending_bytes).text);
-        vr_text_printf(text, "free %s (largest %s)\n", vr_bytes(oom->free_bytes).text, vr_bytes(oom->largest_free_bytes).text);
-    }
-    print_holders(printer, oom);
-    print_bullet(printer, VR_RED, "cause: ", oom->text);
-    if (oom->advice[0] != '\0') print_bullet(printer, VR_GREEN, "", oom->advice);
-}
-
-static void print_ooms(struct printer *printer, const struct vram_report_device *device) {
-    const size_t most = 4;
-    if (device->oom_count == 0) return;
-    struct vr_text rest = {0};
-    vr_text_printf(&rest, "  %zu time%s", device->oom_count, device->oom_count == 1 ? "" : "s");
-    heading(printer, "Out of memory", vr_text_string(&rest));
-    vr_text_release(&rest);
-    const size_t first = device->oom_count > most ? device->oom_count - most : 0;
-    if (first != 0) vr_text_printf(printer->text, "    the last %zu:\n", most);
-    for (size_t i = first; i < device->oom_count; i++) print_oom(printer, device, &device->ooms[i]);
 }
 
 static void print_device(struct printer *printer, const struct vram_report_device *device) {
@@ -343,7 +246,7 @@ static void print_device(struct printer *printer, const struct vram_report_devic
     vr_text_colour(text, &printer->style, VR_PLAIN);
     vr_text_release(&title);
     print_peaks(printer, device);
-    print_ooms(printer, device);
+    vr_explain_print(text, &printer->style, device, printer->source);
     print_timeline(printer, device);
     print_usage(printer, device);
     print_pools(printer, device);
@@ -384,11 +287,11 @@ static void print_settings(struct printer *printer) {
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
     for (size_t i = 0; i < report->setting_count; i++) {
         if (is_default(&report->settings[i])) continue;
-        foreign_cell(printer, &table, report->settings[i].key);
-        foreign_cell(printer, &table, report->settings[i].value);
+        vr_page_foreign(printer->text, &table, report->settings[i].key);
+        vr_page_foreign(printer->text, &table, report->settings[i].value);
         shown++;
     }
-    heading(printer, "Settings", shown == 0 ? "  all at their defaults" : "  not at their defaults");
+    vr_page_heading(printer->text, &printer->style, "Settings", shown == 0 ? "  all at their defaults" : "  not at their defaults");
     vr_table_print(&table, printer->text, &printer->style, 4);
     vr_table_release(&table);
 }
@@ -396,7 +299,7 @@ static void print_settings(struct printer *printer) {
 enum vram_status vram_report_text(const struct vram_report *report, const struct vram_report_source *source, const struct vram_style *style,
                                   vram_write write, void *user) {
     struct vr_text text = {0};
-    struct printer printer = {.text = &text, .style = style == NULL ? (struct vram_style){0} : *style, .report = report};
+    struct printer printer = {.text = &text, .style = style == NULL ? (struct vram_style){0} : *style, .report = report, .source = source};
     if (printer.style.columns == 0) printer.style.columns = 100;
     if (printer.style.columns < 60) printer.style.columns = 60;
     print_title(&printer, source);

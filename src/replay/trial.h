@@ -11,6 +11,8 @@ struct vr_trial_ground {
     uint64_t memory_bytes;
     enum vram_whatif_start start;
     enum vram_sim_profile profile;
+    bool one_device; // of each recording: `device`
+    uint32_t device;
 };
 
 // Fills everything of *setting but conf and today, which it reads: the setting's conf, or for today's each recording's own. *runs is how

@@ -311,12 +311,13 @@ static enum vram_status run_all(const struct vr_model *model, const struct vram_
     result->finished = true;
     for (size_t i = 0; i < count && status == VRAM_OK; i++) {
         struct vr_subject subject;
+        if (options->one_device && devices[i] != options->device) continue;
         status = vr_subject_init(&subject, model, &recorded, devices[i], error);
         if (status != VRAM_OK) break;
-        result->device_count = i + 1;
-        status = run_subject(&subject, options, conf, &result->devices[i], error);
+        struct vram_whatif_device *device = &result->devices[result->device_count++];
+        status = run_subject(&subject, options, conf, device, error);
         vr_subject_release(&subject);
-        result->finished = result->finished && !result->devices[i].out_of_memory && !result->devices[i].contradiction;
+        result->finished = result->finished && !device->out_of_memory && !device->contradiction;
     }
     free(devices);
     return status;

@@ -69,7 +69,7 @@ static void causes_of_running_out(void **state) {
         {"full", 10, 10, "active_allocated", 0, "[0, 0]", "large", 60, 4, VRAM_OOM_FULL, 20, 10, 0, 0},
         {"limit", 10, 10, "active_allocated", 0, "[0, 0]", "large", 60, 64, VRAM_OOM_LIMIT, 20, 10, 0, 0},
         {"stream", 50, 30, "active_allocated", 7, "[0, 0]", "large", 60, 4, VRAM_OOM_OTHER_STREAMS, 0, 0, 80, 0},
-        {"private", 50, 30, "active_allocated", 0, "[0, 3]", "large", 60, 4, VRAM_OOM_OTHER_POOLS, 0, 0, 0, 80},
+        {"private", 50, 30, "active_allocated", 0, "[0, 3]", "large", 60, 4, VRAM_OOM_PRIVATE_POOLS, 0, 0, 0, 0},
         {"class", 50, 30, "active_allocated", 0, "[0, 0]", "small", 60, 4, VRAM_OOM_OTHER_POOLS, 0, 0, 0, 80},
         {"pending", 20, 20, "active_pending_free", 0, "[0, 0]", "large", 60, 4, VRAM_OOM_PENDING, 40, 20, 0, 0},
         {"contradiction", 70, 10, "active_allocated", 0, "[0, 0]", "large", 60, 4, VRAM_OOM_CONTRADICTORY, 80, 70, 0, 0},

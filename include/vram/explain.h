@@ -1,0 +1,64 @@
+// vram/explain.h: what would have let a program fit that ran out of memory: the cure that goes with the cause (vram/report.h).
+//
+// The history of the device is replayed on the simulated driver, in the memory that the program could have had when its request failed:
+// first with the setting that was in force, then with one option changed, then with two. What the recording's own replay cannot show is
+// said as such, not guessed.
+#ifndef VRAM_EXPLAIN_H
+#define VRAM_EXPLAIN_H
+
+#include "vram/report.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct vram_recording;
+
+// X(constant, JSON name)
+#define VRAM_CURE_VERDICTS(X)                                                                                                              \
+    X(SETTING, setting)     /* with `conf` it fits */                                                                                      \
+    X(DEMAND, demand)       /* no setting can help: more was live at once than there was room */                                           \
+    X(NONE, none)           /* less was live than there was room, but no setting that was tried fits */                                    \
+    X(NOT_SEEN, not_seen)   /* the replay does not run out of memory with the setting that was in force: it cannot tell */                 \
+    X(NO_REPLAY, no_replay) /* the history cannot be replayed */
+
+enum vram_cure_verdict {
+#define VRAM_CURE_VERDICT(constant, name) VRAM_CURE_##constant,
+    VRAM_CURE_VERDICTS(VRAM_CURE_VERDICT)
+#undef VRAM_CURE_VERDICT
+        VRAM_CURE_VERDICT_COUNT
+};
+
+// For one out-of-memory event: the last one of its device. The requests of all of them are tried.
+struct vram_cure {
+    uint32_t device;
+    uint64_t event;
+    enum vram_cure_verdict verdict;
+    uint64_t room_bytes;   // the memory of the replays: vram_report_oom.room_bytes
+    uint64_t demand_bytes; // the most that was live at once, as blocks, the failed requests included; 0: not known
+    const char *conf;      // SETTING: what would have fitted, the whole option string; else ""
+    uint64_t held_bytes;   // SETTING: the most that was held from the driver then
+    uint64_t needed_bytes; // SETTING: the smallest memory in which it still fits, to 1/1024 or 2 MiB
+    unsigned tried;        // settings that were replayed
+};
+
+struct vram_cures {
+    struct vram_cure *cures; // by device, ascending
+    size_t count;
+};
+
+// One word for programs ("setting", "demand", ...). Never NULL.
+VRAM_API const char *vram_cure_verdict_name(enum vram_cure_verdict verdict);
+
+// Looks for the cure of each device's last out-of-memory event; the report must be the recording's. None of them: an empty result. Replays
+// up to about 80 times as many events as the histories have. *cures is given to the caller. NO_HOST_MEMORY, and what
+// vram_replay_whatif() gives; *cures is untouched then. Any thread.
+VRAM_API VRAM_NODISCARD enum vram_status vram_cures_find(const struct vram_recording *recording, const struct vram_report *report,
+                                                         struct vram_cures **cures, struct vram_error *error);
+// NULL is ignored.
+VRAM_API void vram_cures_destroy(struct vram_cures *cures);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

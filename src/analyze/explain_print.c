@@ -1,0 +1,240 @@
+// Out of memory, for people: what was asked, where the memory was, why that could not serve, what would have helped, who held it.
+#include "analyze/chart.h"
+#include "analyze/explain.h"
+#include "analyze/page.h"
+#include "vram/explain.h"
+
+enum { MOST_EARLIER = 3, MARK_COLUMNS = 5 };
+
+struct page {
+    struct vr_text *text;
+    const struct vram_style *style;
+    const struct vram_report_device *device;
+    const struct vram_report_oom *oom;
+};
+
+// --- what was asked ---------------------------------------------------------------------------------------------------------
+static void print_request(const struct page *page) {
+    const struct vram_report_oom *oom = page->oom;
+    struct vr_text *text = page->text;
+    vr_text_puts(text, "    ");
+    vr_text_colour(text, page->style, VR_RED);
+    vr_text_printf(text, "%s asked for", vr_bytes(oom->size_bytes).text);
+    vr_text_colour(text, page->style, VR_PLAIN);
+    vr_text_printf(text, " on stream %lld, event %s", (long long)oom->stream, vr_count(oom->event).text);
+    if (oom->has_time && page->device->has_times && oom->time_us >= page->device->first_time_us) {
+        const uint64_t us = (uint64_t)oom->time_us - (uint64_t)page->device->first_time_us;
+        vr_text_printf(text, " (+%s)", vr_duration_ns(vr_us_to_ns(us)).text);
+    }
+    vr_text_puts(text, "\n    by ");
+    vr_text_printable(text, oom->site, strlen(oom->site));
+    vr_text_puts(text, "\n");
+}
+
+// --- where the memory was ---------------------------------------------------------------------------------------------------
+// One lot of the device's memory at that moment, in the order of the bar.
+struct lot {
+    struct vr_part part;
+    const char *name;
+    struct vr_text why;
+};
+enum { IN_USE, WAITING, HOLES, STREAMS, CLASS, POOLS, DRIVER, OUTSIDE, LOT_COUNT };
+
+static void explain_lots(const struct page *page, struct lot lots[LOT_COUNT]) {
+    const struct vram_report_oom *oom = page->oom;
+    vr_text_puts(&lots[IN_USE].why, "live, and what blocks are larger than was asked for");
+    vr_text_puts(&lots[WAITING].why, "freed, not reusable before other streams are done");
+    vr_text_printf(&lots[HOLES].why, "free for this request, in %s piece%s: the largest holds %s", vr_count(oom->usable_pieces).text,
+                   oom->usable_pieces == 1 ? "" : "s", vr_bytes(oom->usable_largest_bytes).text);
+    vr_text_puts(&lots[STREAMS].why, "free, but only requests of those streams can take it");
+    vr_text_printf(&lots[CLASS].why, "free, but only requests %s can take it", oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
+    vr_text_puts(&lots[POOLS].why, "free, but only their own graphs and pools can take it");
+    if (oom->device_free_bytes >= oom->segment_bytes) {
+        vr_text_printf(&lots[DRIVER].why, "enough for the segment of %s: a limit refused it", vr_bytes(oom->segment_bytes).text);
+    } else {
+        vr_text_printf(&lots[DRIVER].why, "free at the driver%s, less than the segment of %s that was asked for",
+                       oom->limit_bytes != 0 ? " within the limit" : "", vr_bytes(oom->segment_bytes).text);
+    }
+    vr_text_puts(&lots[OUTSIDE].why, "other libraries, the context, other processes");
+}
+
+static void print_lots(const struct page *page) {
+    const struct vram_report_oom *oom = page->oom;
+    const uint64_t idle = oom->free_bytes + oom->pending_bytes;
+    const uint64_t live = oom->reserved_bytes == 0 ? oom->allocated_bytes : oom->reserved_bytes > idle ? oom->reserved_bytes - idle : 0;
+    struct lot lots[LOT_COUNT] = {
+        [IN_USE] = {{live, "█", "#", VR_CYAN}, "in use", {0}},
+        [WAITING] = {{oom->pending_bytes, "▚", "w", VR_MAGENTA}, "waiting", {0}},
+        [HOLES] = {{oom->usable_bytes, "▒", "o", VR_YELLOW}, "holes", {0}},
+        [STREAMS] = {{oom->other_stream_bytes, "▞", "s", VR_MAGENTA}, "other streams", {0}},
+        [CLASS] = {{oom->other_pool_bytes, "▤", "c", VR_YELLOW}, "other size class", {0}},
+        [POOLS] = {{oom->private_pool_bytes, "▥", "p", VR_BLUE}, "other pools", {0}},
+        [DRIVER] = {{oom->has_device_free ? oom->device_free_bytes : 0, "░", ".", VR_GREEN}, "driver", {0}},
+        [OUTSIDE] = {{oom->outside_bytes, "▓", "x", VR_RED}, "outside", {0}},
+    };
+    static const struct vr_table_column columns[] = {
+        {"", VR_LEFT, VR_PLAIN, false}, {"", VR_LEFT, VR_PLAIN, false}, {"", VR_RIGHT, VR_BOLD, false}, {"", VR_LEFT, VR_DIM, false}};
+    struct vr_part parts[LOT_COUNT];
+    struct vr_table table;
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    explain_lots(page, lots);
+    for (size_t i = 0; i < LOT_COUNT; i++) {
+        parts[i] = lots[i].part;
+        if (parts[i].bytes != 0) {
+            vr_table_cell(&table, "%s", vr_part_mark(&parts[i], page->style));
+            vr_table_cell(&table, "%s", lots[i].name);
+            vr_table_cell(&table, "%s", vr_bytes(parts[i].bytes).text);
+            vr_table_cell(&table, "%s", vr_text_string(&lots[i].why));
+        }
+        page->text->failed = page->text->failed || lots[i].why.failed;
+        vr_text_release(&lots[i].why);
+    }
+    vr_text_puts(page->text, "\n    ");
+    vr_chart_bar(page->text, page->style, parts, LOT_COUNT, page->style->columns - 4);
+    vr_text_puts(page->text, "\n");
+    vr_table_print(&table, page->text, page->style, 4);
+    vr_table_release(&table);
+}
+
+// --- who held it ------------------------------------------------------------------------------------------------------------
+static void print_holders(const struct page *page) {
+    static const struct vr_table_column columns[] = {
+        {"", VR_RIGHT, VR_BOLD, false}, {"", VR_RIGHT, VR_PLAIN, false}, {"", VR_LEFT, VR_CYAN, false}, {"", VR_LEFT, VR_PLAIN, true}};
+    const struct vram_report_oom *oom = page->oom;
+    if (oom->holder_count == 0) return;
+    struct vr_table table;
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    for (size_t i = 0; i < oom->holder_count; i++) {
+        struct vr_text bar = {0};
+        vr_text_bar(&bar, page->style, oom->holders[i].bytes, oom->holders[0].bytes, 12);
+        vr_table_cell(&table, "%s", vr_bytes(oom->holders[i].bytes).text);
+        vr_table_cell(&table, "%s", vr_percent(oom->holders[i].bytes, oom->allocated_bytes).text);
+        vr_table_cell_bytes(&table, vr_text_string(&bar), bar.length);
+        vr_page_foreign(page->text, &table, oom->holders[i].name);
+        page->text->failed = page->text->failed || bar.failed;
+        vr_text_release(&bar);
+    }
+    vr_text_puts(page->text, "    in use by\n");
+    vr_table_print(&table, page->text, page->style, 6);
+    vr_table_release(&table);
+}
+
+// --- why, and what would have helped ------------------------------------------------------------------------------------------
+static void put_setting(const struct vram_cure *cure, struct vr_text *out) {
+    const uint64_t left = cure->room_bytes > cure->needed_bytes ? cure->room_bytes - cure->needed_bytes : 0;
+    vr_text_printf(out, "Replayed with it, the history fits in the %s there was room for: it holds at most %s",
+                   vr_bytes(cure->room_bytes).text, vr_bytes(cure->held_bytes).text);
+    vr_text_printf(out, ", and would do with %s (%s of room left).", vr_bytes(cure->needed_bytes).text, vr_bytes(left).text);
+}
+
+static void put_demand(const struct vram_cure *cure, struct vr_text *out) {
+    const uint64_t over = cure->demand_bytes > cure->room_bytes ? cure->demand_bytes - cure->room_bytes : 0;
+    vr_text_printf(out, "No setting can help: with the request %s are live at once, %s more than the %s there was room for.",
+                   vr_bytes(cure->demand_bytes).text, vr_bytes(over).text, vr_bytes(cure->room_bytes).text);
+}
+
+static void put_none(const struct vram_cure *cure, struct vr_text *out) {
+    vr_text_printf(out, "None of %u settings lets the history fit in the %s there was room for, though only %s are live at once.",
+                   cure->tried, vr_bytes(cure->room_bytes).text, vr_bytes(cure->demand_bytes).text);
+}
+
+static void put_not_seen(const struct vram_cure *cure, struct vr_text *out) {
+    vr_text_printf(out,
+                   "Replayed in the %s there was room for, the history fits with the setting that was in force: what happened before it "
+                   "began, or when streams finished, decided. A replay cannot tell which setting would have helped.",
+                   vr_bytes(cure->room_bytes).text);
+}
+
+static void put_no_replay(const struct vram_cure *cure, struct vr_text *out) {
+    (void)cure;
+    vr_text_puts(out, "No setting was tried: the history is not one of an allocator with settings, or contradicts itself.");
+}
+
+static void print_cure(const struct page *page, const struct vram_cure *cure) {
+    static void (*const put[])(const struct vram_cure *cure, struct vr_text *out) = {
+        [VRAM_CURE_SETTING] = put_setting,   [VRAM_CURE_DEMAND] = put_demand,       [VRAM_CURE_NONE] = put_none,
+        [VRAM_CURE_NOT_SEEN] = put_not_seen, [VRAM_CURE_NO_REPLAY] = put_no_replay,
+    };
+    struct vr_text sentence = {0};
+    put[cure->verdict](cure, &sentence);
+    if (cure->verdict == VRAM_CURE_SETTING) {
+        vr_text_printf(page->text, "\n    ");
+        vr_text_colour(page->text, page->style, VR_GREEN);
+        vr_text_puts(page->text, "cure");
+        vr_text_colour(page->text, page->style, VR_BOLD);
+        if (cure->conf[0] == '\0')
+            vr_text_puts(page->text, "  unset PYTORCH_CUDA_ALLOC_CONF\n");
+        else
+            vr_text_printf(page->text, "  PYTORCH_CUDA_ALLOC_CONF=%s\n", cure->conf);
+        vr_text_colour(page->text, page->style, VR_PLAIN);
+        vr_page_item(page->text, page->style, VR_GREEN, "", MARK_COLUMNS, vr_text_string(&sentence));
+    } else {
+        vr_page_item(page->text, page->style, VR_YELLOW, "cure", MARK_COLUMNS, vr_text_string(&sentence));
+    }
+    page->text->failed = page->text->failed || sentence.failed;
+    vr_text_release(&sentence);
+}
+
+static void print_why(const struct page *page) {
+    const struct vram_report_oom *oom = page->oom;
+    vr_text_puts(page->text, "\n");
+    vr_page_item(page->text, page->style, VR_RED, "why", MARK_COLUMNS, oom->text);
+    if (oom->cause == VRAM_OOM_PINNED && oom->pin_site != NULL) {
+        struct vr_text who = {0};
+        vr_text_puts(&who, "the largest of them: ");
+        vr_text_printable(&who, oom->pin_site, strlen(oom->pin_site));
+        vr_page_item(page->text, page->style, VR_PLAIN, "", MARK_COLUMNS, vr_text_string(&who));
+        vr_text_release(&who);
+    }
+}
+
+static const struct vram_cure *find_cure(const struct vram_report_source *source, uint32_t device, uint64_t event) {
+    for (size_t i = 0; source != NULL && i < source->cure_count; i++) {
+        if (source->cures[i].device == device && source->cures[i].event == event) return &source->cures[i];
+    }
+    return NULL;
+}
+
+// --- all of them ------------------------------------------------------------------------------------------------------------
+// The last one in full; of those before it a line each.
+static void print_page(const struct page *page, const struct vram_report_source *source) {
+    const struct vram_report_oom *oom = page->oom;
+    const struct vram_cure *cure = find_cure(source, page->device->device, oom->event);
+    print_request(page);
+    if (oom->has_picture) print_lots(page);
+    print_holders(page);
+    print_why(page);
+    if (cure != NULL) print_cure(page, cure);
+    if (oom->advice[0] != '\0' && (cure == NULL || cure->verdict != VRAM_CURE_SETTING))
+        vr_page_item(page->text, page->style, VR_GREEN, "try", MARK_COLUMNS, oom->advice);
+}
+
+static void print_earlier(const struct page *page) {
+    const struct vram_report_oom *oom = page->oom;
+    struct vr_text line = {0};
+    vr_text_printf(&line, "event %s: %s asked for by ", vr_count(oom->event).text, vr_bytes(oom->size_bytes).text);
+    vr_text_printable(&line, oom->site, strlen(oom->site));
+    vr_text_printf(&line, "; %s", oom->text);
+    vr_page_bullet(page->text, page->style, VR_RED, "", vr_text_string(&line));
+    page->text->failed = page->text->failed || line.failed;
+    vr_text_release(&line);
+}
+
+void vr_explain_print(struct vr_text *text, const struct vram_style *style, const struct vram_report_device *device,
+                      const struct vram_report_source *source) {
+    if (device->oom_count == 0) return;
+    struct page page = {.text = text, .style = style, .device = device};
+    struct vr_text rest = {0};
+    const size_t last = device->oom_count - 1;
+    vr_text_printf(&rest, "  %s time%s%s", vr_count(device->oom_count).text, last == 0 ? "" : "s", last == 0 ? "" : "; the last");
+    vr_page_heading(text, style, "Out of memory", vr_text_string(&rest));
+    vr_text_release(&rest);
+    page.oom = &device->ooms[last];
+    print_page(&page, source);
+    if (last == 0) return;
+    vr_text_printf(text, "\n    before it%s\n", last > MOST_EARLIER ? ", the latest" : "");
+    for (size_t i = last > MOST_EARLIER ? last - MOST_EARLIER : 0; i < last; i++) {
+        page.oom = &device->ooms[i];
+        print_earlier(&page);
+    }
+}

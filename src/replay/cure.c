@@ -1,0 +1,237 @@
+// cure.c: the smallest change of the settings with which a history fits that ran out of memory.
+#include <stdio.h>
+
+#include "analyze/recorded_conf.h"
+#include "base/text.h"
+#include "model/recording.h"
+#include "replay/stage.h"
+#include "replay/trial.h"
+#include "vram/explain.h"
+
+enum { CONF_BYTES = 512, MOST_COMPARED = 4, MOST_FITTING = 64 };
+
+struct search {
+    const struct vram_recording *recording;
+    struct vram_cure *cure;
+    const char *today;                      // option string that was in force
+    char fitting[MOST_FITTING][CONF_BYTES]; // what fits, in the order of the list
+    size_t fitting_count;
+    struct vram_error *error;
+};
+
+// --- one replay ---------------------------------------------------------------------------------------------------------------
+struct outcome {
+    bool replayed; // the history is sound
+    bool fits;
+    uint64_t peak_active_bytes;
+    uint64_t peak_reserved_bytes;
+};
+
+static enum vram_status replay(const struct search *search, const char *conf, uint64_t memory_bytes, struct outcome *outcome) {
+    const struct vram_whatif_options options = {
+        .conf = conf, .memory_bytes = memory_bytes, .one_device = true, .device = search->cure->device};
+    struct vram_whatif_result *result;
+    *outcome = (struct outcome){0};
+    VR_TRY(vram_replay_whatif(search->recording, &options, &result, search->error));
+    if (result->device_count != 0 && !result->devices[0].contradiction) {
+        *outcome = (struct outcome){.replayed = true,
+                                    .fits = !result->devices[0].out_of_memory,
+                                    .peak_active_bytes = result->devices[0].peak_active_bytes,
+                                    .peak_reserved_bytes = result->devices[0].peak_reserved_bytes};
+    }
+    vram_whatif_result_destroy(result);
+    return VRAM_OK;
+}
+
+// --- option strings -------------------------------------------------------------------------------------------------------------
+// Where the option that begins at `at` ends: at a comma outside brackets.
+static const char *option_end(const char *at) {
+    int depth = 0;
+    for (; *at != '\0' && (*at != ',' || depth > 0); at++) depth += (*at == '[') - (*at == ']');
+    return at;
+}
+
+// conf with its own value of the option's key replaced. False when it is the same string, or too long.
+static bool change(const char *conf, const char *option, char changed[CONF_BYTES]) {
+    const size_t key = strcspn(option, ":") + 1;
+    size_t length = 0;
+    for (const char *at = conf, *end; *at != '\0'; at = *end == ',' ? end + 1 : end) {
+        end = option_end(at);
+        if (strncmp(at, option, key) == 0) continue;
+        const int added = snprintf(changed + length, CONF_BYTES - length, "%.*s,", (int)(end - at), at);
+        if (added < 0 || (size_t)added >= CONF_BYTES - length) return false;
+        length += (size_t)added;
+    }
+    const int added = snprintf(changed + length, CONF_BYTES - length, "%s", option);
+    return added >= 0 && (size_t)added < CONF_BYTES - length && strcmp(changed, conf) != 0;
+}
+
+// --- the search -----------------------------------------------------------------------------------------------------------------
+static const char *const options[] = {
+    "expandable_segments:True",
+    "max_split_size_mb:128",
+    "max_split_size_mb:64",
+    "max_split_size_mb:256",
+    "max_split_size_mb:32",
+    "max_split_size_mb:512",
+    "max_split_size_mb:1024",
+    "garbage_collection_threshold:0.8",
+    "garbage_collection_threshold:0.6",
+    "roundup_power2_divisions:8",
+    "roundup_power2_divisions:4",
+    "expandable_segments:False",
+};
+
+static enum vram_status try_conf(struct search *search, const char *conf) {
+    struct outcome outcome;
+    VR_TRY(replay(search, conf, search->cure->room_bytes, &outcome));
+    search->cure->tried++;
+    if (!outcome.fits || search->fitting_count == MOST_FITTING) return VRAM_OK;
+    (void)snprintf(search->fitting[search->fitting_count++], CONF_BYTES, "%s", conf);
+    return VRAM_OK;
+}
+
+static enum vram_status try_one_change(struct search *search) {
+    char conf[CONF_BYTES];
+    for (size_t i = 0; i < VR_COUNT_OF(options); i++) {
+        if (strcmp(options[i], "expandable_segments:False") == 0 && strstr(search->today, "expandable_segments") == NULL) continue;
+        if (change(search->today, options[i], conf)) VR_TRY(try_conf(search, conf));
+    }
+    return search->today[0] == '\0' ? VRAM_OK : try_conf(search, "");
+}
+
+static enum vram_status try_two_changes(struct search *search) {
+    static const char *const partners[] = {"garbage_collection_threshold:0.8", "roundup_power2_divisions:8", "max_split_size_mb:128"};
+    char first[CONF_BYTES], second[CONF_BYTES];
+    for (size_t i = 0; i < 6; i++) {
+        if (!change(search->today, options[i], first)) continue;
+        for (size_t p = 0; p < VR_COUNT_OF(partners); p++) {
+            const bool same_key = strncmp(options[i], partners[p], strcspn(options[i], ":")) == 0;
+            if (!same_key && change(first, partners[p], second)) VR_TRY(try_conf(search, second));
+        }
+    }
+    return VRAM_OK;
+}
+
+// The one that leaves the most room; of equals (to 1 %) the first in the list, which is the most usual one.
+static enum vram_status choose(struct search *search, char chosen[CONF_BYTES]) {
+    const struct vr_trial_ground ground = {.recordings = &search->recording,
+                                           .count = 1,
+                                           .memory_bytes = search->cure->room_bytes,
+                                           .one_device = true,
+                                           .device = search->cure->device};
+    for (size_t i = 0; i < search->fitting_count && i < MOST_COMPARED; i++) {
+        struct vram_tune_setting setting = {.conf = search->fitting[i]};
+        uint64_t runs, devices, contradictions;
+        VR_TRY(vr_trial_run(&ground, &setting, &runs, &devices, &contradictions, search->error));
+        const uint64_t best = search->cure->needed_bytes;
+        if (setting.needed_bytes == 0 || (best != 0 && setting.needed_bytes >= best - best / 100)) continue;
+        search->cure->needed_bytes = setting.needed_bytes;
+        memcpy(chosen, search->fitting[i], CONF_BYTES);
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status take_setting(struct search *search) {
+    char chosen[CONF_BYTES];
+    struct outcome outcome;
+    memcpy(chosen, search->fitting[0], CONF_BYTES);
+    VR_TRY(choose(search, chosen));
+    VR_TRY(replay(search, chosen, search->cure->room_bytes, &outcome));
+    if (search->cure->needed_bytes == 0) search->cure->needed_bytes = search->cure->room_bytes;
+    const size_t size = strlen(chosen) + 1;
+    char *conf = malloc(size);
+    if (conf == NULL) return VRAM_NO_HOST_MEMORY;
+    memcpy(conf, chosen, size);
+    search->cure->conf = conf;
+    search->cure->held_bytes = outcome.peak_reserved_bytes;
+    search->cure->verdict = VRAM_CURE_SETTING;
+    return VRAM_OK;
+}
+
+static enum vram_status find_setting(struct search *search) {
+    struct outcome outcome;
+    // What is live at once, without what large segments do not split off.
+    VR_TRY(replay(search, "expandable_segments:True", VR_STAGE_SPACING, &outcome));
+    if (!outcome.replayed || !outcome.fits) return VRAM_OK;
+    search->cure->demand_bytes = outcome.peak_active_bytes;
+    search->cure->verdict = VRAM_CURE_DEMAND;
+    if (search->cure->demand_bytes > search->cure->room_bytes) return VRAM_OK;
+    VR_TRY(replay(search, search->today, search->cure->room_bytes, &outcome));
+    search->cure->verdict = outcome.fits ? VRAM_CURE_NOT_SEEN : VRAM_CURE_NONE;
+    search->cure->tried = 1;
+    if (outcome.fits) return VRAM_OK;
+    VR_TRY(try_one_change(search));
+    if (search->fitting_count == 0) VR_TRY(try_two_changes(search));
+    return search->fitting_count == 0 ? VRAM_OK : take_setting(search);
+}
+
+// What a whole program asked the driver for has no settings: only what was live counts.
+static void judge_driver(const struct vram_report_oom *oom, struct vram_cure *cure) {
+    cure->demand_bytes = oom->allocated_bytes + oom->pending_bytes + oom->size_bytes;
+    if (cure->demand_bytes > cure->room_bytes) cure->verdict = VRAM_CURE_DEMAND;
+}
+
+static enum vram_status find_cure(const struct vram_recording *recording, const struct vram_report_device *device, struct vram_cure *cure,
+                                  struct vram_error *error) {
+    const struct vram_report_oom *oom = &device->ooms[device->oom_count - 1];
+    const struct vr_model *model = vr_recording_model(recording);
+    *cure = (struct vram_cure){
+        .device = device->device, .event = oom->event, .verdict = VRAM_CURE_NO_REPLAY, .room_bytes = oom->room_bytes, .conf = ""};
+    if (vr_model_setting(model, "vram_run_process") != NULL || cure->room_bytes == 0) {
+        judge_driver(oom, cure);
+        return VRAM_OK;
+    }
+    struct vr_text today = {0};
+    vr_recorded_conf(model, &today);
+    struct search *search = calloc(1, sizeof *search);
+    enum vram_status status = search == NULL ? VRAM_NO_HOST_MEMORY : vr_text_status(&today);
+    if (status == VRAM_OK) {
+        search->recording = recording;
+        search->cure = cure;
+        search->today = vr_text_string(&today);
+        search->error = error;
+        status = find_setting(search);
+    }
+    free(search);
+    vr_text_release(&today);
+    return status;
+}
+
+const char *vram_cure_verdict_name(enum vram_cure_verdict verdict) {
+    static const char *const names[] = {
+#define VERDICT_NAME(constant, name) #name,
+        VRAM_CURE_VERDICTS(VERDICT_NAME)
+#undef VERDICT_NAME
+    };
+    return (size_t)verdict < VR_COUNT_OF(names) ? names[verdict] : "unknown";
+}
+
+enum vram_status vram_cures_find(const struct vram_recording *recording, const struct vram_report *report, struct vram_cures **cures,
+                                 struct vram_error *error) {
+    if (recording == NULL || report == NULL || cures == NULL)
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording, report and cures must not be NULL");
+    struct vram_cures *made = calloc(1, sizeof *made);
+    enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    if (status == VRAM_OK) made->cures = calloc(report->device_count + 1, sizeof *made->cures);
+    if (status == VRAM_OK && made->cures == NULL) status = VRAM_NO_HOST_MEMORY;
+    for (size_t d = 0; d < report->device_count && status == VRAM_OK; d++) {
+        if (report->devices[d].oom_count == 0) continue;
+        status = find_cure(recording, &report->devices[d], &made->cures[made->count++], error);
+    }
+    if (status != VRAM_OK) {
+        vram_cures_destroy(made);
+        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the search of a cure") : status;
+    }
+    *cures = made;
+    return VRAM_OK;
+}
+
+void vram_cures_destroy(struct vram_cures *cures) {
+    if (cures == NULL) return;
+    for (size_t i = 0; cures->cures != NULL && i < cures->count; i++) {
+        if (cures->cures[i].verdict == VRAM_CURE_SETTING) free((void *)(uintptr_t)cures->cures[i].conf);
+    }
+    free(cures->cures);
+    free(cures);
+}
