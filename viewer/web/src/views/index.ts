@@ -1,8 +1,10 @@
 // The views, in the order of their tabs.
 import type { ViewMaker } from "../app";
 import { mapView } from "./map";
+import { oomView } from "./oom";
 import { segmentsView } from "./segments";
+import { settingsView } from "./settings";
 import { stateView } from "./state";
 import { timelineView } from "./timeline";
 
-export const views: ViewMaker[] = [timelineView, stateView, segmentsView, mapView];
+export const views: ViewMaker[] = [timelineView, stateView, segmentsView, mapView, oomView, settingsView];

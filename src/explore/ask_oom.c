@@ -1,0 +1,34 @@
+// `oom`: why requests failed, as the report explains it.
+#include "explore/explorer.h"
+
+#include "analyze/device.h"
+
+static enum vram_status explain(const struct vr_ask *ask, struct vr_seen_recording *recording, struct vr_seen_device *device,
+                                uint64_t memory_bytes, struct vr_arena *arena, struct vram_report_device *facts) {
+    const struct vr_lifetimes *allocated = NULL, *active = NULL;
+    VR_TRY(vr_seen_lifetimes(device, VR_ALLOCATED, &allocated));
+    VR_TRY(vr_seen_lifetimes(device, VR_ACTIVE, &active));
+    VR_TRY(vr_report_trace(device->view, arena, facts));
+    vr_report_reserved(device->view, &facts->reserved, NULL, 0);
+    VR_TRY(vr_report_ooms(device->view, &recording->sites, allocated, active, memory_bytes, arena, facts));
+    struct vr_json *json = &ask->answer->json;
+    vr_report_json_ooms(json, facts);
+    vr_json_u64(json, "peak_bytes", allocated->peak.bytes);
+    vr_json_i64(json, "peak_event", allocated->peak_event);
+    vr_json_i64(json, "reserved_peak_bytes", facts->reserved.peak_bytes);
+    vr_json_i64(json, "reserved_peak_event", facts->reserved.peak_event);
+    return VRAM_OK;
+}
+
+enum vram_status vr_ask_oom(const struct vr_ask *ask) {
+    struct vr_seen_recording *recording = NULL;
+    struct vr_seen_device *device = NULL;
+    int64_t memory = 0;
+    VR_TRY(vr_ask_device(ask, &recording, &device));
+    VR_TRY(vr_question_whole(ask->question, "memory", 0, INT64_MAX, 0, &memory));
+    struct vr_arena arena = {0};
+    struct vram_report_device facts = {.device = device->view->device};
+    const enum vram_status status = explain(ask, recording, device, (uint64_t)memory, &arena, &facts);
+    vr_arena_release(&arena);
+    return status;
+}
