@@ -12,8 +12,8 @@
 enum { VR_SEGMENT_MAPPED = 1, VR_SEGMENT_POOL_KNOWN = 2 };
 
 struct vr_segment_lives {
-    // Rows by birth, then address: address, size_bytes, birth, death, stack, count, start_count, and the counts of start and peak. The
-    // other members are zero.
+    // Rows by birth, then address: address, size_bytes, birth, death, stack, count, start_count, and the counts of start and peak (a little
+    // more than there were, perhaps). The other members are zero.
     struct vr_lifetimes lifetimes;
     uint64_t *stream;
     uint64_t *pool_first, *pool_second; // 0, 0: the default one, or not known

@@ -1,0 +1,473 @@
+// What the pictures over a window are made of, against slow second ways: the largest allocations, segments and their lives, the grid of
+// addresses, and the answers to `timeline`, `segments`, `map` and `allocations`.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "analyze/ordered.h"
+#include "analyze/segment_lives.h"
+#include "explore/coverage.h"
+#include "explore/largest.h"
+#include "vram/explorer.h"
+
+static uint64_t dice_state;
+static uint64_t dice(uint64_t below) { return vr_mix64(++dice_state * 0x9e3779b97f4a7c15u) % below; }
+
+static void neighbours_in_an_ordered_set(void **state) {
+    (void)state;
+    static const size_t limits[] = {1, 63, 64, 65, 300, 4096, 20000};
+    for (size_t l = 0; l < VR_COUNT_OF(limits); l++) {
+        const size_t limit = limits[l];
+        struct vr_ordered set;
+        bool *has = calloc(limit, 1);
+        assert_int_equal(VRAM_OK, vr_ordered_init(&set, limit));
+        for (size_t round = 0; round < 300; round++) {
+            const size_t number = dice(limit);
+            has[number] = dice(3) != 0;
+            if (has[number])
+                vr_ordered_add(&set, number);
+            else
+                vr_ordered_remove(&set, number);
+            const size_t from = dice(limit);
+            size_t next = from, previous = from;
+            while (next < limit && !has[next]) next++;
+            while (previous != SIZE_MAX && !has[previous]) previous--;
+            assert_int_equal(vr_ordered_next(&set, from), next == limit ? SIZE_MAX : next);
+            assert_int_equal(vr_ordered_previous(&set, from), previous);
+        }
+        vr_ordered_release(&set);
+        free(has);
+    }
+}
+
+enum { ROWS = 500, EVENTS = 900 };
+
+struct lives {
+    struct vr_lifetimes lifetimes;
+    uint64_t size[ROWS], address[ROWS];
+    uint32_t birth[ROWS], death[ROWS], stack[ROWS];
+    int64_t time_us[EVENTS];
+};
+
+static void make_lives(struct lives *lives, size_t start) {
+    lives->lifetimes = (struct vr_lifetimes){.address = lives->address,
+                                             .size_bytes = lives->size,
+                                             .birth = lives->birth,
+                                             .death = lives->death,
+                                             .stack = lives->stack,
+                                             .count = ROWS,
+                                             .start_count = start};
+    uint32_t event = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        if (i >= start) event += dice(2) + (i > start);
+        lives->size[i] = dice(4) == 0 ? 512 : 1 + dice(1u << dice(20));
+        lives->birth[i] = i < start ? VR_BEFORE_TRACE : event;
+        const uint64_t death = (i < start ? 0 : event) + 1 + dice(dice(10) == 0 ? EVENTS : 30);
+        lives->death[i] = death < EVENTS ? (uint32_t)death : VR_NEVER;
+    }
+    for (size_t i = 0; i < EVENTS; i++)
+        lives->time_us[i] = (i == 0 ? 1000 : lives->time_us[i - 1]) + (int64_t)(dice(20) == 0 ? dice(5000) : dice(3));
+}
+
+static int falling(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+static void the_largest_are_found_without_looking_at_all(void **state) {
+    (void)state;
+    static struct lives lives;
+    for (size_t round = 0; round < 400; round++) {
+        make_lives(&lives, dice(20));
+        const struct vr_lifetimes *l = &lives.lifetimes;
+        struct vr_span span = {.time_us = round % 2 == 0 ? NULL : lives.time_us, .events = EVENTS};
+        const double length = round % 2 == 0 ? EVENTS : (double)(lives.time_us[EVENTS - 1] - lives.time_us[0] + 1);
+        span.from = (double)dice((uint64_t)length - 1);
+        span.to = span.from + 1 + (double)dice((uint64_t)(length - span.from));
+        struct vr_largest *largest = NULL;
+        assert_int_equal(VRAM_OK, vr_largest_create(l, &span, &largest));
+        // Rows of the window: some listed, the others a range.
+        const size_t begin = l->start_count + dice(ROWS - l->start_count), end = begin + dice(ROWS - begin + 1);
+        uint32_t listed[ROWS];
+        size_t listed_count = 0;
+        for (size_t i = 0; i < begin; i++) {
+            if (dice(3) == 0) listed[listed_count++] = (uint32_t)i;
+        }
+        double weights[ROWS], least = dice(2) == 0 ? 0 : (double)dice(100000);
+        size_t expected = 0;
+        for (size_t i = 0; i < listed_count; i++) weights[expected++] = vr_span_area(&span, l, listed[i]);
+        for (size_t i = begin; i < end; i++) weights[expected++] = vr_span_area(&span, l, i);
+        qsort(weights, expected, sizeof *weights, falling);
+        while (expected > 0 && weights[expected - 1] < least) expected--;
+        const size_t limit = dice(80);
+        if (expected > limit) expected = limit;
+        uint32_t *rows = NULL;
+        size_t count = 0;
+        assert_int_equal(VRAM_OK, vr_largest_pick(largest, &span, listed, listed_count, begin, end, limit, least, &rows, &count));
+        assert_int_equal(count, expected);
+        double found[ROWS];
+        for (size_t i = 0; i < count; i++) {
+            if (i != 0) assert_true(rows[i] > rows[i - 1]);
+            found[i] = vr_span_area(&span, l, rows[i]);
+        }
+        qsort(found, count, sizeof *found, falling);
+        for (size_t i = 0; i < count; i++) assert_true(found[i] == weights[i]);
+        free(rows);
+        vr_largest_destroy(largest);
+    }
+}
+
+// --- segments ------------------------------------------------------------------------------------------------------------
+
+enum { PAGES = 40, PAGE = 4096, SEGMENT_EVENTS = 200, MOST_SEGMENTS = PAGES };
+
+// A random history of reservations, which page is reserved before event 0 and after each event, and the final segments.
+struct reserving {
+    bool reserved[SEGMENT_EVENTS + 1][PAGES];
+    struct vr_model model;
+    struct vr_view view;
+    struct vr_history history;
+    uint8_t action[SEGMENT_EVENTS], kind[MOST_SEGMENTS], expandable[MOST_SEGMENTS];
+    uint64_t address[SEGMENT_EVENTS], size[SEGMENT_EVENTS], stream[SEGMENT_EVENTS], pools[SEGMENT_EVENTS];
+    uint32_t stack[SEGMENT_EVENTS], has[SEGMENT_EVENTS];
+    uint64_t segment_address[MOST_SEGMENTS], segment_bytes[MOST_SEGMENTS], segment_numbers[MOST_SEGMENTS];
+    uint32_t segment_has[MOST_SEGMENTS];
+    size_t rows[MOST_SEGMENTS];
+};
+
+static uint64_t page_address(size_t page) { return (uint64_t)(page + 16) * PAGE; }
+
+// Whole runs of pages: reserves free ones, gives back reserved ones, in pieces that do not follow how they came.
+static void make_event(struct reserving *made, size_t event) {
+    bool *now = made->reserved[event + 1];
+    memcpy(now, made->reserved[event], PAGES);
+    const size_t page = dice(PAGES);
+    const bool was = now[page];
+    size_t end = page + 1;
+    while (end < PAGES && now[end] == was && dice(4) != 0) end++;
+    for (size_t i = page; i < end; i++) now[i] = !was;
+    const bool mapping = dice(2) == 0;
+    made->action[event] = (uint8_t)(was ? (mapping ? VR_ACTION_SEGMENT_UNMAP : VR_ACTION_SEGMENT_FREE)
+                                        : (mapping ? VR_ACTION_SEGMENT_MAP : VR_ACTION_SEGMENT_ALLOC));
+    made->address[event] = page_address(page);
+    made->size[event] = (end - page) * PAGE;
+    made->stream[event] = 7;
+}
+
+static void make_reserving(struct reserving *made) {
+    memset(made, 0, sizeof *made);
+    for (size_t page = 0; page < PAGES; page++) made->reserved[0][page] = dice(3) == 0;
+    for (size_t i = 0; i < SEGMENT_EVENTS; i++) make_event(made, i);
+    made->history = (struct vr_history){.action = made->action,
+                                        .address = made->address,
+                                        .size_bytes = made->size,
+                                        .stream = made->stream,
+                                        .stack = made->stack,
+                                        .has = made->has,
+                                        .pool_first = made->pools,
+                                        .pool_second = made->pools,
+                                        .count = SEGMENT_EVENTS};
+    size_t count = 0;
+    for (size_t page = 0; page < PAGES;) {
+        size_t end = page + 1;
+        if (made->reserved[SEGMENT_EVENTS][page]) {
+            while (end < PAGES && made->reserved[SEGMENT_EVENTS][end] && dice(2) == 0) end++;
+            made->segment_address[count] = page_address(page);
+            made->segment_bytes[count] = (end - page) * PAGE;
+            made->rows[count] = count;
+            count++;
+        }
+        page = end;
+    }
+    made->model.segments = (struct vr_segments){.address = made->segment_address,
+                                                .total_bytes = made->segment_bytes,
+                                                .stream = made->segment_numbers,
+                                                .pool_first = made->segment_numbers,
+                                                .pool_second = made->segment_numbers,
+                                                .stack = made->stack,
+                                                .has = made->segment_has,
+                                                .kind = made->kind,
+                                                .expandable = made->expandable,
+                                                .count = count};
+    made->view = (struct vr_view){.model = &made->model, .history = &made->history, .segments = made->rows, .segment_count = count};
+}
+
+static void segments_are_rectangles_that_tile_what_is_reserved(void **state) {
+    (void)state;
+    static struct reserving made;
+    for (size_t round = 0; round < 150; round++) {
+        make_reserving(&made);
+        struct vr_segment_lives lives;
+        assert_int_equal(VRAM_OK, vr_segment_lives_build(&made.view, &lives));
+        const struct vr_lifetimes *rows = &lives.lifetimes;
+        size_t most = 0;
+        for (size_t i = 1; i < rows->count; i++) assert_true(rows->birth[i] + 1 >= rows->birth[i - 1] + 1);
+        for (int64_t event = -1; event < SEGMENT_EVENTS; event++) {
+            unsigned covered[PAGES] = {0};
+            size_t live = 0;
+            for (size_t i = 0; i < rows->count; i++) {
+                if (!vr_lifetimes_live_at(rows, i, event)) continue;
+                live++;
+                for (uint64_t a = rows->address[i]; a < rows->address[i] + rows->size_bytes[i]; a += PAGE) covered[a / PAGE - 16]++;
+            }
+            if (live > most) most = live;
+            for (size_t page = 0; page < PAGES; page++) {
+                assert_int_equal(covered[page], made.reserved[event + 1][page]);
+                const size_t found = vr_segment_lives_find(&lives, page_address(page) + dice(PAGE), event);
+                assert_int_equal(found != SIZE_MAX, made.reserved[event + 1][page]);
+            }
+        }
+        assert_true(rows->peak.count >= most && rows->peak.count <= most + 2);
+        vr_segment_lives_release(&lives);
+    }
+}
+
+// --- the grid --------------------------------------------------------------------------------------------------------------
+
+static void the_grid_says_how_full_addresses_were(void **state) {
+    (void)state;
+    static struct lives lives;
+    for (size_t round = 0; round < 20; round++) {
+        make_lives(&lives, dice(10));
+        // Each allocation at a place of its own, so that each is one segment's whole content.
+        uint64_t at = 1u << 20;
+        for (size_t i = 0; i < ROWS; i++) {
+            lives.address[i] = at;
+            at += lives.size[i] + (dice(3) == 0 ? 4096 : 0);
+        }
+        // Every birth and death needs an event of its own to be one row's.
+        for (size_t i = 0; i < ROWS; i++) {
+            lives.birth[i] = i < lives.lifetimes.start_count ? VR_BEFORE_TRACE : (uint32_t)(2 * (i - lives.lifetimes.start_count));
+            const size_t death = (i < lives.lifetimes.start_count ? 0 : lives.birth[i]) + 1 + 2 * dice(40);
+            lives.death[i] = VR_NEVER;
+            bool taken = death >= 2 * ROWS;
+            for (size_t j = 0; j < i; j++) taken = taken || lives.death[j] == death;
+            if (!taken) lives.death[i] = (uint32_t)death;
+        }
+        struct vr_history history = {.count = 2 * ROWS};
+        const struct vr_view view = {.history = &history};
+        const struct vr_segment_lives none = {.stream = NULL};
+        struct vr_event_rows rows;
+        struct vr_coverage *coverage = NULL;
+        assert_int_equal(VRAM_OK, vr_event_rows_build(&view, &lives.lifetimes, &rows));
+        assert_int_equal(VRAM_OK, vr_coverage_create(&view, &none, &lives.lifetimes, &rows, &coverage));
+        uint64_t total = 0;
+        for (size_t i = 0; i < ROWS; i++) {
+            assert_int_equal(vr_coverage_place(coverage, lives.address[i]), total);
+            total += lives.size[i];
+        }
+        assert_int_equal(vr_coverage_total(coverage), total);
+        const size_t first = dice(2 * ROWS - 1), end = first + 1 + dice(2 * ROWS - first), most = 1 + dice(30);
+        uint32_t live[ROWS];
+        size_t live_count = 0;
+        for (size_t i = 0; i < ROWS; i++) {
+            if (vr_lifetimes_live_at(&lives.lifetimes, i, (int64_t)first - 1)) live[live_count++] = (uint32_t)i;
+        }
+        const uint64_t low = dice(total / 2), high = low + 1 + dice(total - low);
+        struct vr_grid grid;
+        assert_int_equal(VRAM_OK, vr_coverage_count(coverage, live, live_count, first, end, most, low, high, &grid));
+        assert_true(grid.columns <= most && grid.first + grid.columns * grid.spacing >= end);
+        const double cell = (double)(high - low) / VR_COVERAGE_CELLS;
+        for (unsigned trial = 0; trial < 100; trial++) {
+            const size_t c = dice(grid.columns), k = dice(VR_COVERAGE_CELLS);
+            const size_t begin = first + c * grid.spacing, stop = begin + grid.spacing < end ? begin + grid.spacing : end;
+            double full = 0;
+            for (size_t event = begin; event < stop; event++) {
+                for (size_t i = 0; i < ROWS; i++) {
+                    if (!vr_lifetimes_live_at(&lives.lifetimes, i, (int64_t)event)) continue;
+                    const double place = (double)vr_coverage_place(coverage, lives.address[i]) - (double)low;
+                    const double from = place > (double)k * cell ? place : (double)k * cell;
+                    const double to =
+                        place + (double)lives.size[i] < (double)(k + 1) * cell ? place + (double)lives.size[i] : (double)(k + 1) * cell;
+                    if (to > from) full += to - from;
+                }
+            }
+            const double expected = full / cell / (double)(stop - begin) * 255;
+            const double found = grid.full[c * VR_COVERAGE_CELLS + k];
+            assert_true(found >= expected - 0.51 && found <= expected + 1.01);
+        }
+        free(grid.full);
+        vr_coverage_destroy(coverage);
+        vr_event_rows_release(&rows);
+    }
+}
+
+// --- answers ---------------------------------------------------------------------------------------------------------------
+
+struct bytes {
+    unsigned char *bytes;
+    size_t length;
+};
+
+static bool keep(void *user, const char *bytes, size_t length) {
+    struct bytes *kept = user;
+    kept->bytes = realloc(kept->bytes, kept->length + length);
+    memcpy(kept->bytes + kept->length, bytes, length);
+    kept->length += length;
+    return true;
+}
+
+static uint32_t u32(const unsigned char *bytes) {
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static char *text_of(const struct bytes *answer) {
+    char *text = calloc(1, u32(answer->bytes) + 1);
+    memcpy(text, answer->bytes + 8, u32(answer->bytes));
+    return text;
+}
+
+// A column's numbers as doubles; free() them.
+static double *column(const struct bytes *answer, const char *name, size_t *count) {
+    char key[64], type[8];
+    char *text = text_of(answer);
+    snprintf(key, sizeof key, "\"%s\": {\"type\": \"", name);
+    const char *at = strstr(text, key);
+    if (at == NULL) fail_msg("no column %s in %s", name, text);
+    unsigned long long offset = 0, found = 0;
+    assert_int_equal(sscanf(at + strlen(key), "%3[a-z0-9]\", \"offset\": %llu, \"count\": %llu", type, &offset, &found), 3);
+    const unsigned char *bytes = answer->bytes + u32(answer->bytes + 4) + offset;
+    double *numbers = calloc(found + 1, sizeof *numbers);
+    for (size_t i = 0; i < found; i++) {
+        if (strcmp(type, "f64") == 0)
+            memcpy(&numbers[i], bytes + 8 * i, 8);
+        else
+            numbers[i] = strcmp(type, "u8") == 0 ? bytes[i] : u32(bytes + 4 * i);
+    }
+    free(text);
+    *count = (size_t)found;
+    return numbers;
+}
+
+static struct bytes ask(struct vram_explorer *explorer, const char *question) {
+    struct bytes answer = {0};
+    struct vram_error error;
+    if (vram_explorer_ask(explorer, question, keep, &answer, &error) != VRAM_OK) fail_msg("%s: %s", question, error.message);
+    return answer;
+}
+
+static struct vram_explorer *open_text(const char *text) {
+    struct vram_recording *recording = NULL;
+    struct vram_explorer *explorer = NULL;
+    struct vram_error error;
+    if (vram_recording_read_memory(text, strlen(text), "made", &recording, &error) != VRAM_OK) fail_msg("%s", error.message);
+    assert_int_equal(VRAM_OK, vram_explorer_create(&explorer));
+    assert_int_equal(VRAM_OK, vram_explorer_add(explorer, recording, "made", strlen(text), NULL));
+    return explorer;
+}
+
+// One segment of 8 KiB at 0x10000, one of 4 KiB at 0x20000 that goes, a private pool's at 0x30000. Times are 10 apart.
+static const char story[] =
+    "{\"segments\": [{\"device\": 0, \"address\": 65536, \"total_size\": 8192, \"stream\": 0, \"segment_pool_id\": [0, 0], \"blocks\": ["
+    "{\"address\": 65536, \"size\": 2048, \"requested_size\": 2000, \"state\": \"active_allocated\", \"frames\": []},"
+    "{\"address\": 67584, \"size\": 6144, \"state\": \"inactive\", \"frames\": []}]},"
+    "{\"device\": 0, \"address\": 196608, \"total_size\": 4096, \"stream\": 5, \"segment_pool_id\": [0, 1], \"blocks\": ["
+    "{\"address\": 196608, \"size\": 4096, \"state\": \"inactive\", \"frames\": []}]}],"
+    "\"device_traces\": [["
+    "{\"action\": \"segment_alloc\", \"addr\": 131072, \"size\": 4096, \"stream\": 0, \"time_us\": 10},"
+    "{\"action\": \"alloc\", \"addr\": 131072, \"size\": 1000, \"stream\": 0, \"time_us\": 20, \"frames\": [{\"name\": \"f\", "
+    "\"filename\": "
+    "\"a.py\", \"line\": 5}]},"
+    "{\"action\": \"alloc\", \"addr\": 67584, \"size\": 300, \"stream\": 0, \"time_us\": 30, \"frames\": [{\"name\": \"g\", \"filename\": "
+    "\"b.py\", \"line\": 6}]},"
+    "{\"action\": \"free_requested\", \"addr\": 131072, \"size\": 1000, \"stream\": 0, \"time_us\": 40},"
+    "{\"action\": \"free_completed\", \"addr\": 131072, \"size\": 1000, \"stream\": 0, \"time_us\": 50},"
+    "{\"action\": \"segment_free\", \"addr\": 131072, \"size\": 4096, \"stream\": 0, \"time_us\": 60},"
+    "{\"action\": \"segment_alloc\", \"addr\": 196608, \"size\": 4096, \"stream\": 5, \"time_us\": 70},"
+    "{\"action\": \"free_requested\", \"addr\": 67584, \"size\": 300, \"stream\": 0, \"time_us\": 80},"
+    "{\"action\": \"free_completed\", \"addr\": 67584, \"size\": 300, \"stream\": 0, \"time_us\": 90}]]}";
+
+static void expect_numbers(struct vram_explorer *explorer, const char *question, const char *name, const double *expected, size_t most) {
+    struct bytes answer = ask(explorer, question);
+    size_t count = 0;
+    double *numbers = column(&answer, name, &count);
+    if (count != most) fail_msg("%s: %s has %zu numbers instead of %zu", question, name, count, most);
+    for (size_t i = 0; i < count; i++) {
+        if (numbers[i] != expected[i] && !(isnan(numbers[i]) && isnan(expected[i])))
+            fail_msg("%s: %s[%zu] is %g instead of %g", question, name, i, numbers[i], expected[i]);
+    }
+    free(numbers);
+    free(answer.bytes);
+}
+#define EXPECT(question, name, ...)                                                                                                        \
+    expect_numbers(explorer, question, name, (const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+
+static void expect_text(struct vram_explorer *explorer, const char *question, const char *part) {
+    struct bytes answer = ask(explorer, question);
+    char *text = text_of(&answer);
+    if (strstr(text, part) == NULL) fail_msg("'%s' gave %s, without %s", question, text, part);
+    free(text);
+    free(answer.bytes);
+}
+
+static void the_story_is_stacked(void **state) {
+    (void)state;
+    struct vram_explorer *explorer = open_text(story);
+    // Row 0 lived before (2000 bytes), row 1 has events 1 to 3, row 2 has 2 to 7 and slides down at 3.
+    EXPECT("timeline?pixels=9", "row", 0, 1, 2);
+    EXPECT("timeline?pixels=9", "flags", 1 + 2 + 4 + 8, 0, 0);
+    EXPECT("timeline?pixels=9", "bytes", 2000, 1000, 300);
+    EXPECT("timeline?pixels=9", "first_step", 0, 1, 2, 4);
+    EXPECT("timeline?pixels=9", "position", 0, 1, 2, 3);
+    EXPECT("timeline?pixels=9", "base", 0, 2000, 3000, 2000);
+    EXPECT("timeline?pixels=9", "end", 9, 3, 7);
+    EXPECT("timeline?pixels=9", "drawn", 2000, 3000, 3300, 2300, 2300, 2300, 2300, 2000, 2000);
+    EXPECT("timeline?pixels=9", "allocated", 2000, 3000, 3300, 3300, 2300, 2300, 2300, 2300, 2000);
+    EXPECT("timeline?pixels=9", "active", 2000, 3000, 3300, 3300, 3300, 2300, 2300, 2300, 2300);
+    EXPECT("timeline?pixels=9", "reserved", 12288, 12288, 12288, 12288, 12288, 12288, 12288, 12288, 12288);
+    EXPECT("timeline?pixels=9&notion=active", "end", 9, 4, 8);
+    EXPECT("timeline?pixels=9&notion=active", "requested", 9, 3, 7);
+    // A window in the middle, with one shape: the others are the band.
+    EXPECT("timeline?from=2&to=5&pixels=3&limit=1", "row", 0);
+    EXPECT("timeline?from=2&to=5&pixels=3&limit=1", "drawn", 2000, 2000, 2000);
+    EXPECT("timeline?from=2&to=5&pixels=3&limit=1", "allocated", 3300, 3300, 2300);
+    EXPECT("timeline?axis=time&pixels=8&event=3", "end", 81, 30, 70);
+    expect_text(explorer, "timeline?axis=time&event=3", "\"event_position\": 40");
+    expect_text(explorer, "timeline?event=8", "\"event_position\": 9");
+    expect_text(explorer, "timeline", "\"groups\": [\"<no frames>\", \"a.py:5:f\", \"b.py:6:g\"]");
+    expect_text(explorer, "timeline?by=pool", "\"groups\": [\"default pool\"");
+    // Shapes of less than half a pixel are left to the band: one pixel is 3300 bytes and 9 events.
+    EXPECT("timeline?pixels=1&height=1", "row", 0);
+    vram_explorer_destroy(explorer);
+}
+
+static void the_story_has_segments_and_a_map(void **state) {
+    (void)state;
+    struct vram_explorer *explorer = open_text(story);
+    EXPECT("segments?pixels=9", "bytes", 8192, 4096, 4096);
+    EXPECT("segments?pixels=9", "birth", NAN, 0, 6);
+    EXPECT("segments?pixels=9", "end", 9, 5, 9);
+    expect_text(explorer, "segments", "\"groups\": [\"default pool, stream 0\", \"private pool (0, 1), stream 5\"]");
+    expect_text(explorer, "allocation?segment=2", "\"label\": \"s30000_0\", \"kind\": \"segment\", \"pool_name\": \"private pool (0, 1)\"");
+    expect_text(explorer, "allocation?label=s20000_0", "\"bytes\": 4096, \"birth_event\": 0, \"birth_time_us\": 10, \"death_event\": 5");
+    // Places: 0x10000 at 0, 0x20000 at 8192, 0x30000 at 12288.
+    EXPECT("map?pixels=9", "range_place", 0, 8192, 12288);
+    EXPECT("map?pixels=9", "range_address", 0x10000, 0x20000, 0x30000);
+    EXPECT("map?pixels=9", "place", 0, 8192, 2048);
+    EXPECT("map?pixels=9", "begin", 0, 1, 2);
+    EXPECT("map?pixels=9", "end", 9, 3, 7);
+    EXPECT("map?pixels=9", "completed", 9, 4, 8);
+    EXPECT("map?pixels=9", "segment_place", 0, 8192, 12288);
+    EXPECT("map?pixels=9", "segment_private", 0, 0, 1);
+    EXPECT("map?pixels=9&low=8192&high=12288", "row", 1);
+    EXPECT("map?pixels=9", "grid_position", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+    expect_text(explorer, "map", "\"total\": 16384");
+    EXPECT("allocations", "version", 0, 0, 0);
+    EXPECT("allocations", "address", 0x10000, 0x20000, 0x10800);
+    vram_explorer_destroy(explorer);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(neighbours_in_an_ordered_set),
+        cmocka_unit_test(the_largest_are_found_without_looking_at_all),
+        cmocka_unit_test(segments_are_rectangles_that_tile_what_is_reserved),
+        cmocka_unit_test(the_grid_says_how_full_addresses_were),
+        cmocka_unit_test(the_story_is_stacked),
+        cmocka_unit_test(the_story_has_segments_and_a_map),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
