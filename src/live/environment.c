@@ -2,6 +2,7 @@
 
 #include "core/state.h"
 #include "live/file.h"
+#include "live/tracer.h"
 #include "vram/report.h"
 #include "vram/snapshot.h"
 
@@ -87,9 +88,13 @@ static enum vram_status start(struct vram_allocator *allocator, struct vram_hist
         VR_TRY(check_pattern("VRAM_HISTORY", options->file, error));
         VR_TRY(vram_expand_path(options->file, path, sizeof path, &length));
         if (length >= sizeof path) return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "VRAM_HISTORY: the file's name is too long");
-        options->file = path;
     }
-    return vram_history_start(allocator, options, error);
+    const char *pattern = options->file;
+    if (pattern != NULL) options->file = path;
+    VR_TRY(vram_history_start(allocator, options, error));
+    struct vr_tracer *tracer = vr_tracer_of(allocator);
+    if (pattern != NULL && tracer != NULL) vr_tracer_set_pattern(tracer, pattern);
+    return VRAM_OK;
 }
 
 // dump: where the pattern of the snapshot at the end goes; NULL: there is no end to wait for.

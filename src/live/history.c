@@ -5,8 +5,7 @@
 
 const char *const vr_stage_names[VR_STAGE_COUNT] = {[VR_STAGE_START] = "START", [VR_STAGE_END] = "END", [VR_STAGE_STEP] = "STEP"};
 
-// --- start and stop
-// -------------------------------------------------------------------------------------------------------------------------
+// --- what the options say ---------------------------------------------------------------------------------------------------------------
 
 static const char *action_name(uint32_t action) { return vr_action_name(vr_tracer_action((enum vr_record_action)action)); }
 
@@ -48,6 +47,76 @@ static enum vram_status resize(struct vr_tracer *tracer, uint64_t max_entries) {
     return VRAM_OK;
 }
 
+// --- files ------------------------------------------------------------------------------------------------------------------------------
+
+// Where the events of a ring go from now on.
+struct change {
+    struct vr_tracer *tracer;
+    struct vr_stream *stream;
+};
+
+static void change_ring(const struct change *change, uint32_t ring) {
+    atomic_store_explicit(&change->tracer->streams[ring], change->stream, memory_order_release);
+}
+
+// Under all locks of the device: what the file before got was its last event of the device. A history that ends lets go of it here.
+static void change_device(struct vr_device *device, const struct vr_picture *picture, void *user) {
+    (void)picture;
+    change_ring(user, device->ordinal);
+    if (device->allocator->listener == NULL) vr_device_listen(device);
+}
+
+static void change_host(void *user) { change_ring(user, VR_TRACER_HOST); }
+
+// No device is set up meanwhile.
+static enum vram_status copy_devices_locked(struct vr_copied *copied, struct change *change) {
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(copied->tracer->allocator, i);
+        if (device == NULL) {
+            change_ring(change, i);
+            continue;
+        }
+        struct vr_copied_device *made = &copied->devices[copied->device_count++];
+        made->ordinal = i;
+        VR_TRY(vr_picture_take(device, NULL, &made->picture, change_device, change));
+    }
+    return VRAM_OK;
+}
+
+// Copies the state of each device and of pinned memory at the moment when its events begin to go elsewhere.
+static enum vram_status copy_last_state(struct vr_copied *copied, struct change *change) {
+    struct vram_allocator *allocator = copied->tracer->allocator;
+    VR_TRY(vr_copy_settings(allocator, copied));
+    vr_mutex_lock(&allocator->mutex);
+    const enum vram_status status = copy_devices_locked(copied, change);
+    vr_mutex_unlock(&allocator->mutex);
+    VR_TRY(status);
+    return copied->tracer->host == NULL ? VRAM_OK : vr_copy_host_state(copied, change_host, change);
+}
+
+// Settings and state into the file, as far as there is memory for it: without, a reader makes the state from the events.
+static void finish_file(struct vr_tracer *tracer, struct vr_stream *stream, struct change *change) {
+    struct vr_copied *copied = calloc(1, sizeof *copied);
+    if (copied == NULL) return;
+    copied->tracer = tracer;
+    if (copy_last_state(copied, change) == VRAM_OK) (void)!vr_stream_state(stream, copied);
+    vr_copied_release(copied);
+    free(copied);
+}
+
+// From now on events go into `stream` (NULL: the rings). The file before, NULL if there was none, has its last state, and is to be closed
+// once nobody can be inside it any more.
+static struct vr_stream *change_file(struct vr_tracer *tracer, struct vr_stream *stream) {
+    struct change change = {tracer, stream};
+    struct vr_stream *old = tracer->stream;
+    tracer->stream = stream;
+    if (old != NULL) finish_file(tracer, old, &change);
+    for (uint32_t i = 0; i < VR_TRACER_RINGS; i++) change_ring(&change, i);
+    return old;
+}
+
+// --- start and stop ---------------------------------------------------------------------------------------------------------------------
+
 // Puts the options into force. After vr_allocator_set_listener() nobody uses the stream that was there.
 static enum vram_status apply(struct vr_tracer *tracer, const struct vram_history_options *options, uint32_t skipped,
                               struct vr_stream *stream) {
@@ -60,7 +129,7 @@ static enum vram_status apply(struct vr_tracer *tracer, const struct vram_histor
     atomic_store_explicit(&tracer->flags, flags, memory_order_relaxed);
     atomic_store_explicit(&tracer->marks_of, options->own_annotations_only ? (uint32_t)vr_os_thread_id() : 0, memory_order_relaxed);
     atomic_store_explicit(&tracer->listener.level, level, memory_order_relaxed);
-    struct vr_stream *old = atomic_exchange_explicit(&tracer->stream, stream, memory_order_acq_rel);
+    struct vr_stream *old = change_file(tracer, stream);
     const uint64_t devices = options->no_device_memory ? 0 : options->devices == 0 ? UINT64_MAX : options->devices;
     atomic_store_explicit(&tracer->recording, true, memory_order_relaxed);
     vr_allocator_set_listener(tracer->allocator, &tracer->listener, devices);
@@ -100,52 +169,21 @@ enum vram_status vram_history_start(struct vram_allocator *allocator, const stru
     return status;
 }
 
-// Under all locks of the device: its last event was the last one.
-static void end_listening(struct vr_device *device, const struct vr_picture *picture, void *user) {
-    (void)picture, (void)user;
-    vr_device_listen(device);
-}
-
 static void stop_listening(struct vram_allocator *allocator) {
     vr_mutex_lock(&allocator->mutex);
     allocator->listener = NULL;
     vr_mutex_unlock(&allocator->mutex);
 }
 
-// Copies each device's state at the moment when its listener goes.
-static enum vram_status copy_last_state(struct vram_allocator *allocator, struct vr_copied *copied) {
-    VR_TRY(vr_copy_settings(allocator, copied));
-    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
-        struct vr_device *device = vr_device_if_used(allocator, i);
-        if (device == NULL) continue;
-        struct vr_copied_device *made = &copied->devices[copied->device_count++];
-        made->ordinal = i;
-        VR_TRY(vr_picture_take(device, NULL, &made->picture, end_listening, NULL));
-    }
-    return VRAM_OK;
-}
-
-// Settings and state into the file, as far as there is memory for it: without, a reader makes the state from the events.
-static void finish_file(struct vr_tracer *tracer, struct vr_stream *stream) {
-    struct vr_copied *copied = calloc(1, sizeof *copied);
-    if (copied == NULL) return;
-    copied->tracer = tracer;
-    if (copy_last_state(tracer->allocator, copied) == VRAM_OK) (void)!vr_stream_state(stream, copied);
-    vr_copied_release(copied);
-    free(copied);
-}
-
 static enum vram_status stop_locked(struct vr_tracer *tracer) {
-    struct vr_stream *stream = atomic_load_explicit(&tracer->stream, memory_order_acquire);
     atomic_store_explicit(&tracer->recording, false, memory_order_relaxed);
     stop_listening(tracer->allocator);
-    if (stream != NULL) finish_file(tracer, stream);
+    struct vr_stream *old = change_file(tracer, NULL);
     vr_tracer_record_host(tracer, NULL);
     atomic_store_explicit(&tracer->listener.level, VR_LEVEL_NEVER, memory_order_relaxed);
     vr_allocator_set_listener(tracer->allocator, NULL, 0);
-    atomic_store_explicit(&tracer->stream, NULL, memory_order_release);
     forget(tracer);
-    return stream == NULL ? VRAM_OK : vr_stream_close(stream);
+    return old == NULL ? VRAM_OK : vr_stream_close(old);
 }
 
 enum vram_status vram_history_stop(struct vram_allocator *allocator) {
@@ -170,7 +208,7 @@ void vram_history_counts(struct vram_allocator *allocator, struct vram_history_c
         counts->lost += ring->lost;
         vr_ring_unlock(ring);
     }
-    struct vr_stream *stream = atomic_load_explicit(&tracer->stream, memory_order_acquire);
+    const struct vr_stream *stream = tracer->stream;
     if (stream != NULL) {
         counts->told += atomic_load_explicit(&stream->told, memory_order_relaxed);
         counts->lost += atomic_load_explicit(&stream->lost, memory_order_relaxed);
@@ -205,7 +243,7 @@ static enum vram_status mark(struct vram_allocator *allocator, uint32_t device, 
     struct vr_mark made = {.ticks = vr_os_ticks(), .stage = (uint8_t)stage, .device = (uint8_t)device};
     VR_TRY(vr_speech_word(name, &made.name));
     vr_mutex_lock(&tracer->mutex);
-    struct vr_stream *stream = atomic_load_explicit(&tracer->stream, memory_order_acquire);
+    struct vr_stream *stream = tracer->stream;
     enum vram_status status = VRAM_OK;
     if (stream != NULL) {
         status = vr_stream_mark(stream, &made);

@@ -84,18 +84,24 @@ static enum vram_status fill_picture(const struct vr_host_facts *facts, size_t c
     return VRAM_OK;
 }
 
-enum vram_status vr_copy_host(struct vr_copied *copied) {
-    struct vr_tracer *tracer = copied->tracer;
-    struct moment moment = {.tracer = tracer};
+enum vram_status vr_copy_host_state(struct vr_copied *copied, void (*at)(void *user), void *user) {
     struct vr_host_facts *facts = NULL;
     size_t count = 0;
-    VR_TRY(vr_host_copy(tracer->host, &facts, &count, note_moment, &moment));
+    VR_TRY(vr_host_copy(copied->tracer->host, &facts, &count, at, user));
     struct vr_copied_device *made = &copied->devices[copied->device_count++];
     made->ordinal = (uint32_t)copied->history_count++;
     copied->has_host = true;
     const enum vram_status status = fill_picture(facts, count, &made->picture);
     free(facts);
-    VR_TRY(status);
+    return status;
+}
+
+enum vram_status vr_copy_host(struct vr_copied *copied) {
+    struct vr_tracer *tracer = copied->tracer;
+    struct moment moment = {.tracer = tracer};
+    VR_TRY(vr_copy_host_state(copied, note_moment, &moment));
+    if (!copied->has_history) return VRAM_OK;
+    struct vr_copied_device *made = &copied->devices[copied->device_count - 1];
     VR_TRY(vr_ring_copy(&tracer->rings[VR_TRACER_HOST], moment.mark, &made->events, &made->event_count));
     made->overflowed = made->event_count < moment.mark;
     return VRAM_OK;

@@ -82,8 +82,9 @@ static enum vram_status copy_all(struct vram_allocator *allocator, const struct 
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device != NULL && wanted(options, device)) VR_TRY(copy_device(copied, device, options));
     }
+    const bool has_host = copied->tracer != NULL && copied->tracer->host != NULL;
+    if (has_host && options->pool == NULL && !options->segments_only) VR_TRY(vr_copy_host(copied));
     if (!copied->has_history) return VRAM_OK;
-    if (copied->tracer->host != NULL && options->pool == NULL) VR_TRY(vr_copy_host(copied));
     copied->max_entries = copied->tracer->rings[0].capacity;
     VR_TRY(copy_marks(copied));
     copied->now = vr_instant_now();

@@ -1,26 +1,57 @@
 // Events go into a recording file as they come (vram/log.h).
+#include "live/file.h"
 #include "live/settings.h"
 
-enum vram_status vr_stream_open(const struct vram_history_options *options, struct vr_stream **stream, struct vram_error *error) {
+static enum vram_status open_file(const char *path, uint64_t max_bytes, struct vr_stream **stream, struct vram_error *error) {
     struct vr_stream *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
-    const struct vram_log_options log = {.max_bytes = options->max_file_bytes, .producer = "vram_history", .replace = true};
-    const enum vram_status status = vram_log_create(options->file, &log, &made->log, error);
+    const struct vram_log_options log = {.max_bytes = max_bytes, .producer = "vram_history", .replace = true};
+    const enum vram_status status = vram_log_create(path, &log, &made->log, error);
     if (status != VRAM_OK) {
         free(made);
         return status;
     }
+    made->max_bytes = max_bytes;
     vr_mutex_init(&made->mutex);
     *stream = made;
     return VRAM_OK;
 }
 
-enum vram_status vr_stream_close(struct vr_stream *stream) {
-    const enum vram_status status = vram_log_close(stream->log);
+enum vram_status vr_stream_open(const struct vram_history_options *options, struct vr_stream **stream, struct vram_error *error) {
+    return open_file(options->file, options->max_file_bytes, stream, error);
+}
+
+static void release(struct vr_stream *stream) {
     vr_mutex_destroy(&stream->mutex);
+    free(stream->pattern);
     free(stream->words);
     free(stream);
+}
+
+enum vram_status vr_stream_close(struct vr_stream *stream) {
+    const enum vram_status status = vram_log_close(stream->log);
+    release(stream);
     return status;
+}
+
+// A pattern that does not name the process is that of the parent's file.
+static enum vram_status open_own(struct vr_stream *parent, struct vr_stream **stream) {
+    char path[VR_PATH_BYTES];
+    size_t length = 0;
+    if (parent->pattern == NULL || strstr(parent->pattern, "%p") == NULL) return VRAM_UNSUPPORTED;
+    VR_TRY(vram_expand_path(parent->pattern, path, sizeof path, &length));
+    if (length >= sizeof path) return VRAM_LIMIT;
+    VR_TRY(open_file(path, parent->max_bytes, stream, NULL));
+    (*stream)->pattern = parent->pattern;
+    parent->pattern = NULL;
+    return VRAM_OK;
+}
+
+void vr_stream_leave(struct vr_stream *stream, struct vr_stream **made) {
+    if (open_own(stream, made) != VRAM_OK) *made = NULL;
+    vram_log_abandon(stream->log);
+    vr_mutex_unlock(&stream->mutex);
+    release(stream);
 }
 
 static enum vram_status ask_string(struct vr_stream *stream, uint32_t word, uint32_t *id) {
@@ -125,9 +156,10 @@ static enum vram_status list_blocks(struct vr_stream *stream, struct vram_stacks
     return VRAM_OK;
 }
 
-static enum vram_status list_segments(struct vr_stream *stream, struct vram_stacks *stacks, const struct vr_copied_device *device,
-                                      const struct vram_log_block *blocks, struct vram_log_segment *segments) {
-    const struct vr_picture *picture = &device->picture;
+// number: of the device in the file.
+static enum vram_status list_segments(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t number,
+                                      const struct vr_picture *picture, const struct vram_log_block *blocks,
+                                      struct vram_log_segment *segments) {
     for (size_t i = 0; i < picture->segment_count; i++) {
         const struct vr_picture_segment *from = &picture->segments[i];
         const size_t end = i + 1 < picture->segment_count ? from[1].first_block : picture->block_count;
@@ -137,7 +169,7 @@ static enum vram_status list_segments(struct vr_stream *stream, struct vram_stac
             .stream = from->stream,
             .counter = from->counter,
             .pool = from->pool,
-            .device = device->ordinal,
+            .device = number,
             .small = from->small,
             .expandable = from->expandable,
             .blocks = blocks + from->first_block,
@@ -154,7 +186,9 @@ static enum vram_status put_state(struct vr_stream *stream, const struct vr_copi
     for (size_t i = 0; i < copied->device_count; i++) {
         const struct vr_copied_device *device = &copied->devices[i];
         VR_TRY(list_blocks(stream, copied->tracer->stacks, &device->picture, blocks + block_count));
-        VR_TRY(list_segments(stream, copied->tracer->stacks, device, blocks + block_count, segments + segment_count));
+        const bool host = copied->has_host && i + 1 == copied->device_count;
+        const uint32_t number = host ? VRAM_LOG_HOST : device->ordinal;
+        VR_TRY(list_segments(stream, copied->tracer->stacks, number, &device->picture, blocks + block_count, segments + segment_count));
         segment_count += device->picture.segment_count;
         block_count += device->picture.block_count;
     }

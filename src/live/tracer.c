@@ -70,9 +70,10 @@ void vr_tracer_tell(struct vr_tracer *tracer, uint32_t number, const struct vr_r
     const uint32_t flags = atomic_load_explicit(&tracer->flags, memory_order_relaxed);
     const bool first = (flags >> record->action & 1) == 0;
     const bool second = record->completed && (flags >> VR_RECORD_FREE_COMPLETED & 1) == 0;
+    if (VR_UNLIKELY(!first && !second)) return;
     struct vr_event event;
     make_event(record, flags, vr_os_ticks(), &event);
-    struct vr_stream *stream = atomic_load_explicit(&tracer->stream, memory_order_acquire);
+    struct vr_stream *stream = atomic_load_explicit(&tracer->streams[number], memory_order_acquire);
     if (VR_UNLIKELY(stream != NULL)) {
         if (first) vr_stream_event(stream, tracer->stacks, number, &event);
         event.action = VR_ACTION_FREE_COMPLETED;
@@ -103,6 +104,89 @@ static uint32_t gather(uint32_t skip, void *user) {
 // --- lifetime
 // -----------------------------------------------------------------------------------------------------------------------------
 
+// All tracers of the process: the child of a fork must not write into its parent's files.
+static struct vr_tracer *all;
+static struct vr_mutex all_mutex;
+static _Atomic int prepared; // 0 not, 1 being done, 2 done
+
+// With a stream's mutex and its tracer's nobody is inside its log.
+static void before_fork(void) {
+    vr_mutex_lock(&all_mutex);
+    for (struct vr_tracer *tracer = all; tracer != NULL; tracer = tracer->next) {
+        vr_mutex_lock(&tracer->mutex);
+        if (tracer->stream != NULL) vr_mutex_lock(&tracer->stream->mutex);
+    }
+}
+
+static void after_fork_in_parent(void) {
+    for (struct vr_tracer *tracer = all; tracer != NULL; tracer = tracer->next) {
+        if (tracer->stream != NULL) vr_mutex_unlock(&tracer->stream->mutex);
+        vr_mutex_unlock(&tracer->mutex);
+    }
+    vr_mutex_unlock(&all_mutex);
+}
+
+// A child without a file of its own records nothing. The listener stays until the history is stopped: its locks may be held by threads that
+// the child does not have.
+static void leave_file(struct vr_tracer *tracer) {
+    struct vr_stream *own = NULL;
+    vr_stream_leave(tracer->stream, &own);
+    tracer->stream = own;
+    for (int i = 0; i < VR_TRACER_RINGS; i++) atomic_store_explicit(&tracer->streams[i], own, memory_order_relaxed);
+    if (own != NULL) return;
+    atomic_store_explicit(&tracer->flags, VR_TRACER_SKIPS, memory_order_relaxed);
+    atomic_store_explicit(&tracer->listener.level, VR_LEVEL_NEVER, memory_order_relaxed);
+    atomic_store_explicit(&tracer->recording, false, memory_order_relaxed);
+}
+
+static void after_fork_in_child(void) {
+    for (struct vr_tracer *tracer = all; tracer != NULL; tracer = tracer->next) {
+        if (tracer->stream != NULL) leave_file(tracer);
+        vr_mutex_unlock(&tracer->mutex);
+    }
+    vr_mutex_unlock(&all_mutex);
+}
+
+// After the tables of stacks: handlers of forks run in the reverse order of their registration, and an event on its way into a file asks
+// the tables with the stream's lock.
+static void prepare(void) {
+    int expected = 0;
+    if (atomic_compare_exchange_strong(&prepared, &expected, 1)) {
+        vr_mutex_init(&all_mutex);
+        vr_os_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
+        atomic_store_explicit(&prepared, 2, memory_order_release);
+    }
+    while (atomic_load_explicit(&prepared, memory_order_acquire) != 2) vr_os_yield();
+}
+
+static void enter(struct vr_tracer *tracer) {
+    prepare();
+    vr_mutex_lock(&all_mutex);
+    tracer->next = all;
+    all = tracer;
+    vr_mutex_unlock(&all_mutex);
+}
+
+static void leave(struct vr_tracer *tracer) {
+    vr_mutex_lock(&all_mutex);
+    struct vr_tracer **at = &all;
+    while (*at != tracer) at = &(*at)->next;
+    *at = tracer->next;
+    vr_mutex_unlock(&all_mutex);
+}
+
+void vr_tracer_set_pattern(struct vr_tracer *tracer, const char *pattern) {
+    vr_mutex_lock(&tracer->mutex);
+    if (tracer->stream != NULL) {
+        const size_t size = strlen(pattern) + 1;
+        char *copy = malloc(size);
+        if (copy != NULL) memcpy(copy, pattern, size);
+        free(tracer->stream->pattern);
+        tracer->stream->pattern = copy;
+    }
+    vr_mutex_unlock(&tracer->mutex);
+}
+
 static struct vr_tracer *create(struct vram_allocator *allocator, uint32_t max_frames) {
     const size_t size = (sizeof(struct vr_tracer) + 63) / 64 * 64;
     struct vr_tracer *made = aligned_alloc(64, size);
@@ -122,6 +206,7 @@ static struct vr_tracer *create(struct vram_allocator *allocator, uint32_t max_f
     for (int i = 0; i < VR_TRACER_RINGS; i++) made->rings[i].capacity = VR_RING_MOST;
     vr_mutex_init(&made->mutex);
     vr_mutex_init(&made->marks_mutex);
+    enter(made);
     return made;
 }
 
@@ -143,6 +228,7 @@ enum vram_status vr_tracer_close(struct vram_allocator *allocator) {
     if (tracer == NULL) return VRAM_OK;
     const enum vram_status status = vram_history_stop(allocator);
     allocator->history = NULL;
+    leave(tracer);
     vram_stacks_destroy(tracer->stacks);
     vr_mutex_destroy(&tracer->mutex);
     vr_mutex_destroy(&tracer->marks_mutex);

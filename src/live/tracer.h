@@ -44,9 +44,12 @@ struct vr_marks {
     size_t next;
 };
 
-// A file that events are streamed into. Its lock is the log's own; `cached` is guarded by `mutex`.
+// A file that events are streamed into. Its lock is the log's own; `words` are guarded by `mutex`, which whoever uses the log holds, or
+// else the tracer's.
 struct vr_stream {
     struct vram_log *log;
+    char *pattern; // of the file's name, if a child of this process is to have a file of its own; NULL: it has none
+    uint64_t max_bytes;
     struct vr_mutex mutex;
     uint32_t *words; // the log's string for each number of a text; 0: not asked yet
     size_t word_capacity;
@@ -68,18 +71,22 @@ struct vr_tracer {
     struct vram_allocator *allocator;
     struct vram_stacks *stacks;
     struct vr_instant origin;
-    _Atomic uint32_t kind;              // enum vram_stack_kind
-    _Atomic uint32_t flags;             // VR_TRACER_ bits
-    _Atomic(struct vr_stream *) stream; // NULL: the rings
+    _Atomic uint32_t kind;  // enum vram_stack_kind
+    _Atomic uint32_t flags; // VR_TRACER_ bits
+    // Where the events of each ring go instead; NULL: into the ring. Changed under the locks that order the ring's events, so that the
+    // state of that moment stands between the last event of one file and the first of the next.
+    _Atomic(struct vr_stream *) streams[VR_TRACER_RINGS];
     _Atomic bool recording;
     _Atomic uint32_t marks_of; // the thread whose marks are recorded; 0: every thread's
     struct vr_mutex mutex;     // guards start, stop and snapshots against each other, and what follows
     uint64_t max_entries;
-    struct vram_host *host; // whose memory is recorded too
+    struct vr_stream *stream; // the file that is written now; NULL: none
+    struct vram_host *host;   // whose memory is recorded too
     struct vr_host_listener host_listener;
     struct vr_mutex marks_mutex;
     struct vr_marks marks;
     struct vr_ring rings[VR_TRACER_RINGS];
+    struct vr_tracer *next; // of the list of tracers, for forks
 };
 
 // The allocator's tracer; NULL when its history was never started.
@@ -89,6 +96,9 @@ enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_f
 // Ends the recording and frees it. No other thread may use the allocator any more. IO.
 enum vram_status vr_tracer_close(struct vram_allocator *allocator);
 
+// From now on a child of this process gets a file of its own for this one, by the pattern. Without memory for it, it gets none.
+void vr_tracer_set_pattern(struct vr_tracer *tracer, const char *pattern);
+
 // Records an event (two, of a free that is complete) in a ring. Under the lock that orders it.
 void vr_tracer_tell(struct vr_tracer *tracer, uint32_t ring, const struct vr_record *record);
 // The model's name of a record's action.
@@ -97,6 +107,8 @@ enum vr_action vr_tracer_action(enum vr_record_action action);
 // --- stream.c -------------------------------------------------------------------------------------------------------------------------
 enum vram_status vr_stream_open(const struct vram_history_options *options, struct vr_stream **stream, struct vram_error *error);
 enum vram_status vr_stream_close(struct vr_stream *stream);
+// In the child of a fork, with the stream's mutex: leaves the file to the parent. *made: the child's own file, NULL without a pattern.
+void vr_stream_leave(struct vr_stream *stream, struct vr_stream **made);
 void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event);
 enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *mark);
 struct vr_copied;
