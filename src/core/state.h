@@ -290,10 +290,11 @@ struct vram_allocator {
     struct vr_options options;
     char *conf;
     const struct vr_listener *listener;
-    uint64_t listened_devices;   // bit per ordinal
-    struct vr_listener recorder; // of vr_allocator_set_recorder()
-    _Atomic(void *) history;     // src/live: what records it
-    void *environment;           // src/live: what the environment asked for
+    uint64_t listened_devices;        // bit per ordinal
+    struct vr_listener recorder;      // of vr_allocator_set_recorder()
+    _Atomic(void *) history;          // src/live: what records it
+    void *environment;                // src/live: what the environment asked for
+    struct vr_prometheus *prometheus; // src/live: what writes the statistics; NULL: nothing does
     struct vr_observer *observers;
     size_t observer_count;
     size_t observer_capacity;

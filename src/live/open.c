@@ -1,13 +1,16 @@
 // vram_create() and vram_destroy(): the core's, with what the environment asks to record.
 #include "core/open.h"
 #include "live/environment.h"
+#include "live/prometheus.h"
 #include "live/tracer.h"
+#include "os/os.h"
 
 enum vram_status vram_create(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {
     struct vram_allocator *made = NULL;
     VR_TRY(vr_allocator_create(info, &made, error));
     if (info == NULL || !info->ignore_environment) {
-        const enum vram_status status = vr_environment_apply(made, error);
+        enum vram_status status = vr_environment_apply(made, error);
+        if (status == VRAM_OK) status = vr_prometheus_start_text(made, vr_os_getenv("VRAM_PROMETHEUS"), error);
         if (status != VRAM_OK) {
             vram_destroy(made);
             return status;
@@ -19,6 +22,7 @@ enum vram_status vram_create(const struct vram_create_info *info, struct vram_al
 
 void vram_destroy(struct vram_allocator *allocator) {
     if (allocator == NULL) return;
+    vram_prometheus_stop(allocator);
     vr_environment_end(allocator);
     // A file that could not be finished still reads up to its last event.
     (void)vr_tracer_close(allocator);

@@ -1,0 +1,241 @@
+// Statistics in Prometheus' text format, and the thread that keeps them in a file.
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "core/device.h"
+#include "core/state.h"
+#include "live/file.h"
+#include "live/prometheus.h"
+#include "os/os.h"
+#include "vram/prometheus.h"
+
+#define USUAL_INTERVAL_NS ((uint64_t)15 * 1000000000)
+
+// --- the text
+
+enum member { CURRENT, PEAK, ALLOCATED, FREED };
+
+// A metric of a counter that exists per pool, and which of its numbers it shows.
+struct pool_metric {
+    const char *name, *type, *help;
+    size_t field; // offset of the counter's array of pools in struct vram_stats
+    enum member member;
+};
+#define FIELD(name) offsetof(struct vram_stats, name)
+static const struct pool_metric pool_metrics[] = {
+    {"vram_allocated_bytes", "gauge", "Bytes of blocks handed out and not yet freed.", FIELD(allocated_bytes), CURRENT},
+    {"vram_reserved_bytes", "gauge", "Bytes held from the driver.", FIELD(reserved_bytes), CURRENT},
+    {"vram_active_bytes", "gauge", "Bytes of blocks handed out and not yet reusable.", FIELD(active_bytes), CURRENT},
+    {"vram_inactive_split_bytes", "gauge", "Bytes of free pieces of split segments.", FIELD(inactive_split_bytes), CURRENT},
+    {"vram_requested_bytes", "gauge", "Bytes asked for in blocks not yet reusable.", FIELD(requested_bytes), CURRENT},
+    {"vram_allocations", "gauge", "Blocks handed out and not yet freed.", FIELD(allocation), CURRENT},
+    {"vram_segments", "gauge", "Segments held from the driver.", FIELD(segment), CURRENT},
+    {"vram_inactive_splits", "gauge", "Free pieces of split segments.", FIELD(inactive_split), CURRENT},
+    {"vram_allocated_bytes_total", "counter", "Bytes of all blocks ever handed out.", FIELD(allocated_bytes), ALLOCATED},
+    {"vram_freed_bytes_total", "counter", "Bytes of all blocks ever freed.", FIELD(allocated_bytes), FREED},
+    {"vram_allocations_total", "counter", "Blocks ever handed out.", FIELD(allocation), ALLOCATED},
+    {"vram_frees_total", "counter", "Blocks ever freed.", FIELD(allocation), FREED},
+};
+// Peaks are of the whole device: those of the pools were not at the same moment.
+static const struct pool_metric peak_metrics[] = {
+    {"vram_peak_allocated_bytes", "gauge", "Most bytes of blocks handed out at a time.", FIELD(allocated_bytes), PEAK},
+    {"vram_peak_reserved_bytes", "gauge", "Most bytes held from the driver at a time.", FIELD(reserved_bytes), PEAK},
+    {"vram_peak_active_bytes", "gauge", "Most bytes of blocks not reusable at a time.", FIELD(active_bytes), PEAK},
+};
+static const struct {
+    const char *name, *help;
+    size_t field;
+} totals[] = {
+    {"vram_alloc_retries_total", "Times the whole cache was released to satisfy a request.", FIELD(num_alloc_retries)},
+    {"vram_ooms_total", "Requests that failed for lack of memory.", FIELD(num_ooms)},
+    {"vram_oom_rejections_total", "Requests refused before any driver call.", FIELD(num_oom_rejections)},
+    {"vram_sync_all_streams_total", "Times all pending frees were waited for.", FIELD(num_sync_all_streams)},
+    {"vram_device_allocs_total", "Times memory was got from the driver.", FIELD(num_device_alloc)},
+    {"vram_device_frees_total", "Times memory was given back to the driver.", FIELD(num_device_free)},
+};
+
+struct devices {
+    struct vram_stats *stats; // VRAM_MAX_DEVICES
+    uint32_t ordinal[VRAM_MAX_DEVICES];
+    size_t count;
+};
+
+static int64_t number_of(const struct vram_stats *stats, const struct pool_metric *metric, enum vram_stat_pool pool) {
+    struct vram_stat stat;
+    memcpy(&stat, (const char *)stats + metric->field + (size_t)pool * sizeof stat, sizeof stat);
+    const int64_t members[] = {stat.current, stat.peak, stat.allocated, stat.freed};
+    return members[metric->member];
+}
+
+static void put_head(struct vr_text *text, const char *name, const char *type, const char *help) {
+    vr_text_printf(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void put_text(struct vr_text *text, const struct devices *devices) {
+    static const char *const pools[] = {[VRAM_STAT_SMALL_POOL] = "small", [VRAM_STAT_LARGE_POOL] = "large"};
+    for (size_t m = 0; m < VR_COUNT_OF(pool_metrics); m++) {
+        const struct pool_metric *metric = &pool_metrics[m];
+        put_head(text, metric->name, metric->type, metric->help);
+        for (size_t d = 0; d < devices->count * 2; d++) {
+            const enum vram_stat_pool pool = d % 2 == 0 ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL;
+            vr_text_printf(text, "%s{device=\"%" PRIu32 "\",pool=\"%s\"} %" PRId64 "\n", metric->name, devices->ordinal[d / 2], pools[pool],
+                           number_of(&devices->stats[d / 2], metric, pool));
+        }
+    }
+    for (size_t m = 0; m < VR_COUNT_OF(peak_metrics); m++) {
+        const struct pool_metric *metric = &peak_metrics[m];
+        put_head(text, metric->name, metric->type, metric->help);
+        for (size_t d = 0; d < devices->count; d++) {
+            vr_text_printf(text, "%s{device=\"%" PRIu32 "\"} %" PRId64 "\n", metric->name, devices->ordinal[d],
+                           number_of(&devices->stats[d], metric, VRAM_STAT_ALL));
+        }
+    }
+    for (size_t m = 0; m < VR_COUNT_OF(totals); m++) {
+        put_head(text, totals[m].name, "counter", totals[m].help);
+        for (size_t d = 0; d < devices->count; d++) {
+            int64_t value;
+            memcpy(&value, (const char *)&devices->stats[d] + totals[m].field, sizeof value);
+            vr_text_printf(text, "%s{device=\"%" PRIu32 "\"} %" PRId64 "\n", totals[m].name, devices->ordinal[d], value);
+        }
+    }
+}
+
+enum vram_status vram_prometheus_write(struct vram_allocator *allocator, vram_write write, void *user) {
+    struct devices devices = {.stats = malloc(VRAM_MAX_DEVICES * sizeof *devices.stats)};
+    struct vr_text text = {0};
+    enum vram_status status = devices.stats == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES && status == VRAM_OK; i++) {
+        if (vr_device_if_used(allocator, i) == NULL) continue;
+        status = vram_stats(allocator, i, &devices.stats[devices.count]);
+        devices.ordinal[devices.count++] = i;
+    }
+    if (status == VRAM_OK) {
+        put_text(&text, &devices);
+        status = vr_text_status(&text);
+    }
+    if (status == VRAM_OK && !write(user, text.bytes, text.length)) status = VRAM_IO;
+    vr_text_release(&text);
+    free(devices.stats);
+    return status;
+}
+
+// --- the file
+
+struct vr_prometheus {
+    struct vram_allocator *allocator;
+    char *file;
+    uint64_t interval_ns;
+    uint64_t process; // the thread is of this one; a child has none
+    struct vr_thread thread;
+    struct vr_mutex mutex;
+    struct vr_signal signal;
+    bool stops; // under the mutex
+};
+
+static enum vram_status write_file(const struct vr_prometheus *exporter, struct vram_error *error) {
+    struct vr_file file;
+    VR_TRY(vr_file_open(&file, exporter->file, error));
+    return vr_file_close(&file, vram_prometheus_write(exporter->allocator, vr_file_write, &file), error);
+}
+
+static void keep_writing(void *argument) {
+    struct vr_prometheus *exporter = argument;
+    uint64_t next_ns = vr_os_monotonic_ns() + exporter->interval_ns;
+    vr_mutex_lock(&exporter->mutex);
+    while (!exporter->stops) {
+        const uint64_t now_ns = vr_os_monotonic_ns();
+        if (now_ns < next_ns) {
+            vr_signal_wait(&exporter->signal, &exporter->mutex, next_ns - now_ns);
+            continue;
+        }
+        vr_mutex_unlock(&exporter->mutex);
+        // What fails now is tried again at the next interval; there is nobody to tell.
+        (void)!write_file(exporter, NULL);
+        next_ns = now_ns + exporter->interval_ns;
+        vr_mutex_lock(&exporter->mutex);
+    }
+    vr_mutex_unlock(&exporter->mutex);
+}
+
+static void release(struct vr_prometheus *exporter) {
+    vr_signal_destroy(&exporter->signal);
+    vr_mutex_destroy(&exporter->mutex);
+    free(exporter->file);
+    free(exporter);
+}
+
+enum vram_status vram_prometheus_start(struct vram_allocator *allocator, const struct vram_prometheus_options *options,
+                                       struct vram_error *error) {
+    const size_t size = strlen(options->file) + 1;
+    struct vr_prometheus *made = calloc(1, sizeof *made);
+    char *file = malloc(size);
+    if (made == NULL || file == NULL) {
+        free(made);
+        free(file);
+        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the statistics");
+    }
+    memcpy(file, options->file, size);
+    made->allocator = allocator;
+    made->file = file;
+    made->interval_ns = options->interval_ns == 0 ? USUAL_INTERVAL_NS : options->interval_ns;
+    made->process = vr_os_process_id();
+    vr_mutex_init(&made->mutex);
+    vr_signal_init(&made->signal);
+    enum vram_status status = write_file(made, error);
+    if (status == VRAM_OK) vram_prometheus_stop(allocator);
+    if (status == VRAM_OK) status = vr_thread_start(&made->thread, keep_writing, made);
+    if (status == VRAM_OK)
+        allocator->prometheus = made;
+    else
+        release(made);
+    return status;
+}
+
+void vram_prometheus_stop(struct vram_allocator *allocator) {
+    struct vr_prometheus *exporter = allocator->prometheus;
+    if (exporter == NULL) return;
+    allocator->prometheus = NULL;
+    // In a child of fork() there is no thread, its lock may be held for ever, and the file is the parent's.
+    if (exporter->process != vr_os_process_id()) return;
+    vr_mutex_lock(&exporter->mutex);
+    exporter->stops = true;
+    vr_signal_raise(&exporter->signal);
+    vr_mutex_unlock(&exporter->mutex);
+    vr_thread_join(&exporter->thread);
+    (void)!write_file(exporter, NULL);
+    release(exporter);
+}
+
+// --- VRAM_PROMETHEUS
+
+// "15s", "500ms" or seconds without a unit. False for anything else, and for 0.
+static bool parse_interval(const char *text, uint64_t *interval_ns) {
+    uint64_t number = 0;
+    size_t digits = 0;
+    while (text[digits] >= '0' && text[digits] <= '9' && digits < 9) number = number * 10 + (uint64_t)(text[digits++] - '0');
+    const char *unit = text + digits;
+    const uint64_t unit_ns = strcmp(unit, "ms") == 0 ? 1000000 : unit[0] == '\0' || strcmp(unit, "s") == 0 ? 1000000000 : 0;
+    *interval_ns = number * unit_ns;
+    return digits != 0 && *interval_ns != 0;
+}
+
+enum vram_status vr_prometheus_start_text(struct vram_allocator *allocator, const char *text, struct vram_error *error) {
+    static const char key[] = ",interval=";
+    struct vram_prometheus_options options = {.interval_ns = 0};
+    if (text == NULL || text[0] == '\0' || strcmp(text, "0") == 0 || strcmp(text, "off") == 0) return VRAM_OK;
+    const size_t size = strlen(text) + 1;
+    char *copy = malloc(size);
+    if (copy == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the statistics");
+    memcpy(copy, text, size);
+    char *comma = strrchr(copy, ',');
+    enum vram_status status = VRAM_OK;
+    if (comma != NULL && (strncmp(comma, key, sizeof key - 1) != 0 || !parse_interval(comma + sizeof key - 1, &options.interval_ns))) {
+        status = vr_fail(error, VRAM_BAD_OPTION, (uint64_t)(comma - copy) + 1,
+                         "VRAM_PROMETHEUS: after the file's name \",interval=15s\" may stand, not \"%s\"", comma);
+    }
+    if (comma != NULL) *comma = '\0';
+    options.file = copy;
+    if (status == VRAM_OK) status = vram_prometheus_start(allocator, &options, error);
+    free(copy);
+    return status;
+}
