@@ -21,7 +21,7 @@ static const char *const counter_names[COUNTERS] = {"allocated", "active", "rese
 // A pool of one device, or, in entry 0 of a device, all of them together. Its counters' tracks are uuid, uuid + 1, uuid + 2.
 struct pool {
     uint64_t first, second;
-    int64_t bytes[COUNTERS];
+    uint64_t bytes[COUNTERS]; // below 0 where the recording contradicts itself
     uint64_t uuid;
 };
 
@@ -82,7 +82,7 @@ static void put_event(struct tracer *tracer, int64_t time_us, unsigned type, uin
 }
 
 static void put_counter(struct tracer *tracer, struct pool *pool, unsigned counter, int64_t time_us) {
-    vr_proto_number(&tracer->part, EVENT_COUNTER, (uint64_t)(pool->bytes[counter] < 0 ? 0 : pool->bytes[counter]));
+    vr_proto_number(&tracer->part, EVENT_COUNTER, pool->bytes[counter] > INT64_MAX ? 0 : pool->bytes[counter]);
     put_event(tracer, time_us, TYPE_COUNTER, pool->uuid + counter);
 }
 
@@ -113,25 +113,26 @@ static struct pool *find_pool(struct tracer *tracer, uint64_t first, uint64_t se
     return pool;
 }
 
-// What the event does to each counter, with its sign.
-static void changes_of(const struct vr_history *history, size_t i, int64_t changes[COUNTERS]) {
-    const int64_t size = (int64_t)history->size_bytes[i];
+// What the event adds to each counter; what it takes is added as two's complement.
+static void changes_of(const struct vr_history *history, size_t i, uint64_t changes[COUNTERS]) {
+    const uint64_t size = history->size_bytes[i];
     memset(changes, 0, COUNTERS * sizeof *changes);
     switch (history->action[i]) {
     case VR_ACTION_ALLOC: changes[ALLOCATED] = changes[ACTIVE] = size; break;
-    case VR_ACTION_FREE_REQUESTED: changes[ALLOCATED] = -size; break;
-    case VR_ACTION_FREE_COMPLETED: changes[ACTIVE] = -size; break;
-    case VR_ACTION_FREE: changes[ALLOCATED] = changes[ACTIVE] = -size; break;
+    case VR_ACTION_FREE_REQUESTED: changes[ALLOCATED] = 0 - size; break;
+    case VR_ACTION_FREE_COMPLETED: changes[ACTIVE] = 0 - size; break;
+    case VR_ACTION_FREE: changes[ALLOCATED] = changes[ACTIVE] = 0 - size; break;
     case VR_ACTION_SEGMENT_ALLOC:
     case VR_ACTION_SEGMENT_MAP: changes[RESERVED] = size; break;
     case VR_ACTION_SEGMENT_FREE:
-    case VR_ACTION_SEGMENT_UNMAP: changes[RESERVED] = -size; break;
+    case VR_ACTION_SEGMENT_UNMAP: changes[RESERVED] = 0 - size; break;
     default: break;
     }
 }
 
-static void add_changes(struct pool *pool, const int64_t changes[COUNTERS], int sign) {
-    for (int c = 0; c < COUNTERS && pool != NULL; c++) pool->bytes[c] = (int64_t)((uint64_t)pool->bytes[c] + (uint64_t)(sign * changes[c]));
+static void add_changes(struct pool *pool, const uint64_t changes[COUNTERS], bool undo) {
+    if (pool == NULL) return;
+    for (int c = 0; c < COUNTERS; c++) pool->bytes[c] += undo ? 0 - changes[c] : changes[c];
 }
 
 static struct pool *pool_of_event(struct tracer *tracer, size_t i) {
@@ -144,26 +145,26 @@ static struct pool *pool_of_event(struct tracer *tracer, size_t i) {
 static void begin_pools(struct tracer *tracer) {
     const struct vr_segments *segments = &tracer->view->model->segments;
     const struct vr_blocks *blocks = &tracer->view->model->blocks;
-    int64_t changes[COUNTERS];
+    uint64_t changes[COUNTERS];
     tracer->pools[0] = (struct pool){0};
     tracer->pool_count = 1;
     for (size_t s = 0; s < tracer->view->segment_count; s++) {
         const size_t row = tracer->view->segments[s];
         memset(changes, 0, sizeof changes);
-        changes[RESERVED] = (int64_t)segments->total_bytes[row];
+        changes[RESERVED] = segments->total_bytes[row];
         for (uint64_t b = segments->first_block[row]; b < segments->first_block[row + 1]; b++) {
-            if (vr_state_allocated(blocks->state[b])) changes[ALLOCATED] += (int64_t)blocks->requested_bytes[b];
-            if (vr_state_active(blocks->state[b])) changes[ACTIVE] += (int64_t)blocks->requested_bytes[b];
+            if (vr_state_allocated(blocks->state[b])) changes[ALLOCATED] += blocks->requested_bytes[b];
+            if (vr_state_active(blocks->state[b])) changes[ACTIVE] += blocks->requested_bytes[b];
         }
-        add_changes(&tracer->pools[0], changes, 1);
+        add_changes(&tracer->pools[0], changes, false);
         if ((segments->has[row] & VR_HAS_POOL_ID) != 0) {
-            add_changes(find_pool(tracer, segments->pool_first[row], segments->pool_second[row]), changes, 1);
+            add_changes(find_pool(tracer, segments->pool_first[row], segments->pool_second[row]), changes, false);
         }
     }
     for (size_t i = 0; i < tracer->view->history->count; i++) {
         changes_of(tracer->view->history, i, changes);
-        add_changes(&tracer->pools[0], changes, -1);
-        add_changes(pool_of_event(tracer, i), changes, -1);
+        add_changes(&tracer->pools[0], changes, true);
+        add_changes(pool_of_event(tracer, i), changes, true);
     }
     // Where all is in the default pool, the device says it all.
     if (tracer->pool_count == 2) tracer->pool_count = 1;
@@ -185,9 +186,9 @@ static void put_pools(struct tracer *tracer) {
     }
 }
 
-static void put_changes(struct tracer *tracer, struct pool *pool, const int64_t changes[COUNTERS], int64_t time_us) {
+static void put_changes(struct tracer *tracer, struct pool *pool, const uint64_t changes[COUNTERS], int64_t time_us) {
     if (pool == NULL) return;
-    add_changes(pool, changes, 1);
+    add_changes(pool, changes, false);
     for (unsigned c = 0; c < COUNTERS; c++) {
         if (changes[c] != 0) put_counter(tracer, pool, c, time_us);
     }
@@ -195,7 +196,7 @@ static void put_changes(struct tracer *tracer, struct pool *pool, const int64_t 
 
 static void put_history(struct tracer *tracer) {
     const struct vr_history *history = tracer->view->history;
-    int64_t changes[COUNTERS];
+    uint64_t changes[COUNTERS];
     for (size_t i = 0; i < history->count && vr_sink_flow(tracer->sink); i++) {
         const int64_t time_us = vr_export_time_us(history, i);
         changes_of(history, i, changes);
