@@ -1,10 +1,13 @@
 // The views, in the order of their tabs.
 import type { ViewMaker } from "../app";
+import { compareView } from "./compare";
+import { leaksView } from "./leaks";
 import { mapView } from "./map";
+import { peakView } from "./peak";
 import { oomView } from "./oom";
 import { segmentsView } from "./segments";
 import { settingsView } from "./settings";
 import { stateView } from "./state";
 import { timelineView } from "./timeline";
 
-export const views: ViewMaker[] = [timelineView, stateView, segmentsView, mapView, oomView, settingsView];
+export const views: ViewMaker[] = [timelineView, stateView, segmentsView, mapView, peakView, leaksView, oomView, compareView, settingsView];

@@ -1,0 +1,197 @@
+// Leaks and steps: what grows from step to step by call site, and what is made anew in every step.
+import type { App, View } from "../app";
+import { el } from "../dom";
+import { css, colourOf, themeOf } from "../draw/colour";
+import { bytes, count } from "../format";
+import { latest } from "../latest";
+import type { Numbers } from "../protocol";
+import { GROUPINGS } from "../sites";
+import { barCell, SortTable } from "../table";
+import { highlight, nameCell } from "./peak";
+
+type Grower = { name: string; verdict: "leak" | "growth" | "steady"; bytes_per_step: number; objects_per_step: number; confidence: number; first_bytes: number; last_bytes: number; row: number; stack: number; at: number };
+type LeaksJson = { source: string; step_name?: string; steps: number; groups: Grower[] };
+type Churner = { name: string; bytes_per_step: number; allocations_per_step: number; largest_bytes: number; row: number; stack: number };
+type ChurnJson = { source: string; steps: number; bytes: number; allocations: number; distinct: number; groups: Churner[] };
+
+const SOURCES: Record<string, string> = {
+    marked: "marked by the program",
+    given: "as given",
+    repeated: "guessed from how allocations repeat",
+};
+
+// A line without axes: how a group's bytes went.
+function sparkline(values: readonly number[], colour: string): Element {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const top = Math.max(1, ...values);
+    const points = values.map((value, i) => `${((98 * i) / Math.max(1, values.length - 1) + 1).toFixed(1)},${(19 - (18 * value) / top).toFixed(1)}`).join(" ");
+    svg.setAttribute("viewBox", "0 0 100 20");
+    svg.setAttribute("class", "sparkline");
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", `from ${bytes(values[0] ?? 0)} to ${bytes(values.at(-1) ?? 0)}`);
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
+    for (const [name, value] of [["points", points], ["fill", "none"], ["stroke", colour], ["stroke-width", "1.5"]]) line.setAttribute(name, value);
+    svg.append(line);
+    return svg;
+}
+
+class Leaks {
+    readonly root: HTMLElement;
+    private readonly by = el("select", { "aria-label": "Group by" }, ...GROUPINGS.filter(([word]) => word !== "regex").map(([value, text]) => el("option", { value }, text)));
+    private readonly every = el("input", { type: "number", min: 1, "aria-label": "Events per step", placeholder: "automatic", class: "short" });
+    private readonly verdict = el("p", { class: "leaks-verdict" });
+    private readonly canvas = el("canvas", { role: "img", "aria-label": "Live bytes at the beginning of every step" });
+    private readonly growers: SortTable<Grower>;
+    private readonly churners: SortTable<Churner>;
+    private readonly churnFacts = el("p", { class: "quiet-text" });
+    private readonly askLeaks;
+    private readonly askChurn;
+    private asked = "";
+    private chosen = "";
+    private total: Numbers = new Float64Array();
+    private points: number[][] = [];
+    private fastest = 1;
+    private busiest = 1;
+
+    constructor(private readonly app: App) {
+        this.askLeaks = latest<LeaksJson>(app.engine);
+        this.askChurn = latest<ChurnJson>(app.engine);
+        this.growers = new SortTable<Grower>(
+            "What grows from step to step",
+            [
+                { title: "Group", value: (group) => group.name, cell: (group) => nameCell(group.name) },
+                { title: "Verdict", value: (group) => group.verdict, cell: (group) => el("span", { class: `verdict ${group.verdict}` }, group.verdict) },
+                { title: "Bytes per step", number: true, value: (group) => group.bytes_per_step, cell: (group) => barCell(group.bytes_per_step, this.fastest, `+${bytes(Math.round(group.bytes_per_step))}`, css(colourOf(group.name))) },
+                { title: "Objects per step", number: true, value: (group) => group.objects_per_step, cell: (group) => group.objects_per_step.toFixed(2) },
+                { title: "Confidence", number: true, value: (group) => group.confidence, cell: (group) => `${Math.round(100 * group.confidence)}\u202f%` },
+                { title: "First step", number: true, value: (group) => group.first_bytes, cell: (group) => bytes(group.first_bytes) },
+                { title: "Last step", number: true, value: (group) => group.last_bytes, cell: (group) => bytes(group.last_bytes) },
+                { title: "Course", value: (group) => group.last_bytes - group.first_bytes, cell: (group) => sparkline(this.points[group.at] ?? [], css(colourOf(group.name))) },
+            ],
+            2,
+            (group) => this.choose(group),
+            (group) => group.name === this.chosen,
+        );
+        this.churners = new SortTable<Churner>(
+            "Made and freed within every step",
+            [
+                { title: "Group", value: (group) => group.name, cell: (group) => nameCell(group.name) },
+                { title: "Bytes per step", number: true, value: (group) => group.bytes_per_step, cell: (group) => barCell(group.bytes_per_step, this.busiest, bytes(Math.round(group.bytes_per_step)), css(colourOf(group.name))) },
+                { title: "Allocations per step", number: true, value: (group) => group.allocations_per_step, cell: (group) => group.allocations_per_step.toFixed(1) },
+                { title: "Largest", number: true, value: (group) => group.largest_bytes, cell: (group) => bytes(group.largest_bytes) },
+            ],
+            1,
+            (group) => this.choose(group),
+            (group) => group.name === this.chosen,
+        );
+        const bar = el("div", { class: "view-bar" }, el("label", {}, "Group by", this.by), el("label", {}, "Events per step", this.every), this.verdict);
+        this.root = el(
+            "div",
+            { class: "fill leaks-view" },
+            bar,
+            el("div", { class: "leaks-curve" }, this.canvas),
+            el("section", { class: "leaks-part" }, el("h2", {}, "What grows"), this.growers.root),
+            el("section", { class: "leaks-part" }, el("h2", {}, "Temporary allocations"), this.churnFacts, this.churners.root),
+        );
+        this.by.addEventListener("change", () => void this.load());
+        this.every.addEventListener("change", () => void this.load());
+        new ResizeObserver(() => this.paint()).observe(this.canvas.parentElement!);
+    }
+
+    private choose(group: { name: string; row: number }): void {
+        this.chosen = group.name;
+        this.growers.draw();
+        this.churners.draw();
+        void highlight(this.app, this.by.value, group).catch((error: Error) => this.app.say(error.message));
+    }
+
+    async load(): Promise<void> {
+        const device = this.app.device();
+        if (!device) return;
+        const { rec, notion } = this.app.store.state;
+        const question = { rec, device: device.device, notion, by: this.by.value, every: Number(this.every.value) >= 1 ? Math.floor(Number(this.every.value)) : undefined };
+        const key = JSON.stringify([question, this.app.recordings.length]);
+        if (key === this.asked) return;
+        this.asked = key;
+        try {
+            const [leaks, churn] = await Promise.all([this.askLeaks({ name: "leaks", ...question, top: 200 }), this.askChurn({ name: "churn", ...question, top: 500 })]);
+            this.app.say("");
+            if (leaks) this.showLeaks(leaks.json, leaks.column("total"), leaks.column("bytes"));
+            if (churn) this.showChurn(churn.json);
+        } catch (error) {
+            this.app.say((error as Error).message);
+        }
+    }
+
+    private showLeaks(json: LeaksJson, total: Numbers, all: Numbers): void {
+        this.total = total;
+        this.points = json.groups.map((_, i) => Array.from(all.subarray(i * total.length, (i + 1) * total.length)));
+        json.groups.forEach((group, i) => (group.at = i));
+        this.fastest = Math.max(1, ...json.groups.map((group) => group.bytes_per_step));
+        this.growers.show(json.groups);
+        const leaks = json.groups.filter((group) => group.verdict === "leak");
+        const rate = leaks.reduce((sum, group) => sum + group.bytes_per_step, 0);
+        this.verdict.classList.toggle("alarm", leaks.length > 0);
+        if (json.steps === 0) this.verdict.textContent = "No steps were found: nothing is marked as a step and allocations do not repeat. Give the number of events per step, or mark steps in the program (ProfilerStep, record_function, STEP).";
+        else {
+            const steps = `${count(json.steps)} steps, ${SOURCES[json.source] ?? json.source}${json.step_name ? ` (${json.step_name})` : ""}: `;
+            this.verdict.textContent = steps + (leaks.length > 0 ? `${leaks.length} ${leaks.length === 1 ? "group grows" : "groups grow"} steadily, ${bytes(Math.round(rate))} per step together.` : "nothing grows steadily from step to step.");
+        }
+        this.paint();
+    }
+
+    private showChurn(json: ChurnJson): void {
+        this.busiest = Math.max(1, ...json.groups.map((group) => group.bytes_per_step));
+        const within = json.steps === 0 ? "within a hundredth of the recording" : "within one step";
+        this.churnFacts.textContent = `${count(json.allocations)} allocations were made and freed ${within}, ${bytes(json.bytes)} in all. Each is work for the allocator and, where sizes vary, a cause of holes.`;
+        this.churners.show(json.groups);
+    }
+
+    paint(): void {
+        const room = this.canvas.parentElement!;
+        room.hidden = this.total.length < 2;
+        const { clientHeight: height } = this.canvas;
+        const width = this.canvas.clientWidth;
+        if (width === 0) return;
+        const ratio = devicePixelRatio;
+        this.canvas.width = width * ratio;
+        this.canvas.height = height * ratio;
+        const context = this.canvas.getContext("2d")!;
+        context.scale(ratio, ratio);
+        const theme = themeOf(this.root);
+        const top = Math.max(1, ...this.total) * 1.1;
+        const x = (i: number) => 8 + ((width - 16) * (i + 0.5)) / this.total.length;
+        const y = (value: number) => height - 18 - ((height - 34) * value) / top;
+        const wide = Math.max(1, ((width - 16) / this.total.length) * 0.7);
+        context.fillStyle = theme.allocated;
+        this.total.forEach((value, i) => context.fillRect(x(i) - wide / 2, y(value), wide, height - 18 - y(value)));
+        context.fillStyle = theme.quiet;
+        context.font = "11px system-ui, sans-serif";
+        context.fillText(`live at the beginning of each step, up to ${bytes(Math.max(0, ...this.total))}`, 8, 11);
+        context.fillText("step 2", 8, height - 5);
+        const last = `step ${count(this.total.length + 1)}`;
+        context.fillText(last, width - 8 - context.measureText(last).width, height - 5);
+    }
+
+    csv = (): string => this.growers.csv();
+}
+
+export function leaksView(app: App): View {
+    const leaks = new Leaks(app);
+    return {
+        id: "leaks",
+        title: "Leaks and steps",
+        key: "6",
+        root: leaks.root,
+        keys: [["\u2191 \u2193 Enter", "walk the table, and highlight the group everywhere"]],
+        show: () => {
+            void leaks.load();
+            leaks.paint();
+        },
+        update: (_, changed) => {
+            void leaks.load();
+            if (changed.has("dark")) leaks.paint();
+        },
+        csv: leaks.csv,
+    };
+}

@@ -1,0 +1,179 @@
+// Peak: who holds what is live at the peak, at the chosen moment, at the end, or what was made in the window: a table and the call stacks.
+import type { App, View } from "../app";
+import { clear, el } from "../dom";
+import { css, colourOf } from "../draw/colour";
+import { Flame, type TreeJson } from "../draw/flame";
+import { bytes, count, percent } from "../format";
+import { latest } from "../latest";
+import { GROUPINGS, searchable, searchText, siteOf } from "../sites";
+import { frameText } from "../stack";
+import type { State } from "../state";
+import { barCell, SortTable } from "../table";
+
+export type Group = { name: string; key: number; bytes: number; count: number; largest_bytes: number; row: number; stack: number };
+type GroupsJson = { event: number; peak_event: number; bytes: number; allocations: number; heading: string; distinct: number; groups: Group[]; rest_bytes: number; rest_count: number };
+type Moment = "peak" | "chosen" | "end" | "made";
+
+const TOP = 5000;
+const plural = (number: number, noun: string) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+export function nameCell(name: string, colour = true): HTMLElement {
+    const { title, place } = siteOf(name);
+    const dot = el("span", { class: "dot" });
+    dot.style.background = css(colourOf(name));
+    return el("span", { class: "site", title: name }, colour && dot, el("span", { class: "site-title" }, title), place !== "" && el("span", { class: "site-place" }, place));
+}
+
+// Chooses a group in every view: by a search for its name, or, where no search finds it, by its largest allocation.
+export async function highlight(app: App, by: string, group: { name: string; row: number }): Promise<void> {
+    const { rec, notion } = app.store.state;
+    if (searchable(by) && !group.name.startsWith("<")) app.store.set({ search: searchText(by, group.name), regex: false });
+    const { json } = await app.engine.ask<{ label: string }>({ name: "allocation", rec, device: app.device()?.device, notion, row: group.row });
+    app.store.set({ pick: json.label });
+}
+
+class Peak {
+    readonly root: HTMLElement;
+    private readonly by = el("select", { "aria-label": "Group by" }, ...GROUPINGS.map(([value, text]) => el("option", { value }, text)));
+    private readonly expression = el("input", { type: "text", "aria-label": "Regular expression over file:line:function", placeholder: "layers\\.([0-9]+)", hidden: true });
+    private readonly moment = el("select", { "aria-label": "Moment" });
+    private readonly shape = el("select", { "aria-label": "Shape of the call stacks" }, el("option", { value: "down" }, "icicle, outermost first"), el("option", { value: "flame" }, "flame graph"), el("option", { value: "up" }, "icicle, innermost first"));
+    private readonly facts = el("p", { class: "peak-facts" });
+    private readonly table: SortTable<Group>;
+    private readonly flame: Flame;
+    private readonly askGroups;
+    private readonly askTree;
+    private chosen = NaN; // key
+    private whole = 0;
+    private asked = "";
+
+    constructor(private readonly app: App) {
+        this.askGroups = latest<GroupsJson>(app.engine);
+        this.askTree = latest<TreeJson>(app.engine);
+        this.table = new SortTable<Group>(
+            "Groups",
+            [
+                { title: "Group", value: (group) => group.name, cell: (group) => nameCell(group.name) },
+                { title: "Bytes", number: true, value: (group) => group.bytes, cell: (group) => barCell(group.bytes, this.whole, bytes(group.bytes), css(colourOf(group.name))) },
+                { title: "Share", number: true, value: (group) => group.bytes / Math.max(1, this.whole), cell: (group) => percent(group.bytes, this.whole) },
+                { title: "Count", number: true, value: (group) => group.count, cell: (group) => count(group.count) },
+                { title: "Largest", number: true, value: (group) => group.largest_bytes, cell: (group) => bytes(group.largest_bytes) },
+            ],
+            1,
+            (group) => this.choose(group),
+            (group) => group.key === this.chosen,
+        );
+        this.flame = new Flame((frame) => app.store.set({ search: frameText(frame), regex: false }));
+        const bar = el("div", { class: "view-bar" }, el("label", {}, "At", this.moment), el("label", {}, "Group by", this.by), this.expression, el("label", {}, "Stacks as", this.shape), this.facts);
+        this.root = el("div", { class: "fill peak-view" }, bar, el("div", { class: "peak-parts" }, this.table.root, this.flame.root));
+        this.by.value = GROUPINGS.some(([word]) => word === app.store.state.by) ? app.store.state.by : "site";
+        this.by.addEventListener("change", () => this.regroup());
+        this.expression.addEventListener("change", () => void this.load());
+        this.moment.addEventListener("change", () => void this.load());
+        this.shape.addEventListener("change", () => void this.load());
+        this.fillMoments();
+    }
+
+    private regroup(): void {
+        this.expression.hidden = this.by.value !== "regex";
+        this.chosen = NaN;
+        // The other views know some of these groupings only.
+        if (!["function", "file", "annotation", "regex"].includes(this.by.value)) this.app.store.set({ by: this.by.value });
+        void this.load();
+        if (this.by.value === "regex") this.expression.focus();
+    }
+
+    private fillMoments(): void {
+        const { event } = this.app.store.state;
+        const before = this.moment.value || "peak";
+        const choices: [Moment, string][] = [["peak", "the peak"], ["chosen", Number.isNaN(event) ? "the chosen event (none)" : `event ${count(event)}`], ["end", "the end"], ["made", "made in the window"]];
+        clear(this.moment);
+        for (const [value, text] of choices) this.moment.append(el("option", { value, disabled: value === "chosen" && Number.isNaN(event) }, text));
+        this.moment.value = before === "chosen" && Number.isNaN(event) ? "peak" : before;
+    }
+
+    private what(): { [key: string]: string | number | undefined } {
+        const { rec, notion, event, axis } = this.app.store.state;
+        const device = this.app.device()?.device;
+        const moment = this.moment.value as Moment;
+        if (moment === "made") return { rec, device, notion, made: 1, axis, ...this.app.window() };
+        return { rec, device, notion, event: moment === "chosen" ? event : moment };
+    }
+
+    async load(): Promise<void> {
+        if (!this.app.device()) return;
+        const what = this.what();
+        const by = this.by.value;
+        const key = JSON.stringify([what, by, this.expression.value, this.shape.value, this.app.recordings.length]);
+        if (key === this.asked) return;
+        this.asked = key;
+        if (by === "regex" && this.expression.value === "") {
+            this.facts.textContent = "Type an expression: stacks are grouped by what it, or its first group in parentheses, matches.";
+            this.table.show([]);
+            return;
+        }
+        try {
+            const [groups, tree] = await Promise.all([
+                this.askGroups({ name: "groups", ...what, by, regex: by === "regex" ? this.expression.value : undefined, top: TOP }),
+                this.askTree({ name: "tree", ...what, order: this.shape.value === "up" ? "up" : "down" }),
+            ]);
+            this.app.say("");
+            if (groups) this.show(groups.json);
+            this.flame.upwards = this.shape.value === "flame";
+            if (tree) this.flame.show(tree);
+        } catch (error) {
+            this.app.say((error as Error).message);
+        }
+    }
+
+    private show(json: GroupsJson): void {
+        this.whole = json.bytes;
+        const when = this.moment.value === "made" ? "made in the window" : json.event < 0 ? "before the first event" : `after event ${count(json.event)}`;
+        this.facts.replaceChildren(el("strong", { id: "peak-bytes", "data-bytes": json.bytes, title: `${count(json.bytes)} bytes` }, bytes(json.bytes)), ` in ${plural(json.allocations, "allocation")}, ${plural(json.distinct, "group")}, ${when}`);
+        const rest = json.rest_count > 0 ? [{ name: "<all others>", key: -1, bytes: json.rest_bytes, count: json.rest_count, largest_bytes: 0, row: -1, stack: -1 }] : [];
+        this.table.show([...json.groups, ...rest]);
+        if (json.allocations === 0) this.facts.textContent = "Nothing is live at this moment.";
+    }
+
+    private choose(group: Group): void {
+        if (group.row < 0) return;
+        this.chosen = group.key;
+        this.table.draw();
+        void highlight(this.app, this.by.value, group).catch((error: Error) => this.app.say(error.message));
+    }
+
+    update(changed: ReadonlySet<keyof State>): void {
+        if (changed.has("event")) this.fillMoments();
+        const matches = this.app.matches();
+        this.flame.matches = matches ? (stack) => matches.has(NaN, stack) : () => false;
+        if (changed.has("found") || changed.has("search") || changed.has("dark")) this.flame.draw();
+        void this.load();
+    }
+
+    shown(): void {
+        this.fillMoments();
+        this.update(new Set(["found"]));
+        this.flame.draw();
+    }
+
+    csv = (): string => this.table.csv();
+    svg = (): string => this.flame.svg(`${this.app.recording()?.name ?? ""}: ${this.facts.textContent}`);
+}
+
+export function peakView(app: App): View {
+    const peak = new Peak(app);
+    return {
+        id: "peak",
+        title: "Peak",
+        key: "5",
+        root: peak.root,
+        keys: [
+            ["\u2191 \u2193 Enter", "in the table: walk, and highlight the group everywhere"],
+            ["\u2190 \u2191 \u2192 \u2193", "in the call stacks: walk; Enter zooms, Backspace goes back, h highlights everywhere"],
+        ],
+        show: () => peak.shown(),
+        update: (_, changed) => peak.update(changed),
+        svg: peak.svg,
+        csv: peak.csv,
+    };
+}
