@@ -18,7 +18,6 @@ struct walk {
     uint32_t *live;           // by place: 1 + the piece that begins there
     struct piece *pieces;
     size_t count, capacity;
-    size_t live_count, most_live;
 };
 
 static bool adds(uint8_t action) { return action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP; }
@@ -82,7 +81,6 @@ static enum vram_status begin(struct walk *walk, const struct piece *piece) {
     const size_t place = place_of(walk, piece->address);
     walk->live[place] = (uint32_t)walk->count;
     vr_ordered_add(&walk->begins, place);
-    if (++walk->live_count > walk->most_live) walk->most_live = walk->live_count;
     return VRAM_OK;
 }
 
@@ -105,7 +103,6 @@ static enum vram_status clear_range(struct walk *walk, uint64_t address, uint64_
         walk->pieces[walk->live[place] - 1].death = event;
         walk->live[place] = 0;
         vr_ordered_remove(&walk->begins, place);
-        walk->live_count--;
     }
     return VRAM_OK;
 }
@@ -145,7 +142,7 @@ static enum vram_status keep_live(struct walk *walk) {
     }
     free(walk->pieces);
     walk->pieces = pieces;
-    walk->count = walk->most_live = kept;
+    walk->count = kept;
     walk->capacity = kept + 1;
     return VRAM_OK;
 }
@@ -265,6 +262,27 @@ static enum vram_status sort_by_address(struct vr_segment_lives *lives) {
     return VRAM_OK;
 }
 
+static int by_event(const void *a, const void *b) {
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+// How many rows there are before event 0, and at most at once.
+static enum vram_status count_live(struct vr_lifetimes *rows) {
+    uint32_t *deaths = malloc((rows->count + 1) * sizeof *deaths);
+    if (deaths == NULL) return VRAM_NO_HOST_MEMORY;
+    memcpy(deaths, rows->death, rows->count * sizeof *deaths);
+    qsort(deaths, rows->count, sizeof *deaths, by_event);
+    rows->start.count = rows->start_count;
+    rows->peak.count = rows->start_count;
+    for (size_t row = rows->start_count, dead = 0; row < rows->count; row++) {
+        while (deaths[dead] <= rows->birth[row]) dead++;
+        if (row + 1 - dead > rows->peak.count) rows->peak.count = row + 1 - dead;
+    }
+    free(deaths);
+    return VRAM_OK;
+}
+
 static enum vram_status put_pieces(struct walk *walk, struct vr_segment_lives *lives) {
     const struct vr_view *view = walk->view;
     uint64_t *order = malloc((view->segment_count + 1) * 2 * sizeof *order);
@@ -278,9 +296,8 @@ static enum vram_status put_pieces(struct walk *walk, struct vr_segment_lives *l
     if (walk->count != 0) qsort(walk->pieces, walk->count, sizeof *walk->pieces, by_birth);
     for (size_t i = 0; i < walk->count && status == VRAM_OK; i++) put_piece(view, lives, order, &walk->pieces[i]);
     free(order);
-    lives->lifetimes.start.count = lives->lifetimes.start_count;
-    lives->lifetimes.peak.count = walk->most_live;
-    return status == VRAM_OK ? sort_by_address(lives) : status;
+    if (status == VRAM_OK) status = sort_by_address(lives);
+    return status == VRAM_OK ? count_live(&lives->lifetimes) : status;
 }
 
 static enum vram_status build(struct walk *walk, struct vr_segment_lives *lives) {
