@@ -4,10 +4,11 @@ import { chromium } from "playwright-core";
 
 export const chromiumPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 
-export async function openPage(htmlPath, { width = 1280, height = 800, dark = false, fragment = "" } = {}) {
+export async function openPage(htmlPath, { width = 1280, height = 800, dark = false, fragment = "", init } = {}) {
     const browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--disable-gpu-sandbox"] });
     const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", offline: true, acceptDownloads: true });
     const page = await context.newPage();
+    if (init) await page.addInitScript(init);
     const requests = [];
     const errors = [];
     page.on("request", (request) => {
@@ -24,6 +25,8 @@ export async function openPage(htmlPath, { width = 1280, height = 800, dark = fa
 // Gives files to the page as a user does, and waits until they are open or refused.
 export async function openFiles(page, paths) {
     await page.locator('input[type="file"]').setInputFiles(paths);
-    await page.locator("header progress").waitFor({ state: "hidden", timeout: 120000 });
-    await page.waitForFunction(() => document.querySelector("header select option") || !document.querySelector(".message").hidden);
+    await page.waitForFunction(() => {
+        const told = document.querySelector("select.files option") || !document.querySelector(".message").hidden;
+        return document.querySelector(".loading").hidden && told;
+    }, null, { timeout: 120000 });
 }
