@@ -129,12 +129,12 @@ static void put_setting(const struct vram_cure *cure, struct vr_text *out) {
 
 static void put_demand(const struct vram_cure *cure, struct vr_text *out) {
     const uint64_t over = cure->demand_bytes > cure->room_bytes ? cure->demand_bytes - cure->room_bytes : 0;
-    vr_text_printf(out, "No setting can help: with the request %s are live at once, %s more than the %s there was room for.",
+    vr_text_printf(out, "No setting can help: with the request %s are in use at once, %s more than the %s there was room for.",
                    vr_bytes(cure->demand_bytes).text, vr_bytes(over).text, vr_bytes(cure->room_bytes).text);
 }
 
 static void put_none(const struct vram_cure *cure, struct vr_text *out) {
-    vr_text_printf(out, "None of %u settings lets the history fit in the %s there was room for, though only %s are live at once.",
+    vr_text_printf(out, "None of %u settings lets the history fit in the %s there was room for, though only %s are in use at once.",
                    cure->tried, vr_bytes(cure->room_bytes).text, vr_bytes(cure->demand_bytes).text);
 }
 
