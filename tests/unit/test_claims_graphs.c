@@ -1,7 +1,7 @@
 // What PyTorch's and NVIDIA's guides say of graphs and their memory, beside the tables of test_seed_graph_tables.c. docs/coverage.md has
 // every claim with its test.
-#include "driver/driver.h"
 #include "support/table.h"
+#include "support/waits.h"
 #include "vram/graph.h"
 
 static void open_world(struct vr_world *world, const char *conf, uint64_t memory_bytes) {
@@ -16,14 +16,6 @@ static struct vram_graph *begin_with(struct vr_world *world, uint64_t stream, co
 }
 
 static struct vram_graph *begin(struct vr_world *world, uint64_t stream) { return begin_with(world, stream, NULL); }
-
-static void wait_stream(struct vr_world *world, uint64_t stream, uint64_t other) {
-    uint64_t event = 0;
-    assert_int_equal(vr_cu(world->sim, event_create, &event, VR_CU_EVENT_DISABLE_TIMING), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, event_record, event, other), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, stream_wait_event, stream, event, 0), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, event_destroy, event), VR_CU_SUCCESS);
-}
 
 static uint64_t pool_of(struct vr_world *world, uint64_t block) {
     struct vram_block_info info;
@@ -149,10 +141,10 @@ static void what_does_not_branch_out_is_not_captured(void **state) {
     assert_int_equal(pool_of(&world, kernel.out), 0);
     launch(&world, beside, &kernel);
     expect_values(kernel.out, 8);
-    wait_stream(&world, beside, stream);
+    expect_wait_stream(&world, beside, stream);
     const uint64_t inside = expect_malloc(&world, 4096, beside);
     assert_int_not_equal(pool_of(&world, inside), 0);
-    wait_stream(&world, stream, beside);
+    expect_wait_stream(&world, stream, beside);
     EXPECT_OK(vram_graph_end(graph, NULL));
     EXPECT_OK(vram_graph_launch(graph, stream, NULL));
     assert_int_equal(kernel.runs, 1);
@@ -234,9 +226,9 @@ static void a_joined_stream_need_not_be_told(void **state) {
     const uint64_t stream = world.stream[0][1], side = world.stream[0][2], outside = expect_malloc(&world, 4 * VR_GIB, stream);
     struct vram_graph *graph = begin(&world, stream);
     const uint64_t x1 = expect_malloc(&world, 4 * VR_GIB, stream);
-    wait_stream(&world, side, stream);
+    expect_wait_stream(&world, side, stream);
     EXPECT_OK(vram_sim_busy(world.sim, 0, side, 1000));
-    wait_stream(&world, stream, side);
+    expect_wait_stream(&world, stream, side);
     expect_free(&world, x1);
     assert_int_equal(expect_malloc(&world, 4 * VR_GIB, stream), x1);
     expect_free(&world, outside);
@@ -255,13 +247,13 @@ static void reuse_in_a_capture_needs_a_join(void **state) {
     const uint64_t stream = world.stream[0][1], side = world.stream[0][2];
     struct vram_graph *graph = begin(&world, stream);
     const uint64_t x1 = expect_malloc(&world, 4 * VR_GIB, stream);
-    wait_stream(&world, side, stream);
+    expect_wait_stream(&world, side, stream);
     EXPECT_OK(vram_sim_busy(world.sim, 0, side, 1000));
     EXPECT_OK(vram_record_stream(world.allocator, x1, side));
     expect_free(&world, x1);
     assert_int_not_equal(expect_malloc(&world, 4 * VR_GIB, stream), x1);
     expect_row(&world, "apart", "4.000 8.000 0.000 8.000");
-    wait_stream(&world, stream, side);
+    expect_wait_stream(&world, stream, side);
     assert_int_equal(expect_malloc(&world, 4 * VR_GIB, stream), x1);
     expect_row(&world, "joined", "8.000 8.000 0.000 8.000");
     EXPECT_OK(vram_graph_end(graph, NULL));
@@ -282,10 +274,10 @@ static void accumulate(const char *conf, bool one_stream) {
     for (int step = 1; step < 5; step++) {
         const uint64_t product = expect_malloc(&world, 4 * VR_GIB, stream);
         if (!one_stream) {
-            wait_stream(&world, side, stream);
+            expect_wait_stream(&world, side, stream);
             EXPECT_OK(vram_record_stream(world.allocator, product, side));
             EXPECT_OK(vram_sim_busy(world.sim, 0, side, 1000));
-            wait_stream(&world, stream, side);
+            expect_wait_stream(&world, stream, side);
         }
         expect_free(&world, product);
         EXPECT_CURRENT(&world, reserved_bytes, 12 * VR_GIB);

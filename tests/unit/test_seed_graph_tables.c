@@ -1,7 +1,7 @@
 // The tables of the guides whose programs capture a graph: the same operations through vram/graph.h give the same rows. The first
 // graph of a program captures on a stream of its own, as torch.cuda.graph() does.
-#include "driver/driver.h"
 #include "support/table.h"
+#include "support/waits.h"
 #include "vram/graph.h"
 
 static void open_world(struct vr_world *world, const char *conf) {
@@ -14,15 +14,6 @@ static struct vram_graph *begin(struct vr_world *world, uint64_t stream, struct 
     struct vram_graph *graph = NULL;
     EXPECT_OK(vram_graph_begin(world->allocator, 0, stream, &options, &graph, NULL));
     return graph;
-}
-
-// stream.wait_stream(other)
-static void wait_stream(struct vr_world *world, uint64_t stream, uint64_t other) {
-    uint64_t event = 0;
-    assert_int_equal(vr_cu(world->sim, event_create, &event, VR_CU_EVENT_DISABLE_TIMING), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, event_record, event, other), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, stream_wait_event, stream, event, 0), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, event_destroy, event), VR_CU_SUCCESS);
 }
 
 static void use_on(struct vr_world *world, uint64_t block, uint64_t stream) {
@@ -167,9 +158,9 @@ static void deferred_recycling(const char *conf, const char *const rows[5]) {
     struct vram_graph *graph = begin(&world, stream, NULL);
     const uint64_t x1 = expect_malloc(&world, 4 * VR_GIB, stream);
     expect_row(&world, "After alloc x1", rows[0]);
-    wait_stream(&world, side, stream);
+    expect_wait_stream(&world, side, stream);
     use_on(&world, x1, side);
-    wait_stream(&world, stream, side);
+    expect_wait_stream(&world, stream, side);
     expect_free(&world, x1);
     expect_row(&world, "After del x1", rows[1]);
     expect_free(&world, expect_malloc(&world, 1, stream)); // t1
@@ -203,7 +194,7 @@ static void gradients_in_capture(void **state) {
     (void)expect_malloc(&world, 4 * VR_GIB, 0); // x
     struct vram_graph *graph = begin(&world, stream, NULL);
     expect_row(&world, "Before capture", "4.000 4.000 0.000 4.000");
-    wait_stream(&world, side, stream);
+    expect_wait_stream(&world, side, stream);
     const uint64_t y = expect_malloc(&world, 4 * VR_GIB, stream); // x * 2
     expect_free(&world, y);
     const uint64_t grad = expect_malloc(&world, 4 * VR_GIB, stream); // its gradient becomes x.grad
@@ -213,13 +204,13 @@ static void gradients_in_capture(void **state) {
         const uint64_t product = expect_malloc(&world, 4 * VR_GIB, stream);
         use_on(&world, product, side); // consumed by the accumulator, which adds it to x.grad on its own stream
         use_on(&world, grad, side);
-        wait_stream(&world, stream, side);
+        expect_wait_stream(&world, stream, side);
         expect_free(&world, product);
         expect_row(&world, "Step", rows[step]);
-        wait_stream(&world, side, stream);
+        expect_wait_stream(&world, side, stream);
     }
     expect_free(&world, grad);
-    wait_stream(&world, stream, side);
+    expect_wait_stream(&world, stream, side);
     EXPECT_OK(vram_graph_end(graph, NULL));
     expect_row(&world, "After capture", "4.000 24.000 0.000 24.000");
     vram_graph_destroy(graph);
