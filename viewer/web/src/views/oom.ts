@@ -4,7 +4,7 @@ import { add, clear, csvText, el } from "../dom";
 import { bytes, count, percent } from "../format";
 import type { State } from "../state";
 
-type Holder = { name: string; bytes: number; count: number };
+type Holder = { site: string; bytes: number; count: number };
 type Cause = {
     index: number;
     cause: string;
@@ -182,7 +182,7 @@ export function oomView(app: App): View {
         const rows = cause.holders!.map((holder) => {
             const fill = el("span", { class: "oom-fill is-allocated" });
             fill.style.width = `${(100 * holder.bytes) / most}%`;
-            return el("tr", {}, el("td", { class: "number" }, bytes(holder.bytes)), el("td", { class: "number quiet-text" }, `\u00d7 ${count(holder.count)}`), el("td", { class: "oom-holder" }, fill, el("span", {}, holder.name)));
+            return el("tr", {}, el("td", { class: "number" }, bytes(holder.bytes)), el("td", { class: "number quiet-text" }, `\u00d7 ${count(holder.count)}`), el("td", { class: "oom-holder" }, fill, el("span", {}, holder.site)));
         });
         return el("table", { class: "plain-table" }, el("tbody", {}, ...rows));
     }

@@ -163,7 +163,7 @@ export class EventList {
             const found = matches !== undefined && row.row !== NO_ROW && matches.has(row.row, NaN);
             const item = el(
                 "div",
-                { class: `event-row act-${row.action}${found ? " found" : ""}`, role: "option", id: `event-${row.event}`, "aria-selected": chosen, "data-event": row.event, onclick: () => this.onChoose(row.event) },
+                { class: `event-row act-${row.action}${found ? " found" : ""}`, role: "option", id: `event-${row.event}`, "aria-selected": String(chosen), "data-event": row.event, onclick: () => this.onChoose(row.event) },
                 el("span", { class: "event-number" }, count(row.event)),
                 el("span", { class: "event-text" }, eventText(row)),
             );
