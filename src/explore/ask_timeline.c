@@ -89,6 +89,16 @@ static void put_totals(const struct vr_curve *const *curves, const size_t *colum
     }
 }
 
+// Where a pixel ends. One of many events ends a fraction of itself earlier or later, where totals are kept.
+static size_t pixel_end(const struct vr_shapes *shapes, int64_t pixel, size_t first) {
+    const struct vr_window *window = &shapes->window;
+    const double edge = window->from + (window->to - window->from) * (double)(pixel + 1) / (double)shapes->pixels;
+    const size_t end = vr_window_event(window, shapes->device, edge);
+    if (end < first) return first;
+    if (pixel + 1 == shapes->pixels || end - first < 4 * VR_CURVE_BUCKET) return end;
+    return end / VR_CURVE_BUCKET * VR_CURVE_BUCKET;
+}
+
 // Per pixel: what the shapes have at its end, and the largest totals in it.
 static enum vram_status put_pixels(const struct vr_shapes *shapes, const struct vr_stacking *stacking) {
     static const char *const names[VR_CURVE_COUNT] = {"allocated", "active", "reserved"};
@@ -103,12 +113,11 @@ static enum vram_status put_pixels(const struct vr_shapes *shapes, const struct 
     for (size_t k = 0; k < VR_CURVE_COUNT; k++) columns[k] = vr_answer_column(answer, names[k], VR_F64);
     size_t first = window->first;
     for (int64_t p = 0; p < shapes->pixels; p++) {
-        const double edge = window->from + (window->to - window->from) * (double)(p + 1) / (double)shapes->pixels;
-        const size_t end = vr_window_event(window, shapes->device, edge), reached = end > window->first ? end : window->first + 1;
+        const size_t end = pixel_end(shapes, p, first), reached = end > window->first ? end : window->first + 1;
         while (next < count && totals[next].event < reached) next++;
         vr_answer_f64(answer, drawn, next == 0 ? 0 : (double)totals[next - 1].base_bytes);
-        put_totals(curves, columns, answer, first, end > first ? end : first);
-        if (end > first) first = end;
+        put_totals(curves, columns, answer, first, end);
+        first = end;
     }
     free(totals);
     return VRAM_OK;

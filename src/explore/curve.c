@@ -1,7 +1,7 @@
 #include "explore/curve.h"
 
 // Events per bucket of the lowest level, and buckets per bucket of the next one.
-enum { BUCKET = 64, FAN = 8, MOST_LEVELS = 16 };
+enum { BUCKET = VR_CURVE_BUCKET, FAN = 8, MOST_LEVELS = 16 };
 
 struct extreme {
     int64_t low, high;
@@ -158,6 +158,7 @@ int64_t vr_curve_at(const struct vr_curve *curve, int64_t event) {
     const size_t events = curve->view->history->count;
     if (event < 0 || events == 0) return curve->start;
     const size_t last = (uint64_t)event < events ? (size_t)event : events - 1;
+    if (last % BUCKET == BUCKET - 1 && last + 1 < events) return curve->before[last / BUCKET + 1];
     int64_t total = curve->before[last / BUCKET];
     for (size_t i = last / BUCKET * BUCKET; i <= last; i++) total = (int64_t)((uint64_t)total + (uint64_t)delta(curve, i));
     return total;

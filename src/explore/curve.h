@@ -9,6 +9,9 @@
 // The first two are those of enum vr_notion.
 enum vr_curve_kind { VR_CURVE_ALLOCATED, VR_CURVE_ACTIVE, VR_CURVE_RESERVED, VR_CURVE_COUNT };
 
+// Events between two totals that are kept: questions about multiples of it are answered without adding up events.
+enum { VR_CURVE_BUCKET = 64 };
+
 struct vr_curve;
 
 // Which allocation an event begins or ends.
