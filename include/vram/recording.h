@@ -48,7 +48,7 @@ VRAM_API enum vram_recording_form vram_recording_form(const struct vram_recordin
 enum vram_recording_ending {
     VRAM_RECORDING_WHOLE, // as it should
     VRAM_RECORDING_OPEN,  // not closed: the program was killed or writes still; everything recorded until then is there
-    VRAM_RECORDING_CUT    // in the middle: what stood before that is there
+    VRAM_RECORDING_CUT    // in the middle, or damaged there: what stood before that is there
 };
 VRAM_API enum vram_recording_ending vram_recording_ending(const struct vram_recording *recording);
 // One more than the largest device ordinal that has a segment or an event; 0 for an empty recording.

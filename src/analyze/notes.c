@@ -87,6 +87,18 @@ static void missing_stacks(struct writer *writer, const struct vram_report_devic
     note_text(writer, VRAM_NOTE_MISSING, device->device, "few_stacks", &text);
 }
 
+// Logs of other allocators and profilers know no segments: what is held can only be guessed from what is live.
+static bool knows_segments(const struct vram_report_device *device) {
+    return device->events == 0 || device->segments_of_kind[VR_KIND_UNKNOWN] != device->segments ||
+           action_count(device, VR_ACTION_SEGMENT_ALLOC) + action_count(device, VR_ACTION_SEGMENT_MAP) != 0;
+}
+
+static void missing_segments(struct writer *writer, const struct vram_report_device *device) {
+    if (knows_segments(device)) return;
+    note(writer, VRAM_NOTE_MISSING, device->device, "no_segments",
+         "no segment is recorded: what was held from the driver is not known, segments below are the live blocks");
+}
+
 static void missing_actions(struct writer *writer, const struct vram_report_device *device) {
     const uint64_t allocs = action_count(device, VR_ACTION_ALLOC), requested = action_count(device, VR_ACTION_FREE_REQUESTED);
     const uint64_t completed = action_count(device, VR_ACTION_FREE_COMPLETED);
@@ -116,6 +128,7 @@ static void missing_of_device(struct writer *writer, const struct vr_model *mode
         return;
     }
     const struct vram_report_live *live = &device->allocated;
+    missing_segments(writer, device);
     missing_actions(writer, device);
     missing_stacks(writer, device);
     if (live->start.count != 0 && action_count(device, VR_ACTION_ALLOC) != 0) {
@@ -197,7 +210,7 @@ static void contradictions(struct writer *writer, const struct vram_report_devic
         note(writer, VRAM_NOTE_CONTRADICTION, device->device, "reserved_negative",
              "the reserved memory would have been below zero during the history");
     }
-    if (reserved->peak_bytes >= 0 && device->allocated.peak.bytes > (uint64_t)reserved->peak_bytes) {
+    if (reserved->peak_bytes >= 0 && knows_segments(device) && device->allocated.peak.bytes > (uint64_t)reserved->peak_bytes) {
         struct vr_text text = {0};
         vr_text_printf(&text, "more was live (%s) than was ever held from the driver (%s)", vr_bytes(device->allocated.peak.bytes).text,
                        vr_bytes((uint64_t)reserved->peak_bytes).text);
@@ -208,18 +221,25 @@ static void contradictions(struct writer *writer, const struct vram_report_devic
     }
 }
 
+static void ending(struct writer *writer, const struct vr_model *model) {
+    struct vr_text text = {0};
+    if (model->ending == VR_ENDING_OPEN) {
+        note(writer, VRAM_NOTE_MISSING, -1, "not_closed",
+             "the recording was not closed (killed, or still writing): segments and blocks are made from the events");
+    } else if (model->damaged_at != 0) {
+        vr_text_printf(&text, "the recording is damaged at byte %llu: what came after is missing", (unsigned long long)model->damaged_at);
+        note_text(writer, VRAM_NOTE_MISSING, -1, "damaged", &text);
+    } else if (model->ending == VR_ENDING_CUT) {
+        note(writer, VRAM_NOTE_MISSING, -1, "cut", "the recording ends in the middle: what came after is missing");
+    }
+}
+
 enum vram_status vr_report_notes(const struct vr_model *model, struct vr_arena *arena, struct vram_report *report) {
     struct writer writer = {.arena = arena};
     for (size_t d = 0; d < report->device_count; d++) contradictions(&writer, &report->devices[d]);
     for (size_t d = 0; d < report->device_count; d++) missing_of_device(&writer, model, &report->devices[d]);
     missing_of_recording(&writer, model, report);
-    if (model->ending == VR_ENDING_OPEN) {
-        note(&writer, VRAM_NOTE_MISSING, -1, "not_closed",
-             "the recording was not closed (killed, or still writing): segments and blocks are made from the events");
-    }
-    if (model->ending == VR_ENDING_CUT) {
-        note(&writer, VRAM_NOTE_MISSING, -1, "cut", "the recording ends in the middle: what came after is missing");
-    }
+    ending(&writer, model);
     void *room;
     if (writer.status == VRAM_OK) writer.status = vr_arena_array(arena, writer.count, sizeof *writer.notes, &room);
     if (writer.status == VRAM_OK) {

@@ -215,6 +215,7 @@ enum vr_ending {
 struct vr_model {
     enum vr_form form;
     enum vr_ending ending;
+    uint64_t damaged_at; // CUT: the offset of the block in the file that is damaged; 0: none is, the file ends there
     struct vr_strings strings;
     struct vr_frames frames;
     struct vr_stacks stacks;

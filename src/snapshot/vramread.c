@@ -280,11 +280,12 @@ static enum vram_status unpack(struct reader *reader, const struct vr_log_part *
     return *data == NULL ? damaged(reader, "what is packed") : VRAM_OK;
 }
 
+static bool is_sound(const struct vr_log_block_header *header, const unsigned char *payload) {
+    return vr_log_checksum(payload, (size_t)vr_log_block_bytes(header) - VR_LOG_BLOCK_HEADER_BYTES) == header->checksum;
+}
+
 static enum vram_status read_block(struct reader *reader, const struct vr_log_block_header *header, const unsigned char *payload) {
     const unsigned char *data;
-    if (vr_log_checksum(payload, (size_t)vr_log_block_bytes(header) - VR_LOG_BLOCK_HEADER_BYTES) != header->checksum) {
-        return damaged(reader, "a block's checksum");
-    }
     VR_TRY(unpack(reader, &header->tables, payload, &data));
     VR_TRY(read_tables(reader, data, header->tables.length));
     if (header->events == 0) return VRAM_OK;
@@ -405,7 +406,13 @@ static enum vram_status read_header(struct reader *reader, struct vr_log_file_he
     return VRAM_OK;
 }
 
-static enum vram_status read_blocks_of_file(struct reader *reader, enum vr_ending *ending) {
+// The blocks after one that is damaged need its rows: the file counts as cut here.
+static enum vram_status stop_at_damage(const struct reader *reader, uint64_t *damaged_at) {
+    *damaged_at = vr_source_offset(reader->source);
+    return VRAM_OK;
+}
+
+static enum vram_status read_blocks_of_file(struct reader *reader, enum vr_ending *ending, uint64_t *damaged_at) {
     struct vr_source *source = reader->source;
     struct vr_log_file_header file;
     struct vr_log_block_header header;
@@ -417,13 +424,16 @@ static enum vram_status read_blocks_of_file(struct reader *reader, enum vr_endin
         VR_TRY(vr_source_fill(source, VR_LOG_BLOCK_HEADER_BYTES));
         if (vr_source_at_hand(source) < VR_LOG_BLOCK_HEADER_BYTES) return VRAM_OK;
         if (!vr_log_get_block_header(source->next, sequence, vr_source_offset(source), &header)) {
+            if (vr_load32(source->next) == VR_LOG_BLOCK_MAGIC) return stop_at_damage(reader, damaged_at);
             return read_tail(reader, &file, sequence, ending);
         }
         uint64_t length = vr_round_up(vr_log_block_bytes(&header), 8);
         VR_TRY(vr_source_fill(source, length));
         if (vr_source_at_hand(source) < length) return VRAM_OK;
+        const unsigned char *payload = source->next + VR_LOG_BLOCK_HEADER_BYTES;
+        if (!is_sound(&header, payload)) return stop_at_damage(reader, damaged_at);
         widen_budget(reader, length);
-        VR_TRY(read_block(reader, &header, source->next + VR_LOG_BLOCK_HEADER_BYTES));
+        VR_TRY(read_block(reader, &header, payload));
         source->next += length;
     }
     *ending = VR_ENDING_WHOLE;
@@ -571,7 +581,7 @@ enum vram_status vr_vramfile_read(struct vr_source *source, struct vr_model *mod
     struct reader reader = {.source = source, .error = error, .budget.limit_bytes = BUDGET_BASE};
     memset(model, 0, sizeof *model);
     VR_TRY(vr_log_dictionary_init(&reader.dictionary, &reader.budget));
-    enum vram_status status = read_blocks_of_file(&reader, &model->ending);
+    enum vram_status status = read_blocks_of_file(&reader, &model->ending, &model->damaged_at);
     if (status == VRAM_OK) status = finish(&reader, model);
     if (status == VRAM_LIMIT && error->status != status) {
         (void)vr_fail(error, status, vr_source_offset(source), "the recording unpacks to more than %d times its size", (int)BUDGET_FACTOR);

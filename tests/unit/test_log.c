@@ -16,6 +16,7 @@
 #include "history/logblock.h"
 #include "model/recording.h"
 #include "vram/follow.h"
+#include "vram/report.h"
 
 static char folder[] = "/tmp/vram_log_XXXXXX";
 static char path[64];
@@ -308,7 +309,17 @@ static void test_cut_anywhere(void **state) {
     free(bytes);
 }
 
-// Every byte damaged in turn: refused or read, and never more than there was.
+// The report says where.
+static void expect_damage_said(const struct vram_recording *recording) {
+    struct vram_report *report = NULL;
+    bool said = false;
+    assert_int_equal(vram_report_create(recording, NULL, &report, NULL), VRAM_OK);
+    for (size_t i = 0; i < report->note_count; i++) said |= strcmp(report->notes[i].code, "damaged") == 0;
+    assert_true(said);
+    vram_report_destroy(report);
+}
+
+// Every byte damaged in turn: a header is refused; what stands before a damaged block is read, and nothing that was not there.
 static void test_damage(void **state) {
     (void)state;
     size_t size;
@@ -316,18 +327,33 @@ static void test_damage(void **state) {
     append(log, 0, 50, 0);
     assert_int_equal(vram_log_close(log), VRAM_OK);
     unsigned char *bytes = file_bytes(&size);
+    uint64_t before = 0, cut = 0, said = 0;
     for (size_t i = VR_LOG_MAGIC_BYTES; i < size; i++) {
         struct vram_recording *recording = NULL;
         struct vram_error error = {.message = ""};
         bytes[i] ^= 0x41;
         enum vram_status status = vram_recording_read_memory(bytes, size, "damaged", &recording, &error);
-        if (status == VRAM_OK)
-            assert_true(vram_recording_event_count(recording, VRAM_ALL_DEVICES) <= 50);
-        else
-            assert_int_equal(status, VRAM_BAD_INPUT);
-        vram_recording_destroy(recording);
         bytes[i] ^= 0x41;
+        assert_int_equal(status, i < VR_LOG_HEADER_BYTES ? VRAM_BAD_INPUT : VRAM_OK);
+        if (status != VRAM_OK) continue;
+        const uint64_t events = vram_recording_event_count(recording, VRAM_ALL_DEVICES);
+        if (events != 0) check_events(vr_recording_model(recording), 0, events);
+        const enum vram_recording_ending ending = vram_recording_ending(recording);
+        if (ending == VRAM_RECORDING_WHOLE) {
+            assert_int_equal(events, 50);
+        } else {
+            assert_int_equal(ending, VRAM_RECORDING_CUT);
+            assert_true(events % 16 == 0 || events == 50);
+            assert_true(events >= before);
+            before = events;
+            cut++;
+            if (vr_recording_model(recording)->damaged_at != 0 && said++ % 100 == 0) expect_damage_said(recording);
+        }
+        vram_recording_destroy(recording);
     }
+    assert_int_equal(before, 50);
+    // All but the four bytes that begin each block.
+    assert_true(said < cut && said * 10 > cut * 9);
     free(bytes);
 }
 
