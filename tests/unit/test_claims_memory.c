@@ -176,7 +176,7 @@ static void a_retry_waits_for_other_streams(void **state) {
     struct vr_world world;
     timed_world(&world, "", 100 * VR_MIB);
     const uint64_t own = world.stream[0][1], other = world.stream[0][2];
-    const uint64_t pending = expect_malloc(&world, 40 * VR_MIB, own), cached = expect_malloc(&world, 40 * VR_MIB, own);
+    const uint64_t pending = expect_malloc(&world, 40 * VR_MIB, own), cached = expect_malloc(&world, 40 * VR_MIB, world.stream[0][3]);
     EXPECT_OK(vram_record_stream(world.allocator, pending, other));
     EXPECT_OK(vram_sim_busy(world.sim, 0, other, 50 * MILLISECOND));
     expect_free(&world, pending);
