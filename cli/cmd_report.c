@@ -7,6 +7,7 @@
 #include "input_files.h"
 #include "ui.h"
 #include "vram/explain.h"
+#include "vram/listing.h"
 #include "vram/report.h"
 #include "vram/symbols.h"
 
@@ -15,6 +16,7 @@ int cmd_report(int argc, char **argv);
 struct settings {
     bool json, check, no_cure;
     uint64_t top, memory_bytes;
+    unsigned list; // enum vram_listing; VRAM_LISTING_COUNT: the report
 };
 
 static bool has_oom(const struct vram_report *report) {
@@ -60,8 +62,30 @@ static int report_file(const char *path, const char *before, void *context) {
     return status != VRAM_OK ? CLI_BAD_INPUT : found ? CLI_FINDING : CLI_OK;
 }
 
+// Reads one file and lists what it holds.
+static int list_file(const char *path, const char *before, void *context) {
+    const struct settings *settings = context;
+    const enum vram_listing listing = (enum vram_listing)settings->list;
+    struct vram_recording *recording;
+    struct input_facts facts;
+    const int code = input_recording(path, &recording, &facts);
+    if (code != CLI_OK) return code;
+    (void)!vram_recording_symbolize(recording, NULL, NULL);
+    const char *slash = strrchr(facts.name, '/'), *name = settings->json && slash != NULL ? slash + 1 : facts.name;
+    const struct vram_style style = ui_style();
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    printf("%s", before);
+    const enum vram_status status = settings->json ? vram_listing_json(recording, listing, name, ui_write, NULL, &error)
+                                                   : vram_listing_text(recording, listing, &style, ui_write, NULL, &error);
+    vram_recording_destroy(recording);
+    // What went wrong with standard output is said once, at the end.
+    if (status == VRAM_IO) return CLI_BAD_INPUT;
+    return status == VRAM_OK ? CLI_OK : ui_error(facts.name, &error);
+}
+
 int cmd_report(int argc, char **argv) {
-    struct settings settings = {.top = 10};
+    static const char *const listings[] = {"stats", "segments", "memory", "trace", NULL};
+    struct settings settings = {.top = 10, .list = VRAM_LISTING_COUNT};
     const struct args_option options[] = {
         {.name = "json",
          .kind = ARGS_FLAG,
@@ -84,6 +108,12 @@ int cmd_report(int argc, char **argv) {
          .help = "after an out of memory: do not replay the history under other settings",
          .target = &settings.no_cure},
         {.name = "check", .kind = ARGS_FLAG, .help = "exit code 1 when the recording has an out of memory", .target = &settings.check},
+        {.name = "list",
+         .kind = ARGS_CHOICE,
+         .value = "WHAT",
+         .help = "row by row, as PyTorch's _memory_viz does: stats, segments, memory (folded stacks) or trace",
+         .target = &settings.list,
+         .choices = listings},
         {.name = NULL},
     };
     const struct args_command command = {
@@ -106,5 +136,5 @@ int cmd_report(int argc, char **argv) {
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
     if (settings.top == 0) settings.top = 1;
-    return input_each(argv + 1, count, settings.json, "\n\n", report_file, &settings);
+    return input_each(argv + 1, count, settings.json, "\n\n", settings.list < VRAM_LISTING_COUNT ? list_file : report_file, &settings);
 }
