@@ -26,8 +26,6 @@ def functions_of(path):
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return set(re.findall(r"^\s*def (test_\w+)\(", text, re.MULTILINE))
-    if path.suffix == ".mjs":
-        return set()
     defined = set(re.findall(r"^(?:static )?void (\w+)\(void \*\*", text, re.MULTILINE))
     return defined & set(re.findall(r"cmocka_unit_test\w*\((\w+)", text))
 
@@ -41,8 +39,9 @@ def test_functions(root):
 
 
 def ctest_names(root):
-    """What add_test() lines of CMakeLists.txt files make, with the loops around them."""
+    """What add_test() lines of CMakeLists.txt files make, with the loops around them: over lists, and over files of two folders."""
     names = {f"unit.{path.stem}" for path in (root / "tests" / "unit").glob("test_*.c")}
+    names |= {f"viewer.{path.name.removesuffix('.test.mjs')}" for path in (root / "viewer/web/tests").glob("*.test.mjs")}
     for path in [*(root / "tests").rglob("CMakeLists.txt"), *(root / "examples").glob("CMakeLists.txt")]:
         text = path.read_text(encoding="utf-8")
         loops = {name: items.split() for name, items in re.findall(r"foreach\((\w+) IN ITEMS ([^)]*)\)", text)}

@@ -140,10 +140,11 @@ class Coverage(unittest.TestCase):
         "include/vram/snapshot.h": "struct vram_snapshot_options {\n    const struct vram_pool *pool; // its own\n};\n",
         "tests/unit/test_one.c": "static void runs(void **state) {}\nstatic void idle(void **state) {}\ncmocka_unit_test(runs)\n",
         "tests/two/test_two.py": "class Two:\n    def test_it(self):\n",
+        "viewer/web/tests/page.test.mjs": "",
         "tests/two/CMakeLists.txt": "foreach(name IN ITEMS left right)\n  add_test(NAME two.${name} COMMAND x)\nendforeach()\n",
     }
     PAGE = ("`speed` `count` `loud` `pool`\n\n| claim | test |\n|---|---|\n| a | `test_one:runs` |\n| b | `test_two:test_it`, `two.right` |\n"
-            "| `c\\|d` | - nobody can say, so nobody does |\n| e | `unit.test_one` |\n")
+            "| `c\\|d` | - nobody can say, so nobody does |\n| e | `unit.test_one`, `viewer.page` |\n")
 
     def check(self, page):
         with tempfile.TemporaryDirectory() as folder:
@@ -164,6 +165,7 @@ class Coverage(unittest.TestCase):
             ("`test_none:runs`", "there is no test test_none:runs"),
             ("`test_two:test_other`", "there is no test test_two:test_other"),
             ("`test_one:runs`, `two.middle`", "ctest knows no two.middle"),
+            ("`viewer.none`", "ctest knows no viewer.none"),
             ("", "neither a test nor a reason"),
             ("- so", "neither a test nor a reason"),
             ("of course it does", "neither a test nor a reason"),
