@@ -21,6 +21,7 @@
 #include "vram/options.h"
 #include "vram/plan_cache.h"
 #include "vram/pool.h"
+#include "vram/profile.h"
 #include "vram/prometheus.h"
 #include "vram/recording.h"
 #include "vram/replay.h"

@@ -1,0 +1,106 @@
+// vram flame: the call stacks of what is live, as a picture or as lines.
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "input.h"
+#include "moment.h"
+#include "output.h"
+#include "ui.h"
+#include "vram/symbols.h"
+
+int cmd_flame(int argc, char **argv);
+
+struct settings {
+    struct moment_settings moment;
+    const char *output, *before;
+    bool bottom_up;
+};
+
+static bool wants_lines(const char *path) {
+    const size_t length = output_plain_length(path);
+    const char ending[] = ".folded";
+    return length >= sizeof ending - 1 && memcmp(path + length - (sizeof ending - 1), ending, sizeof ending - 1) == 0;
+}
+
+static int read_named(const char *path, struct vram_recording **recording, struct input_facts *facts) {
+    const int code = input_recording(path, recording, facts);
+    // Machine code gets the names that this machine knows; without memory for them it stays as it is.
+    if (code == CLI_OK) (void)!vram_recording_symbolize(*recording, NULL, NULL);
+    return code;
+}
+
+static int draw(const struct settings *settings, const struct vram_profile_options *options, const struct vram_recording *recording,
+                const struct vram_recording *before, const char *title) {
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    struct output *output = output_open(settings->output);
+    if (output == NULL) return CLI_BAD_INPUT;
+    const enum vram_status status = wants_lines(settings->output)
+                                        ? vram_flame_folded(recording, before, options, output_write, output, &error)
+                                        : vram_flame_svg(recording, before, options, title, output_write, output, &error);
+    const int code = output_close(output, status == VRAM_OK);
+    if (status != VRAM_OK && status != VRAM_IO) return ui_error(title, &error);
+    return status == VRAM_OK ? code : CLI_BAD_INPUT;
+}
+
+static int run(const struct settings *settings, const struct vram_profile_options *options, const char *path) {
+    struct vram_recording *recording = NULL, *before = NULL;
+    struct input_facts facts, before_facts;
+    int code = read_named(path, &recording, &facts);
+    if (code == CLI_OK && settings->before != NULL) code = read_named(settings->before, &before, &before_facts);
+    if (code == CLI_OK) {
+        const char *slash = strrchr(facts.name, '/');
+        code = draw(settings, options, recording, before, slash == NULL ? facts.name : slash + 1);
+    }
+    vram_recording_destroy(before);
+    vram_recording_destroy(recording);
+    return code;
+}
+
+int cmd_flame(int argc, char **argv) {
+    struct settings settings = {.output = NULL};
+    const struct args_option options[] = {
+        {.name = "output",
+         .letter = 'o',
+         .kind = ARGS_STRING,
+         .value = "FILE",
+         .help = "picture (.svg) or lines for other tools (.folded), also with .gz, .zst, .xz; - for standard output",
+         .target = &settings.output},
+        {.name = "before",
+         .kind = ARGS_STRING,
+         .value = "FILE",
+         .help = "show the difference to this recording: orange grew, blue shrank",
+         .target = &settings.before},
+        {.name = "bottom-up", .kind = ARGS_FLAG, .help = "innermost frames first", .target = &settings.bottom_up},
+        MOMENT_OPTIONS(&settings.moment),
+        {.name = NULL},
+    };
+    const struct args_command command = {
+        .name = "flame",
+        .usage = "[options] -o FILE RECORDING",
+        .summary = "Draws the call stacks of what is live at the peak, or at another moment, as a flame graph: one SVG file that\n"
+                   "zooms and searches in any browser, with no network.",
+        .examples = "  vram flame snapshot.pickle -o peak.svg\n"
+                    "  vram flame snapshot.pickle --at end -o end.svg\n"
+                    "  vram flame new.pickle --before old.pickle -o grown.svg\n"
+                    "  vram flame snapshot.pickle -o peak.folded && flamegraph.pl peak.folded\n",
+        .options = options,
+        .min_operands = 1,
+        .max_operands = 1,
+        .operand = "a recording (FILE, or - for standard input)",
+    };
+    int count, code;
+    struct vram_profile_options profile;
+    if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    if (settings.output == NULL) {
+        fprintf(stderr, "vram flame: -o FILE is needed, for example -o peak.svg\nTry 'vram flame --help'.\n");
+        return CLI_USAGE;
+    }
+    if (!moment_options(&settings.moment, &profile)) return CLI_USAGE;
+    profile.bottom_up = settings.bottom_up;
+    if (output_is_input(settings.output, argv[1])) {
+        fprintf(stderr, "vram: %s: is the recording itself\n", settings.output);
+        return CLI_USAGE;
+    }
+    return run(&settings, &profile, argv[1]);
+}

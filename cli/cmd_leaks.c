@@ -1,0 +1,84 @@
+// vram leaks: what grows from step to step.
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "input.h"
+#include "input_files.h"
+#include "moment.h"
+#include "ui.h"
+#include "vram/symbols.h"
+
+int cmd_leaks(int argc, char **argv);
+
+struct settings {
+    struct moment_settings moment;
+    struct vram_profile_options options;
+    const char *step;
+    uint64_t every;
+    bool json;
+};
+
+static int hunt(const char *path, const char *before, void *context) {
+    const struct settings *settings = context;
+    struct vram_recording *recording;
+    struct input_facts facts;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    const int code = input_recording(path, &recording, &facts);
+    if (code != CLI_OK) return code;
+    (void)!vram_recording_symbolize(recording, NULL, NULL);
+    const char *slash = strrchr(facts.name, '/');
+    const char *name = slash == NULL ? facts.name : slash + 1;
+    const struct vram_style style = ui_style();
+    size_t leaks = 0;
+    printf("%s", before);
+    const enum vram_status status = settings->json
+                                        ? vram_leaks_json(recording, &settings->options, name, ui_write, NULL, &leaks, &error)
+                                        : vram_leaks_text(recording, &settings->options, name, &style, ui_write, NULL, &leaks, &error);
+    vram_recording_destroy(recording);
+    if (status == VRAM_OK && settings->json) printf("\n");
+    if (status != VRAM_OK && status != VRAM_IO) return ui_error(name, &error);
+    return status != VRAM_OK ? CLI_BAD_INPUT : leaks != 0 ? CLI_FINDING : CLI_OK;
+}
+
+int cmd_leaks(int argc, char **argv) {
+    struct settings settings = {.step = NULL};
+    const struct args_option options[] = {
+        {.name = "json",
+         .kind = ARGS_FLAG,
+         .help = "one JSON object (several files: an array); keys in docs/json.md",
+         .target = &settings.json},
+        {.name = "step",
+         .kind = ARGS_STRING,
+         .value = "NAME",
+         .help = "a step begins at each mark of this name (default: found)",
+         .target = &settings.step},
+        {.name = "every", .kind = ARGS_COUNT, .value = "N", .help = "a step is so many events", .target = &settings.every},
+        {.name = "device",
+         .kind = ARGS_STRING,
+         .value = "N",
+         .help = "the device (default: the one with the most events)",
+         .target = &settings.moment.device},
+        GROUP_OPTIONS(&settings.moment),
+        {.name = NULL},
+    };
+    const struct args_command command = {
+        .name = "leaks",
+        .usage = "[options] FILE|FOLDER...",
+        .summary = "Finds what grows from step to step: which call sites hold more at the beginning of each step than at that of the\n"
+                   "step before, how fast, and how sure that is. Steps are marks of the program, or where allocations repeat.",
+        .examples = "  vram leaks snapshot.pickle\n"
+                    "  vram leaks --step train_step job/          # every rank\n"
+                    "  vram leaks --json run.vram | jq '.groups[0]'\n",
+        .options = options,
+        .min_operands = 1,
+        .max_operands = -1,
+        .operand = "a recording (FILE, or - for standard input)",
+    };
+    int count, code;
+    if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    if (!moment_options(&settings.moment, &settings.options)) return CLI_USAGE;
+    settings.options.step = settings.step;
+    settings.options.every_events = settings.every;
+    return input_each(argv + 1, count, settings.json, "\n", hunt, &settings);
+}

@@ -1,0 +1,40 @@
+#include "moment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A whole number of at least `least`, and nothing after it.
+static bool whole(const char *text, long long least, int64_t *number) {
+    char *end;
+    const long long read = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || read < least) return false;
+    *number = read;
+    return true;
+}
+
+static bool known_grouping(const char *word) {
+    for (size_t i = 0; vram_profile_grouping(i) != NULL; i++) {
+        if (strcmp(vram_profile_grouping(i), word) == 0) return true;
+    }
+    fprintf(stderr, "vram: --by %s: should be one of", word);
+    for (size_t i = 0; vram_profile_grouping(i) != NULL; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", vram_profile_grouping(i));
+    fprintf(stderr, "\n");
+    return false;
+}
+
+bool moment_options(const struct moment_settings *settings, struct vram_profile_options *options) {
+    *options = (struct vram_profile_options){.device = -1, .active = settings->active, .expression = settings->regex};
+    options->by = settings->by == NULL && settings->regex != NULL ? "regex" : settings->by;
+    options->top = settings->top > 100000 ? 100000 : (unsigned)settings->top;
+    if (settings->device != NULL && !whole(settings->device, 0, &options->device)) {
+        fprintf(stderr, "vram: --device %s: should be a device's number\n", settings->device);
+        return false;
+    }
+    if (options->by != NULL && !known_grouping(options->by)) return false;
+    if (settings->at == NULL || strcmp(settings->at, "peak") == 0) return true;
+    options->moment = strcmp(settings->at, "end") == 0 ? VRAM_PROFILE_END : VRAM_PROFILE_EVENT;
+    if (options->moment == VRAM_PROFILE_END || whole(settings->at, -1, &options->event)) return true;
+    fprintf(stderr, "vram: --at %s: should be peak, end or the number of an event\n", settings->at);
+    return false;
+}

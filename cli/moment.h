@@ -1,0 +1,52 @@
+// moment.h: options that say which device, moment and grouping of a recording is meant, the same for every command.
+#ifndef CLI_MOMENT_H
+#define CLI_MOMENT_H
+
+#include "args.h"
+#include "vram/profile.h"
+
+// Targets of the options, with "peak" and -1 as defaults: see moment_init().
+struct moment_settings {
+    const char *device;
+    const char *at;
+    const char *by;
+    const char *regex;
+    bool active;
+    uint64_t top;
+};
+
+// Rows of a command's table of options.
+#define MOMENT_OPTIONS(settings)                                                                                                           \
+    {.name = "device",                                                                                                                     \
+     .kind = ARGS_STRING,                                                                                                                  \
+     .value = "N",                                                                                                                         \
+     .help = "the device (default: the one with the most events)",                                                                         \
+     .target = &(settings)->device},                                                                                                       \
+        {.name = "at",                                                                                                                     \
+         .kind = ARGS_STRING,                                                                                                              \
+         .value = "WHEN",                                                                                                                  \
+         .help = "peak (the default), end, or the number of an event",                                                                     \
+         .target = &(settings)->at},                                                                                                       \
+    {                                                                                                                                      \
+        .name = "active", .kind = ARGS_FLAG, .help = "count memory until it can be used again, not until it is freed",                     \
+        .target = &(settings)->active                                                                                                      \
+    }
+#define GROUP_OPTIONS(settings)                                                                                                            \
+    {.name = "by",                                                                                                                         \
+     .kind = ARGS_STRING,                                                                                                                  \
+     .value = "WHAT",                                                                                                                      \
+     .help = "site (the default), function, file, category, pool, stream, annotation, size, ...",                                          \
+     .target = &(settings)->by},                                                                                                           \
+        {.name = "regex",                                                                                                                  \
+         .kind = ARGS_STRING,                                                                                                              \
+         .value = "E",                                                                                                                     \
+         .help = "group by what this matches in file:line:function (its first group)",                                                     \
+         .target = &(settings)->regex},                                                                                                    \
+    {                                                                                                                                      \
+        .name = "top", .letter = 'n', .kind = ARGS_COUNT, .value = "N", .help = "rows (default 10)", .target = &(settings)->top            \
+    }
+
+// The settings as options of the library; borrows the texts. False, with a line on standard error, for a moment or grouping that is none.
+bool moment_options(const struct moment_settings *settings, struct vram_profile_options *options);
+
+#endif

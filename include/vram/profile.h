@@ -1,0 +1,88 @@
+// vram/profile.h: who holds the memory of a recording: by call site or anything else that allocations have in common, as a flame graph,
+// next to another recording, and what grows from step to step. Nothing here needs a device.
+//
+// All functions borrow the recording and write through `write`: IO when it returned false. They return INVALID_ARGUMENT with a sentence for
+// options that the recording does not have (a device, an event) or that are none (a grouping, an expression), LIMIT for recordings with
+// more events than can be told apart, NO_HOST_MEMORY. Names are written as the recording has them, in text without control characters.
+#ifndef VRAM_PROFILE_H
+#define VRAM_PROFILE_H
+
+#include "vram/output.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct vram_recording;
+
+enum vram_profile_moment {
+    VRAM_PROFILE_PEAK, // of the bytes that are live
+    VRAM_PROFILE_END,
+    VRAM_PROFILE_EVENT // after `event`
+};
+
+// All-zero but `device` is the default.
+struct vram_profile_options {
+    int64_t device; // -1: the one with the most events
+    enum vram_profile_moment moment;
+    int64_t event;  // with VRAM_PROFILE_EVENT: after this event, -1: before the first
+    bool active;    // live until free_completed, not until free_requested
+    bool bottom_up; // flame graphs: innermost frames first
+    unsigned top;   // rows; 0: 10
+    const char *by; // site (NULL), stack, function, file, category, pool, stream, annotation, thread, metadata, context, size, regex
+    const char *expression; // for regex
+    const char *step;       // leaks: marks of this name begin the steps; NULL: found
+    uint64_t every_events;  // leaks: steps of so many events; 0: found
+};
+
+// The words that `by` may be; NULL past the last.
+VRAM_API const char *vram_profile_grouping(size_t index);
+
+// The largest groups of what is live at the moment. title (may be NULL) names the recording.
+VRAM_API VRAM_NODISCARD enum vram_status vram_profile_text(const struct vram_recording *recording,
+                                                           const struct vram_profile_options *options, const char *title,
+                                                           const struct vram_style *style, vram_write write, void *user,
+                                                           struct vram_error *error);
+VRAM_API VRAM_NODISCARD enum vram_status vram_profile_json(const struct vram_recording *recording,
+                                                           const struct vram_profile_options *options, const char *title, vram_write write,
+                                                           void *user, struct vram_error *error);
+
+// The call stacks of what is live at the moment as an SVG picture that zooms and searches in any browser, with no network. With `before`
+// (may be NULL) the difference to what was live there at that moment: orange grew, blue shrank.
+VRAM_API VRAM_NODISCARD enum vram_status vram_flame_svg(const struct vram_recording *recording, const struct vram_recording *before,
+                                                        const struct vram_profile_options *options, const char *title, vram_write write,
+                                                        void *user, struct vram_error *error);
+// The same as lines "outermost;...;innermost bytes"; with `before` "... bytes before, bytes now", as difference tools read them.
+VRAM_API VRAM_NODISCARD enum vram_status vram_flame_folded(const struct vram_recording *recording, const struct vram_recording *before,
+                                                           const struct vram_profile_options *options, vram_write write, void *user,
+                                                           struct vram_error *error);
+
+// Two recordings, side by side: [0] is before, [1] is after.
+struct vram_diff {
+    const struct vram_recording *recording[2];
+    const char *title[2];
+    struct vram_profile_options options[2]; // `by` and `top` of the second count
+};
+// What came out of it.
+struct vram_diff_result {
+    uint64_t bytes[2];        // live at the moments
+    int64_t most_grown_bytes; // of a group, 0 if none grew
+};
+// *result (may be NULL) is set on success.
+VRAM_API VRAM_NODISCARD enum vram_status vram_diff_text(const struct vram_diff *diff, const struct vram_style *style, vram_write write,
+                                                        void *user, struct vram_diff_result *result, struct vram_error *error);
+VRAM_API VRAM_NODISCARD enum vram_status vram_diff_json(const struct vram_diff *diff, vram_write write, void *user,
+                                                        struct vram_diff_result *result, struct vram_error *error);
+
+// What grows from step to step. *leaks (may be NULL) is set to how many groups grow steadily until the end.
+VRAM_API VRAM_NODISCARD enum vram_status vram_leaks_text(const struct vram_recording *recording, const struct vram_profile_options *options,
+                                                         const char *title, const struct vram_style *style, vram_write write, void *user,
+                                                         size_t *leaks, struct vram_error *error);
+VRAM_API VRAM_NODISCARD enum vram_status vram_leaks_json(const struct vram_recording *recording, const struct vram_profile_options *options,
+                                                         const char *title, vram_write write, void *user, size_t *leaks,
+                                                         struct vram_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
