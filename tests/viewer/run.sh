@@ -1,0 +1,16 @@
+#!/bin/sh
+# run.sh TEST PAGE VRAM SOURCE_DIR RECORDINGS: a test of the page, with the folder of recordings (empty where they are not there). Exits 77
+# ("skipped") without Chromium or the page's node modules.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+found=
+for browser in chromium chromium-browser google-chrome; do
+    command -v "$browser" >/dev/null && found=yes
+done
+if [ -z "$found" ] || [ ! -d "$4/viewer/web/node_modules/playwright-core" ]; then
+    echo "no Chromium or no playwright-core here: skipped"
+    exit 77
+fi
+folder=
+if sh "$here/../recordings/unpack.sh" "$4" "$5" >/dev/null; then folder=$5/snapshots; fi
+exec node "$1" "$2" "$3" "$folder"

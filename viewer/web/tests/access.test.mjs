@@ -1,0 +1,139 @@
+// The page for everybody: every view by keys alone, names and roles for what can be used, and contrast by the numbers, in light and dark.
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openFiles, openPage } from "./browser.mjs";
+import { equal, expect, finish, html, settles } from "./check.mjs";
+
+const events = [];
+for (let i = 0; i < 400; i++) {
+    const frames = [{ name: `layer_${i % 7}`, filename: "/home/me/model.py", line: i % 7 }];
+    events.push({ action: "alloc", addr: 0x7f0000000000 + i * 4096, size: 4096, stream: 0, time_us: 10 * i, frames });
+    if (i % 3 === 0) for (const action of ["free_requested", "free_completed"]) events.push({ action, addr: 0x7f0000000000 + i * 4096, size: 4096, stream: 0, time_us: 10 * i + 5, frames });
+}
+const made = join(mkdtempSync(join(tmpdir(), "vram-test-")), "made.json");
+writeFileSync(made, JSON.stringify({ segments: [], device_traces: [events] }));
+
+// Texts whose colour on what lies behind them is below AA: 4.5, or 3 for large ones.
+function lowContrast() {
+    const channel = (value) => ((value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    // Any colour that CSS has, painted over another.
+    const over = (colours) => {
+        canvas.clearRect(0, 0, 1, 1);
+        for (const colour of colours) {
+            canvas.fillStyle = colour;
+            canvas.fillRect(0, 0, 1, 1);
+        }
+        return [...canvas.getImageData(0, 0, 1, 1).data];
+    };
+    const grounds = (element) => {
+        const found = [];
+        for (let at = element; at; at = at.parentElement) found.unshift(getComputedStyle(at).backgroundColor);
+        return found;
+    };
+    const low = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement;
+        const text = walker.currentNode.textContent.trim();
+        if (text === "" || element.closest("script, style, option") || !element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+        if (element.closest("[aria-disabled='true'], :disabled")) continue; // WCAG leaves these out
+        const style = getComputedStyle(element);
+        const behind = grounds(element);
+        const [a, b] = [light(over([...behind, style.color])), light(over(behind))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.66 && Number(style.fontWeight) >= 700);
+        if (ratio < (large ? 3 : 4.5)) low.push(`${text.slice(0, 40)} (${element.className || element.tagName}): ${ratio.toFixed(2)}`);
+    }
+    return low;
+}
+
+// What can be used but has no name, or whose role is none.
+function unnamed() {
+    const bad = [];
+    for (const element of document.querySelectorAll("button, input, select, textarea, canvas, [role], [tabindex]")) {
+        if (!element.checkVisibility()) continue;
+        const labels = element.labels?.length ? [...element.labels].map((label) => label.textContent).join("") : "";
+        const name = element.getAttribute("aria-label") || element.getAttribute("aria-labelledby") || labels || element.title || element.textContent || element.placeholder;
+        const passive = ["presentation", "none", "status", "alert", "rowgroup", "row", "listbox", "list", "group", "menu", "tooltip"].includes(element.getAttribute("role"));
+        const hidden = element.closest("[aria-hidden='true']");
+        if (!name?.trim() && !passive && !hidden && element.tagName !== "MAIN") bad.push(element.outerHTML.slice(0, 120));
+    }
+    return bad;
+}
+
+async function walk(dark) {
+    const theme = dark ? "dark" : "light";
+    const { browser, page, requests, errors } = await openPage(html, { dark });
+    equal(await page.evaluate(lowContrast), [], `${theme}: contrast with nothing open`);
+    await openFiles(page, [made]);
+    const tabs = await page.$$eval('[role="tab"]', (all) => all.map((tab) => [tab.id, /\((.)\)$/.exec(tab.title)?.[1]]));
+    expect(tabs.length >= 9, `${theme}: nine views, not ${tabs.length}`);
+    const selected = () => document.querySelector('[role="tab"][aria-selected="true"]').id;
+    for (const [id, key] of tabs) {
+        await page.keyboard.press(key);
+        await settles(page, selected, null, id, `${theme}: the key ${key} chooses ${id}`);
+        await page.waitForTimeout(250);
+        equal(await page.evaluate(lowContrast), [], `${theme}: contrast in ${id}`);
+        equal(await page.evaluate(unnamed), [], `${theme}: names in ${id}`);
+        // Tab from the top reaches the view and comes back.
+        await page.evaluate(() => document.activeElement.blur());
+        const places = new Set();
+        for (let i = 0; i < 60 && !places.has("stage"); i++) {
+            await page.keyboard.press("Tab");
+            places.add(await page.evaluate(() => (document.activeElement.closest("main") ? "stage" : document.activeElement.closest("header") ? "header" : "other")));
+        }
+        expect(places.has("header") && places.has("stage"), `${theme}: Tab reaches ${id}: ${[...places]}`);
+        await page.evaluate(() => document.activeElement.blur());
+    }
+    await page.keyboard.press("?");
+    await settles(page, () => document.querySelector("dialog.help").open, null, true, `${theme}: ? opens the help`);
+    equal(await page.evaluate(lowContrast), [], `${theme}: contrast in the help`);
+    await page.keyboard.press("Escape");
+    await settles(page, () => document.querySelector("dialog.help").open, null, false, `${theme}: Escape closes it`);
+    if (!dark) await useKeys(page);
+    equal(requests, [], "requests to the network");
+    equal(errors, [], `${theme}: errors of the page`);
+    await browser.close();
+}
+
+// The frame's own keys.
+async function useKeys(page) {
+    const state = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+    const value = (key) => page.evaluate(([read, name]) => new URLSearchParams(location.hash.slice(1)).get(name) ?? read, [null, key]);
+    await page.keyboard.press("1");
+    await page.keyboard.press("z");
+    await page.keyboard.press("w");
+    await page.waitForTimeout(100);
+    const [from, to] = [Number(await value("from")), Number(await value("to"))];
+    expect(from > 0 && to > from && to < 2000, `w zooms in: ${from} to ${to}`);
+    await page.keyboard.press("d");
+    await page.waitForTimeout(100);
+    expect(Number(await value("from")) > from, "d moves on");
+    await page.keyboard.press("z");
+    await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("from"), null, null, "z shows everything");
+    await page.keyboard.press("e");
+    await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("axis"), null, "time", "e chooses time");
+    await page.keyboard.press("e");
+    await page.keyboard.press("v");
+    await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("notion"), null, "active", "v counts active memory");
+    await page.keyboard.press("v");
+    await page.keyboard.press("/");
+    await page.keyboard.type("layer_3");
+    await settles(page, () => /^57 /.test(document.querySelector(".search .found").textContent), null, true, "the search finds 57 allocations");
+    await page.keyboard.press("Escape");
+    await settles(page, () => document.querySelector(".search .found").textContent, null, "", "Escape ends the search");
+    await page.keyboard.press("x");
+    await settles(page, () => document.activeElement.getAttribute("role"), null, "menuitem", "x opens the menu");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("l");
+    await settles(page, () => document.documentElement.dataset.theme, null, "dark", "l makes it dark");
+    await page.keyboard.press("l");
+    expect(Object.keys(await page.evaluate(state)).length > 0, "the address keeps the state");
+}
+
+await walk(false);
+await walk(true);
+finish();
