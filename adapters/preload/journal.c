@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "control.h"
 #include "real.h"
 #include "vram/stack.h"
 
@@ -31,6 +32,7 @@ struct caller {
     uint32_t name;
 };
 
+#define TOTALS 64 // devices whose memory is written down
 static struct {
     struct vram_log *log;
     bool ended; // could not be made, or written to
@@ -38,6 +40,8 @@ static struct {
     uint32_t tags[PL_KIND_COUNT];
     struct caller callers[CALLERS];
     unsigned dumps;
+    bool paused; // as marked last
+    uint64_t totals[TOTALS]; // of the devices, as written
 } journal;
 
 static _Atomic(struct vram_stacks *) stacks;
@@ -114,6 +118,7 @@ static bool is_open(void) {
         return false;
     }
     pl_list("file", journal.path, "");
+    pl_control_open();
     write_tags();
     write_settings();
     return !journal.ended;
@@ -176,6 +181,25 @@ void pl_journal_write(const struct pl_entry *entry) {
     events[1].action = VRAM_LOG_FREE_COMPLETED;
     const enum vram_status status = vram_log_append(journal.log, events, entry->action == VRAM_LOG_FREE_REQUESTED ? 2 : 1);
     if (status != VRAM_OK) fail(status == VRAM_LIMIT ? "it reached its largest size" : "the file could not be written");
+}
+
+void pl_journal_total(uint32_t device, uint64_t total_bytes) {
+    char key[64], text[32];
+    if (device >= TOTALS || journal.totals[device] == total_bytes || !is_open()) return;
+    journal.totals[device] = total_bytes;
+    (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)device);
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)total_bytes);
+    set(key, text);
+}
+
+bool pl_journal_paused(void) {
+    const bool paused = is_open() && pl_control_paused();
+    if (paused != journal.paused) {
+        journal.paused = paused;
+        if (vram_log_annotation(journal.log, 0, paused ? "START" : "END", "recording paused", 0) != VRAM_OK) fail("a mark could not be written");
+    }
+    if (paused) pl_control_count();
+    return paused;
 }
 
 // --- ends -----------------------------------------------------------------------------------------------------------------

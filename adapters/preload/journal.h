@@ -23,6 +23,11 @@ uint32_t pl_journal_stack(uint32_t skip);
 void pl_journal_prepare(void);
 // Writes the event down; an allocation given back is two of them, asked for and done. Failures end the recording, once and aloud.
 void pl_journal_write(const struct pl_entry *entry);
+// What the device has in all, as the driver says; written once per device.
+void pl_journal_total(uint32_t device, uint64_t total_bytes);
+// Whether `vram attach` has asked for a pause: an allocation that is born now is not written down, which is counted. Beginning and end of
+// a pause are marks in the recording.
+bool pl_journal_paused(void);
 // Copies the recording as it is beside itself.
 void pl_journal_dump(void);
 // In the child of a fork: the file is the parent's.

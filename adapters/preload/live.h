@@ -19,6 +19,7 @@ struct pl_piece {
     uint32_t mappings;   // of a physical allocation
     uint32_t next;       // in its chain, or in the list of free pieces; index + 1
     bool counted;        // towards the limit
+    bool unwritten;      // its birth was not written down: neither is its end
 };
 
 // Kinds whose keys may be equal lie in different spaces. Physical memory goes by the address that the recording gives it: its handle

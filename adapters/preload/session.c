@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "control.h"
 #include "journal.h"
 #include "live.h"
 #include "vram/log.h"
@@ -40,6 +41,7 @@ void pl_session_forget(void) {
     pl_live_clear(&session.live);
     memset(&session, 0, sizeof session);
     pl_journal_abandon();
+    pl_control_forget();
 }
 
 void pl_session_close(void) {
@@ -105,7 +107,7 @@ static void take_back(uint32_t device, uint64_t size) {
 }
 
 static void end_locked(const struct pl_call *call, struct pl_piece *piece, uint32_t stack) {
-    write_piece(call, piece, VRAM_LOG_FREE_REQUESTED, stack);
+    if (!piece->unwritten) write_piece(call, piece, VRAM_LOG_FREE_REQUESTED, stack);
     if (piece->counted) take_back(piece->device, piece->size_bytes);
     pl_live_remove(&session.live, piece);
 }
@@ -159,7 +161,8 @@ static void born_locked(const struct pl_call *call, uint64_t key, uint64_t size,
         piece->pool = call->pool;
         piece->references = 1;
         piece->counted = pl_config()->limit_bytes != 0 && is_counted(kind);
-        write_piece(call, piece, VRAM_LOG_ALLOC, stack);
+        piece->unwritten = pl_journal_paused();
+        if (!piece->unwritten) write_piece(call, piece, VRAM_LOG_ALLOC, stack);
     }
 }
 
@@ -236,11 +239,13 @@ bool pl_ask(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t s
 }
 
 // What the driver has left, as far as the program may know. Not under the lock.
-static uint64_t free_bytes_now(const struct pl_call *call) {
-    uint64_t free_bytes = 0, total_bytes = UINT64_MAX;
+// *total_bytes is the device's, whatever the limit; 0: not known.
+static uint64_t free_bytes_now(const struct pl_call *call, uint64_t *total_bytes) {
+    uint64_t free_bytes = 0, within_limit;
     const struct pl_driver *driver = call->slot->driver;
-    if (driver->mem_get_info == NULL || driver->mem_get_info(&free_bytes, &total_bytes) != PL_SUCCESS) free_bytes = 0;
-    pl_limit_view(call->target, &free_bytes, &total_bytes);
+    if (driver->mem_get_info == NULL || driver->mem_get_info(&free_bytes, total_bytes) != PL_SUCCESS) free_bytes = *total_bytes = 0;
+    within_limit = *total_bytes;
+    pl_limit_view(call->target, &free_bytes, &within_limit);
     return free_bytes;
 }
 
@@ -248,12 +253,14 @@ void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size
     const bool limited = pl_config()->limit_bytes != 0 && is_counted(call->kind);
     const bool out_of_memory = result == PL_OUT_OF_MEMORY && !call->refused;
     const uint32_t stack = result == PL_SUCCESS || out_of_memory ? pl_journal_stack(3) : 0;
-    const uint64_t free_bytes = out_of_memory ? free_bytes_now(call) : 0;
+    uint64_t total_bytes = 0;
+    const uint64_t free_bytes = out_of_memory ? free_bytes_now(call, &total_bytes) : 0;
     pl_session_lock();
     // What was promised is given back, and what it came to is taken.
     if (limited && !call->refused) take_back(call->promised, call->asked_bytes);
     if (limited && result == PL_SUCCESS && call->target < DEVICES) session.used[call->target] += size;
     if (result == PL_SUCCESS) born_locked(call, key, size, stack);
+    if (total_bytes != 0) pl_journal_total(call->target, total_bytes);
     if (out_of_memory) oom_locked(call, call->target, call->asked_bytes, free_bytes, stack);
     pl_session_unlock();
     pl_end(call);

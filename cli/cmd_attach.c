@@ -1,0 +1,112 @@
+// vram attach: looks at, pauses and copies the recording of a running program.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "control.h"
+#include "output.h"
+#include "recorded.h"
+#include "ui.h"
+#include "watch.h"
+#include "vram/write.h"
+
+int cmd_attach(int argc, char **argv);
+
+static int refuse(int pid, const char *why) {
+    fprintf(stderr, "vram: process %d: %s\n", pid, why);
+    return CLI_BAD_INPUT;
+}
+
+static int print_status(const struct recorded *recorded) {
+    struct control_state state;
+    const char *why = NULL;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    struct watch *watch = NULL;
+    uint64_t events = 0;
+    if (watch_open(recorded->path, &watch, &error) != VRAM_OK) return ui_error(recorded->path, &error);
+    if (watch_update(watch, &events, &error) != VRAM_OK) {
+        watch_close(watch);
+        return ui_error(recorded->path, &error);
+    }
+    printf("%s (%d)\n  recording  %s\n  events     %" PRIu64 "\n", recorded->program, recorded->pid, recorded->path, events);
+    if (control_of(recorded->pid, NULL, &state, &why)) {
+        printf("  state      %s", state.paused ? "paused" : "recording");
+        if (state.left_out != 0) printf(", %" PRIu64 " allocations left out", state.left_out);
+        printf("\n");
+    } else
+        printf("  state      recording; it cannot be paused: %s\n", why);
+    watch_close(watch);
+    return CLI_OK;
+}
+
+static int pause_or_go_on(const struct recorded *recorded, bool pause) {
+    struct control_state state;
+    const char *why = NULL;
+    if (!control_of(recorded->pid, &pause, &state, &why)) return refuse(recorded->pid, why);
+    printf("%s (%d): %s\n", recorded->program, recorded->pid, pause ? "paused" : "recording");
+    return CLI_OK;
+}
+
+// The recording as it is now, whole: as a file that was closed.
+static int dump(const struct recorded *recorded, const char *path) {
+    if (path == NULL) {
+        fprintf(stderr, "vram: dump needs -o FILE\nTry 'vram attach --help'.\n");
+        return CLI_USAGE;
+    }
+    struct vram_recording *recording = NULL;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    if (vram_recording_read_file(recorded->path, &recording, &error) != VRAM_OK) return ui_error(recorded->path, &error);
+    struct output *output = output_open(path);
+    enum vram_status status = output == NULL ? VRAM_IO : vram_recording_write(recording, VRAM_FORMAT_VRAM, output_write, output, &error);
+    vram_recording_destroy(recording);
+    if (output == NULL) return CLI_BAD_INPUT;
+    const int closed = output_close(output, status == VRAM_OK);
+    if (status != VRAM_OK && closed == CLI_OK) return ui_error(path, &error);
+    return closed;
+}
+
+int cmd_attach(int argc, char **argv) {
+    const char *path = NULL;
+    const struct args_option options[] = {
+        {.name = "output",
+         .letter = 'o',
+         .kind = ARGS_STRING,
+         .value = "FILE",
+         .help = "where dump writes to (.vram; also .gz, .zst, .xz)",
+         .target = &path},
+        {.name = NULL},
+    };
+    const struct args_command command = {
+        .name = "attach",
+        .usage = "[options] PID [status|stop|start|dump]",
+        .summary = "Looks at a running program that is being recorded: what is there (status), a copy of its recording (dump -o FILE);\n"
+                   "and, for programs under `vram run`, pauses the recording (stop) and lets it go on (start). What is freed is written\n"
+                   "down all the time; allocations of a pause are left out, which the recording says.",
+        .examples = "  vram attach 4711\n"
+                    "  vram attach 4711 stop\n"
+                    "  vram attach 4711 dump -o now.vram\n",
+        .options = options,
+        .min_operands = 1,
+        .max_operands = 2,
+        .operand = "a process (PID)",
+    };
+    int count, code;
+    if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    char *end;
+    const long pid = strtol(argv[1], &end, 10);
+    const char *what = count == 2 ? argv[2] : "status";
+    struct recorded recorded;
+    if (*end != '\0' || pid <= 0) {
+        fprintf(stderr, "vram: '%s' is no process number\nTry 'vram attach --help'.\n", argv[1]);
+        return CLI_USAGE;
+    }
+    if (!recorded_find((int)pid, &recorded)) return refuse((int)pid, "it is not recorded, or may not be looked at");
+    if (strcmp(what, "status") == 0) return print_status(&recorded);
+    if (strcmp(what, "stop") == 0) return pause_or_go_on(&recorded, true);
+    if (strcmp(what, "start") == 0) return pause_or_go_on(&recorded, false);
+    if (strcmp(what, "dump") == 0) return dump(&recorded, path);
+    fprintf(stderr, "vram: '%s' is none of status, stop, start and dump\nTry 'vram attach --help'.\n", what);
+    return CLI_USAGE;
+}

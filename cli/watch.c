@@ -1,0 +1,309 @@
+#include "watch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// An allocation that is alive: its device and address, and the groups it counts in.
+struct piece {
+    uint64_t address, bytes;
+    uint32_t device;
+    bool used;
+    uint32_t group[WATCH_BY_COUNT];
+};
+
+// Groups of one kind, and which one an id of the recording (or a number) stands for: open addressing, a power of two.
+struct grouping {
+    struct watch_group *groups;
+    size_t count, capacity;
+    struct key_slot {
+        uint64_t key;
+        uint32_t group; // 1 + index; 0: free
+    } * slots;
+    size_t slot_count, slots_used;
+};
+
+struct watch {
+    struct vram_follow *follow;
+    struct piece *pieces; // open addressing; a power of two
+    size_t capacity, used;
+    struct grouping by[WATCH_BY_COUNT];
+    struct watch_device *devices;
+    size_t device_count, device_capacity;
+    uint64_t events, first_ns, last_ns;
+};
+
+const char *watch_by_name(enum watch_by by) {
+    static const char *const names[] = {"library", "kind", "call site", "stream", "pool"};
+    return names[by];
+}
+
+// --- groups -----------------------------------------------------------------------------------------------------------------------
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+// The frame that means most to the reader: the innermost one of Python, else the innermost one.
+static void site_label(const struct watch *watch, uint32_t stack, char *label, size_t capacity) {
+    enum { MOST = 64 };
+    struct vram_frame frames[MOST];
+    size_t count = vram_follow_stack(watch->follow, stack, frames, MOST), chosen = 0;
+    if (count > MOST) count = MOST;
+    if (count == 0) {
+        snprintf(label, capacity, "(no stack)");
+        return;
+    }
+    for (size_t i = count; i-- > 0;) {
+        const size_t length = strlen(frames[i].filename);
+        if (length > 3 && strcmp(frames[i].filename + length - 3, ".py") == 0) chosen = i;
+    }
+    const struct vram_frame *frame = &frames[chosen];
+    if (frame->line > 0)
+        snprintf(label, capacity, "%s:%" PRId64 " %s", base_name(frame->filename), frame->line, frame->name);
+    else
+        snprintf(label, capacity, "%s %s", base_name(frame->filename), frame->name);
+}
+
+static void make_label(const struct watch *watch, enum watch_by by, const struct vram_log_event *event, char *label, size_t capacity) {
+    const char *text = "";
+    switch (by) {
+    case WATCH_LIBRARY: text = vram_follow_string(watch->follow, event->metadata); break;
+    case WATCH_KIND: text = vram_follow_string(watch->follow, event->tag); break;
+    case WATCH_SITE: site_label(watch, event->stack, label, capacity); return;
+    case WATCH_STREAM: snprintf(label, capacity, event->stream == 0 ? "default stream" : "stream 0x%" PRIx64, event->stream); return;
+    case WATCH_POOL:
+        snprintf(label, capacity, event->pool.first == 0 && event->pool.second == 0 ? "default pool" : "pool (%" PRIu64 ", %" PRIu64 ")",
+                 event->pool.first, event->pool.second);
+        return;
+    default: break;
+    }
+    snprintf(label, capacity, "%s", text[0] == '\0' ? "(unknown)" : text);
+}
+
+static uint64_t key_of(enum watch_by by, const struct vram_log_event *event) {
+    switch (by) {
+    case WATCH_LIBRARY: return event->metadata;
+    case WATCH_KIND: return event->tag;
+    case WATCH_SITE: return event->stack;
+    case WATCH_STREAM: return event->stream;
+    default: return event->pool.first * 0x9e3779b97f4a7c15u + event->pool.second;
+    }
+}
+
+static struct key_slot *find_key(const struct grouping *grouping, uint64_t key) {
+    size_t slot = (size_t)((key + 1) * 0x9e3779b97f4a7c15u >> 32) & (grouping->slot_count - 1);
+    while (grouping->slots[slot].group != 0 && grouping->slots[slot].key != key) slot = (slot + 1) & (grouping->slot_count - 1);
+    return &grouping->slots[slot];
+}
+
+static bool grow_keys(struct grouping *grouping) {
+    const struct grouping old = *grouping;
+    const size_t count = old.slot_count == 0 ? 256 : 2 * old.slot_count;
+    struct key_slot *slots = calloc(count, sizeof *slots);
+    if (slots == NULL) return false;
+    grouping->slots = slots;
+    grouping->slot_count = count;
+    for (size_t i = 0; i < old.slot_count; i++)
+        if (old.slots[i].group != 0) *find_key(grouping, old.slots[i].key) = old.slots[i];
+    free(old.slots);
+    return true;
+}
+
+// The group with this label, made where it is new. SIZE_MAX without memory.
+static size_t group_labelled(struct grouping *grouping, const char *label) {
+    for (size_t i = 0; i < grouping->count; i++)
+        if (strcmp(grouping->groups[i].label, label) == 0) return i;
+    if (grouping->count == grouping->capacity) {
+        const size_t capacity = grouping->capacity == 0 ? 64 : 2 * grouping->capacity;
+        struct watch_group *groups = realloc(grouping->groups, capacity * sizeof *groups);
+        if (groups == NULL) return SIZE_MAX;
+        grouping->groups = groups;
+        grouping->capacity = capacity;
+    }
+    char *copy = malloc(strlen(label) + 1);
+    if (copy == NULL) return SIZE_MAX;
+    memcpy(copy, label, strlen(label) + 1);
+    grouping->groups[grouping->count] = (struct watch_group){.label = copy};
+    return grouping->count++;
+}
+
+// The group of an event. Stacks of one site share a group. SIZE_MAX without memory.
+static size_t group_of(struct watch *watch, enum watch_by by, const struct vram_log_event *event) {
+    struct grouping *grouping = &watch->by[by];
+    const uint64_t key = key_of(by, event);
+    if (2 * (grouping->slots_used + 1) > grouping->slot_count && !grow_keys(grouping)) return SIZE_MAX;
+    struct key_slot *slot = find_key(grouping, key);
+    if (slot->group != 0) return slot->group - 1;
+    char label[256];
+    make_label(watch, by, event, label, sizeof label);
+    const size_t group = group_labelled(grouping, label);
+    if (group == SIZE_MAX) return group;
+    *slot = (struct key_slot){key, (uint32_t)group + 1};
+    grouping->slots_used++;
+    return group;
+}
+
+// --- pieces -------------------------------------------------------------------------------------------------------------------------
+static size_t slot_of(const struct watch *watch, uint32_t device, uint64_t address) {
+    uint64_t hash = (address ^ (uint64_t)device << 48) * 0x9e3779b97f4a7c15u;
+    size_t slot = (size_t)(hash >> 20) & (watch->capacity - 1);
+    while (watch->pieces[slot].used && (watch->pieces[slot].address != address || watch->pieces[slot].device != device))
+        slot = (slot + 1) & (watch->capacity - 1);
+    return slot;
+}
+
+static bool grow(struct watch *watch) {
+    const size_t before = watch->capacity;
+    struct piece *old = watch->pieces;
+    const size_t capacity = before == 0 ? 1024 : 2 * before;
+    struct piece *pieces = calloc(capacity, sizeof *pieces);
+    if (pieces == NULL) return false;
+    watch->pieces = pieces;
+    watch->capacity = capacity;
+    for (size_t i = 0; i < before; i++)
+        if (old[i].used) watch->pieces[slot_of(watch, old[i].device, old[i].address)] = old[i];
+    free(old);
+    return true;
+}
+
+// Closes the gap that a removed piece leaves.
+static void remove_slot(struct watch *watch, size_t slot) {
+    watch->pieces[slot].used = false;
+    watch->used--;
+    for (size_t next = (slot + 1) & (watch->capacity - 1); watch->pieces[next].used; next = (next + 1) & (watch->capacity - 1)) {
+        const struct piece moved = watch->pieces[next];
+        watch->pieces[next].used = false;
+        watch->pieces[slot_of(watch, moved.device, moved.address)] = moved;
+    }
+}
+
+static struct watch_device *device_of(struct watch *watch, uint32_t number) {
+    for (size_t i = 0; i < watch->device_count; i++)
+        if (watch->devices[i].device == number) return &watch->devices[i];
+    if (watch->device_count == watch->device_capacity) {
+        const size_t capacity = watch->device_capacity == 0 ? 8 : 2 * watch->device_capacity;
+        struct watch_device *devices = realloc(watch->devices, capacity * sizeof *devices);
+        if (devices == NULL) return NULL;
+        watch->devices = devices;
+        watch->device_capacity = capacity;
+    }
+    watch->devices[watch->device_count] = (struct watch_device){.device = number};
+    return &watch->devices[watch->device_count++];
+}
+
+static void end_piece(struct watch *watch, struct watch_device *device, uint64_t address) {
+    if (watch->capacity == 0) return;
+    const size_t slot = slot_of(watch, device->device, address);
+    const struct piece piece = watch->pieces[slot];
+    if (!piece.used) return;
+    for (int by = 0; by < WATCH_BY_COUNT; by++) {
+        watch->by[by].groups[piece.group[by]].bytes -= piece.bytes;
+        watch->by[by].groups[piece.group[by]].count--;
+    }
+    device->live_bytes -= piece.bytes;
+    device->live_count--;
+    remove_slot(watch, slot);
+}
+
+static bool begin_piece(struct watch *watch, struct watch_device *device, const struct vram_log_event *event) {
+    end_piece(watch, device, event->address); // its free was not recorded
+    if (2 * (watch->used + 1) > watch->capacity && !grow(watch)) return false;
+    struct piece piece = {.address = event->address, .bytes = event->size_bytes, .device = event->device, .used = true};
+    for (int by = 0; by < WATCH_BY_COUNT; by++) {
+        const size_t group = group_of(watch, (enum watch_by)by, event);
+        if (group == SIZE_MAX) return false;
+        piece.group[by] = (uint32_t)group;
+    }
+    for (int by = 0; by < WATCH_BY_COUNT; by++) {
+        struct watch_group *group = &watch->by[by].groups[piece.group[by]];
+        group->bytes += piece.bytes;
+        group->count++;
+        group->made++;
+        if (group->bytes > group->peak_bytes) group->peak_bytes = group->bytes;
+    }
+    watch->pieces[slot_of(watch, piece.device, piece.address)] = piece;
+    watch->used++;
+    device->live_count++;
+    device->live_bytes += piece.bytes;
+    if (device->live_bytes > device->peak_bytes) device->peak_bytes = device->live_bytes;
+    return true;
+}
+
+// --- the file -------------------------------------------------------------------------------------------------------------------------
+static bool apply(struct watch *watch, const struct vram_log_event *event) {
+    struct watch_device *device = device_of(watch, event->device);
+    if (device == NULL) return false;
+    watch->events++;
+    if (watch->first_ns == 0) watch->first_ns = event->time_ns;
+    if (event->time_ns > watch->last_ns) watch->last_ns = event->time_ns;
+    switch (event->action) {
+    case VRAM_LOG_ALLOC: return begin_piece(watch, device, event);
+    case VRAM_LOG_FREE_REQUESTED:
+    case VRAM_LOG_FREE_COMPLETED:
+    case VRAM_LOG_FREE: end_piece(watch, device, event->address); return true;
+    case VRAM_LOG_SEGMENT_ALLOC:
+    case VRAM_LOG_SEGMENT_MAP: device->reserved_bytes += event->size_bytes; return true;
+    case VRAM_LOG_SEGMENT_FREE:
+    case VRAM_LOG_SEGMENT_UNMAP:
+        device->reserved_bytes -= event->size_bytes < device->reserved_bytes ? event->size_bytes : device->reserved_bytes;
+        return true;
+    case VRAM_LOG_OOM: device->ooms++; return true;
+    default: return true;
+    }
+}
+
+enum vram_status watch_open(const char *path, struct watch **watch, struct vram_error *error) {
+    struct watch *made = calloc(1, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    const enum vram_status status = vram_follow_open(path, 0, &made->follow, error);
+    if (status != VRAM_OK) {
+        free(made);
+        return status;
+    }
+    *watch = made;
+    return VRAM_OK;
+}
+
+void watch_close(struct watch *watch) {
+    if (watch == NULL) return;
+    vram_follow_close(watch->follow);
+    for (int by = 0; by < WATCH_BY_COUNT; by++) {
+        for (size_t i = 0; i < watch->by[by].count; i++) free(watch->by[by].groups[i].label);
+        free(watch->by[by].groups);
+        free(watch->by[by].slots);
+    }
+    free(watch->pieces);
+    free(watch->devices);
+    free(watch);
+}
+
+enum vram_status watch_update(struct watch *watch, uint64_t *events, struct vram_error *error) {
+    enum { BATCH = 4096 };
+    static struct vram_log_event batch[BATCH];
+    *events = 0;
+    for (;;) {
+        size_t count = 0;
+        const enum vram_status status = vram_follow_next(watch->follow, batch, BATCH, &count, error);
+        if (status != VRAM_OK || count == 0) return status;
+        for (size_t i = 0; i < count; i++)
+            if (!apply(watch, &batch[i])) return VRAM_NO_HOST_MEMORY;
+        *events += count;
+    }
+}
+
+bool watch_ended(const struct watch *watch) { return vram_follow_ended(watch->follow); }
+uint64_t watch_events(const struct watch *watch) { return watch->events; }
+uint64_t watch_first_ns(const struct watch *watch) { return watch->first_ns; }
+uint64_t watch_last_ns(const struct watch *watch) { return watch->last_ns; }
+
+const struct watch_device *watch_devices(const struct watch *watch, size_t *count) {
+    *count = watch->device_count;
+    return watch->devices;
+}
+
+const struct watch_group *watch_groups(const struct watch *watch, enum watch_by by, size_t *count) {
+    *count = watch->by[by].count;
+    return watch->by[by].groups;
+}

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""`vram top` and `vram attach` look at a program that is being recorded; the recording can be paused and copied.
+
+Usage: test_attach.py VRAM WORKER FOLDER
+"""
+import json
+import os
+import pathlib
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+VRAM, WORKER, FOLDER = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("VRAM_")}
+MIB = 1 << 20
+
+
+def vram(*arguments):
+    return subprocess.run([VRAM, *map(str, arguments)], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+
+
+class Program:
+    """A worker under `vram run` on the simulated driver."""
+
+    def __init__(self, name):
+        self.recording = FOLDER / f"{name}.vram"
+        self.recording.unlink(missing_ok=True)
+        command = [VRAM, "sim", "--", VRAM, "run", "-o", self.recording, "--", WORKER]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT)
+        assert self.process.stdout.readline() == "ready\n"
+        self.tell("a 1")
+        self.pid = self.find()
+
+    def find(self):
+        # Other tests may record something at the same time: ask the system, not `vram top`.
+        for folder in pathlib.Path("/proc").iterdir():
+            try:
+                if folder.name.isdigit() and str(self.recording) in (folder / "maps").read_text():
+                    return int(folder.name)
+            except OSError:
+                pass
+        raise AssertionError("the program is not recorded")
+
+    def tell(self, words):
+        self.process.stdin.write(words + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.write("q\n")
+        self.process.stdin.close()
+        code = self.process.wait(20)
+        self.process.stdout.close()
+        return code
+
+
+class Attach(unittest.TestCase):
+    def setUp(self):
+        self.program = Program(self._testMethodName)
+
+    def tearDown(self):
+        if self.program.process.poll() is None:
+            self.program.end()
+
+    def top(self, *arguments):
+        return json.loads(vram("top", "--json", *arguments, self.program.pid).stdout)
+
+    def test_top_counts_what_is_alive(self):
+        for size in (3, 5):
+            self.program.tell(f"a {size}")
+        self.program.tell("f")
+        device = self.top()["devices"][0]
+        self.assertEqual((device["live_bytes"], device["live_count"], device["peak_bytes"]), (4 * MIB, 2, 9 * MIB))
+        for by in ("library", "kind", "site", "stream", "pool"):
+            groups = self.top("--by", by)["groups"]
+            self.assertEqual(sum(group["live_bytes"] for group in groups), 4 * MIB, by)
+            self.assertEqual(sum(group["made"] for group in groups), 3, by)
+        self.assertEqual(self.top("--by", "kind")["groups"][0]["label"], "device")
+        self.assertEqual(self.top("--by", "library")["groups"][0]["label"], os.path.basename(WORKER))
+
+    def test_top_once_is_for_people(self):
+        text = vram("top", "--once", self.program.pid).stdout
+        self.assertIn("1.0 MiB live, 1 blocks, peak 1.0 MiB", text)
+        self.assertNotIn("\x1b", text)
+
+    def test_a_pause_leaves_out_what_is_born_in_it(self):
+        self.assertEqual(vram("attach", self.program.pid, "stop").returncode, 0)
+        self.program.tell("a 16")  # born and freed in the pause
+        self.program.tell("f")
+        self.program.tell("f")  # born before it
+        self.program.tell("a 2")  # born in it, freed after it
+        self.assertIn("paused, 2 allocations left out", vram("attach", self.program.pid).stdout)
+        self.assertEqual(vram("attach", self.program.pid, "start").returncode, 0)
+        self.program.tell("f")
+        self.program.tell("a 4")
+        self.assertIn("state      recording, 2", vram("attach", self.program.pid, "status").stdout)
+        self.assertEqual(self.program.end(), 0)
+        report = json.loads(vram("report", "--json", self.program.recording).stdout)["devices"]["0"]
+        self.assertEqual(report["events_by_action"]["alloc"], 2)
+        self.assertEqual(report["allocated"]["peak_bytes"], 4 * MIB)
+        self.assertTrue(report["allocated"]["consistent"])
+        whole = json.loads(vram("convert", "--to", "json", self.program.recording, "-o", "-").stdout)
+        self.assertEqual([mark["stage"] for mark in whole["external_annotations"] if mark["name"] == "recording paused"], ["START", "END"])
+
+    def test_a_copy_is_a_whole_recording(self):
+        self.program.tell("a 7")
+        copy = FOLDER / "copy.vram"
+        copy.unlink(missing_ok=True)
+        result = vram("attach", self.program.pid, "dump", "-o", copy)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.program.tell("a 9")
+        report = json.loads(vram("report", "--json", copy).stdout)["devices"]["0"]
+        self.assertEqual(report["allocated"]["end_bytes"], 8 * MIB)
+
+    def test_mistakes_are_one_line(self):
+        for arguments, code in (
+            (("attach",), 2),
+            (("attach", "x"), 2),
+            (("attach", os.getpid()), 3),
+            (("attach", self.program.pid, "dance"), 2),
+            (("attach", self.program.pid, "dump"), 2),
+            (("top", "999999999"), 3),
+            (("top", "/no/such/file.vram"), 3),
+        ):
+            result = vram(*arguments)
+            self.assertEqual(result.returncode, code, (arguments, result.stderr))
+            self.assertTrue(result.stderr.startswith("vram"), result.stderr)
+
+    def test_the_screen_follows_and_answers_keys(self):
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execve(VRAM, [VRAM, "top", str(self.program.pid)], {**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "100", "LINES": "24"})
+        try:
+            self.assertIn("1.0 MiB live", self.read_until(terminal, "1.0 MiB live"))
+            self.program.tell("a 31")
+            self.assertIn("32.0 MiB live", self.read_until(terminal, "32.0 MiB live"))
+            os.write(terminal, b"3")
+            self.assertIn("by call site", self.read_until(terminal, "by call site"))
+            os.write(terminal, b"/nosuch\n")
+            self.assertIn("/nosuch", self.read_until(terminal, "/nosuch   "))
+            os.write(terminal, b"q")
+            self.assertIn("\x1b[?1049l", self.read_until(terminal, "\x1b[?1049l"))
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        finally:
+            os.close(terminal)
+
+    @staticmethod
+    def read_until(terminal, text, seconds=20):
+        seen, end = "", time.monotonic() + seconds
+        while text not in seen and time.monotonic() < end:
+            if select.select([terminal], [], [], 0.2)[0]:
+                try:
+                    seen += os.read(terminal, 65536).decode(errors="replace")
+                except OSError:
+                    break
+        return seen
+
+
+shutil.rmtree(FOLDER, ignore_errors=True)
+FOLDER.mkdir(parents=True)
+unittest.main(argv=[sys.argv[0]])

@@ -1,0 +1,166 @@
+// The state history, out of memory and settings, with real mouse and keys: what the page says equals what a second, naive way finds in the
+// rows that `vram report --list` prints. Usage: node state.test.mjs PAGE.html VRAM RECORDING...
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { openFiles, openPage } from "./browser.mjs";
+
+const [pagePath, vram, ...recordings] = process.argv.slice(2);
+
+function listed(what, file) {
+    return JSON.parse(execFileSync(vram, ["report", "--list", what, "--json", file], { maxBuffer: 1 << 30 }))[what];
+}
+
+// Requested and reserved bytes after each event of a device, by rolling the final state back and walking forward again.
+function naive(file) {
+    const trace = listed("trace", file);
+    const perDevice = new Map(listed("segments", file).map((segment) => [segment.device, []]));
+    for (const event of trace) perDevice.has(event.device) ? perDevice.get(event.device).push(event) : perDevice.set(event.device, [event]);
+    if (perDevice.size === 0) return null; // neither events nor segments: nothing to look at
+    const [device, events] = [...perDevice].sort((a, b) => b[1].length - a[1].length || a[0] - b[0])[0];
+    const live = new Map();
+    for (const block of listed("memory", file)) if (block.device === device && block.state === "active_allocated") live.set(block.address, block.requested_bytes);
+    let reserved = listed("segments", file).filter((segment) => segment.device === device).reduce((sum, segment) => sum + segment.bytes, 0);
+    const sign = { segment_alloc: 1, segment_map: 1, segment_free: -1, segment_unmap: -1 };
+    for (const event of [...events].reverse()) {
+        if (event.action === "alloc") live.delete(event.address);
+        else if (event.action === "free_requested" || event.action === "free") live.set(event.address, event.bytes);
+        reserved -= (sign[event.action] ?? 0) * event.bytes;
+    }
+    let requested = [...live.values()].reduce((sum, size) => sum + size, 0);
+    const after = [{ requested, reserved }];
+    for (const event of events) {
+        if (event.action === "alloc") {
+            requested += event.bytes - (live.get(event.address) ?? 0);
+            live.set(event.address, event.bytes);
+        } else if (event.action === "free_requested" || event.action === "free") {
+            requested -= live.get(event.address) ?? 0;
+            live.delete(event.address);
+        }
+        reserved += (sign[event.action] ?? 0) * event.bytes;
+        after.push({ requested, reserved });
+    }
+    return { device, events, after };
+}
+
+async function facts(page, event, total) {
+    await page.waitForFunction(([wanted]) => document.querySelector('[data-fact="event"] dd')?.textContent === wanted, [event < 0 ? "none" : `${event.toLocaleString("en-US")} of ${total.toLocaleString("en-US")}`]);
+    const read = (name) => page.locator(`[data-fact="${name}"] dd`).getAttribute("data-bytes").then(Number);
+    return { allocated: await read("allocated"), rounding: await read("rounding"), active: await read("active"), reserved: await read("reserved"), free: await read("free"), largest: await read("largest") };
+}
+
+async function checkMoment(page, truth, event) {
+    const found = await facts(page, event, truth.events.length);
+    const wanted = truth.after[event + 1];
+    assert.equal(found.allocated - found.rounding, wanted.requested, `requested bytes after event ${event}`);
+    assert.equal(found.reserved, wanted.reserved, `reserved bytes after event ${event}`);
+    assert.equal(found.reserved, found.active + found.free, `bytes add up after event ${event}`);
+    assert.ok(found.largest <= found.free);
+}
+
+const setEvent = (page, event) => page.evaluate((value) => (location.hash = location.hash.replace(/&event=[^&]*/, "") + `&event=${value}`), event);
+
+async function walk(page, truth) {
+    const last = truth.events.length - 1;
+    await page.keyboard.press("2");
+    await checkMoment(page, truth, last);
+    if (last < 3) return;
+    await page.keyboard.press("Home");
+    await checkMoment(page, truth, -1);
+    await page.keyboard.press("ArrowDown");
+    await checkMoment(page, truth, 0);
+    await page.keyboard.press("ArrowDown");
+    await checkMoment(page, truth, 1);
+    await page.keyboard.press("ArrowUp");
+    await checkMoment(page, truth, 0);
+    await page.keyboard.press("End");
+    await checkMoment(page, truth, last);
+    for (let i = 0; i < 10; i++) {
+        const event = Math.floor((last * ((i * 7919 + 13) % 101)) / 101);
+        await setEvent(page, event);
+        await checkMoment(page, truth, event);
+    }
+    // A row under the mouse.
+    const row = page.locator(".event-row").nth(3);
+    const event = Number(await row.getAttribute("data-event"));
+    await row.click();
+    await checkMoment(page, truth, event);
+    assert.equal(await page.locator('.event-row[aria-selected="true"]').getAttribute("data-event"), String(event));
+    // The wheel scrolls the list without choosing.
+    const first = Number(await page.locator(".event-row").first().getAttribute("data-event"));
+    await page.locator(".event-rows").hover();
+    await page.mouse.wheel(0, first > 100 ? -2200 : 2200);
+    if (last > 300) await page.waitForFunction((before) => Number(document.querySelector(".event-row").dataset.event) !== before, first);
+    await checkMoment(page, truth, event);
+}
+
+async function blocks(page) {
+    await page.keyboard.press("m");
+    await page.waitForTimeout(100);
+    await page.keyboard.press(".");
+    await page.waitForFunction(() => /pick=b/.test(location.hash));
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => !/pick=b/.test(location.hash));
+    await page.waitForTimeout(300); // the details close, and the picture takes their room
+    const canvas = page.locator(".state-stage canvas");
+    const box = await canvas.boundingBox();
+    let seen = false;
+    for (let y = 8; y < Math.min(box.height, 300) && !seen; y += 9) {
+        await page.mouse.move(box.x + 12, box.y + y);
+        seen = await page.locator(".state-tip").isVisible();
+    }
+    assert.ok(seen, "a segment is under the mouse somewhere");
+    assert.match(await page.locator(".state-tip").textContent(), /in segment|does not name/);
+}
+
+async function outOfMemory(page, truth) {
+    const ooms = truth.events.filter((event) => event.action === "oom");
+    await page.keyboard.press("7");
+    await page.waitForSelector(".oom-view h2");
+    assert.equal(await page.locator(".oom-card").count(), Math.min(200, ooms.length));
+    if (ooms.length === 0) {
+        assert.match(await page.locator(".oom-view h2").textContent(), /Nothing ran out of memory/);
+        return;
+    }
+    const last = ooms.at(-1).event;
+    assert.equal(await page.locator(".oom-card").first().getAttribute("data-event"), String(last));
+    await page.locator(".oom-card button").first().click();
+    await checkMoment(page, truth, last);
+    await page.keyboard.press("Home");
+    await checkMoment(page, truth, -1);
+    await page.keyboard.press("n");
+    await checkMoment(page, truth, ooms[0].event);
+    await page.locator(".state-left select").selectOption({ label: "out of memory" });
+    await page.waitForFunction((count) => document.querySelectorAll(".event-row").length === count, Math.min(ooms.length, await visibleRows(page)));
+    assert.ok((await page.locator(".event-row.act-oom").count()) > 0);
+    await page.locator(".state-left select").selectOption({ label: "all events" });
+}
+
+const visibleRows = (page) => page.evaluate(() => Math.floor(document.querySelector(".event-rows").clientHeight / 22) + 1);
+
+async function settings(page, file) {
+    const report = JSON.parse(execFileSync(vram, ["report", "--json", "--no-cure", file], { maxBuffer: 1 << 30 }));
+    await page.keyboard.press("9");
+    await page.waitForSelector(".settings-view h2");
+    const keys = await page.locator(".settings-view tr[data-key]").evaluateAll((rows) => rows.map((row) => row.dataset.key));
+    assert.deepEqual(keys.sort(), Object.keys(report.allocator_settings ?? {}).sort());
+    assert.match(await page.locator(".settings-view").textContent(), new RegExp(report.form === "dict" ? `generation ${report.generation}` : "bare list"));
+}
+
+for (const file of recordings) {
+    const truth = naive(file);
+    if (!truth) continue;
+    const { browser, page, requests, errors } = await openPage(pagePath, { fragment: "#view=timeline" });
+    try {
+        await openFiles(page, [file]);
+        await page.locator("body").click({ position: { x: 640, y: 790 } });
+        await walk(page, truth);
+        if (truth.after.some(({ requested }) => requested > 0)) await blocks(page);
+        await outOfMemory(page, truth);
+        await settings(page, file);
+        assert.deepEqual(requests, []);
+        assert.deepEqual(errors, []);
+        console.log(`${file}: ${truth.events.length} events`);
+    } finally {
+        await browser.close();
+    }
+}
