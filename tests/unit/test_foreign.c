@@ -1,0 +1,209 @@
+// Logs of RMM and traces of PyTorch's profiler as recordings; the rows of a recording as plain structs.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "model/recording.h"
+#include "vram/walk.h"
+
+static struct vram_error error;
+
+static struct vram_recording *read_text(const char *text) {
+    struct vram_recording *recording = NULL;
+    if (vram_recording_read_memory(text, strlen(text), NULL, &recording, &error) != VRAM_OK) fail_msg("%s", error.message);
+    assert_int_equal(vr_model_check(vr_recording_model(recording), NULL), VRAM_OK);
+    return recording;
+}
+
+static void refused(const char *text, const char *message) {
+    struct vram_recording *recording = NULL;
+    assert_int_equal(vram_recording_read_memory(text, strlen(text), "f", &recording, &error), VRAM_BAD_INPUT);
+    if (strstr(error.message, message) == NULL) fail_msg("%s", error.message);
+}
+
+static void expect_event(const struct vram_recording *recording, uint32_t device, uint64_t index, const char *action, uint64_t address,
+                         uint64_t size_bytes, int64_t time_us) {
+    struct vram_recorded_event event;
+    assert_true(vram_recording_event(recording, device, index, &event));
+    assert_string_equal(event.action, action);
+    assert_int_equal(event.address, address);
+    assert_int_equal(event.size_bytes, size_bytes);
+    assert_true(event.has_time);
+    assert_int_equal(event.time_us, time_us);
+}
+
+// --- RMM
+
+#define HEAD "Thread,Time,Action,Pointer,Size,Stream\n"
+#define DAY  ((int64_t)86400000000)
+
+static void rmm_rows_become_events(void **state) {
+    (void)state;
+    struct vram_recording *recording = read_text(HEAD "7,23:59:59.900000,allocate,0x7f0000000000,1000,0x0\n"
+                                                      "7,23:59:59:950001,allocate,0x7f0000001000,24,0xff\r\n"
+                                                      "8,00:00:00.100000,free,0x7f0000000000,1000,0x0\n\n"
+                                                      "7,23:59:59.990000,allocate failure,(nil),99999999999,0x0\n"
+                                                      "7,00:00:01,allocate,4096,1,2");
+    assert_int_equal(vram_recording_event_count(recording, 0), 6);
+    expect_event(recording, 0, 0, "alloc", 0x7f0000000000, 1000, DAY - 100000);
+    expect_event(recording, 0, 1, "alloc", 0x7f0000001000, 24, DAY - 49999);
+    expect_event(recording, 0, 2, "free_requested", 0x7f0000000000, 1000, DAY + 100000);
+    expect_event(recording, 0, 3, "free_completed", 0x7f0000000000, 1000, DAY + 100000);
+    // A thread that was late is still of the day before.
+    expect_event(recording, 0, 4, "oom", 0, 99999999999, DAY - 10000);
+    expect_event(recording, 0, 5, "alloc", 4096, 1, DAY + 1000000);
+    struct vram_recorded_event event;
+    assert_true(vram_recording_event(recording, 0, 1, &event));
+    assert_int_equal(event.thread, 7);
+    assert_int_equal(event.stream, 0xff);
+    assert_false(vram_recording_event(recording, 0, 6, &event));
+    assert_false(vram_recording_event(recording, 1, 0, &event));
+    // What is live at the end is the picture.
+    struct vram_recorded_segment segment;
+    struct vram_recorded_block block;
+    assert_int_equal(vram_recording_segment_count(recording), 2);
+    assert_true(vram_recording_segment(recording, 1, &segment));
+    assert_int_equal(segment.address, 0x7f0000001000);
+    assert_int_equal(segment.size_bytes, 512);
+    assert_true(vram_recording_block(recording, segment.first_block, &block));
+    assert_int_equal(block.requested_bytes, 24);
+    assert_string_equal(block.state, "active_allocated");
+    assert_false(vram_recording_segment(recording, 2, &segment));
+    vram_recording_destroy(recording);
+}
+
+static void rmm_devices(void **state) {
+    (void)state;
+    struct vram_recording *recording = read_text("Thread,Time,Action,Pointer,Size,Stream,Device\n"
+                                                 "1,00:00:01.000000,allocate,0x1000,8,0x0,3\n");
+    assert_int_equal(vram_recording_device_count(recording), 4);
+    expect_event(recording, 3, 0, "alloc", 0x1000, 8, 1000000);
+    vram_recording_destroy(recording);
+}
+
+static void rmm_mistakes_name_their_line(void **state) {
+    (void)state;
+    refused("Thread,Time,Action,Pointer,Size,Stream,Colour\n",
+            "f: line 1 of the RMM log: 'Thread,Time,Action,Pointer,Size,Stream,C' is no");
+    refused(HEAD "1,00:00:01,allocate,0x1,2\n", "line 2 of the RMM log: '1,00:00:01,allocate,0x1,2' is no row");
+    refused(HEAD "1,00:00:01,allocate,0x1,2,0,0\n", "is no row");
+    refused(HEAD "\nx,00:00:01,allocate,0x1,2,0\n", "line 3 of the RMM log: 'x' is no thread");
+    refused(HEAD "1,24:00:01,allocate,0x1,2,0\n", "'24:00:01' is no time");
+    refused(HEAD "1,00:60:01,allocate,0x1,2,0\n", "is no time");
+    refused(HEAD "1,00:00:01.x,allocate,0x1,2,0\n", "is no time");
+    refused(HEAD "1,00:00:01,alloc,0x1,2,0\n", "'alloc' is no action");
+    refused(HEAD "1,00:00:01,allocate,0x12345678123456781,2,0\n", "is no pointer");
+    refused(HEAD "1,00:00:01,allocate,0xg,2,0\n", "'0xg' is no pointer");
+    refused(HEAD "1,00:00:01,allocate,0x1,-2,0\n", "'-2' is no size");
+    refused(HEAD "1,00:00:01,allocate,0x1,99999999999999999999,0\n", "is no size");
+    refused(HEAD "1,00:00:01,allocate,0x1,2,zero\n", "'zero' is no stream");
+    refused("Thread,Time,Action,Pointer,Size,Stream,Device\n1,00:00:01,allocate,0x1,2,0,1024\n", "'1024' is no device");
+    char *line = malloc(6001 + sizeof HEAD);
+    assert_non_null(line);
+    memcpy(line, HEAD, sizeof HEAD - 1);
+    memset(line + sizeof HEAD - 1, '1', 6000);
+    line[sizeof HEAD - 1 + 6000] = '\0';
+    refused(line, "it has no end");
+    free(line);
+}
+
+// --- the profiler
+
+#define TRACE(events) "{\"schemaVersion\": 1, \"traceEvents\": [" events "], \"baseTimeNanoseconds\": 1000000}"
+#define MEMORY(ts, tid, bytes, device)                                                                                                     \
+    "{\"ph\": \"i\", \"name\": \"[memory]\", \"pid\": 1, \"tid\": " tid ", \"ts\": " ts ", \"args\": {\"Bytes\": " bytes                   \
+    ", \"Addr\": 4096, \"Device Id\": " device ", \"Device Type\": 1, \"Total Allocated\": 5}}"
+#define SLICE(category, name, tid, ts, duration)                                                                                           \
+    "{\"ph\": \"X\", \"cat\": \"" category "\", \"name\": \"" name "\", \"pid\": 1, \"tid\": " tid ", \"ts\": " ts ", \"dur\": " duration  \
+    "}"
+
+static void expect_stack(const struct vram_recording *recording, uint64_t index, const char *const *names, size_t count) {
+    struct vram_recorded_event event;
+    uint64_t depth;
+    assert_true(vram_recording_event(recording, 0, index, &event));
+    const uint32_t *frames = vram_recording_stack(recording, event.stack, &depth);
+    assert_int_equal(depth, count);
+    for (size_t i = 0; i < count; i++) {
+        struct vram_frame frame;
+        assert_true(vram_recording_frame(recording, frames[i], &frame));
+        assert_string_equal(frame.name, names[i]);
+    }
+}
+
+static void memory_events_have_the_operators_around_them(void **state) {
+    (void)state;
+    // Not in the order of time; other threads' operators, and those that have ended, are not around.
+    struct vram_recording *recording = read_text(TRACE(
+        MEMORY("20.5", "1", "512", "0") "," MEMORY("90", "1", "-512", "0") "," SLICE("cpu_op", "aten::empty", "1", "20", "1") "," SLICE(
+            "cpu_op", "aten::linear", "1", "10",
+            "50") "," SLICE("cpu_op", "other", "2", "0", "100") "," SLICE("cpu_op", "before", "1", "15",
+                                                                          "2") "," SLICE("kernel", "gemm", "1", "0",
+                                                                                         "100") "," SLICE("user_annotation",
+                                                                                                          "ProfilerStep#3", "1", "5",
+                                                                                                          "95") ", 7, \"x\""));
+    static const char *const inside[] = {"aten::empty", "aten::linear", "ProfilerStep#3"}, *const after[] = {"ProfilerStep#3"};
+    assert_int_equal(vram_recording_event_count(recording, 0), 3);
+    expect_event(recording, 0, 0, "alloc", 4096, 512, 1020);
+    expect_event(recording, 0, 1, "free_requested", 4096, 512, 1090);
+    expect_event(recording, 0, 2, "free_completed", 4096, 512, 1090);
+    expect_stack(recording, 0, inside, 3);
+    expect_stack(recording, 1, after, 1);
+    struct vram_recorded_annotation mark;
+    assert_true(vram_recording_annotation(recording, 0, &mark));
+    assert_string_equal(mark.name, "ProfilerStep#3");
+    assert_string_equal(mark.stage, "START");
+    assert_int_equal(mark.time_us, 1005);
+    assert_true(vram_recording_annotation(recording, 1, &mark));
+    assert_string_equal(mark.stage, "END");
+    assert_int_equal(mark.time_us, 1100);
+    assert_false(vram_recording_annotation(recording, 2, &mark));
+    vram_recording_destroy(recording);
+}
+
+static void host_memory_of_a_trace_is_left_out(void **state) {
+    (void)state;
+    struct vram_recording *recording =
+        read_text(TRACE("{\"name\": \"[memory]\", \"ts\": 1, \"args\": {\"Bytes\": 64, \"Device Id\": -1, \"Device Type\": 0}},"
+                        "{\"name\": \"[OutOfMemory]\", \"ts\": 2, \"args\": {\"Bytes\": 1024, \"Device Id\": 1, \"Device Type\": 1}}"));
+    assert_int_equal(vram_recording_event_count(recording, VRAM_ALL_DEVICES), 1);
+    expect_event(recording, 1, 0, "oom", 0, 1024, 1002);
+    vram_recording_destroy(recording);
+}
+
+static void traces_that_are_none(void **state) {
+    (void)state;
+    refused(TRACE(""), "f: the trace has no memory events of a device: it needs torch.profiler.profile(profile_memory=True)");
+    refused(TRACE("{\"ph\": }"), "a value is expected here in the JSON (at byte 44)");
+    refused(TRACE("{\"ph\": 1"), "',' is expected");
+    refused(TRACE("{\"ph\" 1}"), "':' is expected");
+    refused(TRACE("{1: 1}"), "a key in quotes is expected");
+    refused(TRACE("1 2"), "',' or ']' is expected");
+    refused(TRACE("01x"), "a value is expected");
+    refused("{\"traceEvents\": [\"abc", "the JSON ends inside a string");
+    refused("{\"traceEvents\": [\"\\q\"", "malformed escape");
+    refused("{\"traceEvents\": [{\"a\": [1, ", "the JSON ends where a value is expected");
+    refused(TRACE(MEMORY("1", "1", "1", "0")) " {", "the end of the file is expected");
+    refused(TRACE(MEMORY("1", "1", "1", "1024")), "a memory event with a device that exists is expected");
+}
+
+static void deep_traces_are_refused(void **state) {
+    (void)state;
+    char text[1024] = "{\"traceEvents\": ";
+    struct vram_recording *recording = NULL;
+    memset(text + strlen(text), '[', 600);
+    assert_int_equal(vram_recording_read_memory(text, strlen(text), NULL, &recording, &error), VRAM_LIMIT);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rmm_rows_become_events),
+        cmocka_unit_test(rmm_devices),
+        cmocka_unit_test(rmm_mistakes_name_their_line),
+        cmocka_unit_test(memory_events_have_the_operators_around_them),
+        cmocka_unit_test(host_memory_of_a_trace_is_left_out),
+        cmocka_unit_test(traces_that_are_none),
+        cmocka_unit_test(deep_traces_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
