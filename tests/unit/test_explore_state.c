@@ -5,6 +5,7 @@
 #include "explore/explorer.h"
 #include "explore/moment.h"
 #include "support/history.h"
+#include "vram/explorer.h"
 
 static const struct vram_history_options NO_STACKS = {.context = VRAM_HISTORY_NONE};
 
@@ -133,9 +134,191 @@ static void the_state_is_what_the_allocator_said_then(void **state) {
     }
 }
 
+// --- the list of events ---------------------------------------------------------------------------------------------------
+struct bytes {
+    char *bytes;
+    size_t length;
+};
+
+static bool keep(void *user, const char *bytes, size_t length) {
+    struct bytes *kept = user;
+    kept->bytes = malloc(length);
+    kept->length = length;
+    memcpy(kept->bytes, bytes, length);
+    return kept->bytes != NULL;
+}
+
+static uint32_t u32(const char *bytes) {
+    uint32_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static struct bytes ask(struct vram_explorer *explorer, const char *question) {
+    struct bytes answer = {0};
+    struct vram_error error = {0};
+    if (vram_explorer_ask(explorer, question, keep, &answer, &error) != VRAM_OK) fail_msg("%s: %s", question, error.message);
+    return answer;
+}
+
+// A column of the answer, and how many numbers it has.
+static const char *column(const struct bytes *answer, const char *name, size_t *count) {
+    char wanted[64], *json = calloc(1, u32(answer->bytes) + 1);
+    memcpy(json, answer->bytes + 8, u32(answer->bytes));
+    snprintf(wanted, sizeof wanted, "\"%s\": {\"type\":", name);
+    const char *at = strstr(json, wanted);
+    assert_non_null(at);
+    const size_t offset = strtoul(strstr(at, "offset") + 8, NULL, 10);
+    *count = strtoul(strstr(at, "count") + 7, NULL, 10);
+    free(json);
+    return answer->bytes + u32(answer->bytes + 4) + offset;
+}
+
+static void expect_json(struct vram_explorer *explorer, const char *question, const char *part) {
+    struct bytes answer = ask(explorer, question);
+    char *json = calloc(1, u32(answer.bytes) + 1);
+    memcpy(json, answer.bytes + 8, u32(answer.bytes));
+    if (strstr(json, part) == NULL) fail_msg("'%s' gave %s, without %s", question, json, part);
+    free(json);
+    free(answer.bytes);
+}
+
+enum { EVENTS = 400 };
+
+struct made_event {
+    const char *action;
+    unsigned address, size, stream, frame;
+};
+
+// Events that need not make sense, as a list of events shows them all the same.
+static void make_events(struct made_event *events, uint64_t seed, struct vr_text *json) {
+    static const char *const actions[] = {"alloc", "free_requested", "free_completed", "segment_alloc", "oom", "snapshot"};
+    vr_text_puts(json, "{\"segments\": [], \"device_traces\": [[");
+    for (size_t i = 0; i < EVENTS; i++) {
+        const uint64_t dice = vr_mix64(seed * 7919 + i);
+        events[i] = (struct made_event){actions[dice % 6], 4096 * (1 + (unsigned)(dice >> 8) % 20), 1 + (unsigned)(dice >> 16) % 5000,
+                                        (unsigned)(dice >> 32) % 3, (unsigned)(dice >> 40) % 5};
+        vr_text_printf(json,
+                       "%s{\"action\": \"%s\", \"%s\": %u, \"size\": %u, \"stream\": %u, \"frames\": [{\"name\": \"f%u\", "
+                       "\"filename\": \"a.py\", \"line\": 1}]}",
+                       i == 0 ? "" : ",", events[i].action, strcmp(events[i].action, "oom") == 0 ? "device_free" : "addr",
+                       events[i].address, events[i].size, events[i].stream, events[i].frame);
+    }
+    vr_text_puts(json, "]]}");
+}
+
+static bool wanted(const struct made_event *event, unsigned which) {
+    const bool oom = strcmp(event->action, "oom") == 0;
+    switch (which) {
+    case 0: return true;
+    case 1: return strcmp(event->action, "alloc") == 0 || oom;
+    case 2: return event->size >= 1000 && event->size <= 3000;
+    case 3: return event->stream == 2;
+    case 4: return !oom && event->address <= 0x5010 && 0x5010 < event->address + event->size;
+    default: return event->stream == 1 && event->size >= 2000;
+    }
+}
+
+static void the_list_has_what_the_filter_lets_through(void **state) {
+    (void)state;
+    static const char *const filters[] = {"",          "&action=alloc,oom", "&least=1000&most=3000",
+                                          "&stream=2", "&address=5010",     "&stream=1&least=2000"};
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct made_event events[EVENTS];
+        struct vr_text json = {0};
+        struct vram_recording *recording = NULL;
+        struct vram_explorer *explorer = NULL;
+        make_events(events, seed, &json);
+        OK(vram_recording_read_memory(json.bytes, json.length, "made", &recording, NULL));
+        OK(vram_explorer_create(&explorer));
+        OK(vram_explorer_add(explorer, recording, "made", json.length, NULL));
+        // Twice, and never one after the same, so that lists are kept, found again and dropped.
+        for (unsigned trial = 0; trial < 2 * VR_COUNT_OF(filters); trial++) {
+            const unsigned which = trial * 5 % VR_COUNT_OF(filters);
+            const size_t first = vr_mix64(seed + trial) % 30;
+            char question[120];
+            snprintf(question, sizeof question, "events?first=%zu&count=37%s", first, filters[which]);
+            struct bytes answer = ask(explorer, question);
+            size_t count = 0, place = 0, shown = 0;
+            const char *numbers = column(&answer, "event", &count);
+            for (size_t i = 0; i < EVENTS; i++) {
+                if (!wanted(&events[i], which) || place++ < first || shown == 37) continue;
+                assert_true(shown < count);
+                assert_int_equal(u32(numbers + 4 * shown++), i);
+            }
+            assert_int_equal(shown, count);
+            free(answer.bytes);
+            char total[40];
+            snprintf(total, sizeof total, "\"total\": %zu,", place);
+            expect_json(explorer, question, total);
+        }
+        vram_explorer_destroy(explorer);
+        vr_text_release(&json);
+    }
+}
+
+static const char story[] =
+    "{\"segments\": [{\"device\": 0, \"address\": 2097152, \"total_size\": 2097152, \"stream\": 7, \"segment_type\": \"small\", "
+    "\"blocks\": "
+    "[{\"address\": 2097152, \"size\": 1024, \"requested_size\": 1000, \"state\": \"active_allocated\"}, {\"address\": 2098176, \"size\": "
+    "2096128, \"state\": \"inactive\"}]}], \"device_traces\": [[{\"action\": \"segment_alloc\", \"addr\": 2097152, \"size\": 2097152, "
+    "\"stream\": 7}, {\"action\": \"alloc\", \"addr\": 2097152, \"size\": 700, \"stream\": 7}, {\"action\": \"free_requested\", \"addr\": "
+    "2097152, \"size\": 700, \"stream\": 7}, {\"action\": \"free_completed\", \"addr\": 2097152, \"size\": 700, \"stream\": 7}, "
+    "{\"action\": "
+    "\"alloc\", \"addr\": 2097152, \"size\": 1000, \"stream\": 7, \"frames\": [{\"name\": \"here\", \"filename\": \"b.py\", \"line\": "
+    "3}]}, "
+    "{\"action\": \"alloc\", \"addr\": 16777216, \"size\": 512, \"stream\": 7}, {\"action\": \"oom\", \"device_free\": 5, \"size\": 99328, "
+    "\"stream\": 7}]], \"allocator_settings\": {\"PYTORCH_CUDA_ALLOC_CONF\": \"max_split_size_mb:64\", \"max_split_size\": 67108864, "
+    "\"expandable_segments\": false, \"of_the_future\": [1]}}";
+
+static void a_small_history_is_told_as_it_was(void **state) {
+    (void)state;
+    struct vram_recording *recording = NULL;
+    struct vram_explorer *explorer = NULL;
+    OK(vram_recording_read_memory(story, strlen(story), "story", &recording, NULL));
+    OK(vram_explorer_create(&explorer));
+    OK(vram_explorer_add(explorer, recording, "story", strlen(story), NULL));
+    expect_json(explorer, "state?event=-1", "\"segments\": 0, \"blocks\": 0, \"reserved_bytes\": 0");
+    expect_json(explorer, "state?event=1",
+                "\"segments\": 1, \"blocks\": 1, \"reserved_bytes\": 2097152, \"allocated_bytes\": 1024, \"requested_bytes\": 700, "
+                "\"pending_bytes\": 0, \"free_bytes\": 2096128, \"free_pieces\": 1, \"largest_free_bytes\": 2096128, \"cached_bytes\": 0");
+    expect_json(explorer, "state?event=2",
+                "\"allocated_bytes\": 0, \"requested_bytes\": 0, \"pending_bytes\": 1024, \"free_bytes\": 2096128");
+    expect_json(explorer, "state?event=3",
+                "\"pending_bytes\": 0, \"free_bytes\": 2097152, \"free_pieces\": 1, "
+                "\"largest_free_bytes\": 2097152, \"cached_bytes\": 2097152, \"outside_bytes\": 0");
+    expect_json(explorer, "state?event=4", "\"owners\": [{\"stream\": \"7\", \"kind\": \"small\", \"expandable\": false}]");
+    expect_json(explorer, "state?event=4", "\"name\": \"b.py:3:here\", \"bytes\": 1024, \"count\": 1}");
+    // The second allocation was never freed, but is not in the final state: it is the recording that does not fit together.
+    expect_json(explorer, "state",
+                "\"outside_bytes\": 512, \"owners\": [{\"stream\": \"7\", \"kind\": \"small\", \"expandable\": false}, "
+                "{\"reserved\": false}]");
+    expect_json(explorer, "event?event=3", "\"action\": \"free_completed\", \"bytes\": 700, \"stream\": 7, \"label\": \"b200000_0\"");
+    expect_json(explorer, "event?event=4", "\"label\": \"b200000_1\", \"address\": \"0x200000\", \"row\": 1, \"allocated_after\": 1000");
+    expect_json(explorer, "event?event=0", "\"label\": \"s200000_0\"");
+    expect_json(explorer, "event?event=6", "\"action\": \"oom\", \"bytes\": 99328, \"stream\": 7, \"device_free_bytes\": 5");
+    expect_json(explorer, "events?text=here", "\"total\": 1,");
+    expect_json(explorer, "events?event=5&action=alloc", "\"total\": 3, \"first\": 0, \"position\": 2");
+    expect_json(explorer, "oom", "\"oom\": [{\"index\": 6, \"size\": 99328, \"device_free\": 5}]");
+    expect_json(explorer, "settings", "{\"key\": \"max_split_size\", \"value\": 67108864, \"meaning\": \"blocks of this size");
+    expect_json(explorer, "settings", "\"usual\": false, \"default\": -1}");
+    expect_json(explorer, "settings", "{\"key\": \"of_the_future\", \"value\": [1]}");
+    expect_json(explorer, "settings", "\"conf\": \"max_split_size_mb:64\"");
+    struct bytes none = {0};
+    struct vram_error error = {0};
+    assert_int_equal(vram_explorer_ask(explorer, "events?action=dance", keep, &none, &error), VRAM_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "no action is called 'dance'"));
+    assert_int_equal(vram_explorer_ask(explorer, "events?address=xyz", keep, &none, &error), VRAM_INVALID_ARGUMENT);
+    assert_int_equal(vram_explorer_ask(explorer, "state?event=7", keep, &none, &error), VRAM_INVALID_ARGUMENT);
+    assert_int_equal(vram_explorer_ask(explorer, "event", keep, &none, &error), VRAM_INVALID_ARGUMENT);
+    vram_explorer_destroy(explorer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_state_is_what_the_allocator_said_then),
+        cmocka_unit_test(the_list_has_what_the_filter_lets_through),
+        cmocka_unit_test(a_small_history_is_told_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
