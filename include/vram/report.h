@@ -239,6 +239,11 @@ struct vram_report_device {
     struct vram_report_reserved reserved;
     struct vram_report_live allocated;
     struct vram_report_live active;
+    bool whole_program; // a recording of `vram run`: what libraries asked the driver for; blocks and segments are one thing there
+    const struct vram_report_group *libraries; // of what was allocated at the peak, who asked; only in recordings of `vram run`
+    size_t library_count;
+    const struct vram_report_group *kinds; // the same by kind of memory ("device", "managed", "async", ...)
+    size_t kind_count;
     const struct vram_report_point *timeline; // at most VRAM_REPORT_POINTS, equal runs of events
     size_t timeline_count;
 };

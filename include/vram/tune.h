@@ -40,7 +40,7 @@ struct vram_tune_result {
     struct vram_tune_setting *settings; // in the order in which they were tried: today's first, then the defaults
     size_t setting_count;
     size_t best;             // needs the least (of those that fit: the one with the least driver time)
-    size_t cheaper;          // needs at most 1 % more than the best and less driver time; VRAM_TUNE_NONE: no such
+    size_t cheaper;          // needs at most 1 % more than the best and at least a tenth less driver time; VRAM_TUNE_NONE: no such
     uint64_t memory_bytes;   // of the options
     uint64_t runs;           // replays made
     uint64_t devices;        // whose history was replayed

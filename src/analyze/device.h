@@ -20,6 +20,9 @@ enum vram_status vr_report_picture(const struct vr_view *view, struct vr_arena *
 // live.c: one notion's facts from its lifetimes.
 enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top,
                                 struct vr_arena *arena, struct vram_report_live *out);
+// libraries.c: who asked for what was live at the peak; nothing where the recording is not one of a whole program.
+enum vram_status vr_report_libraries(const struct vr_view *view, const struct vr_lifetimes *allocated, struct vr_arena *arena,
+                                     struct vram_report_device *out);
 // oom.c: out-of-memory events; the lifetimes are those of both notions. memory_bytes: of the device, where the recording does not say; 0:
 // not known. Needs out->reserved.
 enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *allocated,

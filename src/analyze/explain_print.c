@@ -52,8 +52,9 @@ static void explain_lots(const struct page *page, struct lot lots[LOT_COUNT]) {
     if (oom->device_free_bytes >= oom->segment_bytes) {
         vr_text_printf(&lots[DRIVER].why, "enough for the segment of %s: a limit refused it", vr_bytes(oom->segment_bytes).text);
     } else {
-        vr_text_printf(&lots[DRIVER].why, "free at the driver%s, less than the segment of %s that was asked for",
-                       oom->limit_bytes != 0 ? " within the limit" : "", vr_bytes(oom->segment_bytes).text);
+        vr_text_printf(&lots[DRIVER].why, "free at the driver%s, less than the %s that %s",
+                       oom->limit_bytes != 0 ? " within the limit" : "", vr_bytes(oom->segment_bytes).text,
+                       page->device->whole_program ? "were asked for" : "a segment would take");
     }
     vr_text_puts(&lots[OUTSIDE].why, "other libraries, the context, other processes");
 }

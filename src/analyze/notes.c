@@ -210,7 +210,8 @@ static void contradictions(struct writer *writer, const struct vram_report_devic
         note(writer, VRAM_NOTE_CONTRADICTION, device->device, "reserved_negative",
              "the reserved memory would have been below zero during the history");
     }
-    if (reserved->peak_bytes >= 0 && knows_segments(device) && device->allocated.peak.bytes > (uint64_t)reserved->peak_bytes) {
+    if (reserved->peak_bytes >= 0 && knows_segments(device) && !device->whole_program &&
+        device->allocated.peak.bytes > (uint64_t)reserved->peak_bytes) {
         struct vr_text text = {0};
         vr_text_printf(&text, "more was live (%s) than was ever held from the driver (%s)", vr_bytes(device->allocated.peak.bytes).text,
                        vr_bytes((uint64_t)reserved->peak_bytes).text);

@@ -33,6 +33,7 @@ static enum vram_status live_facts(struct work *work, const struct vr_view *view
     for (size_t p = 0; p < point_count && status == VRAM_OK; p++) points[p].active_bytes = totals[p];
     if (status == VRAM_OK) status = vr_report_live(view, &work->sites, &allocated, work->top, work->arena, &out->allocated);
     if (status == VRAM_OK) status = vr_report_live(view, &work->sites, &active, work->top, work->arena, &out->active);
+    if (status == VRAM_OK) status = vr_report_libraries(view, &allocated, work->arena, out);
     if (status == VRAM_OK) status = vr_report_ooms(view, &work->sites, &allocated, &active, work->memory_bytes, work->arena, out);
     vr_lifetimes_release(&allocated);
     vr_lifetimes_release(&active);

@@ -330,6 +330,10 @@ static void put_device(struct vr_json *json, const struct vram_report_device *de
     put_usage(json, &device->usage);
     put_pools(json, device);
     put_oom_causes(json, device);
+    if (device->library_count != 0) {
+        put_groups(json, "libraries", device->libraries, device->library_count);
+        put_groups(json, "kinds", device->kinds, device->kind_count);
+    }
     put_timeline(json, device);
     vr_json_object_end(json);
 }

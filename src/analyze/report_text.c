@@ -30,8 +30,12 @@ static void print_title(struct printer *printer, const struct vram_report_source
     }
     vr_text_colour(text, &printer->style, VR_PLAIN);
     const bool dict = strcmp(report->form, "dict") == 0;
-    vr_text_printf(text, "\nPyTorch %s%s", dict ? "snapshot " : "segment list", dict ? report->generation : "");
-    if (report->era[0] != '\0') vr_text_printf(text, " (%s)", report->era);
+    if (report->device_count != 0 && report->devices[0].whole_program) {
+        vr_text_puts(text, "\nA whole program, recorded by vram run");
+    } else {
+        vr_text_printf(text, "\nPyTorch %s%s", dict ? "snapshot " : "segment list", dict ? report->generation : "");
+        if (report->era[0] != '\0') vr_text_printf(text, " (%s)", report->era);
+    }
     if (source != NULL && source->bytes != 0) vr_text_printf(text, ", %s", vr_bytes(source->bytes).text);
     vr_text_printf(text, ", %zu device%s, %s event%s", report->device_count, report->device_count == 1 ? "" : "s", vr_count(events).text,
                    events == 1 ? "" : "s");
@@ -84,6 +88,16 @@ static void moment_cell(struct vr_table *table, const struct vram_report_device 
     }
 }
 
+static void reserved_row(struct vr_table *table, const struct vram_report_device *device) {
+    const struct vram_report_reserved *reserved = &device->reserved;
+    vr_table_cell(table, "reserved");
+    vr_table_cell(table, "%s", vr_bytes(reserved->peak_bytes < 0 ? 0 : (uint64_t)reserved->peak_bytes).text);
+    moment_cell(table, device, reserved->peak_event);
+    vr_table_cell(table, "%s", vr_bytes(reserved->start_bytes < 0 ? 0 : (uint64_t)reserved->start_bytes).text);
+    vr_table_cell(table, "%s", vr_bytes(reserved->end_bytes < 0 ? 0 : (uint64_t)reserved->end_bytes).text);
+    vr_table_cell(table, "%s", "");
+}
+
 static void print_peaks(struct printer *printer, const struct vram_report_device *device) {
     static const struct vr_table_column columns[] = {
         {"", VR_LEFT, VR_PLAIN, false},          {"peak", VR_RIGHT, VR_BOLD, false},    {"moment", VR_LEFT, VR_PLAIN, false},
@@ -104,13 +118,8 @@ static void print_peaks(struct printer *printer, const struct vram_report_device
         vr_table_cell(&table, "%s", vr_bytes(rows[i].live->end.bytes).text);
         vr_table_cell(&table, "%s", vr_count(rows[i].live->peak.count).text);
     }
-    const struct vram_report_reserved *reserved = &device->reserved;
-    vr_table_cell(&table, "reserved");
-    vr_table_cell(&table, "%s", vr_bytes(reserved->peak_bytes < 0 ? 0 : (uint64_t)reserved->peak_bytes).text);
-    moment_cell(&table, device, reserved->peak_event);
-    vr_table_cell(&table, "%s", vr_bytes(reserved->start_bytes < 0 ? 0 : (uint64_t)reserved->start_bytes).text);
-    vr_table_cell(&table, "%s", vr_bytes(reserved->end_bytes < 0 ? 0 : (uint64_t)reserved->end_bytes).text);
-    vr_table_cell(&table, "%s", "");
+    // What a whole program asks the driver for is what it holds.
+    if (!device->whole_program) reserved_row(&table, device);
     vr_text_puts(printer->text, "\n");
     vr_table_print(&table, printer->text, &printer->style, 4);
     vr_table_release(&table);
@@ -125,7 +134,7 @@ static void print_timeline(struct printer *printer, const struct vram_report_dev
 
 static void print_usage(struct printer *printer, const struct vram_report_device *device) {
     const struct vram_report_usage *usage = &device->usage;
-    if (usage->reserved_bytes == 0) return;
+    if (usage->reserved_bytes == 0 || device->whole_program) return;
     const struct vr_part parts[] = {
         {usage->requested_bytes, "█", "#", VR_CYAN},
         {usage->rounding_bytes, "▓", "+", VR_BLUE},
@@ -235,6 +244,56 @@ static void print_sites(struct printer *printer, const struct vram_report_device
     vr_table_release(&table);
 }
 
+static void print_kinds(struct printer *printer, const struct vram_report_device *device) {
+    if (device->kind_count == 0) return;
+    vr_text_puts(printer->text, "    as");
+    for (size_t i = 0; i < device->kind_count; i++) {
+        vr_text_printf(printer->text, "%s ", i == 0 ? "" : ",");
+        vr_text_printable(printer->text, device->kinds[i].name, strlen(device->kinds[i].name));
+        vr_text_printf(printer->text, " %s", vr_bytes(device->kinds[i].bytes).text);
+    }
+    vr_text_puts(printer->text, "\n");
+}
+
+// What a library holds at the peak, by share; the smallest ones together.
+static void print_libraries(struct printer *printer, const struct vram_report_device *device) {
+    static const char *const marks[][2] = {{"█", "#"}, {"▓", "+"}, {"▒", "o"}, {"░", "."}, {"▚", "x"}, {"·", "-"}};
+    static const enum vr_colour colours[] = {VR_CYAN, VR_BLUE, VR_YELLOW, VR_GREEN, VR_MAGENTA, VR_PLAIN};
+    static const struct vr_table_column columns[] = {{"", VR_LEFT, VR_PLAIN, false},
+                                                     {"", VR_RIGHT, VR_BOLD, false},
+                                                     {"", VR_RIGHT, VR_PLAIN, false},
+                                                     {"", VR_RIGHT, VR_PLAIN, false},
+                                                     {"", VR_LEFT, VR_PLAIN, true}};
+    const size_t most = VR_COUNT_OF(marks), shown = device->library_count < most ? device->library_count : most;
+    const uint64_t whole = device->allocated.peak.bytes;
+    if (shown == 0 || whole == 0) return;
+    struct vr_part parts[VR_COUNT_OF(marks)] = {{0}};
+    struct vr_table table;
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    for (size_t i = 0; i < shown; i++) {
+        uint64_t bytes = 0, count = 0;
+        const bool rest = i == most - 1 && device->library_count > most;
+        for (size_t l = i; l < (rest ? device->library_count : i + 1); l++) {
+            bytes += device->libraries[l].bytes;
+            count += device->libraries[l].count;
+        }
+        parts[i] = (struct vr_part){bytes, marks[i][0], marks[i][1], colours[i]};
+        vr_table_cell(&table, "%s", vr_part_mark(&parts[i], &printer->style));
+        vr_table_cell(&table, "%s", vr_bytes(bytes).text);
+        vr_table_cell(&table, "%s", vr_percent(bytes, whole).text);
+        vr_table_cell(&table, "%s", vr_count(count).text);
+        const char *name = device->libraries[i].name;
+        vr_page_foreign(printer->text, &table, rest ? "others" : name[0] == '\0' ? "not known" : name);
+    }
+    vr_page_heading(printer->text, &printer->style, "Who asked, at the peak  ", vr_bytes(whole).text);
+    vr_text_puts(printer->text, "    ");
+    vr_chart_bar(printer->text, &printer->style, parts, shown, printer->style.columns - 4);
+    vr_text_puts(printer->text, "\n");
+    vr_table_print(&table, printer->text, &printer->style, 4);
+    vr_table_release(&table);
+    print_kinds(printer, device);
+}
+
 static void print_device(struct printer *printer, const struct vram_report_device *device) {
     struct vr_text *text = printer->text;
     struct vr_text title = {0};
@@ -248,6 +307,7 @@ static void print_device(struct printer *printer, const struct vram_report_devic
     print_peaks(printer, device);
     vr_explain_print(text, &printer->style, device, printer->source);
     print_timeline(printer, device);
+    print_libraries(printer, device);
     print_usage(printer, device);
     print_pools(printer, device);
     print_sites(printer, device);

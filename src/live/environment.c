@@ -36,7 +36,8 @@ static enum vram_status write_report(struct environment *environment, const stru
     const size_t length = vram_oom_text(oom, text, sizeof text);
     if (!vr_file_write(file, text, length < sizeof text ? length : sizeof text - 1) || !vr_file_write(file, "\n\n", 2)) return VRAM_IO;
     enum vram_status status = vram_snapshot(environment->allocator, NULL, &recording, error);
-    if (status == VRAM_OK) status = vram_report_create(recording, NULL, &report, error);
+    const struct vram_report_options options = {.memory_bytes = oom->device_total_bytes};
+    if (status == VRAM_OK) status = vram_report_create(recording, &options, &report, error);
     if (status == VRAM_OK) status = vram_report_text(report, NULL, NULL, vr_file_write, file);
     vram_report_destroy(report);
     vram_recording_destroy(recording);

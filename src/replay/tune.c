@@ -162,7 +162,8 @@ static void choose(struct vram_tune_result *result) {
     for (size_t i = 0; i < result->setting_count; i++) {
         const struct vram_tune_setting *setting = &result->settings[i];
         if (setting->needed_bytes == 0 || setting->needed_bytes > best->needed_bytes + best->needed_bytes / 100) continue;
-        const uint64_t least = result->cheaper == VRAM_TUNE_NONE ? best->driver_time_ns : result->settings[result->cheaper].driver_time_ns;
+        const uint64_t least = result->cheaper == VRAM_TUNE_NONE ? best->driver_time_ns - best->driver_time_ns / 10
+                                                                 : result->settings[result->cheaper].driver_time_ns;
         if (setting->driver_time_ns < least && setting->fits == best->fits) result->cheaper = i;
     }
 }

@@ -189,8 +189,10 @@ static void remarks(void **state) {
          "\"size\": 8,"
          "\"stream\": 0, \"time_us\": 6}]]}",
          "starts_mid_life", "times_backwards"},
-        {"{\"segments\": [], \"device_traces\": [[{\"action\": \"alloc\", \"addr\": 512, \"size\": 8, \"stream\": 0},"
-         "{\"action\": \"free_completed\", \"addr\": 512, \"size\": 8, \"stream\": 0}]]}",
+        {"{\"segments\": [], \"device_traces\": [[{\"action\": \"segment_alloc\", \"addr\": 512, \"size\": 4, \"stream\": 0},"
+         "{\"action\": \"alloc\", \"addr\": 512, \"size\": 8, \"stream\": 0},"
+         "{\"action\": \"free_completed\", \"addr\": 512, \"size\": 8, \"stream\": 0},"
+         "{\"action\": \"segment_free\", \"addr\": 512, \"size\": 4, \"stream\": 0}]]}",
          "filtered", "peak_above_reserved"},
         {"[]", "empty", NULL},
     };
