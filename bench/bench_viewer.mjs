@@ -98,7 +98,7 @@ for (const view of tabs) {
     const times = answers.map(({ ms }) => ms);
     const worst = answers.sort((a, b) => b.ms - a.ms)[0];
     result.views[view] = { frames: frames.length, frame_ms_median: share(frames, 0.5), frame_ms_99: share(frames, 0.99), answers: times.length, answer_ms_median: share(times, 0.5), answer_ms_99: share(times, 0.99), slowest: worst && `${worst.name} ${worst.ms.toFixed(1)}` };
-    await page.keyboard.press("z");
+    await page.keyboard.press("0");
 }
 clearInterval(poll);
 result.tab_mb = Math.round(tabBytes() / 1e6);

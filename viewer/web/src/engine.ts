@@ -30,7 +30,11 @@ export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
 export async function unwrapped(blob: Blob): Promise<Blob> {
     const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
     if (head[0] !== 0x1f || head[1] !== 0x8b) return blob;
-    return new Response(blob.stream().pipeThrough(new DecompressionStream("gzip"))).blob();
+    try {
+        return await new Response(blob.stream().pipeThrough(new DecompressionStream("gzip"))).blob();
+    } catch {
+        throw new Error("the gzip data is damaged or cut off");
+    }
 }
 
 export class WorkerEngine implements Engine {
