@@ -29,7 +29,10 @@ export type Scene = {
     groups: string[];
     lines: Line[];
     moment: number | null; // where the chosen event lies on the axis
+    allocations: number; // in the window, and how many of them are shapes
+    shapes: number;
     summary: string; // a sentence for those who do not see the picture
+    largest(window: { from: number; to: number }): number; // the largest total of a part of the window
     show(from: number, to: number): [low: number, high: number]; // what of the height to show for a part of the window
     hit(position: number, value: number): Hit | null;
     outline(row: number): number[]; // rectangles of a shape: from, to, low, high of each
@@ -243,6 +246,7 @@ export class Chart {
 
     async click(x: number, y: number): Promise<void> {
         const hit = this.scene?.hit(this.position(x), this.value(y)) ?? null;
+        this.leave();
         const event = await this.eventAt(this.position(x));
         if (hit && hit.row >= 0) await this.pick(hit.row, event);
         else this.app.store.set({ pick: "", event });
@@ -372,10 +376,13 @@ export class Chart {
             this.scene = scene;
             this.marks = marks;
             this.note.hidden = scene !== null;
+            this.stage.dataset.largest = String(scene?.largest(this.app.window()) ?? 0);
             if (scene) {
                 this.painter.load(scene.quads);
                 this.describeGroups(scene);
                 this.top.setAttribute("aria-label", `${this.source.name}. ${scene.summary}`);
+                this.stage.dataset.allocations = String(scene.allocations);
+                this.stage.dataset.shapes = String(scene.shapes);
                 this.stage.dataset.ready = String(Number(this.stage.dataset.ready ?? 0) + 1);
             } else this.note.textContent = this.source.empty;
         } catch (error) {
@@ -446,6 +453,7 @@ export class Chart {
             this.painter.paint({ width, height, ratio }, box, this.placing(this.scene), this.emphasis, theme.groundRgb);
         } else this.painter.paint({ width, height, ratio }, { ...box, width: 0, height: 0 }, { x: 0, width: 0, y: 0, height: 0 }, this.emphasis, theme.groundRgb);
         this.paintOver(pens[1], theme);
+        this.stage.dataset.box = JSON.stringify({ ...box, heights: this.heightsShown() });
         this.stage.dataset.paint = (performance.now() - began).toFixed(2);
     }
 

@@ -1,4 +1,4 @@
-// Colours with a meaning: a group has the same colour in every window, view and recording, since its name decides.
+// Colours with a meaning: while the page is open a group has the same colour in every window, view and recording.
 //
 // The hues are those of Okabe and Ito, which people with any kind of colour blindness can tell apart, each at three lightnesses.
 
@@ -29,11 +29,16 @@ function hash(text: string): number {
 }
 
 const known = new Map<string, Rgb>();
+const taken = new Set<number>();
 
+// The name decides where to look; the first names seen (the largest groups come first) get colours of their own as long as there are any.
 export function colourOf(name: string): Rgb {
     let colour = known.get(name);
     if (!colour) {
-        colour = PALETTE[hash(name) % PALETTE.length];
+        let place = hash(name) % PALETTE.length;
+        for (let tried = 0; taken.has(place) && taken.size < PALETTE.length && tried < PALETTE.length; tried++) place = (place + 1) % PALETTE.length;
+        taken.add(place);
+        colour = PALETTE[place];
         if (known.size > 20000) known.clear();
         known.set(name, colour);
     }

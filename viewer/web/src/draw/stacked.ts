@@ -133,6 +133,9 @@ export function stackedScene(answer: Answer<StackedJson>, kind: Kind, theme: The
         groups: json.groups,
         lines,
         moment: json.event_position ?? null,
+        allocations: json.allocations,
+        shapes: columns.row.length,
+        largest: ({ from, to }) => largestIn(total, json, from, to),
         summary:
             `${count(json.allocations)} ${kind.noun} live in the window, ${count(columns.row.length)} are drawn each for itself. ` +
             `The largest total is ${bytes(largestIn(total, json, json.from, json.to))}.`,

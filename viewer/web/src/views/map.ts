@@ -110,6 +110,9 @@ function sceneOf(answer: Answer<MapJson>, wanted: Wanted, theme: Theme, app: App
         groups: json.groups,
         lines: [],
         moment: json.event_position ?? null,
+        allocations: json.allocations,
+        shapes: row.length,
+        largest: () => json.total,
         summary: `${count(json.allocations)} allocations live in the window, ${count(row.length)} are drawn as rectangles, the others as shades of the addresses they lie at.`,
         show: () => [0, json.total],
         hit: (at, value) => {
