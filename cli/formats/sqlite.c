@@ -28,8 +28,9 @@ static const char schema[] =
     "CREATE TABLE blocks(block INTEGER PRIMARY KEY, segment INTEGER REFERENCES segments, address INTEGER, size_bytes INTEGER,"
     " requested_bytes INTEGER, state TEXT, stack INTEGER REFERENCES stacks);"
     "CREATE TABLE annotations(device INTEGER, time_us INTEGER, stage TEXT, name TEXT);";
-static const char ending[] = "CREATE VIEW sites AS SELECT stack, name, filename, line FROM stacks LEFT JOIN frames ON site_frame = frame;"
-                             "COMMIT;";
+static const char ending[] =
+    "CREATE VIEW sites AS SELECT stack, site_frame, name, filename, line FROM stacks LEFT JOIN frames ON site_frame = frame;"
+    "COMMIT;";
 
 struct database {
     sqlite3 *handle;

@@ -1,0 +1,253 @@
+// vram export: what a program that is being recorded holds, for monitoring.
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "args.h"
+#include "export_serve.h"
+#include "input_files.h"
+#include "output.h"
+#include "ranks.h"
+#include "ui.h"
+#include "watch.h"
+
+int cmd_export(int argc, char **argv);
+
+enum { MOST_TEXT = 1 << 20 };
+
+struct source {
+    const char *path;
+    struct watch *watch;
+    char rank[24]; // "" where the name tells none
+};
+
+struct exporter {
+    struct source *sources;
+    int count;
+    const char *output; // "-": standard output
+    uint64_t interval_ms;
+    char text[MOST_TEXT];
+    size_t length;
+};
+
+static volatile sig_atomic_t ended;
+static void on_signal(int number) { ended = number != 0; }
+
+// --- the text
+
+static void put(struct exporter *exporter, const char *format, ...) VRAM_PRINTF(2, 3);
+static void put(struct exporter *exporter, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const size_t room = MOST_TEXT - exporter->length;
+    const int length = vsnprintf(exporter->text + exporter->length, room, format, arguments);
+    if (length > 0 && (size_t)length < room) exporter->length += (size_t)length;
+    va_end(arguments);
+}
+
+// A label's value: quotes, backslashes and newlines are escaped.
+static void put_label(struct exporter *exporter, const char *value) {
+    for (; *value != '\0'; value++) {
+        if (*value == '"' || *value == '\\') put(exporter, "\\");
+        put(exporter, *value == '\n' ? "\\n" : "%c", *value);
+    }
+}
+
+struct metric {
+    const char *name, *type, *help;
+    size_t field; // offset in struct watch_device
+};
+static const struct metric metrics[] = {
+    {"vram_requested_bytes", "gauge", "Bytes asked for in blocks not yet freed.", offsetof(struct watch_device, live_bytes)},
+    {"vram_allocations", "gauge", "Blocks handed out and not yet freed.", offsetof(struct watch_device, live_count)},
+    {"vram_peak_requested_bytes", "gauge", "Most bytes asked for at a time.", offsetof(struct watch_device, peak_bytes)},
+    {"vram_reserved_bytes", "gauge", "Bytes held from the driver.", offsetof(struct watch_device, reserved_bytes)},
+    {"vram_ooms_total", "counter", "Requests that failed for lack of memory.", offsetof(struct watch_device, ooms)},
+};
+
+static void put_labels(struct exporter *exporter, const struct source *source) {
+    const char *slash = strrchr(source->path, '/');
+    put(exporter, "{recording=\"");
+    put_label(exporter, slash == NULL ? source->path : slash + 1);
+    if (source->rank[0] != '\0') put(exporter, "\",rank=\"%s", source->rank);
+    put(exporter, "\"");
+}
+
+static void put_metric(struct exporter *exporter, const struct metric *metric) {
+    put(exporter, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name, metric->type);
+    for (int i = 0; i < exporter->count; i++) {
+        size_t count;
+        const struct watch_device *devices = watch_devices(exporter->sources[i].watch, &count);
+        for (size_t d = 0; d < count; d++) {
+            uint64_t value;
+            memcpy(&value, (const char *)&devices[d] + metric->field, sizeof value);
+            put(exporter, "%s", metric->name);
+            put_labels(exporter, &exporter->sources[i]);
+            if (devices[d].device == VRAM_LOG_HOST)
+                put(exporter, ",device=\"host\"} %" PRIu64 "\n", value);
+            else
+                put(exporter, ",device=\"%" PRIu32 "\"} %" PRIu64 "\n", devices[d].device, value);
+        }
+    }
+}
+
+static void put_events(struct exporter *exporter) {
+    put(exporter, "# HELP vram_events_total Events recorded.\n# TYPE vram_events_total counter\n");
+    for (int i = 0; i < exporter->count; i++) {
+        put(exporter, "vram_events_total");
+        put_labels(exporter, &exporter->sources[i]);
+        put(exporter, "} %" PRIu64 "\n", watch_events(exporter->sources[i].watch));
+    }
+}
+
+// Takes in what has come. The exit code; *running: a program is still recording.
+static int update(struct exporter *exporter, bool *running) {
+    *running = false;
+    for (int i = 0; i < exporter->count; i++) {
+        struct vram_error error;
+        uint64_t events = 1;
+        while (events != 0) {
+            if (watch_update(exporter->sources[i].watch, &events, &error) != VRAM_OK) return ui_error(exporter->sources[i].path, &error);
+        }
+        *running = *running || !watch_ended(exporter->sources[i].watch);
+    }
+    exporter->length = 0;
+    for (size_t m = 0; m < sizeof metrics / sizeof metrics[0]; m++) put_metric(exporter, &metrics[m]);
+    put_events(exporter);
+    return CLI_OK;
+}
+
+// --- where it goes
+
+static int write_text(const struct exporter *exporter) {
+    struct output *output = output_open(exporter->output);
+    if (output == NULL) return CLI_BAD_INPUT;
+    return output_close(output, output_write(output, exporter->text, exporter->length));
+}
+
+static void sleep_ms(uint64_t ms) {
+    const struct timespec time = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
+    (void)nanosleep(&time, NULL);
+}
+
+static int keep_writing(struct exporter *exporter) {
+    bool running = true;
+    int code = CLI_OK;
+    while (code == CLI_OK && running) {
+        const bool last = ended != 0 || exporter->interval_ms == 0;
+        code = update(exporter, &running);
+        if (code == CLI_OK) code = write_text(exporter);
+        if (last) break;
+        if (code == CLI_OK && running) sleep_ms(exporter->interval_ms);
+    }
+    return code;
+}
+
+static bool answer(void *context, const char **text, size_t *length) {
+    struct exporter *exporter = context;
+    bool running;
+    if (update(exporter, &running) != CLI_OK) return false;
+    *text = exporter->text;
+    *length = exporter->length;
+    return true;
+}
+
+static int open_sources(struct exporter *exporter, const struct input_files *files) {
+    exporter->sources = calloc((size_t)files->count, sizeof *exporter->sources);
+    if (exporter->sources == NULL) return CLI_BAD_INPUT;
+    for (int i = 0; i < files->count; i++) {
+        struct vram_error error;
+        struct source *source = &exporter->sources[i];
+        uint64_t rank;
+        if (watch_open(files->paths[i], &source->watch, &error) != VRAM_OK) return ui_error(files->paths[i], &error);
+        source->path = files->paths[i];
+        if (rank_of_path(source->path, &rank)) (void)snprintf(source->rank, sizeof source->rank, "%" PRIu64, rank);
+        exporter->count++;
+    }
+    return CLI_OK;
+}
+
+static int export_files(char **operands, int count, struct exporter *exporter, uint64_t port) {
+    struct input_files files;
+    int code = input_files_open(operands, count, &files);
+    if (code != CLI_OK) return code;
+    code = open_sources(exporter, &files);
+    if (code == CLI_OK) code = port != UINT64_MAX ? export_serve((uint16_t)port, answer, exporter, &ended) : keep_writing(exporter);
+    for (int i = 0; i < exporter->count; i++) watch_close(exporter->sources[i].watch);
+    free(exporter->sources);
+    input_files_close(&files);
+    return code;
+}
+
+// "15s", "500ms", or seconds.
+static bool parse_interval(const char *text, uint64_t *ms) {
+    char *unit;
+    const unsigned long number = strtoul(text, &unit, 10);
+    *ms = strcmp(unit, "ms") == 0 ? number : *unit == '\0' || strcmp(unit, "s") == 0 ? number * 1000 : 0;
+    return text[0] >= '0' && text[0] <= '9' && number < 1000000 && *ms != 0;
+}
+
+int cmd_export(int argc, char **argv) {
+    struct exporter *exporter = calloc(1, sizeof *exporter);
+    const char *interval = NULL;
+    uint64_t port = UINT64_MAX;
+    bool prometheus = false;
+    int count, code;
+    if (exporter == NULL) return CLI_BAD_INPUT;
+    exporter->output = "-";
+    const struct args_option options[] = {
+        {.name = "prometheus", .kind = ARGS_FLAG, .help = "Prometheus' text format (the only one, and the default)", .target = &prometheus},
+        {.name = "output",
+         .letter = 'o',
+         .kind = ARGS_STRING,
+         .value = "OUT",
+         .help = "the file to write (.prom for the node exporter)",
+         .target = &exporter->output},
+        {.name = "interval",
+         .kind = ARGS_STRING,
+         .value = "15s",
+         .help = "writes again and again until the programs end",
+         .target = &interval},
+        {.name = "listen",
+         .kind = ARGS_COUNT,
+         .value = "PORT",
+         .help = "answers on http://127.0.0.1:PORT/metrics (0: any free port)",
+         .target = &port},
+        {.name = NULL},
+    };
+    const struct args_command command = {
+        .name = "export",
+        .usage = "[options] FILE.vram...",
+        .summary = "Statistics of programs that are being recorded (vram run, VRAM_HISTORY=file=...), for Prometheus. A folder of\n"
+                   "recordings is a job: each metric has the rank that the file's name tells.",
+        .examples = "  vram export run.vram\n"
+                    "  vram export run.vram --interval 15s -o /var/lib/node_exporter/vram.prom\n"
+                    "  vram export ranks/ --listen 9400\n",
+        .options = options,
+        .min_operands = 1,
+        .max_operands = -1,
+        .operand = "a recording file that is being written (FILE.vram)",
+    };
+    if (!args_parse(&command, argc, argv, &count, &code)) {
+        free(exporter);
+        return code;
+    }
+    if ((interval != NULL && !parse_interval(interval, &exporter->interval_ms)) || (port != UINT64_MAX && port > UINT16_MAX)) {
+        fprintf(stderr, "vram: %s\nTry 'vram export --help'.\n",
+                interval != NULL && exporter->interval_ms == 0 ? "--interval is a time such as 15s or 500ms"
+                                                               : "--listen is a port, 0 to 65535");
+        code = CLI_USAGE;
+    } else {
+        const struct sigaction action = {.sa_handler = on_signal};
+        (void)sigaction(SIGINT, &action, NULL);
+        (void)sigaction(SIGTERM, &action, NULL);
+        code = export_files(argv + 1, count, exporter, port);
+    }
+    free(exporter);
+    return code;
+}
