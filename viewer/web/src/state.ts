@@ -63,6 +63,7 @@ function encode(state: State): string {
 export class Store {
     private listeners = new Set<Listener>();
     private pending = new Set<keyof State>();
+    private written = 0; // the timer that will write the address
     state: State = decode(location.hash.slice(1));
 
     constructor() {
@@ -88,7 +89,9 @@ export class Store {
     private tell(): void {
         const changed = this.pending;
         this.pending = new Set();
-        history.replaceState(null, "", `#${encode(this.state)}`);
+        // Browsers refuse more than some hundred changes of the address in half a minute, and each one takes milliseconds.
+        clearTimeout(this.written);
+        this.written = window.setTimeout(() => history.replaceState(null, "", `#${encode(this.state)}`), 120);
         for (const listener of this.listeners) listener(this.state, changed);
     }
 }
