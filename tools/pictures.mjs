@@ -1,0 +1,40 @@
+// The pictures of the documents, made from the page itself: node tools/pictures.mjs PAGE.html [RECORDING]. Without RECORDING the example
+// recording of a training program is shown. Needs what the page's tests need (tools/setup.sh).
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { openFiles, openPage } from "../viewer/web/tests/browser.mjs";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const [html, recording = join(root, "examples/recordings/train.json.gz")] = process.argv.slice(2);
+if (!html) {
+    console.error("usage: node tools/pictures.mjs PAGE.html [RECORDING]");
+    process.exit(2);
+}
+const SIZE = { width: 1280, height: 720 };
+// What each picture shows: a view, the state of the page, and what is done with it before.
+const pictures = [
+    { name: "timeline", view: "timeline", pick: true },
+    { name: "map", view: "map" },
+    { name: "state", view: "state" },
+    { name: "peak", view: "peak" },
+];
+
+async function shoot({ name, view, dark = false, pick = false }) {
+    const { browser, page, errors } = await openPage(html, { ...SIZE, dark, fragment: `#view=${view}` });
+    await openFiles(page, [recording]);
+    await page.waitForTimeout(800);
+    if (pick) {
+        const box = await page.locator("main canvas").first().boundingBox();
+        await page.mouse.click(box.x + box.width * 0.655, box.y + box.height * 0.5);
+        await page.waitForTimeout(600);
+    }
+    const path = join(root, "docs/pictures", `${name}.png`);
+    const bytes = await page.screenshot();
+    writeFileSync(path, bytes);
+    console.log(`${path}: ${bytes.length} bytes${errors.length ? ` ${errors}` : ""}`);
+    await browser.close();
+}
+
+mkdirSync(join(root, "docs/pictures"), { recursive: true });
+for (const picture of pictures) await shoot(picture);
