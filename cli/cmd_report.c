@@ -5,6 +5,8 @@
 #include "args.h"
 #include "input.h"
 #include "input_files.h"
+#include "moment.h"
+#include "report_profile.h"
 #include "ui.h"
 #include "vram/explain.h"
 #include "vram/listing.h"
@@ -17,6 +19,7 @@ struct settings {
     bool json, check, no_cure;
     uint64_t top, memory_bytes;
     unsigned list; // enum vram_listing; VRAM_LISTING_COUNT: the report
+    struct report_profile profile;
 };
 
 static bool has_oom(const struct vram_report *report) {
@@ -114,6 +117,7 @@ int cmd_report(int argc, char **argv) {
          .help = "row by row, as PyTorch's _memory_viz does: stats, segments, memory (folded stacks) or trace",
          .target = &settings.list,
          .choices = listings},
+        REPORT_PROFILE_OPTIONS(&settings.profile),
         {.name = NULL},
     };
     const struct args_command command = {
@@ -126,6 +130,9 @@ int cmd_report(int argc, char **argv) {
                    "which counts whole blocks.",
         .examples = "  vram report snapshot.pickle\n"
                     "  vram report --top 30 snapshot.pickle.zst\n"
+                    "  vram report --site --at end snapshot.pickle   # who holds what is left\n"
+                    "  vram report --by category job/\n"
+                    "  vram report --timeline snapshot.pickle\n"
                     "  ssh node cat snapshot.pickle | vram report -\n"
                     "  vram report --json job/ | jq '.[].devices[].allocated.peak_bytes'\n",
         .options = options,
@@ -136,5 +143,9 @@ int cmd_report(int argc, char **argv) {
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
     if (settings.top == 0) settings.top = 1;
+    settings.profile.json = settings.json;
+    settings.profile.moment.top = settings.top;
+    if (!report_profile_settle(&settings.profile)) return CLI_USAGE;
+    if (settings.profile.wanted) return input_each(argv + 1, count, settings.json, "\n", report_profile_file, &settings.profile);
     return input_each(argv + 1, count, settings.json, "\n\n", settings.list < VRAM_LISTING_COUNT ? list_file : report_file, &settings);
 }

@@ -47,6 +47,11 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_profile_json(const struct vram_rec
                                                            const struct vram_profile_options *options, const char *title, vram_write write,
                                                            void *user, struct vram_error *error);
 
+// Allocated over reserved bytes along the events, as a chart `rows` high (at least 4) per device of a report.
+struct vram_report;
+VRAM_API VRAM_NODISCARD enum vram_status vram_timeline_text(const struct vram_report *report, const char *title, unsigned rows,
+                                                            const struct vram_style *style, vram_write write, void *user);
+
 // The call stacks of what is live at the moment as an SVG picture that zooms and searches in any browser, with no network. With `before`
 // (may be NULL) the difference to what was live there at that moment: orange grew, blue shrank.
 VRAM_API VRAM_NODISCARD enum vram_status vram_flame_svg(const struct vram_recording *recording, const struct vram_recording *before,

@@ -183,7 +183,7 @@ static void put_node(struct vr_text *text, const struct flame *flame, uint32_t n
                    TOP + place->depth * ROW, place->width * WIDTH, ROW - 1);
     put_colour(text, &flame->tree, node, flame->compared);
     vr_text_puts(text, "\"/>");
-    const size_t room = (size_t)(place->width * WIDTH / 6.6);
+    const size_t room = (size_t)(place->width * WIDTH / 7.2);
     if (room >= 4) {
         const size_t length = name.length < room ? name.length : room - 1;
         vr_text_printf(text, "<text x=\"%.2f\" y=\"%u\">", place->x * WIDTH + 3, TOP + place->depth * ROW + 13);

@@ -122,7 +122,7 @@ static uint64_t phase_of(const struct vr_grouping *grouping, uint32_t birth) {
 static enum vram_status intern_part(struct vr_grouping *grouping, const char *text, size_t length, uint32_t *number) {
     enum { MOST_PARTS = 4096 };
     for (size_t i = 0; i < grouping->part_count; i++) {
-        const struct vr_part *part = &grouping->part_text[i];
+        const struct vr_matched *part = &grouping->part_text[i];
         if (part->length == length && memcmp(grouping->parts.bytes + part->start, text, length) == 0) {
             *number = (uint32_t)i + 2;
             return VRAM_OK;
@@ -133,7 +133,7 @@ static enum vram_status intern_part(struct vr_grouping *grouping, const char *te
         return VRAM_OK;
     }
     VR_TRY(vr_grow((void **)&grouping->part_text, &grouping->part_capacity, grouping->part_count + 1, sizeof *grouping->part_text));
-    grouping->part_text[grouping->part_count++] = (struct vr_part){grouping->parts.length, length};
+    grouping->part_text[grouping->part_count++] = (struct vr_matched){grouping->parts.length, length};
     vr_text_append(&grouping->parts, text, length);
     vr_text_append(&grouping->parts, "", 1);
     *number = (uint32_t)grouping->part_count + 1;

@@ -50,7 +50,7 @@ struct vr_grouping {
     struct vr_finder finder; // for REGEX
     uint32_t *part;          // for REGEX, by stack: 0 not looked at, else 1 + number of a part; 1: nothing matched
     struct vr_text parts;    // the distinct parts, each with its NUL
-    struct vr_part {
+    struct vr_matched {
         size_t start;
         size_t length;
     } * part_text;

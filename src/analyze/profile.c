@@ -1,4 +1,5 @@
 // The largest groups of what is live at a moment, for people and for programs.
+#include "analyze/chart.h"
 #include "analyze/subject.h"
 #include "base/json.h"
 
@@ -164,5 +165,33 @@ enum vram_status vram_profile_json(const struct vram_recording *recording, const
     if (status == VRAM_OK) status = vr_text_hand_over(&text, write, user);
     vr_text_release(&text);
     close_profile(&profile);
+    return status;
+}
+
+enum { LEAST_COLUMNS = 60, USUAL_COLUMNS = 100, LEAST_ROWS = 4 };
+
+enum vram_status vram_timeline_text(const struct vram_report *report, const char *title, unsigned rows, const struct vram_style *style,
+                                    vram_write write, void *user) {
+    struct vram_style shown = style == NULL ? (struct vram_style){.columns = 0} : *style;
+    struct vr_text text = {0};
+    if (report == NULL || write == NULL) return VRAM_INVALID_ARGUMENT;
+    if (shown.columns == 0) shown.columns = USUAL_COLUMNS;
+    if (shown.columns < LEAST_COLUMNS) shown.columns = LEAST_COLUMNS;
+    vr_text_colour(&text, &shown, VR_BOLD);
+    if (title != NULL) vr_text_printable(&text, title, strlen(title));
+    vr_text_colour(&text, &shown, VR_PLAIN);
+    vr_text_puts(&text, title == NULL ? "" : "\n");
+    for (size_t d = 0; d < report->device_count; d++) {
+        const struct vram_report_device *device = &report->devices[d];
+        vr_text_printf(&text, "%sdevice %lu: allocated up to %s, reserved up to %s\n", d == 0 ? "" : "\n", (unsigned long)device->device,
+                       vr_bytes(device->allocated.peak.bytes).text,
+                       vr_bytes(device->reserved.peak_bytes < 0 ? 0 : (uint64_t)device->reserved.peak_bytes).text);
+        if (device->timeline_count == 0)
+            vr_text_puts(&text, "  no history: only the final state was recorded\n");
+        else
+            vr_chart_timeline(&text, &shown, device, rows < LEAST_ROWS ? LEAST_ROWS : rows, 2);
+    }
+    const enum vram_status status = vr_text_hand_over(&text, write, user);
+    vr_text_release(&text);
     return status;
 }

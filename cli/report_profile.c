@@ -1,0 +1,57 @@
+#include "report_profile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "input.h"
+#include "ui.h"
+#include "vram/report.h"
+#include "vram/symbols.h"
+
+enum { CHART_ROWS = 18 };
+
+bool report_profile_settle(struct report_profile *profile) {
+    struct moment_settings *moment = &profile->moment;
+    if (profile->stack) moment->by = "stack";
+    const bool moved = moment->at != NULL || moment->device != NULL || moment->active;
+    profile->wanted = profile->site || profile->timeline || moved || moment->by != NULL || moment->regex != NULL;
+    if (profile->timeline && profile->json) {
+        fprintf(stderr, "vram report: --timeline is a chart; --json alone has the numbers under \"timeline\"\n");
+        return false;
+    }
+    return moment_options(moment, &profile->options);
+}
+
+static enum vram_status print_timeline(const struct vram_recording *recording, const char *name, struct vram_error *error) {
+    struct vram_report *report;
+    const struct vram_style style = ui_style();
+    enum vram_status status = vram_report_create(recording, NULL, &report, error);
+    if (status != VRAM_OK) return status;
+    status = vram_timeline_text(report, name, CHART_ROWS, &style, ui_write, NULL);
+    vram_report_destroy(report);
+    return status;
+}
+
+int report_profile_file(const char *path, const char *before, void *context) {
+    const struct report_profile *profile = context;
+    struct vram_recording *recording;
+    struct input_facts facts;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    const int code = input_recording(path, &recording, &facts);
+    if (code != CLI_OK) return code;
+    (void)!vram_recording_symbolize(recording, NULL, NULL);
+    const char *slash = strrchr(facts.name, '/'), *name = slash == NULL ? facts.name : slash + 1;
+    const struct vram_style style = ui_style();
+    enum vram_status status;
+    printf("%s", before);
+    if (profile->timeline)
+        status = print_timeline(recording, name, &error);
+    else if (profile->json)
+        status = vram_profile_json(recording, &profile->options, name, ui_write, NULL, &error);
+    else
+        status = vram_profile_text(recording, &profile->options, name, &style, ui_write, NULL, &error);
+    vram_recording_destroy(recording);
+    if (status == VRAM_OK && profile->json) printf("\n");
+    if (status == VRAM_IO) return CLI_BAD_INPUT;
+    return status == VRAM_OK ? CLI_OK : ui_error(name, &error);
+}

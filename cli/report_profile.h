@@ -1,0 +1,35 @@
+// report_profile.h: the part of `vram report` that shows one thing: who holds memory, or how it went.
+#ifndef CLI_REPORT_PROFILE_H
+#define CLI_REPORT_PROFILE_H
+
+#include "moment.h"
+
+struct report_profile {
+    struct moment_settings moment;
+    struct vram_profile_options options;
+    bool site, stack, timeline, json;
+    bool wanted; // one of them was asked for
+};
+
+#define REPORT_PROFILE_OPTIONS(profile)                                                                                                    \
+    {.name = "site", .kind = ARGS_FLAG, .help = "only who holds memory: the call sites of what is live", .target = &(profile)->site},      \
+        {.name = "stack", .kind = ARGS_FLAG, .help = "the same by whole call stacks, with their frames", .target = &(profile)->stack},     \
+        {.name = "by",                                                                                                                     \
+         .kind = ARGS_STRING,                                                                                                              \
+         .value = "WHAT",                                                                                                                  \
+         .help = "the same by function, file, category, pool, stream, annotation, thread, metadata, context, size",                        \
+         .target = &(profile)->moment.by},                                                                                                 \
+        {.name = "regex",                                                                                                                  \
+         .kind = ARGS_STRING,                                                                                                              \
+         .value = "E",                                                                                                                     \
+         .help = "the same by what this matches in file:line:function (its first group)",                                                  \
+         .target = &(profile)->moment.regex},                                                                                              \
+        {.name = "timeline", .kind = ARGS_FLAG, .help = "only how memory went, as a chart", .target = &(profile)->timeline},               \
+        MOMENT_OPTIONS(&(profile)->moment)
+
+// Settles what was asked for. False, with a line on standard error, for what is none.
+bool report_profile_settle(struct report_profile *profile);
+// An input_visit(); context is the struct report_profile.
+int report_profile_file(const char *path, const char *before, void *context);
+
+#endif
