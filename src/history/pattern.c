@@ -34,7 +34,7 @@ static bool expand(char letter, struct vr_text *path) {
 enum vram_status vram_expand_path(const char *pattern, char *path, size_t capacity, size_t *length) {
     struct vr_text text = {0};
     bool good = true;
-    for (const char *at = pattern; *at != '\0' && good; at++) {
+    for (const char *at = pattern; good && *at != '\0'; at++) {
         if (*at != '%') {
             vr_text_append(&text, at, 1);
         } else {
