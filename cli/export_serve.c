@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,7 +13,7 @@
 #include "args.h"
 
 // Whoever connects has this long for the request; one at a time is served.
-enum { REQUEST_BYTES = 4096, PATIENCE_SECONDS = 2, WAITING = 8 };
+enum { REQUEST_BYTES = 4096, PATIENCE_SECONDS = 2, WAITING = 8, LOOK_UP_MS = 250 };
 
 static bool send_all(int socket, const char *bytes, size_t length) {
     while (length != 0) {
@@ -78,7 +79,8 @@ int export_serve(uint16_t port, export_answer *answer, void *context, volatile s
         fprintf(stderr, "vram: http://127.0.0.1:%u/metrics\n", (unsigned)ntohs(address.sin_port));
     }
     while (code == CLI_OK && !*ended) {
-        // A signal interrupts it: its handler was installed without SA_RESTART.
+        struct pollfd wait = {.fd = listener, .events = POLLIN};
+        if (poll(&wait, 1, LOOK_UP_MS) <= 0) continue;
         const int socket = accept(listener, NULL, NULL);
         if (socket < 0) continue;
         if (!serve_one(socket, answer, context)) code = CLI_BAD_INPUT;

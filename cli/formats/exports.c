@@ -1,5 +1,5 @@
 // The formats of other tools that the library writes.
-#include "formats.h"
+#include "../formats.h"
 #include "vram/export.h"
 
 static enum vram_status export_as(const struct vram_recording *recording, enum vram_export_format format,

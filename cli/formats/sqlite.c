@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats.h"
+#include "../formats.h"
 #include "vram/walk.h"
 
 // Documented in docs/formats/sqlite.md. Addresses and streams are 64-bit numbers of SQLite, which are signed.

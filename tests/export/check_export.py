@@ -14,8 +14,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.error
+import urllib.request
 
 VRAM, RECORDING = sys.argv[1], sys.argv[2]
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 FOLDER = tempfile.mkdtemp(prefix="vram-export-")
 
 
@@ -260,6 +263,47 @@ class Export(unittest.TestCase):
         self.assertEqual(points["reserved"][-1][1], sum(s["total_size"] for s in self.snapshot["segments"]))
         times = [t for t, _ in points["allocated"]]
         self.assertEqual(times[1:], [e["time_us"] * 1000 for e in self.trace if e["action"] in ("alloc", "free_requested")])
+
+    def test_prometheus(self):
+        """A job's recordings in one text, by rank; once, into a file, and over the loopback interface."""
+        job = os.path.join(FOLDER, "job")
+        os.mkdir(job)
+        ranks = {"mem_rank2.vram": "2", "Rank-10_host7.vram": "10", "x.rank_03.vram": "3", "7.vram": "7", "run_1_2.vram": None, "none.vram": None}
+        for name in ranks:
+            vram("convert", RECORDING, "-o", os.path.join(job, name))
+        text = vram("export", job).stdout.decode()
+        lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+        peak = sum(size for size, _ in self.peak.values())
+        reserved = sum(segment["total_size"] for segment in self.snapshot["segments"])
+        for name, rank in ranks.items():
+            labels = f'recording="{name}"' + (f',rank="{rank}"' if rank else "")
+            self.assertEqual(lines[f'vram_peak_requested_bytes{{{labels},device="0"}}'], str(peak))
+            self.assertEqual(lines[f'vram_reserved_bytes{{{labels},device="0"}}'], str(reserved))
+            self.assertEqual(lines[f"vram_events_total{{{labels}}}"], str(len(self.trace)))
+        for name in {line.split("{")[0] for line in lines}:
+            self.assertEqual(text.count(f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}\n"), 1)
+        path = os.path.join(FOLDER, "vram.prom")
+        vram("export", job, "--interval", "50ms", "-o", path)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), text)
+        server = subprocess.Popen([VRAM, "export", job, "--listen", "0"], stderr=subprocess.PIPE, text=True)
+        try:
+            address = server.stderr.readline().split()[1]
+            with DIRECT.open(address) as reply:
+                self.assertEqual(reply.headers["Content-Type"], "text/plain; version=0.0.4; charset=utf-8")
+                self.assertEqual(reply.read().decode(), text)
+            for wrong, code in ((address + "x", 404), (urllib.request.Request(address, method="POST"), 405)):
+                with self.assertRaises(urllib.error.HTTPError) as caught:
+                    DIRECT.open(wrong)
+                self.assertEqual(caught.exception.code, code)
+                caught.exception.close()
+        finally:
+            server.terminate()
+        self.assertEqual(server.wait(10), 0)
+        server.stderr.close()
+        self.assertIn(b"--interval is a time", vram("export", job, "--interval", "soon", code=2).stderr)
+        self.assertIn(b"--listen is a port", vram("export", job, "--listen", "70000", code=2).stderr)
+        vram("export", RECORDING, code=3)
 
     def test_extensions(self):
         self.assertIn(b"the extension tells no format", vram("convert", RECORDING, "-o", os.path.join(FOLDER, "x.odd"), code=2).stderr)
