@@ -14,7 +14,7 @@ static void read_address(struct vr_search *search, const char *text) {
     const char *digits = text + (hex ? 2 : label ? 1 : 0);
     size_t length = 0;
     while (is_hex(digits[length])) length++;
-    if (length == 0 || length > MOST_DIGITS || (!hex && length < LEAST_DIGITS)) return;
+    if (length == 0 || length > MOST_DIGITS || (!hex && digits[length] != '_' && length < LEAST_DIGITS)) return;
     const char *end = digits + length;
     int64_t version = -1;
     if (*end == '_' && end[1] >= '0' && end[1] <= '9') {
