@@ -2,7 +2,7 @@
 import type { Frame } from "./frame";
 import type { Command } from "./menu";
 
-function download(blob: Blob, name: string): void {
+export function download(blob: Blob, name: string): void {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
     link.download = name;

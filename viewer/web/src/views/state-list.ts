@@ -1,6 +1,6 @@
 // The list of events: any number of rows, of which only those on the screen exist. Rows are asked for by their place in the list.
 import type { App } from "../app";
-import { clear, el } from "../dom";
+import { clear, csvText, el } from "../dom";
 import type { Question } from "../engine";
 import { bytes, count } from "../format";
 import { latest } from "../latest";
@@ -9,6 +9,7 @@ import type { Answer } from "../protocol";
 export const ROW_PIXELS = 22;
 // Browsers stop growing elements at some tens of millions of pixels.
 const MOST_PIXELS = 8_000_000;
+const CSV_ROWS = 65536;
 const NO_ROW = 0xffffffff;
 
 type Events = { events: number; total: number; first: number; position: number; actions: string[]; streams: string[] };
@@ -172,6 +173,18 @@ export class EventList {
         }
         if (rows.length === 0) this.rows.append(el("p", { class: "quiet-text" }, this.filter.action || this.filter.text ? "No event passes the filter." : "The recording has no events of this device."));
         this.onRow = this.total > 0 && rows.some((row) => row.event === this.chosen);
+    }
+
+    // The whole list as parts of one CSV file.
+    async csv(): Promise<string[]> {
+        const header = ["event", "action", "label", "address", "bytes", "stream"];
+        const parts: string[] = [csvText(header, [])];
+        for (let first = 0; first < this.total; first += CSV_ROWS) {
+            const answer = await this.app.engine.ask<Events>({ ...this.filter, first, count: CSV_ROWS });
+            const text = csvText(header, rowsOf(answer).map((row) => [row.event, row.action, row.label, row.address, row.bytes, row.stream]));
+            parts.push(text.slice(text.indexOf("\n") + 1));
+        }
+        return parts;
     }
 
     page(): number {

@@ -1,6 +1,6 @@
 // Segments and blocks at one moment, to scale: memory lies on lines like words in a text, every byte takes the same room, a segment that does
 // not fit on its line goes on on the next one.
-import { colourOf, css, type Theme } from "../draw/colour";
+import { colourOf, css, type Rgb, type Theme } from "../draw/colour";
 import type { Pen } from "../draw/pen";
 import { bytes, count } from "../format";
 import type { Answer, Numbers } from "../protocol";
@@ -35,10 +35,16 @@ const COLUMNS = [
 
 export class Moment {
     readonly json: StateSums;
+    private names?: Map<number, string>;
     readonly at: Record<(typeof COLUMNS)[number], Numbers>;
     constructor(answer: Answer<StateSums>) {
         this.json = answer.json;
         this.at = Object.fromEntries(COLUMNS.map((name) => [name, answer.column(name)])) as Moment["at"];
+    }
+    // The colour that the call site's name has in every view; of those too small to be named, one of their own.
+    siteColour(site: number): Rgb {
+        this.names ??= new Map(this.json.sites.map((item) => [item.site, item.name]));
+        return colourOf(this.names.get(site) ?? String(site));
     }
     owner(segment: number): Owner {
         return this.json.owners[this.at.segment_owner[segment]];
@@ -178,12 +184,12 @@ export function arrange(moment: Moment, sorting: Sorting, width: number, height:
 export type Look = { byState: boolean; pick: string; hover: { place: number; block: number } | null; matches: ((row: number, stack: number) => boolean) | null; theme: Theme; rounding: string };
 
 // Calls `draw` for each line that [begin, end) pixels of the strip touch.
-function onLines(layout: Layout, place: number, begin: number, end: number, draw: (x: number, y: number, width: number) => void): void {
+function onLines(layout: Layout, place: number, begin: number, end: number, draw: (x: number, y: number, width: number, first: boolean, last: boolean) => void): void {
     const { width, pitch } = layout;
     for (let at = begin; at < end; ) {
         const line = Math.floor(at / width + 1e-9);
         const stop = Math.min(end, (line + 1) * width);
-        draw(at - line * width, layout.top[place] + line * pitch, stop - at);
+        draw(at - line * width, layout.top[place] + line * pitch, stop - at, at === begin, stop === end);
         at = stop;
     }
 }
@@ -214,7 +220,15 @@ export class Picture {
         onLines(layout, place, begin, end, (x, y, width) => pen.rect(x, y, width, layout.line, free));
         this.paintBlocks(pen, look, place, segment, begin);
         const hovered = look.hover?.place === place;
-        onLines(layout, place, begin, end, (x, y, width) => pen.frame(x + 0.5, y + 0.5, Math.max(1, width - 1), layout.line - 1, hovered ? theme.text : theme.quiet, hovered ? 1.5 : 0.6));
+        // Where a segment goes on on another line its end stays open.
+        onLines(layout, place, begin, end, (x, y, width, first, last) => {
+            const [left, right, top, bottom] = [x + 0.5, x + Math.max(1, width) - 0.5, y + 0.5, y + layout.line - 0.5];
+            const [colour, weight] = hovered ? [theme.text, 1.5] : [theme.quiet, 0.6];
+            pen.line([left, top, right, top], colour, weight);
+            pen.line([left, bottom, right, bottom], colour, weight);
+            if (first) pen.line([left, top, left, bottom], colour, weight);
+            if (last) pen.line([right, top, right, bottom], colour, weight);
+        });
     }
 
     // Blocks too thin to see run together where they have one colour.
@@ -266,7 +280,7 @@ export class Picture {
         const at = this.moment.at;
         if (look.matches && !look.matches(at.block_row[b], at.block_stack[b])) return look.theme.line;
         if ((at.block_flags[b] & PENDING) !== 0) return look.theme.active;
-        return look.byState ? look.theme.allocated : css(colourOf(String(at.block_site[b])));
+        return look.byState ? look.theme.allocated : css(this.moment.siteColour(at.block_site[b]));
     }
 
     // What lies at a point of the picture.

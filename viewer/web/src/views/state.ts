@@ -1,11 +1,12 @@
 // Allocator state history: the list of events, and segments and blocks as they were after the chosen one.
 import type { App, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
-import { colourOf, css, themeOf, type Theme } from "../draw/colour";
+import { css, themeOf, type Theme } from "../draw/colour";
 import { CanvasPen, SvgPen } from "../draw/pen";
 import type { Question } from "../engine";
 import { bytes, count, percent } from "../format";
 import { latest } from "../latest";
+import { download } from "../save";
 import type { State } from "../state";
 import { EventList } from "./state-list";
 import { arrange, BEFORE, ESTIMATED, Moment, PENDING, Picture, poolText, streamText, type Sorting, type StateSums } from "./state-picture";
@@ -32,6 +33,7 @@ export function stateView(app: App): View {
     const filter = el("select", { "aria-label": "Which events" }, ...FILTERS.map(([title, value]) => el("option", { value }, title)));
     const found = el("input", { type: "checkbox", id: "state-found" });
     const shown = el("span", { class: "quiet-text" });
+    const saveList = el("button", { type: "button", class: "quiet", title: "Save the list of events as CSV", onclick: () => void saveEvents() }, "CSV");
     const sorting = el("select", { "aria-label": "Order of segments" }, ...["pool", "stream", "size", "address"].map((name) => el("option", { value: name }, `by ${name}`)));
     const colouring = el("select", { "aria-label": "Colour of blocks" }, el("option", { value: "state" }, "coloured by state"), el("option", { value: "site" }, "coloured by call site"));
     const ask = latest<StateSums>(app.engine);
@@ -60,9 +62,19 @@ export function stateView(app: App): View {
     const root = el(
         "div",
         { class: "fill state-view" },
-        el("div", { class: "state-left" }, el("div", { class: "state-tools" }, filter, el("label", { for: "state-found" }, found, " found only"), shown), list.root),
+        el("div", { class: "state-left" }, el("div", { class: "state-tools" }, filter, el("label", { for: "state-found" }, found, " found only"), shown, saveList), list.root),
         el("div", { class: "state-right" }, el("div", { class: "state-tools" }, jumps, scrub, sorting, colouring), facts, stage, legend),
     );
+
+    async function saveEvents(): Promise<void> {
+        saveList.disabled = true;
+        try {
+            download(new Blob(await list.csv(), { type: "text/csv" }), "events.csv");
+        } catch (error) {
+            app.say((error as Error).message);
+        }
+        saveList.disabled = false;
+    }
 
     const last = () => (app.device()?.events ?? 0) - 1;
     const moment = () => (Number.isNaN(app.store.state.event) ? last() : Math.max(-1, Math.min(app.store.state.event, last())));
@@ -151,7 +163,7 @@ export function stateView(app: App): View {
     function siteSwatch(site: number): HTMLElement {
         const swatch = el("canvas", { class: "swatch", width: 10, height: 10 });
         const context = swatch.getContext("2d")!;
-        context.fillStyle = css(colourOf(String(site)));
+        context.fillStyle = css(picture!.moment.siteColour(site));
         context.fillRect(0, 0, 10, 10);
         return swatch;
     }
