@@ -168,7 +168,10 @@ enum vram_status vr_ask_timeline(const struct vr_ask *ask) {
 
 // --- segments ------------------------------------------------------------------------------------------------------------
 
-// Segments are told apart by pool and stream; streams of real programs are small numbers or addresses.
+// Streams are handles: small numbers or addresses.
+enum { MOST_COUNTED = 0xffff };
+
+// Segments are told apart by pool and stream.
 static uint64_t lane_of(const struct vr_segment_lives *segments, size_t row) {
     const uint64_t pool = segments->pool_first[row] << 16 ^ segments->pool_second[row];
     return vr_mix64(vr_mix64(segments->stream[row]) + pool);
@@ -184,7 +187,8 @@ static void lane_name(void *user, uint64_t lane, struct vr_text *text) {
     for (size_t row = 0; row < segments->lifetimes.count; row++) {
         if (lane_of(segments, row) != lane) continue;
         vr_pool_name(segments->pool_first[row], segments->pool_second[row], text);
-        vr_text_printf(text, ", stream %lld", (long long)segments->stream[row]);
+        vr_text_printf(text, segments->stream[row] > MOST_COUNTED ? ", stream 0x%llx" : ", stream %llu",
+                       (unsigned long long)segments->stream[row]);
         return;
     }
 }

@@ -17,12 +17,25 @@ function described(mark: MarkJson): Mark {
     return { ...mark, title: mark.name === "" ? kinds[mark.kind] : `${kinds[mark.kind]}: ${mark.name.slice(0, 200)}`, facts };
 }
 
+// Where a history begins in the middle: the ring of events overflowed.
+const LOST: { [code: string]: string } = { overflow: "Older events are lost", ring_full: "Older events are probably lost" };
+type NoteJson = { code: string; device?: number; text: string };
+
+function lost(notes: NoteJson[], device: number | undefined): Mark[] {
+    const note = notes.find(({ code, device: of }) => code in LOST && (of === undefined || of === device));
+    return note ? [{ kind: "lost", event: 0, time: 0, name: LOST[note.code], title: LOST[note.code], facts: [note.text] }] : [];
+}
+
 // The marks of the device on show; asked for once.
 export function marksOf(app: App): Promise<Mark[]> {
     const device = app.device()?.device;
     const key = JSON.stringify([app.store.state.rec, device, app.recording()?.name]);
     if (kept?.key !== key || kept.engine !== app.engine) {
-        const marks = app.engine.ask<{ marks: MarkJson[] }>({ name: "marks", rec: app.store.state.rec, device }).then((answer) => answer.json.marks.map(described));
+        const { rec } = app.store.state;
+        const marks = Promise.all([
+            app.engine.ask<{ marks: MarkJson[] }>({ name: "marks", rec, device }),
+            app.engine.ask<{ notes: NoteJson[] }>({ name: "notes", rec }),
+        ]).then(([answer, notes]) => [...lost(notes.json.notes, device), ...answer.json.marks.map(described)]);
         kept = { key, engine: app.engine, marks };
     }
     return kept.marks;
@@ -47,6 +60,14 @@ export function markAt(marks: Mark[], position: number, reach: number, byTime: b
 
 const LANE = 14;
 
+// A torn edge: what lies before it nobody knows.
+function drawLost(pen: Pen, x: number, top: number, box: Box, theme: Theme): void {
+    pen.clip(x, box.top, 7, box.height, () => {
+        for (let y = box.top - 8; y < box.top + box.height; y += 7) pen.line([x, y + 8, x + 8, y], theme.alarm, 1.5);
+    });
+    pen.text(x + 2, top + 11, LOST.overflow, theme.alarm, { size: 10, bold: true });
+}
+
 // Spans are strips in one lane (an inner one lies on an outer one), moments are lines.
 export function drawMarks(pen: Pen, marks: Mark[], box: Box, from: number, to: number, byTime: boolean, theme: Theme): void {
     const x = (position: number) => box.left + ((position - from) / (to - from)) * box.width;
@@ -65,6 +86,11 @@ export function drawMarks(pen: Pen, marks: Mark[], box: Box, from: number, to: n
                 pen.rect(left, top, Math.max(1, right - left - 1), LANE, css(colourOf(mark.name)));
                 pen.rect(left, top, 1, LANE, theme.ground);
                 if (right - left > 30) pen.clip(left + 2, top, right - left - 6, LANE, () => pen.text(Math.max(left, box.left) + 5, top + 11, mark.name.slice(0, 120), "#fff", { size: 10, bold: true }));
+                continue;
+            }
+            if (mark.kind === "lost") {
+                drawLost(pen, x(at), top, box, theme);
+                labelled = Math.max(labelled, x(at) + pen.textWidth(LOST.overflow, { size: 10, bold: true }));
                 continue;
             }
             const alarm = mark.kind === "oom";

@@ -72,6 +72,12 @@ function drawFree(pen: Pen, columns: Columns, theme: Theme, x: (position: number
     }
 }
 
+// Where addresses are left out. Many gaps would hide the picture.
+function drawGaps(pen: Pen, { range_place: place }: Columns, json: MapJson, theme: Theme, x: (position: number) => number, y: (value: number) => number): void {
+    if (place.length > 64) return;
+    for (const at of place.subarray(1)) pen.line([x(json.from), y(at), x(json.to), y(at)], theme.line, 1, [6, 4]);
+}
+
 function freeAt(columns: Columns, at: number, value: number): Hit | null {
     const { segment_place: place, segment_bytes: size, segment_begin: begin, segment_end: end, segment_private: own } = columns;
     for (let i = 0; i < place.length; i++) {
@@ -131,6 +137,7 @@ function sceneOf(answer: Answer<MapJson>, wanted: Wanted, theme: Theme, app: App
         },
         under: (pen, x, y) => {
             drawFree(pen, columns, theme, x, y);
+            drawGaps(pen, columns, json, theme, x, y);
             pen.image(image, x(json.from), y(json.grid_high), x(json.to) - x(json.from), y(json.grid_low) - y(json.grid_high));
         },
         yText: (value) => `0x${addressAt(columns, value).toString(16)}`,
