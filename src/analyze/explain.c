@@ -58,12 +58,17 @@ static enum vram_status explain_limit(struct vr_arena *arena, const struct vram_
 }
 
 static enum vram_status explain_fragments(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    if (oom->cause == VRAM_OOM_PINNED && oom->pin_blocks == 1) {
+        return vr_arena_printf(arena, text,
+                               "%s lay free where the request could look, kept apart by small blocks: without one of them, of %s, it would "
+                               "have fitted",
+                               vr_bytes(oom->usable_bytes).text, vr_bytes(oom->pin_bytes).text);
+    }
     if (oom->cause == VRAM_OOM_PINNED) {
-        return vr_arena_printf(
-            arena, text,
-            "%s lay free where the request could look, kept apart by a few small blocks: without %s of them, %s together, "
-            "it would have fitted",
-            vr_bytes(oom->usable_bytes).text, vr_count(oom->pin_blocks).text, vr_bytes(oom->pin_bytes).text);
+        return vr_arena_printf(arena, text,
+                               "%s lay free where the request could look, kept apart by small blocks: without %s of them, %s together, it "
+                               "would have fitted",
+                               vr_bytes(oom->usable_bytes).text, vr_count(oom->pin_blocks).text, vr_bytes(oom->pin_bytes).text);
     }
     return vr_arena_printf(arena, text, "fragmentation: %s lay free where the request could look, but the largest piece held %s",
                            vr_bytes(oom->usable_bytes).text, vr_bytes(oom->usable_largest_bytes).text);

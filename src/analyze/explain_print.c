@@ -59,6 +59,24 @@ static void explain_lots(const struct page *page, struct lot lots[LOT_COUNT]) {
     vr_text_puts(&lots[OUTSIDE].why, "other libraries, the context, other processes");
 }
 
+// A table's columns have one colour each; here each mark has its own, that of the bar.
+static void print_lot(const struct page *page, const struct lot *lot, int name_columns) {
+    struct vr_text *text = page->text;
+    vr_text_puts(text, "    ");
+    vr_text_colour(text, page->style, lot->part.colour);
+    vr_text_puts(text, vr_part_mark(&lot->part, page->style));
+    vr_text_colour(text, page->style, VR_PLAIN);
+    vr_text_printf(text, "  %-*s  ", name_columns, lot->name);
+    vr_text_colour(text, page->style, VR_BOLD);
+    vr_text_printf(text, "%10s", vr_bytes(lot->part.bytes).text);
+    vr_text_colour(text, page->style, VR_PLAIN);
+    vr_text_puts(text, "  ");
+    vr_text_colour(text, page->style, VR_DIM);
+    vr_text_puts(text, vr_text_string(&lot->why));
+    vr_text_colour(text, page->style, VR_PLAIN);
+    vr_text_puts(text, "\n");
+}
+
 static void print_lots(const struct page *page) {
     const struct vram_report_oom *oom = page->oom;
     const uint64_t idle = oom->free_bytes + oom->pending_bytes;
@@ -73,28 +91,22 @@ static void print_lots(const struct page *page) {
         [DRIVER] = {{oom->has_device_free ? oom->device_free_bytes : 0, "░", ".", VR_GREEN}, "driver", {0}},
         [OUTSIDE] = {{oom->outside_bytes, "▓", "x", VR_RED}, "outside", {0}},
     };
-    static const struct vr_table_column columns[] = {
-        {"", VR_LEFT, VR_PLAIN, false}, {"", VR_LEFT, VR_PLAIN, false}, {"", VR_RIGHT, VR_BOLD, false}, {"", VR_LEFT, VR_DIM, false}};
     struct vr_part parts[LOT_COUNT];
-    struct vr_table table;
-    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    int longest = 0;
     explain_lots(page, lots);
     for (size_t i = 0; i < LOT_COUNT; i++) {
         parts[i] = lots[i].part;
-        if (parts[i].bytes != 0) {
-            vr_table_cell(&table, "%s", vr_part_mark(&parts[i], page->style));
-            vr_table_cell(&table, "%s", lots[i].name);
-            vr_table_cell(&table, "%s", vr_bytes(parts[i].bytes).text);
-            vr_table_cell(&table, "%s", vr_text_string(&lots[i].why));
-        }
-        page->text->failed = page->text->failed || lots[i].why.failed;
-        vr_text_release(&lots[i].why);
+        if (parts[i].bytes != 0 && (int)strlen(lots[i].name) > longest) longest = (int)strlen(lots[i].name);
     }
     vr_text_puts(page->text, "\n    ");
     vr_chart_bar(page->text, page->style, parts, LOT_COUNT, page->style->columns - 4);
     vr_text_puts(page->text, "\n");
-    vr_table_print(&table, page->text, page->style, 4);
-    vr_table_release(&table);
+    for (size_t i = 0; i < LOT_COUNT; i++) {
+        if (parts[i].bytes != 0) print_lot(page, &lots[i], longest);
+        page->text->failed = page->text->failed || lots[i].why.failed;
+        vr_text_release(&lots[i].why);
+    }
+    vr_text_puts(page->text, "\n");
 }
 
 // --- who held it ------------------------------------------------------------------------------------------------------------
@@ -159,7 +171,7 @@ static void print_cure(const struct page *page, const struct vram_cure *cure) {
     struct vr_text sentence = {0};
     put[cure->verdict](cure, &sentence);
     if (cure->verdict == VRAM_CURE_SETTING) {
-        vr_text_printf(page->text, "\n    ");
+        vr_text_puts(page->text, "    ");
         vr_text_colour(page->text, page->style, VR_GREEN);
         vr_text_puts(page->text, "cure");
         vr_text_colour(page->text, page->style, VR_BOLD);
@@ -182,7 +194,7 @@ static void print_why(const struct page *page) {
     vr_page_item(page->text, page->style, VR_RED, "why", MARK_COLUMNS, oom->text);
     if (oom->cause == VRAM_OOM_PINNED && oom->pin_site != NULL) {
         struct vr_text who = {0};
-        vr_text_puts(&who, "the largest of them: ");
+        vr_text_puts(&who, oom->pin_blocks == 1 ? "It is by " : "The largest of them is by ");
         vr_text_printable(&who, oom->pin_site, strlen(oom->pin_site));
         vr_page_item(page->text, page->style, VR_PLAIN, "", MARK_COLUMNS, vr_text_string(&who));
         vr_text_release(&who);
