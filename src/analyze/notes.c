@@ -89,8 +89,11 @@ static void missing_stacks(struct writer *writer, const struct vram_report_devic
 
 // Logs of other allocators and profilers know no segments: what is held can only be guessed from what is live.
 static bool knows_segments(const struct vram_report_device *device) {
-    return device->events == 0 || device->segments_of_kind[VR_KIND_UNKNOWN] != device->segments ||
-           action_count(device, VR_ACTION_SEGMENT_ALLOC) + action_count(device, VR_ACTION_SEGMENT_MAP) != 0;
+    static const enum vr_action actions[] = {VR_ACTION_SEGMENT_ALLOC, VR_ACTION_SEGMENT_FREE, VR_ACTION_SEGMENT_MAP,
+                                             VR_ACTION_SEGMENT_UNMAP};
+    uint64_t count = 0;
+    for (size_t i = 0; i < VR_COUNT_OF(actions); i++) count += action_count(device, actions[i]);
+    return device->events == 0 || count != 0 || device->segments_of_kind[VR_KIND_UNKNOWN] != device->segments;
 }
 
 static void missing_segments(struct writer *writer, const struct vram_report_device *device) {
