@@ -14,6 +14,7 @@ size_t IMPORT(page_read)(void *buffer, size_t capacity);
 void IMPORT(page_answer)(const char *bytes, size_t length);
 
 static struct vram_explorer *explorer;
+static struct vram_explorer *preview; // answers in its place while it is there: the beginning of a file that is not read yet
 static struct vram_error last_error;
 
 static size_t read_file(void *context, void *buffer, size_t capacity) {
@@ -34,23 +35,42 @@ char *engine_room(size_t bytes) { return malloc(bytes); }
 void EXPORT(engine_free)(char *room);
 void engine_free(char *room) { free(room); }
 
-// Reads a file to its end and adds it. 0, or 1 with engine_error().
-int EXPORT(engine_open)(const char *name, double bytes);
-int engine_open(const char *name, double bytes) {
+static int read_into(struct vram_explorer **into, const char *name, double bytes) {
     struct vram_recording *recording = NULL;
     const struct vram_input input = {.read = read_file, .name = name};
-    if (explorer == NULL && vram_explorer_create(&explorer) != VRAM_OK) return 1;
+    if (*into == NULL && vram_explorer_create(into) != VRAM_OK) return 1;
     if (vram_recording_read(&input, &recording, &last_error) != VRAM_OK) return 1;
-    if (vram_explorer_add(explorer, recording, name, (uint64_t)bytes, &last_error) == VRAM_OK) return 0;
+    if (vram_explorer_add(*into, recording, name, (uint64_t)bytes, &last_error) == VRAM_OK) return 0;
     vram_recording_destroy(recording);
     return 1;
+}
+
+static void end_preview(void) {
+    vram_explorer_destroy(preview);
+    preview = NULL;
+}
+
+// Reads a file to its end and adds it; a preview ends. 0, or 1 with engine_error().
+int EXPORT(engine_open)(const char *name, double bytes);
+int engine_open(const char *name, double bytes) {
+    end_preview();
+    return read_into(&explorer, name, bytes);
+}
+
+// Reads what the page gives of a file's beginning; questions are about that alone until the next engine_open(). As above.
+int EXPORT(engine_preview)(const char *name, double bytes);
+int engine_preview(const char *name, double bytes) {
+    end_preview();
+    const int failed = read_into(&preview, name, bytes);
+    if (failed != 0) end_preview();
+    return failed;
 }
 
 // Asks; the answer goes to page_answer(). 0, or 1 with engine_error().
 int EXPORT(engine_ask)(const char *question);
 int engine_ask(const char *question) {
     if (explorer == NULL && vram_explorer_create(&explorer) != VRAM_OK) return 1;
-    return vram_explorer_ask(explorer, question, take_answer, NULL, &last_error) == VRAM_OK ? 0 : 1;
+    return vram_explorer_ask(preview != NULL ? preview : explorer, question, take_answer, NULL, &last_error) == VRAM_OK ? 0 : 1;
 }
 
 // The sentence of the last failure.

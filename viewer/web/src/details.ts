@@ -78,14 +78,14 @@ export class Details implements Panel {
 
     private head(title: string): HTMLElement {
         const close = el("button", { type: "button", class: "quiet close", "aria-label": "Let go of it", onclick: () => this.frame.store.set({ pick: "" }) }, "\u00d7");
-        const copy = el("button", { type: "button", class: "quiet", title: "Copy the label", "aria-label": "Copy the label", onclick: () => void copyText(title) }, "\u29c9");
+        const copy = el("button", { type: "button", class: "quiet", title: "Copy the label", "aria-label": "Copy the label", onclick: () => void copyText(title) }, "copy");
         return el("div", { class: "details-head" }, el("h2", {}, title), copy, close);
     }
 
     private moment(event: number | null | undefined, time: number | undefined, absent: string): HTMLElement {
         if (event === null || event === undefined) return el("span", { class: "quiet-text" }, absent);
         const first = this.frame.device()?.first_time_us;
-        const after = time !== undefined && first !== undefined ? ` \u00b7 ${duration(time - first)} after the first event` : "";
+        const after = time !== undefined && first !== undefined ? ` at ${duration(time - first)}` : "";
         const button = el("button", { type: "button", class: "jump", title: "Choose this moment", onclick: () => this.frame.store.set({ event }) }, `event ${count(event)}`);
         return el("span", {}, button, after);
     }

@@ -6,7 +6,8 @@ export type Question = { name: string; [key: string]: string | number | boolean 
 
 // Whoever answers questions: the engine in a worker, or a server on this machine.
 export interface Engine {
-    open(name: string, file: Blob, progress?: Progress): Promise<void>;
+    // `early` is called when the beginning of a file that takes long to read can be asked about; the rest is read when it is done.
+    open(name: string, file: Blob, progress?: Progress, early?: () => Promise<void>): Promise<void>;
     ask<T = Record<string, unknown>>(question: Question): Promise<Answer<T>>;
 }
 
@@ -37,6 +38,10 @@ export async function unwrapped(blob: Blob): Promise<Blob> {
     }
 }
 
+const OWN_MAGIC = "VRAM"; // from the second byte on
+const PREVIEW_LEAST = 8 << 20;
+const PREVIEW_BYTES = 2 << 20;
+
 export class WorkerEngine implements Engine {
     private readonly worker: Worker;
     private readonly waiting = new Map<number, { resolve(bytes: ArrayBuffer | null): void; reject(error: Error): void; progress?: Progress }>();
@@ -58,14 +63,28 @@ export class WorkerEngine implements Engine {
         return engine;
     }
 
-    async open(name: string, file: Blob, progress?: Progress): Promise<void> {
+    async open(name: string, file: Blob, progress?: Progress, early?: () => Promise<void>): Promise<void> {
         const plain = await unwrapped(file);
+        if (early && plain.size > PREVIEW_LEAST && (await plain.slice(1, 1 + OWN_MAGIC.length).text()) === OWN_MAGIC) {
+            // Our own files are readable up to any cut.
+            const begun = await this.send((id) => ({ kind: "preview", id, name, file: plain.slice(0, PREVIEW_BYTES) })).then(
+                () => true,
+                () => false,
+            );
+            if (begun) await early();
+        }
         await this.send((id) => ({ kind: "open", id, name, file: plain }), progress);
     }
 
     async ask<T>(question: Question): Promise<Answer<T>> {
         const bytes = await this.send((id) => ({ kind: "ask", id, question: questionText(question) }));
         return new Answer<T>(bytes!);
+    }
+
+    // When nothing is asked any more, for the length of two frames.
+    async quiet(): Promise<void> {
+        const frame = () => new Promise((resolve) => setTimeout(resolve, 16));
+        for (let still = 0; still < 2; still = this.waiting.size === 0 ? still + 1 : 0) await frame();
     }
 
     private send(message: (id: number) => ToWorker, progress?: Progress): Promise<ArrayBuffer | null> {

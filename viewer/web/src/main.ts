@@ -150,12 +150,13 @@ class Page implements Frame, App {
             clear(this.loading);
             add(this.loading, el("strong", {}, files.length > 1 ? `${name} (${index + 1} of ${files.length})` : name), bar, text);
             this.loading.hidden = false;
+            const early = before === 0 && index === 0 && this.isFresh() ? () => this.showBeginning(text) : undefined;
             try {
                 await this.engine.open(name, file, (done, total) => {
                     bar.max = total;
                     bar.value = done;
                     text.textContent = done < total ? `${bytes(done)} of ${bytes(total)}` : "working out lifetimes";
-                });
+                }, early);
             } catch (error) {
                 failures.push(`${name}: ${(error as Error).message}`);
             }
@@ -165,6 +166,18 @@ class Page implements Frame, App {
         this.say(failures.join("\n"));
         // What was just opened is what one wants to see, unless a link said otherwise.
         if (before !== 0 && this.recordings.length > before) this.store.set({ rec: before, device: -1, from: 0, to: 0, event: NaN, pick: "" });
+    }
+
+    // No link says what to show: the beginning of a file is as good as any other part.
+    private isFresh(): boolean {
+        const { from, to, event, pick, rec } = this.store.state;
+        return from === 0 && to === 0 && Number.isNaN(event) && pick === "" && rec === 0;
+    }
+
+    private async showBeginning(text: HTMLElement): Promise<void> {
+        text.textContent = "this is its beginning; reading the rest";
+        await this.list();
+        if (this.engine instanceof WorkerEngine) await this.engine.quiet();
     }
 
     // Asks again what is open.

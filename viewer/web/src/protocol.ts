@@ -2,7 +2,7 @@
 
 export type ToWorker =
     | { kind: "start"; engine: ArrayBuffer }
-    | { kind: "open"; id: number; name: string; file: Blob }
+    | { kind: "open" | "preview"; id: number; name: string; file: Blob }
     | { kind: "ask"; id: number; question: string };
 
 export type FromWorker =

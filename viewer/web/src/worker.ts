@@ -15,6 +15,7 @@ type Exports = {
     engine_room(bytes: number): number;
     engine_free(room: number): void;
     engine_open(name: number, bytes: number): number;
+    engine_preview(name: number, bytes: number): number;
     engine_ask(question: number): number;
     engine_error(): number;
 };
@@ -93,9 +94,10 @@ function finish(id: number, failed: number): void {
 }
 
 function handle(message: ToWorker): void {
-    if (message.kind === "open") {
+    if (message.kind === "open" || message.kind === "preview") {
+        const read = message.kind === "open" ? engine.engine_open : engine.engine_preview;
         source = { file: message.file, at: 0, chunk: new Uint8Array(), used: 0, id: message.id, told: performance.now() };
-        const failed = withText(message.name, (name) => engine.engine_open(name, message.file.size));
+        const failed = withText(message.name, (name) => read(name, message.file.size));
         source = null;
         finish(message.id, failed);
     } else if (message.kind === "ask") {
