@@ -23,6 +23,7 @@ class Page implements Frame, App {
     readonly views: readonly View[];
     readonly canOpen: boolean;
     recordings: Recording[] = [];
+    partial = false;
     private found: Matches | undefined;
     private readonly message = el("p", { class: "message", role: "alert", hidden: true });
     private readonly loading = el("div", { class: "loading", role: "status", hidden: true });
@@ -176,7 +177,9 @@ class Page implements Frame, App {
 
     private async showBeginning(text: HTMLElement): Promise<void> {
         text.textContent = "this is its beginning; reading the rest";
+        this.partial = true;
         await this.list();
+        this.partial = false;
         if (this.engine instanceof WorkerEngine) await this.engine.quiet();
     }
 

@@ -32,7 +32,7 @@ export class Notes implements Panel {
     }
 
     update(state: State, changed: Changed): void {
-        if (!this.frame.recording()) this.show([]);
+        if (!this.frame.recording() || this.frame.partial) this.show([]);
         else if (changed === null || state.rec !== this.rec) void this.ask(state.rec);
         this.rec = state.rec;
     }
