@@ -120,7 +120,13 @@ static enum vram_status finish(struct vr_event_list *list, struct vr_model *mode
     struct vr_budget budget = list->builder.budget;
     vr_builder_finish(&list->builder, model);
     VR_TRY(vr_model_check(model, error));
-    return vr_picture_advance(model, &none, &budget);
+    VR_TRY(vr_picture_advance(model, &none, &budget));
+    // Nobody said what kind these segments are.
+    for (size_t i = 0; i < model->segments.count; i++) {
+        model->segments.kind[i] = VR_KIND_UNKNOWN;
+        model->segments.has[i] &= ~(uint32_t)VR_HAS_SEGMENT_TYPE;
+    }
+    return VRAM_OK;
 }
 
 enum vram_status vr_event_list_finish(struct vr_event_list *list, const struct vr_source *source, struct vr_model *model,

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include "model/recording.h"
+#include "vram/report.h"
 #include "vram/walk.h"
 
 static struct vram_error error;
@@ -66,6 +67,7 @@ static void rmm_rows_become_events(void **state) {
     assert_true(vram_recording_segment(recording, 1, &segment));
     assert_int_equal(segment.address, 0x7f0000001000);
     assert_int_equal(segment.size_bytes, 512);
+    assert_string_equal(segment.kind, "");
     assert_true(vram_recording_block(recording, segment.first_block, &block));
     assert_int_equal(block.requested_bytes, 24);
     assert_string_equal(block.state, "active_allocated");
@@ -106,6 +108,26 @@ static void rmm_mistakes_name_their_line(void **state) {
     line[sizeof HEAD - 1 + 6000] = '\0';
     refused(line, "it has no end");
     free(line);
+}
+
+static bool has_note(const struct vram_report *report, const char *code) {
+    for (size_t i = 0; i < report->note_count; i++) {
+        if (strcmp(report->notes[i].code, code) == 0) return true;
+    }
+    return false;
+}
+
+static void a_log_is_not_called_contradictory(void **state) {
+    (void)state;
+    struct vram_recording *recording = read_text(HEAD "1,00:00:01,allocate,0x1000,3000,0\n1,00:00:02,allocate,0x8000,5000,0\n"
+                                                      "1,00:00:03,free,0x1000,3000,0\n");
+    struct vram_report *report = NULL;
+    assert_int_equal(vram_report_create(recording, NULL, &report, &error), VRAM_OK);
+    assert_int_equal(report->devices[0].allocated.peak.bytes, 8000);
+    assert_true(has_note(report, "no_segments"));
+    for (size_t i = 0; i < report->note_count; i++) assert_int_equal(report->notes[i].kind, VRAM_NOTE_MISSING);
+    vram_report_destroy(report);
+    vram_recording_destroy(recording);
 }
 
 // --- the profiler
@@ -200,6 +222,7 @@ int main(void) {
         cmocka_unit_test(rmm_rows_become_events),
         cmocka_unit_test(rmm_devices),
         cmocka_unit_test(rmm_mistakes_name_their_line),
+        cmocka_unit_test(a_log_is_not_called_contradictory),
         cmocka_unit_test(memory_events_have_the_operators_around_them),
         cmocka_unit_test(host_memory_of_a_trace_is_left_out),
         cmocka_unit_test(traces_that_are_none),
