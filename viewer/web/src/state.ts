@@ -67,8 +67,10 @@ export class Store {
     state: State = decode(location.hash.slice(1));
 
     constructor() {
-        window.addEventListener("hashchange", () => {
-            if (location.hash.slice(1) !== encode(this.state)) this.set({ ...decode(location.hash.slice(1)), found: this.state.found });
+        // What was asked for counts, not what the timer has written since.
+        window.addEventListener("hashchange", (event) => {
+            const fragment = new URL(event.newURL).hash.slice(1);
+            if (fragment !== encode(this.state)) this.set({ ...decode(fragment), found: this.state.found });
         });
     }
 
