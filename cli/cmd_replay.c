@@ -1,5 +1,6 @@
 // vram replay: a recording driven through the real allocator.
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,6 +82,10 @@ static int run_confs(const struct vram_recording *recording, const char *path, c
             return CLI_USAGE;
         }
         if (status != VRAM_OK) return ui_error(path, &error);
+        if (settings->device != NO_DEVICE && (results[i]->device_count == 0 || settings->device > UINT32_MAX)) {
+            fprintf(stderr, "vram: %s: it has no device %" PRIu64 "\n", path, settings->device);
+            return CLI_USAGE;
+        }
     }
     return CLI_OK;
 }
