@@ -103,10 +103,9 @@ static void print_pairs(const struct comparison *comparison, const struct vram_s
         table.cells.failed = table.cells.failed || name.failed;
         vr_text_release(&name);
     }
-    if (shown != 0) vr_text_puts(text, "\n");
-    vr_table_print(&table, text, style, 2);
+    vr_text_puts(text, shown == 0 ? "no group differs\n" : "\n");
+    if (shown != 0) vr_table_print(&table, text, style, 2);
     vr_table_release(&table);
-    if (shown == 0) vr_text_puts(text, "  no group differs\n");
 }
 
 static void print_side(const struct vram_diff *diff, const struct comparison *comparison, unsigned side, const struct vram_style *style,

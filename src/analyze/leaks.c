@@ -1,4 +1,6 @@
 // What grows from step to step, for people and for programs.
+#include <math.h>
+
 #include "analyze/growth.h"
 #include "analyze/subject.h"
 #include "base/json.h"
@@ -102,8 +104,10 @@ static void print_growers(const struct hunt *hunt, const struct vram_style *styl
     for (size_t i = 0; i < hunt->growth.count; i++) {
         if (hunt->growth.grower[i].verdict != VR_VERDICT_STEADY) put_row(&table, hunt, style, &hunt->growth.grower[i]);
     }
-    if (table.cell_count != 0) vr_text_puts(text, "\n");
-    vr_table_print(&table, text, style, 2);
+    if (table.cell_count != 0) {
+        vr_text_puts(text, "\n");
+        vr_table_print(&table, text, style, 2);
+    }
     vr_table_release(&table);
 }
 
@@ -141,6 +145,9 @@ enum vram_status vram_leaks_text(const struct vram_recording *recording, const s
     return status;
 }
 
+// To a thousandth: what lies behind it is the arithmetic's, not the recording's.
+static double rounded(double value) { return round(value * 1000) / 1000; }
+
 static enum vram_status put_json(const struct hunt *hunt, struct vr_json *json) {
     vr_json_u64(json, "device", hunt->subject.view->device);
     vr_json_string(json, "steps_from", vr_step_source_word(hunt->steps.source));
@@ -154,9 +161,9 @@ static enum vram_status put_json(const struct hunt *hunt, struct vr_json *json) 
         vr_json_object(json, NULL);
         VR_TRY(vr_group_name_json(&hunt->grouping, grower->key, json));
         vr_json_string(json, "verdict", vr_verdict_word(grower->verdict));
-        vr_json_double(json, "bytes_per_step", grower->bytes_per_step);
-        vr_json_double(json, "objects_per_step", grower->objects_per_step);
-        vr_json_double(json, "confidence", grower->confidence);
+        vr_json_double(json, "bytes_per_step", rounded(grower->bytes_per_step));
+        vr_json_double(json, "objects_per_step", rounded(grower->objects_per_step));
+        vr_json_double(json, "confidence", rounded(grower->confidence));
         vr_json_u64(json, "first_bytes", grower->first_bytes);
         vr_json_u64(json, "last_bytes", grower->last_bytes);
         vr_json_object_end(json);
