@@ -5,6 +5,7 @@ and json. Pickles are also walked by a strict twin of the interpreter in PyTorch
 snapshots made here, in every encoding.
 """
 import json
+import multiprocessing
 import os
 import pickle
 import re
@@ -89,6 +90,12 @@ def same(what, ours, theirs):
         raise Failed("%s: %s" % (what, found))
 
 
+def same_pickle(what, made, known, wanted):
+    """Bytes that were compared once need not be loaded again: Python makes gigabytes of objects of a long history."""
+    if made != known:
+        same(what, pickle.loads(made), wanted)
+
+
 def check(program, data, folder, has_vram):
     paths = {name: os.path.join(folder, name) for name in ("in", "pickle", "json", "rows", "vram", "again")}
     with open(paths["in"], "wb") as file:
@@ -108,10 +115,24 @@ def check(program, data, folder, has_vram):
             found.pop("vram_pool_id_lists", None)
         if is_small:
             same(name, found, listed(original))
-        same("%s to pickle" % name, pickle.loads(rewrite(program, PICKLE, paths[name], paths["again"])), wanted)
+        same_pickle("%s to pickle" % name, rewrite(program, PICKLE, paths[name], paths["again"]), made, wanted)
     if has_vram:
         rewrite(program, VRAM, paths["in"], paths["vram"])
-        same(".vram to pickle", pickle.loads(rewrite(program, PICKLE, paths["vram"], paths["again"])), wanted)
+        same_pickle(".vram to pickle", rewrite(program, PICKLE, paths["vram"], paths["again"]), made, wanted)
+
+
+def failure_of(task):
+    """What is wrong with one file, "" if nothing is."""
+    program, name, data, has_vram = task
+    if data is None:
+        with open(name, "rb") as file:
+            data = file.read()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            check(program, data, folder, has_vram)
+        except (Failed, viewer_pickle.Refused) as failure:
+            return "%s: %s" % (os.path.basename(name), failure)
+    return ""
 
 
 def main():
@@ -119,17 +140,16 @@ def main():
     cases = []
     for name, snapshot in {**make_corpus.samples(), **make_corpus.odd_samples()}.items() if not files else ():
         cases += [("%s.%s" % (name, suffix), data) for suffix, data in make_corpus.encodings(snapshot).items()]
-    failures = []
     with tempfile.TemporaryDirectory() as folder:
         small = os.path.join(folder, "small")
         with open(small, "wb") as file:
             file.write(pickle.dumps({"segments": []}))
         has_vram = subprocess.run([program, VRAM, small, small + ".vram"], capture_output=True).returncode == 0
-        for name, data in cases or ((os.path.basename(path), open(path, "rb").read()) for path in files):
-            try:
-                check(program, data, folder, has_vram)
-            except (Failed, viewer_pickle.Refused) as failure:
-                failures.append("%s: %s" % (name, failure))
+    # The longest first, so that no process is left with it at the end.
+    tasks = [(program, path, None, has_vram) for path in sorted(files, key=os.path.getsize, reverse=True)]
+    tasks += [(program, name, data, has_vram) for name, data in cases]
+    with multiprocessing.Pool() as pool:
+        failures = [failure for failure in pool.imap_unordered(failure_of, tasks, 1) if failure]
     print("\n".join(failures + ["%d files written%s, %d differ" % (len(cases or files), "" if has_vram else " (not as .vram)", len(failures))]))
     sys.exit(1 if failures else 0)
 

@@ -64,7 +64,7 @@ std::vector<std::string> ask_addr2line(void *const *addresses, int count) {
 // The last part of a name, without arguments and template arguments: addr2line writes inlined functions without their scopes, and the rest
 // differently. "" for lambdas, which have no name of their own.
 std::string bare(std::string name) {
-    if (name.find("lambda") != std::string::npos || name.find("operator") != std::string::npos) return "";
+    if (name.find("lambda") != std::string::npos || name.find("$_") != std::string::npos || name.find("operator") != std::string::npos) return "";
     std::string flat;
     int nesting = 0;
     for (const char c : name) {
@@ -85,7 +85,10 @@ __attribute__((noinline)) void look(const char *where, bool in_lambda) {
     expect(id != 0 && !frames.empty(), where);
     expect(!frames.empty() && std::strstr(frames[0].name, "look") != nullptr, "the innermost function is the caller");
     if (in_lambda) {
-        expect(std::any_of(frames.begin(), frames.end(), [](const vram_frame &f) { return std::strstr(f.name, "lambda") != nullptr; }),
+        expect(std::any_of(frames.begin(), frames.end(), [](const vram_frame &f) {
+                   // "{lambda()#1}" by one compiler, "$_0" by another.
+                   return std::strstr(f.name, "lambda") != nullptr || std::strstr(f.name, "$_") != nullptr;
+               }),
                "a lambda has a name");
     }
     // Every function of the program that addr2line finds, in its order.
