@@ -106,7 +106,8 @@ static void add_usage(struct vram_report_usage *usage, const struct sums *sums, 
     } else {
         usage->hole_bytes += sums->free;
     }
-    usage->unaccounted_bytes += (int64_t)(segment_bytes - sums->total);
+    // Sizes of a damaged recording may wrap; as unsigned numbers they do so harmlessly.
+    usage->unaccounted_bytes = (int64_t)((uint64_t)usage->unaccounted_bytes + segment_bytes - sums->total);
     usage->free_blocks += sums->free_blocks;
     if (sums->largest_free > usage->largest_free_bytes) usage->largest_free_bytes = sums->largest_free;
 }
