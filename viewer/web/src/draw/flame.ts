@@ -3,7 +3,7 @@ import { clear, el, xmlText } from "../dom";
 import { bytes, count, percent } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import { frameText, type StackFrame } from "../stack";
-import { blend, colourOf, css, parse, themeOf, type Rgb } from "./colour";
+import { blend, colourOf, css, parse, themeOf, varied, type Rgb } from "./colour";
 
 export type TreeJson = { frames: StackFrame[]; nodes: number; bytes: number; allocations: number; event: number };
 
@@ -98,7 +98,10 @@ export class Flame {
             return blend(ground, change >= 0 ? [213, 94, 0] : [0, 114, 178], 0.16 + 0.7 * Math.min(1, Math.abs(change)));
         }
         const frame = tree.frame[node];
-        return blend(colourOf(frame < 0 ? "" : tree.frames[frame][1] || tree.frames[frame][0]), ground, 0.3);
+        if (frame < 0) return blend(colourOf(""), ground, 0.3);
+        // A file has a hue, its functions differ a little.
+        const [name, file] = tree.frames[frame];
+        return blend(varied(varied(colourOf(file || name), shade(name)), shade(name)), ground, 0.3);
     }
 
     draw(): void {
@@ -203,6 +206,12 @@ export class Flame {
         const height = 40 + depth * ROW;
         return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12" fill="${theme.text}"><rect width="${width}" height="${height}" fill="${theme.panel}"/><text x="6" y="19" font-weight="600">${xmlText(title)}</text>${parts.join("")}</svg>`;
     }
+}
+
+function shade(text: string): number {
+    let value = 7;
+    for (let i = 0; i < text.length; i++) value = (Math.imul(value, 31) + text.charCodeAt(i)) | 0;
+    return value;
 }
 
 function fitted(context: CanvasRenderingContext2D, text: string, width: number): string {

@@ -113,6 +113,8 @@ class Leaks {
         const key = JSON.stringify([question, this.app.recordings.length]);
         if (key === this.asked) return;
         this.asked = key;
+        this.verdict.classList.remove("alarm");
+        this.verdict.textContent = "Looking for what grows\u2026";
         try {
             const [leaks, churn] = await Promise.all([this.askLeaks({ name: "leaks", ...question, top: 200 }), this.askChurn({ name: "churn", ...question, top: 500 })]);
             this.app.say("");
