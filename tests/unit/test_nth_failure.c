@@ -3,6 +3,9 @@
 #include "support/expect.h"
 
 #include "driver/abi.h"
+#include "model/recording.h"
+#include "vram/history.h"
+#include "vram/snapshot.h"
 
 // What one round found.
 struct round {
@@ -73,16 +76,46 @@ static void workload(struct round *round) {
     (void)passed(round, vram_memory_info(allocator, 0, &free_bytes, &total_bytes));
 }
 
+// What the events of the history add up to is what the statistics say, whatever was refused in between.
+static void expect_history(struct vram_allocator *allocator) {
+    struct vram_recording *recording = NULL;
+    struct vram_stats stats;
+    EXPECT_OK(vram_snapshot(allocator, NULL, &recording, NULL));
+    EXPECT_OK(vram_stats(allocator, 0, &stats));
+    const struct vr_history *history = &vr_recording_model(recording)->histories[0];
+    int64_t live = 0, reserved = 0;
+    for (size_t i = 0; i < history->count; i++) {
+        const int64_t size = (int64_t)history->size_bytes[i];
+        switch (history->action[i]) {
+        case VR_ACTION_ALLOC: live += size; break;
+        case VR_ACTION_FREE_COMPLETED: live -= size; break;
+        case VR_ACTION_SEGMENT_ALLOC:
+        case VR_ACTION_SEGMENT_MAP: reserved += size; break;
+        case VR_ACTION_SEGMENT_FREE:
+        case VR_ACTION_SEGMENT_UNMAP: reserved -= size; break;
+        default: break;
+        }
+    }
+    assert_int_equal(live, stats.requested_bytes[VRAM_STAT_ALL].current);
+    assert_int_equal(reserved, stats.reserved_bytes[VRAM_STAT_ALL].current);
+    vram_recording_destroy(recording);
+}
+
+static bool with_history;
+
 // Returns whether a call was refused at all.
 static bool run_round(const char *conf, const char *call, uint64_t nth, int32_t result, unsigned *failures) {
     struct round round = {.result = result, .only_memory = true};
     const struct vr_world_options options = {
-        .sim = {.memory_bytes = 300 * VR_MIB, .manual_completion = true}, .conf = conf, .faults = true};
+        .sim = {.memory_bytes = 300 * VR_MIB, .manual_completion = true}, .conf = conf, .faults = true, .without_record = with_history};
     EXPECT_OK(vr_world_open(&round.world, &options));
+    const struct vram_history_options history = {.context = VRAM_HISTORY_NONE};
+    if (with_history) EXPECT_OK(vram_history_start(round.world.allocator, &history, NULL));
     EXPECT_OK(vram_driver_fault_set(round.world.driver, call, nth, result));
     workload(&round);
     const bool fault_fired = vram_driver_fault_count(round.world.driver) != 0;
     EXPECT_OK(vram_driver_fault_set(round.world.driver, NULL, 0, 0));
+    if (with_history) expect_history(round.world.allocator);
 
     // Without faults everything works again, and all that is left can be got back.
     uint64_t address = 0;
@@ -119,6 +152,12 @@ static void any_call_fails(void **state) {
         fail_each(confs[i], NULL, VR_CU_UNKNOWN, 20);
         fail_each(confs[i], NULL, VR_CU_OUT_OF_MEMORY, 20);
     }
+}
+
+static void any_call_fails_with_a_history(void **state) {
+    with_history = true;
+    any_call_fails(state);
+    with_history = false;
 }
 
 static void allocations_find_no_memory(void **state) {
@@ -226,6 +265,7 @@ static void random_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_call_fails),
+        cmocka_unit_test(any_call_fails_with_a_history),
         cmocka_unit_test(allocations_find_no_memory),
         cmocka_unit_test(releases_and_events_fail),
         cmocka_unit_test(random_refusals),
