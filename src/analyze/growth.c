@@ -154,19 +154,43 @@ static void judge(struct vr_grower *grower, size_t points) {
     grower->verdict = leaks ? VR_VERDICT_LEAK : grower->last_bytes > grower->first_bytes ? VR_VERDICT_GROWTH : VR_VERDICT_STEADY;
 }
 
-// Steps that were guessed from how allocations repeat may be the layers of a model, of one pass that keeps what every layer makes. A loop
-// of training gives back nearly all that a turn allocates; where a tenth stays, nothing is called a leak.
-static bool are_steps(const struct finding *finding, const struct vr_steps *steps, const struct vr_growth *growth) {
-    const struct vr_lifetimes *lifetimes = finding->grouping->lifetimes;
-    if (steps->source != VR_STEPS_REPEATED || finding->points < 2) return true;
-    const size_t first = finding->point[0], last = finding->point[finding->points - 1];
-    const size_t events = finding->grouping->view->history->count;
-    uint64_t made = 0;
-    for (size_t row = lifetimes->start_count; row < lifetimes->count; row++) {
-        if (lifetimes->birth[row] >= first && lifetimes->birth[row] < last) made += lifetimes->size_bytes[row];
+// By how much the live bytes differ between events [first, end), and in how many of the points' steps they differ by at least half of that.
+static size_t count_swings(const struct finding *finding, const int64_t *change, uint64_t *swing) {
+    size_t wide = 0;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        int64_t live = 0, low = INT64_MAX, high = INT64_MIN;
+        for (size_t p = 0; p + 1 < finding->points; p++) {
+            if (pass == 1) low = INT64_MAX, high = INT64_MIN;
+            for (size_t event = finding->point[p]; event < finding->point[p + 1]; event++) {
+                live += change[event];
+                low = live < low ? live : low;
+                high = live > high ? live : high;
+            }
+            if (pass == 1) wide += high >= low && (uint64_t)(high - low) * 2 >= *swing;
+        }
+        if (pass == 0) *swing = high >= low ? (uint64_t)(high - low) : 0;
     }
-    const uint64_t before = growth->total[0], after = growth->total[finding->points - 1];
-    return (last - first) * 2 >= events && (after <= before || (after - before) * 10 <= made);
+    return wide;
+}
+
+// Steps that were guessed from how allocations repeat may be the layers of a model, of one pass that keeps or gives back what every layer
+// makes. In a loop of training memory rises and falls by nearly as much in every turn as over all of them, and the turns are most of the
+// history; where that is not so, nothing is called a leak.
+static enum vram_status are_steps(const struct finding *finding, const struct vr_steps *steps, bool *sure) {
+    const struct vr_lifetimes *lifetimes = finding->grouping->lifetimes;
+    const size_t events = finding->grouping->view->history->count;
+    *sure = steps->source != VR_STEPS_REPEATED;
+    if (*sure || finding->points < 2 || (finding->point[finding->points - 1] - finding->point[0]) * 2 < events) return VRAM_OK;
+    int64_t *change = calloc(events + 1, sizeof *change);
+    if (change == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        if (lifetimes->birth[row] != VR_BEFORE_TRACE) change[lifetimes->birth[row]] += (int64_t)lifetimes->size_bytes[row];
+        if (lifetimes->death[row] != VR_NEVER) change[lifetimes->death[row]] -= (int64_t)lifetimes->size_bytes[row];
+    }
+    uint64_t swing = 0;
+    *sure = count_swings(finding, change, &swing) * 2 >= finding->points - 1;
+    free(change);
+    return VRAM_OK;
 }
 
 static int worst_first(const void *a, const void *b) {
@@ -190,7 +214,8 @@ static enum vram_status describe(struct finding *finding, const struct vr_steps 
         if (growth->grower[i].bytes == NULL) return VRAM_NO_HOST_MEMORY;
     }
     VR_TRY(fill_points(finding, growth));
-    const bool sure = are_steps(finding, steps, growth);
+    bool sure = false;
+    VR_TRY(are_steps(finding, steps, &sure));
     for (size_t i = 0; i < growth->count; i++) {
         judge(&growth->grower[i], finding->points);
         if (!sure && growth->grower[i].verdict == VR_VERDICT_LEAK) growth->grower[i].verdict = VR_VERDICT_GROWTH;
