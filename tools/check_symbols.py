@@ -20,7 +20,7 @@ IMPORTS = {
     "memory of the host": "malloc calloc realloc free aligned_alloc posix_memalign",
     "bytes and strings": """memchr memcmp memcpy memmove memset strchr strcmp strcspn strlen strncmp strpbrk strrchr strspn strstr strnlen""",
     "text to and from numbers": "snprintf vsnprintf strtod strtoll strtoul strtoull",
-    "arithmetic": "ceil floor fmod frexp ldexp llround log2 lround nearbyint rint round trunc",
+    "arithmetic": "nextafterf ceil floor fmod frexp ldexp llround log2 lround nearbyint rint round trunc",
     "sorting": "qsort bsearch",
     "searching text: src/analyze/finder.c": "regcomp regexec regerror regfree",
     "failed assertions, in builds that have them": "__assert_fail",
