@@ -40,7 +40,7 @@ static struct {
     uint32_t tags[PL_KIND_COUNT];
     struct caller callers[CALLERS];
     unsigned dumps;
-    bool paused; // as marked last
+    bool paused;             // as marked last
     uint64_t totals[TOTALS]; // of the devices, as written
 } journal;
 
@@ -196,7 +196,8 @@ bool pl_journal_paused(void) {
     const bool paused = is_open() && pl_control_paused();
     if (paused != journal.paused) {
         journal.paused = paused;
-        if (vram_log_annotation(journal.log, 0, paused ? "START" : "END", "recording paused", 0) != VRAM_OK) fail("a mark could not be written");
+        if (vram_log_annotation(journal.log, 0, paused ? "START" : "END", "recording paused", 0) != VRAM_OK)
+            fail("a mark could not be written");
     }
     if (paused) pl_control_count();
     return paused;

@@ -176,8 +176,11 @@ static enum vram_status find_cure(const struct vram_recording *recording, const 
                                   struct vram_error *error) {
     const struct vram_report_oom *oom = &device->ooms[device->oom_count - 1];
     const struct vr_model *model = vr_recording_model(recording);
-    *cure = (struct vram_cure){
-        .device = device->device, .event = oom->event, .verdict = VRAM_CURE_NO_REPLAY, .room_bytes = oom->room_bytes < VR_STAGE_SPACING ? oom->room_bytes : VR_STAGE_SPACING, .conf = ""};
+    *cure = (struct vram_cure){.device = device->device,
+                               .event = oom->event,
+                               .verdict = VRAM_CURE_NO_REPLAY,
+                               .room_bytes = oom->room_bytes < VR_STAGE_SPACING ? oom->room_bytes : VR_STAGE_SPACING,
+                               .conf = ""};
     if (vr_model_setting(model, "vram_run_process") != NULL || cure->room_bytes == 0) {
         judge_driver(oom, cure);
         return VRAM_OK;

@@ -1,7 +1,7 @@
 // companions.c: the functions of companions.def that stand on the table of calls.def.
 #include "driver/libcuda/libcuda.h"
 
-#define PITCH      512 // rows of cuMemAllocPitch start at multiples of this
+#define PITCH 512 // rows of cuMemAllocPitch start at multiples of this
 
 static bool is_device(int device) {
     const struct vr_sim *sim = vr_libcuda_sim();

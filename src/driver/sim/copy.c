@@ -6,7 +6,8 @@ static vr_cu_result submit_on(struct vr_sim *sim, struct vr_sim_stream *queue, s
     if (!vr_sim_work_is_valid(sim, work)) return VR_CU_INVALID_VALUE;
     // A copy finds its way from any device to any other; a set is work of one device, which must reach the memory.
     const struct vr_range *space = vr_ranges_holding(&sim->spaces, work->to);
-    const bool set = work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET && space != NULL && (space->kind == VR_SIM_ALLOCATION || space->kind == VR_SIM_IMPORT);
+    const bool set =
+        work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET && space != NULL && (space->kind == VR_SIM_ALLOCATION || space->kind == VR_SIM_IMPORT);
     if (set && !vr_sim_reaches(sim, work->device, space)) return VR_CU_INVALID_VALUE;
     return vr_sim_submit(sim, queue, work);
 }
