@@ -203,7 +203,11 @@ enum vram_status vram_tune(const struct vram_recording *const *recordings, size_
     if (recordings == NULL || count == 0 || result == NULL)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording or no result");
     if (options == NULL) options = &defaults;
-    struct search search = {.ground = {recordings, count, options->memory_bytes, options->start, options->profile},
+    struct search search = {.ground = {.recordings = recordings,
+                                       .count = count,
+                                       .memory_bytes = options->memory_bytes,
+                                       .start = options->start,
+                                       .profile = options->profile},
                             .options = options,
                             .expected = 40,
                             .result = calloc(1, sizeof *search.result)};
