@@ -1,7 +1,8 @@
 // What the page's tests have in common: their arguments, and what they expect.
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 
 // PAGE VRAM RECORDINGS: the page, the command, and the folder of recordings or "".
 export const [html, vram, recordings] = process.argv.slice(2);
@@ -22,9 +23,9 @@ export function report(path) {
     return JSON.parse(execFileSync(vram, ["report", "--json", path], { maxBuffer: 1 << 28 }));
 }
 
-// The dictionary that a recording is.
-export function snapshot(path) {
-    return JSON.parse(execFileSync(vram, ["convert", path, "-o", "-", "--to", "json"], { maxBuffer: 1 << 30 }));
+// What the command prints, as data, while others go on.
+export async function asked(...words) {
+    return JSON.parse((await promisify(execFile)(vram, words, { maxBuffer: 1 << 30 })).stdout);
 }
 
 let failures = 0;
@@ -39,9 +40,17 @@ export function equal(found, wanted, what) {
     expect(Object.is(found, wanted) || JSON.stringify(found) === JSON.stringify(wanted), `${what}: found ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`);
 }
 
-// The state that the URL's fragment keeps, changed as a link would.
+let links = 0;
+
+// The state that the URL's fragment keeps, changed as a link would; the page has heard of it afterwards. Keys that the page does not know
+// are nothing to it: `link` makes each address a new one, even where the page has not yet written the one that it shows.
 export async function go(page, state) {
-    await page.evaluate((fragment) => (location.hash = fragment), new URLSearchParams(state).toString());
+    const follow = (fragment) =>
+        new Promise((resolve) => {
+            window.addEventListener("hashchange", resolve, { once: true });
+            location.hash = fragment;
+        });
+    await page.evaluate(follow, new URLSearchParams({ ...state, link: ++links }).toString());
 }
 
 // Waits until `read` (run in the page) gives the wanted value; what it gave last otherwise.

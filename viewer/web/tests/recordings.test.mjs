@@ -2,9 +2,10 @@
 // computation: peaks and their moments, what is live at the peak, the state after ten random events.
 import { basename } from "node:path";
 import { openPage } from "./browser.mjs";
-import { equal, expect, finish, go, html, recordingPaths, report, settles, snapshot } from "./check.mjs";
+import { asked, equal, expect, finish, go, html, recordingPaths, settles } from "./check.mjs";
 
 const EVENTS = 10;
+const PAGES = 3; // at once: a page alone waits for its frames most of the time
 const grouped = (value) => value.toLocaleString("en-US");
 
 // Bytes asked for and not yet freed after each event, from the final state backwards and then forwards.
@@ -38,10 +39,12 @@ function totals(dictionary, device) {
     });
 }
 
-let seed = 12345;
-function random(below) {
-    seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
-    return Math.floor((seed / 2 ** 32) * below);
+// The same numbers from the same seed.
+function randomFrom(seed) {
+    return (below) => {
+        seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+        return Math.floor((seed / 2 ** 32) * below);
+    };
 }
 
 const readPeak = () => {
@@ -66,6 +69,7 @@ async function checkDevice(page, name, rec, device, facts, dictionary) {
         if (peak_bytes > 0) await settles(page, readLive, null, [peak_bytes, live_count_at_peak], `${name}: live at the ${notion} peak of device ${device}`);
     }
     const after = totals(dictionary, device);
+    const random = randomFrom(12345);
     for (let i = 0; i < EVENTS && after.length !== 0 && facts.allocated.consistent; i++) {
         const event = random(after.length);
         await go(page, { rec, device, view: "state", event });
@@ -73,23 +77,27 @@ async function checkDevice(page, name, rec, device, facts, dictionary) {
     }
 }
 
-const { browser, page, requests, errors } = await openPage(html);
-const options = () => document.querySelectorAll("select.files option").length;
-let rec = 0;
-for (const path of recordingPaths()) {
+async function checkRecording(page, path, rec) {
     const name = basename(path);
+    const { devices } = await asked("report", "--json", path);
+    const dictionary = Object.keys(devices).length === 0 ? {} : await asked("convert", path, "-o", "-", "--to", "json");
     await page.locator('input[type="file"]').setInputFiles(path);
-    await settles(page, options, null, rec + 1, `${name} opens`, 30000);
+    await settles(page, () => document.querySelectorAll("select.files option").length, null, rec + 1, `${name} opens`, 30000);
     await page.waitForFunction(() => document.querySelector(".loading").hidden);
-    const { devices } = report(path);
-    const dictionary = Object.keys(devices).length === 0 ? {} : snapshot(path);
     for (const [device, facts] of Object.entries(devices)) await checkDevice(page, name, rec, Number(device), facts, Array.isArray(dictionary) ? { segments: dictionary } : dictionary);
-    const message = await page.locator(".message").textContent();
-    equal(message, "", `${name}: what the page complains about`);
-    rec++;
+    equal(await page.locator(".message").textContent(), "", `${name}: what the page complains about`);
 }
-expect(rec > 0, "there are recordings");
-equal(requests, [], "requests to the network");
-equal(errors, [], "errors of the page");
-await browser.close();
+
+// One page opens recordings, one beside the other, until none is left.
+async function openThem(paths) {
+    const { browser, page, requests, errors } = await openPage(html);
+    for (let rec = 0; paths.length !== 0; rec++) await checkRecording(page, paths.shift(), rec);
+    equal(requests, [], "requests to the network");
+    equal(errors, [], "errors of the page");
+    await browser.close();
+}
+
+const paths = recordingPaths();
+expect(paths.length > 0, "there are recordings");
+await Promise.all(Array.from({ length: PAGES }, () => openThem(paths)));
 finish();
