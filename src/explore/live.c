@@ -52,7 +52,8 @@ static enum vram_status add_checkpoint(struct vr_live *live, size_t number) {
     const size_t begin = number == 0 ? 0 : vr_first_born(lifetimes, before),
                  end = number == 0 ? lifetimes->start_count : vr_first_born(lifetimes, event);
     const size_t listed = number == 0 ? 0 : live->first[number] - live->first[number - 1];
-    VR_TRY(vr_grow((void **)&live->rows, &live->capacity, live->first[number] + listed + (end - begin), sizeof *live->rows));
+    // One more than needed: with nothing to list there are rows all the same.
+    VR_TRY(vr_grow((void **)&live->rows, &live->capacity, live->first[number] + listed + (end - begin) + 1, sizeof *live->rows));
     const uint32_t *list = number == 0 ? live->rows : live->rows + live->first[number - 1];
     const size_t kept = filter(lifetimes, list, listed, begin, end, (int64_t)event - 1, live->rows + live->first[number]);
     live->first[number + 1] = live->first[number] + kept;
