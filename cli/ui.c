@@ -41,9 +41,24 @@ bool ui_write(void *user, const char *bytes, size_t length) {
     return fwrite(bytes, 1, length, stdout) == length;
 }
 
+void ui_complain(const char *text) {
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        if (*c < 0x20 || *c == 0x7F)
+            fprintf(stderr, "\\x%02X", *c);
+        else
+            fputc(*c, stderr);
+    }
+}
+
 int ui_error(const char *file, const struct vram_error *error) {
     fflush(stdout);
-    fprintf(stderr, "vram: %s%s%s\n", file == NULL ? "" : file, file == NULL ? "" : ": ", error->message);
+    fprintf(stderr, "vram: ");
+    if (file != NULL) {
+        ui_complain(file);
+        fprintf(stderr, ": ");
+    }
+    ui_complain(error->message);
+    fputc('\n', stderr);
     return vram_status_exit_code(error->status);
 }
 

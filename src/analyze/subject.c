@@ -10,7 +10,7 @@ static enum vram_status choose_view(struct vr_subject *subject, int64_t device, 
             subject->view = &views[d];
     }
     if (subject->view != NULL) return VRAM_OK;
-    if (device < 0) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has neither events nor segments");
+    if (device < 0) return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the recording has neither events nor segments");
     return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no device %lld", (long long)device);
 }
 

@@ -20,7 +20,7 @@ struct vr_subject {
     uint64_t bytes;
 };
 
-// INVALID_ARGUMENT with a sentence, LIMIT, NO_HOST_MEMORY. The recording must outlive it.
+// INVALID_ARGUMENT with a sentence, BAD_INPUT (a recording of nothing), LIMIT, NO_HOST_MEMORY. The recording must outlive it.
 enum vram_status vr_subject_open(const struct vram_recording *recording, const struct vram_profile_options *options,
                                  struct vr_subject *subject, struct vram_error *error);
 void vr_subject_close(struct vr_subject *subject);

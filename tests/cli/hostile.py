@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Damaged recordings, strange names and wrong options through every command that reads recordings.
+
+usage: hostile.py VRAM [--seconds N] [--recordings FOLDER]
+Whatever comes in: a documented exit code, one line on standard error when the input is bad, no sanitizer's report, no hang, no output
+left behind or changed by a command that failed. Damage is made with fixed seeds; cases beyond the time are left out, and counted.
+"""
+import argparse
+import json
+import os
+import pickle
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+from check_cli import hostile, recording
+
+TIMEOUT = 10
+OUTPUTS = ("out.pickle", "out.json", "out.vram", "out.html", "out.folded", "out.svg")
+READERS = [["report"], ["report", "--json"], ["report", "--timeline"], ["report", "--by", "category"], ["replay"], ["replay", "--exact"],
+           ["replay", "--conf", "expandable_segments:True"], ["leaks"], ["leaks", "--every", "3"], ["diff", "good.pickle"],
+           ["convert", "-o", "out.pickle"], ["convert", "-o", "out.json"], ["convert", "-o", "out.vram"], ["flame", "-o", "out.svg"],
+           ["symbolize", "-o", "out.json"], ["view", "-o", "out.html"]]
+# Commands, options, and what must be a usage error before anything is read.
+USAGE = [[c] for c in ("report", "replay", "tune", "convert", "symbolize", "flame", "diff", "leaks", "run", "sim")]
+USAGE += [[c, "--no-such-option", "good.pickle"] for c in
+          ("report", "replay", "tune", "convert", "symbolize", "flame", "diff", "leaks", "view", "run", "sim", "doctor", "top", "attach")]
+HUGE = ("18446744073709551616", "99999999999999999999999999", "-1", "1e9", "0x10", "", " 1", "1 ", "1.5.5", "nan")
+USAGE += [["report", "--top=" + n, "good.pickle"] for n in HUGE]
+USAGE += [["leaks", "--every=" + n, "good.pickle"] for n in HUGE]
+USAGE += [["replay", "--memory=" + n, "good.pickle"] for n in HUGE if n != "1 "]  # a unit may stand apart
+USAGE += [["sim", "--devices=" + n, "true"] for n in HUGE]
+USAGE += [["replay", "--conf=" + c, "good.pickle"] for c in ("max_split_size_mb:99999999999999999999", "nonsense", ":")]
+NAMES = ("with space.pickle", "new\nline.pickle", "bell\x07\x1b[31m.pickle", "-dash.pickle", "b\udcff.pickle", "n" * 200 + ".pickle")
+
+
+def damaged(plain, seed):
+    """(what, bytes): truncations at many places, bit flips, spans overwritten, removed and doubled."""
+    rng = random.Random(seed)
+    while True:
+        kind, data = rng.choice(("cut", "flips", "span", "gap", "twice")), bytearray(plain)
+        at = rng.randrange(len(data))
+        if kind == "cut":
+            del data[at:]
+        elif kind == "flips":
+            for _ in range(rng.choice((1, 1, 2, 8, 64))):
+                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        elif kind == "span":
+            data[at:at + 8] = rng.choice((b"\xff" * 8, b"\0" * 8, b"\xff" * 7 + b"\x7f", b"99999999"))
+        else:
+            end = min(len(data), at + rng.choice((1, 7, 100)))
+            data[at:end] = data[at:end] * 2 if kind == "twice" else b""
+        yield kind, bytes(data)
+
+
+class Bench:
+    def __init__(self, vram, folder):
+        self.vram, self.folder, self.found, self.count = vram, folder, [], 0
+        self.env = {k: v for k, v in os.environ.items() if k not in ("VRAM_STYLE", "COLUMNS")}
+        self.env.update(LC_ALL="C", ASAN_OPTIONS="allocator_may_return_null=1:detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", ""),
+                        UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")
+
+    def wrong(self, arguments, label, what, err=b""):
+        self.found.append("%r (%s): %s %s" % (arguments, label, what, err.decode(errors="replace")[:1500]))
+
+    def outputs(self):
+        return {n: os.stat(os.path.join(self.folder, n)).st_mtime_ns for n in OUTPUTS if os.path.exists(os.path.join(self.folder, n))}
+
+    def run(self, arguments, label, allowed, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, data=None):
+        self.count += 1
+        before = self.outputs()
+        try:
+            done = subprocess.run([os.fsencode(self.vram)] + [os.fsencode(a) for a in arguments], cwd=self.folder, env=self.env,
+                                  stdin=None if data is not None else stdin, input=data, stdout=stdout, stderr=subprocess.PIPE,
+                                  timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.wrong(arguments, label, "still running after %d s" % TIMEOUT)
+            return None
+        code, err = done.returncode, done.stderr
+        if b"Sanitizer" in err or b"runtime error" in err:
+            self.wrong(arguments, label, "sanitizer:", err)
+        elif code not in allowed:
+            self.wrong(arguments, label, "exit code %d, not of %s:" % (code, sorted(allowed)), err)
+        elif code == 3 and err.count(b"\n") != 1:
+            self.wrong(arguments, label, "not one line:", err)
+        elif any(b < 32 and b != 10 or b == 127 for b in err):
+            self.wrong(arguments, label, "control characters on standard error:", err)
+        after = self.outputs()
+        if code in (2, 3) and after != before:
+            self.wrong(arguments, label, "failed and left or changed %s" % sorted(set(after.items()) ^ set(before.items())))
+        for name in after:
+            os.unlink(os.path.join(self.folder, name))
+        return done
+
+
+def write(folder, name, data):
+    with open(os.path.join(os.fsencode(folder), os.fsencode(name)), "wb") as file:
+        file.write(data)
+
+
+def usage_and_names(bench, plain):
+    for arguments in USAGE:
+        bench.run(arguments, "usage", {2})
+    for name in NAMES:
+        write(bench.folder, name, plain)
+        for reader in (["report"], ["report", "--json"], ["convert", "-o", "out.json"], ["leaks"]):
+            bench.run(reader + ["--", name], "name", {0, 1})
+        write(bench.folder, name, b"")
+        bench.run(["report", "--", name], "empty, strange name", {3})
+        os.unlink(os.path.join(os.fsencode(bench.folder), os.fsencode(name)))
+    for reader in READERS:
+        for name in ("folder", "empty", "absent", "", "good.pickle/x", "n" * 300):
+            bench.run(reader + [name], "no recording", {2, 3} if name == "" else {3})
+        bench.run(reader + ["-"], "empty standard input", {3})
+        bench.run(reader + ["-"], "piped", {0, 1}, data=plain)
+        if "-o" not in reader:
+            continue
+        place = reader.index("-o") + 1
+        for target in ("absent/" + reader[place], "folder"):
+            bench.run(reader[:place] + [target, "good.pickle"], "no place for the output", {2, 3})
+    for reader in (["report"], ["report", "--json"], ["replay"], ["leaks", "--json"], ["--help"], ["replay", "--help"], ["doctor"]):
+        with open("/dev/full", "wb") as full:
+            operands = [] if "--help" in reader or reader == ["doctor"] else ["good.pickle"]
+            bench.run(reader + operands, "full disk", {3, 4} if reader == ["doctor"] else {3}, stdout=full)  # 4: and no device
+    bench.run(["report", "-", "-"], "standard input twice", {2, 3}, data=plain)
+
+
+def damage(bench, sources, until):
+    streams = [(name, damaged(data, name)) for name, data in sources if data]
+    turn = 0
+    while streams and time.monotonic() < until:
+        name, stream = streams[turn % len(streams)]
+        kind, data = next(stream)
+        write(bench.folder, "bad", data)
+        reader = READERS[turn // len(streams) % len(READERS)]
+        before = len(bench.found)
+        bench.run(reader + ["bad"], "%s of %s, case %d" % (kind, name, turn), {0, 1, 2, 3} if reader[0] == "replay" else {0, 1, 3})
+        if len(bench.found) > before and os.environ.get("KEEP"):
+            write(os.environ["KEEP"], "case%d-%s" % (turn, reader[0]), data)
+        turn += 1
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("vram")
+    parser.add_argument("--seconds", type=float, default=12)
+    parser.add_argument("--recordings", default="")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(os.path.abspath(options.vram), folder)
+        plain = pickle.dumps(recording(), 4)
+        write(folder, "good.pickle", plain)
+        write(folder, "empty", b"")
+        os.mkdir(os.path.join(folder, "folder"))
+        subprocess.run([bench.vram, "convert", "-o", "made.vram", "good.pickle"], cwd=folder, env=bench.env, capture_output=True)
+        with open(os.path.join(folder, "made.vram"), "rb") as file:
+            made = file.read()
+        sources = [("pickle", plain), ("json", json.dumps(recording()).encode()), ("vram", made), ("hostile", pickle.dumps(hostile(), 4))]
+        for name in sorted(os.listdir(options.recordings)) if options.recordings else ():
+            with open(os.path.join(options.recordings, name), "rb") as file:
+                sources.append((name, file.read()))
+        usage_and_names(bench, plain)
+        fixed = bench.count
+        damage(bench, sources, time.monotonic() + options.seconds)
+    for line in bench.found:
+        print(line)
+    print("%d fixed cases, %d damaged recordings, %d wrong" % (fixed, bench.count - fixed, len(bench.found)))
+    return 1 if bench.found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
