@@ -21,6 +21,19 @@ for header in "$prefix"/include/vram/*.h; do
     echo "#include <vram/$(basename "$header")>" | "$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only -x c -
 done
 
+# The installed command finds the parts that it hands to programs, and its page.
+"$cc" -std=c11 "$consumer/device.c" -o "$prefix-consumer/device" -ldl
+"$prefix/bin/vram" sim -- "$prefix-consumer/device" || { echo "vram sim does not run a program"; exit 1; }
+"$prefix/bin/vram" sim -- "$prefix/bin/vram" run -o "$prefix-consumer/device.vram" -- "$prefix-consumer/device" >/dev/null 2>&1 ||
+    { echo "vram run does not record"; exit 1; }
+"$prefix/bin/vram" report "$prefix-consumer/device.vram" | grep -q -F '3.0 MiB' || { echo "the recording does not have the 3 MiB"; exit 1; }
+if "$prefix/bin/vram" view --no-open -o "$prefix-consumer/page.html" "$prefix-consumer/device.vram" 2>"$prefix-consumer/page.log"; then
+    grep -q '<html' "$prefix-consumer/page.html" || { echo "vram view wrote no page"; exit 1; }
+else
+    # Only a build without the tools for WebAssembly and TypeScript has no page.
+    test $? -eq 4 || { cat "$prefix-consumer/page.log"; exit 1; }
+fi
+
 # The example of the README (backquotes are Markdown's), and what the README says it prints.
 # shellcheck disable=SC2016
 sed -n '/^```c$/,/^```$/p' "$readme" | sed '1d;$d' >"$prefix-consumer/example.c"
