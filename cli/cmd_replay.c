@@ -8,6 +8,7 @@
 #include "input.h"
 #include "input_files.h"
 #include "ui.h"
+#include "vram/options.h"
 #include "vram/replay.h"
 
 int cmd_replay(int argc, char **argv);
@@ -77,10 +78,6 @@ static int run_confs(const struct vram_recording *recording, const char *path, c
                                                     .device = (uint32_t)settings->device};
         struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
         const enum vram_status status = vram_replay_whatif(recording, &options, &results[i], &error);
-        if (status == VRAM_BAD_OPTION) {
-            fprintf(stderr, "vram: --conf '%s': %s\n", options.conf, error.message);
-            return CLI_USAGE;
-        }
         if (status != VRAM_OK) return ui_error(path, &error);
         if (settings->device != NO_DEVICE && (results[i]->device_count == 0 || settings->device > UINT32_MAX)) {
             fprintf(stderr, "vram: %s: it has no device %" PRIu64 "\n", path, settings->device);
@@ -119,6 +116,21 @@ static int replay_file(const char *path, const char *before, void *context) {
     code = settings->exact ? replay_exact(recording, facts.name, settings, before) : replay_whatif(recording, facts.name, settings, before);
     vram_recording_destroy(recording);
     return code;
+}
+
+// Option strings are looked at before any recording is. True when all can be read.
+static bool read_confs(const struct args_list *confs) {
+    for (size_t i = 0; i < confs->count; i++) {
+        struct vram_error error = {.status = VRAM_OK};
+        if (vram_options_check(confs->values[i], &error) == VRAM_OK) continue;
+        fprintf(stderr, "vram: --conf '");
+        ui_complain(confs->values[i]);
+        fprintf(stderr, "': ");
+        ui_complain(error.message);
+        fprintf(stderr, "\n");
+        return false;
+    }
+    return true;
 }
 
 // Options that do not go together. True when all is well.
@@ -201,6 +213,6 @@ int cmd_replay(int argc, char **argv) {
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (!agree(&settings, count)) return CLI_USAGE;
+    if (!agree(&settings, count) || !read_confs(&settings.confs)) return CLI_USAGE;
     return input_each(argv + 1, count, settings.json, "\n", replay_file, &settings);
 }

@@ -32,7 +32,7 @@ USAGE += [["report", "--top=" + n, "good.pickle"] for n in HUGE]
 USAGE += [["leaks", "--every=" + n, "good.pickle"] for n in HUGE]
 USAGE += [["replay", "--memory=" + n, "good.pickle"] for n in HUGE if n != "1 "]  # a unit may stand apart
 USAGE += [["sim", "--devices=" + n, "true"] for n in HUGE]
-USAGE += [["replay", "--conf=" + c, "good.pickle"] for c in ("max_split_size_mb:99999999999999999999", "nonsense", ":")]
+USAGE += [["replay", "--conf=" + c, "good.pickle"] for c in ("max_split_size_mb:99999999999999999999", "nonsense", ":", "x" * 5000)]
 NAMES = ("with space.pickle", "new\nline.pickle", "bell\x07\x1b[31m.pickle", "-dash.pickle", "b\udcff.pickle", "n" * 200 + ".pickle")
 
 

@@ -67,7 +67,17 @@ async function checkMoment(page, truth, event) {
     assert.ok(found.largest <= found.free);
 }
 
-const setEvent = (page, event) => page.evaluate((value) => (location.hash = location.hash.replace(/&event=[^&]*/, "") + `&event=${value}`), event);
+// As somebody edits the address: the page writes it a moment after each change, and an address that is there already is no news.
+let edits = 0;
+async function setEvent(page, event) {
+    await page.waitForTimeout(200);
+    const edit = ([value, number]) =>
+        new Promise((resolve) => {
+            window.addEventListener("hashchange", resolve, { once: true });
+            location.hash = location.hash.replace(/&(event|link)=[^&]*/g, "") + `&event=${value}&link=${number}`;
+        });
+    await page.evaluate(edit, [event, ++edits]);
+}
 
 async function walk(page, truth) {
     const last = truth.events.length - 1;
