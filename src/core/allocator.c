@@ -68,6 +68,7 @@ enum vram_status vr_allocator_create(const struct vram_create_info *info, struct
     atomic_store_explicit(&made->caching, !environment_says_no_caching(), memory_order_relaxed);
     if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
     enum vram_status status = read_options(made, info, error);
+    made->async = made->options.backend == VR_BACKEND_ASYNC;
     if (status == VRAM_OK) status = make_tables(made);
     if (status == VRAM_OK) status = open_driver(made, info->driver, error);
     if (status != VRAM_OK) {

@@ -6,7 +6,7 @@
 
 #include "core/device.h"
 
-VR_INLINE bool vr_is_async(const struct vram_allocator *allocator) { return allocator->options.backend == VR_BACKEND_ASYNC; }
+VR_INLINE bool vr_is_async(const struct vram_allocator *allocator) { return allocator->async; }
 
 // Finds the device's pool and sets it up: it keeps what it has until it is trimmed, and reuses memory whichever way it can. Before the
 // device is seen by others. UNSUPPORTED where the driver has no pools; DRIVER.
