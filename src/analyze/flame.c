@@ -46,7 +46,7 @@ static void put_frame(struct vr_text *text, const struct vr_stacktree *tree, uin
     const size_t start = text->length;
     vr_stacktree_function(tree, node, text);
     if (label != VR_TREE_NONE) {
-        const struct vr_label *frame = &tree->labels.label[label];
+        const struct vr_frame_label *frame = &tree->labels.label[label];
         const struct vr_frames *frames = &frame->model->frames;
         vr_text_printf(text, " (%.1000s", vr_model_string(frame->model, frames->filename[frame->frame]));
         if (!tree->labels.without_lines) vr_text_printf(text, ":%lld", (long long)frames->line[frame->frame]);
@@ -145,7 +145,7 @@ static void put_colour(struct vr_text *text, const struct vr_stacktree *tree, ui
         memcpy(colour, grew ? hues[5] : (const unsigned char[]){0, 114, 178}, sizeof colour);
         strength = weight(at) > 0 ? 0.08 + 0.72 * change / weight(at) : 0.08;
     } else if (at->label != VR_TREE_NONE) {
-        const struct vr_label *label = &tree->labels.label[at->label];
+        const struct vr_frame_label *label = &tree->labels.label[at->label];
         uint64_t hash = 0xcbf29ce484222325u;
         for (const char *c = vr_model_string(label->model, label->model->frames.filename[label->frame]); *c != '\0'; c++)
             hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;

@@ -11,7 +11,7 @@ enum vram_status vr_stacktree_init(struct vr_stacktree *tree, bool bottom_up, bo
 
 void vr_stacktree_release(struct vr_stacktree *tree) {
     free(tree->node);
-    vr_labels_release(&tree->labels);
+    vr_frame_labels_release(&tree->labels);
     vr_map_release(&tree->children);
     *tree = (struct vr_stacktree){.node = NULL};
 }
@@ -39,7 +39,7 @@ static void weigh(struct vr_tree_node *node, unsigned weight, const struct vr_gr
 static enum vram_status label_of(struct vr_stacktree *tree, const struct vr_model *model, uint32_t frame, uint32_t *labels,
                                  uint32_t *label) {
     if (labels[frame] == 0) {
-        VR_TRY(vr_labels_number(&tree->labels, model, frame, label));
+        VR_TRY(vr_frame_labels_number(&tree->labels, model, frame, label));
         labels[frame] = *label + 1;
     }
     *label = labels[frame] - 1;
@@ -142,6 +142,6 @@ void vr_stacktree_function(const struct vr_stacktree *tree, uint32_t node, struc
         vr_text_puts(text, node == 0 ? "all" : "<no frames>");
         return;
     }
-    const struct vr_label *frame = &tree->labels.label[label];
+    const struct vr_frame_label *frame = &tree->labels.label[label];
     vr_text_printf(text, "%.1000s", vr_model_string(frame->model, frame->model->frames.name[frame->frame]));
 }

@@ -3,7 +3,7 @@
 #define VR_ANALYZE_STACKTREE_H
 
 #include "analyze/grouping.h"
-#include "analyze/labels.h"
+#include "analyze/frame_labels.h"
 
 #define VR_TREE_NONE UINT32_MAX
 
@@ -20,12 +20,12 @@ struct vr_tree_node {
 struct vr_stacktree {
     struct vr_tree_node *node; // parents before their children
     size_t count, capacity;
-    struct vr_labels labels;
+    struct vr_frame_labels labels;
     struct vr_map children; // parent and label -> node
     bool bottom_up;         // the root's children are innermost frames
 };
 
-// An empty tree: its root. without_lines as in struct vr_labels. NO_HOST_MEMORY.
+// An empty tree: its root. without_lines as in struct vr_frame_labels. NO_HOST_MEMORY.
 enum vram_status vr_stacktree_init(struct vr_stacktree *tree, bool bottom_up, bool without_lines);
 void vr_stacktree_release(struct vr_stacktree *tree);
 // Adds rows as weight 0 or 1. The model must outlive the tree. LIMIT for more nodes than 2^31, NO_HOST_MEMORY.

@@ -144,30 +144,19 @@ enum vram_status vr_report_trace(const struct vr_view *view, struct vr_arena *ar
     return status;
 }
 
-// What an event does to the memory held from the driver; sums wrap, as a damaged file's may.
-static uint64_t reserved_delta(const struct vr_history *history, size_t i) {
-    switch (history->action[i]) {
-    case VR_ACTION_SEGMENT_ALLOC:
-    case VR_ACTION_SEGMENT_MAP: return history->size_bytes[i];
-    case VR_ACTION_SEGMENT_FREE:
-    case VR_ACTION_SEGMENT_UNMAP: return 0 - history->size_bytes[i];
-    default: return 0;
-    }
-}
-
 void vr_report_reserved(const struct vr_view *view, struct vram_report_reserved *reserved, struct vram_report_point *points,
                         size_t point_count) {
     const struct vr_history *history = view->history;
     uint64_t total = 0;
     for (size_t i = 0; i < view->segment_count; i++) total += view->model->segments.total_bytes[view->segments[i]];
-    for (size_t i = 0; i < history->count; i++) total -= reserved_delta(history, i);
+    for (size_t i = 0; i < history->count; i++) total -= vr_reserved_delta(history, i);
     *reserved = (struct vram_report_reserved){.start_bytes = (int64_t)total, .peak_bytes = (int64_t)total, .peak_event = -1};
     int64_t low = (int64_t)total;
     for (size_t p = 0, i = 0; p < (point_count == 0 ? 1 : point_count); p++) {
         const size_t next = point_count == 0 ? history->count : vr_point_first(history->count, point_count, p + 1);
         int64_t largest = (int64_t)total;
         for (; i < next; i++) {
-            total += reserved_delta(history, i);
+            total += vr_reserved_delta(history, i);
             if ((int64_t)total > largest) largest = (int64_t)total;
             if ((int64_t)total < low) low = (int64_t)total;
             if ((int64_t)total <= reserved->peak_bytes) continue;

@@ -15,6 +15,17 @@ struct vr_view {
     size_t block_count;
 };
 
+// What an event does to the memory held from the driver; sums wrap, as a damaged file's may.
+VR_INLINE uint64_t vr_reserved_delta(const struct vr_history *history, size_t event) {
+    switch (history->action[event]) {
+    case VR_ACTION_SEGMENT_ALLOC:
+    case VR_ACTION_SEGMENT_MAP: return history->size_bytes[event];
+    case VR_ACTION_SEGMENT_FREE:
+    case VR_ACTION_SEGMENT_UNMAP: return 0 - history->size_bytes[event];
+    default: return 0;
+    }
+}
+
 // The views of all devices of a model that have an event or a segment, by ascending number. Owns the rows.
 struct vr_views {
     struct vr_view *view;

@@ -14,28 +14,6 @@ struct subject {
     const struct vr_lifetimes *allocated, *active;
 };
 
-static bool find_version(const struct vr_lifetimes *lifetimes, uint64_t address, uint64_t version, size_t *row) {
-    for (size_t i = 0; i < lifetimes->count; i++) {
-        if (lifetimes->address[i] != address || version-- != 0) continue;
-        *row = i;
-        return true;
-    }
-    return false;
-}
-
-// "b7f03c0000000_2", with or without the b; also "0x7f03c0000000", which is the first one there.
-static bool find_label(const struct vr_lifetimes *lifetimes, const char *label, size_t *row) {
-    const char *digits = *label == 'b' && label[1] != '\0' ? label + 1 : label;
-    char *end;
-    const unsigned long long address = strtoull(digits, &end, 16);
-    if (end == digits) return false;
-    if (*end == '\0') return find_version(lifetimes, address, 0, row);
-    if (*end != '_') return false;
-    digits = end + 1;
-    const unsigned long long version = strtoull(digits, &end, 10);
-    return end != digits && *end == '\0' && find_version(lifetimes, address, version, row);
-}
-
 static enum vram_status find_row(const struct vr_ask *ask, const struct subject *subject, size_t *row) {
     const char *label = vr_question_text(ask->question, "label");
     int64_t number = -1;
@@ -43,7 +21,7 @@ static enum vram_status find_row(const struct vr_ask *ask, const struct subject 
     if (number >= 0) *row = (size_t)number;
     if (number < 0 && label == NULL)
         return vr_fail(ask->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "allocation: 'row' or 'label' is needed");
-    if (number < 0 && !find_label(subject->allocated, label, row))
+    if (number < 0 && !vr_label_find(subject->allocated, 'b', label, row))
         return vr_fail(ask->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no allocation '%.60s'", label);
     return VRAM_OK;
 }

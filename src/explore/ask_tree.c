@@ -13,7 +13,7 @@ static void put_frames(struct vr_json *json, const struct vr_stacktree *tree, co
         const uint32_t label = tree->node[nodes[i]].label;
         if (label == VR_TREE_NONE || place[label] != 0) continue;
         place[label] = ++placed;
-        const struct vr_label *frame = &tree->labels.label[label];
+        const struct vr_frame_label *frame = &tree->labels.label[label];
         const struct vr_frames *frames = &frame->model->frames;
         vr_json_array(json, NULL);
         vr_json_string(json, NULL, vr_model_string(frame->model, frames->name[frame->frame]));

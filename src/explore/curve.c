@@ -66,18 +66,8 @@ uint32_t vr_event_replaced(const struct vr_event_rows *rows, size_t event) {
     return 0;
 }
 
-static int64_t reserved_delta(const struct vr_history *history, size_t event) {
-    switch (history->action[event]) {
-    case VR_ACTION_SEGMENT_ALLOC:
-    case VR_ACTION_SEGMENT_MAP: return (int64_t)history->size_bytes[event];
-    case VR_ACTION_SEGMENT_FREE:
-    case VR_ACTION_SEGMENT_UNMAP: return -(int64_t)history->size_bytes[event];
-    default: return 0;
-    }
-}
-
 static int64_t delta(const struct vr_curve *curve, size_t event) {
-    if (curve->lifetimes == NULL) return reserved_delta(curve->view->history, event);
+    if (curve->lifetimes == NULL) return (int64_t)vr_reserved_delta(curve->view->history, event);
     const uint32_t row = curve->rows->row[event];
     if (row == 0) return 0;
     const int64_t size = (int64_t)curve->lifetimes->size_bytes[row - 1];
@@ -89,7 +79,7 @@ static int64_t delta(const struct vr_curve *curve, size_t event) {
 static int64_t reserved_start(const struct vr_view *view) {
     uint64_t total = 0;
     for (size_t i = 0; i < view->segment_count; i++) total += view->model->segments.total_bytes[view->segments[i]];
-    for (size_t i = 0; i < view->history->count; i++) total -= (uint64_t)reserved_delta(view->history, i);
+    for (size_t i = 0; i < view->history->count; i++) total -= vr_reserved_delta(view->history, i);
     return (int64_t)total;
 }
 

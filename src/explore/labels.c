@@ -80,3 +80,22 @@ enum vram_status vr_seen_labels(struct vr_seen_device *device, const struct vr_l
     *labels = device->labels;
     return VRAM_OK;
 }
+
+bool vr_label_find(const struct vr_lifetimes *lifetimes, char letter, const char *label, size_t *row) {
+    const char *digits = *label == letter && label[1] != '\0' ? label + 1 : label;
+    char *end;
+    const unsigned long long address = strtoull(digits, &end, 16);
+    if (end == digits || (*end != '\0' && *end != '_')) return false;
+    unsigned long long version = 0;
+    if (*end == '_') {
+        digits = end + 1;
+        version = strtoull(digits, &end, 10);
+        if (end == digits || *end != '\0') return false;
+    }
+    for (size_t i = 0; i < lifetimes->count; i++) {
+        if (lifetimes->address[i] != address || version-- != 0) continue;
+        *row = i;
+        return true;
+    }
+    return false;
+}

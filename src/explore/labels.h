@@ -14,6 +14,9 @@ void vr_labels_destroy(struct vr_labels *labels);
 uint32_t vr_label_of_row(const struct vr_labels *labels, size_t row);
 // Of an event that reserves or gives back a segment or pages; 0 for other events.
 uint32_t vr_label_of_segment_event(const struct vr_labels *labels, size_t event);
+// The row that a label names among the rows of lifetimes: "b7f03c0000000_2", with or without its letter; without a number the first one at
+// the address. False when there is none.
+bool vr_label_find(const struct vr_lifetimes *lifetimes, char letter, const char *label, size_t *row);
 // The device's own, made when first asked for; borrowed. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_seen_labels(struct vr_seen_device *device, const struct vr_labels **labels);
 

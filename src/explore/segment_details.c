@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "explore/labels.h"
 #include "explore/shapes.h"
 #include "model/recording.h"
 
@@ -11,26 +12,6 @@ static size_t version_of(const struct vr_lifetimes *rows, size_t row) {
     size_t version = 0;
     for (size_t i = 0; i < row; i++) version += rows->address[i] == rows->address[row];
     return version;
-}
-
-static bool find_version(const struct vr_lifetimes *rows, uint64_t address, uint64_t version, size_t *row) {
-    for (size_t i = 0; i < rows->count; i++) {
-        if (rows->address[i] != address || version-- != 0) continue;
-        *row = i;
-        return true;
-    }
-    return false;
-}
-
-// "s7f03c0000000_2"; without a number the first one there.
-static bool find_label(const struct vr_lifetimes *rows, const char *label, size_t *row) {
-    char *end;
-    const unsigned long long address = strtoull(label + 1, &end, 16);
-    if (end == label + 1) return false;
-    if (*end == '\0') return find_version(rows, address, 0, row);
-    const char *digits = end + 1;
-    const unsigned long long version = *end == '_' ? strtoull(digits, &end, 10) : 0;
-    return *digits != '\0' && *end == '\0' && find_version(rows, address, version, row);
 }
 
 static void put_moment(struct vr_json *json, const struct vr_history *history, const char *event_key, const char *time_key,
@@ -62,7 +43,7 @@ static enum vram_status find_row(const struct vr_ask *ask, const struct vr_lifet
     int64_t number = -1;
     VR_TRY(vr_question_whole(ask->question, "segment", 0, (int64_t)rows->count - 1, -1, &number));
     if (number >= 0) *row = (size_t)number;
-    if (number < 0 && (label == NULL || !find_label(rows, label, row)))
+    if (number < 0 && (label == NULL || !vr_label_find(rows, 's', label, row)))
         return vr_fail(ask->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no segment '%.60s'",
                        label == NULL ? "" : label);
     return VRAM_OK;

@@ -1,9 +1,9 @@
-#include "analyze/labels.h"
+#include "analyze/frame_labels.h"
 
-void vr_labels_release(struct vr_labels *labels) {
+void vr_frame_labels_release(struct vr_frame_labels *labels) {
     free(labels->label);
     vr_map_release(&labels->map);
-    *labels = (struct vr_labels){.label = NULL};
+    *labels = (struct vr_frame_labels){.label = NULL};
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text) {
@@ -11,20 +11,20 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
     return vr_mix64(hash);
 }
 
-static uint64_t hash_frame(const struct vr_labels *labels, const struct vr_model *model, uint32_t frame) {
+static uint64_t hash_frame(const struct vr_frame_labels *labels, const struct vr_model *model, uint32_t frame) {
     uint64_t hash = hash_text(0xcbf29ce484222325u, vr_model_string(model, model->frames.filename[frame]));
     hash = hash_text(hash, vr_model_string(model, model->frames.name[frame]));
     return labels->without_lines ? hash : vr_mix64(hash + (uint64_t)model->frames.line[frame]);
 }
 
-static bool same(const struct vr_labels *labels, const struct vr_label *label, const struct vr_model *model, uint32_t frame) {
+static bool same(const struct vr_frame_labels *labels, const struct vr_frame_label *label, const struct vr_model *model, uint32_t frame) {
     const struct vr_frames *a = &label->model->frames, *b = &model->frames;
     if (!labels->without_lines && a->line[label->frame] != b->line[frame]) return false;
     return strcmp(vr_model_string(label->model, a->name[label->frame]), vr_model_string(model, b->name[frame])) == 0 &&
            strcmp(vr_model_string(label->model, a->filename[label->frame]), vr_model_string(model, b->filename[frame])) == 0;
 }
 
-enum vram_status vr_labels_number(struct vr_labels *labels, const struct vr_model *model, uint32_t frame, uint32_t *number) {
+enum vram_status vr_frame_labels_number(struct vr_frame_labels *labels, const struct vr_model *model, uint32_t frame, uint32_t *number) {
     // Different texts of one hash lie behind each other.
     uint64_t hash = hash_frame(labels, model, frame);
     uint32_t found = vr_map_get(&labels->map, hash);
