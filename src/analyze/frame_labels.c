@@ -32,7 +32,7 @@ enum vram_status vr_frame_labels_number(struct vr_frame_labels *labels, const st
     if (found == 0) {
         VR_TRY(vr_grow((void **)&labels->label, &labels->capacity, labels->count + 1, sizeof *labels->label));
         VR_TRY(vr_map_set(&labels->map, hash, (uint32_t)labels->count + 1));
-        labels->label[labels->count++] = (struct vr_label){model, frame};
+        labels->label[labels->count++] = (struct vr_frame_label){model, frame};
         found = (uint32_t)labels->count;
     }
     *number = found - 1;
