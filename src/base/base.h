@@ -85,6 +85,22 @@ VR_INLINE uint64_t vr_mix64(uint64_t x) {
     return x ^ (x >> 31);
 }
 
+// Binary search: `place` becomes the first index of [begin, end) at which `comes_before`, an expression of `index`, is false; `end` where
+// there is none. From that index on it must be false everywhere.
+#define VR_LOWER_BOUND(place, index, begin, end, comes_before)                                                                             \
+    do {                                                                                                                                   \
+        size_t vr_low_ = (begin), vr_high_ = (end);                                                                                        \
+        while (vr_low_ < vr_high_) {                                                                                                       \
+            const size_t index = vr_low_ + (vr_high_ - vr_low_) / 2;                                                                       \
+            if (comes_before) {                                                                                                            \
+                vr_low_ = index + 1;                                                                                                       \
+            } else {                                                                                                                       \
+                vr_high_ = index;                                                                                                          \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        (place) = vr_low_;                                                                                                                 \
+    } while (0)
+
 // Grows *items (an array of items of item_bytes each) so that *capacity >= needed. Doubles. NO_HOST_MEMORY on failure, all untouched.
 enum vram_status vr_grow(void **items, size_t *capacity, size_t needed, size_t item_bytes);
 

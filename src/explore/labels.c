@@ -2,49 +2,66 @@
 
 struct vr_labels {
     uint32_t *version; // by row
+    uint32_t *segment; // by row of the segments
     struct segment_event {
         uint32_t event;
-        uint32_t version;
-    } * segment; // by event
-    size_t segment_count;
-    size_t segment_capacity;
+        uint32_t row; // of the segments
+    } * events;       // by event
+    size_t event_count;
 };
 
-// The version at an address; `begins`: of a new one.
-static enum vram_status count(struct vr_map *seen, uint64_t address, bool begins, uint32_t *version) {
-    const uint32_t before = vr_map_get(seen, address);
-    *version = begins || before == 0 ? before : before - 1;
-    return begins ? vr_map_set(seen, address, before + 1) : VRAM_OK;
+// versions[row]: how many rows before it have its address.
+static enum vram_status count_rows(const struct vr_lifetimes *rows, uint32_t **versions) {
+    struct vr_map seen = {0};
+    enum vram_status status = VRAM_OK;
+    *versions = malloc((rows->count + 1) * sizeof **versions);
+    if (*versions == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t row = 0; row < rows->count && status == VRAM_OK; row++) {
+        (*versions)[row] = vr_map_get(&seen, rows->address[row]);
+        status = vr_map_set(&seen, rows->address[row], (*versions)[row] + 1);
+    }
+    vr_map_release(&seen);
+    return status;
 }
 
-static enum vram_status count_segments(struct vr_labels *labels, const struct vr_history *history, struct vr_map *seen) {
-    for (size_t i = 0; i < history->count; i++) {
-        const uint8_t action = history->action[i];
-        const bool begins = action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP;
-        if (!begins && action != VR_ACTION_SEGMENT_FREE && action != VR_ACTION_SEGMENT_UNMAP) continue;
-        VR_TRY(vr_grow((void **)&labels->segment, &labels->segment_capacity, labels->segment_count + 1, sizeof *labels->segment));
-        struct segment_event *at = &labels->segment[labels->segment_count++];
-        at->event = (uint32_t)i;
-        VR_TRY(count(seen, history->address[i], begins, &at->version));
+static int by_event(const void *a, const void *b) {
+    const uint32_t x = ((const struct segment_event *)a)->event, y = ((const struct segment_event *)b)->event;
+    return (x > y) - (x < y);
+}
+
+// Whether the row is the one that an event is about: of those that it began or ended, the one at its address.
+static bool is_about(const struct vr_history *history, const struct vr_lifetimes *rows, size_t row, uint32_t event, bool begins) {
+    if (event == VR_NEVER || history->address[event] != rows->address[row]) return false; // VR_BEFORE_TRACE is VR_NEVER
+    const uint8_t action = history->action[event];
+    return begins || action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP;
+}
+
+static enum vram_status list_events(struct vr_labels *labels, const struct vr_history *history, const struct vr_lifetimes *rows) {
+    labels->events = malloc((2 * rows->count + 1) * sizeof *labels->events);
+    if (labels->events == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t row = 0; row < rows->count; row++) {
+        for (int end = 0; end < 2; end++) {
+            const uint32_t event = end ? rows->death[row] : rows->birth[row];
+            if (!is_about(history, rows, row, event, !end)) continue;
+            labels->events[labels->event_count++] = (struct segment_event){event, (uint32_t)row};
+        }
     }
+    if (labels->event_count != 0) qsort(labels->events, labels->event_count, sizeof *labels->events, by_event);
     return VRAM_OK;
 }
 
-static enum vram_status count_all(struct vr_labels *labels, const struct vr_view *view, const struct vr_lifetimes *lifetimes,
-                                  struct vr_map *seen) {
-    labels->version = malloc((lifetimes->count + 1) * sizeof *labels->version);
-    if (labels->version == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t row = 0; row < lifetimes->count; row++) VR_TRY(count(seen, lifetimes->address[row], true, &labels->version[row]));
-    vr_map_clear(seen);
-    return count_segments(labels, view->history, seen);
+static enum vram_status count_all(struct vr_labels *labels, const struct vr_view *view, const struct vr_lifetimes *allocated,
+                                  const struct vr_lifetimes *segments) {
+    VR_TRY(count_rows(allocated, &labels->version));
+    VR_TRY(count_rows(segments, &labels->segment));
+    return list_events(labels, view->history, segments);
 }
 
-enum vram_status vr_labels_create(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_labels **labels) {
+enum vram_status vr_labels_create(const struct vr_view *view, const struct vr_lifetimes *allocated, const struct vr_lifetimes *segments,
+                                  struct vr_labels **labels) {
     struct vr_labels *made = calloc(1, sizeof *made);
-    struct vr_map seen = {0};
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
-    const enum vram_status status = count_all(made, view, lifetimes, &seen);
-    vr_map_release(&seen);
+    const enum vram_status status = count_all(made, view, allocated, segments);
     if (status == VRAM_OK) *labels = made;
     if (status != VRAM_OK) vr_labels_destroy(made);
     return status;
@@ -54,28 +71,27 @@ void vr_labels_destroy(struct vr_labels *labels) {
     if (labels == NULL) return;
     free(labels->version);
     free(labels->segment);
+    free(labels->events);
     free(labels);
 }
 
 uint32_t vr_label_of_row(const struct vr_labels *labels, size_t row) { return labels->version[row]; }
 
+uint32_t vr_label_of_segment(const struct vr_labels *labels, size_t row) { return labels->segment[row]; }
+
 uint32_t vr_label_of_segment_event(const struct vr_labels *labels, size_t event) {
-    size_t low = 0, high = labels->segment_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (labels->segment[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < labels->segment_count && labels->segment[low].event == event ? labels->segment[low].version : 0;
+    size_t first;
+    VR_LOWER_BOUND(first, i, 0, labels->event_count, labels->events[i].event < event);
+    return first < labels->event_count && labels->events[first].event == event ? labels->segment[labels->events[first].row] : 0;
 }
 
 enum vram_status vr_seen_labels(struct vr_seen_device *device, const struct vr_labels **labels) {
     if (device->labels == NULL) {
-        const struct vr_lifetimes *lifetimes = NULL;
-        VR_TRY(vr_seen_lifetimes(device, VR_ALLOCATED, &lifetimes));
-        VR_TRY(vr_labels_create(device->view, lifetimes, &device->labels));
+        const struct vr_lifetimes *allocated = NULL;
+        const struct vr_segment_lives *segments = NULL;
+        VR_TRY(vr_seen_lifetimes(device, VR_ALLOCATED, &allocated));
+        VR_TRY(vr_seen_segments(device, &segments));
+        VR_TRY(vr_labels_create(device->view, allocated, &segments->lifetimes, &device->labels));
     }
     *labels = device->labels;
     return VRAM_OK;

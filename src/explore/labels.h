@@ -6,13 +6,17 @@
 
 struct vr_labels;
 
-// Borrows the view and the allocated lifetimes. Given to the caller: vr_labels_destroy(). NO_HOST_MEMORY.
-enum vram_status vr_labels_create(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_labels **labels);
+// Of the allocated lifetimes and of those of the segments; nothing is kept of them. Given to the caller: vr_labels_destroy().
+// NO_HOST_MEMORY.
+enum vram_status vr_labels_create(const struct vr_view *view, const struct vr_lifetimes *allocated, const struct vr_lifetimes *segments,
+                                  struct vr_labels **labels);
 // NULL is ignored.
 void vr_labels_destroy(struct vr_labels *labels);
-// Of a row of the lifetimes.
+// Of a row of the allocated lifetimes.
 uint32_t vr_label_of_row(const struct vr_labels *labels, size_t row);
-// Of an event that reserves or gives back a segment or pages; 0 for other events.
+// Of a row of the segments.
+uint32_t vr_label_of_segment(const struct vr_labels *labels, size_t row);
+// Of an event that reserves or gives back a segment or pages: of the segment at its address that it begins or ends. 0 for other events.
 uint32_t vr_label_of_segment_event(const struct vr_labels *labels, size_t event);
 // The row that a label names among the rows of lifetimes: "b7f03c0000000_2", with or without its letter; without a number the first one at
 // the address. False when there is none.

@@ -7,13 +7,6 @@
 #include "explore/shapes.h"
 #include "model/recording.h"
 
-// Rows at the row's address before it.
-static size_t version_of(const struct vr_lifetimes *rows, size_t row) {
-    size_t version = 0;
-    for (size_t i = 0; i < row; i++) version += rows->address[i] == rows->address[row];
-    return version;
-}
-
 static void put_moment(struct vr_json *json, const struct vr_history *history, const char *event_key, const char *time_key,
                        uint32_t event) {
     if (event == VR_NEVER) {
@@ -24,10 +17,12 @@ static void put_moment(struct vr_json *json, const struct vr_history *history, c
     if ((history->has[event] & VR_HAS_TIME) != 0) vr_json_i64(json, time_key, history->time_us[event]);
 }
 
-static enum vram_status put_names(struct vr_json *json, const struct vr_segment_lives *segments, size_t row) {
+static enum vram_status put_names(struct vr_json *json, const struct vr_segment_lives *segments, const struct vr_labels *labels,
+                                  size_t row) {
     char label[48];
     struct vr_text pool = {.bytes = NULL};
-    snprintf(label, sizeof label, "s%llx_%zu", (unsigned long long)segments->lifetimes.address[row], version_of(&segments->lifetimes, row));
+    snprintf(label, sizeof label, "s%llx_%u", (unsigned long long)segments->lifetimes.address[row],
+             (unsigned)vr_label_of_segment(labels, row));
     vr_pool_name(segments->pool_first[row], segments->pool_second[row], &pool);
     vr_json_u64(json, "row", row);
     vr_json_string(json, "label", label);
@@ -57,11 +52,13 @@ bool vr_asks_segment(const struct vr_ask *ask) {
 enum vram_status vr_put_segment(const struct vr_ask *ask, struct vr_seen_recording *recording, struct vr_seen_device *device) {
     struct vr_json *json = &ask->answer->json;
     const struct vr_segment_lives *segments = NULL;
+    const struct vr_labels *labels = NULL;
     size_t row = 0;
     VR_TRY(vr_seen_segments(device, &segments));
+    VR_TRY(vr_seen_labels(device, &labels));
     const struct vr_lifetimes *rows = &segments->lifetimes;
     VR_TRY(find_row(ask, rows, &row));
-    VR_TRY(put_names(json, segments, row));
+    VR_TRY(put_names(json, segments, labels, row));
     vr_answer_address(ask->answer, "address", rows->address[row]);
     vr_json_u64(json, "bytes", rows->size_bytes[row]);
     put_moment(json, device->view->history, "birth_event", "birth_time_us", rows->birth[row]); // VR_BEFORE_TRACE is VR_NEVER

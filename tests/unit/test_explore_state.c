@@ -314,11 +314,52 @@ static void a_small_history_is_told_as_it_was(void **state) {
     vram_explorer_destroy(explorer);
 }
 
+// 0x200000 was reserved before the recording and is again at 1; of the pages mapped at 3, those from 0x500000 on go at 4 and come back
+// at 5.
+static const char places[] = "{\"segments\": [], \"device_traces\": [["
+                             "{\"action\": \"segment_free\", \"addr\": 2097152, \"size\": 2097152, \"stream\": 0},"
+                             "{\"action\": \"segment_alloc\", \"addr\": 2097152, \"size\": 2097152, \"stream\": 0},"
+                             "{\"action\": \"segment_free\", \"addr\": 2097152, \"size\": 2097152, \"stream\": 0},"
+                             "{\"action\": \"segment_map\", \"addr\": 4194304, \"size\": 2097152, \"stream\": 0},"
+                             "{\"action\": \"segment_unmap\", \"addr\": 5242880, \"size\": 1048576, \"stream\": 0},"
+                             "{\"action\": \"segment_map\", \"addr\": 5242880, \"size\": 1048576, \"stream\": 0},"
+                             "{\"action\": \"segment_unmap\", \"addr\": 5242880, \"size\": 1048576, \"stream\": 0},"
+                             "{\"action\": \"segment_unmap\", \"addr\": 4194304, \"size\": 1048576, \"stream\": 0}]]}";
+
+// What the list of events calls a segment is what the segment itself is called.
+static void events_and_segments_have_the_same_labels(void **state) {
+    (void)state;
+    static const struct {
+        const char *label, *lives;
+    } events[] = {
+        {"s200000_0", "\"birth_event\": null, \"death_event\": 0"}, {"s200000_1", "\"birth_event\": 1, \"death_event\": 2"},
+        {"s200000_1", "\"birth_event\": 1, \"death_event\": 2"},    {"s400000_0", "\"birth_event\": 3, \"death_event\": 7"},
+        {"s500000_0", "\"birth_event\": 3, \"death_event\": 4"},    {"s500000_1", "\"birth_event\": 5, \"death_event\": 6"},
+        {"s500000_1", "\"birth_event\": 5, \"death_event\": 6"},    {"s400000_0", "\"birth_event\": 3, \"death_event\": 7"},
+    };
+    struct vram_recording *recording = NULL;
+    struct vram_explorer *explorer = NULL;
+    OK(vram_recording_read_memory(places, strlen(places), "places", &recording, NULL));
+    OK(vram_explorer_create(&explorer));
+    OK(vram_explorer_add(explorer, recording, "places", strlen(places), NULL));
+    for (size_t i = 0; i < VR_COUNT_OF(events); i++) {
+        char question[64], label[64];
+        snprintf(question, sizeof question, "event?event=%zu", i);
+        snprintf(label, sizeof label, "\"label\": \"%s\"", events[i].label);
+        expect_json(explorer, question, label);
+        snprintf(question, sizeof question, "allocation?label=%s", events[i].label);
+        expect_json(explorer, question, label);
+        expect_json(explorer, question, events[i].lives);
+    }
+    vram_explorer_destroy(explorer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_state_is_what_the_allocator_said_then),
         cmocka_unit_test(the_list_has_what_the_filter_lets_through),
         cmocka_unit_test(a_small_history_is_told_as_it_was),
+        cmocka_unit_test(events_and_segments_have_the_same_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
