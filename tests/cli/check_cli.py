@@ -94,8 +94,8 @@ def write_files(folder):
 
 # name, arguments, exit code, standard input (a file), golden output?
 CASES = [
-    ("no_command", [], 2, None, False),
-    ("help", ["--help"], 0, None, False),
+    ("no_command", [], 2, None, True),
+    ("help", ["--help"], 0, None, True),
     ("report_help", ["report", "--help"], 0, None, True),
     ("help_report", ["help", "report"], 0, None, True),
     ("version", ["--version"], 0, None, False),
