@@ -52,13 +52,8 @@ static size_t collect_claims(const struct vr_view *view, size_t first, struct cl
     return count;
 }
 
-static int by_value(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static size_t find_edge(const uint64_t *edges, size_t count, uint64_t value) {
-    const uint64_t *found = bsearch(&value, edges, count, sizeof *edges, by_value);
+    const uint64_t *found = bsearch(&value, edges, count, sizeof *edges, vr_order_u64);
     return (size_t)(found - edges);
 }
 
@@ -98,7 +93,7 @@ static enum vram_status paint(const struct claim *claims, size_t claim_count, st
         cells->edges[2 * i] = claims[i].range.address;
         cells->edges[2 * i + 1] = claims[i].range.end;
     }
-    qsort(cells->edges, 2 * claim_count, sizeof *cells->edges, by_value);
+    qsort(cells->edges, 2 * claim_count, sizeof *cells->edges, vr_order_u64);
     for (size_t i = 0; i < 2 * claim_count; i++) {
         if (cells->count == 0 || cells->edges[cells->count - 1] != cells->edges[i]) cells->edges[cells->count++] = cells->edges[i];
     }

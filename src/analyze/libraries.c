@@ -8,8 +8,8 @@ struct tally {
 
 static int by_bytes(const void *a, const void *b) {
     const struct tally *x = a, *y = b;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-    return x->name < y->name ? -1 : x->name > y->name;
+    if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
+    return VR_ORDER(x->name, y->name);
 }
 
 static size_t move_used_to_front(struct tally *tallies, size_t count) {

@@ -62,9 +62,9 @@ struct order {
 
 static int by_size(const void *a, const void *b) {
     const struct order *x = a, *y = b;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-    if (x->allocated != y->allocated) return x->allocated < y->allocated ? 1 : -1;
-    return (x->row > y->row) - (x->row < y->row);
+    if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
+    if (x->allocated != y->allocated) return VR_ORDER(y->allocated, x->allocated);
+    return VR_ORDER(x->row, y->row);
 }
 
 struct sums {

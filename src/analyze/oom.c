@@ -9,7 +9,7 @@
 
 static int by_address(const void *a, const void *b) {
     const struct vr_live_block *x = a, *y = b;
-    return (x->address > y->address) - (x->address < y->address);
+    return VR_ORDER(x->address, y->address);
 }
 
 static bool is_expandable(const struct vr_view *view, const struct vram_report_device *device) {

@@ -57,7 +57,7 @@ static enum vram_status add_side(struct building *building, struct vr_grouping *
 static int by_name(const void *a, const void *b) {
     const struct entry *x = a, *y = b;
     const int names = strcmp(x->name, y->name);
-    return names != 0 ? names : (x->side > y->side) - (x->side < y->side);
+    return names != 0 ? names : VR_ORDER(x->side, y->side);
 }
 
 static int by_function(const void *a, const void *b) {
@@ -65,8 +65,8 @@ static int by_function(const void *a, const void *b) {
     if (x->function == NULL || y->function == NULL) return (x->function == NULL) - (y->function == NULL);
     const int functions = strcmp(x->function, y->function);
     if (functions != 0) return functions;
-    if (x->side != y->side) return x->side < y->side ? -1 : 1;
-    return (x->line > y->line) - (x->line < y->line);
+    if (x->side != y->side) return VR_ORDER(x->side, y->side);
+    return VR_ORDER(x->line, y->line);
 }
 
 static enum vram_status begin_pair(struct building *building, const char *name, struct vr_pair **pair) {
@@ -134,8 +134,8 @@ static uint64_t change(const struct vr_pair *pair) {
 
 static int by_change(const void *a, const void *b) {
     const struct vr_pair *x = a, *y = b;
-    if (change(x) != change(y)) return change(x) < change(y) ? 1 : -1;
-    if (x->bytes[1] != y->bytes[1]) return x->bytes[1] < y->bytes[1] ? 1 : -1;
+    if (change(x) != change(y)) return VR_ORDER(change(y), change(x));
+    if (x->bytes[1] != y->bytes[1]) return VR_ORDER(y->bytes[1], x->bytes[1]);
     return strcmp(x->name, y->name);
 }
 

@@ -126,15 +126,15 @@ static void add_pool(struct vram_report_pool *pool, const struct vr_segments *se
 
 static int by_pool(const void *a, const void *b) {
     const struct vram_report_pool *x = a, *y = b;
-    if (x->pool_id[0] != y->pool_id[0]) return x->pool_id[0] < y->pool_id[0] ? -1 : 1;
-    if (x->pool_id[1] != y->pool_id[1]) return x->pool_id[1] < y->pool_id[1] ? -1 : 1;
-    if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
-    return (x->kind > y->kind) - (x->kind < y->kind);
+    if (x->pool_id[0] != y->pool_id[0]) return VR_ORDER(x->pool_id[0], y->pool_id[0]);
+    if (x->pool_id[1] != y->pool_id[1]) return VR_ORDER(x->pool_id[1], y->pool_id[1]);
+    if (x->stream != y->stream) return VR_ORDER(x->stream, y->stream);
+    return VR_ORDER(x->kind, y->kind);
 }
 
 static int by_reserved(const void *a, const void *b) {
     const struct vram_report_pool *x = a, *y = b;
-    if (x->reserved_bytes != y->reserved_bytes) return x->reserved_bytes < y->reserved_bytes ? 1 : -1;
+    if (x->reserved_bytes != y->reserved_bytes) return VR_ORDER(y->reserved_bytes, x->reserved_bytes);
     return by_pool(a, b);
 }
 
@@ -183,12 +183,6 @@ static void fill_pools(const struct vr_view *view, struct vram_report_pool *pool
     }
 }
 
-static int by_id(const void *a, const void *b) {
-    const uint64_t *x = a, *y = b;
-    if (x[0] != y[0]) return x[0] < y[0] ? -1 : 1;
-    return (x[1] > y[1]) - (x[1] < y[1]);
-}
-
 static enum vram_status collect_pool_ids(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out) {
     const struct vr_segments *segments = &view->model->segments;
     uint64_t(*ids)[2] = malloc((view->segment_count + 1) * sizeof *ids);
@@ -200,9 +194,9 @@ static enum vram_status collect_pool_ids(const struct vr_view *view, struct vr_a
         ids[count][0] = segments->pool_first[row];
         ids[count++][1] = segments->pool_second[row];
     }
-    qsort(ids, count, sizeof *ids, by_id);
+    qsort(ids, count, sizeof *ids, vr_order_u64_pair);
     for (size_t i = 0; i < count; i++) {
-        if (kept != 0 && by_id(ids[kept - 1], ids[i]) == 0) continue;
+        if (kept != 0 && vr_order_u64_pair(ids[kept - 1], ids[i]) == 0) continue;
         memmove(ids[kept++], ids[i], sizeof ids[i]);
     }
     void *room;

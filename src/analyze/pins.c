@@ -56,8 +56,8 @@ static void weigh_windows(const struct vr_range *range, const struct holder *hol
 static int by_use(const void *a, const void *b) {
     const struct holder *x = a, *y = b;
     const double first = (double)x->live_bytes / (double)x->size_bytes, second = (double)y->live_bytes / (double)y->size_bytes;
-    if (first != second) return first < second ? -1 : 1;
-    return x->first < y->first ? -1 : x->first > y->first;
+    if (first != second) return VR_ORDER(first, second);
+    return VR_ORDER(x->first, y->first);
 }
 
 // The least used segments, until they are what a new segment lacked.

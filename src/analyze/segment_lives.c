@@ -36,11 +36,6 @@ static bool segment_range(const struct vr_view *view, size_t i, uint64_t *addres
     return segments->total_bytes[view->segments[i]] != 0 && vr_add_u64(*address, segments->total_bytes[view->segments[i]], end);
 }
 
-static int by_number(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static enum vram_status find_places(struct walk *walk) {
     const struct vr_history *history = walk->view->history;
     size_t most = 2 * walk->view->segment_count;
@@ -55,7 +50,7 @@ static enum vram_status find_places(struct walk *walk) {
     for (size_t i = 0; i < history->count; i++) {
         if (range_of(history, i, &walk->place[count], &walk->place[count + 1])) count += 2;
     }
-    if (count != 0) qsort(walk->place, count, sizeof *walk->place, by_number);
+    if (count != 0) qsort(walk->place, count, sizeof *walk->place, vr_order_u64);
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || walk->place[i] != walk->place[walk->place_count - 1]) walk->place[walk->place_count++] = walk->place[i];
     }
@@ -63,15 +58,9 @@ static enum vram_status find_places(struct walk *walk) {
 }
 
 static size_t place_of(const struct walk *walk, uint64_t address) {
-    size_t low = 0, high = walk->place_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (walk->place[middle] < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t place;
+    VR_LOWER_BOUND(place, i, 0, walk->place_count, walk->place[i] < address);
+    return place;
 }
 
 static enum vram_status begin(struct walk *walk, const struct piece *piece) {
@@ -163,8 +152,8 @@ static enum vram_status forward(struct walk *walk) {
 static int by_birth(const void *a, const void *b) {
     const struct piece *x = a, *y = b;
     const uint32_t born_x = x->birth + 1, born_y = y->birth + 1; // before the recording comes first
-    if (born_x != born_y) return born_x < born_y ? -1 : 1;
-    return (x->address > y->address) - (x->address < y->address);
+    if (born_x != born_y) return VR_ORDER(born_x, born_y);
+    return VR_ORDER(x->address, y->address);
 }
 
 static enum vram_status allocate(struct vr_segment_lives *lives, size_t count) {
@@ -198,17 +187,11 @@ static void put_segment(const struct vr_view *view, struct vr_segment_lives *liv
 
 // The final segment that holds an address; SIZE_MAX if none does. `order`: the view's segments by address.
 static size_t final_segment(const struct vr_view *view, const uint64_t *order, uint64_t address) {
-    size_t low = 0, high = view->segment_count;
     const struct vr_segments *segments = &view->model->segments;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (segments->address[order[2 * middle + 1]] <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0) return SIZE_MAX;
-    const size_t segment = (size_t)order[2 * low - 1];
+    size_t above;
+    VR_LOWER_BOUND(above, i, 0, view->segment_count, order[2 * i] <= address);
+    if (above == 0) return SIZE_MAX;
+    const size_t segment = (size_t)order[2 * above - 1];
     return address - segments->address[segment] < segments->total_bytes[segment] ? segment : SIZE_MAX;
 }
 
@@ -241,13 +224,6 @@ static void put_piece(const struct vr_view *view, struct vr_segment_lives *lives
     }
 }
 
-// Pairs of address and row, sorted by address.
-static int by_first(const void *a, const void *b) {
-    const uint64_t *x = a, *y = b;
-    if (x[0] != y[0]) return x[0] < y[0] ? -1 : 1;
-    return (x[1] > y[1]) - (x[1] < y[1]);
-}
-
 static enum vram_status sort_by_address(struct vr_segment_lives *lives) {
     const size_t count = lives->lifetimes.count;
     uint64_t *pairs = malloc((count + 1) * 2 * sizeof *pairs);
@@ -256,7 +232,7 @@ static enum vram_status sort_by_address(struct vr_segment_lives *lives) {
         pairs[2 * i] = lives->lifetimes.address[i];
         pairs[2 * i + 1] = i;
     }
-    if (count != 0) qsort(pairs, count, 2 * sizeof *pairs, by_first);
+    if (count != 0) qsort(pairs, count, 2 * sizeof *pairs, vr_order_u64_pair);
     for (size_t i = 0; i < count; i++) lives->by_address[i] = (uint32_t)pairs[2 * i + 1];
     free(pairs);
     return VRAM_OK;
@@ -264,7 +240,7 @@ static enum vram_status sort_by_address(struct vr_segment_lives *lives) {
 
 static int by_event(const void *a, const void *b) {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+    return VR_ORDER(x, y);
 }
 
 // How many rows there are before event 0, and at most at once.
@@ -291,7 +267,7 @@ static enum vram_status put_pieces(struct walk *walk, struct vr_segment_lives *l
         order[2 * i] = view->model->segments.address[view->segments[i]];
         order[2 * i + 1] = view->segments[i];
     }
-    if (view->segment_count != 0) qsort(order, view->segment_count, 2 * sizeof *order, by_first);
+    if (view->segment_count != 0) qsort(order, view->segment_count, 2 * sizeof *order, vr_order_u64_pair);
     enum vram_status status = allocate(lives, walk->count);
     if (walk->count != 0) qsort(walk->pieces, walk->count, sizeof *walk->pieces, by_birth);
     for (size_t i = 0; i < walk->count && status == VRAM_OK; i++) put_piece(view, lives, order, &walk->pieces[i]);
@@ -337,16 +313,10 @@ enum { MOST_LOOKED_AT = 4096 };
 
 size_t vr_segment_lives_find(const struct vr_segment_lives *lives, uint64_t address, int64_t event) {
     const struct vr_lifetimes *rows = &lives->lifetimes;
-    size_t low = 0, high = rows->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (rows->address[lives->by_address[middle]] <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t looked = 0; low-- > 0 && looked < MOST_LOOKED_AT; looked++) {
-        const size_t row = lives->by_address[low];
+    size_t above;
+    VR_LOWER_BOUND(above, i, 0, rows->count, rows->address[lives->by_address[i]] <= address);
+    for (size_t looked = 0; above-- > 0 && looked < MOST_LOOKED_AT; looked++) {
+        const size_t row = lives->by_address[above];
         if (address - rows->address[row] < rows->size_bytes[row] && vr_lifetimes_live_at(rows, row, event)) return row;
     }
     return SIZE_MAX;

@@ -121,8 +121,8 @@ static enum vram_status stack_name(struct vr_sites *sites, struct group *group, 
 static int compare_stacks(struct vr_sites *sites, struct group *a, struct group *b) {
     hash_stack(sites, a);
     hash_stack(sites, b);
-    if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
+    if (a->hash != b->hash) return VR_ORDER(a->hash, b->hash);
+    return VR_ORDER(a->id, b->id);
 }
 
 // The site's text in three pieces, read one byte after the other.
@@ -163,7 +163,7 @@ static int compare_sites(struct vr_sites *sites, struct group *a, struct group *
 
 static int by_id(const void *a, const void *b) {
     const struct group *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
+    return VR_ORDER(x->id, y->id);
 }
 
 // Adds up rows of the same id; returns how many are left.

@@ -94,13 +94,13 @@ struct ranked {
 
 static int by_bytes(const void *a, const void *b) {
     const struct ranked *x = a, *y = b;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-    return (x->node > y->node) - (x->node < y->node);
+    if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
+    return VR_ORDER(x->node, y->node);
 }
 
 static int by_parent(const void *a, const void *b) {
     const struct ranked *x = a, *y = b;
-    if (x->parent != y->parent) return x->parent < y->parent ? -1 : 1;
+    if (x->parent != y->parent) return VR_ORDER(x->parent, y->parent);
     return by_bytes(a, b);
 }
 

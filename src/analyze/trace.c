@@ -3,7 +3,7 @@
 
 static int by_value(const void *a, const void *b) {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    return VR_ORDER(x, y);
 }
 
 // A small set of streams; a program has few of them, a damaged file may have as many as events.

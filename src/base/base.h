@@ -85,6 +85,12 @@ VR_INLINE uint64_t vr_mix64(uint64_t x) {
     return x ^ (x >> 31);
 }
 
+// What a comparator of qsort() returns where a comes before b when it is less: -1, 0 or 1. Each is evaluated twice.
+#define VR_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+// Comparators: uint64_t, ascending; two of them side by side, by the first, then by the second.
+int vr_order_u64(const void *a, const void *b);
+int vr_order_u64_pair(const void *a, const void *b);
+
 // Binary search: `place` becomes the first index of [begin, end) at which `comes_before`, an expression of `index`, is false; `end` where
 // there is none. From that index on it must be false everywhere.
 #define VR_LOWER_BOUND(place, index, begin, end, comes_before)                                                                             \

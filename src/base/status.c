@@ -49,3 +49,13 @@ enum vram_status vr_grow(void **items, size_t *capacity, size_t needed, size_t i
     *capacity = wanted;
     return VRAM_OK;
 }
+
+int vr_order_u64(const void *a, const void *b) {
+    const uint64_t *x = a, *y = b;
+    return VR_ORDER(x[0], y[0]);
+}
+
+int vr_order_u64_pair(const void *a, const void *b) {
+    const uint64_t *x = a, *y = b;
+    return x[0] != y[0] ? VR_ORDER(x[0], y[0]) : VR_ORDER(x[1], y[1]);
+}

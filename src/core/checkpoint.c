@@ -157,16 +157,11 @@ enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_che
     return vr_checked(pool->device->allocator, status);
 }
 
-static int by_value(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t *addresses, size_t count, bool *equal) {
     uint64_t *sorted = malloc((count + 1) * sizeof *sorted);
     if (sorted == NULL) return VRAM_NO_HOST_MEMORY;
     if (count != 0) memcpy(sorted, addresses, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_value);
+    qsort(sorted, count, sizeof *sorted, vr_order_u64);
     struct vram_checkpoint live = {0};
     vr_device_lock(pool->device);
     const enum vram_status status = list_live(pool, &live);

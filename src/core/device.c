@@ -222,7 +222,7 @@ enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct
 
 static int by_stream(const void *a, const void *b) {
     const uint64_t x = (*(struct vr_shard *const *)a)->stream, y = (*(struct vr_shard *const *)b)->stream;
-    return (x > y) - (x < y);
+    return VR_ORDER(x, y);
 }
 
 enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count) {

@@ -202,7 +202,7 @@ static enum vram_status add_segment(const struct vram_allocator *allocator, cons
 
 static int by_address(const void *a, const void *b) {
     const uint64_t x = ((const struct vram_block_view *)a)->block.address, y = ((const struct vram_block_view *)b)->block.address;
-    return (x > y) - (x < y);
+    return VR_ORDER(x, y);
 }
 
 // Blocks outside of the pools: of what lies between them nothing is known.

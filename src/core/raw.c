@@ -93,7 +93,7 @@ bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, si
 
 static int by_address(const void *a, const void *b) {
     const struct vr_raw_block *x = a, *y = b;
-    return (x->address > y->address) - (x->address < y->address);
+    return VR_ORDER(x->address, y->address);
 }
 
 enum vram_status vr_raw_copy(const struct vr_device *device, const struct vram_pool *only, struct vr_raw_block **blocks, size_t *count) {

@@ -24,16 +24,9 @@ static void count_segment(struct vr_shard *shard, bool small, int64_t size, int6
 
 // Where in the device's array the first segment above `address` stands.
 static size_t position_above(const struct vr_device *device, uint64_t address) {
-    size_t low = 0, high = device->segment_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (vr_segment_at(device->allocator, device->segments[middle])->address <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    size_t above;
+    VR_LOWER_BOUND(above, i, 0, device->segment_count, vr_segment_at(device->allocator, device->segments[i])->address <= address);
+    return above;
 }
 
 static enum vram_status enlist(struct vr_device *device, uint32_t segment, uint64_t address) {

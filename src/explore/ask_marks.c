@@ -65,15 +65,9 @@ static void add_events(struct marks *marks) {
 
 // The first event at or after a time.
 static size_t event_at(const struct marks *marks, int64_t time_us) {
-    size_t low = 0, high = marks->device->view->history->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (marks->time_us[middle] < time_us)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t first;
+    VR_LOWER_BOUND(first, i, 0, marks->device->view->history->count, marks->time_us[i] < time_us);
+    return first;
 }
 
 // The END that belongs to a START: the first one of its name after it that no START of that name in between takes.

@@ -111,12 +111,12 @@ enum { MOST_SITES = 24 };
 
 static int by_frame(const void *a, const void *b) {
     const struct site *x = a, *y = b;
-    return (x->frame > y->frame) - (x->frame < y->frame);
+    return VR_ORDER(x->frame, y->frame);
 }
 
 static int by_bytes(const void *a, const void *b) {
     const struct site *x = a, *y = b;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
     return by_frame(a, b);
 }
 

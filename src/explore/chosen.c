@@ -43,15 +43,9 @@ void vr_chosen_destroy(struct vr_chosen *chosen) {
 size_t vr_chosen_index(const struct vr_chosen_list *list, int64_t event) {
     if (event <= 0) return 0;
     if (list->event == NULL) return (uint64_t)event < list->count ? (size_t)event : list->count;
-    size_t low = 0, high = list->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (list->event[middle] < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t first;
+    VR_LOWER_BOUND(first, i, 0, list->count, list->event[i] < event);
+    return first;
 }
 
 enum vram_status vr_event_allocation(struct vr_seen_device *device, size_t event, size_t *row) {

@@ -36,7 +36,7 @@ static enum vram_status add_range(struct ranges *ranges, uint64_t address, uint6
 
 static int by_address(const void *a, const void *b) {
     const struct vr_fold_range *x = a, *y = b;
-    return (x->address > y->address) - (x->address < y->address);
+    return VR_ORDER(x->address, y->address);
 }
 
 // Sorts and joins what overlaps or touches; segments that touch have one place after the other all the same.
@@ -61,15 +61,9 @@ static void join(struct ranges *ranges) {
 
 // The first range that ends after an address.
 static size_t range_of(const struct vr_fold_range *ranges, size_t count, uint64_t address) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (ranges[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t first;
+    VR_LOWER_BOUND(first, i, 0, count, ranges[i].end <= address);
+    return first;
 }
 
 static enum vram_status fold(struct vr_coverage *coverage, const struct vr_segment_lives *segments) {

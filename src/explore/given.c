@@ -39,11 +39,6 @@ uint64_t vr_given_bytes(const struct vr_given *given, size_t row, bool *estimate
     return rounded + (uint64_t)given->rest[row] * VR_MIN_BLOCK;
 }
 
-static int by_number(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static bool is_large(const struct pass *pass, size_t row) {
     return rounded_size(pass->given, pass->given->lifetimes->size_bytes[row]) > SMALL_LIMIT;
 }
@@ -57,7 +52,7 @@ static enum vram_status find_places(struct pass *pass) {
         VR_TRY(vr_grow((void **)&pass->place, &capacity, pass->place_count + 1, sizeof *pass->place));
         pass->place[pass->place_count++] = lifetimes->address[row];
     }
-    if (pass->place_count != 0) qsort(pass->place, pass->place_count, sizeof *pass->place, by_number);
+    if (pass->place_count != 0) qsort(pass->place, pass->place_count, sizeof *pass->place, vr_order_u64);
     for (size_t i = 0; i < pass->place_count; i++) VR_TRY(vr_map_set(&pass->numbers, pass->place[i], (uint32_t)i + 1));
     return vr_ordered_init(&pass->live, pass->place_count + 1);
 }

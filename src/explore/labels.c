@@ -26,7 +26,7 @@ static enum vram_status count_rows(const struct vr_lifetimes *rows, uint32_t **v
 
 static int by_event(const void *a, const void *b) {
     const uint32_t x = ((const struct segment_event *)a)->event, y = ((const struct segment_event *)b)->event;
-    return (x > y) - (x < y);
+    return VR_ORDER(x, y);
 }
 
 // Whether the row is the one that an event is about: of those that it began or ended, the one at its address.

@@ -155,7 +155,7 @@ static enum vram_status open_run(struct picker *picker, const struct candidate *
 
 static int ascending(const void *a, const void *b) {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+    return VR_ORDER(x, y);
 }
 
 static enum vram_status search(struct picker *picker, size_t limit, uint32_t *rows, size_t *count) {

@@ -26,11 +26,6 @@ static bool has_completions(const struct vr_history *history) {
     return !requests;
 }
 
-static int by_first(const void *a, const void *b) {
-    const uint64_t *x = a, *y = b;
-    return (x[0] > y[0]) - (x[0] < y[0]);
-}
-
 // Kinds of the final segments at their own addresses.
 static enum vram_status final_kinds(const struct vr_view *view, struct vr_moments *moments) {
     const struct vr_segments *segments = &view->model->segments;
@@ -41,7 +36,7 @@ static enum vram_status final_kinds(const struct vr_view *view, struct vr_moment
         order[i][0] = segments->address[view->segments[i]];
         order[i][1] = view->segments[i];
     }
-    if (view->segment_count != 0) qsort(order, view->segment_count, sizeof *order, by_first);
+    if (view->segment_count != 0) qsort(order, view->segment_count, sizeof *order, vr_order_u64_pair);
     size_t next = 0;
     for (size_t i = 0; i < rows->count; i++) {
         const uint32_t row = moments->segments->by_address[i];

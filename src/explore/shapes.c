@@ -49,15 +49,9 @@ void vr_shapes_release(struct vr_shapes *shapes) {
 size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *to, size_t row) {
     // One row per alloc event in both, after those that were there before.
     if (row >= from->start_count) return row - from->start_count + to->start_count;
-    size_t low = 0, high = to->start_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (to->address[middle] < from->address[row])
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < to->start_count && to->address[low] == from->address[row] ? low : SIZE_MAX;
+    size_t found;
+    VR_LOWER_BOUND(found, i, 0, to->start_count, to->address[i] < from->address[row]);
+    return found < to->start_count && to->address[found] == from->address[row] ? found : SIZE_MAX;
 }
 
 enum { LIVED_BEFORE = 1, NEVER_FREED = 2, BORN_EARLIER = 4, ENDS_LATER = 8 };
@@ -125,8 +119,8 @@ enum { MOST_GROUPS = 512 };
 
 static int by_area(const void *a, const void *b) {
     const struct group *x = a, *y = b;
-    if (x->area != y->area) return x->area > y->area ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
+    if (x->area != y->area) return VR_ORDER(y->area, x->area);
+    return VR_ORDER(x->number, y->number);
 }
 
 // The groups of all shapes, and per shape which one it is of.

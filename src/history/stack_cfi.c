@@ -135,6 +135,22 @@ static void define_cfa(struct machine *machine, uint64_t number, int64_t offset)
     machine->row.cfa_offset = offset;
 }
 
+static void remember_row(struct machine *machine, struct cursor *cursor) {
+    if (machine->depth == REMEMBERED) {
+        cursor->bad = true;
+    } else {
+        machine->remembered[machine->depth++] = machine->row;
+    }
+}
+
+static void recall_row(struct machine *machine, struct cursor *cursor) {
+    if (machine->depth == 0) {
+        cursor->bad = true;
+    } else {
+        machine->row = machine->remembered[--machine->depth];
+    }
+}
+
 // The instructions without operands in their first byte.
 static void run_extended(struct machine *machine, struct cursor *cursor, unsigned code) {
     struct row *row = &machine->row;
@@ -156,20 +172,8 @@ static void run_extended(struct machine *machine, struct cursor *cursor, unsigne
         put_register(machine, take_uleb(cursor), ELSEWHERE, 0);
         (void)take_uleb(cursor);
         break;
-    case 0x0a: // remember_state
-        if (machine->depth == REMEMBERED) {
-            cursor->bad = true;
-        } else {
-            machine->remembered[machine->depth++] = *row;
-        }
-        break;
-    case 0x0b: // restore_state
-        if (machine->depth == 0) {
-            cursor->bad = true;
-        } else {
-            *row = machine->remembered[--machine->depth];
-        }
-        break;
+    case 0x0a: remember_row(machine, cursor); break;
+    case 0x0b: recall_row(machine, cursor); break;
     case 0x0c: // def_cfa
         number = take_uleb(cursor);
         define_cfa(machine, number, (int64_t)take_uleb(cursor));
@@ -293,6 +297,12 @@ static struct cursor cursor_at(const struct vr_cfi_tables *tables, uint64_t addr
     return cursor;
 }
 
+static uint64_t relative_at(const unsigned char *at) {
+    int32_t value;
+    memcpy(&value, at, sizeof value);
+    return (uint64_t)(int64_t)value;
+}
+
 // The entry of .eh_frame whose code may hold `pc`: binary search in the table of .eh_frame_hdr. 0: none.
 static uint64_t find_entry(const struct vr_cfi_tables *tables, uint64_t pc) {
     struct cursor cursor = {.at = tables->header, .end = tables->header + tables->header_bytes};
@@ -303,20 +313,9 @@ static uint64_t find_entry(const struct vr_cfi_tables *tables, uint64_t pc) {
     if (cursor.bad || version != 1 || count_encoding != 0x03 || table_encoding != 0x3b) return 0;
     const uint64_t count = take(&cursor, 4), base = (uint64_t)(uintptr_t)tables->header;
     if (cursor.bad || count > (uint64_t)(cursor.end - cursor.at) / 8) return 0;
-    int32_t pair[2];
-    uint64_t low = 0, high = count; // the entry is the last of those that begin at or before pc: below `low`
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        memcpy(pair, cursor.at + middle * 8, 8);
-        if (base + (uint64_t)(int64_t)pair[0] <= pc) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    if (low == 0) return 0;
-    memcpy(pair, cursor.at + (low - 1) * 8, 8);
-    return base + (uint64_t)(int64_t)pair[1];
+    size_t above;
+    VR_LOWER_BOUND(above, i, 0, (size_t)count, base + relative_at(cursor.at + i * 8) <= pc);
+    return above == 0 ? 0 : base + relative_at(cursor.at + above * 8 - 4);
 }
 
 // The common part of entries: alignments, encoding and the first instructions.

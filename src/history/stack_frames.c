@@ -18,8 +18,9 @@ struct pending {
 
 static int by_module(const void *left, const void *right) {
     const struct pending *a = left, *b = right;
-    if (a->module != b->module) return a->module < b->module ? -1 : 1;
-    return a->offset < b->offset ? -1 : a->offset > b->offset ? 1 : a->row < b->row ? -1 : 1;
+    if (a->module != b->module) return VR_ORDER(a->module, b->module);
+    if (a->offset != b->offset) return VR_ORDER(a->offset, b->offset);
+    return VR_ORDER(a->row, b->row);
 }
 
 static enum vram_status add_name(struct vram_stacks *stacks, struct vr_frame_row *row, const char *name, const char *filename,

@@ -36,8 +36,8 @@ struct work {
 
 static int by_module(const void *left, const void *right) {
     const struct unresolved *a = left, *b = right;
-    if (a->module != b->module) return a->module < b->module ? -1 : 1;
-    return a->offset < b->offset ? -1 : a->offset > b->offset;
+    if (a->module != b->module) return VR_ORDER(a->module, b->module);
+    return VR_ORDER(a->offset, b->offset);
 }
 
 // "0x" and a hexadecimal number that is an offset of a return address (not 0).
@@ -180,10 +180,10 @@ static enum vram_status map_stacks(struct work *work) {
 
 static int by_owner(const void *left, const void *right) {
     const struct vr_extra *a = left, *b = right;
-    if (a->owner != b->owner) return a->owner < b->owner ? -1 : 1;
-    if (a->device != b->device) return a->device < b->device ? -1 : 1;
-    if (a->row != b->row) return a->row < b->row ? -1 : 1;
-    return a->key < b->key ? -1 : a->key > b->key;
+    if (a->owner != b->owner) return VR_ORDER(a->owner, b->owner);
+    if (a->device != b->device) return VR_ORDER(a->device, b->device);
+    if (a->row != b->row) return VR_ORDER(a->row, b->row);
+    return VR_ORDER(a->key, b->key);
 }
 
 // Keys of frames move with their frames; of frames that became one, equal keys are kept once.

@@ -163,16 +163,9 @@ static enum vram_status tell_path(const struct task *task, size_t index, struct 
 
 // The first of the addresses that is at or after `address`.
 static size_t first_at(const struct task *task, uint64_t address) {
-    size_t low = 0, high = task->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (task->offsets[middle] - 1 < address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    size_t first;
+    VR_LOWER_BOUND(first, i, 0, task->count, task->offsets[i] - 1 < address);
+    return first;
 }
 
 static enum vram_status tell_function(const struct task *task, struct dwarf_die *function) {

@@ -105,16 +105,9 @@ static uint8_t rank_of(unsigned binding, const char *name) {
 
 // The first of the offsets whose address is at or after `address`.
 static size_t first_at(const uint64_t *offsets, size_t count, uint64_t address) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (offsets[middle] - 1 < address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    size_t first;
+    VR_LOWER_BOUND(first, i, 0, count, offsets[i] - 1 < address);
+    return first;
 }
 
 static void match_symbols(const struct vr_elf *elf, const struct section *symbols, const uint64_t *offsets, size_t count,

@@ -26,7 +26,7 @@ void vr_host_tell_hand_out_now(struct vram_host *host, struct vr_host_block *blo
 
 static int by_address(const void *left, const void *right) {
     const uint64_t a = ((const struct vr_host_facts *)left)->address, b = ((const struct vr_host_facts *)right)->address;
-    return a < b ? -1 : a > b;
+    return VR_ORDER(a, b);
 }
 
 static struct vr_host_facts facts_of(const struct vr_host_block *block) {

@@ -114,9 +114,9 @@ static bool keep_cached(const struct vram_block_view *view, void *user) {
 static int release_order(const void *left, const void *right) {
     const struct vram_block_view *a = left, *b = right;
     if (a->small_pool != b->small_pool) return a->small_pool ? 1 : -1;
-    if (a->block.stream != b->block.stream) return a->block.stream > b->block.stream ? 1 : -1;
-    if (a->block.size_bytes != b->block.size_bytes) return a->block.size_bytes > b->block.size_bytes ? 1 : -1;
-    return (a->block.address > b->block.address) - (a->block.address < b->block.address);
+    if (a->block.stream != b->block.stream) return VR_ORDER(a->block.stream, b->block.stream);
+    if (a->block.size_bytes != b->block.size_bytes) return VR_ORDER(a->block.size_bytes, b->block.size_bytes);
+    return VR_ORDER(a->block.address, b->block.address);
 }
 
 // Whether the run has the whole cache of the default pools in order: then the program emptied it, or the retry came to the same.

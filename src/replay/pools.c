@@ -8,8 +8,8 @@ enum { POOLS_MAX = 1024 };
 
 static int id_order(const void *left, const void *right) {
     const struct vram_pool_id *a = left, *b = right;
-    if (a->first != b->first) return a->first > b->first ? 1 : -1;
-    return (a->second > b->second) - (a->second < b->second);
+    if (a->first != b->first) return VR_ORDER(a->first, b->first);
+    return VR_ORDER(a->second, b->second);
 }
 
 static bool same_id(struct vram_pool_id a, struct vram_pool_id b) { return a.first == b.first && a.second == b.second; }

@@ -7,22 +7,6 @@ uint64_t vr_start_round(const struct vr_options *options, uint64_t requested) {
     return requested < VR_REQUEST_LIMIT ? vr_round_request(options, requested) : requested;
 }
 
-// The last item that starts at or before `address`, SIZE_MAX if none: items are `stride` bytes apart and start with their address.
-static size_t last_at_or_before(const void *items, size_t count, size_t stride, uint64_t address) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        uint64_t value = 0;
-        memcpy(&value, (const char *)items + middle * stride, sizeof value);
-        if (value <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low == 0 ? SIZE_MAX : low - 1;
-}
-
 // How many bytes beyond its rounded request a block of unknown size may have: 0 where every remainder is split off.
 static uint64_t possible_leftover(const struct vr_subject *subject, const struct vr_start_segment *segment, uint64_t rounded) {
     const struct vr_options *options = subject->options;
@@ -38,12 +22,13 @@ static void place_blocks(struct vr_start *start) {
     }
     for (size_t i = 0; i < start->block_count; i++) {
         struct vr_start_block *block = &start->blocks[i];
-        const size_t at = last_at_or_before(start->segments, start->segment_count, sizeof *start->segments, block->address);
-        if (at == SIZE_MAX || block->address - start->segments[at].address >= start->segments[at].size) {
+        size_t above;
+        VR_LOWER_BOUND(above, k, 0, start->segment_count, start->segments[k].address <= block->address);
+        if (above == 0 || block->address - start->segments[above - 1].address >= start->segments[above - 1].size) {
             vr_start_anomaly(start, VR_ANOMALY_BLOCK_OUTSIDE, SIZE_MAX);
             continue;
         }
-        block->segment = (uint32_t)at;
+        block->segment = (uint32_t)(above - 1);
     }
 }
 
@@ -62,10 +47,11 @@ static void look_at_allocations(const struct vr_subject *subject, const struct v
     const struct vr_history *history = subject->history;
     for (size_t event = 0; event < history->count; event++) {
         if (history->action[event] != VR_ACTION_ALLOC || vr_subject_leaves_out(subject, event)) continue;
-        const size_t at = last_at_or_before(start->blocks, start->block_count, sizeof *start->blocks, history->address[event]);
-        if (at == SIZE_MAX || start->blocks[at].size_known || event >= start->blocks[at].death) continue;
-        const uint64_t distance = history->address[event] - start->blocks[at].address;
-        if (distance < limit[at]) limit[at] = distance;
+        size_t above;
+        VR_LOWER_BOUND(above, i, 0, start->block_count, start->blocks[i].address <= history->address[event]);
+        if (above == 0 || start->blocks[above - 1].size_known || event >= start->blocks[above - 1].death) continue;
+        const uint64_t distance = history->address[event] - start->blocks[above - 1].address;
+        if (distance < limit[above - 1]) limit[above - 1] = distance;
     }
 }
 
@@ -88,7 +74,7 @@ static void settle_size(const struct vr_subject *subject, struct vr_start *start
 // --- allocations outside all segments -------------------------------------------------------------------------------------------
 static int span_order(const void *left, const void *right) {
     const uint64_t a = ((const struct vr_span *)left)->start, b = ((const struct vr_span *)right)->start;
-    return (a > b) - (a < b);
+    return VR_ORDER(a, b);
 }
 
 // Every range of addresses that was reserved at some time, joined and ascending.
@@ -123,8 +109,9 @@ static enum vram_status find_strays(const struct vr_subject *subject, struct vr_
     for (size_t event = history->count; event-- > 0;) {
         if (history->action[event] != VR_ACTION_ALLOC || vr_subject_leaves_out(subject, event)) continue;
         const uint64_t address = history->address[event];
-        const size_t at = last_at_or_before(spans, count, sizeof *spans, address);
-        if (at == SIZE_MAX || address >= spans[at].end) vr_start_anomaly(start, VR_ANOMALY_ALLOC_OUTSIDE, event);
+        size_t above;
+        VR_LOWER_BOUND(above, i, 0, count, spans[i].start <= address);
+        if (above == 0 || address >= spans[above - 1].end) vr_start_anomaly(start, VR_ANOMALY_ALLOC_OUTSIDE, event);
     }
     free(spans);
     return VRAM_OK;

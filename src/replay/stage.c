@@ -10,11 +10,6 @@ enum { DEVICE = 0 };
 #define HIGH_ALLOC_BASE   ((uint64_t)1 << 54)
 #define HIGH_RESERVE_BASE ((uint64_t)1 << 55)
 
-static int handle_order(const void *left, const void *right) {
-    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
 // The default stream, 0, is everybody's; the others are made, and sorted, since recorded ones are.
 static enum vram_status make_streams(struct vr_stage *stage) {
     const size_t count = stage->subject->stream_count;
@@ -26,24 +21,17 @@ static enum vram_status make_streams(struct vr_stage *stage) {
     for (size_t i = 1; i < count; i++) {
         if (vr_cu(stage->driver, stream_create, &stage->streams[i], VR_CU_STREAM_NON_BLOCKING) != VR_CU_SUCCESS) return VRAM_DRIVER;
     }
-    qsort(stage->streams, count, sizeof *stage->streams, handle_order);
+    qsort(stage->streams, count, sizeof *stage->streams, vr_order_u64);
     return VRAM_OK;
 }
 
 uint64_t vr_stage_stream(struct vr_stage *stage, uint64_t recorded) {
     const uint64_t *streams = stage->subject->streams;
     if (streams[stage->last] == recorded) return stage->streams[stage->last];
-    size_t low = 0, high = stage->subject->stream_count;
-    while (high - low > 1) {
-        const size_t middle = low + (high - low) / 2;
-        if (streams[middle] <= recorded) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    stage->last = low;
-    return stage->streams[low];
+    size_t above;
+    VR_LOWER_BOUND(above, i, 1, stage->subject->stream_count, streams[i] <= recorded);
+    stage->last = above - 1;
+    return stage->streams[stage->last];
 }
 
 // --- private pools --------------------------------------------------------------------------------------------------------------
@@ -140,7 +128,7 @@ struct extent {
 
 static int extent_order(const void *left, const void *right) {
     const uint64_t a = ((const struct extent *)left)->start, b = ((const struct extent *)right)->start;
-    return (a > b) - (a < b);
+    return VR_ORDER(a, b);
 }
 
 static bool same_reservation(const struct extent *a, const struct extent *b) {
@@ -234,8 +222,8 @@ struct ordered {
 
 static int by_age(const void *left, const void *right) {
     const struct ordered *a = left, *b = right;
-    if (a->counter != b->counter) return a->counter > b->counter ? 1 : -1;
-    return (a->address > b->address) - (a->address < b->address);
+    if (a->counter != b->counter) return VR_ORDER(a->counter, b->counter);
+    return VR_ORDER(a->address, b->address);
 }
 
 // Oldest first where the recording tells ages, so that ties between equal blocks fall as they did.

@@ -233,12 +233,12 @@ static enum vram_status undo_event(struct undo *undo, size_t event) {
 // --- the result -------------------------------------------------------------------------------------------------------------
 static int segment_order(const void *left, const void *right) {
     const uint64_t a = ((const struct vr_start_segment *)left)->address, b = ((const struct vr_start_segment *)right)->address;
-    return (a > b) - (a < b);
+    return VR_ORDER(a, b);
 }
 
 static int block_order(const void *left, const void *right) {
     const uint64_t a = ((const struct vr_start_block *)left)->address, b = ((const struct vr_start_block *)right)->address;
-    return (a > b) - (a < b);
+    return VR_ORDER(a, b);
 }
 
 static bool is_small_nearby(const struct vr_mapped_range *range, const struct vr_mapped_range *other, uint64_t distance) {

@@ -43,7 +43,7 @@ struct keyed_row {
 
 static int by_address(const void *left, const void *right) {
     const uint64_t a = ((const struct keyed_row *)left)->address, b = ((const struct keyed_row *)right)->address;
-    return (a > b) - (a < b);
+    return VR_ORDER(a, b);
 }
 
 static void collect_rows(struct vr_subject *subject, struct keyed_row *keyed) {
@@ -71,11 +71,6 @@ static enum vram_status collect_pools(struct vr_subject *subject, struct vram_er
     return status;
 }
 
-static int by_value(const void *left, const void *right) {
-    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
 static enum vram_status add_stream(struct vr_subject *subject, struct vr_addresses *seen, size_t *capacity, uint64_t stream) {
     if (vr_addresses_get(seen, stream) != VR_ABSENT) return VRAM_OK;
     VR_TRY(vr_addresses_put(seen, stream, 0));
@@ -95,7 +90,7 @@ static enum vram_status collect_streams(struct vr_subject *subject, struct vr_ad
         if (event > 0 && history->stream[event] == history->stream[event - 1]) continue;
         VR_TRY(add_stream(subject, seen, &capacity, history->stream[event]));
     }
-    qsort(subject->streams, subject->stream_count, sizeof *subject->streams, by_value);
+    qsort(subject->streams, subject->stream_count, sizeof *subject->streams, vr_order_u64);
     return VRAM_OK;
 }
 

@@ -71,23 +71,21 @@ void vr_keep_forget(struct vr_machine *machine, size_t first) {
     machine->kept_count = left;
 }
 
-static int compare_numbers(uint64_t a, uint64_t b) { return a < b ? -1 : a > b; }
-
 static int compare_rows(const struct vr_kept *a, const struct vr_kept *b) {
-    return a->owner != b->owner ? (int)a->owner - (int)b->owner : compare_numbers(a->row, b->row);
+    return a->owner != b->owner ? VR_ORDER(a->owner, b->owner) : VR_ORDER(a->row, b->row);
 }
 
 static int by_key(const void *left, const void *right) {
     const struct vr_kept *a = left, *b = right;
     int rows = compare_rows(a, b);
     if (rows != 0) return rows;
-    return a->key != b->key ? compare_numbers(a->key, b->key) : compare_numbers(a->order, b->order);
+    return a->key != b->key ? VR_ORDER(a->key, b->key) : VR_ORDER(a->order, b->order);
 }
 
 static int by_order(const void *left, const void *right) {
     const struct vr_kept *a = left, *b = right;
     int rows = compare_rows(a, b);
-    return rows != 0 ? rows : compare_numbers(a->order, b->order);
+    return rows != 0 ? rows : VR_ORDER(a->order, b->order);
 }
 
 void vr_keep_sort(struct vr_machine *machine) {
@@ -105,15 +103,9 @@ void vr_keep_sort(struct vr_machine *machine) {
 
 static size_t first_from(const struct vr_machine *machine, enum vr_owner owner, uint64_t row) {
     const struct vr_kept wanted = {.owner = (uint8_t)owner, .row = row};
-    size_t begin = 0, end = machine->kept_count;
-    while (begin < end) {
-        size_t middle = begin + (end - begin) / 2;
-        if (compare_rows(&machine->kept[middle], &wanted) < 0)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin;
+    size_t first;
+    VR_LOWER_BOUND(first, i, 0, machine->kept_count, compare_rows(&machine->kept[i], &wanted) < 0);
+    return first;
 }
 
 size_t vr_kept_of(const struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint64_t count, size_t *first) {

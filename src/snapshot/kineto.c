@@ -265,17 +265,17 @@ static enum vram_status read_trace(struct reader *reader) {
 // By thread and time; what lasts longer is around what begins with it, and memory is inside what begins with it.
 static int by_thread(const void *a, const void *b) {
     const struct happening *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    if (x->end_ns != y->end_ns) return x->end_ns > y->end_ns ? -1 : 1;
+    if (x->thread != y->thread) return VR_ORDER(x->thread, y->thread);
+    if (x->start_ns != y->start_ns) return VR_ORDER(x->start_ns, y->start_ns);
+    if (x->end_ns != y->end_ns) return VR_ORDER(y->end_ns, x->end_ns);
     if ((x->name == 0) != (y->name == 0)) return x->name == 0 ? 1 : -1;
-    return (x->order > y->order) - (x->order < y->order);
+    return VR_ORDER(x->order, y->order);
 }
 
 static int by_time(const void *a, const void *b) {
     const struct happening *x = a, *y = b;
-    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
+    if (x->start_ns != y->start_ns) return VR_ORDER(x->start_ns, y->start_ns);
+    return VR_ORDER(x->order, y->order);
 }
 
 // The stack of what is under way, innermost first.

@@ -185,7 +185,7 @@ static enum vram_status apply(struct picture *picture, const struct vr_history *
 
 static int by_address(const void *left, const void *right) {
     const struct row *a = left, *b = right;
-    return a->address < b->address ? -1 : a->address > b->address;
+    return VR_ORDER(a->address, b->address);
 }
 
 // Only what is alive, in the order of addresses. The book can no longer be searched.

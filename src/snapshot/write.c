@@ -41,14 +41,9 @@ static bool is_before(const struct vr_extra *extra, uint32_t device, uint64_t ro
 }
 
 static size_t first_not_before(const struct writer *writer, struct extras range, uint32_t device, uint64_t row) {
-    while (range.begin < range.end) {
-        size_t middle = range.begin + (range.end - range.begin) / 2;
-        if (is_before(&writer->model->extras[middle], device, row))
-            range.begin = middle + 1;
-        else
-            range.end = middle;
-    }
-    return range.begin;
+    size_t first;
+    VR_LOWER_BOUND(first, i, range.begin, range.end, is_before(&writer->model->extras[i], device, row));
+    return first;
 }
 
 VR_INLINE struct extras extras_of(const struct writer *writer, enum vr_owner owner, size_t device, uint64_t row) {
