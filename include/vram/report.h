@@ -153,6 +153,33 @@ enum vram_report_oom_cause {
         VRAM_OOM_CAUSE_COUNT
 };
 
+// Another process with memory on the device.
+struct vram_report_process {
+    uint64_t id;
+    const char *name; // "" where it is not known; printable ASCII
+    uint64_t bytes;   // UINT64_MAX: not known
+};
+
+// Who held what lies outside (vram_report_oom.outside_bytes), as far as the recording says. context, module, driver, other and unknown
+// bytes add up to outside_bytes.
+struct vram_report_accounts {
+    bool has_context;        // context_bytes was measured
+    uint64_t context_bytes;  // of this process's contexts
+    bool has_modules;        // module_bytes was measured
+    uint64_t module_bytes;   // of this process's modules: code and variables
+    bool has_self;           // NVML told what this process held in all
+    uint64_t driver_bytes;   // with has_self: what else the driver took for this process; contexts where they were not measured
+    uint64_t at_start_bytes; // in use on the device when the process had just made its first context; UINT64_MAX: not known
+    bool has_processes;      // NVML told the processes of the device
+    bool apart;              // this process could be told apart from the others; else it may be one of them
+    const char *why;         // without has_processes: why; "" where that is not known either
+    uint64_t other_bytes;    // of other processes
+    const struct vram_report_process *processes; // most bytes first
+    size_t process_count;
+    uint64_t left_out;      // processes beyond those
+    uint64_t unknown_bytes; // nobody said whose
+};
+
 // An out-of-memory event. The picture at that moment is rebuilt from the final state and the events after it; sizes of blocks that
 // are gone by the end are their requests, rounded to 512 bytes.
 struct vram_report_oom {
@@ -183,6 +210,9 @@ struct vram_report_oom {
     uint64_t pin_bytes;          // the least that would have to go so that enough free memory comes together; 0: no such blocks
     uint64_t pin_blocks;         // in so many blocks
     const char *pin_site;        // who asked for the largest of them; NULL: no such blocks
+    const struct vram_report_accounts *accounts; // who held what lies outside; NULL: the recording does not say
+    const struct vram_report_group *libraries;   // in recordings of `vram run`: who asked for what was allocated then, most first
+    size_t library_count;
     const struct vram_report_group *holders; // call sites of what was allocated then, largest first, at most 5
     size_t holder_count;
     enum vram_report_oom_cause cause;

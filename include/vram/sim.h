@@ -36,6 +36,7 @@ struct vram_sim_options {
     bool manual_completion;         // events stay pending until vram_sim_complete() or a synchronization (a free does not wait then)
     bool backed;                    // device addresses can be read and written by the host; otherwise no bytes stand behind them
     bool no_peers;                  // no device can reach the memory of another
+    uint64_t context_bytes;         // that each context takes of its device's memory, as a driver does for itself; default none
 };
 
 // options may be NULL. *driver is given to the caller. INVALID_ARGUMENT for values out of range; NO_HOST_MEMORY.
@@ -76,7 +77,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_sim_queue_reservation(struct vram_
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_clear_queues(struct vram_driver *driver);
 // Changes the memory of `device`; less than what is in use is allowed (nothing fits then).
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_set_memory(struct vram_driver *driver, uint32_t device, uint64_t memory_bytes);
-// Bytes of device memory in use: live cuMemAlloc sizes and live physical handles.
+// Bytes of device memory in use: live cuMemAlloc sizes, live physical handles and what contexts take.
 VRAM_API uint64_t vram_sim_memory_used(struct vram_driver *driver, uint32_t device);
 // What a leak test wants to be zero: live allocations + handles + mappings + reservations + events + streams + host allocations +
 // graphs (those being captured, and those inside of other graphs, too) + executable graphs.

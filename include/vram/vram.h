@@ -7,6 +7,7 @@
 #define VRAM_VERSION_PATCH  0
 #define VRAM_VERSION_STRING "0.1.0"
 
+#include "vram/accounts.h"
 #include "vram/allocator.h"
 #include "vram/driver.h"
 #include "vram/follow.h"

@@ -23,6 +23,9 @@ enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sit
 // libraries.c: who asked for what was live at the peak; nothing where the recording is not one of a whole program.
 enum vram_status vr_report_libraries(const struct vr_view *view, const struct vr_lifetimes *allocated, struct vr_arena *arena,
                                      struct vram_report_device *out);
+// libraries.c: the same libraries of what was live after an event; *libraries is untouched where the recording is another.
+enum vram_status vr_libraries_at(const struct vr_view *view, const struct vr_lifetimes *allocated, int64_t event, struct vr_arena *arena,
+                                 const struct vram_report_group **libraries, size_t *count);
 // oom.c: out-of-memory events; the lifetimes are those of both notions. memory_bytes: of the device, where the recording does not say; 0:
 // not known. Needs out->reserved.
 enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *allocated,

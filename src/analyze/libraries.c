@@ -20,14 +20,14 @@ static size_t move_used_to_front(struct tally *tallies, size_t count) {
     return used;
 }
 
-// Groups what was live after the peak by a column of string ids of the events that made it.
-static enum vram_status group_by(const struct vr_view *view, const struct vr_lifetimes *lifetimes, const uint32_t *column,
+// Groups what was live after an event by a column of string ids of the events that made it.
+static enum vram_status group_by(const struct vr_view *view, const struct vr_lifetimes *lifetimes, const uint32_t *column, int64_t event,
                                  struct vr_arena *arena, const struct vram_report_group **groups, size_t *group_count) {
     const struct vr_model *model = view->model;
     struct tally *tallies = calloc(model->strings.count, sizeof *tallies);
     if (tallies == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < lifetimes->count; i++) {
-        if (lifetimes->birth[i] == VR_BEFORE_TRACE || !vr_lifetimes_live_at(lifetimes, i, lifetimes->peak_event)) continue;
+        if (lifetimes->birth[i] == VR_BEFORE_TRACE || !vr_lifetimes_live_at(lifetimes, i, event)) continue;
         struct tally *tally = &tallies[column[lifetimes->birth[i]]];
         tally->name = column[lifetimes->birth[i]];
         tally->bytes += lifetimes->size_bytes[i];
@@ -51,11 +51,19 @@ static enum vram_status group_by(const struct vr_view *view, const struct vr_lif
     return VRAM_OK;
 }
 
+static bool is_of_whole_program(const struct vr_view *view) { return vr_model_setting(view->model, "vram_run_process") != NULL; }
+
+enum vram_status vr_libraries_at(const struct vr_view *view, const struct vr_lifetimes *allocated, int64_t event, struct vr_arena *arena,
+                                 const struct vram_report_group **libraries, size_t *count) {
+    if (!is_of_whole_program(view)) return VRAM_OK;
+    return group_by(view, allocated, view->history->metadata, event, arena, libraries, count);
+}
+
 enum vram_status vr_report_libraries(const struct vr_view *view, const struct vr_lifetimes *allocated, struct vr_arena *arena,
                                      struct vram_report_device *out) {
     // Elsewhere the two columns say other things.
-    if (vr_model_setting(view->model, "vram_run_process") == NULL) return VRAM_OK;
+    if (!is_of_whole_program(view)) return VRAM_OK;
     out->whole_program = true;
-    VR_TRY(group_by(view, allocated, view->history->metadata, arena, &out->libraries, &out->library_count));
-    return group_by(view, allocated, view->history->tag, arena, &out->kinds, &out->kind_count);
+    VR_TRY(group_by(view, allocated, view->history->metadata, allocated->peak_event, arena, &out->libraries, &out->library_count));
+    return group_by(view, allocated, view->history->tag, allocated->peak_event, arena, &out->kinds, &out->kind_count);
 }

@@ -1,4 +1,5 @@
 // Why requests failed: the picture of memory at the moment of each out-of-memory event, and what it says.
+#include "analyze/accounts.h"
 #include "analyze/device.h"
 #include "analyze/explain.h"
 
@@ -105,6 +106,7 @@ struct drawing {
     struct vr_arena *arena;
     uint64_t memory_bytes; // of the device, as the caller says; 0: not known
     bool expandable;
+    int64_t last; // out-of-memory event
 };
 
 // A whole number that the recording has as a setting; 0 if it has none.
@@ -126,8 +128,7 @@ static uint64_t find_limit(const struct vr_model *model, uint64_t total_bytes) {
 static void find_bounds(const struct vr_view *view, uint64_t memory_bytes, bool driver_level, struct vram_report_oom *oom) {
     char key[64];
     (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)view->device);
-    // Where segments are not recorded, what is allocated is what is held.
-    const uint64_t held = driver_level ? oom->allocated_bytes + oom->pending_bytes : oom->reserved_bytes;
+    const uint64_t held = vr_oom_held(oom, driver_level);
     const uint64_t driver = oom->has_device_free ? oom->device_free_bytes : 0;
     oom->device_total_bytes = setting_number(view->model, key);
     if (oom->device_total_bytes == 0) oom->device_total_bytes = memory_bytes;
@@ -188,8 +189,12 @@ static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oo
     free(ranges);
     free(blocks);
     VR_TRY(status);
-    find_bounds(drawing->view, drawing->memory_bytes, range_count == 0, oom);
+    const bool driver_level = range_count == 0;
+    find_bounds(drawing->view, drawing->memory_bytes, driver_level, oom);
     oom->has_picture = true;
+    const bool is_last = event == drawing->last;
+    VR_TRY(vr_accounts_find(drawing->view, oom, is_last, driver_level, drawing->arena, &oom->accounts));
+    VR_TRY(vr_libraries_at(drawing->view, drawing->allocated, event, drawing->arena, &oom->libraries, &oom->library_count));
     VR_TRY(vr_sites_at(drawing->sites, drawing->allocated, event, HOLDERS, drawing->arena, &oom->holders, &oom->holder_count));
     return vr_explain(drawing->arena, drawing->expandable, oom);
 }
@@ -211,7 +216,12 @@ enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sit
                                 struct vram_report_device *out) {
     const struct vr_history *history = view->history;
     size_t count = 0, found = 0;
-    for (size_t i = 0; i < history->count; i++) count += history->action[i] == VR_ACTION_OOM;
+    int64_t last = -1;
+    for (size_t i = 0; i < history->count; i++) {
+        if (history->action[i] != VR_ACTION_OOM) continue;
+        last = (int64_t)i;
+        count++;
+    }
     void *room;
     VR_TRY(vr_arena_array(arena, count, sizeof(struct vram_report_oom), &room));
     struct vram_report_oom *ooms = room;
@@ -221,7 +231,8 @@ enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sit
                               .active = active,
                               .arena = arena,
                               .memory_bytes = memory_bytes,
-                              .expandable = is_expandable(view, out)};
+                              .expandable = is_expandable(view, out),
+                              .last = last};
     struct vram_report_oom unexamined = {.advice = ""};
     for (size_t i = 0; i < history->count; i++) {
         if (history->action[i] != VR_ACTION_OOM) continue;

@@ -33,6 +33,10 @@ static bool check_memory(const struct vr_sim *sim) {
         named += physical->slot.named;
         if (physical->shared == 0) sums[physical->device].used_bytes += physical->size_bytes;
     }
+    for (uint32_t i = 0; i < sim->contexts.used; i++) {
+        const struct vr_sim_context *context = (const struct vr_sim_context *)(const void *)vr_slots_item(&sim->contexts, i);
+        if (context->slot.live) sums[context->device].used_bytes += sim->options.context_bytes;
+    }
     for (uint32_t i = 0; i < sim->options.device_count; i++) sums[i].used_bytes += vr_sim_graph_memory_bytes(sim, i);
     for (uint32_t i = 0; i < sim->options.device_count; i++)
         if (sim->devices[i].used_bytes != sums[i].used_bytes || sim->devices[i].small_bytes != sums[i].small_bytes) return false;

@@ -54,6 +54,7 @@ vr_cu_result vr_sim_current(struct vr_sim *sim, struct vr_sim_context **context)
 
 vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool primary, uint64_t *context) {
     uint32_t index;
+    if (!vr_sim_has_room(&sim->devices[device], sim->options.context_bytes)) return VR_CU_OUT_OF_MEMORY;
     if (vr_slots_take(&sim->contexts, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     uint64_t handle = vr_slots_handle(&sim->contexts, index);
     uint32_t legacy;
@@ -65,6 +66,7 @@ vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool pri
     made->device = device;
     made->primary = primary;
     made->legacy = legacy;
+    sim->devices[device].used_bytes += sim->options.context_bytes;
     *context = handle;
     return VR_CU_SUCCESS;
 }
@@ -77,8 +79,10 @@ void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context) {
     vr_sim_pools_end_context(sim, context);
     vr_sim_close_imports(sim, context);
     vr_sim_free_hosts(sim, context);
-    free(vr_sim_context_find(sim, context)->peers);
-    vr_slots_give(&sim->contexts, vr_slots_index(&sim->contexts, vr_sim_context_find(sim, context)));
+    struct vr_sim_context *ended = vr_sim_context_find(sim, context);
+    sim->devices[ended->device].used_bytes -= sim->options.context_bytes;
+    free(ended->peers);
+    vr_slots_give(&sim->contexts, vr_slots_index(&sim->contexts, ended));
 }
 
 vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context) {

@@ -20,6 +20,7 @@ static const struct {
     {"manual", FLAG, offsetof(struct vram_sim_options, manual_completion)},
     {"backed", FLAG, offsetof(struct vram_sim_options, backed)},
     {"no_peers", FLAG, offsetof(struct vram_sim_options, no_peers)},
+    {"context", SIZE, offsetof(struct vram_sim_options, context_bytes)},
 };
 
 struct word {

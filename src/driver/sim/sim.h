@@ -197,7 +197,7 @@ struct vr_sim {
 };
 
 // --- check.c ---------------------------------------------------------------------------------------------------------
-// Are the counts of the instance what its tables hold? per device used_bytes = live allocations + physical allocations,
+// Are the counts of the instance what its tables hold? per device used_bytes = live allocations + physical allocations + contexts,
 // small_bytes = allocations below 1 MiB; per physical allocation its mappings; per stream its references (manual completion) and
 // edges in rising order; handles and user streams; graphs and captures as graph.h says. Asserted by the calls themselves in builds with
 // VRAM_CHECK=3.

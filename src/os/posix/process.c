@@ -34,6 +34,15 @@ enum vram_status vr_os_process_started(uint64_t process, uint64_t *started) {
     return VRAM_OK;
 }
 
+enum vram_status vr_os_process_name(uint64_t process, char *name, size_t capacity) {
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%llu/comm", (unsigned long long)process);
+    const ssize_t length = read_small(path, name, capacity);
+    if (length <= 0) return VRAM_IO;
+    if (name[length - 1] == '\n') name[length - 1] = '\0';
+    return VRAM_OK;
+}
+
 enum vram_status vr_os_host_id(struct vr_host_id *id) {
     struct stat space;
     *id = (struct vr_host_id){.boot = ""};
