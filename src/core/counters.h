@@ -12,8 +12,7 @@
 #ifndef VR_CORE_COUNTERS_H
 #define VR_CORE_COUNTERS_H
 
-#include "base/base.h"
-#include "vram/stats.h"
+#include "base/stat.h"
 
 enum vr_family { VR_F_COUNT, VR_F_BYTES, VR_F_REQUESTED, VR_F_SPLITS, VR_F_SPLIT_BYTES, VR_FAMILIES = 6 /* one spare: pairs */ };
 enum vr_pool_kind { VR_LARGE, VR_SMALL, VR_POOLS };
@@ -90,16 +89,5 @@ void vr_totals_apply_single(struct vr_totals *totals, struct vr_counters *counte
 void vr_totals_report(const struct vr_totals *totals, struct vram_stats *stats);
 void vr_totals_reset_peak(struct vr_totals *totals);
 void vr_totals_reset_accumulated(struct vr_totals *totals);
-
-// A counter that changes under all locks only.
-VR_INLINE void vr_stat_add(struct vram_stat *stat, int64_t change) {
-    stat->current += change;
-    if (change > 0) {
-        stat->allocated += change;
-        if (stat->current > stat->peak) stat->peak = stat->current;
-    } else {
-        stat->freed -= change;
-    }
-}
 
 #endif

@@ -1,7 +1,6 @@
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "core/oom.h"
+
+#include "base/sink.h"
 
 static _Thread_local struct vram_oom last_oom;
 static _Thread_local bool has_last_oom;
@@ -79,22 +78,6 @@ bool vram_last_oom(struct vram_oom *oom) {
 
 // --- text -------------------------------------------------------------------------------------------------------------------
 
-// Appends to a text of fixed capacity and keeps count of what would have been needed.
-struct writer {
-    char *text;
-    size_t capacity;
-    size_t length;
-};
-
-static VRAM_PRINTF(2, 3) void put(struct writer *writer, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    const size_t room = writer->length < writer->capacity ? writer->capacity - writer->length : 0;
-    const int length = vsnprintf(room == 0 ? NULL : writer->text + writer->length, room, format, arguments);
-    va_end(arguments);
-    if (length > 0) writer->length += (size_t)length;
-}
-
 struct shown {
     double value;
     const char *unit;
@@ -108,38 +91,36 @@ static struct shown show(uint64_t bytes) {
     return (struct shown){(double)bytes / (double)VR_GIB, "GiB"};
 }
 
-static void put_size(struct writer *writer, const char *before, uint64_t bytes, const char *after) {
+static void put_size(struct vr_sink *sink, const char *before, uint64_t bytes, const char *after) {
     const struct shown shown = show(bytes);
-    put(writer, "%s%.2f %s%s", before, shown.value, shown.unit, after);
+    vr_sink_printf(sink, "%s%.2f %s%s", before, shown.value, shown.unit, after);
 }
 
-static void put_reserved(struct writer *writer, const struct vram_oom *oom) {
-    put_size(writer, " This allocator holds ", oom->reserved_bytes, ": ");
-    put_size(writer, "", oom->allocated_bytes, " in live blocks");
-    if (oom->pending_bytes != 0) put_size(writer, ", ", oom->pending_bytes, " freed but waiting for other streams");
-    put_size(writer, ", ", oom->cached_bytes, " free");
+static void put_reserved(struct vr_sink *sink, const struct vram_oom *oom) {
+    put_size(sink, " This allocator holds ", oom->reserved_bytes, ": ");
+    put_size(sink, "", oom->allocated_bytes, " in live blocks");
+    if (oom->pending_bytes != 0) put_size(sink, ", ", oom->pending_bytes, " freed but waiting for other streams");
+    put_size(sink, ", ", oom->cached_bytes, " free");
     if (oom->cached_bytes == 0) {
-        put(writer, ".");
+        vr_sink_printf(sink, ".");
         return;
     }
-    put_size(writer, " (largest usable piece ", oom->largest_free_bytes, "");
-    if (oom->other_stream_bytes != 0) put_size(writer, "; ", oom->other_stream_bytes, " belongs to other streams");
-    if (oom->other_pool_bytes != 0) put_size(writer, "; ", oom->other_pool_bytes, " is in the other size class");
-    if (oom->private_pool_bytes != 0) put_size(writer, "; ", oom->private_pool_bytes, " belongs to other pools");
-    put(writer, ").");
+    put_size(sink, " (largest usable piece ", oom->largest_free_bytes, "");
+    if (oom->other_stream_bytes != 0) put_size(sink, "; ", oom->other_stream_bytes, " belongs to other streams");
+    if (oom->other_pool_bytes != 0) put_size(sink, "; ", oom->other_pool_bytes, " is in the other size class");
+    if (oom->private_pool_bytes != 0) put_size(sink, "; ", oom->private_pool_bytes, " belongs to other pools");
+    vr_sink_printf(sink, ").");
 }
 
 size_t vram_oom_text(const struct vram_oom *oom, char *text, size_t capacity) {
-    struct writer writer = {text, capacity, 0};
-    put_size(&writer, oom->rejected ? "Refused in advance: tried to allocate " : "Out of memory: tried to allocate ", oom->segment_bytes,
-             "");
-    put_size(&writer, " for a request of ", oom->requested_bytes, "");
-    put(&writer, " on device %u (stream 0x%llx).", (unsigned)oom->device, (unsigned long long)oom->stream);
-    put_size(&writer, " The device has ", oom->device_total_bytes, ", ");
-    put_size(&writer, "", oom->device_free_bytes, " of it free.");
+    struct vr_sink sink = vr_sink_begin(text, capacity);
+    put_size(&sink, oom->rejected ? "Refused in advance: tried to allocate " : "Out of memory: tried to allocate ", oom->segment_bytes, "");
+    put_size(&sink, " for a request of ", oom->requested_bytes, "");
+    vr_sink_printf(&sink, " on device %u (stream 0x%llx).", (unsigned)oom->device, (unsigned long long)oom->stream);
+    put_size(&sink, " The device has ", oom->device_total_bytes, ", ");
+    put_size(&sink, "", oom->device_free_bytes, " of it free.");
     if (oom->limit_bytes != UINT64_MAX)
-        put_size(&writer, " The allocator may hold ", oom->limit_bytes, oom->limit_hit ? ", and that was what refused." : ".");
-    put_reserved(&writer, oom);
-    if (capacity != 0 && writer.length >= capacity) text[capacity - 1] = '\0';
-    return writer.length;
+        put_size(&sink, " The allocator may hold ", oom->limit_bytes, oom->limit_hit ? ", and that was what refused." : ".");
+    put_reserved(&sink, oom);
+    return sink.length;
 }

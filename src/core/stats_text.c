@@ -1,32 +1,8 @@
 // What the allocator counts, as text: PyTorch's flat keys in JSON, and PyTorch's memory summary.
-#include <stdarg.h>
 #include <stdio.h>
 
-#include "base/base.h"
+#include "base/sink.h"
 #include "vram/stats.h"
-
-// Text into the caller's buffer; length goes on counting where it no longer fits.
-struct sink {
-    char *text;
-    size_t capacity;
-    size_t length;
-};
-
-static void sink_printf(struct sink *sink, const char *format, ...) VRAM_PRINTF(2, 3);
-static void sink_printf(struct sink *sink, const char *format, ...) {
-    const size_t room = sink->length < sink->capacity ? sink->capacity - sink->length : 0;
-    va_list arguments;
-    va_start(arguments, format);
-    const int written = vsnprintf(room == 0 ? NULL : sink->text + sink->length, room, format, arguments);
-    va_end(arguments);
-    if (written > 0) sink->length += (size_t)written;
-}
-
-// Empty output when nothing was written, also into a buffer of one byte.
-static struct sink sink_begin(char *text, size_t capacity) {
-    if (capacity != 0) text[0] = '\0';
-    return (struct sink){text, capacity, 0};
-}
 
 // --- JSON -----------------------------------------------------------------------------------------------------------------
 enum counter_shape { SHAPE_POOLS, SHAPE_STAT, SHAPE_NUMBER };
@@ -49,18 +25,18 @@ static const struct counter counters[] = {
 };
 
 // One member, with its comma before it when it is not the first.
-static void print_member(struct sink *sink, const char *name, const char *pool, const char *field, int64_t value) {
-    sink_printf(sink, "%s\n  \"%s%s%s\": %lld", sink->length == 1 ? "" : ",", name, pool, field, (long long)value);
+static void print_member(struct vr_sink *sink, const char *name, const char *pool, const char *field, int64_t value) {
+    vr_sink_printf(sink, "%s\n  \"%s%s%s\": %lld", sink->length == 1 ? "" : ",", name, pool, field, (long long)value);
 }
 
-static void print_stat(struct sink *sink, const char *name, const char *pool, const struct vram_stat *stat) {
+static void print_stat(struct vr_sink *sink, const char *name, const char *pool, const struct vram_stat *stat) {
     print_member(sink, name, pool, ".allocated", stat->allocated);
     print_member(sink, name, pool, ".current", stat->current);
     print_member(sink, name, pool, ".freed", stat->freed);
     print_member(sink, name, pool, ".peak", stat->peak);
 }
 
-static void print_counter(struct sink *sink, const struct counter *counter, const struct vram_stats *stats) {
+static void print_counter(struct vr_sink *sink, const struct counter *counter, const struct vram_stats *stats) {
     const void *field = (const char *)stats + counter->field;
     const struct vram_stat *stat = field;
     switch (counter->shape) {
@@ -82,10 +58,10 @@ size_t vram_stats_json(const struct vram_stats *stats, char *text, size_t capaci
         for (; at > 0 && strcmp(sorted[at - 1]->name, counters[i].name) > 0; at--) sorted[at] = sorted[at - 1];
         sorted[at] = &counters[i];
     }
-    struct sink sink = sink_begin(text, capacity);
-    sink_printf(&sink, "{");
+    struct vr_sink sink = vr_sink_begin(text, capacity);
+    vr_sink_printf(&sink, "{");
     for (size_t i = 0; i < VR_COUNT_OF(counters); i++) print_counter(&sink, sorted[i], stats);
-    sink_printf(&sink, "\n}\n");
+    vr_sink_printf(&sink, "\n}\n");
     return sink.length;
 }
 
@@ -115,7 +91,7 @@ static const struct metric metrics[] = {
 static int64_t divide_down(int64_t value, int64_t divisor) { return value / divisor - (value % divisor < 0); }
 
 // One cell with its border. `guide` is the value of the group's first row, which chooses the unit of the column.
-static void print_cell(struct sink *sink, bool is_bytes, int64_t value, int64_t guide) {
+static void print_cell(struct vr_sink *sink, bool is_bytes, int64_t value, int64_t guide) {
     static const char *const units[2][6] = {{" ", "K", "M"}, {"B  ", "KiB", "MiB", "GiB", "TiB", "PiB"}};
     const int64_t step = is_bytes ? 1024 : 1000;
     const double limit = is_bytes ? 768.0 * 1024.0 : 750.0 * 1000.0;
@@ -127,36 +103,36 @@ static void print_cell(struct sink *sink, bool is_bytes, int64_t value, int64_t 
         value = divide_down(value, step);
     }
     if (is_bytes)
-        sink_printf(sink, " %6lld %s |", (long long)value, units[1][unit]);
+        vr_sink_printf(sink, " %6lld %s |", (long long)value, units[1][unit]);
     else
-        sink_printf(sink, " %7lld %s  |", (long long)value, units[0][unit]);
+        vr_sink_printf(sink, " %7lld %s  |", (long long)value, units[0][unit]);
 }
 
-static void print_row(struct sink *sink, const char *title, bool is_bytes, const struct vram_stat *stat, const struct vram_stat *guide) {
-    sink_printf(sink, "| %-21s |", title);
+static void print_row(struct vr_sink *sink, const char *title, bool is_bytes, const struct vram_stat *stat, const struct vram_stat *guide) {
+    vr_sink_printf(sink, "| %-21s |", title);
     print_cell(sink, is_bytes, stat->current, guide->current);
     print_cell(sink, is_bytes, stat->peak, guide->peak);
     print_cell(sink, is_bytes, stat->allocated, guide->allocated);
     print_cell(sink, is_bytes, stat->freed, guide->freed);
-    sink_printf(sink, "\n");
+    vr_sink_printf(sink, "\n");
 }
 
-static void print_rule(struct sink *sink, char c) {
+static void print_rule(struct vr_sink *sink, char c) {
     char rule[76];
     memset(rule, c, 75);
     rule[75] = '\0';
-    sink_printf(sink, "|%s|\n", rule);
+    vr_sink_printf(sink, "|%s|\n", rule);
 }
 
 size_t vram_stats_summary(const struct vram_stats *stats, uint32_t device, int abbreviated, char *text, size_t capacity) {
-    struct sink sink = sink_begin(text, capacity);
+    struct vr_sink sink = vr_sink_begin(text, capacity);
     print_rule(&sink, '=');
-    sink_printf(&sink, "|%18s%s%-18u |\n", "", "vram: CUDA memory summary, device ID  ", device);
+    vr_sink_printf(&sink, "|%18s%s%-18u |\n", "", "vram: CUDA memory summary, device ID  ", device);
     print_rule(&sink, '-');
-    sink_printf(&sink, "|%12sCUDA OOMs: %-12lld |%8scudaMalloc retries: %-8lld  |\n", "", (long long)stats->num_ooms, "",
-                (long long)stats->num_alloc_retries);
+    vr_sink_printf(&sink, "|%12sCUDA OOMs: %-12lld |%8scudaMalloc retries: %-8lld  |\n", "", (long long)stats->num_ooms, "",
+                   (long long)stats->num_alloc_retries);
     print_rule(&sink, '=');
-    sink_printf(&sink, "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n");
+    vr_sink_printf(&sink, "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n");
     for (size_t i = 0; i < VR_COUNT_OF(metrics); i++) {
         const struct metric *metric = &metrics[i];
         const struct vram_stat *stat = (const void *)((const char *)stats + metric->field);

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "os/os.h"
+#include "os/once.h"
 
 static struct {
     struct vr_mutex mutex;
@@ -16,18 +16,15 @@ static struct {
     bool failed; // no memory: the list is not whole
 } modules;
 
-static _Atomic int prepared; // 0 not, 1 being done, 2 done
+static struct vr_once prepared;
+
+static void prepare(void) {
+    vr_mutex_init(&modules.mutex);
+    vr_os_at_fork(vr_modules_lock, vr_modules_unlock, vr_modules_unlock);
+}
 
 void vr_modules_lock(void) {
-    if (VR_UNLIKELY(atomic_load_explicit(&prepared, memory_order_acquire) != 2)) {
-        int expected = 0;
-        if (atomic_compare_exchange_strong(&prepared, &expected, 1)) {
-            vr_mutex_init(&modules.mutex);
-            vr_os_at_fork(vr_modules_lock, vr_modules_unlock, vr_modules_unlock);
-            atomic_store_explicit(&prepared, 2, memory_order_release);
-        }
-        while (atomic_load_explicit(&prepared, memory_order_acquire) != 2) vr_os_yield();
-    }
+    vr_once(&prepared, prepare);
     vr_mutex_lock(&modules.mutex);
 }
 

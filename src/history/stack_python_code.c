@@ -2,7 +2,7 @@
 
 #include <stdatomic.h>
 
-#include "os/os.h"
+#include "os/once.h"
 
 // Keys to ids: open addressing, at most half full. A slot's id is written before its key. A table that was outgrown stays, for readers
 // that are still in it; all of them together are no larger than the last.
@@ -25,21 +25,19 @@ static uint32_t *by_hash; // ids + 1, open addressing over contents
 static size_t by_hash_slots;
 static _Atomic uint64_t bytes_held;
 
-static _Atomic int lock_prepared; // 0 not, 1 being done, 2 done
+static struct vr_once prepared;
 static struct vr_mutex mutex;
 
+static void lock(void);
 static void unlock(void) { vr_mutex_unlock(&mutex); }
 
+static void prepare(void) {
+    vr_mutex_init(&mutex);
+    vr_os_at_fork(lock, unlock, unlock);
+}
+
 static void lock(void) {
-    int expected = 0;
-    if (atomic_load_explicit(&lock_prepared, memory_order_acquire) != 2) {
-        if (atomic_compare_exchange_strong(&lock_prepared, &expected, 1)) {
-            vr_mutex_init(&mutex);
-            vr_os_at_fork(lock, unlock, unlock);
-            atomic_store_explicit(&lock_prepared, 2, memory_order_release);
-        }
-        while (atomic_load_explicit(&lock_prepared, memory_order_acquire) != 2) vr_os_yield();
-    }
+    vr_once(&prepared, prepare);
     vr_mutex_lock(&mutex);
 }
 

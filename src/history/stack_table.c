@@ -3,6 +3,7 @@
 #include "history/stack_modules.h"
 #include "history/stack_python.h"
 #include "history/symbols.h"
+#include "os/once.h"
 
 enum { FIRST_SLOTS = 1024, CHUNK_WORDS = 8192 };
 
@@ -168,7 +169,7 @@ uint32_t vr_stacks_intern(struct vram_stacks *stacks, const uint64_t *words, siz
 
 static struct vram_stacks *all;
 static struct vr_mutex all_mutex;
-static _Atomic int prepared; // 0 not, 1 being done, 2 done
+static struct vr_once prepared;
 
 static void before_fork(void) {
     vr_mutex_lock(&all_mutex);
@@ -181,13 +182,8 @@ static void after_fork(void) {
 }
 
 static void prepare(void) {
-    int expected = 0;
-    if (atomic_compare_exchange_strong(&prepared, &expected, 1)) {
-        vr_mutex_init(&all_mutex);
-        vr_os_at_fork(before_fork, after_fork, after_fork);
-        atomic_store_explicit(&prepared, 2, memory_order_release);
-    }
-    while (atomic_load_explicit(&prepared, memory_order_acquire) != 2) vr_os_yield();
+    vr_mutex_init(&all_mutex);
+    vr_os_at_fork(before_fork, after_fork, after_fork);
 }
 
 enum vram_status vram_stacks_create(const struct vram_stack_options *options, struct vram_stacks **stacks) {
@@ -206,7 +202,7 @@ enum vram_status vram_stacks_create(const struct vram_stack_options *options, st
     // Handlers of forks run in the reverse order of their registration: tables' locks are taken before that of modules.
     vr_modules_lock();
     vr_modules_unlock();
-    prepare();
+    vr_once(&prepared, prepare);
     vr_mutex_lock(&all_mutex);
     made->next = all;
     all = made;

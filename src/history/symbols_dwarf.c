@@ -1,9 +1,7 @@
 // Lines and inlined functions through elfutils' libdw, which is loaded when it is first needed. Only its stable interface of plain
 // DWARF is used, declared here as far as it is called.
-#include <stdatomic.h>
-
 #include "history/symbols.h"
-#include "os/os.h"
+#include "os/once.h"
 
 // --- libdw ---------------------------------------------------------------------------------------------------------------------
 
@@ -52,7 +50,8 @@ static struct {
 
 // libdw promises nothing about threads, and one of ours at a time is enough.
 static struct vr_mutex mutex;
-static _Atomic int prepared; // 0 not, 1 being done, 2 done, 3 there is none
+static struct vr_once prepared;
+static bool have_libdw; // once prepared
 
 static bool load_libdw(void) {
     void *library = vr_os_dlopen("libdw.so.1", NULL);
@@ -67,14 +66,9 @@ static bool load_libdw(void) {
     return true;
 }
 
-static bool have_libdw(void) {
-    int expected = 0;
-    if (atomic_compare_exchange_strong(&prepared, &expected, 1)) {
-        vr_mutex_init(&mutex);
-        atomic_store_explicit(&prepared, load_libdw() ? 2 : 3, memory_order_release);
-    }
-    while (atomic_load_explicit(&prepared, memory_order_acquire) == 1) vr_os_yield();
-    return atomic_load_explicit(&prepared, memory_order_acquire) == 2;
+static void prepare(void) {
+    vr_mutex_init(&mutex);
+    have_libdw = load_libdw();
 }
 
 // --- one unit ------------------------------------------------------------------------------------------------------------------
@@ -245,7 +239,8 @@ static enum vram_status find_locked(int file, struct task *task) {
 
 enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *told,
                                const struct vr_symbol_sink *sink) {
-    if (!have_libdw()) return VRAM_UNSUPPORTED;
+    vr_once(&prepared, prepare);
+    if (!have_libdw) return VRAM_UNSUPPORTED;
     struct task task = {.offsets = offsets, .count = count, .names = names, .told = told, .sink = sink};
     vr_mutex_lock(&mutex);
     const enum vram_status status = find_locked(file, &task);

@@ -182,9 +182,9 @@ void vr_host_uses_queue(struct vram_host *host, struct vr_host_block *block) {
 
 void vr_host_finish(struct vram_host *host, struct vr_host_block *block) {
     vr_host_tell(host, VR_HOST_TOLD_FREE_COMPLETED, block);
-    vr_host_count(&host->stats.active_requests, -1);
-    vr_host_count(&host->stats.active_bytes, -(int64_t)block->size);
-    vr_host_count(&host->stats.requested_bytes, -(int64_t)block->requested);
+    vr_stat_add(&host->stats.active_requests, -1);
+    vr_stat_add(&host->stats.active_bytes, -(int64_t)block->size);
+    vr_stat_add(&host->stats.requested_bytes, -(int64_t)block->requested);
     block->requested = 0;
     block->captured = false;
     if (block->size > host->options.pinned_max_cached_bytes && block->origin != VRAM_HOST_RESERVED)

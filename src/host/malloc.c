@@ -28,9 +28,9 @@ static void hand_out(struct vram_host *host, struct request *request, struct vr_
     block->stack = 0;
     vr_host_tell_hand_out(host, block);
     request->block = block;
-    vr_host_count(&host->stats.active_requests, 1);
-    vr_host_count(&host->stats.active_bytes, (int64_t)block->size);
-    vr_host_count(&host->stats.requested_bytes, (int64_t)block->requested);
+    vr_stat_add(&host->stats.active_requests, 1);
+    vr_stat_add(&host->stats.active_bytes, (int64_t)block->size);
+    vr_stat_add(&host->stats.requested_bytes, (int64_t)block->requested);
     if (host->stats.requested_bytes.current > host->most_requested) host->most_requested = host->stats.requested_bytes.current;
 }
 
@@ -46,8 +46,8 @@ static void adopt(struct vram_host *host, struct request *request, struct vr_hos
     vr_host_table_insert(&host->table, block);
     block->pool = request->pool;
     block->pool->blocks++;
-    vr_host_count(&host->stats.allocations, 1);
-    vr_host_count(&host->stats.allocated_bytes, (int64_t)block->size);
+    vr_stat_add(&host->stats.allocations, 1);
+    vr_stat_add(&host->stats.allocated_bytes, (int64_t)block->size);
     host->stats.bucket_allocation[vr_host_bucket(block->size)]++;
     block->stream = request->stream;
     vr_host_tell(host, VR_HOST_TOLD_SEGMENT_ALLOC, block);

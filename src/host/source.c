@@ -230,8 +230,8 @@ static void settle_out(struct vram_host *host, struct vr_host_block *block, enum
     vr_host_lock(host);
     host->with_driver--;
     if (status == VRAM_OK) {
-        vr_host_count(&host->stats.allocations, -1);
-        vr_host_count(&host->stats.allocated_bytes, -(int64_t)block->size);
+        vr_stat_add(&host->stats.allocations, -1);
+        vr_stat_add(&host->stats.allocated_bytes, -(int64_t)block->size);
         host->out_blocks--;
         host->out_bytes -= (int64_t)block->size;
         book_time(&host->stats.host_free_time, elapsed_ns);

@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-#include "base/base.h"
+#include "base/stat.h"
 #include "config/options.h"
 #include "driver/driver.h"
 #include "host/table.h"
@@ -151,16 +151,6 @@ struct vram_host {
 
 VR_INLINE void vr_host_lock(struct vram_host *host) { vr_mutex_lock(&host->mutex); }
 VR_INLINE void vr_host_unlock(struct vram_host *host) { vr_mutex_unlock(&host->mutex); }
-
-VR_INLINE void vr_host_count(struct vram_stat *stat, int64_t change) {
-    stat->current += change;
-    if (change > 0) {
-        stat->allocated += change;
-        if (stat->current > stat->peak) stat->peak = stat->current;
-    } else {
-        stat->freed -= change;
-    }
-}
 
 // In builds with VRAM_CHECK=3 every public operation ends with a look at the whole state.
 VR_INLINE enum vram_status vr_host_checked(struct vram_host *host, enum vram_status status) {

@@ -1,8 +1,7 @@
 // What is counted, and questions about blocks and pools.
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
+#include "base/sink.h"
 #include "host/state.h"
 
 void vram_host_stats(struct vram_host *host, struct vram_host_stats *stats) {
@@ -36,54 +35,38 @@ void vram_host_reset_accumulated_stats(struct vram_host *host) {
 
 // --- JSON -----------------------------------------------------------------------------------------------------------------------
 
-// Text into the caller's buffer; length goes on counting where it no longer fits.
-struct sink {
-    char *text;
-    size_t capacity;
-    size_t length;
-};
-
-static void print(struct sink *sink, const char *format, ...) VRAM_PRINTF(2, 3);
-static void print(struct sink *sink, const char *format, ...) {
-    const size_t room = sink->length < sink->capacity ? sink->capacity - sink->length : 0;
-    va_list arguments;
-    va_start(arguments, format);
-    const int written = vsnprintf(room == 0 ? NULL : sink->text + sink->length, room, format, arguments);
-    va_end(arguments);
-    if (written > 0) sink->length += (size_t)written;
+static void print_u64(struct vr_sink *sink, const char *name, uint64_t value) {
+    vr_sink_printf(sink, ",\n  \"%s\": %" PRIu64, name, value);
 }
 
-static void print_u64(struct sink *sink, const char *name, uint64_t value) { print(sink, ",\n  \"%s\": %" PRIu64, name, value); }
-
-static void print_stat(struct sink *sink, const char *name, const struct vram_stat *stat) {
+static void print_stat(struct vr_sink *sink, const char *name, const struct vram_stat *stat) {
     const struct {
         const char *name;
         int64_t value;
     } fields[] = {{"allocated", stat->allocated}, {"current", stat->current}, {"freed", stat->freed}, {"peak", stat->peak}};
     for (size_t i = 0; i < VR_COUNT_OF(fields); i++) {
-        print(sink, "%s\n  \"%s.%s\": %" PRId64, sink->length == 1 ? "" : ",", name, fields[i].name, fields[i].value);
+        vr_sink_printf(sink, "%s\n  \"%s.%s\": %" PRId64, sink->length == 1 ? "" : ",", name, fields[i].name, fields[i].value);
     }
 }
 
-static void print_time(struct sink *sink, const char *name, const struct vram_host_time *time) {
+static void print_time(struct vr_sink *sink, const char *name, const struct vram_host_time *time) {
     const double count = time->count == 0 ? 1 : (double)time->count;
-    print(sink, ",\n  \"%s.avg\": %.3f", name, (double)time->total_ns / 1e3 / count);
-    print(sink, ",\n  \"%s.count\": %" PRIu64, name, time->count);
-    print(sink, ",\n  \"%s.max\": %.3f", name, (double)time->max_ns / 1e3);
-    print(sink, ",\n  \"%s.min\": %.3f", name, (double)time->min_ns / 1e3);
-    print(sink, ",\n  \"%s.total\": %.3f", name, (double)time->total_ns / 1e3);
+    vr_sink_printf(sink, ",\n  \"%s.avg\": %.3f", name, (double)time->total_ns / 1e3 / count);
+    vr_sink_printf(sink, ",\n  \"%s.count\": %" PRIu64, name, time->count);
+    vr_sink_printf(sink, ",\n  \"%s.max\": %.3f", name, (double)time->max_ns / 1e3);
+    vr_sink_printf(sink, ",\n  \"%s.min\": %.3f", name, (double)time->min_ns / 1e3);
+    vr_sink_printf(sink, ",\n  \"%s.total\": %.3f", name, (double)time->total_ns / 1e3);
 }
 
-static void print_buckets(struct sink *sink, const uint64_t *buckets) {
-    print(sink, ",\n  \"bucket_allocation\": [");
-    for (unsigned i = 0; i < VRAM_HOST_BUCKETS; i++) print(sink, "%s%" PRIu64, i == 0 ? "" : ",", buckets[i]);
-    print(sink, "]");
+static void print_buckets(struct vr_sink *sink, const uint64_t *buckets) {
+    vr_sink_printf(sink, ",\n  \"bucket_allocation\": [");
+    for (unsigned i = 0; i < VRAM_HOST_BUCKETS; i++) vr_sink_printf(sink, "%s%" PRIu64, i == 0 ? "" : ",", buckets[i]);
+    vr_sink_printf(sink, "]");
 }
 
 size_t vram_host_stats_json(const struct vram_host_stats *stats, char *text, size_t capacity) {
-    if (capacity != 0) text[0] = '\0';
-    struct sink sink = {text, capacity, 0};
-    print(&sink, "{");
+    struct vr_sink sink = vr_sink_begin(text, capacity);
+    vr_sink_printf(&sink, "{");
     print_stat(&sink, "active_bytes", &stats->active_bytes);
     print_stat(&sink, "active_requests", &stats->active_requests);
     print_stat(&sink, "allocated_bytes", &stats->allocated_bytes);
@@ -100,7 +83,7 @@ size_t vram_host_stats_json(const struct vram_host_stats *stats, char *text, siz
     print_stat(&sink, "requested_bytes", &stats->requested_bytes);
     print_u64(&sink, "reserve_bytes", stats->reserve_bytes);
     print_u64(&sink, "reserve_used_bytes", stats->reserve_used_bytes);
-    print(&sink, "\n}\n");
+    vr_sink_printf(&sink, "\n}\n");
     return sink.length;
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/state.h"
 #include "model/model.h"
+#include "os/once.h"
 
 struct vr_tracer *vr_tracer_of(struct vram_allocator *allocator) {
     return atomic_load_explicit(&allocator->history, memory_order_acquire);
@@ -107,7 +108,7 @@ static uint32_t gather(uint32_t skip, void *user) {
 // All tracers of the process: the child of a fork must not write into its parent's files.
 static struct vr_tracer *all;
 static struct vr_mutex all_mutex;
-static _Atomic int prepared; // 0 not, 1 being done, 2 done
+static struct vr_once prepared;
 
 // With a stream's mutex and its tracer's nobody is inside its log.
 static void before_fork(void) {
@@ -150,17 +151,12 @@ static void after_fork_in_child(void) {
 // After the tables of stacks: handlers of forks run in the reverse order of their registration, and an event on its way into a file asks
 // the tables with the stream's lock.
 static void prepare(void) {
-    int expected = 0;
-    if (atomic_compare_exchange_strong(&prepared, &expected, 1)) {
-        vr_mutex_init(&all_mutex);
-        vr_os_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
-        atomic_store_explicit(&prepared, 2, memory_order_release);
-    }
-    while (atomic_load_explicit(&prepared, memory_order_acquire) != 2) vr_os_yield();
+    vr_mutex_init(&all_mutex);
+    vr_os_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 static void enter(struct vr_tracer *tracer) {
-    prepare();
+    vr_once(&prepared, prepare);
     vr_mutex_lock(&all_mutex);
     tracer->next = all;
     all = tracer;
