@@ -254,45 +254,48 @@ static int larger_first(const void *a, const void *b) {
     return (x->key > y->key) - (x->key < y->key);
 }
 
-static enum vram_status sum(struct vr_grouping *grouping, const uint32_t *rows, size_t count, struct vr_map *map, struct vr_group **groups,
-                            size_t *group_count) {
-    size_t capacity = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t key = 0;
-        VR_TRY(vr_grouping_key(grouping, rows[i], &key));
-        uint32_t number = vr_map_get(map, key);
-        if (number == 0) {
-            VR_TRY(vr_grow((void **)groups, &capacity, *group_count + 1, sizeof **groups));
-            (*groups)[*group_count] = (struct vr_group){.key = key, .largest_row = rows[i]};
-            number = (uint32_t)++ * group_count;
-            VR_TRY(vr_map_set(map, key, number));
-        }
-        struct vr_group *group = &(*groups)[number - 1];
-        const uint64_t bytes = grouping->lifetimes->size_bytes[rows[i]];
-        group->bytes += bytes;
-        group->count++;
-        if (bytes <= group->largest_bytes) continue;
-        group->largest_bytes = bytes;
-        group->largest_row = rows[i];
+enum vram_status vr_group_sums_add(struct vr_group_sums *sums, struct vr_grouping *grouping, size_t row) {
+    uint64_t key = 0;
+    VR_TRY(vr_grouping_key(grouping, row, &key));
+    uint32_t number = vr_map_get(&sums->known, key);
+    if (number == 0) {
+        VR_TRY(vr_grow((void **)&sums->group, &sums->capacity, sums->count + 1, sizeof *sums->group));
+        sums->group[sums->count] = (struct vr_group){.key = key, .largest_row = (uint32_t)row};
+        number = (uint32_t)++sums->count;
+        VR_TRY(vr_map_set(&sums->known, key, number));
     }
+    struct vr_group *group = &sums->group[number - 1];
+    const uint64_t bytes = grouping->lifetimes->size_bytes[row];
+    group->bytes += bytes;
+    group->count++;
+    if (bytes <= group->largest_bytes) return VRAM_OK;
+    group->largest_bytes = bytes;
+    group->largest_row = (uint32_t)row;
     return VRAM_OK;
+}
+
+void vr_group_sums_take(struct vr_group_sums *sums, struct vr_group **groups, size_t *count) {
+    if (sums->count != 0) qsort(sums->group, sums->count, sizeof *sums->group, larger_first);
+    *groups = sums->group;
+    *count = sums->count;
+    sums->group = NULL;
+    vr_group_sums_release(sums);
+}
+
+void vr_group_sums_release(struct vr_group_sums *sums) {
+    vr_map_release(&sums->known);
+    free(sums->group);
+    *sums = (struct vr_group_sums){.group = NULL};
 }
 
 enum vram_status vr_grouping_sum(struct vr_grouping *grouping, const uint32_t *rows, size_t count, struct vr_group **groups,
                                  size_t *group_count) {
-    struct vr_map map = {0};
-    struct vr_group *made = NULL;
-    size_t made_count = 0;
-    const enum vram_status status = sum(grouping, rows, count, &map, &made, &made_count);
-    vr_map_release(&map);
-    if (status != VRAM_OK) {
-        free(made);
-        return status;
-    }
-    if (made_count != 0) qsort(made, made_count, sizeof *made, larger_first);
-    *groups = made;
-    *group_count = made_count;
-    return VRAM_OK;
+    struct vr_group_sums sums = {.group = NULL};
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = vr_group_sums_add(&sums, grouping, rows[i]);
+    if (status == VRAM_OK) vr_group_sums_take(&sums, groups, group_count);
+    vr_group_sums_release(&sums);
+    return status;
 }
 
 enum vram_status vr_rows_live_at(const struct vr_lifetimes *lifetimes, int64_t event, uint32_t **rows, size_t *count) {

@@ -76,6 +76,17 @@ struct vr_group {
     uint64_t largest_bytes;
     uint32_t largest_row; // the row that has them: an example of the group
 };
+// Sums in the making, by group; all zero to begin with. Released by vr_group_sums_release(), also after taking.
+struct vr_group_sums {
+    struct vr_map known; // key -> 1 + place among the groups
+    struct vr_group *group;
+    size_t count, capacity;
+};
+// NO_HOST_MEMORY.
+enum vram_status vr_group_sums_add(struct vr_group_sums *sums, struct vr_grouping *grouping, size_t row);
+// The groups, in the order of vr_grouping_sum(); given to the caller (free()). The sums are empty again.
+void vr_group_sums_take(struct vr_group_sums *sums, struct vr_group **groups, size_t *count);
+void vr_group_sums_release(struct vr_group_sums *sums);
 // Sums over rows; groups by falling bytes, then count, then key. *groups is given to the caller (free()). NO_HOST_MEMORY.
 enum vram_status vr_grouping_sum(struct vr_grouping *grouping, const uint32_t *rows, size_t count, struct vr_group **groups,
                                  size_t *group_count);

@@ -17,14 +17,23 @@ struct trend {
     double objects; // of the count
 };
 
-struct finding {
+// What is left to do, in this order. The middle three walk over the rows.
+enum stage { CHOOSE, TRENDS, POINTS, CHANGES, JUDGE, FINISHED };
+
+struct vr_growth_search {
     struct vr_grouping *grouping;
+    const struct vr_steps *steps;
+    size_t most;
+    enum stage stage;
+    size_t row; // the next one to look at
     size_t *point;
     size_t points;
     double *moment; // moment[i]: sum of (j - mean) / variance over points j < i, so that a life's part of the slope is a difference
     struct vr_map map;
     struct trend *trend;
     size_t count, capacity;
+    int64_t *change; // of live bytes, by event; NULL where nobody asks
+    struct vr_growth made;
 };
 
 static size_t first_at_or_after(const size_t *point, size_t count, size_t event) {
@@ -40,56 +49,56 @@ static size_t first_at_or_after(const size_t *point, size_t count, size_t event)
 }
 
 // The points [*from, *to) at which a row is live: born before the point's event, not freed before it.
-static void points_of(const struct finding *finding, size_t row, size_t *from, size_t *to) {
-    const struct vr_lifetimes *lifetimes = finding->grouping->lifetimes;
+static void points_of(const struct vr_growth_search *search, size_t row, size_t *from, size_t *to) {
+    const struct vr_lifetimes *lifetimes = search->grouping->lifetimes;
     const uint32_t birth = lifetimes->birth[row], death = lifetimes->death[row];
-    *from = birth == VR_BEFORE_TRACE ? 0 : first_at_or_after(finding->point, finding->points, (size_t)birth + 1);
-    *to = death == VR_NEVER ? finding->points : first_at_or_after(finding->point, finding->points, (size_t)death + 1);
+    *from = birth == VR_BEFORE_TRACE ? 0 : first_at_or_after(search->point, search->points, (size_t)birth + 1);
+    *to = death == VR_NEVER ? search->points : first_at_or_after(search->point, search->points, (size_t)death + 1);
 }
 
-static enum vram_status choose_points(struct finding *finding, const struct vr_steps *steps, double *steps_per_point) {
+static enum vram_status choose_points(struct vr_growth_search *search) {
+    const struct vr_steps *steps = search->steps;
+    double *steps_per_point = &search->made.steps_per_point;
     const size_t usable = steps->count <= 1 ? 0 : steps->count - 1;
-    finding->points = usable < VR_GROWTH_POINTS ? usable : VR_GROWTH_POINTS;
-    finding->point = malloc((finding->points + 1) * sizeof *finding->point);
-    finding->moment = calloc(finding->points + 1, sizeof *finding->moment);
-    if (finding->point == NULL || finding->moment == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t i = 0; i < finding->points; i++)
-        finding->point[i] = steps->first[1 + (finding->points < 2 ? 0 : i * (usable - 1) / (finding->points - 1))];
-    *steps_per_point = finding->points < 2 ? 1 : (double)(usable - 1) / (double)(finding->points - 1);
-    const double n = (double)finding->points, mean = (n - 1) / 2, variance = n * (n * n - 1) / 12;
-    for (size_t i = 0; i < finding->points && variance > 0; i++)
-        finding->moment[i + 1] = finding->moment[i] + ((double)i - mean) / variance / *steps_per_point;
+    search->points = usable < VR_GROWTH_POINTS ? usable : VR_GROWTH_POINTS;
+    search->point = malloc((search->points + 1) * sizeof *search->point);
+    search->moment = calloc(search->points + 1, sizeof *search->moment);
+    if (search->point == NULL || search->moment == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < search->points; i++)
+        search->point[i] = steps->first[1 + (search->points < 2 ? 0 : i * (usable - 1) / (search->points - 1))];
+    *steps_per_point = search->points < 2 ? 1 : (double)(usable - 1) / (double)(search->points - 1);
+    const double n = (double)search->points, mean = (n - 1) / 2, variance = n * (n * n - 1) / 12;
+    for (size_t i = 0; i < search->points && variance > 0; i++)
+        search->moment[i + 1] = search->moment[i] + ((double)i - mean) / variance / *steps_per_point;
     return VRAM_OK;
 }
 
-static enum vram_status trend_of(struct finding *finding, size_t row, struct trend **trend) {
+static enum vram_status trend_of(struct vr_growth_search *search, size_t row, struct trend **trend) {
     uint64_t key = 0;
-    VR_TRY(vr_grouping_key(finding->grouping, row, &key));
-    uint32_t number = vr_map_get(&finding->map, key);
+    VR_TRY(vr_grouping_key(search->grouping, row, &key));
+    uint32_t number = vr_map_get(&search->map, key);
     if (number == 0) {
-        VR_TRY(vr_grow((void **)&finding->trend, &finding->capacity, finding->count + 1, sizeof *finding->trend));
-        finding->trend[finding->count++] = (struct trend){.key = key, .row = (uint32_t)row};
-        number = (uint32_t)finding->count;
-        VR_TRY(vr_map_set(&finding->map, key, number));
+        VR_TRY(vr_grow((void **)&search->trend, &search->capacity, search->count + 1, sizeof *search->trend));
+        search->trend[search->count++] = (struct trend){.key = key, .row = (uint32_t)row};
+        number = (uint32_t)search->count;
+        VR_TRY(vr_map_set(&search->map, key, number));
     }
-    *trend = &finding->trend[number - 1];
+    *trend = &search->trend[number - 1];
     return VRAM_OK;
 }
 
-static enum vram_status find_trends(struct finding *finding) {
-    const struct vr_lifetimes *lifetimes = finding->grouping->lifetimes;
-    for (size_t row = 0; row < lifetimes->count; row++) {
-        size_t from, to;
-        points_of(finding, row, &from, &to);
-        // What is live at every point, or at none, changes no slope.
-        if (from >= to || (from == 0 && to == finding->points)) continue;
-        struct trend *trend = NULL;
-        VR_TRY(trend_of(finding, row, &trend));
-        const double part = finding->moment[to] - finding->moment[from];
-        trend->bytes += part * (double)lifetimes->size_bytes[row];
-        trend->objects += part;
-        if (to == finding->points) trend->row = (uint32_t)row;
-    }
+// First pass.
+static enum vram_status add_to_trend(struct vr_growth_search *search, size_t row) {
+    size_t from, to;
+    points_of(search, row, &from, &to);
+    // What is live at every point, or at none, changes no slope.
+    if (from >= to || (from == 0 && to == search->points)) return VRAM_OK;
+    struct trend *trend = NULL;
+    VR_TRY(trend_of(search, row, &trend));
+    const double part = search->moment[to] - search->moment[from];
+    trend->bytes += part * (double)search->grouping->lifetimes->size_bytes[row];
+    trend->objects += part;
+    if (to == search->points) trend->row = (uint32_t)row;
     return VRAM_OK;
 }
 
@@ -99,31 +108,53 @@ static int steepest_first(const void *a, const void *b) {
     return (x->key > y->key) - (x->key < y->key);
 }
 
-// Second pass: bytes at every point, of the groups that are left.
-static enum vram_status fill_points(struct finding *finding, struct vr_growth *growth) {
-    const struct vr_lifetimes *lifetimes = finding->grouping->lifetimes;
-    vr_map_clear(&finding->map);
-    for (size_t i = 0; i < growth->count; i++) VR_TRY(vr_map_set(&finding->map, growth->grower[i].key, (uint32_t)i + 1));
-    // Wrapping differences, summed up at the end.
-    for (size_t row = 0; row < lifetimes->count; row++) {
-        size_t from, to;
-        points_of(finding, row, &from, &to);
-        if (from >= to) continue;
-        uint64_t key = 0;
-        VR_TRY(vr_grouping_key(finding->grouping, row, &key));
-        const uint32_t number = vr_map_get(&finding->map, key);
-        uint64_t *bytes[2] = {growth->total, number == 0 ? NULL : growth->grower[number - 1].bytes};
-        for (size_t i = 0; i < 2; i++) {
-            if (bytes[i] == NULL) continue;
-            bytes[i][from] += lifetimes->size_bytes[row];
-            if (to < finding->points) bytes[i][to] -= lifetimes->size_bytes[row];
-        }
+// The groups that are left, for the second pass.
+static enum vram_status choose_growers(struct vr_growth_search *search) {
+    struct vr_growth *growth = &search->made;
+    if (search->count != 0) qsort(search->trend, search->count, sizeof *search->trend, steepest_first);
+    size_t count = 0;
+    while (count < search->most && count < search->count && search->trend[count].bytes > 0) count++;
+    growth->grower = calloc(count + 1, sizeof *growth->grower);
+    growth->total = calloc(search->points + 1, sizeof *growth->total);
+    if (growth->grower == NULL || growth->total == NULL) return VRAM_NO_HOST_MEMORY;
+    vr_map_clear(&search->map);
+    for (size_t i = 0; i < count; i++) {
+        const struct trend *trend = &search->trend[i];
+        growth->grower[i] =
+            (struct vr_grower){.key = trend->key, .row = trend->row, .bytes_per_step = trend->bytes, .objects_per_step = trend->objects};
+        growth->grower[i].bytes = calloc(search->points + 1, sizeof(uint64_t));
+        growth->count = i + 1;
+        if (growth->grower[i].bytes == NULL) return VRAM_NO_HOST_MEMORY;
+        VR_TRY(vr_map_set(&search->map, trend->key, (uint32_t)i + 1));
     }
-    for (size_t p = 1; p < finding->points; p++) {
+    return VRAM_OK;
+}
+
+// Second pass: bytes at every point, as wrapping differences that are summed up at the end.
+static enum vram_status add_to_points(struct vr_growth_search *search, size_t row) {
+    const struct vr_growth *growth = &search->made;
+    const uint64_t size = search->grouping->lifetimes->size_bytes[row];
+    size_t from, to;
+    points_of(search, row, &from, &to);
+    if (from >= to) return VRAM_OK;
+    uint64_t key = 0;
+    VR_TRY(vr_grouping_key(search->grouping, row, &key));
+    const uint32_t number = vr_map_get(&search->map, key);
+    uint64_t *bytes[2] = {growth->total, number == 0 ? NULL : growth->grower[number - 1].bytes};
+    for (size_t i = 0; i < 2; i++) {
+        if (bytes[i] == NULL) continue;
+        bytes[i][from] += size;
+        if (to < search->points) bytes[i][to] -= size;
+    }
+    return VRAM_OK;
+}
+
+static void sum_points(struct vr_growth_search *search) {
+    struct vr_growth *growth = &search->made;
+    for (size_t p = 1; p < search->points; p++) {
         growth->total[p] += growth->total[p - 1];
         for (size_t i = 0; i < growth->count; i++) growth->grower[i].bytes[p] += growth->grower[i].bytes[p - 1];
     }
-    return VRAM_OK;
 }
 
 // How much of the points' spread a straight line explains.
@@ -155,14 +186,14 @@ static void judge(struct vr_grower *grower, size_t points) {
 }
 
 // By how much the live bytes differ between events [first, end), and in how many of the points' steps they differ by at least half of that.
-static size_t count_swings(const struct finding *finding, const int64_t *change, uint64_t *swing) {
+static size_t count_swings(const struct vr_growth_search *search, uint64_t *swing) {
     size_t wide = 0;
     for (unsigned pass = 0; pass < 2; pass++) {
         int64_t live = 0, low = INT64_MAX, high = INT64_MIN;
-        for (size_t p = 0; p + 1 < finding->points; p++) {
+        for (size_t p = 0; p + 1 < search->points; p++) {
             if (pass == 1) low = INT64_MAX, high = INT64_MIN;
-            for (size_t event = finding->point[p]; event < finding->point[p + 1]; event++) {
-                live += change[event];
+            for (size_t event = search->point[p]; event < search->point[p + 1]; event++) {
+                live += search->change[event];
                 low = live < low ? live : low;
                 high = live > high ? live : high;
             }
@@ -176,21 +207,30 @@ static size_t count_swings(const struct finding *finding, const int64_t *change,
 // Steps that were guessed from how allocations repeat may be the layers of a model, of one pass that keeps or gives back what every layer
 // makes. In a loop of training memory rises and falls by nearly as much in every turn as over all of them, and the turns are most of the
 // history; where that is not so, nothing is called a leak.
-static enum vram_status are_steps(const struct finding *finding, const struct vr_steps *steps, bool *sure) {
-    const struct vr_lifetimes *lifetimes = finding->grouping->lifetimes;
-    const size_t events = finding->grouping->view->history->count;
-    *sure = steps->source != VR_STEPS_REPEATED;
-    if (*sure || finding->points < 2 || (finding->point[finding->points - 1] - finding->point[0]) * 2 < events) return VRAM_OK;
-    int64_t *change = calloc(events + 1, sizeof *change);
-    if (change == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t row = 0; row < lifetimes->count; row++) {
-        if (lifetimes->birth[row] != VR_BEFORE_TRACE) change[lifetimes->birth[row]] += (int64_t)lifetimes->size_bytes[row];
-        if (lifetimes->death[row] != VR_NEVER) change[lifetimes->death[row]] -= (int64_t)lifetimes->size_bytes[row];
-    }
-    uint64_t swing = 0;
-    *sure = count_swings(finding, change, &swing) * 2 >= finding->points - 1;
-    free(change);
+static bool turns_are_most(const struct vr_growth_search *search) {
+    const size_t events = search->grouping->view->history->count;
+    return search->points >= 2 && (search->point[search->points - 1] - search->point[0]) * 2 >= events;
+}
+
+static enum vram_status begin_changes(struct vr_growth_search *search) {
+    if (search->steps->source != VR_STEPS_REPEATED || !turns_are_most(search)) return VRAM_OK;
+    search->change = calloc(search->grouping->view->history->count + 1, sizeof *search->change);
+    return search->change == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+}
+
+static enum vram_status add_to_changes(struct vr_growth_search *search, size_t row) {
+    const struct vr_lifetimes *lifetimes = search->grouping->lifetimes;
+    if (search->change == NULL) return VRAM_OK;
+    if (lifetimes->birth[row] != VR_BEFORE_TRACE) search->change[lifetimes->birth[row]] += (int64_t)lifetimes->size_bytes[row];
+    if (lifetimes->death[row] != VR_NEVER) search->change[lifetimes->death[row]] -= (int64_t)lifetimes->size_bytes[row];
     return VRAM_OK;
+}
+
+static bool are_steps(const struct vr_growth_search *search) {
+    uint64_t swing = 0;
+    if (search->steps->source != VR_STEPS_REPEATED) return true;
+    if (search->change == NULL) return false;
+    return count_swings(search, &swing) * 2 >= search->points - 1;
 }
 
 static int worst_first(const void *a, const void *b) {
@@ -200,45 +240,87 @@ static int worst_first(const void *a, const void *b) {
     return (x->key > y->key) - (x->key < y->key);
 }
 
-static enum vram_status describe(struct finding *finding, const struct vr_steps *steps, size_t most, struct vr_growth *growth) {
-    if (finding->count != 0) qsort(finding->trend, finding->count, sizeof *finding->trend, steepest_first);
-    while (growth->count < most && growth->count < finding->count && finding->trend[growth->count].bytes > 0) growth->count++;
-    growth->grower = calloc(growth->count + 1, sizeof *growth->grower);
-    growth->total = calloc(finding->points + 1, sizeof *growth->total);
-    if (growth->grower == NULL || growth->total == NULL) return VRAM_NO_HOST_MEMORY;
+static void judge_all(struct vr_growth_search *search) {
+    struct vr_growth *growth = &search->made;
+    const bool sure = are_steps(search);
     for (size_t i = 0; i < growth->count; i++) {
-        const struct trend *trend = &finding->trend[i];
-        growth->grower[i] =
-            (struct vr_grower){.key = trend->key, .row = trend->row, .bytes_per_step = trend->bytes, .objects_per_step = trend->objects};
-        growth->grower[i].bytes = calloc(finding->points + 1, sizeof(uint64_t));
-        if (growth->grower[i].bytes == NULL) return VRAM_NO_HOST_MEMORY;
-    }
-    VR_TRY(fill_points(finding, growth));
-    bool sure = false;
-    VR_TRY(are_steps(finding, steps, &sure));
-    for (size_t i = 0; i < growth->count; i++) {
-        judge(&growth->grower[i], finding->points);
+        judge(&growth->grower[i], search->points);
         if (!sure && growth->grower[i].verdict == VR_VERDICT_LEAK) growth->grower[i].verdict = VR_VERDICT_GROWTH;
     }
     if (growth->count != 0) qsort(growth->grower, growth->count, sizeof *growth->grower, worst_first);
+    growth->point = search->point;
+    growth->point_count = search->points;
+    search->point = NULL;
+    free(search->change); // eight bytes per event
+    search->change = NULL;
+}
+
+enum vram_status vr_growth_search_create(struct vr_grouping *grouping, const struct vr_steps *steps, size_t most,
+                                         struct vr_growth_search **search) {
+    struct vr_growth_search *made = calloc(1, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    *made = (struct vr_growth_search){.grouping = grouping, .steps = steps, .most = most, .made = {.steps_per_point = 1}};
+    *search = made;
     return VRAM_OK;
 }
 
+void vr_growth_search_destroy(struct vr_growth_search *search) {
+    if (search == NULL) return;
+    free(search->point);
+    free(search->moment);
+    free(search->trend);
+    free(search->change);
+    vr_map_release(&search->map);
+    vr_growth_release(&search->made);
+    free(search);
+}
+
+// What stands between the walks over the rows.
+static enum vram_status begin_stage(struct vr_growth_search *search, enum stage stage) {
+    search->row = 0;
+    search->stage = stage;
+    switch (stage) {
+    case TRENDS: return choose_points(search);
+    case POINTS: return choose_growers(search);
+    case CHANGES: sum_points(search); return begin_changes(search);
+    case JUDGE: judge_all(search); return VRAM_OK;
+    default: return VRAM_OK;
+    }
+}
+
+static enum vram_status look_at(struct vr_growth_search *search, size_t row) {
+    switch (search->stage) {
+    case TRENDS: return search->points < 2 ? VRAM_OK : add_to_trend(search, row);
+    case POINTS: return add_to_points(search, row);
+    default: return add_to_changes(search, row);
+    }
+}
+
+enum vram_status vr_growth_search_go_on(struct vr_growth_search *search, size_t rows, double *share) {
+    const size_t count = search->grouping->lifetimes->count;
+    while (search->stage != FINISHED && rows != 0) {
+        const bool walks = search->stage != CHOOSE && search->stage != JUDGE;
+        const size_t end = !walks ? search->row : count - search->row < rows ? count : search->row + rows;
+        rows -= end - search->row;
+        for (; search->row < end; search->row++) VR_TRY(look_at(search, search->row));
+        if (!walks || end == count) VR_TRY(begin_stage(search, (enum stage)(search->stage + 1)));
+    }
+    *share = search->stage == FINISHED ? 1 : ((double)search->stage + (double)search->row / ((double)count + 1)) / FINISHED;
+    return VRAM_OK;
+}
+
+const struct vr_growth *vr_growth_search_found(const struct vr_growth_search *search) { return &search->made; }
+
 enum vram_status vr_growth_find(struct vr_grouping *grouping, const struct vr_steps *steps, size_t most, struct vr_growth *growth) {
-    struct finding finding = {.grouping = grouping};
-    struct vr_growth made = {.steps_per_point = 1};
-    enum vram_status status = choose_points(&finding, steps, &made.steps_per_point);
-    if (status == VRAM_OK && finding.points >= 2) status = find_trends(&finding);
-    if (status == VRAM_OK) status = describe(&finding, steps, most, &made);
-    made.point = finding.point;
-    made.point_count = finding.points;
-    free(finding.moment);
-    free(finding.trend);
-    vr_map_release(&finding.map);
-    if (status == VRAM_OK)
-        *growth = made;
-    else
-        vr_growth_release(&made);
+    struct vr_growth_search *search = NULL;
+    double share = 0;
+    VR_TRY(vr_growth_search_create(grouping, steps, most, &search));
+    const enum vram_status status = vr_growth_search_go_on(search, SIZE_MAX, &share);
+    if (status == VRAM_OK) {
+        *growth = search->made;
+        search->made = (struct vr_growth){.grower = NULL};
+    }
+    vr_growth_search_destroy(search);
     return status;
 }
 
@@ -248,39 +330,4 @@ void vr_growth_release(struct vr_growth *growth) {
     free(growth->point);
     free(growth->total);
     *growth = (struct vr_growth){.grower = NULL};
-}
-
-// The number of the step that an event belongs to.
-static size_t step_of(const struct vr_steps *steps, uint32_t event) {
-    return first_at_or_after(steps->first, steps->count, (size_t)event + 1);
-}
-
-static bool is_temporary(const struct vr_grouping *grouping, const struct vr_steps *steps, size_t row) {
-    const struct vr_lifetimes *lifetimes = grouping->lifetimes;
-    const uint32_t birth = lifetimes->birth[row], death = lifetimes->death[row];
-    if (birth == VR_BEFORE_TRACE || death == VR_NEVER) return false;
-    if (steps->count == 0) return death - birth <= grouping->view->history->count / 100 + 1;
-    return step_of(steps, birth) == step_of(steps, death);
-}
-
-enum vram_status vr_churn_find(struct vr_grouping *grouping, const struct vr_steps *steps, struct vr_churn *churn) {
-    struct vr_churn made = {.steps = steps->count == 0 ? 1 : steps->count};
-    uint32_t *rows = malloc((grouping->lifetimes->count + 1) * sizeof *rows);
-    size_t count = 0;
-    if (rows == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t row = 0; row < grouping->lifetimes->count; row++) {
-        if (!is_temporary(grouping, steps, row)) continue;
-        rows[count++] = (uint32_t)row;
-        made.bytes += grouping->lifetimes->size_bytes[row];
-    }
-    made.allocations = count;
-    const enum vram_status status = vr_grouping_sum(grouping, rows, count, &made.group, &made.count);
-    free(rows);
-    if (status == VRAM_OK) *churn = made;
-    return status;
-}
-
-void vr_churn_release(struct vr_churn *churn) {
-    free(churn->group);
-    *churn = (struct vr_churn){.group = NULL};
 }

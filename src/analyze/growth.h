@@ -47,15 +47,16 @@ struct vr_growth {
 enum vram_status vr_growth_find(struct vr_grouping *grouping, const struct vr_steps *steps, size_t most, struct vr_growth *growth);
 void vr_growth_release(struct vr_growth *growth);
 
-// A group's allocations that were made and freed within one step (without steps: within a hundredth of the events).
-struct vr_churn {
-    struct vr_group *group; // by falling bytes
-    size_t count;
-    uint64_t bytes, allocations; // of all groups
-    size_t steps;                // that they were made in, at least 1
-};
+// The same a piece at a time, for those who must not wait. Borrows grouping and steps. Given to the caller: vr_growth_search_destroy().
 // NO_HOST_MEMORY.
-enum vram_status vr_churn_find(struct vr_grouping *grouping, const struct vr_steps *steps, struct vr_churn *churn);
-void vr_churn_release(struct vr_churn *churn);
+struct vr_growth_search;
+enum vram_status vr_growth_search_create(struct vr_grouping *grouping, const struct vr_steps *steps, size_t most,
+                                         struct vr_growth_search **search);
+// NULL is ignored.
+void vr_growth_search_destroy(struct vr_growth_search *search);
+// Looks at up to `rows` further rows. *share: how much of all is done, 1 when it is finished. NO_HOST_MEMORY.
+enum vram_status vr_growth_search_go_on(struct vr_growth_search *search, size_t rows, double *share);
+// Of a finished search; borrowed from it.
+const struct vr_growth *vr_growth_search_found(const struct vr_growth_search *search);
 
 #endif

@@ -1,6 +1,6 @@
 #include "analyze/steps.h"
 
-#include "analyze/map.h"
+#include "analyze/repeats.h"
 
 enum { LEAST_STEPS = 3 };
 
@@ -138,91 +138,14 @@ static enum vram_status by_count(struct finding *finding, uint64_t every) {
     return VRAM_OK;
 }
 
-// --- how allocations repeat ------------------------------------------------------------------------------------------------
-// An allocation of the same stack and size came `gap` allocations ago. In a loop of period p what is made once per turn has the gap p, and
-// what is made more often has smaller ones, but nothing has a larger one. So the largest gap that many have is the period.
-enum { GAP_BINS = 2048, BINS_PER_DOUBLING = 48 };
-
-struct repeats {
-    uint64_t tally[GAP_BINS]; // of gaps, by their logarithm
-    uint64_t gaps;
-    struct vr_map last; // stack and size -> 1 + number of the allocation
+struct vr_steps_search {
+    struct finding finding;
+    struct vr_repeats *repeats; // NULL: nothing is left to do
 };
 
-static uint64_t token(const struct vr_history *history, size_t event) {
-    return vr_mix64(history->size_bytes[event] * 0x9e3779b97f4a7c15u + history->stack[event]);
-}
-
-static size_t bin_of(uint64_t gap) {
-    const unsigned power = vr_log2_floor(gap);
-    const uint64_t rest = power >= 32 ? gap >> (power - 32) : gap << (32 - power);
-    return power * BINS_PER_DOUBLING + (size_t)(((rest - ((uint64_t)1 << 32)) * BINS_PER_DOUBLING) >> 32);
-}
-
-static enum vram_status tally_gaps(const struct vr_history *history, struct repeats *repeats) {
-    uint32_t number = 0;
-    for (size_t i = 0; i < history->count; i++) {
-        if (history->action[i] != VR_ACTION_ALLOC) continue;
-        number++;
-        const uint64_t key = token(history, i);
-        const uint32_t before = vr_map_get(&repeats->last, key);
-        VR_TRY(vr_map_set(&repeats->last, key, number));
-        if (before == 0) continue;
-        const size_t bin = bin_of(number - before);
-        repeats->tally[bin < GAP_BINS ? bin : GAP_BINS - 1]++;
-        repeats->gaps++;
-    }
-    return VRAM_OK;
-}
-
-// The bin in the middle of the largest gaps that many allocations have; 0 for none. Two neighbours on each side are 6 percent.
-static size_t period_bin(const struct repeats *repeats) {
-    for (size_t bin = GAP_BINS - 3; bin > 2 + 2 * BINS_PER_DOUBLING; bin--) {
-        uint64_t near = 0;
-        for (size_t i = bin - 2; i <= bin + 2; i++) near += repeats->tally[i];
-        if (near >= LEAST_STEPS && near * 20 >= repeats->gaps) {
-            while (repeats->tally[bin - 1] > repeats->tally[bin]) bin--;
-            return bin;
-        }
-    }
-    return 0;
-}
-
-// Begins a step wherever the first allocation that has the period as its gap is made again.
-static enum vram_status follow(struct finding *finding, size_t period, struct vr_map *last) {
-    const struct vr_history *history = finding->view->history;
-    uint64_t anchor = 0;
-    uint32_t number = 0;
-    bool found = false;
-    for (size_t i = 0; i < history->count; i++) {
-        if (history->action[i] != VR_ACTION_ALLOC) continue;
-        number++;
-        const uint64_t key = token(history, i);
-        const uint32_t before = vr_map_get(last, key);
-        VR_TRY(vr_map_set(last, key, number));
-        if (before == 0 || (found && key != anchor)) continue;
-        const size_t bin = bin_of(number - before);
-        if (bin + 2 < period || bin > period + 2) continue;
-        anchor = key;
-        found = true;
-        VR_TRY(append(finding, i));
-    }
-    return VRAM_OK;
-}
-
-static enum vram_status by_repeats(struct finding *finding) {
-    struct repeats *repeats = calloc(1, sizeof *repeats);
-    if (repeats == NULL) return VRAM_NO_HOST_MEMORY;
-    enum vram_status status = tally_gaps(finding->view->history, repeats);
-    const size_t period = status == VRAM_OK ? period_bin(repeats) : 0;
-    vr_map_clear(&repeats->last);
-    if (period != 0) status = follow(finding, period, &repeats->last);
-    vr_map_release(&repeats->last);
-    free(repeats);
-    return status;
-}
-
-static enum vram_status find(struct finding *finding, const struct vr_step_wish *wish) {
+// By marks or as given; without any the repeats are left to do.
+static enum vram_status by_marks(struct vr_steps_search *search, const struct vr_step_wish *wish) {
+    struct finding *finding = &search->finding;
     const bool given = wish->every != 0;
     if (given) VR_TRY(by_count(finding, wish->every));
     finding->steps.source = given ? VR_STEPS_GIVEN : VR_STEPS_MARKED;
@@ -231,22 +154,56 @@ static enum vram_status find(struct finding *finding, const struct vr_step_wish 
     finding->steps.count = 0;
     VR_TRY(by_events(finding, wish->name));
     if (finding->steps.count >= LEAST_STEPS || wish->name != NULL) return VRAM_OK;
-    finding->steps.count = finding->steps.name = 0;
-    finding->steps.source = VR_STEPS_REPEATED;
-    return by_repeats(finding);
+    const struct vr_view *view = finding->view;
+    vr_steps_release(&finding->steps);
+    *finding = (struct finding){.view = view, .steps = {.source = VR_STEPS_REPEATED}};
+    return vr_repeats_create(view->history, &search->repeats);
 }
 
-enum vram_status vr_steps_find(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps *steps) {
-    struct finding finding = {.view = view};
-    const enum vram_status status = find(&finding, wish);
-    if (status != VRAM_OK) {
-        vr_steps_release(&finding.steps);
-        return status;
+// --- a piece at a time ---------------------------------------------------------------------------------------------------
+enum vram_status vr_steps_search_create(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps_search **search) {
+    struct vr_steps_search *made = calloc(1, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    made->finding.view = view;
+    const enum vram_status status = by_marks(made, wish);
+    if (status == VRAM_OK) *search = made;
+    if (status != VRAM_OK) vr_steps_search_destroy(made);
+    return status;
+}
+
+void vr_steps_search_destroy(struct vr_steps_search *search) {
+    if (search == NULL) return;
+    vr_repeats_destroy(search->repeats);
+    vr_steps_release(&search->finding.steps);
+    free(search);
+}
+
+enum vram_status vr_steps_search_go_on(struct vr_steps_search *search, size_t events, double *share) {
+    struct vr_steps *steps = &search->finding.steps;
+    *share = 1;
+    if (search->repeats != NULL) VR_TRY(vr_repeats_go_on(search->repeats, events, share));
+    if (*share < 1) return VRAM_OK;
+    if (search->repeats != NULL) vr_repeats_take(search->repeats, &steps->first, &steps->count);
+    vr_repeats_destroy(search->repeats);
+    search->repeats = NULL;
+    if (steps->count < LEAST_STEPS) {
+        steps->count = 0;
+        steps->source = VR_STEPS_NONE;
     }
-    if (finding.steps.count < LEAST_STEPS) {
-        finding.steps.count = 0;
-        finding.steps.source = VR_STEPS_NONE;
-    }
-    *steps = finding.steps;
     return VRAM_OK;
+}
+
+const struct vr_steps *vr_steps_search_found(const struct vr_steps_search *search) { return &search->finding.steps; }
+
+enum vram_status vr_steps_find(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps *steps) {
+    struct vr_steps_search *search = NULL;
+    double share = 0;
+    VR_TRY(vr_steps_search_create(view, wish, &search));
+    const enum vram_status status = vr_steps_search_go_on(search, SIZE_MAX, &share);
+    if (status == VRAM_OK) {
+        *steps = search->finding.steps;
+        search->finding.steps = (struct vr_steps){.first = NULL};
+    }
+    vr_steps_search_destroy(search);
+    return status;
 }

@@ -37,4 +37,15 @@ struct vr_step_wish {
 enum vram_status vr_steps_find(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps *steps);
 void vr_steps_release(struct vr_steps *steps);
 
+// The same a piece at a time, for those who must not wait.
+struct vr_steps_search;
+// Borrows the view. Marks and what is given are found here. Given to the caller: vr_steps_search_destroy(). NO_HOST_MEMORY.
+enum vram_status vr_steps_search_create(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps_search **search);
+// NULL is ignored.
+void vr_steps_search_destroy(struct vr_steps_search *search);
+// Looks at up to `events` further events. *share: how much of all is done, 1 when it is finished. NO_HOST_MEMORY.
+enum vram_status vr_steps_search_go_on(struct vr_steps_search *search, size_t events, double *share);
+// Of a finished search; borrowed from it.
+const struct vr_steps *vr_steps_search_found(const struct vr_steps_search *search);
+
 #endif

@@ -1,6 +1,5 @@
 // `ranks`: what every recording that is open came to, and, where they have steps, the highest total of each step.
-#include "analyze/steps.h"
-#include "explore/explorer.h"
+#include "explore/hunt.h"
 
 enum { MOST_STEPS = 512 };
 
@@ -13,17 +12,16 @@ static uint64_t count_ooms(const struct vr_history *history) {
 // Highest totals of the steps, one after the other; the last step ends with the history.
 static enum vram_status put_steps(const struct vr_ask *ask, struct vr_seen_device *device, const struct vr_curve *curve, size_t column) {
     const size_t events = device->view->history->count;
-    const struct vr_step_wish wish = {.name = vr_question_text(ask->question, "step")};
-    struct vr_steps steps;
-    VR_TRY(vr_steps_find(device->view, &wish, &steps));
-    const size_t count = steps.count < MOST_STEPS ? steps.count : MOST_STEPS;
+    const struct vr_steps *steps = NULL;
+    double share = 0;
+    VR_TRY(vr_asked_steps(ask, device, SIZE_MAX, &share, &steps));
+    const size_t count = steps->count < MOST_STEPS ? steps->count : MOST_STEPS;
     vr_json_u64(&ask->answer->json, "steps", count);
     for (size_t i = 0; i < count; i++) {
         int64_t low = 0, high = 0;
-        vr_curve_range(curve, steps.first[i], i + 1 < steps.count ? steps.first[i + 1] : events, &low, &high);
+        vr_curve_range(curve, steps->first[i], i + 1 < steps->count ? steps->first[i + 1] : events, &low, &high);
         vr_answer_f64(ask->answer, column, (double)high);
     }
-    vr_steps_release(&steps);
     return VRAM_OK;
 }
 

@@ -1,6 +1,7 @@
 // What is worked out about one device, each part when it is first asked for.
 #include "explore/chosen.h"
 #include "explore/explorer.h"
+#include "explore/hunt.h"
 #include "explore/labels.h"
 #include "explore/moment.h"
 
@@ -15,6 +16,7 @@ void vr_seen_release(struct vr_seen_device *device) {
     vr_moments_destroy(device->moments);
     vr_labels_destroy(device->labels);
     vr_chosen_destroy(device->chosen);
+    vr_hunts_destroy(device->hunts);
     free(device->own_time_us);
 }
 

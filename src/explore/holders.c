@@ -1,4 +1,4 @@
-#include "explore/holders.h"
+#include "explore/hunt.h"
 
 #include "model/recording.h"
 
@@ -35,13 +35,28 @@ static enum vram_status find_device(const struct vr_ask *ask, const char *key, s
     return VRAM_OK;
 }
 
-static enum vram_status find_event(const struct vr_ask *ask, const char *key, struct vr_holders *chosen) {
+// "step:N": the moment of the largest total within the Nth step, from 1.
+static enum vram_status find_step(const struct vr_ask *ask, const char *number, enum vr_notion notion, struct vr_holders *chosen) {
+    const struct vr_steps *steps = NULL;
+    double share = 0;
+    int64_t bytes = 0;
+    char *end = NULL;
+    VR_TRY(vr_asked_steps(ask, chosen->device, SIZE_MAX, &share, &steps));
+    const unsigned long long step = strtoull(number, &end, 10);
+    if (end == number || *end != '\0' || step == 0 || step > steps->count)
+        return vr_fail(ask->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no step '%.20s': '%.80s' has %zu", number,
+                       chosen->recording->name, steps->count);
+    return vr_step_peak(chosen->device, notion, steps, (size_t)step - 1, &chosen->event, &bytes);
+}
+
+static enum vram_status find_event(const struct vr_ask *ask, const char *key, enum vr_notion notion, struct vr_holders *chosen) {
     const char *text = vr_question_text(ask->question, key);
     const int64_t last = (int64_t)chosen->device->view->history->count - 1;
     chosen->event = chosen->lifetimes->peak_event;
     if (text == NULL || strcmp(text, "peak") == 0) return VRAM_OK;
     chosen->event = last;
     if (strcmp(text, "end") == 0) return VRAM_OK;
+    if (strncmp(text, "step:", 5) == 0) return find_step(ask, text + 5, notion, chosen);
     return vr_question_whole(ask->question, key, -1, last, last, &chosen->event);
 }
 
@@ -63,7 +78,7 @@ enum vram_status vr_ask_holders(const struct vr_ask *ask, struct vr_holders *cho
     VR_TRY(vr_ask_notion(ask, &notion));
     VR_TRY(vr_question_whole(ask->question, "made", 0, 1, 0, &in_window));
     VR_TRY(vr_seen_lifetimes(made.device, notion, &made.lifetimes));
-    VR_TRY(find_event(ask, "event", &made));
+    VR_TRY(find_event(ask, "event", notion, &made));
     made.made = in_window == 1;
     VR_TRY(made.made ? list_made(ask, &made) : vr_seen_live(made.device, notion, made.event, &made.rows, &made.count));
     *chosen = made;
@@ -80,7 +95,7 @@ enum vram_status vr_ask_other_holders(const struct vr_ask *ask, struct vr_holder
     VR_TRY(find_device(ask, "device2", made.recording, like, &made.device));
     VR_TRY(vr_ask_notion(ask, &notion));
     VR_TRY(vr_seen_lifetimes(made.device, notion, &made.lifetimes));
-    VR_TRY(find_event(ask, "event2", &made));
+    VR_TRY(find_event(ask, "event2", notion, &made));
     VR_TRY(vr_seen_live(made.device, notion, made.event, &made.rows, &made.count));
     *chosen = made;
     return VRAM_OK;

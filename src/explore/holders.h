@@ -15,7 +15,8 @@ struct vr_holders {
     bool made; // rows made in the window, not rows live at a moment
 };
 
-// Of the question's parameters `rec`, `device`, `notion`, `event` (default: the peak; `end`: after the last), and with `made=1` `axis`,
+// Of the question's parameters `rec`, `device`, `notion`, `event` (default: the peak; `end`: after the last; `step:N`:
+// the peak of the Nth step), and with `made=1` `axis`,
 // `from`, `to`. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_ask_holders(const struct vr_ask *ask, struct vr_holders *chosen);
 // The same for the other side of a comparison: `rec2` (default: the same), `device2`, `event2`.

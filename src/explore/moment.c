@@ -15,15 +15,14 @@ struct vr_moments {
 };
 
 // --- what moments are made from -----------------------------------------------------------------------------------------
-// A recording may leave completions out; a block is free when it was given back, then.
-static bool has_completions(const struct vr_history *history) {
+enum vr_notion vr_moment_notion(const struct vr_history *history) {
     bool requests = false;
     for (size_t i = 0; i < history->count; i++) {
         const uint8_t action = history->action[i];
-        if (action == VR_ACTION_FREE_COMPLETED || action == VR_ACTION_FREE) return true;
+        if (action == VR_ACTION_FREE_COMPLETED || action == VR_ACTION_FREE) return VR_ACTIVE;
         requests = requests || action == VR_ACTION_FREE_REQUESTED;
     }
-    return !requests;
+    return requests ? VR_ALLOCATED : VR_ACTIVE;
 }
 
 // Kinds of the final segments at their own addresses.
@@ -65,7 +64,7 @@ static enum vram_status find_kinds(const struct vr_view *view, struct vr_moments
 
 static enum vram_status make(struct vr_seen_device *device, struct vr_moments *moments) {
     const struct vr_event_rows *rows = NULL;
-    moments->notion = has_completions(device->view->history) ? VR_ACTIVE : VR_ALLOCATED;
+    moments->notion = vr_moment_notion(device->view->history);
     VR_TRY(vr_seen_lifetimes(device, VR_ALLOCATED, &moments->allocated));
     VR_TRY(vr_seen_lifetimes(device, moments->notion, &moments->blocks));
     VR_TRY(vr_seen_segments(device, &moments->segments));

@@ -51,6 +51,8 @@ struct vr_moment {
 };
 
 struct vr_moments;
+// Which lifetimes blocks are: the active ones, except where a recording leaves completions out: a block is free when it was given back, then.
+enum vr_notion vr_moment_notion(const struct vr_history *history);
 // What moments are made from; given to the caller: vr_moments_destroy(). The device must outlive it. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_moments_create(struct vr_seen_device *device, struct vr_moments **moments);
 // NULL is ignored.

@@ -1,0 +1,159 @@
+// `prepare`: works out, a piece per question, what the answer to another question is made of, so that whoever asks stays free to ask
+// something else in between.
+#include "explore/hunt.h"
+#include "explore/labels.h"
+#include "explore/moment.h"
+
+// Rows or events that one piece looks at, where the work can be divided: some tens of milliseconds.
+enum { PIECE = 500000, MOST_PARTS = 8 };
+
+// One part of the work. Does a piece of it unless it is done (*worked: whether it did); *share: how much of the part is done then.
+typedef enum vram_status (*part)(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share);
+
+// A part that is worked out in one piece.
+#define WHOLE(name, there, make)                                                                                                           \
+    static enum vram_status name(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share) {                   \
+        (void)ask;                                                                                                                         \
+        *share = 1;                                                                                                                        \
+        *worked = !(there);                                                                                                                \
+        return *worked ? (make) : VRAM_OK;                                                                                                 \
+    }
+
+static enum vram_status make_lifetimes(struct vr_seen_device *device, enum vr_notion notion) {
+    const struct vr_lifetimes *lifetimes = NULL;
+    return vr_seen_lifetimes(device, notion, &lifetimes);
+}
+
+static enum vram_status make_rows(struct vr_seen_device *device, enum vr_notion notion) {
+    const struct vr_event_rows *rows = NULL;
+    return vr_seen_rows(device, notion, &rows);
+}
+
+static enum vram_status make_live(struct vr_seen_device *device, enum vr_notion notion) {
+    uint32_t *rows = NULL;
+    size_t count = 0;
+    const enum vram_status status = vr_seen_live(device, notion, -1, &rows, &count);
+    free(rows);
+    return status;
+}
+
+static enum vram_status make_segments(struct vr_seen_device *device) {
+    const struct vr_segment_lives *segments = NULL;
+    return vr_seen_segments(device, &segments);
+}
+
+static enum vram_status make_labels(struct vr_seen_device *device) {
+    const struct vr_labels *labels = NULL;
+    return vr_seen_labels(device, &labels);
+}
+
+static enum vram_status make_moments(struct vr_seen_device *device) {
+    const struct vr_moments *moments = NULL;
+    return vr_seen_moments(device, &moments);
+}
+
+static enum vram_status make_coverage(struct vr_seen_device *device) {
+    const struct vr_coverage *coverage = NULL;
+    return vr_seen_coverage(device, &coverage);
+}
+
+static enum vram_status make_curve(struct vr_seen_device *device, enum vr_curve_kind kind) {
+    const struct vr_curve *curve = NULL;
+    return vr_seen_curve(device, kind, &curve);
+}
+
+#define BLOCKS vr_moment_notion(device->view->history)
+WHOLE(allocated, device->has_lifetimes[VR_ALLOCATED], make_lifetimes(device, VR_ALLOCATED))
+WHOLE(active, device->has_lifetimes[VR_ACTIVE], make_lifetimes(device, VR_ACTIVE))
+WHOLE(allocated_rows, device->has_rows[VR_ALLOCATED], make_rows(device, VR_ALLOCATED))
+WHOLE(block_rows, device->has_rows[BLOCKS], make_rows(device, BLOCKS))
+WHOLE(live_blocks, device->live[BLOCKS] != NULL, make_live(device, BLOCKS))
+WHOLE(segments, device->has_segments, make_segments(device))
+WHOLE(labels, device->labels != NULL, make_labels(device))
+WHOLE(moments, device->moments != NULL, make_moments(device))
+WHOLE(coverage, device->coverage != NULL, make_coverage(device))
+WHOLE(allocated_curve, device->curve[VR_CURVE_ALLOCATED] != NULL, make_curve(device, VR_CURVE_ALLOCATED))
+WHOLE(reserved_curve, device->curve[VR_CURVE_RESERVED] != NULL, make_curve(device, VR_CURVE_RESERVED))
+
+// Steps and what is looked for in them go on from where they were. What is finished costs nothing to go on with.
+static enum vram_status steps(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share) {
+    const struct vr_steps *found = NULL;
+    const enum vram_status status = vr_asked_steps(ask, device, 0, share, &found);
+    *worked = *share < 1;
+    return status != VRAM_OK || !*worked ? status : vr_asked_steps(ask, device, PIECE, share, &found);
+}
+
+static enum vram_status hunt(const struct vr_ask *ask, enum vr_prey prey, bool *worked, double *share) {
+    const struct vr_hunt *found = NULL;
+    const enum vram_status status = vr_asked_hunt(ask, prey, 0, share, &found);
+    *worked = *share < 1;
+    return status != VRAM_OK || !*worked ? status : vr_asked_hunt(ask, prey, PIECE, share, &found);
+}
+
+static enum vram_status growth(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share) {
+    (void)device;
+    return hunt(ask, VR_PREY_GROWTH, worked, share);
+}
+
+static enum vram_status churn(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share) {
+    (void)device;
+    return hunt(ask, VR_PREY_CHURN, worked, share);
+}
+
+// What answers are made of. `all`: of every device that is open, not only of the one asked about.
+static const struct {
+    const char *question;
+    part part[MOST_PARTS];
+    bool all;
+} works[] = {
+    {"state", {allocated, active, segments, block_rows, live_blocks, labels, moments}, false},
+    {"map", {allocated, segments, allocated_rows, coverage}, false},
+    {"leaks", {growth}, false},
+    {"churn", {churn}, false},
+    {"steps", {steps}, false},
+    {"ranks", {allocated, allocated_rows, allocated_curve, reserved_curve, steps}, true},
+};
+
+struct progress {
+    double done, total; // parts
+    bool worked;
+};
+
+// Does one piece, unless one was done already, and counts what is done.
+static enum vram_status advance(const struct vr_ask *ask, const part *parts, struct vr_seen_device *device, struct progress *progress) {
+    for (size_t i = 0; i < MOST_PARTS && parts[i] != NULL; i++) {
+        double share = 0;
+        if (!progress->worked) VR_TRY(parts[i](ask, device, &progress->worked, &share));
+        progress->done += share;
+        progress->total += 1;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status advance_all(const struct vr_ask *ask, const part *parts, struct progress *progress) {
+    for (size_t i = 0; i < ask->explorer->count; i++) {
+        struct vr_seen_recording *recording = &ask->explorer->recordings[i];
+        for (size_t d = 0; d < recording->views.count; d++) VR_TRY(advance(ask, parts, &recording->devices[d], progress));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status prepare(const struct vr_ask *ask, size_t work, struct progress *progress) {
+    struct vr_seen_recording *recording = NULL;
+    struct vr_seen_device *device = NULL;
+    if (works[work].all) return advance_all(ask, works[work].part, progress);
+    VR_TRY(vr_ask_device(ask, &recording, &device));
+    return advance(ask, works[work].part, device, progress);
+}
+
+enum vram_status vr_ask_prepare(const struct vr_ask *ask) {
+    const char *words[VR_COUNT_OF(works) + 1] = {NULL};
+    size_t work = VR_COUNT_OF(works);
+    struct progress progress = {.done = 0};
+    for (size_t i = 0; i < VR_COUNT_OF(works); i++) words[i] = works[i].question;
+    VR_TRY(vr_question_word(ask->question, "for", words, work, &work));
+    if (work != VR_COUNT_OF(works)) VR_TRY(prepare(ask, work, &progress));
+    vr_json_bool(&ask->answer->json, "ready", progress.done == progress.total);
+    vr_json_double(&ask->answer->json, "share", progress.total == 0 ? 1 : progress.done / progress.total);
+    return VRAM_OK;
+}
