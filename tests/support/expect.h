@@ -66,6 +66,24 @@ VR_INLINE void expect_end(struct vr_world *world) {
     assert_int_equal(vr_world_close(world), 0);
 }
 
+struct expected_blocks {
+    enum vram_block_state state;
+    size_t count;
+};
+
+VR_INLINE bool expect_count_block(const struct vram_block_view *view, void *user) {
+    struct expected_blocks *blocks = user;
+    blocks->count += view->state == blocks->state;
+    return true;
+}
+
+// How many blocks of a device are in a state.
+VR_INLINE size_t expect_blocks_in(struct vr_world *world, uint32_t device, enum vram_block_state state) {
+    struct expected_blocks blocks = {.state = state};
+    EXPECT_OK(vram_walk(world->allocator, device, expect_count_block, &blocks));
+    return blocks.count;
+}
+
 VR_INLINE void expect_records(struct vr_world *world, const struct expected_record *expected, size_t count, const char *file, int line) {
     for (size_t i = 0; i < count || i < world->record_count; i++) {
         const struct vr_record *found = i < world->record_count ? &world->records[i] : NULL;

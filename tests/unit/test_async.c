@@ -1,5 +1,5 @@
 // backend:cudaMallocAsync on the simulated driver's pools.
-#include "support/expect.h"
+#include "support/waits.h"
 
 #include "driver/driver.h"
 #include "vram/pool.h"
@@ -152,14 +152,6 @@ static uint64_t end(struct vram_pool *pool, uint64_t stream) {
     return graph;
 }
 
-static void order(struct vr_world *world, uint64_t from, uint64_t to) {
-    uint64_t event;
-    assert_int_equal(vr_cu(world->sim, event_create, &event, 0), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, event_record, event, from), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, stream_wait_event, to, event, 0), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, event_destroy, event), VR_CU_SUCCESS);
-}
-
 // Two captures at once. A block of before is freed in a capture: that is put off. One of the capture, used by a forked stream that has
 // joined, is freed by the graph, on a stream that joins again.
 static void frees_in_captures(void **state) {
@@ -181,10 +173,10 @@ static void frees_in_captures(void **state) {
     EXPECT_STATUS(INVALID_POINTER, vram_free(world.allocator, before));
     EXPECT_CURRENT(&world, allocation, 3);
     EXPECT_CURRENT(&world, active, 4);
-    order(&world, one, two);
+    expect_wait_stream(&world, two, one);
     EXPECT_OK(vram_record_stream(world.allocator, a, two));
     EXPECT_OK(vram_sim_busy(world.sim, 0, two, 100));
-    order(&world, two, one);
+    expect_wait_stream(&world, one, two);
     EXPECT_OK(vram_free(world.allocator, a));
     EXPECT_OK(vram_free(world.allocator, c));
     expect_sound(&world);

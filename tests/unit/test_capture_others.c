@@ -1,6 +1,6 @@
 // Captures that the allocator did not begin: told of, not told of, and over several devices.
 #include "driver/driver.h"
-#include "support/expect.h"
+#include "support/waits.h"
 #include "vram/pool.h"
 
 static void two_devices(struct vr_world *world) {
@@ -43,31 +43,12 @@ static void use_context(struct vr_world *world, uint32_t device) {
 
 // `to` waits for what `from`, a stream of `device`, has now.
 static void order(struct vr_world *world, uint32_t device, uint64_t from, uint64_t to) {
-    uint64_t event = 0;
     use_context(world, device);
-    assert_int_equal(vr_cu(world->sim, event_create, &event, VR_CU_EVENT_DISABLE_TIMING), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, event_record, event, from), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, stream_wait_event, to, event, 0), VR_CU_SUCCESS);
-    assert_int_equal(vr_cu(world->sim, event_destroy, event), VR_CU_SUCCESS);
+    expect_wait_stream(world, to, from);
     use_context(world, 0);
 }
 
-struct count {
-    enum vram_block_state state;
-    size_t blocks;
-};
-
-static bool count_one(const struct vram_block_view *view, void *user) {
-    struct count *count = user;
-    count->blocks += view->state == count->state;
-    return true;
-}
-
-static size_t pending_on(struct vr_world *world, uint32_t device) {
-    struct count count = {.state = VRAM_BLOCK_PENDING};
-    EXPECT_OK(vram_walk(world->allocator, device, count_one, &count));
-    return count.blocks;
-}
+static size_t pending_on(struct vr_world *world, uint32_t device) { return expect_blocks_in(world, device, VRAM_BLOCK_PENDING); }
 
 // Any request that is not of the capture: what can be completed is completed.
 static void look(struct vr_world *world, uint32_t device, uint64_t stream) {
