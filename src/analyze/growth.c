@@ -37,15 +37,9 @@ struct vr_growth_search {
 };
 
 static size_t first_at_or_after(const size_t *point, size_t count, size_t event) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (point[middle] < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t first;
+    VR_LOWER_BOUND(first, i, 0, count, point[i] < event);
+    return first;
 }
 
 // The points [*from, *to) at which a row is live: born before the point's event, not freed before it.

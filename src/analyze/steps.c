@@ -34,15 +34,9 @@ static enum vram_status append(struct finding *finding, size_t event) {
 
 // The first event at or after a time; times of a sound history do not fall.
 static size_t event_at(const struct vr_history *history, int64_t time_us) {
-    size_t low = 0, high = history->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (history->time_us[middle] < time_us)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t event;
+    VR_LOWER_BOUND(event, i, 0, history->count, history->time_us[i] < time_us);
+    return event;
 }
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }

@@ -47,16 +47,6 @@ static enum vram_status make_labels(struct vr_seen_device *device) {
     return vr_seen_labels(device, &labels);
 }
 
-static enum vram_status make_moments(struct vr_seen_device *device) {
-    const struct vr_moments *moments = NULL;
-    return vr_seen_moments(device, &moments);
-}
-
-static enum vram_status make_coverage(struct vr_seen_device *device) {
-    const struct vr_coverage *coverage = NULL;
-    return vr_seen_coverage(device, &coverage);
-}
-
 static enum vram_status make_curve(struct vr_seen_device *device, enum vr_curve_kind kind) {
     const struct vr_curve *curve = NULL;
     return vr_seen_curve(device, kind, &curve);
@@ -70,12 +60,24 @@ WHOLE(block_rows, device->has_rows[BLOCKS], make_rows(device, BLOCKS))
 WHOLE(live_blocks, device->live[BLOCKS] != NULL, make_live(device, BLOCKS))
 WHOLE(segments, device->has_segments, make_segments(device))
 WHOLE(labels, device->labels != NULL, make_labels(device))
-WHOLE(moments, device->moments != NULL, make_moments(device))
-WHOLE(coverage, device->coverage != NULL, make_coverage(device))
 WHOLE(allocated_curve, device->curve[VR_CURVE_ALLOCATED] != NULL, make_curve(device, VR_CURVE_ALLOCATED))
 WHOLE(reserved_curve, device->curve[VR_CURVE_RESERVED] != NULL, make_curve(device, VR_CURVE_RESERVED))
 
-// Steps and what is looked for in them go on from where they were. What is finished costs nothing to go on with.
+// What is worked out in pieces goes on from where it was.
+static enum vram_status moments(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share) {
+    (void)ask;
+    if (device->moments != NULL) VR_TRY(vr_seen_moments_go_on(device, 0, share));
+    *worked = device->moments == NULL || *share < 1;
+    return *worked ? vr_seen_moments_go_on(device, PIECE, share) : VRAM_OK;
+}
+
+static enum vram_status coverage(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share) {
+    (void)ask;
+    if (device->coverage != NULL) VR_TRY(vr_seen_coverage_go_on(device, 0, share));
+    *worked = device->coverage == NULL || *share < 1;
+    return *worked ? vr_seen_coverage_go_on(device, device->coverage == NULL ? 0 : PIECE, share) : VRAM_OK;
+}
+
 static enum vram_status steps(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share) {
     const struct vr_steps *found = NULL;
     const enum vram_status status = vr_asked_steps(ask, device, 0, share, &found);

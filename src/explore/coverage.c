@@ -17,6 +17,7 @@ struct vr_coverage {
     uint64_t total;
     struct level level[MOST_LEVELS];
     size_t levels;
+    struct sweep *sweep; // while the finest level is being counted
 };
 
 // --- folding -----------------------------------------------------------------------------------------------------------
@@ -103,10 +104,12 @@ uint64_t vr_coverage_place(const struct vr_coverage *coverage, uint64_t address)
 
 // --- counting ----------------------------------------------------------------------------------------------------------
 
-// One column in the making: what each cell has, and what it had since the column's beginning.
+// A grid in the making. Of its column in the making: what each cell has, and what it had since the column's beginning.
 struct sweep {
     const struct vr_coverage *coverage;
-    uint64_t low, high;
+    size_t end;    // of the events
+    size_t column; // the next one to count
+    struct vr_grid grid;
     double cell_bytes;
     struct {
         double bytes, sum;
@@ -124,10 +127,10 @@ static void change(struct sweep *sweep, size_t row, size_t event, double sign) {
     const struct vr_lifetimes *lifetimes = sweep->coverage->lifetimes;
     uint64_t begin = vr_coverage_place(sweep->coverage, lifetimes->address[row]), end;
     if (!vr_add_u64(begin, lifetimes->size_bytes[row], &end)) return;
-    if (begin < sweep->low) begin = sweep->low;
-    if (end > sweep->high) end = sweep->high;
+    if (begin < sweep->grid.low) begin = sweep->grid.low;
+    if (end > sweep->grid.high) end = sweep->grid.high;
     if (begin >= end) return;
-    const double from = (double)(begin - sweep->low) / sweep->cell_bytes, to = (double)(end - sweep->low) / sweep->cell_bytes;
+    const double from = (double)(begin - sweep->grid.low) / sweep->cell_bytes, to = (double)(end - sweep->grid.low) / sweep->cell_bytes;
     for (size_t k = (size_t)from; k < VR_COVERAGE_CELLS && (double)k < to; k++) {
         const double part = (to < (double)(k + 1) ? to : (double)(k + 1)) - (from > (double)k ? from : (double)k);
         settle(sweep, k, event);
@@ -159,48 +162,56 @@ static void end_column(struct sweep *sweep, size_t first, size_t end, uint8_t *f
     }
 }
 
-enum vram_status vr_coverage_count(const struct vr_coverage *coverage, const uint32_t *live, size_t live_count, size_t first, size_t end,
-                                   size_t most, uint64_t low, uint64_t high, struct vr_grid *grid) {
-    struct sweep *sweep = calloc(1, sizeof *sweep);
+static void drop_sweep(struct sweep *sweep) {
+    if (sweep == NULL) return;
+    free(sweep->grid.full);
+    free(sweep);
+}
+
+// A grid of the events [first, end) and the places [low, high), at most `most` columns; nothing is counted yet.
+static enum vram_status begin_sweep(const struct vr_coverage *coverage, size_t first, size_t end, size_t most, uint64_t low, uint64_t high,
+                                    struct sweep **sweep) {
+    struct sweep *made = calloc(1, sizeof *made);
     const size_t events = end - first, spacing = events / most + (events % most != 0),
                  columns = spacing == 0 ? 0 : (events + spacing - 1) / spacing;
-    uint8_t *full = calloc(columns + 1, VR_COVERAGE_CELLS);
-    if (sweep == NULL || full == NULL) {
-        free(sweep);
-        free(full);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    made->coverage = coverage;
+    made->end = end;
+    made->cell_bytes = (double)(high > low ? high - low : 1) / VR_COVERAGE_CELLS;
+    for (size_t k = 0; k < VR_COVERAGE_CELLS; k++) made->cell[k].since = first;
+    made->grid = (struct vr_grid){.first = first, .spacing = spacing, .columns = columns, .low = low, .high = high};
+    made->grid.full = calloc(columns + 1, VR_COVERAGE_CELLS);
+    if (made->grid.full == NULL) {
+        free(made);
         return VRAM_NO_HOST_MEMORY;
     }
-    sweep->coverage = coverage;
-    sweep->low = low;
-    sweep->high = high;
-    sweep->cell_bytes = (double)(high > low ? high - low : 1) / VR_COVERAGE_CELLS;
-    for (size_t k = 0; k < VR_COVERAGE_CELLS; k++) sweep->cell[k].since = first;
-    for (size_t i = 0; i < live_count; i++) change(sweep, live[i], first, 1);
-    for (size_t c = 0; c < columns; c++) {
-        const size_t begin = first + c * spacing, stop = begin + spacing < end ? begin + spacing : end;
+    *sweep = made;
+    return VRAM_OK;
+}
+
+// Counts so many further columns.
+static void sweep_on(struct sweep *sweep, size_t columns) {
+    const struct vr_grid *grid = &sweep->grid;
+    for (; columns != 0 && sweep->column < grid->columns; columns--, sweep->column++) {
+        const size_t begin = grid->first + sweep->column * grid->spacing;
+        const size_t stop = begin + grid->spacing < sweep->end ? begin + grid->spacing : sweep->end;
         for (size_t event = begin; event < stop; event++) apply(sweep, event);
-        end_column(sweep, begin, stop, full + c * VR_COVERAGE_CELLS);
+        end_column(sweep, begin, stop, grid->full + sweep->column * VR_COVERAGE_CELLS);
     }
+}
+
+enum vram_status vr_coverage_count(const struct vr_coverage *coverage, const uint32_t *live, size_t live_count, size_t first, size_t end,
+                                   size_t most, uint64_t low, uint64_t high, struct vr_grid *grid) {
+    struct sweep *sweep = NULL;
+    VR_TRY(begin_sweep(coverage, first, end, most, low, high, &sweep));
+    for (size_t i = 0; i < live_count; i++) change(sweep, live[i], first, 1);
+    sweep_on(sweep, SIZE_MAX);
+    *grid = sweep->grid;
     free(sweep);
-    *grid = (struct vr_grid){.first = first, .spacing = spacing, .columns = columns, .low = low, .high = high, .full = full};
     return VRAM_OK;
 }
 
 // --- what is kept ------------------------------------------------------------------------------------------------------
-
-static enum vram_status keep_finest(struct vr_coverage *coverage) {
-    const size_t events = coverage->view->history->count, start = coverage->lifetimes->start_count;
-    uint32_t *live = malloc((start + 1) * sizeof *live);
-    if (live == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t i = 0; i < start; i++) live[i] = (uint32_t)i;
-    const size_t columns = (events + SPACING - 1) / SPACING;
-    struct vr_grid grid;
-    const enum vram_status status =
-        vr_coverage_count(coverage, live, start, 0, events, columns > MOST_COLUMNS ? MOST_COLUMNS : columns + 1, 0, coverage->total, &grid);
-    free(live);
-    if (status == VRAM_OK) coverage->level[coverage->levels++] = (struct level){grid.spacing, grid.columns, grid.full};
-    return status;
-}
 
 static enum vram_status keep_coarser(struct vr_coverage *coverage) {
     const struct level *fine = &coverage->level[coverage->levels - 1];
@@ -219,16 +230,40 @@ static enum vram_status keep_coarser(struct vr_coverage *coverage) {
     return VRAM_OK;
 }
 
-enum vram_status vr_coverage_create(const struct vr_view *view, const struct vr_segment_lives *segments,
-                                    const struct vr_lifetimes *lifetimes, const struct vr_event_rows *rows, struct vr_coverage **coverage) {
+static enum vram_status begin_finest(struct vr_coverage *coverage) {
+    const size_t events = coverage->view->history->count, columns = (events + SPACING - 1) / SPACING;
+    VR_TRY(begin_sweep(coverage, 0, events, columns > MOST_COLUMNS ? MOST_COLUMNS : columns + 1, 0, coverage->total, &coverage->sweep));
+    for (size_t row = 0; row < coverage->lifetimes->start_count; row++) change(coverage->sweep, row, 0, 1);
+    return VRAM_OK;
+}
+
+static enum vram_status keep_all(struct vr_coverage *coverage) {
+    const struct vr_grid *grid = &coverage->sweep->grid;
+    coverage->level[coverage->levels++] = (struct level){grid->spacing, grid->columns, grid->full};
+    free(coverage->sweep);
+    coverage->sweep = NULL;
+    while (coverage->level[coverage->levels - 1].columns > 64 && coverage->levels < MOST_LEVELS) VR_TRY(keep_coarser(coverage));
+    return VRAM_OK;
+}
+
+enum vram_status vr_coverage_go_on(struct vr_coverage *coverage, size_t events, double *share) {
+    *share = 1;
+    if (coverage->sweep == NULL) return VRAM_OK;
+    const struct vr_grid *grid = &coverage->sweep->grid;
+    sweep_on(coverage->sweep, events == 0 || grid->spacing == 0 ? 0 : events / grid->spacing + 1);
+    *share = grid->columns == 0 ? 1 : (double)coverage->sweep->column / (double)grid->columns;
+    return *share < 1 ? VRAM_OK : keep_all(coverage);
+}
+
+enum vram_status vr_coverage_begin(const struct vr_view *view, const struct vr_segment_lives *segments,
+                                   const struct vr_lifetimes *lifetimes, const struct vr_event_rows *rows, struct vr_coverage **coverage) {
     struct vr_coverage *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     made->view = view;
     made->lifetimes = lifetimes;
     made->rows = rows;
     enum vram_status status = fold(made, segments);
-    if (status == VRAM_OK) status = keep_finest(made);
-    while (status == VRAM_OK && made->level[made->levels - 1].columns > 64 && made->levels < MOST_LEVELS) status = keep_coarser(made);
+    if (status == VRAM_OK) status = begin_finest(made);
     if (status == VRAM_OK) *coverage = made;
     if (status != VRAM_OK) vr_coverage_destroy(made);
     return status;
@@ -236,6 +271,7 @@ enum vram_status vr_coverage_create(const struct vr_view *view, const struct vr_
 
 void vr_coverage_destroy(struct vr_coverage *coverage) {
     if (coverage == NULL) return;
+    drop_sweep(coverage->sweep);
     for (size_t i = 0; i < coverage->levels; i++) free(coverage->level[i].full);
     free(coverage->ranges);
     free(coverage);

@@ -18,9 +18,13 @@ struct vr_coverage;
 // Cells of a column.
 enum { VR_COVERAGE_CELLS = 256 };
 
-// Borrows all. About one byte per event at most. Given to the caller: vr_coverage_destroy(). NO_HOST_MEMORY.
-enum vram_status vr_coverage_create(const struct vr_view *view, const struct vr_segment_lives *segments,
-                                    const struct vr_lifetimes *lifetimes, const struct vr_event_rows *rows, struct vr_coverage **coverage);
+// Borrows all. About one byte per event at most. What is kept is not counted yet: vr_coverage_go_on(). Given to the caller:
+// vr_coverage_destroy(). NO_HOST_MEMORY.
+enum vram_status vr_coverage_begin(const struct vr_view *view, const struct vr_segment_lives *segments,
+                                   const struct vr_lifetimes *lifetimes, const struct vr_event_rows *rows, struct vr_coverage **coverage);
+// Counts about so many further events. *share: how much of all is done; what follows here wants 1. NO_HOST_MEMORY; the coverage can only
+// be destroyed then.
+enum vram_status vr_coverage_go_on(struct vr_coverage *coverage, size_t events, double *share);
 // NULL is ignored.
 void vr_coverage_destroy(struct vr_coverage *coverage);
 // The ranges; borrowed.

@@ -90,6 +90,8 @@ enum vram_status vr_seen_largest(struct vr_seen_device *device, enum vr_lot lot,
                                  const struct vr_largest **largest);
 // How full the addresses were over the events; borrowed. As above.
 enum vram_status vr_seen_coverage(struct vr_seen_device *device, const struct vr_coverage **coverage);
+// The same a piece at a time: looks at about so many further events. *share: how much of the work is done, 1 when it is all. As above.
+enum vram_status vr_seen_coverage_go_on(struct vr_seen_device *device, size_t events, double *share);
 // A running total; borrowed. As above.
 enum vram_status vr_seen_curve(struct vr_seen_device *device, enum vr_curve_kind kind, const struct vr_curve **curve);
 // Times that never fall: an event without a time, or with an earlier one, has that of the event before it. NO_HOST_MEMORY.

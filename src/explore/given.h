@@ -18,9 +18,17 @@ struct vr_given {
     uint32_t *rest;                       // by row: what it took beyond its rounded size, in units of 512 bytes
 };
 
-// Borrows all it is given. `rows` are those of the lifetimes. NO_HOST_MEMORY, LIMIT; *given is untouched then.
-enum vram_status vr_given_build(const struct vr_view *view, const struct vr_lifetimes *lifetimes, const struct vr_event_rows *rows,
-                                const struct vr_segment_lives *segments, struct vr_given *given);
+// Found a piece at a time. Borrows all it is given; `rows` are those of the lifetimes. Given to the caller: vr_giving_destroy().
+// NO_HOST_MEMORY.
+struct vr_giving;
+enum vram_status vr_giving_create(const struct vr_view *view, const struct vr_lifetimes *lifetimes, const struct vr_event_rows *rows,
+                                  const struct vr_segment_lives *segments, struct vr_giving **giving);
+// NULL is ignored.
+void vr_giving_destroy(struct vr_giving *giving);
+// Looks at up to `most` further rows or events. *share: how much of all is done, 1 when it is finished. NO_HOST_MEMORY.
+enum vram_status vr_giving_go_on(struct vr_giving *giving, size_t most, double *share);
+// What was found, once; given to the caller: vr_given_release().
+void vr_giving_take(struct vr_giving *giving, struct vr_given *given);
 void vr_given_release(struct vr_given *given);
 // The size of a row's block. *estimated: it lived before the recording and is gone by the end, so that nothing says what it took.
 uint64_t vr_given_bytes(const struct vr_given *given, size_t row, bool *estimated);

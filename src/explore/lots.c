@@ -45,16 +45,28 @@ enum vram_status vr_seen_largest(struct vr_seen_device *device, enum vr_lot lot,
     return VRAM_OK;
 }
 
+static enum vram_status begin_coverage(struct vr_seen_device *device) {
+    const struct vr_segment_lives *segments = NULL;
+    const struct vr_lifetimes *lifetimes = NULL;
+    const struct vr_event_rows *rows = NULL;
+    VR_TRY(vr_seen_segments(device, &segments));
+    VR_TRY(vr_seen_lifetimes(device, VR_ALLOCATED, &lifetimes));
+    VR_TRY(vr_seen_rows(device, VR_ALLOCATED, &rows));
+    return vr_coverage_begin(device->view, segments, lifetimes, rows, &device->coverage);
+}
+
+enum vram_status vr_seen_coverage_go_on(struct vr_seen_device *device, size_t events, double *share) {
+    if (device->coverage == NULL) VR_TRY(begin_coverage(device));
+    const enum vram_status status = vr_coverage_go_on(device->coverage, events, share);
+    if (status == VRAM_OK) return VRAM_OK;
+    vr_coverage_destroy(device->coverage);
+    device->coverage = NULL;
+    return status;
+}
+
 enum vram_status vr_seen_coverage(struct vr_seen_device *device, const struct vr_coverage **coverage) {
-    if (device->coverage == NULL) {
-        const struct vr_segment_lives *segments = NULL;
-        const struct vr_lifetimes *lifetimes = NULL;
-        const struct vr_event_rows *rows = NULL;
-        VR_TRY(vr_seen_segments(device, &segments));
-        VR_TRY(vr_seen_lifetimes(device, VR_ALLOCATED, &lifetimes));
-        VR_TRY(vr_seen_rows(device, VR_ALLOCATED, &rows));
-        VR_TRY(vr_coverage_create(device->view, segments, lifetimes, rows, &device->coverage));
-    }
+    double share = 0;
+    VR_TRY(vr_seen_coverage_go_on(device, SIZE_MAX, &share));
     *coverage = device->coverage;
     return VRAM_OK;
 }

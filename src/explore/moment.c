@@ -10,8 +10,9 @@ struct vr_moments {
     const struct vr_lifetimes *allocated, *blocks; // what is drawn as blocks: the active ones
     enum vr_notion notion;                         // of the blocks
     const struct vr_segment_lives *segments;
-    struct vr_given given;
-    uint8_t *kind; // by row of the segment lives: enum vram_report_kind
+    struct vr_giving *giving; // until it is finished
+    struct vr_given given;    // then
+    uint8_t *kind;            // by row of the segment lives: enum vram_report_kind
 };
 
 // --- what moments are made from -----------------------------------------------------------------------------------------
@@ -70,27 +71,49 @@ static enum vram_status make(struct vr_seen_device *device, struct vr_moments *m
     VR_TRY(vr_seen_segments(device, &moments->segments));
     VR_TRY(vr_seen_rows(device, moments->notion, &rows));
     VR_TRY(find_kinds(device->view, moments));
-    return vr_given_build(device->view, moments->blocks, rows, moments->segments, &moments->given);
+    return vr_giving_create(device->view, moments->blocks, rows, moments->segments, &moments->giving);
 }
 
-enum vram_status vr_moments_create(struct vr_seen_device *device, struct vr_moments **moments) {
-    struct vr_moments *made = calloc(1, sizeof *made);
-    if (made == NULL) return VRAM_NO_HOST_MEMORY;
-    const enum vram_status status = make(device, made);
-    if (status == VRAM_OK) *moments = made;
-    if (status != VRAM_OK) vr_moments_destroy(made);
-    return status;
+static enum vram_status go_on(struct vr_moments *moments, size_t most, double *share) {
+    *share = 1;
+    if (moments->giving == NULL) return VRAM_OK;
+    VR_TRY(vr_giving_go_on(moments->giving, most, share));
+    if (*share < 1) return VRAM_OK;
+    vr_giving_take(moments->giving, &moments->given);
+    vr_giving_destroy(moments->giving);
+    moments->giving = NULL;
+    return VRAM_OK;
 }
 
 void vr_moments_destroy(struct vr_moments *moments) {
     if (moments == NULL) return;
+    vr_giving_destroy(moments->giving);
     vr_given_release(&moments->given);
     free(moments->kind);
     free(moments);
 }
 
+enum vram_status vr_seen_moments_go_on(struct vr_seen_device *device, size_t most, double *share) {
+    if (device->moments == NULL) {
+        struct vr_moments *made = calloc(1, sizeof *made);
+        if (made == NULL) return VRAM_NO_HOST_MEMORY;
+        const enum vram_status status = make(device, made);
+        if (status != VRAM_OK) {
+            vr_moments_destroy(made);
+            return status;
+        }
+        device->moments = made;
+    }
+    const enum vram_status status = go_on(device->moments, most, share);
+    if (status == VRAM_OK) return VRAM_OK;
+    vr_moments_destroy(device->moments);
+    device->moments = NULL;
+    return status;
+}
+
 enum vram_status vr_seen_moments(struct vr_seen_device *device, const struct vr_moments **moments) {
-    if (device->moments == NULL) VR_TRY(vr_moments_create(device, &device->moments));
+    double share = 0;
+    VR_TRY(vr_seen_moments_go_on(device, SIZE_MAX, &share));
     *moments = device->moments;
     return VRAM_OK;
 }

@@ -51,16 +51,18 @@ struct vr_moment {
 };
 
 struct vr_moments;
-// Which lifetimes blocks are: the active ones, except where a recording leaves completions out: a block is free when it was given back, then.
+// Which lifetimes blocks are: the active ones, except where a recording leaves completions out: a block is free when it was given back,
+// then.
 enum vr_notion vr_moment_notion(const struct vr_history *history);
-// What moments are made from; given to the caller: vr_moments_destroy(). The device must outlive it. LIMIT, NO_HOST_MEMORY.
-enum vram_status vr_moments_create(struct vr_seen_device *device, struct vr_moments **moments);
 // NULL is ignored.
 void vr_moments_destroy(struct vr_moments *moments);
 // After `event` (-1: before event 0). LIMIT, NO_HOST_MEMORY; else given to the caller: vr_moment_release().
 enum vram_status vr_moment_at(struct vr_seen_device *device, int64_t event, struct vr_moment *moment);
 void vr_moment_release(struct vr_moment *moment);
-// The device's own, made when first asked for; borrowed. As vr_moments_create().
+// What the device's moments are made from, made when first asked for; borrowed. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_seen_moments(struct vr_seen_device *device, const struct vr_moments **moments);
+// The same a piece at a time: looks at up to `most` further rows or events. *share: how much of the work is done, 1 when it is all. As
+// above.
+enum vram_status vr_seen_moments_go_on(struct vr_seen_device *device, size_t most, double *share);
 
 #endif
