@@ -137,6 +137,8 @@ struct vr_formatted vr_percent(uint64_t part, uint64_t whole) {
     return result;
 }
 
+unsigned vr_style_columns(const struct vram_style *style) { return style->columns == 0 ? 100 : style->columns < 60 ? 60 : style->columns; }
+
 void vr_text_colour(struct vr_text *text, const struct vram_style *style, enum vr_colour colour) {
     static const char *const escapes[VR_COLOUR_COUNT] = {"\033[0m",  "\033[1m",  "\033[2m",  "\033[31m", "\033[32m",
                                                          "\033[33m", "\033[34m", "\033[35m", "\033[36m"};
@@ -255,7 +257,7 @@ void vr_table_print(const struct vr_table *table, struct vr_text *text, const st
     const size_t rows = table->cell_count / table->column_count;
     const size_t last = table->column_count - 1;
     bool titled = false;
-    measure(table, rows, style->columns > indent ? style->columns - indent : 0, widths);
+    measure(table, rows, vr_style_columns(style) > indent ? vr_style_columns(style) - indent : 0, widths);
     for (size_t c = 0; c <= last; c++) titled = titled || (table->columns[c].title != NULL && table->columns[c].title[0] != '\0');
     for (size_t r = titled ? 0 : 1; r <= rows; r++) {
         vr_text_repeat(text, " ", indent);

@@ -52,6 +52,8 @@ struct vr_formatted vr_percent(uint64_t part, uint64_t whole);
 
 // --- decoration --------------------------------------------------------------------------------------------------------
 enum vr_colour { VR_PLAIN, VR_BOLD, VR_DIM, VR_RED, VR_GREEN, VR_YELLOW, VR_BLUE, VR_MAGENTA, VR_CYAN, VR_COLOUR_COUNT };
+// The width of a line in columns: 100 where the style has none, and at least 60.
+unsigned vr_style_columns(const struct vram_style *style);
 // Appends the escape that starts a colour, VR_PLAIN ends it. Nothing when the style has no colour.
 void vr_text_colour(struct vr_text *text, const struct vram_style *style, enum vr_colour colour);
 // A bar of `columns` columns of which part/whole is filled, to an eighth of a column in unicode. The rest is spaces.

@@ -120,6 +120,58 @@ static void threads_change_nothing(void **state) {
     vram_recording_destroy(recording);
 }
 
+// The result's text at a width; *widest is its widest line.
+static struct vr_text text_of(const struct vram_tune_result *result, unsigned columns, size_t *widest) {
+    const struct vram_style style = {.columns = columns};
+    struct vr_text text = {0};
+    assert_int_equal(VRAM_OK, vram_tune_text(result, NULL, &style, collect, &text));
+    *widest = 0;
+    for (const char *line = text.bytes; *line != '\0'; line += strcspn(line, "\n") + 1) {
+        if (strcspn(line, "\n") > *widest) *widest = strcspn(line, "\n");
+    }
+    return text;
+}
+
+static void names_of_settings_are_never_cut(void **state) {
+    (void)state;
+    char confs[][80] = {"", "expandable_segments:True,roundup_power2_divisions:16",
+                        "max_split_size_mb:128,garbage_collection_threshold:0.8"};
+    struct vram_tune_setting settings[3];
+    for (size_t i = 0; i < 3; i++)
+        settings[i] = (struct vram_tune_setting){
+            .conf = confs[i], .today = i == 0, .needed_bytes = (1000 + i) * MIB, .peak_reserved_bytes = 1100 * MIB, .driver_calls = 12345};
+    for (unsigned columns = 80; columns <= 140; columns += 20) {
+        for (uint64_t memory = 0; memory <= 24000 * MIB; memory += 24000 * MIB) {
+            const struct vram_tune_result result = {
+                .settings = settings, .setting_count = 3, .best = 1, .cheaper = VRAM_TUNE_NONE, .memory_bytes = memory};
+            size_t widest;
+            struct vr_text text = text_of(&result, columns, &widest);
+            assert_null(strstr(text.bytes, "..."));
+            assert_non_null(strstr(text.bytes, "expandable_segments:True,"));
+            assert_non_null(strstr(text.bytes, "roundup_power2_divisions:16"));
+            assert_true(widest <= columns);
+            assert_true((strstr(text.bytes, "retries") != NULL) == (memory != 0));
+            vr_text_release(&text);
+        }
+    }
+}
+
+static void a_gain_below_one_percent_is_none(void **state) {
+    (void)state;
+    char today[] = "", best[] = "expandable_segments:True";
+    static const char nothing[] = "Today's setting is within 1 %: nothing worth changing.", paste[] = "PYTORCH_CUDA_ALLOC_CONF=expandable";
+    for (uint64_t more = 0; more <= 20; more++) {
+        struct vram_tune_setting settings[] = {{.conf = today, .today = true, .needed_bytes = (1000 + more) * MIB},
+                                               {.conf = best, .needed_bytes = 1000 * MIB}};
+        const struct vram_tune_result result = {.settings = settings, .setting_count = 2, .best = 1, .cheaper = VRAM_TUNE_NONE};
+        size_t widest;
+        struct vr_text text = text_of(&result, 80, &widest);
+        assert_true((strstr(text.bytes, nothing) != NULL) == (more <= 10));
+        assert_true((strstr(text.bytes, paste) != NULL) == (more > 10));
+        vr_text_release(&text);
+    }
+}
+
 static void nothing_to_tune_is_said(void **state) {
     (void)state;
     static const char empty[] = "{\"segments\": [], \"device_traces\": []}";
@@ -136,10 +188,9 @@ static void nothing_to_tune_is_said(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_needed_is_found),
-        cmocka_unit_test(a_memory_that_is_given_is_answered),
-        cmocka_unit_test(threads_change_nothing),
-        cmocka_unit_test(nothing_to_tune_is_said),
+        cmocka_unit_test(what_is_needed_is_found),          cmocka_unit_test(a_memory_that_is_given_is_answered),
+        cmocka_unit_test(threads_change_nothing),           cmocka_unit_test(names_of_settings_are_never_cut),
+        cmocka_unit_test(a_gain_below_one_percent_is_none), cmocka_unit_test(nothing_to_tune_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,8 +121,16 @@ static void json_doubles_read_back(void **state) {
     vr_text_release(&text);
 }
 
+static void the_width_of_a_line(void **state) {
+    (void)state;
+    assert_int_equal(vr_style_columns(&(struct vram_style){0}), 100);
+    assert_int_equal(vr_style_columns(&(struct vram_style){.columns = 10}), 60);
+    assert_int_equal(vr_style_columns(&(struct vram_style){.columns = 81}), 81);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_width_of_a_line),
         cmocka_unit_test(values),
         cmocka_unit_test(foreign_text_cannot_steer_a_terminal),
         cmocka_unit_test(bars),
