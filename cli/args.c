@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "ui.h"
 
 static int usage_error(const struct args_command *command) {
     fprintf(stderr, "Try 'vram %s --help'.\n", command->name);
@@ -109,9 +110,7 @@ static bool take_choice(const struct args_option *option, const char *value) {
         *(unsigned *)option->target = i;
         return true;
     }
-    fprintf(stderr, "vram: --%s: '%s' is none of", option->name, value);
-    for (unsigned i = 0; option->choices[i] != NULL; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", option->choices[i]);
-    fprintf(stderr, "\n");
+    ui_none_of(option->name, value, option->choices);
     return false;
 }
 
@@ -126,16 +125,16 @@ static bool take(const struct args_option *option, const char *value) {
             list->values[list->count++] = value;
             return true;
         }
-        fprintf(stderr, "vram: --%s may be given at most %d times\n", option->name, ARGS_LIST_MAX);
+        ui_say("vram: --%s may be given at most %d times", option->name, ARGS_LIST_MAX);
         return false;
     }
     case ARGS_COUNT:
         if (value[0] != '\0' && value[strspn(value, "0123456789")] == '\0' && args_size(value, option->target)) return true;
-        fprintf(stderr, "vram: --%s: '%s' is not a whole number\n", option->name, value);
+        ui_say("vram: --%s: '%s' is not a whole number", option->name, value);
         return false;
     case ARGS_SIZE:
         if (args_size(value, option->target)) return true;
-        fprintf(stderr, "vram: --%s: '%s' is not a size such as 24GiB, 80GB or 1048576\n", option->name, value);
+        ui_say("vram: --%s: '%s' is not a size such as 24GiB, 80GB or 1048576", option->name, value);
         return false;
     case ARGS_CHOICE: return take_choice(option, value);
     }
@@ -160,8 +159,7 @@ static enum outcome unknown_long(const struct args_command *command, const char 
     char text[64];
     (void)snprintf(text, sizeof text, "%.*s", (int)(length < 60 ? length : 60), name);
     const char *nearest = args_nearest(text, &command->options[0].name, sizeof command->options[0]);
-    fprintf(stderr, "vram: unknown option '--%s'%s%s%s\n", text, nearest == NULL ? "" : "; did you mean '--",
-            nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+    ui_say(nearest == NULL ? "vram: unknown option '--%s'" : "vram: unknown option '--%s'; did you mean '--%s'?", text, nearest);
     return WRONG;
 }
 
@@ -175,12 +173,12 @@ static enum outcome parse_long(const struct args_command *command, int argc, cha
     if (option == &help_option) return HELPED;
     if (option->kind == ARGS_FLAG) {
         if (equals == NULL) return take(option, NULL) ? GOING : WRONG;
-        fprintf(stderr, "vram: --%s takes no value\n", option->name);
+        ui_say("vram: --%s takes no value", option->name);
         return WRONG;
     }
     if (equals != NULL) return take(option, equals + 1) ? GOING : WRONG;
     if (*at + 1 < argc) return take(option, argv[++*at]) ? GOING : WRONG;
-    fprintf(stderr, "vram: --%s needs a value (%s)\n", option->name, option->value);
+    ui_say("vram: --%s needs a value (%s)", option->name, option->value);
     return WRONG;
 }
 
@@ -189,7 +187,9 @@ static enum outcome parse_short(const struct args_command *command, int argc, ch
     for (const char *letter = argv[*at] + 1; *letter != '\0'; letter++) {
         const struct args_option *option = find(command->options, NULL, 0, *letter);
         if (option == NULL) {
-            fprintf(stderr, "vram: unknown option '-%c'\n", *letter);
+            int bytes = 1; // of the character, which may be none of ASCII
+            while (((unsigned char)letter[bytes] & 0xC0) == 0x80) bytes++;
+            ui_say("vram: unknown option '-%.*s'", bytes, letter);
             return WRONG;
         }
         if (option == &help_option) return HELPED;
@@ -199,7 +199,7 @@ static enum outcome parse_short(const struct args_command *command, int argc, ch
         }
         if (letter[1] != '\0') return take(option, letter + 1) ? GOING : WRONG;
         if (*at + 1 < argc) return take(option, argv[++*at]) ? GOING : WRONG;
-        fprintf(stderr, "vram: -%c needs a value (%s)\n", *letter, option->value);
+        ui_say("vram: -%c needs a value (%s)", *letter, option->value);
         return WRONG;
     }
     return GOING;
@@ -207,11 +207,11 @@ static enum outcome parse_short(const struct args_command *command, int argc, ch
 
 static bool count_fits(const struct args_command *command, char **argv, int count) {
     if (count < command->min_operands) {
-        fprintf(stderr, "vram %s: %s is missing\n", command->name, command->operand);
+        ui_say("vram %s: %s is missing", command->name, command->operand);
         return false;
     }
     if (command->max_operands >= 0 && count > command->max_operands) {
-        fprintf(stderr, "vram %s: '%s' is one too many\n", command->name, argv[1 + command->max_operands]);
+        ui_say("vram %s: '%s' is one too many", command->name, argv[1 + command->max_operands]);
         return false;
     }
     return true;

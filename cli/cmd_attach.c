@@ -15,7 +15,7 @@
 int cmd_attach(int argc, char **argv);
 
 static int refuse(int pid, const char *why) {
-    fprintf(stderr, "vram: process %d: %s\n", pid, why);
+    ui_say("vram: process %d: %s", pid, why);
     return CLI_BAD_INPUT;
 }
 
@@ -30,7 +30,10 @@ static int print_status(const struct recorded *recorded) {
         watch_close(watch);
         return ui_error(recorded->path, &error);
     }
-    printf("%s (%d)\n  recording  %s\n  events     %" PRIu64 "\n", recorded->program, recorded->pid, recorded->path, events);
+    ui_put(stdout, recorded->program);
+    printf(" (%d)\n  recording  ", recorded->pid);
+    ui_put(stdout, recorded->path);
+    printf("\n  events     %" PRIu64 "\n", events);
     if (control_of(recorded->pid, NULL, &state, &why)) {
         printf("  state      %s", state.paused ? "paused" : "recording");
         if (state.left_out != 0) printf(", %" PRIu64 " allocations left out", state.left_out);
@@ -45,16 +48,14 @@ static int pause_or_go_on(const struct recorded *recorded, bool pause) {
     struct control_state state;
     const char *why = NULL;
     if (!control_of(recorded->pid, &pause, &state, &why)) return refuse(recorded->pid, why);
-    printf("%s (%d): %s\n", recorded->program, recorded->pid, pause ? "paused" : "recording");
+    ui_put(stdout, recorded->program);
+    printf(" (%d): %s\n", recorded->pid, pause ? "paused" : "recording");
     return CLI_OK;
 }
 
 // The recording as it is now, whole: as a file that was closed.
 static int dump(const struct recorded *recorded, const char *path) {
-    if (path == NULL) {
-        fprintf(stderr, "vram: dump needs -o FILE\nTry 'vram attach --help'.\n");
-        return CLI_USAGE;
-    }
+    if (path == NULL) return ui_usage("attach", "vram: dump needs -o FILE");
     struct vram_recording *recording = NULL;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     if (vram_recording_read_file(recorded->path, &recording, &error) != VRAM_OK) return ui_error(recorded->path, &error);
@@ -98,15 +99,11 @@ int cmd_attach(int argc, char **argv) {
     const long pid = strtol(argv[1], &end, 10);
     const char *what = count == 2 ? argv[2] : "status";
     struct recorded recorded;
-    if (*end != '\0' || pid <= 0) {
-        fprintf(stderr, "vram: '%s' is no process number\nTry 'vram attach --help'.\n", argv[1]);
-        return CLI_USAGE;
-    }
+    if (*end != '\0' || pid <= 0) return ui_usage("attach", "vram: '%s' is no process number", argv[1]);
     if (!recorded_find((int)pid, &recorded)) return refuse((int)pid, "it is not recorded, or may not be looked at");
     if (strcmp(what, "status") == 0) return print_status(&recorded);
     if (strcmp(what, "stop") == 0) return pause_or_go_on(&recorded, true);
     if (strcmp(what, "start") == 0) return pause_or_go_on(&recorded, false);
     if (strcmp(what, "dump") == 0) return dump(&recorded, path);
-    fprintf(stderr, "vram: '%s' is none of status, stop, start and dump\nTry 'vram attach --help'.\n", what);
-    return CLI_USAGE;
+    return ui_usage("attach", "vram: '%s' is none of status, stop, start and dump", what);
 }

@@ -86,13 +86,11 @@ static const struct format *choose_format(const char *name, const char *path) {
     if (format != NULL) return format;
     if (name != NULL) {
         const char *nearest = args_nearest(name, &formats[0].name, sizeof formats[0]);
-        fprintf(stderr, "vram: unknown format '%s'", name);
-        if (nearest != NULL) fprintf(stderr, "; did you mean '%s'?", nearest);
-        fprintf(stderr, "\n");
+        ui_say(nearest == NULL ? "vram: unknown format '%s'" : "vram: unknown format '%s'; did you mean '%s'?", name, nearest);
     } else if (strcmp(path, "-") == 0) {
-        fprintf(stderr, "vram: standard output has no extension that tells the format: use --to\n");
+        ui_say("vram: standard output has no extension that tells the format: use --to");
     } else {
-        fprintf(stderr, "vram: %s: the extension tells no format: use --to\n", path);
+        ui_say("vram: %s: the extension tells no format: use --to", path);
     }
     list_formats();
     return NULL;
@@ -116,11 +114,11 @@ static int convert(const char *input, const struct format *format, struct conver
     struct vram_recording *recording;
     struct input_facts facts;
     if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO) && !format->is_text) {
-        fprintf(stderr, "vram: %s is not for terminals: name a file with -o\n", format->name);
+        ui_say("vram: %s is not for terminals: name a file with -o", format->name);
         return CLI_USAGE;
     }
     if (output_is_input(path, input)) {
-        fprintf(stderr, "vram: %s: the output would replace the input\n", path);
+        ui_say("vram: %s: the output would replace the input", path);
         return CLI_USAGE;
     }
     int code = input_recording(input, &recording, &facts);
@@ -175,10 +173,7 @@ int cmd_convert(int argc, char **argv) {
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (path == NULL && name == NULL) {
-        fprintf(stderr, "vram: -o OUT or --to FORMAT is needed\nTry 'vram convert --help'.\n");
-        return CLI_USAGE;
-    }
+    if (path == NULL && name == NULL) return ui_usage("convert", "vram: -o OUT or --to FORMAT is needed");
     if (path == NULL) path = "-";
     const struct format *format = choose_format(name, path);
     chosen.path = path;

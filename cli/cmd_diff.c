@@ -54,7 +54,7 @@ static int compare(const struct settings *settings, const char *const paths[2]) 
 static int compare_all(const struct settings *settings, const struct input_files files[2]) {
     int worst = CLI_OK;
     if (files[0].count != files[1].count) {
-        fprintf(stderr, "vram: %d recordings before and %d after: each needs its partner\n", files[0].count, files[1].count);
+        ui_say("vram: %d recordings before and %d after: each needs its partner", files[0].count, files[1].count);
         return CLI_USAGE;
     }
     if (settings->json && files[0].count > 1) printf("[");

@@ -36,19 +36,6 @@ void doctor_explain(struct doctor_row *row, const char *format, ...) {
 }
 
 // --- JSON -------------------------------------------------------------------------------------------------------------------
-static void print_json_string(const char *text) {
-    putchar('"');
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
-            printf("\\%c", *c);
-        else if (*c < 0x20 || *c >= 0x7f)
-            printf("\\u%04x", *c < 0x80 ? *c : 0xfffd);
-        else
-            putchar(*c);
-    }
-    putchar('"');
-}
-
 static void print_json(const struct doctor *doctor) {
     printf("{\n  \"version\": \"%s\",\n  \"checks\": [", vram_version());
     for (size_t i = 0; i < doctor->count; i++) {
@@ -58,7 +45,7 @@ static void print_json(const struct doctor *doctor) {
         printf("%s\n    {", i == 0 ? "" : ",");
         for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++) {
             printf("%s\"%s\": ", p == 0 ? "" : ", ", parts[p][0]);
-            print_json_string(parts[p][1]);
+            ui_json_string(parts[p][1]);
         }
         printf("}");
     }
@@ -91,7 +78,9 @@ static void print_wrapped(const char *text, unsigned column, unsigned width) {
             putchar(' ');
             used++;
         }
-        printf("%.*s", (int)length, text);
+        char word[sizeof((struct doctor_row *)NULL)->text];
+        (void)snprintf(word, sizeof word, "%.*s", (int)length, text);
+        ui_put(stdout, word);
         used += length;
         text += length + (text[length] == ' ');
     }

@@ -238,10 +238,9 @@ int cmd_export(int argc, char **argv) {
         return code;
     }
     if ((interval != NULL && !parse_interval(interval, &exporter->interval_ms)) || (port != UINT64_MAX && port > UINT16_MAX)) {
-        fprintf(stderr, "vram: %s\nTry 'vram export --help'.\n",
-                interval != NULL && exporter->interval_ms == 0 ? "--interval is a time such as 15s or 500ms"
-                                                               : "--listen is a port, 0 to 65535");
-        code = CLI_USAGE;
+        code = ui_usage("export", "vram: %s",
+                        interval != NULL && exporter->interval_ms == 0 ? "--interval is a time such as 15s or 500ms"
+                                                                       : "--listen is a port, 0 to 65535");
     } else {
         const struct sigaction action = {.sa_handler = on_signal};
         (void)sigaction(SIGINT, &action, NULL);

@@ -92,14 +92,11 @@ int cmd_flame(int argc, char **argv) {
     int count, code;
     struct vram_profile_options profile;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (settings.output == NULL) {
-        fprintf(stderr, "vram flame: -o FILE is needed, for example -o peak.svg\nTry 'vram flame --help'.\n");
-        return CLI_USAGE;
-    }
+    if (settings.output == NULL) return ui_usage("flame", "vram: -o FILE is needed, for example -o peak.svg");
     if (!moment_options(&settings.moment, &profile)) return CLI_USAGE;
     profile.bottom_up = settings.bottom_up;
     if (output_is_input(settings.output, argv[1])) {
-        fprintf(stderr, "vram: %s: is the recording itself\n", settings.output);
+        ui_say("vram: %s: the output would replace the input", settings.output);
         return CLI_USAGE;
     }
     return run(&settings, &profile, argv[1]);

@@ -44,7 +44,7 @@ static int write_placements(const char *path, const struct vram_exact_result *re
     enum vram_status status = file == NULL ? VRAM_IO : vram_exact_placements(result, write_to_file, file);
     if (file != NULL && fclose(file) != 0) status = VRAM_IO;
     if (status == VRAM_OK) return CLI_OK;
-    fprintf(stderr, "vram: %s: could not be written: %s\n", path, strerror(errno));
+    ui_say("vram: %s: could not be written: %s", path, strerror(errno));
     return vram_status_exit_code(status);
 }
 
@@ -80,7 +80,7 @@ static int run_confs(const struct vram_recording *recording, const char *path, c
         const enum vram_status status = vram_replay_whatif(recording, &options, &results[i], &error);
         if (status != VRAM_OK) return ui_error(path, &error);
         if (settings->device != NO_DEVICE && (results[i]->device_count == 0 || settings->device > UINT32_MAX)) {
-            fprintf(stderr, "vram: %s: it has no device %" PRIu64 "\n", path, settings->device);
+            ui_say("vram: %s: it has no device %" PRIu64, path, settings->device);
             return CLI_USAGE;
         }
     }
@@ -123,11 +123,7 @@ static bool read_confs(const struct args_list *confs) {
     for (size_t i = 0; i < confs->count; i++) {
         struct vram_error error = {.status = VRAM_OK};
         if (vram_options_check(confs->values[i], &error) == VRAM_OK) continue;
-        fprintf(stderr, "vram: --conf '");
-        ui_complain(confs->values[i]);
-        fprintf(stderr, "': ");
-        ui_complain(error.message);
-        fprintf(stderr, "\n");
+        ui_say("vram: --conf '%s': %s", confs->values[i], error.message);
         return false;
     }
     return true;
@@ -142,7 +138,7 @@ static bool agree(const struct settings *settings, int files) {
     if (settings->exact && settings->device != NO_DEVICE) wrong = "--exact takes no --device: it checks all of them";
     if (!settings->exact && settings->placements != NULL) wrong = "--placements needs --exact";
     if (settings->placements != NULL && files > 1) wrong = "--placements takes one recording";
-    if (wrong != NULL) fprintf(stderr, "vram: %s\nTry 'vram replay --help'.\n", wrong);
+    if (wrong != NULL) (void)ui_usage("replay", "vram: %s", wrong);
     return wrong == NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "beside.h"
 #include "run_check.h"
 #include "run_list.h"
+#include "ui.h"
 #include "vram/options.h"
 
 int cmd_run(int argc, char **argv);
@@ -82,7 +83,7 @@ static void handle_signals(void) {
 static void become(char **arguments, int tell) {
     (void)execvp(arguments[0], arguments);
     const int why = errno;
-    fprintf(stderr, "vram run: %s: %s\n", arguments[0], strerror(why));
+    ui_say("vram run: %s: %s", arguments[0], strerror(why));
     (void)fflush(stderr);
     if (write(tell, "", 1) != 1) abort(); // the parent is there and listens
     _exit(why == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE);
@@ -127,7 +128,7 @@ static pid_t start(char **arguments, bool *started) {
 static int run_program(char **arguments, bool *started) {
     const pid_t child = start(arguments, started);
     if (child < 0) {
-        fprintf(stderr, "vram run: %s\n", strerror(errno));
+        ui_say("vram run: %s", strerror(errno));
         return EXIT_NO_EXECUTE;
     }
     int state = 0;
@@ -138,10 +139,7 @@ static int run_program(char **arguments, bool *started) {
 
 // --- the command ----------------------------------------------------------------------------------------------------------
 
-static int usage_problem(const char *text) {
-    fprintf(stderr, "vram run: %s\nTry 'vram run --help'.\n", text);
-    return CLI_USAGE;
-}
+static int usage_problem(const char *text) { return ui_usage("run", "vram run: %s", text); }
 
 // A list file for the processes of this run; open for reading.
 static FILE *make_list(char *path) {
@@ -164,10 +162,10 @@ static int run(const struct settings *settings, char **arguments) {
     if (!can_be_preloaded(library))
         return usage_problem("the path of libvram_preload.so has a space or a colon; the dynamic linker reads none");
     const char *why = run_check(arguments[0]);
-    if (why != NULL) fprintf(stderr, "vram run: %s cannot be recorded: %s; it is run all the same\n", arguments[0], why);
+    if (why != NULL) ui_say("vram run: %s cannot be recorded: %s; it is run all the same", arguments[0], why);
     FILE *list = make_list(list_path);
     if (list == NULL) {
-        fprintf(stderr, "vram run: no temporary file could be made: %s\n", strerror(errno));
+        ui_say("vram run: no temporary file could be made: %s", strerror(errno));
         return CLI_BAD_INPUT;
     }
     remove_last(settings->output);
@@ -176,7 +174,7 @@ static int run(const struct settings *settings, char **arguments) {
     if (put_environment(settings, library, list_path))
         code = run_program(arguments, &started);
     else
-        fprintf(stderr, "vram run: the environment could not be set\n");
+        ui_say("vram run: the environment could not be set");
     if (started) run_list_summary(list, arguments[0], settings->on_oom == ON_OOM_REPORT);
     (void)fclose(list);
     (void)unlink(list_path);

@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "beside.h"
+#include "ui.h"
 
 int cmd_sim(int argc, char **argv);
 
@@ -47,17 +48,17 @@ static bool put_environment(const struct settings *settings, const char *simcuda
 static int run(const struct settings *settings, char **program) {
     char simcuda[4096], cudart[4096] = "";
     if (!beside_simcuda(simcuda, sizeof simcuda)) {
-        fprintf(stderr, "vram: the simulated libcuda.so.1 is not there; name its folder in VRAM_SIMCUDA\n");
+        ui_say("vram: the simulated libcuda.so.1 is not there; name its folder in VRAM_SIMCUDA");
         return CLI_DEVICE;
     }
     if (!beside_cudart(cudart, sizeof cudart)) cudart[0] = '\0'; // programs that call the driver do without
     if (!put_environment(settings, simcuda, cudart)) {
-        fprintf(stderr, "vram: the environment of the program could not be set: %s\n", strerror(errno));
+        ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
         return CLI_BAD_INPUT;
     }
     execvp(program[0], program);
     const int error = errno;
-    fprintf(stderr, "vram: %s: %s\n", program[0], strerror(error));
+    ui_say("vram: %s: %s", program[0], strerror(error));
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE;
 }
 
@@ -66,7 +67,7 @@ static bool agree(const struct settings *settings) {
     const char *wrong = NULL;
     if (settings->devices < 1 || settings->devices > 64) wrong = "--devices takes 1 to 64";
     if (settings->memory_bytes < (uint64_t)1 << 20 || settings->memory_bytes > (uint64_t)1 << 50) wrong = "--memory takes 1MiB to 1024TiB";
-    if (wrong != NULL) fprintf(stderr, "vram: %s\nTry 'vram sim --help'.\n", wrong);
+    if (wrong != NULL) (void)ui_usage("sim", "vram: %s", wrong);
     return wrong == NULL;
 }
 

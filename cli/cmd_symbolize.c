@@ -33,7 +33,7 @@ static bool format_of(const char *path, enum vram_recording_format *format) {
         *format = formats[i].format;
         return true;
     }
-    fprintf(stderr, "vram: %s: the extension tells no format; .vram, .pickle and .json do\n", path);
+    ui_say("vram: %s: the extension tells no format; .vram, .pickle and .json do", path);
     return false;
 }
 
@@ -69,7 +69,7 @@ static int symbolize(const char *input, const struct settings *settings) {
     struct vram_symbols_counts counts;
     if (!format_of(settings->path, &format)) return CLI_USAGE;
     if (output_is_input(settings->path, input)) {
-        fprintf(stderr, "vram: %s: the output would replace the input\n", settings->path);
+        ui_say("vram: %s: the output would replace the input", settings->path);
         return CLI_USAGE;
     }
     int code = input_recording(input, &recording, &facts);
@@ -125,9 +125,6 @@ int cmd_symbolize(int argc, char **argv) {
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (settings.path == NULL) {
-        fprintf(stderr, "vram: -o OUT is needed\nTry 'vram symbolize --help'.\n");
-        return CLI_USAGE;
-    }
+    if (settings.path == NULL) return ui_usage("symbolize", "vram: -o OUT is needed");
     return symbolize(argv[1], &settings);
 }

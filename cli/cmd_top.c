@@ -123,7 +123,7 @@ static bool press_all(struct top_view *view, const char *keys, size_t count) {
 // --- what is shown ----------------------------------------------------------------------------------------------------------------------
 static int watch_live(struct watch *watch, struct top_view *view) {
     if (!take_terminal()) {
-        fprintf(stderr, "vram: the terminal cannot be used; try --once\n");
+        ui_say("vram: the terminal cannot be used; try --once");
         return CLI_USAGE;
     }
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
@@ -166,12 +166,17 @@ static int list_processes(bool json) {
     for (size_t i = 0; i < count; i++) {
         if (json) {
             printf("%s{\"pid\": %d, \"program\": ", i == 0 ? "" : ", ", list[i].pid);
-            top_json_string(list[i].program);
+            ui_json_string(list[i].program);
             printf(", \"recording\": ");
-            top_json_string(list[i].path);
+            ui_json_string(list[i].path);
             printf("}");
-        } else
-            printf("%7d  %-16s  %s\n", list[i].pid, list[i].program, list[i].path);
+        } else {
+            printf("%7d  ", list[i].pid);
+            ui_put(stdout, list[i].program);
+            printf("%*s  ", strlen(list[i].program) < 16 ? (int)(16 - strlen(list[i].program)) : 0, "");
+            ui_put(stdout, list[i].path);
+            printf("\n");
+        }
     }
     if (json)
         printf("]\n");
@@ -190,7 +195,7 @@ static int show(const char *target, struct top_view *view, bool once, bool json)
     const long pid = strtol(target, &end, 10);
     if (*end == '\0' && pid > 0) {
         if (!recorded_find((int)pid, &recorded)) {
-            fprintf(stderr, "vram: process %ld is not recorded, or may not be looked at\n", pid);
+            ui_say("vram: process %ld is not recorded, or may not be looked at", pid);
             return CLI_BAD_INPUT;
         }
     } else

@@ -69,8 +69,8 @@ static int write_page(const struct input_files *files, const char *path) {
     const int code = view_page_write(false, put_recordings, &embedding, write_counted, &counted);
     const int closed = output_close(counted.output, code == CLI_OK);
     if (code == CLI_OK && counted.bytes > LARGE_PAGE_BYTES)
-        fprintf(stderr, "vram: the page is %llu MiB, more than most browsers hold: vram view --serve shows files of any size\n",
-                (unsigned long long)(counted.bytes >> 20));
+        ui_say("vram: the page is %llu MiB, more than most browsers hold: vram view --serve shows files of any size",
+               (unsigned long long)(counted.bytes >> 20));
     return code != CLI_OK ? code : closed != CLI_OK ? closed : embedding.code;
 }
 
@@ -84,7 +84,7 @@ static char *temporary_path(const struct input_files *files) {
     char *made = malloc(size);
     if (made != NULL) (void)snprintf(made, size, "%s/vram-view-XXXXXX", folder);
     if (made == NULL || mkdtemp(made) == NULL) {
-        fprintf(stderr, "vram: %s: %s\n", folder, strerror(errno));
+        ui_say("vram: %s: %s", folder, strerror(errno));
     } else {
         path = malloc(size);
         if (path != NULL) (void)snprintf(path, size, "%s/%s.html", made, name);
@@ -107,8 +107,13 @@ static int view_file(const struct input_files *files, const char *output, bool o
     const int code = write_page(files, path);
     if (output == NULL && access(path, F_OK) != 0) remove_folder(path);
     if (code <= CLI_FINDING && strcmp(path, "-") != 0) {
-        if (output == NULL) printf("%s\n", path);
-        if (open && !browser_open(path)) fprintf(stderr, "vram: no browser could be opened: open %s yourself\n", path);
+        // A program that reads the name gets it as it is.
+        if (output == NULL && isatty(STDOUT_FILENO))
+            ui_put(stdout, path);
+        else if (output == NULL)
+            printf("%s", path);
+        if (output == NULL) printf("\n");
+        if (open && !browser_open(path)) ui_say("vram: no browser could be opened: open %s yourself", path);
     }
     free(path);
     return ui_finish() ? code : CLI_BAD_INPUT;
@@ -136,7 +141,7 @@ static int view_server(const struct input_files *files, const struct serve_optio
     struct vram_explorer *explorer;
     int added = 0;
     if (vram_explorer_create(&explorer) != VRAM_OK) {
-        fprintf(stderr, "vram: no host memory\n");
+        ui_say("vram: no host memory");
         return CLI_BAD_INPUT;
     }
     int code = add_all(explorer, files, &added);
@@ -152,8 +157,7 @@ static int check_usage(bool serves, const char *output, uint64_t port, int opera
                         : port > UINT16_MAX       ? "--port is at most 65535"
                                                   : NULL;
     if (wrong == NULL) return CLI_OK;
-    fprintf(stderr, "vram: %s\nTry 'vram view --help'.\n", wrong);
-    return CLI_USAGE;
+    return ui_usage("view", "vram: %s", wrong);
 }
 
 int cmd_view(int argc, char **argv) {
@@ -197,7 +201,7 @@ int cmd_view(int argc, char **argv) {
     if (code != CLI_OK) return code;
     for (int i = 0; i < files.count && output != NULL && code == CLI_OK; i++) {
         if (!output_is_input(output, files.paths[i])) continue;
-        fprintf(stderr, "vram: %s: the output would replace the input\n", output);
+        ui_say("vram: %s: the output would replace the input", output);
         code = CLI_USAGE;
     }
     const struct serve_options serving = {.port = (uint16_t)port, .open = !stays};

@@ -1,15 +1,6 @@
 // The driver and its devices.
-#include <stdio.h>
-
 #include "doctor.h"
-
-static const char *size_text(uint64_t bytes, char *text, size_t capacity) {
-    if (bytes >= (uint64_t)1 << 30)
-        snprintf(text, capacity, "%.1f GiB", (double)bytes / (1 << 30));
-    else
-        snprintf(text, capacity, "%.1f MiB", (double)bytes / (1 << 20));
-    return text;
-}
+#include "ui.h"
 
 static void add_ability(struct doctor *doctor, const char *area, const char *name, bool can, const char *with, const char *without) {
     struct doctor_row *row = doctor_add(doctor, area, name, can ? DOCTOR_OK : DOCTOR_OFF, "%s", can ? "yes" : "no");
@@ -21,19 +12,18 @@ static void look_at_device(struct doctor *doctor, struct vram_driver *driver, ui
     const char *area = device < sizeof areas / sizeof areas[0] ? areas[device] : "further devices";
     struct vram_device_facts facts;
     struct vram_error error = {.status = VRAM_OK};
-    char total[32], available[32];
+    char total[UI_SIZE_CAPACITY], available[UI_SIZE_CAPACITY];
     if (vram_driver_device_facts(driver, device, &facts, &error) != VRAM_OK) {
         doctor_explain(doctor_add(doctor, area, "name", DOCTOR_WRONG, "unknown"), "%s", error.message);
         return;
     }
     doctor_add(doctor, area, "name", DOCTOR_OK, "%s, compute capability %d.%d, %d multiprocessors", facts.name, facts.compute_major,
                facts.compute_minor, facts.multiprocessors);
-    doctor_add(doctor, area, "memory", DOCTOR_OK, "%s, %s free%s", size_text(facts.total_bytes, total, sizeof total),
-               size_text(facts.free_bytes, available, sizeof available), facts.integrated ? "; it is the host's" : "");
+    doctor_add(doctor, area, "memory", DOCTOR_OK, "%s, %s free%s", ui_size(facts.total_bytes, total), ui_size(facts.free_bytes, available),
+               facts.integrated ? "; it is the host's" : "");
     add_ability(doctor, area, "virtual memory", facts.virtual_memory, "expandable_segments:True can be used",
                 "expandable_segments is ignored: segments stay whole");
-    if (facts.virtual_memory)
-        doctor_add(doctor, area, "page size", DOCTOR_OK, "%s", size_text(facts.granularity_bytes, total, sizeof total));
+    if (facts.virtual_memory) doctor_add(doctor, area, "page size", DOCTOR_OK, "%s", ui_size(facts.granularity_bytes, total));
     add_ability(doctor, area, "memory pools", facts.memory_pools, "backend:cudaMallocAsync can be used",
                 "backend:cudaMallocAsync is refused");
     add_ability(doctor, area, "file handles", facts.file_handles, "pages can be shared with processes of this machine",

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "ui.h"
 
 // Whoever connects has this long for the request; one at a time is served.
 enum { REQUEST_BYTES = 4096, PATIENCE_SECONDS = 2, WAITING = 8, LOOK_UP_MS = 250 };
@@ -73,10 +74,10 @@ int export_serve(uint16_t port, export_answer *answer, void *context, volatile s
     if (listener >= 0) (void)setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 || listen(listener, WAITING) != 0 ||
         getsockname(listener, (struct sockaddr *)&address, &length) != 0) {
-        fprintf(stderr, "vram: port %u cannot be used: %s\n", (unsigned)port, strerror(errno));
+        ui_say("vram: port %u cannot be used: %s", (unsigned)port, strerror(errno));
         code = CLI_DEVICE;
     } else {
-        fprintf(stderr, "vram: http://127.0.0.1:%u/metrics\n", (unsigned)ntohs(address.sin_port));
+        ui_say("vram: http://127.0.0.1:%u/metrics", (unsigned)ntohs(address.sin_port));
     }
     while (code == CLI_OK && !*ended) {
         struct pollfd wait = {.fd = listener, .events = POLLIN};

@@ -7,6 +7,7 @@
 
 #include "args.h"
 #include "input_files.h"
+#include "ui.h"
 
 // Removes `suffix` from the end of the name's first *length characters. False when it is not there.
 static bool cut_suffix(const char *name, size_t *length, const char *suffix) {
@@ -57,7 +58,7 @@ static int by_name(const void *left, const void *right) {
 }
 
 static int failed(const char *path, const char *reason) {
-    fprintf(stderr, "vram: %s: %s\n", path, reason);
+    ui_say("vram: %s: %s", path, reason);
     return CLI_BAD_INPUT;
 }
 

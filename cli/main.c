@@ -37,9 +37,8 @@ static void print_help(FILE *file) {
 
 static int unknown(const char *name) {
     const char *nearest = args_nearest(name, &commands[0].name, sizeof commands[0]);
-    fprintf(stderr, "vram: unknown command '%s'", name);
-    if (nearest != NULL) fprintf(stderr, "; did you mean '%s'?", nearest);
-    fprintf(stderr, "\nTry 'vram --help'.\n");
+    ui_say(nearest == NULL ? "vram: unknown command '%s'" : "vram: unknown command '%s'; did you mean '%s'?", name, nearest);
+    fprintf(stderr, "Try 'vram --help'.\n");
     return CLI_USAGE;
 }
 

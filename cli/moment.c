@@ -1,8 +1,11 @@
 #include "moment.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ui.h"
+
+enum { MOST_GROUPINGS = 63 };
 
 // A whole number of at least `least`, and nothing after it.
 static bool whole(const char *text, long long least, int64_t *number) {
@@ -14,12 +17,12 @@ static bool whole(const char *text, long long least, int64_t *number) {
 }
 
 static bool known_grouping(const char *word) {
-    for (size_t i = 0; vram_profile_grouping(i) != NULL; i++) {
-        if (strcmp(vram_profile_grouping(i), word) == 0) return true;
+    const char *words[MOST_GROUPINGS + 1] = {NULL};
+    for (size_t i = 0; i < MOST_GROUPINGS && vram_profile_grouping(i) != NULL; i++) {
+        words[i] = vram_profile_grouping(i);
+        if (strcmp(words[i], word) == 0) return true;
     }
-    fprintf(stderr, "vram: --by %s: should be one of", word);
-    for (size_t i = 0; vram_profile_grouping(i) != NULL; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", vram_profile_grouping(i));
-    fprintf(stderr, "\n");
+    ui_none_of("by", word, words);
     return false;
 }
 
@@ -28,13 +31,13 @@ bool moment_options(const struct moment_settings *settings, struct vram_profile_
     options->by = settings->by == NULL && settings->regex != NULL ? "regex" : settings->by;
     options->top = settings->top > 100000 ? 100000 : (unsigned)settings->top;
     if (settings->device != NULL && !whole(settings->device, 0, &options->device)) {
-        fprintf(stderr, "vram: --device %s: should be a device's number\n", settings->device);
+        ui_say("vram: --device %s: should be a device's number", settings->device);
         return false;
     }
     if (options->by != NULL && !known_grouping(options->by)) return false;
     if (settings->at == NULL || strcmp(settings->at, "peak") == 0) return true;
     options->moment = strcmp(settings->at, "end") == 0 ? VRAM_PROFILE_END : VRAM_PROFILE_EVENT;
     if (options->moment == VRAM_PROFILE_END || whole(settings->at, -1, &options->event)) return true;
-    fprintf(stderr, "vram: --at %s: should be peak, end or the number of an event\n", settings->at);
+    ui_say("vram: --at %s: should be peak, end or the number of an event", settings->at);
     return false;
 }

@@ -13,6 +13,7 @@
 
 #include "args.h"
 #include "output.h"
+#include "ui.h"
 
 enum { BUFFER_BYTES = 1 << 17, ZSTD_LEVEL = 6, XZ_LEVEL = 4 };
 
@@ -184,14 +185,12 @@ static void release(struct output *output) {
     free(output);
 }
 
-static void complain(const struct output *output) {
-    fprintf(stderr, "vram: %s: could not be written: %s\n", output->name, strerror(output->error));
-}
+static void complain(const struct output *output) { ui_say("vram: %s: could not be written: %s", output->name, strerror(output->error)); }
 
 struct output *output_open(const char *path) {
     struct output *output = calloc(1, sizeof *output);
     if (output == NULL) {
-        fprintf(stderr, "vram: %s: could not be written: no host memory\n", path);
+        ui_say("vram: %s: could not be written: no host memory", path);
         return NULL;
     }
     output->name = strcmp(path, "-") == 0 ? "standard output" : path;

@@ -16,7 +16,7 @@ bool report_profile_settle(struct report_profile *profile) {
     const bool moved = moment->at != NULL || moment->device != NULL || moment->active;
     profile->wanted = profile->site || profile->timeline || moved || moment->by != NULL || moment->regex != NULL;
     if (profile->timeline && profile->json) {
-        fprintf(stderr, "vram report: --timeline is a chart; --json alone has the numbers under \"timeline\"\n");
+        ui_say("vram: --timeline is a chart; --json alone has the numbers under \"timeline\"");
         return false;
     }
     return moment_options(moment, &profile->options);

@@ -11,33 +11,20 @@
 
 #define LINE_MAX_BYTES 9000
 
-static void print_size(uint64_t bytes) {
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-    double value = (double)bytes / 1024;
-    while (value >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
-        value /= 1024;
-        unit++;
-    }
-    if (bytes < 1024)
-        fprintf(stderr, "%" PRIu64 " B", bytes);
-    else
-        fprintf(stderr, "%.2f %s", value, units[unit]);
-}
-
 static bool write_error(void *user, const char *bytes, size_t length) {
     (void)user;
     return fwrite(bytes, 1, length, stderr) == length;
 }
 
 static void print_devices(const struct vram_recording *recording, const struct vram_report *report) {
+    char size[UI_SIZE_CAPACITY];
     uint64_t events = 0;
     for (size_t i = 0; i < report->device_count; i++) events += report->devices[i].events;
     fprintf(stderr, ", %" PRIu64 " events", events);
     for (size_t i = 0; i < report->device_count; i++) {
         const struct vram_report_device *device = &report->devices[i];
         fprintf(stderr, i == 0 ? "; peak " : ", ");
-        print_size(device->allocated.peak.bytes);
+        fprintf(stderr, "%s", ui_size(device->allocated.peak.bytes, size));
         if (vram_recording_device_is_host(recording, device->device))
             fprintf(stderr, " of pinned host memory");
         else
@@ -68,7 +55,8 @@ static void summarize(const char *path, bool wants_report) {
     struct vram_recording *recording;
     struct vram_report *report;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    fprintf(stderr, "vram run: %s", path);
+    fprintf(stderr, "vram run: ");
+    ui_put(stderr, path);
     enum vram_status status = vram_recording_read_file(path, &recording, &error);
     if (status == VRAM_OK) {
         status = vram_report_create(recording, NULL, &report, &error);
@@ -108,10 +96,10 @@ void run_list_summary(FILE *list, const char *program, bool wants_report) {
             files++;
             summarize(fields[1], wants_report);
         } else if (strcmp(fields[0], "dump") == 0) {
-            fprintf(stderr, "vram run: at an out of memory: %s\n", fields[1]);
+            ui_say("vram run: at an out of memory: %s", fields[1]);
         } else if (strcmp(fields[0], "missed") == 0) {
-            fprintf(stderr, "vram run: not seen: %s %s\n", fields[1], fields[2]);
+            ui_say("vram run: not seen: %s %s", fields[1], fields[2]);
         }
     }
-    if (files == 0) fprintf(stderr, "vram run: %s asked a CUDA driver for no memory that could be seen; no file was made\n", program);
+    if (files == 0) ui_say("vram run: %s asked a CUDA driver for no memory that could be seen; no file was made", program);
 }

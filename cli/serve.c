@@ -175,7 +175,7 @@ static void loop(struct server *server) {
 }
 
 static int failed(const char *what) {
-    fprintf(stderr, "vram: %s: %s\n", what, strerror(errno));
+    ui_say("vram: %s: %s", what, strerror(errno));
     return CLI_DEVICE;
 }
 
@@ -234,7 +234,7 @@ static int run(struct server *server, const struct serve_options *options) {
     handle_signals();
     printf("%s\n", url);
     if (!ui_finish()) return CLI_BAD_INPUT;
-    if (options->open && !browser_open(url)) fprintf(stderr, "vram: no browser could be opened: open the address above\n");
+    if (options->open && !browser_open(url)) ui_say("vram: no browser could be opened: open the address above");
     loop(server);
     return CLI_OK;
 }

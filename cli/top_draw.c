@@ -5,20 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui.h"
 #include "vram/log.h"
 
 enum { BAR = 20, NUMBERS = 46, HEAD_ROWS = 6 };
 
 static const char *const sort_names[] = {"live", "peak", "count", "made"};
-
-static const char *size_text(uint64_t bytes, char text[16]) {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double value = (double)bytes;
-    unsigned unit = 0;
-    for (; value >= 1024 && unit < 4; unit++) value /= 1024;
-    snprintf(text, 16, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-    return text;
-}
 
 // Control characters of a name do not reach the terminal; at most `columns` columns of it.
 static void print_cut(const char *text, unsigned columns) {
@@ -83,24 +75,22 @@ static void print_head(const struct watch *watch, const struct top_view *view, b
     const struct watch_device *devices = watch_devices(watch, &count);
     const uint64_t seconds = (watch_last_ns(watch) - watch_first_ns(watch)) / 1000000000;
     colour(view, "1");
-    if (view->pid != 0)
-        printf("%s (%d)", view->program, view->pid);
-    else
-        print_cut(view->path, (unsigned)strlen(view->path));
+    ui_put(stdout, view->pid != 0 ? view->program : view->path);
+    if (view->pid != 0) printf(" (%d)", view->pid);
     colour(view, "0");
     printf("   %" PRIu64 " events, %" PRIu64 ":%02" PRIu64 "%s%s", watch_events(watch), seconds / 60, seconds % 60,
            watch_ended(watch) ? ", ended" : "", view->paused ? ", PAUSED" : "");
     end_line(live);
     for (size_t i = 0; i < count; i++) {
-        char now[16], peak[16], reserved[16];
+        char now[UI_SIZE_CAPACITY], peak[UI_SIZE_CAPACITY], reserved[UI_SIZE_CAPACITY];
         if (devices[i].device == VRAM_LOG_HOST)
             printf("  pinned host ");
         else
             printf("  device %-5" PRIu32, devices[i].device);
         print_bar(view, devices[i].live_bytes, devices[i].peak_bytes);
-        printf(" %10s live, %" PRIu64 " blocks, peak %s", size_text(devices[i].live_bytes, now), devices[i].live_count,
-               size_text(devices[i].peak_bytes, peak));
-        if (devices[i].reserved_bytes != 0) printf(", reserved %s", size_text(devices[i].reserved_bytes, reserved));
+        printf(" %10s live, %" PRIu64 " blocks, peak %s", ui_size(devices[i].live_bytes, now), devices[i].live_count,
+               ui_size(devices[i].peak_bytes, peak));
+        if (devices[i].reserved_bytes != 0) printf(", reserved %s", ui_size(devices[i].reserved_bytes, reserved));
         if (devices[i].ooms != 0) {
             colour(view, "31");
             printf(", %" PRIu64 " out of memory", devices[i].ooms);
@@ -126,12 +116,11 @@ static void print_titles(const struct top_view *view, unsigned label_columns, bo
 }
 
 static void print_group(const struct top_view *view, const struct watch_group *group, uint64_t most, unsigned label_columns, bool live) {
-    char now[16], peak[16];
+    char now[UI_SIZE_CAPACITY], peak[UI_SIZE_CAPACITY];
     printf("  ");
     print_cut(group->label, label_columns);
     print_bar(view, sort_value(group), most);
-    printf(" %10s %10s %9" PRIu64 " %10" PRIu64, size_text(group->bytes, now), size_text(group->peak_bytes, peak), group->count,
-           group->made);
+    printf(" %10s %10s %9" PRIu64 " %10" PRIu64, ui_size(group->bytes, now), ui_size(group->peak_bytes, peak), group->count, group->made);
     end_line(live);
 }
 
@@ -167,25 +156,12 @@ void top_draw(const struct watch *watch, struct top_view *view, bool live) {
 }
 
 // --- JSON -------------------------------------------------------------------------------------------------------------------------------
-void top_json_string(const char *text) {
-    putchar('"');
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
-            printf("\\%c", *c);
-        else if (*c < 0x20 || *c >= 0x7f)
-            printf("\\u%04x", *c < 0x80 ? *c : 0xfffd);
-        else
-            putchar(*c);
-    }
-    putchar('"');
-}
-
 void top_json(const struct watch *watch, const struct top_view *view) {
     const struct watch_group **shown = NULL;
     size_t count = 0;
     const struct watch_device *devices = watch_devices(watch, &count);
     printf("{\"pid\": %d, \"recording\": ", view->pid);
-    top_json_string(view->path);
+    ui_json_string(view->path);
     printf(", \"events\": %" PRIu64 ", \"ended\": %s,\n \"devices\": [", watch_events(watch), watch_ended(watch) ? "true" : "false");
     for (size_t i = 0; i < count; i++) {
         printf("%s\n  {\"device\": ", i == 0 ? "" : ",");
@@ -198,12 +174,12 @@ void top_json(const struct watch *watch, const struct top_view *view) {
                devices[i].live_bytes, devices[i].live_count, devices[i].peak_bytes, devices[i].reserved_bytes, devices[i].ooms);
     }
     printf("],\n \"by\": ");
-    top_json_string(watch_by_name(view->by));
+    ui_json_string(watch_by_name(view->by));
     printf(",\n \"groups\": [");
     const size_t groups = select_groups(watch, view, &shown);
     for (size_t i = 0; i < groups; i++) {
         printf("%s\n  {\"label\": ", i == 0 ? "" : ",");
-        top_json_string(shown[i]->label);
+        ui_json_string(shown[i]->label);
         printf(", \"live_bytes\": %" PRIu64 ", \"live_count\": %" PRIu64 ", \"peak_bytes\": %" PRIu64 ", \"made\": %" PRIu64 "}",
                shown[i]->bytes, shown[i]->count, shown[i]->peak_bytes, shown[i]->made);
     }

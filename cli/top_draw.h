@@ -23,7 +23,5 @@ struct top_view {
 void top_draw(const struct watch *watch, struct top_view *view, bool live);
 // The same as one JSON object.
 void top_json(const struct watch *watch, const struct top_view *view);
-// A JSON string; bytes that are no ASCII text are escaped.
-void top_json_string(const char *text);
 
 #endif

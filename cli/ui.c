@@ -1,6 +1,7 @@
 #include <errno.h>
-#include <locale.h>
 #include <langinfo.h>
+#include <locale.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,29 +42,106 @@ bool ui_write(void *user, const char *bytes, size_t length) {
     return fwrite(bytes, 1, length, stdout) == length;
 }
 
-void ui_complain(const char *text) {
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-        if (*c < 0x20 || *c == 0x7F)
-            fprintf(stderr, "\\x%02X", *c);
-        else
-            fputc(*c, stderr);
+// How many bytes the character at `text` takes; 0 where there is no well-formed UTF-8, and for what ends the text.
+static size_t character(const unsigned char *text) {
+    if (text[0] < 0x80) return text[0] != '\0';
+    const size_t length = text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : 2;
+    // Overlong forms, surrogates and what lies beyond U+10FFFF show in the first two bytes.
+    const unsigned second_least = text[0] == 0xE0 ? 0xA0 : text[0] == 0xF0 ? 0x90 : 0x80;
+    const unsigned second_most = text[0] == 0xED ? 0x9F : text[0] == 0xF4 ? 0x8F : 0xBF;
+    if (text[0] < 0xC2 || text[0] > 0xF4 || text[1] < second_least || text[1] > second_most) return 0;
+    for (size_t i = 2; i < length; i++) {
+        if ((text[i] & 0xC0) != 0x80) return 0;
+    }
+    return length;
+}
+
+// U+0000 to U+001F, U+007F to U+009F.
+static bool is_control(const unsigned char *text) { return text[0] < 0x20 || text[0] == 0x7F || (text[0] == 0xC2 && text[1] < 0xA0); }
+
+void ui_put(FILE *file, const char *text) {
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
+        const size_t length = character(c), bytes = length == 0 ? 1 : length;
+        const bool shown = length != 0 && !is_control(c);
+        for (size_t i = 0; i < bytes; i++) fprintf(file, shown ? "%c" : "\\x%02X", c[i]);
+        c += bytes;
     }
 }
 
-int ui_error(const char *file, const struct vram_error *error) {
+static void say(const char *format, va_list arguments) {
+    va_list again;
+    char line[512], *longer = NULL;
+    va_copy(again, arguments);
+    const int length = vsnprintf(line, sizeof line, format, arguments);
+    if (length >= (int)sizeof line) longer = malloc((size_t)length + 1);
+    if (longer != NULL) (void)vsnprintf(longer, (size_t)length + 1, format, again);
+    va_end(again);
     fflush(stdout);
-    fprintf(stderr, "vram: ");
-    if (file != NULL) {
-        ui_complain(file);
-        fprintf(stderr, ": ");
-    }
-    ui_complain(error->message);
+    // Without memory the line is cut.
+    ui_put(stderr, longer != NULL ? longer : line);
     fputc('\n', stderr);
+    free(longer);
+}
+
+void ui_say(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+}
+
+int ui_usage(const char *command, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "Try 'vram %s --help'.\n", command);
+    return CLI_USAGE;
+}
+
+void ui_none_of(const char *name, const char *value, const char *const *choices) {
+    fflush(stdout);
+    fprintf(stderr, "vram: --%s: '", name);
+    ui_put(stderr, value);
+    fprintf(stderr, "' is none of");
+    for (size_t i = 0; choices[i] != NULL; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", choices[i]);
+    fputc('\n', stderr);
+}
+
+int ui_error(const char *file, const struct vram_error *error) {
+    ui_say("vram: %s%s%s", file == NULL ? "" : file, file == NULL ? "" : ": ", error->message);
     return vram_status_exit_code(error->status);
+}
+
+void ui_json_string(const char *text) {
+    putchar('"');
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
+        const size_t length = character(c);
+        if (*c == '"' || *c == '\\')
+            printf("\\%c", *c);
+        else if (*c < 0x20 || *c == 0x7F)
+            printf("\\u%04x", *c);
+        else if (length == 0)
+            printf("\\ufffd");
+        else
+            fwrite(c, 1, length, stdout);
+        c += length == 0 ? 1 : length;
+    }
+    putchar('"');
+}
+
+const char *ui_size(uint64_t bytes, char text[UI_SIZE_CAPACITY]) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    // A unit is left when one decimal would round up to 1024.0 of it.
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= (unit == 0 ? 1024.0 : 1023.95) && unit + 1 < sizeof units / sizeof units[0]; unit++) value /= 1024;
+    (void)snprintf(text, UI_SIZE_CAPACITY, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    return text;
 }
 
 bool ui_finish(void) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return true;
-    fprintf(stderr, "vram: standard output could not be written: %s\n", strerror(errno));
+    ui_say("vram: standard output could not be written: %s", strerror(errno));
     return false;
 }

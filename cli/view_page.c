@@ -33,12 +33,12 @@ int view_page_write(bool served, view_page_filler *fill, void *context, vram_wri
     size_t length;
     const char *page = page_text(&length), *end = page + length;
     if (page == NULL) {
-        fprintf(stderr, "vram: this command was built without the viewer's page (tools/setup.sh installs what its build needs)\n");
+        ui_say("vram: this command was built without the viewer's page (tools/setup.sh installs what its build needs)");
         return CLI_DEVICE;
     }
     const char *policy = find(page, length, CLOSED_POLICY), *place = find(page, length, PLACE);
     if (policy == NULL || place == NULL || place < policy) {
-        fprintf(stderr, "vram: the viewer's page inside this command is damaged\n");
+        ui_say("vram: the viewer's page inside this command is damaged");
         return CLI_DEVICE;
     }
     const char *rest = policy + strlen(CLOSED_POLICY);
@@ -122,7 +122,7 @@ int view_page_recording(const struct vram_recording *recording, const char *name
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     if (packed == NULL || deflateInit2(&packed->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
         free(packed);
-        fprintf(stderr, "vram: %s: no host memory\n", name);
+        ui_say("vram: %s: no host memory", name);
         return CLI_BAD_INPUT;
     }
     packed->write = write;

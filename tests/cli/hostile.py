@@ -36,6 +36,29 @@ USAGE += [["replay", "--conf=" + c, "good.pickle"] for c in ("max_split_size_mb:
 NAMES = ("with space.pickle", "new\nline.pickle", "bell\x07\x1b[31m.pickle", "-dash.pickle", "b\udcff.pickle", "n" * 200 + ".pickle")
 
 
+# Whatever names something, in every place where a command takes a name; None: it names a file that is there and good.
+STEERING = "bell\x07\x1b[31m\x7f\u009b.x"
+STEERED = [([c, STEERING], {3}) for c in ("report", "replay", "tune", "leaks", "export", "top", "view")]
+STEERED += [([STEERING], {2}), (["--" + STEERING], {2}), (["help", STEERING], {2}), (["doctor", STEERING], {2}), (["attach", STEERING], {2}),
+            (["attach", "1", STEERING], {2, 3}), (["report", "--" + STEERING, "good.pickle"], {2}), (["report", "-\x1b", "good.pickle"], {2}),
+            (["report", "-\u009b", "good.pickle"], {2}), (["report", "--list", STEERING, "good.pickle"], {2})]
+STEERED += [(["report", "--" + o, STEERING, "good.pickle"], {2}) for o in ("top", "by", "at", "device", "memory")]
+STEERED += [(["replay", "--conf", STEERING, "good.pickle"], {2}), (["replay", "--device", "7", None], {2}),
+            (["replay", "--exact", "--placements", STEERING + "/p.csv", "good.pickle"], {3}), (["replay", "--start", STEERING, "x"], {2}),
+            (["diff", STEERING, "good.pickle"], {3}), (["diff", "good.pickle", STEERING], {3}),
+            (["convert", "--to", STEERING, "good.pickle"], {2}), (["convert", "-o", STEERING, "good.pickle"], {2}),
+            (["convert", "--to", "json", "-o", STEERING + "/x", "good.pickle"], {3}), (["convert", "-o", "out.json", STEERING], {3}),
+            (["convert", "--to", "json", "-o", None, None], {2}), (["symbolize", "-o", STEERING, "good.pickle"], {2}),
+            (["symbolize", "-o", STEERING + "/x.json", "good.pickle"], {3}), (["symbolize", "-o", "out.json", STEERING], {3}),
+            (["symbolize", "-o", None, None], {2}), (["flame", "-o", STEERING + "/x.svg", "good.pickle"], {3}),
+            (["flame", "-o", None, None], {2}), (["flame", "-o", "out.svg", STEERING], {3}),
+            (["flame", "--before", STEERING, "-o", "out.svg", "good.pickle"], {3}), (["view", "-o", None, None], {2}),
+            (["view", "--no-open", "-o", STEERING + "/x.html", "good.pickle"], {3, 4}), (["export", "-o", STEERING + "/x", "made.vram"], {3}),
+            (["export", "--interval", STEERING, "made.vram"], {2}), (["sim", "--", STEERING], {127, 4}),
+            (["sim", "--set", STEERING, "--", STEERING], {127, 4}), (["run", "--", STEERING], {127, 2}),
+            (["run", "--conf", STEERING, "--", "true"], {2}), (["run", "--on-oom", STEERING, "--", "true"], {2})]
+
+
 def damaged(plain, seed):
     """(what, bytes): truncations at many places, bit flips, spans overwritten, removed and doubled."""
     rng = random.Random(seed)
@@ -81,11 +104,13 @@ class Bench:
         code, err = done.returncode, done.stderr
         if b"Sanitizer" in err or b"runtime error" in err:
             self.wrong(arguments, label, "sanitizer:", err)
+        elif code == 4 and b"built without the viewer" in err and arguments[0] == "view":
+            pass
         elif code not in allowed:
             self.wrong(arguments, label, "exit code %d, not of %s:" % (code, sorted(allowed)), err)
         elif code == 3 and err.count(b"\n") != 1:
             self.wrong(arguments, label, "not one line:", err)
-        elif any(b < 32 and b != 10 or b == 127 for b in err):
+        elif any(c != "\n" and (c < " " or "\x7f" <= c < "\xa0" or "\ud800" <= c < "\ue000") for c in err.decode(errors="surrogateescape")):
             self.wrong(arguments, label, "control characters on standard error:", err)
         after = self.outputs()
         if code in (2, 3) and after != before:
@@ -98,6 +123,22 @@ class Bench:
 def write(folder, name, data):
     with open(os.path.join(os.fsencode(folder), os.fsencode(name)), "wb") as file:
         file.write(data)
+
+
+def steering(bench):
+    there = "good" + STEERING + ".json"
+    write(bench.folder, there, json.dumps(recording()).encode())
+    for arguments, allowed in STEERED:
+        bench.run([there if a is None else a for a in arguments], "a name that steers", allowed)
+    os.mkdir(os.path.join(bench.folder, STEERING))
+    for command in ("report", "view", "tune", "export"):
+        bench.run([command, STEERING], "a folder whose name steers", {3})
+    write(bench.folder, os.path.join(STEERING, "x.pickle"), b"no recording")
+    for command in ("report", "view", "tune", "export"):
+        bench.run([command, STEERING], "what is in a folder whose name steers", {3})
+    os.unlink(os.path.join(bench.folder, STEERING, "x.pickle"))
+    os.rmdir(os.path.join(bench.folder, STEERING))
+    os.unlink(os.path.join(bench.folder, there))
 
 
 def usage_and_names(bench, plain):
@@ -162,6 +203,7 @@ def main():
             with open(os.path.join(options.recordings, name), "rb") as file:
                 sources.append((name, file.read()))
         usage_and_names(bench, plain)
+        steering(bench)
         fixed = bench.count
         damage(bench, sources, time.monotonic() + options.seconds)
     for line in bench.found:
