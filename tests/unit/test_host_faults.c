@@ -1,11 +1,18 @@
 // Every driver call fails once: a workload on pinned memory is repeated with the 1st, 2nd, 3rd ... call refused, also those of the end,
-// until it passes without a refusal. Every answer must be sensible, the state sound, and nothing may be left in the driver.
+// until it passes without a refusal. Every answer must be sensible, the state sound, and nothing may be left in the driver. With a history
+// on, its events must lead to the state that a snapshot shows.
 #include "host_fixture.h"
+
+#include "model/recording.h"
+#include "vram/history.h"
+#include "vram/recording.h"
+#include "vram/snapshot.h"
 
 struct round {
     struct fixture fixture;
     struct vram_driver *fault;
-    uint64_t first, second; // streams
+    uint64_t first, second;           // streams
+    struct vram_allocator *allocator; // whose history records the pinned memory; NULL: there is none
 };
 
 static bool passed(struct round *round, enum vram_status status) {
@@ -59,18 +66,93 @@ static void workload(struct round *round) {
     vram_host_pool_release(pool);
 }
 
+// --- the history ----------------------------------------------------------------------------------------------------------------------
+
+// Calls go to the driver beneath the faults: only those of pinned memory are counted.
+static void start_history(struct round *round) {
+    const struct vram_create_info info = {.driver = round->fixture.sim, .conf = ""};
+    expect_ok(vram_create(&info, &round->allocator, NULL));
+    const struct vram_history_options options = {.context = VRAM_HISTORY_NONE, .host = round->fixture.host};
+    expect_ok(vram_history_start(round->allocator, &options, NULL));
+}
+
+enum { MOST_BLOCKS = 16, NOT_PINNED = VR_STATE_COUNT };
+
+// What the events say of each address.
+struct ledger {
+    uint64_t address[MOST_BLOCKS];
+    int state[MOST_BLOCKS]; // enum vr_block_state, or NOT_PINNED
+    size_t count;
+};
+
+static int *state_at(struct ledger *ledger, uint64_t address) {
+    size_t at = 0;
+    while (at < ledger->count && ledger->address[at] != address) at++;
+    if (at == ledger->count) {
+        assert_true(at < MOST_BLOCKS);
+        ledger->address[at] = address;
+        ledger->state[ledger->count++] = NOT_PINNED;
+    }
+    return &ledger->state[at];
+}
+
+// Each event is allowed in one state of its address, and leads to another.
+static void follow(const struct vr_history *history, struct ledger *ledger) {
+    static const struct {
+        int from, to;
+    } steps[VR_ACTION_COUNT] = {
+        [VR_ACTION_SEGMENT_ALLOC] = {NOT_PINNED, VR_STATE_INACTIVE},
+        [VR_ACTION_ALLOC] = {VR_STATE_INACTIVE, VR_STATE_ALLOCATED},
+        [VR_ACTION_FREE_REQUESTED] = {VR_STATE_ALLOCATED, VR_STATE_PENDING_FREE},
+        [VR_ACTION_FREE_COMPLETED] = {VR_STATE_PENDING_FREE, VR_STATE_INACTIVE},
+        [VR_ACTION_SEGMENT_FREE] = {VR_STATE_INACTIVE, NOT_PINNED},
+    };
+    for (size_t i = 0; i < history->count; i++) {
+        int *state = state_at(ledger, history->address[i]);
+        if (*state != steps[history->action[i]].from || steps[history->action[i]].from == steps[history->action[i]].to)
+            fail_msg("event %zu: %s in state %d", i, vr_action_name(history->action[i]), *state);
+        *state = steps[history->action[i]].to;
+    }
+}
+
+// Every block of the snapshot is as the events left it, and none is missing.
+static void expect_history(struct round *round) {
+    struct ledger ledger = {.count = 0};
+    struct vram_recording *recording = NULL;
+    struct vram_error error = {.message = ""};
+    expect_ok(vram_snapshot(round->allocator, NULL, &recording, &error));
+    const struct vr_model *model = vr_recording_model(recording);
+    expect_ok(vr_model_check(model, &error));
+    assert_int_equal(model->host_count, 1);
+    const struct vr_history *history = &model->histories[model->history_count - 1];
+    follow(history, &ledger);
+    size_t pinned = 0;
+    for (size_t i = 0; i < ledger.count; i++) pinned += ledger.state[i] != NOT_PINNED;
+    assert_int_equal(model->blocks.count, pinned);
+    for (size_t i = 0; i < pinned; i++) assert_int_equal(model->blocks.state[i], *state_at(&ledger, model->blocks.address[i]));
+    const struct vram_host_stats stats = stats_of(&round->fixture);
+    int64_t handed_out = 0;
+    for (size_t i = 0; i < history->count; i++) handed_out += history->action[i] == VR_ACTION_ALLOC;
+    assert_int_equal(handed_out, stats.active_requests.allocated);
+    vram_recording_destroy(recording);
+    expect_ok(vram_history_stop(round->allocator));
+    vram_destroy(round->allocator);
+}
+
 // Returns whether a call was refused at all.
-static bool run(const char *conf, uint64_t nth, int32_t result) {
-    struct round round;
+static bool run(const char *conf, uint64_t nth, int32_t result, bool history) {
+    struct round round = {.allocator = NULL};
     open_with_fault(&round.fixture, &round.fault, conf);
     struct vram_driver *sim = round.fixture.sim;
     uint64_t context;
     assert_cu(vr_cu(sim, primary_ctx_retain, &context, 0), SUCCESS);
     round.first = new_stream(&round.fixture, 0);
     round.second = new_stream(&round.fixture, 0);
+    if (history) start_history(&round);
     expect_ok(vram_driver_fault_set(round.fault, NULL, nth, result));
     workload(&round);
     check(&round.fixture);
+    if (history) expect_history(&round);
     vram_host_destroy(round.fixture.host);
     const bool refused = vram_driver_fault_count(round.fault) != 0;
     const uint64_t left = vram_sim_live_objects(sim);
@@ -82,21 +164,33 @@ static bool run(const char *conf, uint64_t nth, int32_t result) {
     return refused;
 }
 
-static void every_call_fails(void **state) {
-    (void)state;
+static void every_call_fails(bool history) {
     static const char *const confs[] = {"", "pinned_use_cuda_host_register:True", "pinned_free_catch_all:True,pinned_max_cached_size_mb:1",
                                         "pinned_reserve_segment_size_mb:1", "pinned_use_background_threads:True"};
     static const int32_t results[] = {VR_CU_OUT_OF_MEMORY, VR_CU_UNKNOWN};
     for (size_t i = 0; i < VR_COUNT_OF(confs); i++) {
         for (size_t k = 0; k < VR_COUNT_OF(results); k++) {
             uint64_t nth = 1;
-            while (run(confs[i], nth, results[k])) nth++;
+            while (run(confs[i], nth, results[k], history)) nth++;
             assert_true(nth > 60);
         }
     }
 }
 
+static void every_call_fails_without_a_history(void **state) {
+    (void)state;
+    every_call_fails(false);
+}
+
+static void every_call_fails_with_a_history(void **state) {
+    (void)state;
+    every_call_fails(true);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_call_fails)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_fails_without_a_history),
+        cmocka_unit_test(every_call_fails_with_a_history),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
