@@ -37,6 +37,12 @@ struct args_option {
     const char *const *choices; // NULL-terminated, for ARGS_CHOICE
 };
 
+// The row of --json for what may be printed as one JSON object or as an array; `several`: when it is one.
+#define ARGS_JSON(several, where)                                                                                                          \
+    { .name = "json", .kind = ARGS_FLAG, .help = "one JSON object (" several "); keys in docs/json.md", .target = (where) }
+// How a missing operand is called that is a recording.
+#define ARGS_RECORDING "a recording (FILE, or - for standard input)"
+
 struct args_command {
     const char *name;                  // "report"
     const char *usage;                 // "[options] FILE..."

@@ -18,11 +18,6 @@ struct settings {
     bool json;
 };
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
 // Compares one pair of files.
 static int compare(const struct settings *settings, const char *const paths[2]) {
     struct vram_recording *recording[2] = {NULL, NULL};
@@ -35,7 +30,7 @@ static int compare(const struct settings *settings, const char *const paths[2]) 
     }
     if (code == CLI_OK) {
         const struct vram_diff diff = {.recording = {recording[0], recording[1]},
-                                       .title = {base_name(facts[0].name), base_name(facts[1].name)},
+                                       .title = {input_base_name(facts[0].name), input_base_name(facts[1].name)},
                                        .options = {settings->options, settings->options}};
         const struct vram_style style = ui_style();
         struct vram_diff_result result = {.most_grown_bytes = 0};
@@ -70,7 +65,7 @@ static int compare_all(const struct settings *settings, const struct input_files
 int cmd_diff(int argc, char **argv) {
     struct settings settings = {.threshold = UINT64_MAX};
     const struct args_option options[] = {
-        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object (folders: an array); keys in docs/json.md", .target = &settings.json},
+        ARGS_JSON("folders: an array", &settings.json),
         {.name = "threshold",
          .kind = ARGS_SIZE,
          .value = "SIZE",

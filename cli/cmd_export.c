@@ -10,6 +10,7 @@
 
 #include "args.h"
 #include "export_serve.h"
+#include "input.h"
 #include "input_files.h"
 #include "output.h"
 #include "ranks.h"
@@ -71,9 +72,8 @@ static const struct metric metrics[] = {
 };
 
 static void put_labels(struct exporter *exporter, const struct source *source) {
-    const char *slash = strrchr(source->path, '/');
     put(exporter, "{recording=\"");
-    put_label(exporter, slash == NULL ? source->path : slash + 1);
+    put_label(exporter, input_base_name(source->path));
     if (source->rank[0] != '\0') put(exporter, "\",rank=\"%s", source->rank);
     put(exporter, "\"");
 }

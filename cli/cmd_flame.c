@@ -48,10 +48,7 @@ static int run(const struct settings *settings, const struct vram_profile_option
     struct input_facts facts, before_facts;
     int code = read_named(path, &recording, &facts);
     if (code == CLI_OK && settings->before != NULL) code = read_named(settings->before, &before, &before_facts);
-    if (code == CLI_OK) {
-        const char *slash = strrchr(facts.name, '/');
-        code = draw(settings, options, recording, before, slash == NULL ? facts.name : slash + 1);
-    }
+    if (code == CLI_OK) code = draw(settings, options, recording, before, input_base_name(facts.name));
     vram_recording_destroy(before);
     vram_recording_destroy(recording);
     return code;
@@ -87,7 +84,7 @@ int cmd_flame(int argc, char **argv) {
         .options = options,
         .min_operands = 1,
         .max_operands = 1,
-        .operand = "a recording (FILE, or - for standard input)",
+        .operand = ARGS_RECORDING,
     };
     int count, code;
     struct vram_profile_options profile;

@@ -27,8 +27,7 @@ static int hunt(const char *path, const char *before, void *context) {
     const int code = input_recording(path, &recording, &facts);
     if (code != CLI_OK) return code;
     (void)!vram_recording_symbolize(recording, NULL, NULL);
-    const char *slash = strrchr(facts.name, '/');
-    const char *name = slash == NULL ? facts.name : slash + 1;
+    const char *name = input_base_name(facts.name);
     const struct vram_style style = ui_style();
     size_t leaks = 0;
     printf("%s", before);
@@ -44,21 +43,14 @@ static int hunt(const char *path, const char *before, void *context) {
 int cmd_leaks(int argc, char **argv) {
     struct settings settings = {.step = NULL};
     const struct args_option options[] = {
-        {.name = "json",
-         .kind = ARGS_FLAG,
-         .help = "one JSON object (several files: an array); keys in docs/json.md",
-         .target = &settings.json},
+        ARGS_JSON("several files: an array", &settings.json),
         {.name = "step",
          .kind = ARGS_STRING,
          .value = "NAME",
          .help = "a step begins at each mark of this name (default: found)",
          .target = &settings.step},
         {.name = "every", .kind = ARGS_COUNT, .value = "N", .help = "a step is so many events", .target = &settings.every},
-        {.name = "device",
-         .kind = ARGS_STRING,
-         .value = "N",
-         .help = "the device (default: the one with the most events)",
-         .target = &settings.moment.device},
+        DEVICE_OPTION(&settings.moment),
         GROUP_OPTIONS(&settings.moment),
         {.name = NULL},
     };
@@ -73,7 +65,7 @@ int cmd_leaks(int argc, char **argv) {
         .options = options,
         .min_operands = 1,
         .max_operands = -1,
-        .operand = "a recording (FILE, or - for standard input)",
+        .operand = ARGS_RECORDING,
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;

@@ -8,6 +8,7 @@
 #include "input.h"
 #include "input_files.h"
 #include "ui.h"
+#include "whatif.h"
 #include "vram/options.h"
 #include "vram/replay.h"
 
@@ -18,24 +19,14 @@ struct settings {
     bool json;
     bool ignore_releases;
     struct args_list confs;
-    uint64_t memory_bytes;
+    struct whatif_settings world;
     uint64_t device; // NO_DEVICE: all
-    unsigned start;
-    unsigned profile;
     const char *placements;
 };
 
 #define NO_DEVICE UINT64_MAX
 
-static const char *const starts[] = {"cold", "recorded", NULL};
-static const enum vram_whatif_start start_values[] = {VRAM_WHATIF_COLD, VRAM_WHATIF_RECORDED};
-static const char *const profiles[] = {"cheap", "dear", NULL};
-static const enum vram_sim_profile profile_values[] = {VRAM_SIM_CHEAP, VRAM_SIM_DEAR};
-
-static const char *shown_name(const struct settings *settings, const char *path) {
-    const char *slash = strrchr(path, '/');
-    return settings->json && slash != NULL ? slash + 1 : path;
-}
+static const char *shown_name(const struct settings *settings, const char *path) { return settings->json ? input_base_name(path) : path; }
 
 static bool write_to_file(void *user, const char *bytes, size_t length) { return fwrite(bytes, 1, length, user) == length; }
 
@@ -70,9 +61,9 @@ static int run_confs(const struct vram_recording *recording, const char *path, c
                      struct vram_whatif_result **results, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const struct vram_whatif_options options = {.conf = settings->confs.count == 0 ? NULL : settings->confs.values[i],
-                                                    .memory_bytes = settings->memory_bytes,
-                                                    .start = start_values[settings->start],
-                                                    .profile = profile_values[settings->profile],
+                                                    .memory_bytes = settings->world.memory_bytes,
+                                                    .start = whatif_start(&settings->world),
+                                                    .profile = whatif_profile(&settings->world),
                                                     .ignore_releases = settings->ignore_releases,
                                                     .one_device = settings->device != NO_DEVICE,
                                                     .device = (uint32_t)settings->device};
@@ -133,7 +124,7 @@ static bool read_confs(const struct args_list *confs) {
 static bool agree(const struct settings *settings, int files) {
     const char *wrong = NULL;
     if (settings->exact && settings->confs.count > 0) wrong = "--exact runs with the recording's own settings: no --conf";
-    if (settings->exact && (settings->memory_bytes != 0 || settings->ignore_releases))
+    if (settings->exact && (settings->world.memory_bytes != 0 || settings->ignore_releases))
         wrong = "--exact takes no --memory and no --ignore-releases";
     if (settings->exact && settings->device != NO_DEVICE) wrong = "--exact takes no --device: it checks all of them";
     if (!settings->exact && settings->placements != NULL) wrong = "--placements needs --exact";
@@ -155,29 +146,12 @@ int cmd_replay(int argc, char **argv) {
          .value = "STRING",
          .help = "settings as in PYTORCH_CUDA_ALLOC_CONF, '' for the defaults; repeated: one run each (default: as recorded)",
          .target = &settings.confs},
-        {.name = "memory",
-         .letter = 'm',
-         .kind = ARGS_SIZE,
-         .value = "SIZE",
-         .help = "memory of each device, e.g. 24GiB (default: unlimited)",
-         .target = &settings.memory_bytes},
+        WHATIF_OPTIONS(&settings.world, " (default: unlimited)"),
         {.name = "device",
          .kind = ARGS_COUNT,
          .value = "N",
          .help = "only the history of this device (default: of all, each with that memory)",
          .target = &settings.device},
-        {.name = "start",
-         .kind = ARGS_CHOICE,
-         .value = "cold|recorded",
-         .help = "allocate first what lived before the history (default), or begin with the recorded segments",
-         .target = &settings.start,
-         .choices = starts},
-        {.name = "profile",
-         .kind = ARGS_CHOICE,
-         .value = "cheap|dear",
-         .help = "what mapping memory costs on the virtual clock (default cheap)",
-         .target = &settings.profile,
-         .choices = profiles},
         {.name = "ignore-releases",
          .kind = ARGS_FLAG,
          .help = "leave out the recorded emptying of the cache",
@@ -187,10 +161,7 @@ int cmd_replay(int argc, char **argv) {
          .value = "OUT.csv",
          .help = "with --exact: write device,event_index,address of every allocation",
          .target = &settings.placements},
-        {.name = "json",
-         .kind = ARGS_FLAG,
-         .help = "one JSON object (several files: an array); keys in docs/json.md",
-         .target = &settings.json},
+        ARGS_JSON("several files: an array", &settings.json),
         {.name = NULL},
     };
     const struct args_command command = {
@@ -205,7 +176,7 @@ int cmd_replay(int argc, char **argv) {
         .options = options,
         .min_operands = 1,
         .max_operands = -1,
-        .operand = "a recording (FILE, or - for standard input)",
+        .operand = ARGS_RECORDING,
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;

@@ -50,8 +50,7 @@ static int report_file(const char *path, const char *before, void *context) {
     vram_recording_destroy(recording);
     if (status != VRAM_OK) return ui_error(facts.name, &error);
 
-    const char *slash = strrchr(facts.name, '/');
-    const struct vram_report_source source = {.file = settings->json && slash != NULL ? slash + 1 : facts.name,
+    const struct vram_report_source source = {.file = settings->json ? input_base_name(facts.name) : facts.name,
                                               .bytes = facts.bytes,
                                               .cures = cures == NULL ? NULL : cures->cures,
                                               .cure_count = cures == NULL ? 0 : cures->count};
@@ -74,7 +73,7 @@ static int list_file(const char *path, const char *before, void *context) {
     const int code = input_recording(path, &recording, &facts);
     if (code != CLI_OK) return code;
     (void)!vram_recording_symbolize(recording, NULL, NULL);
-    const char *slash = strrchr(facts.name, '/'), *name = settings->json && slash != NULL ? slash + 1 : facts.name;
+    const char *name = settings->json ? input_base_name(facts.name) : facts.name;
     const struct vram_style style = ui_style();
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     printf("%s", before);
@@ -90,10 +89,7 @@ int cmd_report(int argc, char **argv) {
     static const char *const listings[] = {"stats", "segments", "memory", "trace", NULL};
     struct settings settings = {.top = 10, .list = VRAM_LISTING_COUNT};
     const struct args_option options[] = {
-        {.name = "json",
-         .kind = ARGS_FLAG,
-         .help = "one JSON object (several files: an array); keys in docs/json.md",
-         .target = &settings.json},
+        ARGS_JSON("several files: an array", &settings.json),
         {.name = "top",
          .letter = 'n',
          .kind = ARGS_COUNT,
@@ -138,7 +134,7 @@ int cmd_report(int argc, char **argv) {
         .options = options,
         .min_operands = 1,
         .max_operands = -1,
-        .operand = "a recording (FILE, or - for standard input)",
+        .operand = ARGS_RECORDING,
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;

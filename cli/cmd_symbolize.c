@@ -121,7 +121,7 @@ int cmd_symbolize(int argc, char **argv) {
         .options = options,
         .min_operands = 1,
         .max_operands = 1,
-        .operand = "a recording (FILE, or - for standard input)",
+        .operand = ARGS_RECORDING,
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;

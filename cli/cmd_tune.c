@@ -9,18 +9,14 @@
 #include "input.h"
 #include "input_files.h"
 #include "ui.h"
+#include "whatif.h"
 #include "vram/tune.h"
 
 int cmd_tune(int argc, char **argv);
 
-static const char *const starts[] = {"cold", "recorded", NULL};
-static const enum vram_whatif_start start_values[] = {VRAM_WHATIF_COLD, VRAM_WHATIF_RECORDED};
-static const char *const profiles[] = {"cheap", "dear", NULL};
-static const enum vram_sim_profile profile_values[] = {VRAM_SIM_CHEAP, VRAM_SIM_DEAR};
-
 struct settings {
-    uint64_t memory_bytes, threads;
-    unsigned start, profile;
+    struct whatif_settings world;
+    uint64_t threads;
     bool json, each;
 };
 
@@ -37,10 +33,10 @@ static void clear_progress(void) {
 
 static int tune(const struct vram_recording *const *recordings, size_t count, const char *name, const struct settings *settings,
                 const char *before) {
-    const struct vram_tune_options options = {.memory_bytes = settings->memory_bytes,
+    const struct vram_tune_options options = {.memory_bytes = settings->world.memory_bytes,
                                               .threads = (unsigned)settings->threads,
-                                              .start = start_values[settings->start],
-                                              .profile = profile_values[settings->profile],
+                                              .start = whatif_start(&settings->world),
+                                              .profile = whatif_profile(&settings->world),
                                               .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     struct vram_tune_result *result;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
@@ -70,60 +66,32 @@ static int tune_together(char **paths, int count, const struct settings *setting
     return code;
 }
 
-static int tune_each(char **paths, int count, const struct settings *settings) {
-    int result = CLI_OK, printed = 0;
-    if (settings->json) printf("[\n");
-    for (int i = 0; i < count; i++) {
-        struct vram_recording *recording;
-        struct input_facts facts;
-        int code = input_recording(paths[i], &recording, &facts);
-        if (code == CLI_OK) {
-            const struct vram_recording *const one = recording;
-            code = tune(&one, 1, facts.name, settings, printed == 0 ? "" : settings->json ? ",\n" : "\n");
-            vram_recording_destroy(recording);
-        }
-        if (code > result) result = code;
-        printed += code <= CLI_FINDING;
-    }
-    if (settings->json) printf("\n]\n");
-    return result;
+static int tune_one(const char *path, const char *before, void *context) {
+    struct vram_recording *recording;
+    struct input_facts facts;
+    const int read = input_recording(path, &recording, &facts);
+    if (read != CLI_OK) return read;
+    const struct vram_recording *const one = recording;
+    const int code = tune(&one, 1, facts.name, context, before);
+    vram_recording_destroy(recording);
+    return code;
 }
 
 int cmd_tune(int argc, char **argv) {
     struct settings settings = {0};
     const struct args_option options[] = {
-        {.name = "memory",
-         .letter = 'm',
-         .kind = ARGS_SIZE,
-         .value = "SIZE",
-         .help = "memory of each device, e.g. 24GiB: will it fit, and with what?",
-         .target = &settings.memory_bytes},
+        WHATIF_OPTIONS(&settings.world, ": will it fit, and with what?"),
         {.name = "each",
          .kind = ARGS_FLAG,
          .help = "a search for each recording; otherwise several are ranks of one job",
          .target = &settings.each},
-        {.name = "start",
-         .kind = ARGS_CHOICE,
-         .value = "cold|recorded",
-         .help = "allocate first what lived before the history (default), or begin with the recorded segments",
-         .target = &settings.start,
-         .choices = starts},
-        {.name = "profile",
-         .kind = ARGS_CHOICE,
-         .value = "cheap|dear",
-         .help = "what mapping memory costs on the virtual clock (default cheap)",
-         .target = &settings.profile,
-         .choices = profiles},
         {.name = "threads",
          .letter = 'j',
          .kind = ARGS_COUNT,
          .value = "N",
          .help = "replays at a time (default: one per processor)",
          .target = &settings.threads},
-        {.name = "json",
-         .kind = ARGS_FLAG,
-         .help = "one JSON object (with --each: an array); keys in docs/json.md",
-         .target = &settings.json},
+        ARGS_JSON("with --each several recordings: an array", &settings.json),
         {.name = NULL},
     };
     const struct args_command command = {
@@ -138,14 +106,15 @@ int cmd_tune(int argc, char **argv) {
         .options = options,
         .min_operands = 1,
         .max_operands = -1,
-        .operand = "a recording (FILE, or - for standard input)",
+        .operand = ARGS_RECORDING,
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    if (settings.each) return input_each(argv + 1, count, settings.json, "\n", tune_one, &settings);
     struct input_files files;
     code = input_files_open(argv + 1, count, &files);
     if (code != CLI_OK) return code;
-    code = settings.each ? tune_each(files.paths, files.count, &settings) : tune_together(files.paths, files.count, &settings);
+    code = tune_together(files.paths, files.count, &settings);
     input_files_close(&files);
     return code;
 }

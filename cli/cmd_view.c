@@ -20,11 +20,6 @@ int cmd_view(int argc, char **argv);
 // A page larger than this is more than browsers keep in one text; it is written all the same, with a word of advice.
 #define LARGE_PAGE_BYTES ((uint64_t)400 << 20)
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash == NULL || slash[1] == '\0' ? path : slash + 1;
-}
-
 struct embedding {
     const struct input_files *files;
     int put;  // recordings that are in the page
@@ -40,7 +35,7 @@ static int put_recordings(vram_write write, void *user, void *context) {
         struct input_facts facts;
         int code = input_recording(path, &recording, &facts);
         if (code == CLI_OK) {
-            code = view_page_recording(recording, strcmp(path, "-") == 0 ? facts.name : base_name(path), write, user);
+            code = view_page_recording(recording, strcmp(path, "-") == 0 ? facts.name : input_base_name(path), write, user);
             vram_recording_destroy(recording);
             if (code != CLI_OK) return code;
             embedding->put++;
@@ -76,7 +71,7 @@ static int write_page(const struct input_files *files, const char *path) {
 
 // A new folder for the page, so that its name can be a telling one. NULL with a line on standard error.
 static char *temporary_path(const struct input_files *files) {
-    const char *folder = getenv("TMPDIR"), *name = files->count == 0 ? "vram" : base_name(files->paths[0]);
+    const char *folder = getenv("TMPDIR"), *name = files->count == 0 ? "vram" : input_base_name(files->paths[0]);
     char *path = NULL;
     if (folder == NULL || *folder == '\0') folder = "/tmp";
     if (strcmp(name, "-") == 0) name = "recording";
@@ -126,7 +121,7 @@ static int add_all(struct vram_explorer *explorer, const struct input_files *fil
         struct input_facts facts;
         struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
         int code = input_recording(files->paths[i], &recording, &facts);
-        if (code == CLI_OK && vram_explorer_add(explorer, recording, base_name(facts.name), facts.bytes, &error) != VRAM_OK) {
+        if (code == CLI_OK && vram_explorer_add(explorer, recording, input_base_name(facts.name), facts.bytes, &error) != VRAM_OK) {
             vram_recording_destroy(recording);
             code = ui_error(files->paths[i], &error);
         } else if (code == CLI_OK) {

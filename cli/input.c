@@ -229,3 +229,8 @@ int input_recording(const char *path, struct vram_recording **recording, struct 
     if (code == CLI_OK) *facts = (struct input_facts){.name = name, .bytes = input.produced};
     return code;
 }
+
+const char *input_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL || slash[1] == '\0' ? path : slash + 1;
+}

@@ -17,4 +17,7 @@ struct input_facts {
 // decompressor's window besides the recording.
 int input_recording(const char *path, struct vram_recording **recording, struct input_facts *facts);
 
+// What follows the last '/' of a path; the whole path where nothing does.
+const char *input_base_name(const char *path);
+
 #endif

@@ -16,12 +16,13 @@ struct moment_settings {
 };
 
 // Rows of a command's table of options.
+#define DEVICE_OPTION(settings)                                                                                                            \
+    {                                                                                                                                      \
+        .name = "device", .kind = ARGS_STRING, .value = "N", .help = "the device (default: the one with the most events)",                 \
+        .target = &(settings)->device                                                                                                      \
+    }
 #define MOMENT_OPTIONS(settings)                                                                                                           \
-    {.name = "device",                                                                                                                     \
-     .kind = ARGS_STRING,                                                                                                                  \
-     .value = "N",                                                                                                                         \
-     .help = "the device (default: the one with the most events)",                                                                         \
-     .target = &(settings)->device},                                                                                                       \
+    DEVICE_OPTION(settings),                                                                                                               \
         {.name = "at",                                                                                                                     \
          .kind = ARGS_STRING,                                                                                                              \
          .value = "WHEN",                                                                                                                  \

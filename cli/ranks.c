@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "input.h"
+
 static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
 // The number at *text, of at most 18 digits; steps over it.
@@ -27,7 +29,7 @@ static const char *find_word(const char *text, const char *end) {
 }
 
 bool rank_of_path(const char *path, uint64_t *rank) {
-    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1, *end = strchr(name, '.');
+    const char *name = input_base_name(path), *end = strchr(name, '.');
     if (end == NULL || find_word(name, end) == NULL) {
         // In "job.rank_12.json" it stands in what looks like an extension.
         const char *whole = name + strlen(name);

@@ -40,7 +40,7 @@ int report_profile_file(const char *path, const char *before, void *context) {
     const int code = input_recording(path, &recording, &facts);
     if (code != CLI_OK) return code;
     (void)!vram_recording_symbolize(recording, NULL, NULL);
-    const char *slash = strrchr(facts.name, '/'), *name = slash == NULL ? facts.name : slash + 1;
+    const char *name = input_base_name(facts.name);
     const struct vram_style style = ui_style();
     enum vram_status status;
     printf("%s", before);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
+
 // An allocation that is alive: its device and address, and the groups it counts in.
 struct piece {
     uint64_t address, bytes;
@@ -40,11 +42,6 @@ const char *watch_by_name(enum watch_by by) {
 }
 
 // --- groups -----------------------------------------------------------------------------------------------------------------------
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
 // The frame that means most to the reader: the innermost one of Python, else the innermost one.
 static void site_label(const struct watch *watch, uint32_t stack, char *label, size_t capacity) {
     enum { MOST = 64 };
@@ -61,9 +58,9 @@ static void site_label(const struct watch *watch, uint32_t stack, char *label, s
     }
     const struct vram_frame *frame = &frames[chosen];
     if (frame->line > 0)
-        snprintf(label, capacity, "%s:%" PRId64 " %s", base_name(frame->filename), frame->line, frame->name);
+        snprintf(label, capacity, "%s:%" PRId64 " %s", input_base_name(frame->filename), frame->line, frame->name);
     else
-        snprintf(label, capacity, "%s %s", base_name(frame->filename), frame->name);
+        snprintf(label, capacity, "%s %s", input_base_name(frame->filename), frame->name);
 }
 
 static void make_label(const struct watch *watch, enum watch_by by, const struct vram_log_event *event, char *label, size_t capacity) {

@@ -188,6 +188,22 @@ def check_same(vram, folder):
     return found
 
 
+def check_arrays(vram, folder):
+    """One recording is an object, several are an array, for every command that takes many."""
+    found = []
+    for command in (["report"], ["replay"], ["leaks"], ["tune", "--each"], ["report", "--list", "stats"], ["report", "--site"]):
+        for files in (["good.pickle"], ["good.pickle", "good.json"], ["absent.pickle", "good.pickle", "good.json"]):
+            made = run(vram, command + ["--json"] + files, folder).stdout
+            try:
+                got = json.loads(made)
+            except ValueError as error:
+                got = error
+            several = isinstance(got, list) and [type(one) for one in got] == [dict, dict]
+            if not (several if len(files) > 1 else isinstance(got, dict)):
+                found.append("%s of %s: %r" % (command, files, got))
+    return found
+
+
 def check_terminal_safety(vram, folder):
     found = []
     for style in (None, "unicode"):
@@ -224,7 +240,7 @@ def main(vram, update):
             if golden:
                 found += check_golden(name, result, update)
         styled = run(vram, ["report", "good.pickle"], folder, style="colour")
-        found += check_golden("good_in_colour", styled, update) + check_same(vram, folder)
+        found += check_golden("good_in_colour", styled, update) + check_same(vram, folder) + check_arrays(vram, folder)
         found += check_terminal_safety(vram, folder) + check_full_disk(vram, folder)
     for line in found:
         print(line)
