@@ -6,23 +6,9 @@
 #include "base/text.h"
 #include "model/recording.h"
 #include "vram/export.h"
+#include "pieces.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct pieces {
-    const char *data;
-    size_t left;
-};
-
-static size_t read_piece(void *context, void *buffer, size_t capacity) {
-    struct pieces *pieces = context;
-    size_t count = 5 < capacity ? 5 : capacity;
-    if (count > pieces->left) count = pieces->left;
-    memcpy(buffer, pieces->data, count);
-    pieces->data += count;
-    pieces->left -= count;
-    return count;
-}
 
 static bool ignore(void *user, const char *bytes, size_t length) {
     (void)user, (void)bytes, (void)length;
@@ -36,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     vr_text_puts(&text, "{\"schemaVersion\": 1, \"traceEvents\": ");
     vr_text_append(&text, (const char *)data, size);
     struct pieces pieces = {text.bytes, text.length};
-    const struct vram_input input = {read_piece, &pieces, NULL};
+    const struct vram_input input = pieces_input(&pieces);
     const enum vram_status status = vram_recording_read_memory(text.bytes, text.length, "trace", &whole, &error);
     if (status != VRAM_OK && (error.status != status || error.message[0] == '\0')) __builtin_trap();
     if (status == VRAM_OK && vr_model_check(vr_recording_model(whole), &error) != VRAM_OK) __builtin_trap();

@@ -4,23 +4,9 @@
 #include <stdint.h>
 
 #include "model/recording.h"
+#include "pieces.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct pieces {
-    const uint8_t *data;
-    size_t left;
-};
-
-static size_t read_piece(void *context, void *buffer, size_t capacity) {
-    struct pieces *pieces = context;
-    size_t count = 7 < capacity ? 7 : capacity;
-    if (count > pieces->left) count = pieces->left;
-    memcpy(buffer, pieces->data, count);
-    pieces->data += count;
-    pieces->left -= count;
-    return count;
-}
 
 static bool same_size(const struct vr_model *a, const struct vr_model *b) {
     return a->segments.count == b->segments.count && a->blocks.count == b->blocks.count && a->history_count == b->history_count &&
@@ -32,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct vram_recording *whole = NULL, *pieced = NULL;
     struct vram_error error;
     struct pieces pieces = {data, size};
-    struct vram_input input = {read_piece, &pieces, NULL};
+    const struct vram_input input = pieces_input(&pieces);
     enum vram_status status = vram_recording_read_memory(data, size, "file", &whole, &error);
     if (status != VRAM_OK && (error.status != status || error.message[0] == '\0')) __builtin_trap();
     if (status != VRAM_OK && error.offset != VRAM_NO_OFFSET && error.offset > size) __builtin_trap();
