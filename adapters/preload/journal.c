@@ -40,6 +40,7 @@ static struct {
     uint32_t tags[PL_KIND_COUNT];
     struct caller callers[CALLERS];
     unsigned dumps;
+    unsigned accounts;       // written so far
     bool paused;             // as marked last
     uint64_t totals[TOTALS]; // of the devices, as written
 } journal;
@@ -159,8 +160,8 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void pl_journal_write(const struct pl_entry *entry) {
-    if (!is_open()) return;
+uint64_t pl_journal_write(const struct pl_entry *entry) {
+    if (!is_open()) return 0;
     if (thread_number == 0) thread_number = (uint32_t)syscall(SYS_gettid);
     struct vram_log_event events[2] = {{.address = entry->address,
                                         .size_bytes = entry->size_bytes,
@@ -181,6 +182,14 @@ void pl_journal_write(const struct pl_entry *entry) {
     events[1].action = VRAM_LOG_FREE_COMPLETED;
     const enum vram_status status = vram_log_append(journal.log, events, entry->action == VRAM_LOG_FREE_REQUESTED ? 2 : 1);
     if (status != VRAM_OK) fail(status == VRAM_LIMIT ? "it reached its largest size" : "the file could not be written");
+    return events[0].time_ns;
+}
+
+void pl_journal_accounts(struct vram_accounts *accounts, uint64_t time_ns) {
+    if (!is_open()) return;
+    accounts->time_us = (int64_t)(time_ns / 1000);
+    const unsigned slot = journal.accounts++ % VRAM_ACCOUNTS_SLOTS;
+    if (vram_accounts_log(journal.log, accounts, slot) != VRAM_OK) fail("who else held the device could not be written");
 }
 
 void pl_journal_total(uint32_t device, uint64_t total_bytes) {

@@ -4,6 +4,7 @@
 #define PL_JOURNAL_H
 
 #include "preload.h"
+#include "vram/accounts.h"
 #include "vram/log.h"
 
 // What one event says besides its time and thread.
@@ -21,8 +22,11 @@ uint32_t pl_journal_stack(uint32_t skip);
 // Makes what has hooks around fork() of its own. Called before ours are set: the last ones set take their locks first, and the session's
 // lock is taken before those of the stacks.
 void pl_journal_prepare(void);
-// Writes the event down; an allocation given back is two of them, asked for and done. Failures end the recording, once and aloud.
-void pl_journal_write(const struct pl_entry *entry);
+// Writes the event down; an allocation given back is two of them, asked for and done. Failures end the recording, once and aloud. The time
+// it has; 0 where nothing is written.
+uint64_t pl_journal_write(const struct pl_entry *entry);
+// Who else held the device at the event of that time, an out of memory. The newest VRAM_ACCOUNTS_SLOTS are kept.
+void pl_journal_accounts(struct vram_accounts *accounts, uint64_t time_ns);
 // What the device has in all, as the driver says; written once per device.
 void pl_journal_total(uint32_t device, uint64_t total_bytes);
 // Whether `vram attach` has asked for a pause: an allocation that is born now is not written down, which is counted. Beginning and end of

@@ -1,14 +1,48 @@
 // on_contexts.c: contexts, which take what they hold with them, and the two questions that the limit answers.
+#include "accounts.h"
 #include "cache.h"
 #include "preload.h"
 
 int32_t pl_on_primary_ctx_retain(const struct pl_slot *slot, uint64_t *context, int32_t device) {
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t *, int32_t), (context, device));
+    struct pl_measure measure;
+    pl_measure_begin(&call, &measure);
     const int32_t result = PL_REAL(slot, (uint64_t *, int32_t), (context, device));
-    if (result == PL_SUCCESS) pl_primary_context((uint32_t)device, *context);
+    if (result == PL_SUCCESS) {
+        pl_primary_context((uint32_t)device, *context);
+        pl_measure_context(&call, &measure, *context, (uint32_t)device); // one that is known already is not looked at
+    } else {
+        pl_measure_drop();
+    }
     pl_end(&call);
     return result;
+}
+
+#define CREATED(parameters, arguments)                                                                                                     \
+    struct pl_call call;                                                                                                                   \
+    struct pl_measure measure;                                                                                                             \
+    if (!pl_begin(slot, &call)) return PL_REAL(slot, parameters, arguments);                                                               \
+    pl_measure_begin(&call, &measure);                                                                                                     \
+    const int32_t result = PL_REAL(slot, parameters, arguments);                                                                           \
+    if (result == PL_SUCCESS)                                                                                                              \
+        pl_measure_context(&call, &measure, *context, (uint32_t)device);                                                                   \
+    else                                                                                                                                   \
+        pl_measure_drop();                                                                                                                 \
+    pl_end(&call);                                                                                                                         \
+    return result
+
+int32_t pl_on_ctx_create(const struct pl_slot *slot, uint64_t *context, uint32_t flags, int32_t device) {
+    CREATED((uint64_t *, uint32_t, int32_t), (context, flags, device));
+}
+
+int32_t pl_on_ctx_create_with_affinity(const struct pl_slot *slot, uint64_t *context, void *affinities, int32_t count, uint32_t flags,
+                                       int32_t device) {
+    CREATED((uint64_t *, void *, int32_t, uint32_t, int32_t), (context, affinities, count, flags, device));
+}
+
+int32_t pl_on_ctx_create_with_params(const struct pl_slot *slot, uint64_t *context, void *params, uint32_t flags, int32_t device) {
+    CREATED((uint64_t *, void *, uint32_t, int32_t), (context, params, flags, device));
 }
 
 int32_t pl_on_primary_ctx_release(const struct pl_slot *slot, int32_t device) {

@@ -65,7 +65,12 @@ const struct pl_libc *pl_libc(void);
     X(stream_is_capturing_ptsz, cuStreamIsCapturing_ptsz, (uint64_t stream, int32_t * status))                                             \
     X(device_get_mem_pool, cuDeviceGetMemPool, (uint64_t * pool, int32_t device))                                                          \
     X(pool_get_attribute, cuMemPoolGetAttribute, (uint64_t pool, int32_t attribute, void *value))                                          \
-    X(primary_ctx_get_state, cuDevicePrimaryCtxGetState, (int32_t device, uint32_t * flags, int32_t * active))
+    X(primary_ctx_get_state, cuDevicePrimaryCtxGetState, (int32_t device, uint32_t * flags, int32_t * active))                             \
+    X(ctx_push_current, cuCtxPushCurrent_v2, (uint64_t context))                                                                           \
+    X(ctx_pop_current, cuCtxPopCurrent_v2, (uint64_t * context))                                                                           \
+    X(device_get_uuid, cuDeviceGetUuid, (unsigned char *uuid, int32_t device))                                                             \
+    X(device_get_uuid_v2, cuDeviceGetUuid_v2, (unsigned char *uuid, int32_t device))                                                       \
+    X(device_get_bus_id, cuDeviceGetPCIBusId, (char *text, int32_t length, int32_t device))
 
 // One loaded copy of libcuda. There is one, but for programs that load it into several namespaces.
 struct pl_driver {
@@ -176,6 +181,8 @@ void pl_unmapped(const struct pl_call *call, uint64_t address, uint64_t size);
 void pl_pool_holds(const struct pl_call *call, uint32_t device, uint64_t pool, uint64_t bytes);
 // What --limit leaves of what the driver says. Unchanged without a limit.
 void pl_limit_view(uint32_t device, uint64_t *free_bytes, uint64_t *total_bytes);
+// How many allocations were born so far.
+uint64_t pl_session_births(void);
 // Something that cannot be seen from here, for `vram run` to say: a word and a detail.
 void pl_missed(const char *what, const char *detail);
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "accounts.h"
 #include "config.h"
 #include "control.h"
 #include "journal.h"
@@ -40,6 +41,7 @@ void pl_session_unlock(void) { (void)pthread_mutex_unlock(&lock); }
 void pl_session_forget(void) {
     pl_live_clear(&session.live);
     memset(&session, 0, sizeof session);
+    pl_accounts_forget();
     pl_journal_abandon();
     pl_control_forget();
 }
@@ -75,6 +77,13 @@ bool pl_begin(const struct pl_slot *slot, struct pl_call *call) {
 void pl_end(const struct pl_call *call) {
     pl_depth--;
     errno = call->saved_errno;
+}
+
+uint64_t pl_session_births(void) {
+    pl_session_lock();
+    const uint64_t births = session.next_serial;
+    pl_session_unlock();
+    return births;
 }
 
 // --- what is alive --------------------------------------------------------------------------------------------------------
@@ -179,6 +188,7 @@ void pl_died(const struct pl_call *call, enum pl_kind kind, uint64_t key) {
 }
 
 void pl_context_gone(const struct pl_call *call, uint64_t context) {
+    pl_accounts_context_gone(context);
     const uint32_t stack = pl_journal_stack(3);
     pl_session_lock();
     for (struct pl_piece *piece = pl_live_next(&session.live, NULL); piece != NULL; piece = pl_live_next(&session.live, piece))
@@ -206,7 +216,9 @@ static uint64_t left_locked(uint32_t device) {
     return session.used[device] < limit ? limit - session.used[device] : 0;
 }
 
-static void oom_locked(const struct pl_call *call, uint32_t device, uint64_t size, uint64_t free_bytes, uint32_t stack) {
+// accounts: who else holds the device; NULL: not asked.
+static void oom_locked(const struct pl_call *call, uint32_t device, uint64_t size, uint64_t free_bytes, uint32_t stack,
+                       struct vram_accounts *accounts) {
     const struct pl_entry entry = {.action = VRAM_LOG_OOM,
                                    .address = free_bytes,
                                    .size_bytes = size,
@@ -216,7 +228,8 @@ static void oom_locked(const struct pl_call *call, uint32_t device, uint64_t siz
                                    .kind = -1,
                                    .stack = stack,
                                    .caller = call->caller};
-    pl_journal_write(&entry);
+    const uint64_t time_ns = pl_journal_write(&entry);
+    if (accounts != NULL) pl_journal_accounts(accounts, time_ns);
     if (pl_config()->dumps_on_oom) pl_journal_dump();
 }
 
@@ -233,7 +246,7 @@ bool pl_ask(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t s
     if (!call->refused) return true;
     const uint32_t stack = pl_journal_stack(3);
     pl_session_lock();
-    oom_locked(call, device, size, left, stack);
+    oom_locked(call, device, size, left, stack, NULL); // the device itself may have had enough
     pl_session_unlock();
     return false;
 }
@@ -255,14 +268,16 @@ void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size
     const uint32_t stack = result == PL_SUCCESS || out_of_memory ? pl_journal_stack(3) : 0;
     uint64_t total_bytes = 0;
     const uint64_t free_bytes = out_of_memory ? free_bytes_now(call, &total_bytes) : 0;
+    struct vram_accounts *accounts = out_of_memory && pl_config()->records ? pl_accounts_take(call->slot->driver, call->target) : NULL;
     pl_session_lock();
     // What was promised is given back, and what it came to is taken.
     if (limited && !call->refused) take_back(call->promised, call->asked_bytes);
     if (limited && result == PL_SUCCESS && call->target < DEVICES) session.used[call->target] += size;
     if (result == PL_SUCCESS) born_locked(call, key, size, stack);
     if (total_bytes != 0) pl_journal_total(call->target, total_bytes);
-    if (out_of_memory) oom_locked(call, call->target, call->asked_bytes, free_bytes, stack);
+    if (out_of_memory) oom_locked(call, call->target, call->asked_bytes, free_bytes, stack, accounts);
     pl_session_unlock();
+    if (accounts != NULL) pl_accounts_give();
     pl_end(call);
 }
 

@@ -1,4 +1,5 @@
 // Why a request failed: one cause of a closed list, as a sentence, and what could have helped.
+#include "analyze/accounts.h"
 #include "analyze/explain.h"
 
 // A few blocks pin large free memory when all of them together are at most this part of the request.
@@ -81,6 +82,20 @@ static enum vram_status explain_full(struct vr_arena *arena, const struct vram_r
         vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->free_bytes).text, vr_bytes(driver_free(oom)).text);
 }
 
+// Whoever held the most of it, where that is known.
+static enum vram_status explain_outside(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    const struct vram_report_accounts *accounts = oom->accounts;
+    const char *name = NULL;
+    if (accounts == NULL || accounts->other_bytes < oom->outside_bytes / 2)
+        return vr_arena_printf(arena, text,
+                               "%s of the device were held by others than this allocator (other libraries, the context, other processes)",
+                               vr_bytes(oom->outside_bytes).text);
+    if (!accounts->apart || accounts->process_count != 1)
+        return vr_arena_printf(arena, text, "other processes held %s of the device", vr_bytes(accounts->other_bytes).text);
+    VR_TRY(vr_accounts_name(&accounts->processes[0], arena, &name));
+    return vr_arena_printf(arena, text, "%s held %s of the device", name, vr_bytes(accounts->other_bytes).text);
+}
+
 static enum vram_status put_text(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     switch (oom->cause) {
     case VRAM_OOM_LIMIT: return explain_limit(arena, oom, text);
@@ -98,10 +113,7 @@ static enum vram_status put_text(struct vr_arena *arena, const struct vram_repor
     case VRAM_OOM_PENDING:
         return vr_arena_printf(arena, text, "%s was freed but still waited for other streams (record_stream)",
                                vr_bytes(oom->pending_bytes).text);
-    case VRAM_OOM_OUTSIDE:
-        return vr_arena_printf(arena, text,
-                               "%s of the device were held by others than this allocator (other libraries, the context, other processes)",
-                               vr_bytes(oom->outside_bytes).text);
+    case VRAM_OOM_OUTSIDE: return explain_outside(arena, oom, text);
     case VRAM_OOM_CONTRADICTORY:
         return vr_arena_printf(arena, text, "by the recording a free block of %s would have served: it does not explain this failure",
                                vr_bytes(oom->usable_largest_bytes).text);
@@ -125,7 +137,10 @@ static const char *advise(const struct vram_report_oom *oom, bool expandable) {
     case VRAM_OOM_OTHER_POOLS: return "free what holds the other size class's segments, or allocate it elsewhere";
     case VRAM_OOM_PRIVATE_POOLS: return "drop graphs or pools that are not replayed any more, or let them share one pool";
     case VRAM_OOM_PENDING: return "free earlier, or synchronize with the other stream before the large request";
-    case VRAM_OOM_OUTSIDE: return "`nvidia-smi` lists other processes; `vram run` names the libraries of this one";
+    case VRAM_OOM_OUTSIDE:
+        if (oom->accounts != NULL && oom->accounts->other_bytes >= oom->outside_bytes / 2)
+            return "end the other processes, or give this one a device of its own";
+        return "`nvidia-smi` lists other processes; `vram run` names the libraries of this one";
     default: return "";
     }
 }

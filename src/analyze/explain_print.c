@@ -4,7 +4,7 @@
 #include "analyze/page.h"
 #include "vram/explain.h"
 
-enum { MOST_EARLIER = 3, MARK_COLUMNS = 5 };
+enum { MOST_EARLIER = 3, MARK_COLUMNS = 5, MOST_NAMED = 5 };
 
 struct page {
     struct vr_text *text;
@@ -38,7 +38,41 @@ struct lot {
     const char *name;
     struct vr_text why;
 };
-enum { IN_USE, WAITING, HOLES, STREAMS, CLASS, POOLS, DRIVER, OUTSIDE, LOT_COUNT };
+enum { IN_USE, WAITING, HOLES, STREAMS, CLASS, POOLS, DRIVER, OVERHEAD, OTHERS, OUTSIDE, LOT_COUNT };
+
+// What the driver took for this process besides what it asked for.
+static uint64_t overhead_of(const struct vram_report_accounts *accounts) {
+    return accounts == NULL ? 0 : accounts->context_bytes + accounts->module_bytes + accounts->driver_bytes;
+}
+
+static void explain_overhead(const struct vram_report_accounts *accounts, struct vr_text *why) {
+    const struct {
+        const char *name;
+        uint64_t bytes;
+    } parts[] = {{"contexts", accounts->context_bytes},
+                 {"modules", accounts->module_bytes},
+                 {accounts->has_context   ? "what else the driver took"
+                  : accounts->has_modules ? "contexts, and what else the driver took"
+                                          : "contexts, code, and what else the driver took",
+                  accounts->driver_bytes}};
+    vr_text_puts(why, "this process besides");
+    const char *before = ": ";
+    for (size_t i = 0; i < VR_COUNT_OF(parts); i++) {
+        if (parts[i].bytes == 0) continue;
+        vr_text_printf(why, "%s%s %s", before, parts[i].name, vr_bytes(parts[i].bytes).text);
+        before = ", ";
+    }
+}
+
+static void explain_outside(const struct vram_report_accounts *accounts, struct vr_text *why) {
+    if (accounts == NULL) {
+        vr_text_puts(why, "other libraries, the context, other processes");
+        return;
+    }
+    vr_text_puts(why, accounts->has_self ? "nobody says whose" : "this process's context, and whoever else holds the device");
+    if (accounts->has_self || accounts->at_start_bytes == UINT64_MAX) return;
+    vr_text_printf(why, "; with the first context %s were in use", vr_bytes(accounts->at_start_bytes).text);
+}
 
 static void explain_lots(const struct page *page, struct lot lots[LOT_COUNT]) {
     const struct vram_report_oom *oom = page->oom;
@@ -56,7 +90,10 @@ static void explain_lots(const struct page *page, struct lot lots[LOT_COUNT]) {
                        oom->limit_bytes != 0 ? " within the limit" : "", vr_bytes(oom->segment_bytes).text,
                        page->device->whole_program ? "were asked for" : "a segment would take");
     }
-    vr_text_puts(&lots[OUTSIDE].why, "other libraries, the context, other processes");
+    explain_outside(oom->accounts, &lots[OUTSIDE].why);
+    if (oom->accounts == NULL) return;
+    explain_overhead(oom->accounts, &lots[OVERHEAD].why);
+    vr_text_puts(&lots[OTHERS].why, oom->accounts->apart ? "other processes" : "other processes, not told apart from this one");
 }
 
 // A table's columns have one colour each; here each mark has its own, that of the bar.
@@ -89,8 +126,11 @@ static void print_lots(const struct page *page) {
         [CLASS] = {{oom->other_pool_bytes, "▤", "c", VR_YELLOW}, "other size class", {0}},
         [POOLS] = {{oom->private_pool_bytes, "▥", "p", VR_BLUE}, "other pools", {0}},
         [DRIVER] = {{oom->has_device_free ? oom->device_free_bytes : 0, "░", ".", VR_GREEN}, "driver", {0}},
+        [OVERHEAD] = {{overhead_of(oom->accounts), "▚", "k", VR_BLUE}, "context", {0}},
+        [OTHERS] = {{oom->accounts == NULL ? 0 : oom->accounts->other_bytes, "▓", "x", VR_RED}, "others", {0}},
         [OUTSIDE] = {{oom->outside_bytes, "▓", "x", VR_RED}, "outside", {0}},
     };
+    if (oom->accounts != NULL) lots[OUTSIDE] = (struct lot){{oom->accounts->unknown_bytes, "▞", "u", VR_MAGENTA}, "not known", {0}};
     struct vr_part parts[LOT_COUNT];
     int longest = 0;
     explain_lots(page, lots);
@@ -109,27 +149,68 @@ static void print_lots(const struct page *page) {
     vr_text_puts(page->text, "\n");
 }
 
-// --- who held it ------------------------------------------------------------------------------------------------------------
-static void print_holders(const struct page *page) {
-    static const struct vr_table_column columns[] = {
-        {"", VR_RIGHT, VR_BOLD, false}, {"", VR_RIGHT, VR_PLAIN, false}, {"", VR_LEFT, VR_CYAN, false}, {"", VR_LEFT, VR_PLAIN, true}};
-    const struct vram_report_oom *oom = page->oom;
-    if (oom->holder_count == 0) return;
+// --- who else held the device -------------------------------------------------------------------------------------------------
+static void print_others(const struct page *page) {
+    static const struct vr_table_column columns[] = {{"", VR_RIGHT, VR_BOLD, false}, {"", VR_LEFT, VR_PLAIN, true}};
+    const struct vram_report_accounts *accounts = page->oom->accounts;
+    if (accounts == NULL) return;
+    if (!accounts->has_processes) {
+        struct vr_text sentence = {0};
+        vr_text_puts(&sentence, "not known");
+        if (accounts->why[0] != '\0') vr_text_printf(&sentence, ": %s", accounts->why);
+        vr_page_item(page->text, page->style, VR_DIM, "others", MARK_COLUMNS + 1, vr_text_string(&sentence));
+        page->text->failed = page->text->failed || sentence.failed;
+        vr_text_release(&sentence);
+        vr_text_puts(page->text, "\n");
+        return;
+    }
+    if (accounts->process_count == 0) return;
+    const size_t shown = accounts->process_count < MOST_NAMED ? accounts->process_count : MOST_NAMED;
+    const uint64_t more = accounts->process_count - shown + accounts->left_out;
     struct vr_table table;
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
-    for (size_t i = 0; i < oom->holder_count; i++) {
+    for (size_t i = 0; i < shown; i++) {
+        const struct vram_report_process *process = &accounts->processes[i];
+        vr_table_cell(&table, "%s", process->bytes == UINT64_MAX ? "not told" : vr_bytes(process->bytes).text);
+        vr_table_cell(&table, "process %llu%s%s%s", (unsigned long long)process->id, process->name[0] == '\0' ? "" : " (", process->name,
+                      process->name[0] == '\0' ? "" : ")");
+    }
+    vr_text_puts(page->text, accounts->apart ? "    other processes\n" : "    processes on the device, of which this may be one\n");
+    vr_table_print(&table, page->text, page->style, 6);
+    vr_table_release(&table);
+    if (more != 0) vr_text_printf(page->text, "      and %s more\n", vr_count(more).text);
+    vr_text_puts(page->text, "\n");
+}
+
+// --- who held it ------------------------------------------------------------------------------------------------------------
+static void print_groups(const struct page *page, const char *title, const struct vram_report_group *groups, size_t count) {
+    static const struct vr_table_column columns[] = {
+        {"", VR_RIGHT, VR_BOLD, false}, {"", VR_RIGHT, VR_PLAIN, false}, {"", VR_LEFT, VR_CYAN, false}, {"", VR_LEFT, VR_PLAIN, true}};
+    if (count == 0) return;
+    struct vr_table table;
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    for (size_t i = 0; i < count; i++) {
         struct vr_text bar = {0};
-        vr_text_bar(&bar, page->style, oom->holders[i].bytes, oom->holders[0].bytes, 12);
-        vr_table_cell(&table, "%s", vr_bytes(oom->holders[i].bytes).text);
-        vr_table_cell(&table, "%s", vr_percent(oom->holders[i].bytes, oom->allocated_bytes).text);
+        vr_text_bar(&bar, page->style, groups[i].bytes, groups[0].bytes, 12);
+        vr_table_cell(&table, "%s", vr_bytes(groups[i].bytes).text);
+        vr_table_cell(&table, "%s", vr_percent(groups[i].bytes, page->oom->allocated_bytes).text);
         vr_table_cell_bytes(&table, vr_text_string(&bar), bar.length);
-        vr_page_foreign(page->text, &table, oom->holders[i].name);
+        vr_page_foreign(page->text, &table, groups[i].name[0] == '\0' ? "not known" : groups[i].name);
         page->text->failed = page->text->failed || bar.failed;
         vr_text_release(&bar);
     }
-    vr_text_puts(page->text, "    in use by\n");
+    vr_text_puts(page->text, title);
     vr_table_print(&table, page->text, page->style, 6);
     vr_table_release(&table);
+}
+
+// Of libraries, the first few: the report has all of them at the peak.
+static void print_holders(const struct page *page) {
+    const struct vram_report_oom *oom = page->oom;
+    const size_t libraries = oom->library_count < MOST_NAMED ? oom->library_count : MOST_NAMED;
+    print_groups(page, "    asked for by\n", oom->libraries, libraries);
+    if (libraries != 0 && oom->holder_count != 0) vr_text_puts(page->text, "\n");
+    print_groups(page, "    in use by\n", oom->holders, oom->holder_count);
 }
 
 // --- why, and what would have helped ------------------------------------------------------------------------------------------
@@ -215,6 +296,7 @@ static void print_page(const struct page *page, const struct vram_report_source 
     const struct vram_cure *cure = find_cure(source, page->device->device, oom->event);
     print_request(page);
     if (oom->has_picture) print_lots(page);
+    print_others(page);
     print_holders(page);
     print_why(page);
     if (cure != NULL) print_cure(page, cure);

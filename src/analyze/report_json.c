@@ -145,6 +145,46 @@ static void put_known(struct vr_json *json, const char *key, uint64_t bytes) {
     }
 }
 
+static void put_if(struct vr_json *json, const char *key, bool known, uint64_t bytes) {
+    if (known) {
+        vr_json_u64(json, key, bytes);
+    } else {
+        vr_json_null(json, key);
+    }
+}
+
+static void put_processes(struct vr_json *json, const struct vram_report_accounts *accounts) {
+    vr_json_array(json, "processes");
+    for (size_t i = 0; i < accounts->process_count; i++) {
+        const struct vram_report_process *process = &accounts->processes[i];
+        vr_json_object(json, NULL);
+        vr_json_u64(json, "pid", process->id);
+        vr_json_string(json, "name", process->name);
+        put_if(json, "bytes", process->bytes != UINT64_MAX, process->bytes);
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}
+
+static void put_accounts(struct vr_json *json, const struct vram_report_accounts *accounts) {
+    if (accounts == NULL) {
+        vr_json_null(json, "accounts");
+        return;
+    }
+    vr_json_object(json, "accounts");
+    put_if(json, "context_bytes", accounts->has_context, accounts->context_bytes);
+    put_if(json, "module_bytes", accounts->has_modules, accounts->module_bytes);
+    put_if(json, "driver_bytes", accounts->has_self, accounts->driver_bytes);
+    put_if(json, "other_bytes", accounts->has_processes, accounts->other_bytes);
+    vr_json_u64(json, "unknown_bytes", accounts->unknown_bytes);
+    put_if(json, "at_start_bytes", accounts->at_start_bytes != UINT64_MAX, accounts->at_start_bytes);
+    vr_json_bool(json, "apart", accounts->apart);
+    vr_json_string(json, "why", accounts->why);
+    vr_json_u64(json, "left_out", accounts->left_out);
+    put_processes(json, accounts);
+    vr_json_object_end(json);
+}
+
 static void put_bounds(struct vr_json *json, const struct vram_report_oom *oom) {
     vr_json_u64(json, "private_pool_bytes", oom->private_pool_bytes);
     vr_json_u64(json, "outside_bytes", oom->outside_bytes);
@@ -154,6 +194,8 @@ static void put_bounds(struct vr_json *json, const struct vram_report_oom *oom) 
     vr_json_u64(json, "pin_bytes", oom->pin_bytes);
     vr_json_u64(json, "pin_blocks", oom->pin_blocks);
     vr_json_string(json, "pin_site", oom->pin_site);
+    put_accounts(json, oom->accounts);
+    if (oom->library_count != 0) put_groups(json, "libraries", oom->libraries, oom->library_count);
 }
 
 static void put_oom_causes(struct vr_json *json, const struct vram_report_device *device) {

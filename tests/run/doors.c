@@ -39,7 +39,7 @@ static void *by_proc(const char *symbol, int version, int per_thread) {
 }
 
 static void *find(const char *symbol, const char *exported, int version, int per_thread, size_t number) {
-    if (is("handle") || is("dlmopen")) return dlsym(library, exported);
+    if (is("handle") || is("dlmopen") || is("accounts")) return dlsym(library, exported);
     if (is("default")) return dlsym(RTLD_DEFAULT, exported);
     if (is("next")) return dlsym(RTLD_NEXT, exported);
     if (is("dlvsym")) return dlvsym(library, exported, "libcuda.so.1");
@@ -72,6 +72,10 @@ static void call_all(void) {
     uint64_t a, pitch;
     uint32_t b, pitch32;
     p_cuDevicePrimaryCtxRetain(&a, 0);
+    p_cuCtxCreate(&a, 0, 0), p_cuCtxCreate_v2(&a, 0, 0), p_cuCtxCreate_v3(&a, NULL, 0, 0, 0), p_cuCtxCreate_v4(&a, NULL, 0, 0);
+    p_cuModuleLoad(&a, ""), p_cuModuleLoadData(&a, ""), p_cuModuleLoadDataEx(&a, "", 0, NULL, NULL), p_cuModuleLoadFatBinary(&a, "");
+    p_cuLibraryLoadData(&a, "", NULL, NULL, 0, NULL, NULL, 0), p_cuLibraryLoadFromFile(&a, "", NULL, NULL, 0, NULL, NULL, 0);
+    p_cuModuleUnload(a), p_cuLibraryUnload(a);
     p_cuMemAlloc(&b, 100), p_cuMemFree(b);
     p_cuMemAlloc_v2(&a, 100), p_cuMemFree_v2(a);
     p_cuMemAllocPitch(&b, &pitch32, 100, 3, 4), p_cuMemFree(b);
@@ -104,6 +108,14 @@ static void call_all(void) {
     p_cuDeviceTotalMem(&b, 0), p_cuDeviceTotalMem_v2(&a, 0);
     p_cuCtxDestroy(7), p_cuCtxDestroy_v2(7);
     p_cuDevicePrimaryCtxRelease(0), p_cuDevicePrimaryCtxRelease_v2(0), p_cuDevicePrimaryCtxReset(0), p_cuDevicePrimaryCtxReset_v2(0);
+}
+
+// A context, two modules of which one goes again, and a request that nobody can grant.
+static void run_out(void) {
+    uint64_t context, module, again, address;
+    if (p_cuCtxCreate_v2(&context, 0, 0) != 0 || p_cuModuleLoadData(&module, "") != 0 || p_cuModuleLoadData(&again, "") != 0) die("a call");
+    if (p_cuModuleUnload(again) != 0) die("a call");
+    if (p_cuMemAlloc_v2(&address, 1 << 20) != 0 || p_cuMemAlloc_v2(&address, (uint64_t)1 << 41) != 2) die("an answer");
 }
 
 // A driver of tomorrow: an interface that the table does not have is called as the program calls it.
@@ -169,6 +181,9 @@ int main(int argc, char **argv) {
     memcpy(&p_##exported, &address, sizeof address);
 #include "../../adapters/preload/doors.def"
 #undef X
-    call_all();
+    if (is("accounts"))
+        run_out();
+    else
+        call_all();
     return 0;
 }

@@ -1,5 +1,6 @@
 // fake_cuda.c: a libcuda.so.1 that has every function of doors.def and does nothing but give out numbers and write down, in the file of the
 // variable FAKE_CUDA_LOG, which of its functions was called with what result. For counting: whatever the way in, each call is seen once.
+// Of memory it knows what contexts and modules take, and that nobody gets a TiB.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ struct pl_array;
 struct pl_array3d_v1;
 struct pl_array3d;
 
-static uint64_t next_address = 0x10000;
+static uint64_t next_address = 0x10000, current = 7;
 
 static void note(const char *name) {
     const char *path = getenv("FAKE_CUDA_LOG");
@@ -45,12 +46,41 @@ static const char *const givers[] = {"cuMemAlloc_v2",
                                      "cuArray3DCreate_v2",
                                      "cuMipmappedArrayCreate",
                                      "cuDevicePrimaryCtxRetain",
-                                     "cuMemRetainAllocationHandle"};
+                                     "cuMemRetainAllocationHandle",
+                                     "cuCtxCreate",
+                                     "cuCtxCreate_v2",
+                                     "cuCtxCreate_v3",
+                                     "cuCtxCreate_v4",
+                                     "cuModuleLoad",
+                                     "cuModuleLoadData",
+                                     "cuModuleLoadDataEx",
+                                     "cuModuleLoadFatBinary",
+                                     "cuLibraryLoadData",
+                                     "cuLibraryLoadFromFile"};
+
+#define MIB ((uint64_t)1 << 20)
+static const struct {
+    const char *start; // of the names of functions
+    uint64_t taken;    // of the device, or given back
+} costs[] = {{"cuCtxCreate", 300 * MIB},
+             {"cuModuleLoad", 8 * MIB},
+             {"cuLibraryLoad", 16 * MIB},
+             {"cuModuleUnload", (uint64_t)-1 * 8 * MIB},
+             {"cuLibraryUnload", (uint64_t)-1 * 16 * MIB}};
+static uint64_t used = 100 * MIB;
 
 static int call(const char *name, uint64_t first, uint64_t second) {
     note(name);
+    if (strcmp(name, "cuMemAlloc_v2") == 0 && second >> 40 != 0) return 2;
+    if (strcmp(name, "cuMemGetInfo_v2") == 0) {
+        *(uint64_t *)(uintptr_t)first = 1024 * MIB - used;
+        *(uint64_t *)(uintptr_t)second = 1024 * MIB;
+    }
+    for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++)
+        if (strncmp(name, costs[i].start, strlen(costs[i].start)) == 0) used += costs[i].taken;
     for (size_t i = 0; i < sizeof givers / sizeof givers[0]; i++)
         if (strcmp(name, givers[i]) == 0) *(uint64_t *)(uintptr_t)first = next_address += 0x10000;
+    if (strncmp(name, "cuCtxCreate", 11) == 0) current = next_address;
     if (strcmp(name, "cuMemAlloc") == 0 || strcmp(name, "cuMemAllocPitch") == 0)
         *(uint32_t *)(uintptr_t)first = (uint32_t)(next_address += 0x10000);
     if (strcmp(name, "cuMemAllocPitch") == 0) *(uint32_t *)(uintptr_t)second = 512;
@@ -79,7 +109,13 @@ int cuCtxGetDevice(int *device) {
 
 EXPORT int cuCtxGetCurrent(uint64_t *context);
 int cuCtxGetCurrent(uint64_t *context) {
-    *context = 7;
+    *context = current;
+    return 0;
+}
+
+EXPORT int cuDeviceGetUuid(unsigned char *uuid, int device);
+int cuDeviceGetUuid(unsigned char *uuid, int device) {
+    memset(uuid, 0x11 * (device + 1), 16);
     return 0;
 }
 

@@ -23,6 +23,11 @@ def gives(name):
     return next((tag for part, tag in KINDS.items() if part in name), "device")
 
 
+def without_questions(calls):
+    """What contexts and modules take is found by asking what is free, which changes nothing."""
+    return [name for name in calls if name != "cuMemGetInfo_v2"]
+
+
 class Doors(unittest.TestCase):
     def go(self, *command, options=(), environment=None):
         env = {"FAKE_CUDA_LOG": "", **(environment or {})}
@@ -51,7 +56,7 @@ class Doors(unittest.TestCase):
             with self.subTest(door=door):
                 ran = self.go(DOORS, door, FAKE)
                 self.assertEqual(set(ran.calls), names)
-                self.assertEqual(ran.calls, self.go(DOORS, door, FAKE, options=None).calls)
+                self.assertEqual(without_questions(ran.calls), without_questions(self.go(DOORS, door, FAKE, options=None).calls))
                 self.exactly_once(ran)
                 self.assertNotIn("not seen", ran.stderr)
 

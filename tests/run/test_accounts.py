@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Who else holds the card when a program runs out of memory: contexts and modules of the program as measured, other processes as NVIDIA's
+management library tells them (a stand-in here), and what nobody knows; the same in the recording, the page and the JSON."""
+import json
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from support import CLI, PROGRAMS, run
+
+MIB = 1 << 20
+FAKE = PROGRAMS / "fake"
+NVML, NVML_FIRST = PROGRAMS / "nvml", PROGRAMS / "nvml1"
+DOORS = PROGRAMS / "run_doors"
+HELD = MIB  # what run_doors has when it runs out
+IN_USE = (100 + 300 + 8) * MIB  # on the fake driver's card: before the program, its context, the module that stays
+
+
+def report(ran):
+    """The last out of memory as JSON, and the page."""
+    path = next(ran.folder.glob("*.vram"))
+    done = subprocess.run([CLI, "report", "--json", path], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    device = json.loads(done.stdout)["devices"]["0"]
+    page = subprocess.run([CLI, "report", path], capture_output=True, text=True, timeout=60).stdout
+    return device["oom_causes"][-1], page
+
+
+class FakeCard(unittest.TestCase):
+    """A driver whose contexts take 300 MiB and whose modules take 8."""
+
+    def go(self, said, library=NVML, **more):
+        path = f"{FAKE}:{library}" if library else str(FAKE)
+        environment = {"FAKE_NVML": said, "FAKE_CUDA_LOG": "", **more}
+        ran = run([DOORS, "accounts", FAKE / "libcuda.so.1"], (), environment, library_path=path)
+        self.assertEqual(ran.code, 0, ran.stderr)
+        cause, page = report(ran)
+        # `vram run` prints the same page at the end.
+        start = page.index("    #  in use")
+        self.assertIn(page[start : page.index("    in use by")], ran.stderr)
+        accounts = cause["accounts"]
+        parts = [accounts[key] or 0 for key in ("context_bytes", "module_bytes", "driver_bytes", "other_bytes", "unknown_bytes")]
+        self.assertEqual(sum(parts), cause["outside_bytes"])
+        self.assertEqual(cause["outside_bytes"], IN_USE - HELD)
+        return accounts, page
+
+    def test_two_other_processes(self):
+        self_bytes = HELD + (300 + 8 + 5) * MIB
+        accounts, page = self.go(f"4000000001:{20 * MIB} self:{self_bytes} 4000000002:{60 * MIB}")
+        self.assertEqual(accounts["context_bytes"], 300 * MIB)
+        self.assertEqual(accounts["module_bytes"], 8 * MIB)
+        self.assertEqual(accounts["driver_bytes"], 5 * MIB)
+        self.assertEqual(accounts["other_bytes"], 80 * MIB)
+        self.assertEqual(accounts["unknown_bytes"], 100 * MIB - 80 * MIB - 5 * MIB - HELD)
+        self.assertEqual([(p["pid"], p["name"], p["bytes"]) for p in accounts["processes"]],
+                         [(4000000002, "", 60 * MIB), (4000000001, "", 20 * MIB)])
+        self.assertTrue(accounts["apart"])
+        self.assertRegex(page, r"context +313\.0 MiB  this process besides: contexts 300\.0 MiB, modules 8\.0 MiB, what else the driver took 5\.0 MiB")
+        self.assertRegex(page, r"others +80\.0 MiB  other processes")
+        self.assertRegex(page, r"other processes\n +60\.0 MiB  process 4000000002\n +20\.0 MiB  process 4000000001\n")
+        self.assertNotIn("vram_accounts", page)
+
+    def test_names_are_those_of_the_system(self):
+        # A process that is there for the whole test: this one.
+        accounts, page = self.go(f"self:{HELD} {os.getpid()}:{MIB}")
+        name = Path(f"/proc/{os.getpid()}/comm").read_text(encoding="utf-8").strip()
+        self.assertEqual(accounts["processes"], [{"pid": os.getpid(), "name": name, "bytes": MIB}])
+        self.assertIn(f"process {os.getpid()} ({name})", page)
+
+    def test_a_hostile_name(self):
+        script = "import time\nopen('/proc/self/comm', 'wb').write(bytes([97, 27, 91, 34, 98, 92]))\nprint(flush=True)\ntime.sleep(100)"
+        sleeper = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+        try:
+            sleeper.stdout.readline()
+            accounts, page = self.go(f"self:{HELD} {sleeper.pid}:{MIB}")
+            self.assertEqual(accounts["processes"][0]["name"], "a?[\"b\\")
+            self.assertNotIn("\x1b", page)
+        finally:
+            sleeper.kill()
+            sleeper.wait()
+            sleeper.stdout.close()
+
+    def test_only_the_first_interface(self):
+        for said, library in (("", NVML_FIRST), ("old ", NVML)):
+            accounts, _ = self.go(f"{said}self:{HELD} 4000000001:{20 * MIB} 4000000002:{60 * MIB}", library)
+            self.assertEqual([p["bytes"] for p in accounts["processes"]], [60 * MIB, 20 * MIB])
+
+    def test_wide_entries(self):
+        accounts, _ = self.go(f"wide self:{HELD} 4000000001:{20 * MIB} 4000000002:{60 * MIB}")
+        self.assertEqual([p["pid"] for p in accounts["processes"]], [4000000002, 4000000001])
+
+    def test_computes_and_draws(self):
+        accounts, _ = self.go(f"self:{HELD} 4000000001:{20 * MIB} draws:4000000001:{20 * MIB} draws:4000000002:{MIB}")
+        self.assertEqual([(p["pid"], p["bytes"]) for p in accounts["processes"]], [(4000000001, 20 * MIB), (4000000002, MIB)])
+
+    def test_the_library_refuses(self):
+        accounts, page = self.go("fails")
+        self.assertEqual(accounts["why"], "NVML does not list processes: Not Supported")
+        self.assertIsNone(accounts["other_bytes"])
+        self.assertEqual(accounts["unknown_bytes"], 100 * MIB - HELD)
+        self.assertIn("not known: NVML does not list processes: Not Supported", page)
+
+    def test_it_does_not_start(self):
+        self.assertEqual(self.go("no-init")[0]["why"], "NVML does not start: Driver Not Loaded")
+
+    def test_it_does_not_know_the_device(self):
+        self.assertEqual(self.go("nowhere")[0]["why"], "NVML does not find the device: Not Found")
+
+    def test_this_process_has_another_number_there(self):
+        """As in a container: one of the processes is this one, and nobody knows which."""
+        mine = HELD + 308 * MIB
+        accounts, page = self.go(f"71:{mine} 72:{60 * MIB}")
+        self.assertFalse(accounts["apart"])
+        self.assertEqual(accounts["other_bytes"], 60 * MIB)
+        self.assertIn("processes on the device, of which this may be one", page)
+        self.assertIn("other processes, not told apart from this one", page)
+
+    def test_nobody(self):
+        accounts, page = self.go("")
+        self.assertEqual((accounts["processes"], accounts["other_bytes"], accounts["why"]), ([], 0, ""))
+        self.assertEqual(accounts["unknown_bytes"], 100 * MIB - HELD)
+        self.assertNotIn("    other processes\n", page)
+
+    def test_bytes_that_are_not_available(self):
+        accounts, page = self.go("self:- 4000000001:- 4000000002:7")
+        self.assertEqual([p["bytes"] for p in accounts["processes"]], [7, None])
+        self.assertIsNone(accounts["driver_bytes"])
+        self.assertRegex(page, r"not told  process 4000000001")
+
+    def test_no_library(self):
+        accounts, page = self.go("", library=None, VRAM_NVML="/nowhere/libnvidia-ml.so.1")
+        self.assertTrue(accounts["why"].startswith("NVML is not there: "), accounts["why"])
+        self.assertEqual(accounts["context_bytes"], 300 * MIB)
+
+    def test_more_processes_than_anybody_wants_to_see(self):
+        accounts, page = self.go(f"self:{HELD} " + " ".join(f"{4000000000 + i}:{i}" for i in range(150)))
+        self.assertEqual((len(accounts["processes"]), accounts["left_out"]), (128, 22))
+        self.assertIn("      and 145 more\n", page)
+
+    def test_who_asked(self):
+        cause, page = report(run([DOORS, "accounts", FAKE / "libcuda.so.1"], (), {"FAKE_NVML": ""}, library_path=f"{FAKE}:{NVML}"))
+        self.assertEqual([(row["site"], row["bytes"]) for row in cause["libraries"]], [("run_doors", HELD)])
+        self.assertRegex(page, r"asked for by\n +1\.0 MiB  100\.0 %  #+  run_doors\n")
+
+
+class SimulatedCard(unittest.TestCase):
+    """The simulated driver, which like NVIDIA's tells nothing before there is a context."""
+
+    def test_the_first_context(self):
+        environment = {"VRAM_SIM": "memory=1GiB,context=300MiB", "FAKE_NVML": ""}
+        ran = run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=f"{os.environ['VRAM_TEST_SIM']}:{NVML}")
+        self.assertEqual(ran.code, 0, ran.stderr)
+        cause, page = report(ran)
+        accounts = cause["accounts"]
+        self.assertAlmostEqual(cause["outside_bytes"], 300 * MIB, delta=8192) # the last rows of pitched memory are shorter
+        self.assertEqual((accounts["context_bytes"], accounts["at_start_bytes"]), (None, 300 * MIB))
+        self.assertEqual(accounts["unknown_bytes"], cause["outside_bytes"])
+        self.assertIn("with the first context 300.0 MiB were in use", page)
+
+    def test_the_first_context_by_nvml(self):
+        # What the program holds when it runs out is in the report of a first run.
+        library_path = f"{os.environ['VRAM_TEST_SIM']}:{NVML}"
+        environment = {"VRAM_SIM": "memory=1GiB,context=300MiB", "FAKE_NVML": ""}
+        held = report(run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=library_path))[0]["allocated_bytes"]
+        environment["FAKE_NVML"] = f"self:{held + 300 * MIB}"
+        cause = report(run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=library_path))[0]
+        self.assertEqual((cause["accounts"]["driver_bytes"], cause["accounts"]["unknown_bytes"]), (cause["outside_bytes"], 0))
+
+    def test_a_limit_asks_nobody(self):
+        ran = run([PROGRAMS / "run_proc", "limit", 64 * MIB], ["--limit", "64MiB"], {"FAKE_NVML": "self:1"},
+                  library_path=f"{os.environ['VRAM_TEST_SIM']}:{NVML}")
+        self.assertIsNone(report(ran)[0]["accounts"])
+
+    def test_a_pickle_keeps_them(self):
+        environment = {"VRAM_SIM": "memory=1GiB,context=300MiB", "FAKE_NVML": f"self:{400 * MIB} 4000000001:{MIB}"}
+        ran = run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=f"{os.environ['VRAM_TEST_SIM']}:{NVML}")
+        before = report(ran)[0]["accounts"]
+        path = next(ran.folder.glob("*.vram"))
+        for kind in ("pickle", "json"):
+            other = ran.folder / f"other.{kind}"
+            subprocess.run([CLI, "convert", path, "-o", other], check=True, capture_output=True, timeout=60)
+            done = subprocess.run([CLI, "report", "--json", other], capture_output=True, text=True, timeout=60)
+            self.assertEqual(json.loads(done.stdout)["devices"]["0"]["oom_causes"][-1]["accounts"], before)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=os.environ.get("VERBOSE", "1") != "1")
