@@ -4,6 +4,7 @@
 #include "host/context.h"
 #include "host/fences.h"
 #include "host/source.h"
+#include "host/tell.h"
 
 // --- lifetime -----------------------------------------------------------------------------------------------------------------------
 
@@ -86,6 +87,7 @@ uint32_t vram_host_pool_references(struct vram_host_pool *pool) {
 
 enum vram_status vram_host_pool_trim(struct vram_host_pool *pool) {
     struct vram_host *host = pool->host;
+    vr_host_gather(host, true);
     vr_host_lock(host);
     vr_host_pool_hold(pool);
     vr_host_unlock(host);

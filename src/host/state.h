@@ -141,6 +141,7 @@ struct vram_host {
     int64_t most_requested; // the largest requested_bytes ever, whatever peaks were reset
 
     _Atomic(const struct vr_host_listener *) listener; // changed under `mutex`; read without, to take a stack
+    uint64_t stacks;                                   // whose numbers the blocks' stacks are (tell.h)
 
     // The background thread. `running` and `ending` under `mutex`.
     struct vr_thread thread;

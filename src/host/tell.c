@@ -1,26 +1,45 @@
 #include "host/tell.h"
 
-// The stack of the calling thread's call that is under way.
-static _Thread_local uint32_t current_stack;
+// The stack of the calling thread's call that is under way, and whose number it is.
+static _Thread_local struct {
+    uint64_t stacks;
+    uint32_t number;
+} current;
+
+static uint32_t current_stack(const struct vr_host_listener *listener) { return current.stacks == listener->stacks ? current.number : 0; }
+
+static void forget_stacks_locked(struct vram_host *host) {
+    const struct vr_host_table *table = &host->table;
+    for (size_t i = 0; i < table->capacity; i++) {
+        if (table->slots[i] != NULL) table->slots[i]->stack = 0;
+    }
+}
 
 void vr_host_set_listener(struct vram_host *host, const struct vr_host_listener *listener) {
     vr_host_lock(host);
+    if (listener != NULL && listener->stacks != host->stacks) {
+        forget_stacks_locked(host);
+        host->stacks = listener->stacks;
+    }
     atomic_store_explicit(&host->listener, listener, memory_order_release);
     vr_host_unlock(host);
 }
 
 void vr_host_gather_now(struct vram_host *host, bool frees) {
     const struct vr_host_listener *listener = atomic_load_explicit(&host->listener, memory_order_acquire);
-    current_stack = listener == NULL ? 0 : listener->gather(frees, 2, listener->user);
+    if (listener == NULL) return;
+    current.stacks = listener->stacks;
+    current.number = listener->gather(frees, 2, listener->user);
 }
 
 void vr_host_tell_now(struct vram_host *host, enum vr_host_told what, const struct vr_host_block *block) {
     const struct vr_host_listener *listener = atomic_load_explicit(&host->listener, memory_order_relaxed);
-    listener->record(what, block, current_stack != 0 ? current_stack : block->stack, listener->user);
+    const uint32_t stack = current_stack(listener);
+    listener->record(what, block, stack != 0 ? stack : block->stack, listener->user);
 }
 
 void vr_host_tell_hand_out_now(struct vram_host *host, struct vr_host_block *block) {
-    block->stack = current_stack;
+    block->stack = current_stack(atomic_load_explicit(&host->listener, memory_order_relaxed));
     vr_host_tell_now(host, VR_HOST_TOLD_ALLOC, block);
 }
 

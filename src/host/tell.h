@@ -18,6 +18,7 @@ struct vr_host_listener {
     void (*record)(enum vr_host_told what, const struct vr_host_block *block, uint32_t stack, void *user);
     // Takes the stack of the caller without its `skip` innermost frames, where a request (or a free) takes its own. Without a lock.
     uint32_t (*gather)(bool frees, uint32_t skip, void *user);
+    uint64_t stacks; // names what numbers its stacks, not 0: blocks forget what another listener's numbers said
     void *user;
 };
 // NULL: nobody listens. Any thread; when it returns, nobody tells the one before.

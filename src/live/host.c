@@ -32,10 +32,15 @@ static uint32_t gather(bool frees, uint32_t skip, void *user) {
     return stack;
 }
 
+static _Atomic uint64_t listeners; // made so far
+
 void vr_tracer_record_host(struct vr_tracer *tracer, struct vram_host *host) {
     if (tracer->host != NULL && tracer->host != host) vr_host_set_listener(tracer->host, NULL);
     // Once, before anybody can see it.
-    if (tracer->host_listener.user == NULL) tracer->host_listener = (struct vr_host_listener){listen, gather, tracer};
+    if (tracer->host_listener.user == NULL) {
+        const uint64_t number = 1 + atomic_fetch_add_explicit(&listeners, 1, memory_order_relaxed);
+        tracer->host_listener = (struct vr_host_listener){listen, gather, number, tracer};
+    }
     if (host != NULL && tracer->host != host) vr_host_set_listener(host, &tracer->host_listener);
     tracer->host = host;
 }

@@ -1,0 +1,99 @@
+// Pinned memory in a history: whose stack an event carries, and what is left of stacks when another allocator records.
+#include "support/history.h"
+#include "vram/host.h"
+
+static struct vram_host *open_host(struct vr_world *world) {
+    struct vram_host *host = NULL;
+    OK(vram_host_create(&(struct vram_host_create_info){.driver = world->driver}, &host, NULL));
+    return host;
+}
+
+static void *pin(struct vram_host *host) {
+    void *pointer = NULL;
+    OK(vram_host_malloc(host, 100000, 0, &pointer));
+    return pointer;
+}
+
+// Distinct stacks of growing depth.
+VR_NOINLINE static void pin_deep(struct vram_host *host, void **pointers, size_t count) {
+    pointers[0] = pin(host);
+    if (count > 1) pin_deep(host, pointers + 1, count - 1);
+    VR_NO_TAIL_CALL();
+}
+
+static const struct vr_history *events_of(const struct vram_recording *recording) {
+    assert_int_equal(model_of(recording)->host_count, 1);
+    return &model_of(recording)->histories[model_of(recording)->history_count - 1];
+}
+
+enum { DEEP = 20 };
+
+static size_t row_of(const struct vr_model *model, const void *pointer) {
+    size_t row = 0;
+    while (row < model->blocks.count && model->blocks.address[row] != (uint64_t)(uintptr_t)pointer) row++;
+    assert_true(row < model->blocks.count);
+    return row;
+}
+
+// The stacks of blocks that the first allocator's history knew mean nothing to the second one's.
+static void another_allocator_goes_on(void **state) {
+    (void)state;
+    struct vr_world first, second;
+    void *early[DEEP], *late[DEEP];
+    history_world(&first, "", 1, VR_GIB);
+    history_world(&second, "", 1, VR_GIB);
+    struct vram_host *host = open_host(&first);
+    start(&first, &(struct vram_history_options){.host = host});
+    pin_deep(host, early, DEEP);
+    OK(vram_history_stop(first.allocator));
+    start(&second, &(struct vram_history_options){.host = host});
+    pin_deep(host, late, DEEP);
+    for (size_t i = 0; i < DEEP / 2; i++) OK(vram_host_free(host, early[i]));
+    struct vram_recording *recording = snap(&second, NULL);
+    const struct vr_model *model = model_of(recording);
+    for (size_t i = 0; i < DEEP; i++) {
+        assert_int_equal(model->blocks.stack[row_of(model, early[i])], 0);
+        assert_int_not_equal(model->blocks.stack[row_of(model, late[i])], 0);
+    }
+    vram_recording_destroy(recording);
+    OK(vram_history_stop(second.allocator));
+    vram_host_destroy(host);
+    history_end(&first);
+    history_end(&second);
+}
+
+// A trim is a call of its own: what it tells of has its stack, not that of the thread's call before.
+static void a_trim_has_a_stack_of_its_own(void **state) {
+    (void)state;
+    struct vr_world world;
+    history_world(&world, "", 1, VR_GIB);
+    struct vram_host *host = open_host(&world);
+    struct vram_host_pool *pool = NULL;
+    void *pointer = NULL;
+    OK(vram_host_pool_create(host, NULL, &pool));
+    start(&world, &(struct vram_history_options){.host = host});
+    OK(vram_host_pool_malloc(pool, 100000, 0, &pointer));
+    OK(vram_host_free(host, pointer));
+    OK(vram_host_pool_trim(pool));
+    struct vram_recording *recording = snap(&world, NULL);
+    const struct vr_history *history = events_of(recording);
+    assert_int_equal(history->count, 5);
+    assert_int_equal(history->action[4], VR_ACTION_SEGMENT_FREE);
+    assert_int_equal(history->stack[2], history->stack[3]); // the free
+    assert_int_not_equal(history->stack[4], history->stack[3]);
+    assert_int_not_equal(history->stack[4], history->stack[0]);
+    assert_int_not_equal(history->stack[4], 0);
+    vram_recording_destroy(recording);
+    OK(vram_history_stop(world.allocator));
+    vram_host_pool_release(pool);
+    vram_host_destroy(host);
+    history_end(&world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_allocator_goes_on),
+        cmocka_unit_test(a_trim_has_a_stack_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
