@@ -5,6 +5,7 @@
 
 #include "args.h"
 #include "ui.h"
+#include "vram/options.h"
 
 static int usage_error(const struct args_command *command) {
     fprintf(stderr, "Try 'vram %s --help'.\n", command->name);
@@ -44,32 +45,12 @@ bool args_size(const char *text, uint64_t *bytes) {
     return false;
 }
 
-// Levenshtein distance of two short names; SIZE_MAX for long ones.
-static size_t distance(const char *a, const char *b) {
-    size_t row[64];
-    const size_t length = strlen(b);
-    if (length >= sizeof row / sizeof row[0]) return SIZE_MAX;
-    for (size_t j = 0; j <= length; j++) row[j] = j;
-    for (size_t i = 0; a[i] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 1; j <= length; j++) {
-            const size_t substituted = diagonal + (a[i] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = substituted;
-            if (row[j - 1] + 1 < row[j]) row[j] = row[j - 1] + 1;
-            if (diagonal + 1 < row[j]) row[j] = diagonal + 1;
-        }
-    }
-    return row[length];
-}
-
 const char *args_nearest(const char *text, const char *const *first, size_t stride) {
     const char *best = NULL;
     size_t best_distance = strlen(text) / 3 + 2;
     for (const char *at = (const char *)first; *(const char *const *)(const void *)at != NULL; at += stride) {
         const char *candidate = *(const char *const *)(const void *)at;
-        const size_t d = distance(text, candidate);
+        const size_t d = vram_edit_distance(text, candidate);
         if (d < best_distance) {
             best = candidate;
             best_distance = d;

@@ -5,6 +5,7 @@
 #define VRAM_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "vram/status.h"
 
@@ -31,6 +32,9 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_options_check(const char *text, st
 // call, and NO_HOST_MEMORY. Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_options_list(const char *text, vram_option_visitor visit, void *user,
                                                            struct vram_error *error);
+// How many letters must be put in, left out or changed to make the one word of the other (Levenshtein's distance): by it a mistake is
+// answered with what was probably meant. SIZE_MAX when `known` is longer than 127 bytes. Any thread.
+VRAM_API size_t vram_edit_distance(const char *word, const char *known);
 
 #ifdef __cplusplus
 }

@@ -61,16 +61,16 @@ static const struct vr_option_row *find_row(const char *key) {
     return NULL;
 }
 
-// Levenshtein's distance, of words up to VR_WORD_MAX.
-static size_t edit_distance(const char *a, const char *b) {
+size_t vram_edit_distance(const char *word, const char *known) {
     size_t row[VR_WORD_MAX + 1];
-    const size_t length = strlen(b);
+    const size_t length = strlen(known);
+    if (length > VR_WORD_MAX) return SIZE_MAX;
     for (size_t j = 0; j <= length; j++) row[j] = j;
-    for (size_t i = 0; a[i] != '\0'; i++) {
+    for (size_t i = 0; word[i] != '\0'; i++) {
         size_t diagonal = row[0];
         row[0] = i + 1;
         for (size_t j = 0; j < length; j++) {
-            size_t best = diagonal + (a[i] != b[j]);
+            size_t best = diagonal + (word[i] != known[j]);
             if (row[j] + 1 < best) best = row[j] + 1;
             if (row[j + 1] + 1 < best) best = row[j + 1] + 1;
             diagonal = row[j + 1];
@@ -86,7 +86,7 @@ static const char *nearest_key(const char *word) {
     size_t best = 3 + strlen(word) / 4;
     for (size_t i = 0; i < VR_COUNT_OF(rows) + VR_COUNT_OF(aliases); i++) {
         const char *key = i < VR_COUNT_OF(rows) ? rows[i].key : aliases[i - VR_COUNT_OF(rows)].alias;
-        const size_t distance = edit_distance(word, key);
+        const size_t distance = vram_edit_distance(word, key);
         if (distance >= best) continue;
         best = distance;
         nearest = key;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "snapshot/numbers.h"
+#include "snapshot/quoted.h"
 
 enum { MAX_DEPTH = 500, LONGEST_NUMBER = 1024 };
 
@@ -50,51 +51,23 @@ static enum vram_status unexpected(struct parser *parser, const char *wanted, in
 
 // ---- strings
 
-// The text between the quotes, at hand as a whole; *escaped when it has a backslash. source->next is at the opening quote.
-static enum vram_status find_end(struct parser *parser, size_t *length, bool *escaped) {
-    struct vr_source *source = parser->source;
-    size_t at = 1;
-    *escaped = false;
-    for (;;) {
-        const unsigned char *text = source->next;
-        size_t count = vr_source_at_hand(source);
-        while (at < count && text[at] != '"' && text[at] != '\\') at++;
-        if (at < count && text[at] == '"') {
-            *length = at - 1;
-            return VRAM_OK;
-        }
-        if (at < count) {
-            // What follows a backslash ends no string.
-            *escaped = true;
-            at += 2;
-        } else if (source->ended) {
-            return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON ends inside a string");
-        } else {
-            VR_TRY(vr_source_fill(source, (uint64_t)at + 1));
-        }
-    }
-}
-
 static enum vram_status push_escaped(struct parser *parser, const char *text, size_t length) {
     void *scratch = parser->scratch;
     enum vram_status status = vr_budget_grow(&parser->machine->builder.budget, &scratch, &parser->scratch_capacity, length + 1, 1);
     parser->scratch = scratch;
     VR_TRY(status);
     size_t used = 0;
-    for (const char *end = text + length; text < end;) {
-        if (*text != '\\')
-            parser->scratch[used++] = *text++;
-        else if (!vr_json_unescape(&text, end, parser->scratch, &used)) {
-            return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON string has a malformed escape");
-        }
-    }
+    if (!vr_quoted_decode(text, length, parser->scratch, &used))
+        return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON string has a malformed escape");
     return vr_machine_push_string(parser->machine, parser->scratch, used);
 }
 
 static enum vram_status read_string(struct parser *parser) {
     size_t length = 0;
     bool escaped = false;
-    VR_TRY(find_end(parser, &length, &escaped));
+    const enum vram_status found = vr_quoted_measure(parser->source, &length, &escaped);
+    if (found == VRAM_BAD_INPUT) return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON ends inside a string");
+    VR_TRY(found);
     const char *text = (const char *)parser->source->next + 1;
     VR_TRY(escaped ? push_escaped(parser, text, length) : vr_machine_push_string(parser->machine, text, length));
     parser->source->next += length + 2;

@@ -1,5 +1,7 @@
 #include "snapshot/scan.h"
 
+#include "snapshot/quoted.h"
+
 enum { MAX_DEPTH = 200, LONGEST_WORD = 64 };
 
 void vr_scan_release(struct vr_scan *scan) {
@@ -37,39 +39,11 @@ enum vram_status vr_scan_open(struct vr_scan *scan, char open) { return take(sca
 
 // --- strings
 
-// How long the string at hand is (its opening quote is at source->next), all of it at hand then.
-static enum vram_status measure_string(struct vr_scan *scan, size_t *length, bool *escaped) {
-    struct vr_source *source = scan->source;
-    *escaped = false;
-    for (size_t at = 1;;) {
-        const unsigned char *text = source->next;
-        const size_t count = vr_source_at_hand(source);
-        while (at < count && text[at] != '"' && text[at] != '\\') at++;
-        if (at < count && text[at] == '"') {
-            *length = at - 1;
-            return VRAM_OK;
-        }
-        if (at < count) {
-            *escaped = true;
-            at += 2;
-        } else if (source->ended) {
-            return vr_fail(scan->error, VRAM_BAD_INPUT, vr_source_offset(source), "the JSON ends inside a string");
-        } else {
-            VR_TRY(vr_source_fill(source, (uint64_t)at + 1));
-        }
-    }
-}
-
 static enum vram_status decode(struct vr_scan *scan, struct vr_scan_value *value) {
     size_t used = 0;
     VR_TRY(vr_grow((void **)&scan->scratch, &scan->scratch_capacity, value->length + 1, 1));
-    for (const char *text = value->text, *end = text + value->length; text < end;) {
-        if (*text != '\\') {
-            scan->scratch[used++] = *text++;
-        } else if (!vr_json_unescape(&text, end, scan->scratch, &used)) {
-            return vr_fail(scan->error, VRAM_BAD_INPUT, vr_source_offset(scan->source), "a JSON string has a malformed escape");
-        }
-    }
+    if (!vr_quoted_decode(value->text, value->length, scan->scratch, &used))
+        return vr_fail(scan->error, VRAM_BAD_INPUT, vr_source_offset(scan->source), "a JSON string has a malformed escape");
     value->text = scan->scratch;
     value->length = used;
     return VRAM_OK;
@@ -78,7 +52,9 @@ static enum vram_status decode(struct vr_scan *scan, struct vr_scan_value *value
 static enum vram_status read_string(struct vr_scan *scan, struct vr_scan_value *value) {
     size_t length = 0;
     bool escaped = false;
-    VR_TRY(measure_string(scan, &length, &escaped));
+    const enum vram_status found = vr_quoted_measure(scan->source, &length, &escaped);
+    if (found == VRAM_BAD_INPUT) return vr_fail(scan->error, found, vr_source_offset(scan->source), "the JSON ends inside a string");
+    VR_TRY(found);
     value->kind = VR_SCAN_STRING;
     value->text = (const char *)scan->source->next + 1;
     value->length = length;

@@ -471,8 +471,34 @@ static void numbers_ignore_the_locale(void **state) {
     assert_non_null(setlocale(LC_NUMERIC, "C"));
 }
 
+static void the_distance_of_words(void **state) {
+    (void)state;
+    static const struct {
+        const char *word, *known;
+        size_t distance;
+    } rows[] = {{"", "", 0},
+                {"", "abc", 3},
+                {"abc", "", 3},
+                {"report", "report", 0},
+                {"reprot", "report", 2},
+                {"rport", "report", 1},
+                {"kitten", "sitting", 3},
+                {"flaw", "lawn", 2},
+                {"repport", "report", 1}};
+    char longest[129] = "";
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
+        assert_int_equal(vram_edit_distance(rows[i].word, rows[i].known), rows[i].distance);
+        assert_int_equal(vram_edit_distance(rows[i].known, rows[i].word), rows[i].distance);
+    }
+    memset(longest, 'a', 127);
+    assert_int_equal(vram_edit_distance("", longest), 127);
+    longest[127] = 'a';
+    assert_true(vram_edit_distance("", longest) == SIZE_MAX);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_distance_of_words),
         cmocka_unit_test(defaults_are_pytorchs),
         cmocka_unit_test(every_size_key_is_in_mib),
         cmocka_unit_test(sizes_too_large_mean_the_largest),
