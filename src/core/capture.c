@@ -314,6 +314,7 @@ static enum vram_status settle_ended(struct vr_device *device) {
 enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint64_t *graph, struct vram_error *error) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
+    vr_gather(device, VR_LEVEL_ALL, 0);
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
     uint64_t made = 0;
@@ -355,6 +356,7 @@ enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream) {
 enum vram_status vram_capture_leave(struct vram_pool *pool, uint64_t stream) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
+    vr_gather(device, VR_LEVEL_ALL, 0);
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
     struct vr_capture *capture = find_capture(pool, stream, true);

@@ -59,6 +59,7 @@ enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkp
     if (vr_is_async(pool->device->allocator)) return VRAM_UNSUPPORTED;
     struct vram_checkpoint *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    vr_gather(pool->device, VR_LEVEL_ALL, 0);
     vr_device_lock(pool->device);
     enum vram_status status = settle(pool->device);
     if (status == VRAM_OK) status = list_live(pool, made);

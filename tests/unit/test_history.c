@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "support/captures.h"
 #include "support/history.h"
 
 static const struct vram_history_options NO_STACKS = {.context = VRAM_HISTORY_NONE};
@@ -308,6 +309,37 @@ static void levels_decide_who_carries_a_stack(void **state) {
     }
 }
 
+// Frees that a capture put off end with it: in that call, whatever the thread did before.
+static void the_end_of_a_capture_has_a_stack_of_its_own(void **state) {
+    (void)state;
+    struct vr_world world;
+    history_world(&world, "graph_capture_record_stream_reuse:True", 1, VR_GIB);
+    const uint64_t a = world.stream[0][1], b = world.stream[0][2];
+    struct vram_pool *pool = expect_graph_pool(&world);
+    start(&world, NULL);
+    begin(pool, a, VRAM_CAPTURE_GLOBAL);
+    const uint64_t block = take(&world, 30 * VR_MIB, a);
+    expect_wait_stream(&world, b, a);
+    kernel(&world, b);
+    OK(vram_record_stream(world.allocator, block, b));
+    give(&world, block);
+    const uint64_t last = take(&world, 3 * VR_MIB, a);
+    expect_wait_stream(&world, a, b);
+    end(&world, pool, a);
+    struct vram_recording *recording = snap(&world, NULL);
+    const struct vr_history *history = &model_of(recording)->histories[0];
+    const size_t completed = history->count - 1, alloc = history->count - 2;
+    assert_int_equal(history->action[completed], VR_ACTION_FREE_COMPLETED);
+    assert_int_equal(history->address[completed], block);
+    assert_int_equal(history->action[alloc], VR_ACTION_ALLOC);
+    assert_int_not_equal(history->stack[completed], 0);
+    assert_int_not_equal(history->stack[completed], history->stack[alloc]);
+    vram_recording_destroy(recording);
+    give(&world, last);
+    vram_pool_release(pool);
+    history_end(&world);
+}
+
 static void a_block_handed_out_unrecorded_has_no_old_stack(void **state) {
     (void)state;
     struct vr_world world;
@@ -454,6 +486,7 @@ int main(void) {
         cmocka_unit_test(skipped_actions_are_not_stored),
         cmocka_unit_test(nothing_is_recorded_before_and_after),
         cmocka_unit_test(levels_decide_who_carries_a_stack),
+        cmocka_unit_test(the_end_of_a_capture_has_a_stack_of_its_own),
         cmocka_unit_test(a_block_handed_out_unrecorded_has_no_old_stack),
         cmocka_unit_test(what_a_thread_says_stands_in_its_events),
         cmocka_unit_test(words_have_limits),
