@@ -1,10 +1,13 @@
 // `state`: segments and blocks as they were after an event.
+#include "explore/bundles.h"
 #include "explore/labels.h"
-#include "explore/moment.h"
 
 #include <stdio.h>
 
 #include "model/recording.h"
+
+// Blocks that an answer tells, unless the question says otherwise: more than a screen has room for.
+enum { USUAL_BLOCKS = 1 << 15, MOST_BLOCKS = 1 << 20 };
 
 static const char *const kinds[] = {"unknown", "small", "large"};
 
@@ -57,46 +60,58 @@ static void put_owners(struct vr_json *json, const struct owners *owners) {
     vr_json_array_end(json);
 }
 
-static enum vram_status put_segments(struct vr_answer *answer, const struct vr_segment_lives *lives, const struct vr_moment *moment) {
+static enum vram_status put_segments(struct vr_answer *answer, const struct vr_segment_lives *lives, const struct vr_moment *moment,
+                                     const struct vr_bundles *bundles) {
     struct owners owners = {.owner = NULL};
     enum vram_status status = VRAM_OK;
+    size_t next = 0;
     const size_t low = vr_answer_column(answer, "segment_low", VR_U32), high = vr_answer_column(answer, "segment_high", VR_U32);
     const size_t bytes = vr_answer_column(answer, "segment_bytes", VR_F64), owner = vr_answer_column(answer, "segment_owner", VR_U32);
     const size_t first = vr_answer_column(answer, "segment_first", VR_U32), stack = vr_answer_column(answer, "segment_stack", VR_U32);
-    for (size_t s = 0; s < moment->segment_count && status == VRAM_OK; s++) {
+    for (size_t s = bundles->first_segment; s < bundles->end_segment && status == VRAM_OK; s++) {
         const struct vr_moment_segment *segment = &moment->segments[s];
         uint32_t number = 0;
         status = owner_of(&owners, segment, &number);
+        while (next < bundles->count && bundles->bundle[next].first < segment->first_block) next++;
         vr_answer_u32(answer, low, (uint32_t)segment->address);
         vr_answer_u32(answer, high, (uint32_t)(segment->address >> 32));
         vr_answer_f64(answer, bytes, (double)(segment->end - segment->address));
         vr_answer_u32(answer, owner, number);
-        vr_answer_u32(answer, first, segment->first_block);
+        vr_answer_u32(answer, first, (uint32_t)next);
         vr_answer_u32(answer, stack, segment->row == VR_NO_ROW ? 0 : lives->lifetimes.stack[segment->row]);
     }
-    vr_answer_u32(answer, first, (uint32_t)moment->block_count);
+    vr_answer_u32(answer, first, (uint32_t)bundles->count);
     if (status == VRAM_OK) put_owners(&answer->json, &owners);
     free(owners.owner);
     return status;
 }
 
-static void put_blocks(struct vr_answer *answer, struct vr_sites *sites, const struct vr_labels *labels, const struct vr_moment *moment) {
+static void put_blocks(struct vr_answer *answer, struct vr_sites *sites, const struct vr_labels *labels, const struct vr_moment *moment,
+                       const struct vr_bundles *bundles) {
     const size_t row = vr_answer_column(answer, "block_row", VR_U32), offset = vr_answer_column(answer, "block_offset", VR_F64);
     const size_t bytes = vr_answer_column(answer, "block_bytes", VR_F64), asked = vr_answer_column(answer, "block_asked", VR_F64);
     const size_t flags = vr_answer_column(answer, "block_flags", VR_U8), stack = vr_answer_column(answer, "block_stack", VR_U32);
     const size_t site = vr_answer_column(answer, "block_site", VR_U32), version = vr_answer_column(answer, "block_version", VR_U32);
-    size_t segment = 0;
-    for (size_t b = 0; b < moment->block_count; b++) {
-        const struct vr_moment_block *block = &moment->blocks[b];
-        while (segment + 1 < moment->segment_count && moment->segments[segment + 1].first_block <= b) segment++;
-        vr_answer_u32(answer, row, block->allocated);
-        vr_answer_f64(answer, offset, (double)(block->address - moment->segments[segment].address));
-        vr_answer_f64(answer, bytes, (double)block->size_bytes);
-        vr_answer_f64(answer, asked, (double)block->asked_bytes);
-        vr_answer_u8(answer, flags, block->flags);
-        vr_answer_u32(answer, stack, block->stack);
-        vr_answer_u32(answer, site, vr_sites_frame(sites, block->stack));
-        vr_answer_u32(answer, version, block->allocated == VR_NO_ROW ? 0 : vr_label_of_row(labels, block->allocated));
+    const size_t span = vr_answer_column(answer, "block_span", VR_F64), at = vr_answer_column(answer, "block_at", VR_F64);
+    const size_t blocks = vr_answer_column(answer, "block_count", VR_U32);
+    size_t segment = bundles->first_segment;
+    for (size_t i = 0; i < bundles->count; i++) {
+        const struct vr_bundle *bundle = &bundles->bundle[i];
+        const struct vr_bundle_sums sums = vr_bundle_sum(moment, bundle);
+        const struct vr_moment_block *largest = &moment->blocks[sums.largest];
+        while (segment + 1 < moment->segment_count && moment->segments[segment + 1].first_block <= bundle->first) segment++;
+        const uint64_t begin = moment->segments[segment].address;
+        vr_answer_u32(answer, row, largest->allocated);
+        vr_answer_f64(answer, offset, (double)(moment->blocks[bundle->first].address - begin));
+        vr_answer_f64(answer, span, (double)sums.span_bytes);
+        vr_answer_f64(answer, at, (double)(largest->address - begin));
+        vr_answer_u32(answer, blocks, (uint32_t)(bundle->end - bundle->first));
+        vr_answer_f64(answer, bytes, (double)sums.bytes);
+        vr_answer_f64(answer, asked, (double)sums.asked_bytes);
+        vr_answer_u8(answer, flags, sums.flags);
+        vr_answer_u32(answer, stack, largest->stack);
+        vr_answer_u32(answer, site, vr_sites_frame(sites, largest->stack));
+        vr_answer_u32(answer, version, largest->allocated == VR_NO_ROW ? 0 : vr_label_of_row(labels, largest->allocated));
     }
 }
 
@@ -109,15 +124,10 @@ struct site {
 
 enum { MOST_SITES = 24 };
 
-static int by_frame(const void *a, const void *b) {
-    const struct site *x = a, *y = b;
-    return VR_ORDER(x->frame, y->frame);
-}
-
 static int by_bytes(const void *a, const void *b) {
     const struct site *x = a, *y = b;
-    if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
-    return by_frame(a, b);
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return VR_ORDER(x->frame, y->frame);
 }
 
 static enum vram_status put_names(struct vr_json *json, const struct vr_sites *sites, const struct site *found, size_t count) {
@@ -139,23 +149,33 @@ static enum vram_status put_names(struct vr_json *json, const struct vr_sites *s
     return status;
 }
 
-static enum vram_status put_sites(struct vr_answer *answer, struct vr_sites *sites, const struct vr_moment *moment) {
-    struct site *found = malloc((moment->block_count + 1) * sizeof *found);
-    size_t count = 0;
-    if (found == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t b = 0; b < moment->block_count; b++)
-        found[b] = (struct site){vr_sites_frame(sites, moment->blocks[b].stack), 1, moment->blocks[b].size_bytes};
-    if (moment->block_count != 0) qsort(found, moment->block_count, sizeof *found, by_frame);
+// Sums by site; a place of `known` is the site's frame.
+static enum vram_status sum_sites(struct vr_sites *sites, const struct vr_moment *moment, struct vr_map *known, struct site **found,
+                                  size_t *count) {
+    size_t capacity = 0;
     for (size_t b = 0; b < moment->block_count; b++) {
-        if (count != 0 && found[count - 1].frame == found[b].frame) {
-            found[count - 1].count++;
-            found[count - 1].bytes += found[b].bytes;
-        } else {
-            found[count++] = found[b];
+        const uint32_t frame = vr_sites_frame(sites, moment->blocks[b].stack);
+        uint32_t place = vr_map_get(known, frame);
+        if (place == 0) {
+            VR_TRY(vr_grow((void **)found, &capacity, *count + 1, sizeof **found));
+            (*found)[*count] = (struct site){.frame = frame};
+            place = (uint32_t)++ * count;
+            VR_TRY(vr_map_set(known, frame, place));
         }
+        (*found)[place - 1].count++;
+        (*found)[place - 1].bytes += moment->blocks[b].size_bytes;
     }
+    return VRAM_OK;
+}
+
+static enum vram_status put_sites(struct vr_answer *answer, struct vr_sites *sites, const struct vr_moment *moment) {
+    struct vr_map known = {.slots = NULL};
+    struct site *found = NULL;
+    size_t count = 0;
+    enum vram_status status = sum_sites(sites, moment, &known, &found, &count);
     if (count != 0) qsort(found, count, sizeof *found, by_bytes);
-    const enum vram_status status = put_names(&answer->json, sites, found, count < MOST_SITES ? count : MOST_SITES);
+    if (status == VRAM_OK) status = put_names(&answer->json, sites, found, count < MOST_SITES ? count : MOST_SITES);
+    vr_map_release(&known);
     free(found);
     return status;
 }
@@ -172,26 +192,45 @@ static void put_sums(struct vr_json *json, const struct vr_moment_sums *sums) {
     vr_json_u64(json, "outside_bytes", sums->outside_bytes);
 }
 
+// All blocks, in so many bundles, or with `first` a page of them.
+static enum vram_status choose_blocks(const struct vr_ask *ask, const struct vr_moment *moment, struct vr_bundles *bundles) {
+    int64_t first = 0, limit = 0;
+    VR_TRY(vr_question_whole(ask->question, "limit", 1, MOST_BLOCKS, USUAL_BLOCKS, &limit));
+    VR_TRY(vr_question_whole(ask->question, "first", 0, UINT32_MAX, -1, &first));
+    if (first < 0) return vr_bundles_all(moment, (size_t)limit, bundles);
+    return vr_bundles_page(moment, (size_t)first, (size_t)limit, bundles);
+}
+
+static enum vram_status put_moment(const struct vr_ask *ask, struct vr_seen_recording *recording, struct vr_seen_device *device,
+                                   const struct vr_moment *moment) {
+    const struct vr_segment_lives *lives = NULL;
+    const struct vr_labels *labels = NULL;
+    struct vr_bundles bundles;
+    VR_TRY(vr_seen_segments(device, &lives));
+    VR_TRY(vr_seen_labels(device, &labels));
+    VR_TRY(choose_blocks(ask, moment, &bundles));
+    enum vram_status status = put_segments(ask->answer, lives, moment, &bundles);
+    if (status == VRAM_OK) put_blocks(ask->answer, &recording->sites, labels, moment, &bundles);
+    if (status == VRAM_OK) status = put_sites(ask->answer, &recording->sites, moment);
+    vr_json_u64(&ask->answer->json, "grain_bytes", bundles.grain_bytes);
+    vr_bundles_release(&bundles);
+    return status;
+}
+
 enum vram_status vr_ask_state(const struct vr_ask *ask) {
     struct vr_seen_recording *recording = NULL;
     struct vr_seen_device *device = NULL;
-    const struct vr_segment_lives *lives = NULL;
-    const struct vr_labels *labels = NULL;
     struct vr_moment moment;
     VR_TRY(vr_ask_device(ask, &recording, &device));
     int64_t event = 0;
     const int64_t last = (int64_t)device->view->history->count - 1;
     VR_TRY(vr_question_whole(ask->question, "event", -1, last, last, &event));
-    VR_TRY(vr_seen_segments(device, &lives));
-    VR_TRY(vr_seen_labels(device, &labels));
     VR_TRY(vr_moment_at(device, event, &moment));
     vr_json_i64(&ask->answer->json, "event", event);
     vr_json_u64(&ask->answer->json, "segments", moment.segment_count);
     vr_json_u64(&ask->answer->json, "blocks", moment.block_count);
     put_sums(&ask->answer->json, &moment.sums);
-    enum vram_status status = put_segments(ask->answer, lives, &moment);
-    if (status == VRAM_OK) put_blocks(ask->answer, &recording->sites, labels, &moment);
-    if (status == VRAM_OK) status = put_sites(ask->answer, &recording->sites, &moment);
+    const enum vram_status status = put_moment(ask, recording, device, &moment);
     vr_moment_release(&moment);
     return status;
 }

@@ -20,7 +20,7 @@ async function bundle(entry) {
         bundle: true,
         minify: true,
         format: "iife",
-        target: "es2022",
+        target: entry.endsWith(".css") ? undefined : "es2022", // styles are for the browsers of the day
         charset: "ascii",
         write: false,
         legalComments: "none",
@@ -35,7 +35,7 @@ const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base
 const engine = gzipSync(readFileSync(enginePath), { level: 9 }).toString("base64");
 const worker = safe(await bundle("worker.ts"));
 const main = safe(await bundle("main.ts"));
-const style = readFileSync(join(here, "src", "style.css"), "utf8");
+const style = await bundle("style.css");
 const policy = [
     "default-src 'none'",
     `script-src ${hash(main)} 'wasm-unsafe-eval' blob:`,

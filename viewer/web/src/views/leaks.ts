@@ -7,6 +7,7 @@ import { latest } from "../latest";
 import type { Numbers } from "../protocol";
 import { GROUPINGS } from "../sites";
 import { barCell, SortTable } from "../table";
+import { Working } from "../working";
 import { highlight, nameCell } from "./peak";
 
 type Grower = { name: string; verdict: "leak" | "growth" | "steady"; bytes_per_step: number; objects_per_step: number; confidence: number; first_bytes: number; last_bytes: number; row: number; stack: number; at: number };
@@ -40,6 +41,7 @@ class Leaks {
     private readonly by = el("select", { "aria-label": "Group by" }, ...GROUPINGS.filter(([word]) => word !== "regex").map(([value, text]) => el("option", { value }, text)));
     private readonly every = el("input", { type: "number", min: 1, "aria-label": "Events per step", placeholder: "automatic", class: "short" });
     private readonly verdict = el("p", { class: "leaks-verdict" });
+    private readonly working = new Working();
     private readonly canvas = el("canvas", { role: "img", "aria-label": "Live bytes at the beginning of every step" });
     private readonly growers: SortTable<Grower>;
     private readonly churners: SortTable<Churner>;
@@ -54,8 +56,8 @@ class Leaks {
     private busiest = 1;
 
     constructor(private readonly app: App) {
-        this.askLeaks = latest<LeaksJson>(app.engine);
-        this.askChurn = latest<ChurnJson>(app.engine);
+        this.askLeaks = latest<LeaksJson>(app.engine, this.working.tell);
+        this.askChurn = latest<ChurnJson>(app.engine, this.working.tell);
         this.growers = new SortTable<Grower>(
             "What grows from step to step",
             [
@@ -89,6 +91,7 @@ class Leaks {
             "div",
             { class: "fill leaks-view" },
             bar,
+            this.working.root,
             el("div", { class: "leaks-curve" }, this.canvas),
             el("section", { class: "leaks-part" }, el("h2", {}, "What grows"), this.growers.root),
             el("section", { class: "leaks-part" }, el("h2", {}, "Temporary allocations"), this.churnFacts, this.churners.root),
@@ -116,9 +119,11 @@ class Leaks {
         this.verdict.classList.remove("alarm");
         this.verdict.textContent = "Looking for what grows\u2026";
         try {
-            const [leaks, churn] = await Promise.all([this.askLeaks({ name: "leaks", ...question, top: 200 }), this.askChurn({ name: "churn", ...question, top: 500 })]);
+            const leaks = await this.askLeaks({ name: "leaks", ...question, top: 200 });
             this.app.say("");
-            if (leaks) this.showLeaks(leaks.json, leaks.column("total"), leaks.column("bytes"));
+            if (!leaks) return;
+            this.showLeaks(leaks.json, leaks.column("total"), leaks.column("bytes"));
+            const churn = await this.askChurn({ name: "churn", ...question, top: 500 });
             if (churn) this.showChurn(churn.json);
         } catch (error) {
             this.app.say((error as Error).message);

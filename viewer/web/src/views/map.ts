@@ -10,6 +10,7 @@ import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, Quads } from "../draw/quads";
 import { about, byOf, windowQuestion } from "../draw/stacked";
 import { count } from "../format";
 import type { Answer, Numbers } from "../protocol";
+import { prepare, Working } from "../working";
 
 type MapJson = { from: number; to: number; allocations: number; groups: string[]; event_position?: number; total: number; low: number; high: number; grid_low: number; grid_high: number };
 type Columns = { [name: string]: Numbers };
@@ -144,13 +145,22 @@ function sceneOf(answer: Answer<MapJson>, wanted: Wanted, theme: Theme, app: App
     };
 }
 
-function source(app: App, chart: () => Chart): Source {
+function source(app: App, chart: () => Chart, working: Working): Source {
+    let prepared = "";
+    // What the map is made of is worked out once per device, in pieces.
+    async function prepareOnce(): Promise<void> {
+        const of = `${app.store.state.rec} ${app.device()?.device} ${app.device()?.events}`;
+        if (of === prepared) return;
+        await prepare(app.engine, { name: "map", ...about(app) }, working.tell);
+        prepared = of;
+    }
     return {
         name: "Address map",
         empty: "This recording has neither segments nor allocations: there are no addresses to show.",
         zoomY: true,
         left: 124,
         ask: async (wanted, theme) => {
+            await prepareOnce();
             const heights = chart().heights;
             const part = heights ? { low: heights[0], high: heights[1] } : {};
             const answer = await app.engine.ask<MapJson>({ name: "map", ...about(app), ...windowQuestion(app, wanted), by: byOf(app), limit: 4000, ...part });
@@ -162,14 +172,15 @@ function source(app: App, chart: () => Chart): Source {
 }
 
 export function mapView(app: App): View {
+    const working = new Working();
     const chart: Chart = new Chart(
         app,
-        source(app, () => chart),
+        source(app, () => chart, working),
     );
     const by = bySelect(app);
     const table = largestTable(app, chart);
     chart.bar.append(by.root, chart.legend);
-    const root = el("div", { class: "fill chart-view" }, chart.root, table.root);
+    const root = el("div", { class: "fill chart-view" }, working.root, chart.root, table.root);
     return {
         id: "map",
         title: "Address map",

@@ -21,6 +21,7 @@ export type StateSums = {
     largest_free_bytes: number;
     cached_bytes: number;
     outside_bytes: number;
+    grain_bytes: number; // neighbours below this are one bundle; 0: each block is told for itself
     owners: Owner[];
     sites: Site[];
 };
@@ -30,9 +31,11 @@ export const BEFORE = 4;
 
 const COLUMNS = [
     "segment_low", "segment_high", "segment_bytes", "segment_owner", "segment_first", "segment_stack",
-    "block_row", "block_offset", "block_bytes", "block_asked", "block_flags", "block_stack", "block_site", "block_version",
+    "block_row", "block_offset", "block_span", "block_at", "block_count", "block_bytes", "block_asked", "block_flags", "block_stack", "block_site", "block_version",
 ] as const;
 
+// Where there are more blocks than a screen shows, a "block" here is a bundle of neighbours too small to be seen; its label, stack and call
+// site are those of the largest one in it.
 export class Moment {
     readonly json: StateSums;
     private names?: Map<number, string>;
@@ -40,6 +43,9 @@ export class Moment {
     constructor(answer: Answer<StateSums>) {
         this.json = answer.json;
         this.at = Object.fromEntries(COLUMNS.map((name) => [name, answer.column(name)])) as Moment["at"];
+    }
+    get segments(): number {
+        return this.at.segment_bytes.length;
     }
     // The colour that the call site's name has in every view; of those too small to be named, one of their own.
     siteColour(site: number): Rgb {
@@ -56,7 +62,15 @@ export class Moment {
         return hexAddress(this.at.segment_high[segment], this.at.segment_low[segment]);
     }
     blockAddress(segment: number, block: number): bigint {
-        return this.segmentAddress(segment) + BigInt(this.at.block_offset[block]);
+        return this.segmentAddress(segment) + BigInt(this.at.block_at[block]);
+    }
+    // Whether a label means this block, or one of this bundle.
+    isPicked(segment: number, block: number, label: string): boolean {
+        if (label === "" || this.at.block_count[block] === 1) return label !== "" && this.blockLabel(segment, block) === label;
+        const digits = /^b([0-9a-f]+)/.exec(label);
+        if (!digits) return false;
+        const offset = BigInt(`0x${digits[1]}`) - this.segmentAddress(segment) - BigInt(this.at.block_offset[block]);
+        return offset >= 0n && offset < BigInt(this.at.block_span[block]);
     }
     blockLabel(segment: number, block: number): string {
         return `b${this.blockAddress(segment, block).toString(16)}_${this.at.block_version[block]}`;
@@ -72,7 +86,7 @@ export class Moment {
             else high = middle;
         }
         const block = low - 1;
-        return block >= this.at.segment_first[segment] && offset < this.at.block_offset[block] + this.at.block_bytes[block] ? block : -1;
+        return block >= this.at.segment_first[segment] && offset < this.at.block_offset[block] + this.at.block_span[block] ? block : -1;
     }
     used(segment: number): number {
         let sum = 0;
@@ -93,7 +107,7 @@ export type Sorting = "pool" | "stream" | "size" | "address";
 type Group = { title: string; segments: number[] };
 
 export function sorted(moment: Moment, sorting: Sorting): Group[] {
-    const all = Array.from({ length: moment.json.segments }, (_, i) => i);
+    const all = Array.from({ length: moment.segments }, (_, i) => i);
     const size = moment.at.segment_bytes;
     const bySize = (a: number, b: number) => size[b] - size[a] || a - b;
     if (sorting === "address") return [{ title: "", segments: all }];
@@ -136,7 +150,7 @@ export type Layout = {
 };
 
 function attempt(moment: Moment, groups: Group[], width: number, perPixel: number, line: number, pitch: number): Layout {
-    const places = moment.json.segments;
+    const places = moment.segments;
     const layout: Layout = { width, line, pitch, perPixel, segments: new Int32Array(places), begin: new Float64Array(places), top: new Float64Array(places), headings: [], height: 0 };
     let y = 0;
     let place = 0;
@@ -245,7 +259,7 @@ export class Picture {
         };
         for (let b = at.segment_first[segment]; b < at.segment_first[segment + 1]; b++) {
             const from = begin + at.block_offset[b] * scale;
-            const to = from + at.block_bytes[b] * scale;
+            const to = from + at.block_span[b] * scale;
             const colour = this.colour(look, b);
             if (to - from < 3) {
                 if (runBegin >= 0 && colour === runColour && from - runEnd < 0.4) runEnd = to;
@@ -271,7 +285,7 @@ export class Picture {
         });
         const lost = ((at.block_bytes[b] - at.block_asked[b]) / at.block_bytes[b]) * (to - from);
         if (lost >= 0.6 && (at.block_flags[b] & PENDING) === 0) onLines(layout, place, to - Math.max(1, lost) - (wide ? 0.8 : 0), to - (wide ? 0.8 : 0), (x, y, width) => pen.rect(x, y + 1, width, layout.line - 2, look.rounding));
-        const picked = look.pick !== "" && moment.blockLabel(segment, b) === look.pick;
+        const picked = moment.isPicked(segment, b, look.pick);
         const hovered = look.hover?.place === place && look.hover.block === b;
         if (picked || hovered) onLines(layout, place, from, to, (x, y, width) => pen.frame(x, y, width, layout.line, look.theme.text, picked ? 2 : 1.5));
     }

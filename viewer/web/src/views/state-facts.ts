@@ -1,0 +1,43 @@
+// What a moment comes to, in numbers, and what its colours mean.
+import { add, clear, el } from "../dom";
+import { css } from "../draw/colour";
+import { bytes, count, percent } from "../format";
+import type { Moment, StateSums } from "./state-picture";
+
+export function describe(facts: HTMLElement, sums: StateSums, events: number): void {
+    const exact = (value: number) => el("dd", { title: `${count(value)} bytes`, "data-bytes": value }, bytes(value));
+    const fragmented = sums.free_bytes === 0 ? 0 : sums.free_bytes - sums.largest_free_bytes;
+    const rows: [key: string, name: string, value: HTMLElement, title?: string][] = [
+        ["event", "after event", el("dd", {}, sums.event < 0 ? "none" : `${count(sums.event)} of ${count(events)}`)],
+        ["allocated", "allocated", exact(sums.allocated_bytes)],
+        ["rounding", "rounding", exact(Math.max(0, sums.allocated_bytes - sums.requested_bytes))],
+        ["active", "active", exact(sums.allocated_bytes + sums.pending_bytes)],
+        ["reserved", "reserved", exact(sums.reserved_bytes)],
+        ["free", "free inside", exact(sums.free_bytes)],
+        ["largest", "largest free block", exact(sums.largest_free_bytes)],
+        ["fragmentation", "fragmentation", el("dd", {}, percent(fragmented, sums.free_bytes)), "share of the free memory that is not the largest piece"],
+    ];
+    if (sums.outside_bytes > 0) rows.push(["outside", "in no segment", exact(sums.outside_bytes), "blocks whose segment the recording does not name"]);
+    clear(facts);
+    for (const [key, name, value, title] of rows) add(facts, el("div", { "data-fact": key, title }, el("dt", {}, name), value));
+}
+
+function siteSwatch(moment: Moment, site: number): HTMLElement {
+    const swatch = el("canvas", { class: "swatch", width: 10, height: 10 });
+    const context = swatch.getContext("2d")!;
+    context.fillStyle = css(moment.siteColour(site));
+    context.fillRect(0, 0, 10, 10);
+    return swatch;
+}
+
+export function explain(legend: HTMLElement, moment: Moment, byState: boolean, lineBytes: number): void {
+    const sums = moment.json;
+    const key = (style: string, text: string) => el("span", { class: "legend-item" }, el("i", { class: `swatch ${style}` }), text);
+    clear(legend);
+    if (byState) add(legend, key("is-allocated", "allocated"));
+    add(legend, key("is-pending", "freed, waits for another stream"), key("is-rounding", "rounding"), key("is-free", "free"));
+    add(legend, el("span", { class: "quiet-text" }, `one line \u2248 ${bytes(lineBytes)}`));
+    if (sums.grain_bytes > 0) add(legend, el("span", { class: "quiet-text" }, `${count(sums.blocks)} blocks: neighbours below ${bytes(sums.grain_bytes)} are drawn as one`));
+    if (byState) return;
+    for (const site of sums.sites.slice(0, 6)) add(legend, el("span", { class: "legend-item", title: site.name }, siteSwatch(moment, site.site), `${site.name.split("/").at(-1)} ${bytes(site.bytes)}`));
+}
