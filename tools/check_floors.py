@@ -31,6 +31,8 @@ BELOW = {
     "explore": "base os model config analyze",
     "export": "base os model config analyze",
     "replay": "base os model config history driver core host snapshot analyze",
+    # vram_create() with what the environment asks for: histories, pages with their cures. Above what it puts together.
+    "entry": "base os model config history driver core host live replay",
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 

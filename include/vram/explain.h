@@ -16,11 +16,12 @@ struct vram_recording;
 
 // X(constant, JSON name)
 #define VRAM_CURE_VERDICTS(X)                                                                                                              \
-    X(SETTING, setting)     /* with `conf` it fits */                                                                                      \
-    X(DEMAND, demand)       /* no setting can help: more was live at once than there was room */                                           \
-    X(NONE, none)           /* less was live than there was room, but no setting that was tried fits */                                    \
-    X(NOT_SEEN, not_seen)   /* the replay does not run out of memory with the setting that was in force: it cannot tell */                 \
-    X(NO_REPLAY, no_replay) /* the history cannot be replayed */
+    X(SETTING, setting)       /* with `conf` it fits */                                                                                    \
+    X(DEMAND, demand)         /* no setting can help: more was live at once than there was room */                                         \
+    X(NONE, none)             /* less was live than there was room, but no setting that was tried fits */                                  \
+    X(NOT_SEEN, not_seen)     /* the replay does not run out of memory with the setting that was in force: it cannot tell */               \
+    X(NO_REPLAY, no_replay)   /* the history cannot be replayed */                                                                         \
+    X(UNFINISHED, unfinished) /* the time was over before a setting was found */
 
 enum vram_cure_verdict {
 #define VRAM_CURE_VERDICT(constant, name) VRAM_CURE_##constant,
@@ -38,7 +39,8 @@ struct vram_cure {
     uint64_t demand_bytes; // the most that was live at once, as blocks, the failed requests included; 0: not known
     const char *conf;      // SETTING: what would have fitted, the whole option string; else ""
     uint64_t held_bytes;   // SETTING: the most that was held from the driver then
-    uint64_t needed_bytes; // SETTING: the smallest memory in which it still fits, to 1/1024 or 2 MiB
+    uint64_t needed_bytes; // SETTING: the smallest memory in which it still fits, to 1/1024 or 2 MiB; held_bytes where there was no time to
+                           // search
     unsigned tried;        // settings that were replayed
 };
 
@@ -55,6 +57,10 @@ VRAM_API const char *vram_cure_verdict_name(enum vram_cure_verdict verdict);
 // vram_replay_whatif() gives; *cures is untouched then. Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_cures_find(const struct vram_recording *recording, const struct vram_report *report,
                                                          struct vram_cures **cures, struct vram_error *error);
+// The same in at most about `most_ns` of real time, for a process that is to go on: a setting that was found by then is told, whether the
+// search went through all of them or not. 0: as long as it takes.
+VRAM_API VRAM_NODISCARD enum vram_status vram_cures_find_within(const struct vram_recording *recording, const struct vram_report *report,
+                                                                uint64_t most_ns, struct vram_cures **cures, struct vram_error *error);
 // NULL is ignored.
 VRAM_API void vram_cures_destroy(struct vram_cures *cures);
 

@@ -131,6 +131,7 @@ struct vram_whatif_options {
     bool ignore_releases;          // do not turn recorded releases of the cache into vram_empty_cache() calls
     bool one_device;               // only the history of `device` is replayed
     uint32_t device;
+    uint64_t most_ns; // of real time that the events may take: past it the replay ends with LIMIT; 0: any
 };
 
 #define VRAM_WHATIF_CALLS 96

@@ -244,10 +244,17 @@ static void put_no_replay(const struct vram_cure *cure, struct vr_text *out) {
     vr_text_puts(out, "No setting was tried: the history is not one of an allocator with settings, or contradicts itself.");
 }
 
+static void put_unfinished(const struct vram_cure *cure, struct vr_text *out) {
+    vr_text_printf(out,
+                   "Not found in the time there was (%u settings tried). Kept as a recording (VRAM_ON_OOM=dump), `vram report` looks "
+                   "through all of them.",
+                   cure->tried);
+}
+
 static void print_cure(const struct page *page, const struct vram_cure *cure) {
     static void (*const put[])(const struct vram_cure *cure, struct vr_text *out) = {
         [VRAM_CURE_SETTING] = put_setting,   [VRAM_CURE_DEMAND] = put_demand,       [VRAM_CURE_NONE] = put_none,
-        [VRAM_CURE_NOT_SEEN] = put_not_seen, [VRAM_CURE_NO_REPLAY] = put_no_replay,
+        [VRAM_CURE_NOT_SEEN] = put_not_seen, [VRAM_CURE_NO_REPLAY] = put_no_replay, [VRAM_CURE_UNFINISHED] = put_unfinished,
     };
     struct vr_text sentence = {0};
     put[cure->verdict](cure, &sentence);

@@ -347,7 +347,7 @@ static void print_settings(struct printer *printer) {
     size_t shown = 0;
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
     for (size_t i = 0; i < report->setting_count; i++) {
-        if (is_default(&report->settings[i]) || vr_is_accounts(report->settings[i].key)) continue;
+        if (is_default(&report->settings[i]) || vr_is_fact(report->settings[i].key)) continue;
         vr_page_foreign(printer->text, &table, report->settings[i].key);
         vr_page_foreign(printer->text, &table, report->settings[i].value);
         shown++;

@@ -1,19 +1,16 @@
-#include "live/environment.h"
+#include "entry/environment.h"
 
 #include "core/state.h"
+#include "entry/on_oom.h"
 #include "live/file.h"
 #include "live/tracer.h"
-#include "vram/report.h"
 #include "vram/snapshot.h"
 
 // What is done when memory runs out, and at the end.
-enum { MOST_DUMPS = 16 };
 struct environment {
     struct vram_allocator *allocator;
-    char *on_oom; // the text of VRAM_ON_OOM; `pattern` points into it
-    const char *pattern;
-    bool report; // a report instead of a snapshot
-    _Atomic uint32_t dumps;
+    char *on_oom; // the text of VRAM_ON_OOM; watch.pattern points into it
+    struct vr_watch watch;
     char *dump; // pattern of the snapshot at the end; NULL: none
 };
 
@@ -23,38 +20,6 @@ static enum vram_status copy_text(const char *text, char **copy) {
     if (*copy == NULL) return VRAM_NO_HOST_MEMORY;
     memcpy(*copy, text, size);
     return VRAM_OK;
-}
-
-// --- when memory runs out
-// -----------------------------------------------------------------------------------------------------------------
-
-static enum vram_status write_report(struct environment *environment, const struct vram_oom *oom, struct vr_file *file,
-                                     struct vram_error *error) {
-    char text[2048];
-    struct vram_recording *recording = NULL;
-    struct vram_report *report = NULL;
-    const size_t length = vram_oom_text(oom, text, sizeof text);
-    if (!vr_file_write(file, text, length < sizeof text ? length : sizeof text - 1) || !vr_file_write(file, "\n\n", 2)) return VRAM_IO;
-    enum vram_status status = vram_snapshot(environment->allocator, NULL, &recording, error);
-    const struct vram_report_options options = {.memory_bytes = oom->device_total_bytes};
-    if (status == VRAM_OK) status = vram_report_create(recording, &options, &report, error);
-    if (status == VRAM_OK) status = vram_report_text(report, NULL, NULL, vr_file_write, file);
-    vram_report_destroy(report);
-    vram_recording_destroy(recording);
-    return status;
-}
-
-// On the failing thread, without a lock. Nobody could be told of a failure here: the request's own failure is what the program sees.
-static void on_oom(const struct vram_oom *oom, void *user) {
-    struct environment *environment = user;
-    if (atomic_fetch_add_explicit(&environment->dumps, 1, memory_order_relaxed) >= MOST_DUMPS) return;
-    if (!environment->report) {
-        (void)!vram_snapshot_save(environment->allocator, NULL, environment->pattern, NULL);
-        return;
-    }
-    struct vr_file file;
-    if (vr_file_open(&file, environment->pattern, NULL) != VRAM_OK) return;
-    (void)!vr_file_close(&file, write_report(environment, oom, &file, NULL), NULL);
 }
 
 static enum vram_status check_pattern(const char *variable, const char *pattern, struct vram_error *error) {
@@ -68,14 +33,15 @@ static enum vram_status read_on_oom(struct environment *environment, const char 
     VR_TRY(copy_text(text, &environment->on_oom));
     char *colon = strchr(environment->on_oom, ':');
     if (colon != NULL) *colon++ = '\0';
-    environment->report = strcmp(environment->on_oom, "report") == 0;
-    if (!environment->report && strcmp(environment->on_oom, "dump") != 0) {
+    environment->watch.report = strcmp(environment->on_oom, "report") == 0;
+    if (!environment->watch.report && strcmp(environment->on_oom, "dump") != 0) {
         return vr_fail(error, VRAM_BAD_OPTION, 0, "VRAM_ON_OOM: \"%s\" is none of dump, dump:PATTERN, report and report:PATTERN", text);
     }
-    const char *usual = environment->report ? "vram_oom_%h_%p_%t.txt" : "vram_oom_%h_%p_%t.pickle";
-    environment->pattern = colon == NULL || *colon == '\0' ? usual : colon;
-    VR_TRY(check_pattern("VRAM_ON_OOM", environment->pattern, error));
-    return vram_add_oom_observer(environment->allocator, on_oom, environment);
+    const char *usual = environment->watch.report ? "vram_oom_%h_%p_%t.txt" : "vram_oom_%h_%p_%t.pickle";
+    environment->watch.pattern = colon == NULL || *colon == '\0' ? usual : colon;
+    VR_TRY(check_pattern("VRAM_ON_OOM", environment->watch.pattern, error));
+    environment->watch.allocator = environment->allocator;
+    return vram_add_oom_observer(environment->allocator, vr_on_oom, &environment->watch);
 }
 
 // --- the history
@@ -148,7 +114,7 @@ enum vram_status vr_environment_apply(struct vram_allocator *allocator, struct v
     enum vram_status status = read_on_oom(made, oom, error);
     if (status == VRAM_OK) status = read_history(made, history, error);
     if (status != VRAM_OK) {
-        (void)!vram_remove_oom_observer(allocator, on_oom, made);
+        (void)!vram_remove_oom_observer(allocator, vr_on_oom, &made->watch);
         release(made);
         if (error != NULL && error->status == VRAM_OK) (void)vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
         return status;
@@ -162,7 +128,7 @@ void vr_environment_end(struct vram_allocator *allocator) {
     if (environment == NULL) return;
     // There is nobody to tell that it failed.
     if (environment->dump != NULL) (void)!vram_snapshot_save(allocator, NULL, environment->dump, NULL);
-    (void)!vram_remove_oom_observer(allocator, on_oom, environment);
+    (void)!vram_remove_oom_observer(allocator, vr_on_oom, &environment->watch);
     allocator->environment = NULL;
     release(environment);
 }

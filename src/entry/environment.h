@@ -1,6 +1,6 @@
 // environment.h: what VRAM_HISTORY and VRAM_ON_OOM ask for.
-#ifndef VR_LIVE_ENVIRONMENT_H
-#define VR_LIVE_ENVIRONMENT_H
+#ifndef VR_ENTRY_ENVIRONMENT_H
+#define VR_ENTRY_ENVIRONMENT_H
 
 #include "vram/history.h"
 

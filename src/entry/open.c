@@ -1,6 +1,6 @@
 // vram_create() and vram_destroy(): the core's, with what the environment asks to record.
 #include "core/open.h"
-#include "live/environment.h"
+#include "entry/environment.h"
 #include "live/prometheus.h"
 #include "live/tracer.h"
 #include "os/os.h"

@@ -1,6 +1,6 @@
 // The text of VRAM_HISTORY: words separated by commas, "key=value" or a word alone.
 #include "base/base.h"
-#include "live/environment.h"
+#include "entry/environment.h"
 
 struct reading {
     struct vr_history_text *text;

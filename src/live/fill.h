@@ -4,6 +4,7 @@
 
 #include "config/options.h"
 #include "core/picture.h"
+#include "live/aftermath.h"
 #include "live/tracer.h"
 #include "model/model.h"
 
@@ -30,7 +31,8 @@ struct vr_copied {
     uint64_t max_entries;
     bool has_history;
     bool segments_only;
-    bool has_host; // the last of the devices is pinned host memory
+    const struct vr_aftermath *aftermath; // of an out of memory; NULL: of none
+    bool has_host;                        // the last of the devices is pinned host memory
 };
 void vr_copied_release(struct vr_copied *copied);
 // Copies the settings in force. NO_HOST_MEMORY.

@@ -3,6 +3,9 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "live/accounts.h"
+
+enum { AFTERMATH_ROWS = 2 };
 
 static void put_conf(const struct vr_copied *copied, struct vr_json *json) { vr_json_string(json, NULL, copied->conf); }
 
@@ -93,6 +96,21 @@ static const struct {
     {"trace_alloc_overflowed", put_overflowed, with_history},
 };
 
+enum vram_status vr_settings_visit_aftermath(const struct vr_aftermath *aftermath,
+                                             enum vram_status (*visit)(const char *key, const char *json, size_t length, void *user),
+                                             void *user) {
+    struct vr_text accounts = {0};
+    char key[64], total[24];
+    vr_accounts_text(&aftermath->accounts, &accounts);
+    enum vram_status status = vr_text_status(&accounts);
+    if (status == VRAM_OK) status = visit(VR_ACCOUNTS_KEY, vr_text_string(&accounts), accounts.length, user);
+    vr_text_release(&accounts);
+    VR_TRY(status);
+    (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)aftermath->accounts.device);
+    const int length = snprintf(total, sizeof total, "%llu", (unsigned long long)aftermath->device_total_bytes);
+    return visit(key, total, (size_t)length, user);
+}
+
 enum vram_status vr_settings_visit(const struct vr_copied *copied,
                                    enum vram_status (*visit)(const char *key, const char *json, size_t length, void *user), void *user) {
     for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
@@ -106,7 +124,7 @@ enum vram_status vr_settings_visit(const struct vr_copied *copied,
         vr_text_release(&value);
         VR_TRY(status);
     }
-    return VRAM_OK;
+    return copied->aftermath == NULL ? VRAM_OK : vr_settings_visit_aftermath(copied->aftermath, visit, user);
 }
 
 struct filling {
@@ -126,7 +144,7 @@ static enum vram_status add_setting(const char *key, const char *json, size_t le
 
 enum vram_status vr_fill_settings(const struct vr_copied *copied, struct vr_builder *builder, struct vr_model *model) {
     struct filling filling = {builder, model};
-    model->settings = calloc(VR_COUNT_OF(rows), sizeof *model->settings);
+    model->settings = calloc(VR_COUNT_OF(rows) + AFTERMATH_ROWS, sizeof *model->settings);
     if (model->settings == NULL) return VRAM_NO_HOST_MEMORY;
     return vr_settings_visit(copied, add_setting, &filling);
 }

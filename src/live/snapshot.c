@@ -91,10 +91,12 @@ static enum vram_status copy_all(struct vram_allocator *allocator, const struct 
     return VRAM_OK;
 }
 
-static enum vram_status make_model(struct vram_allocator *allocator, const struct vram_snapshot_options *options, struct vr_model *model) {
+static enum vram_status make_model(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
+                                   const struct vr_aftermath *aftermath, struct vr_model *model) {
     struct vr_copied *copied = calloc(1, sizeof *copied);
     if (copied == NULL) return VRAM_NO_HOST_MEMORY;
     copied->tracer = vr_tracer_of(allocator);
+    copied->aftermath = aftermath;
     if (copied->tracer != NULL) vr_mutex_lock(&copied->tracer->mutex);
     enum vram_status status = copy_all(allocator, options, copied);
     if (copied->tracer != NULL) vr_mutex_unlock(&copied->tracer->mutex);
@@ -108,19 +110,18 @@ static enum vram_status make_model(struct vram_allocator *allocator, const struc
 // ------------------------------------------------------------------------------------------------------------------------
 
 static enum vram_status snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
-                                 struct vram_recording **recording) {
+                                 const struct vr_aftermath *aftermath, struct vram_recording **recording, struct vram_error *error) {
     static const struct vram_snapshot_options defaults;
     struct vr_model model = {0};
-    enum vram_status status = make_model(allocator, options == NULL ? &defaults : options, &model);
+    enum vram_status status = make_model(allocator, options == NULL ? &defaults : options, aftermath, &model);
     if (status == VRAM_OK) status = vr_recording_create(&model, recording);
     vr_model_release(&model);
-    return status;
+    return status == VRAM_OK ? VRAM_OK : vr_fail(error, status, VRAM_NO_OFFSET, "a snapshot: %s", vram_status_text(status));
 }
 
 enum vram_status vram_snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                struct vram_recording **recording, struct vram_error *error) {
-    const enum vram_status status = snapshot(allocator, options, recording);
-    return status == VRAM_OK ? VRAM_OK : vr_fail(error, status, VRAM_NO_OFFSET, "a snapshot: %s", vram_status_text(status));
+    return snapshot(allocator, options, NULL, recording, error);
 }
 
 enum vram_status vram_snapshot_write(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
@@ -132,10 +133,28 @@ enum vram_status vram_snapshot_write(struct vram_allocator *allocator, const str
     return status;
 }
 
-enum vram_status vram_snapshot_save(struct vram_allocator *allocator, const struct vram_snapshot_options *options, const char *pattern,
-                                    struct vram_error *error) {
+enum vram_status vr_snapshot_after(struct vram_allocator *allocator, const struct vr_aftermath *aftermath,
+                                   struct vram_recording **recording, struct vram_error *error) {
+    return snapshot(allocator, NULL, aftermath, recording, error);
+}
+
+static enum vram_status save(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
+                             const struct vr_aftermath *aftermath, const char *pattern, struct vram_error *error) {
     struct vr_file file;
     VR_TRY(vr_file_open(&file, pattern, error));
-    enum vram_status status = vram_snapshot_write(allocator, options, vr_file_format(&file), vr_file_write, &file, error);
+    struct vram_recording *recording = NULL;
+    enum vram_status status = snapshot(allocator, options, aftermath, &recording, error);
+    if (status == VRAM_OK) status = vram_recording_write(recording, vr_file_format(&file), vr_file_write, &file, error);
+    vram_recording_destroy(recording);
     return vr_file_close(&file, status, error);
+}
+
+enum vram_status vram_snapshot_save(struct vram_allocator *allocator, const struct vram_snapshot_options *options, const char *pattern,
+                                    struct vram_error *error) {
+    return save(allocator, options, NULL, pattern, error);
+}
+
+enum vram_status vr_snapshot_save_after(struct vram_allocator *allocator, const struct vr_aftermath *aftermath, const char *pattern,
+                                        struct vram_error *error) {
+    return save(allocator, NULL, aftermath, pattern, error);
 }

@@ -210,3 +210,12 @@ enum vram_status vr_stream_state(struct vr_stream *stream, const struct vr_copie
     free(pieces);
     return status;
 }
+
+enum vram_status vr_stream_aftermath(struct vram_allocator *allocator, const struct vr_aftermath *aftermath) {
+    struct vr_tracer *tracer = vr_tracer_of(allocator);
+    if (tracer == NULL) return VRAM_OK;
+    vr_mutex_lock(&tracer->mutex);
+    const enum vram_status status = tracer->stream == NULL ? VRAM_OK : vr_settings_visit_aftermath(aftermath, put_setting, tracer->stream);
+    vr_mutex_unlock(&tracer->mutex);
+    return status;
+}

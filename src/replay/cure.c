@@ -4,18 +4,23 @@
 #include "analyze/recorded_conf.h"
 #include "base/text.h"
 #include "model/recording.h"
+#include "os/os.h"
 #include "replay/stage.h"
 #include "replay/trial.h"
 #include "vram/explain.h"
 
-enum { CONF_BYTES = 512, MOST_COMPARED = 4, MOST_FITTING = 64 };
+enum { CONF_BYTES = 512, MOST_COMPARED = 4, MOST_FITTING = 64, REPLAYS_OF_TRIAL = 40 };
 
 struct search {
     const struct vram_recording *recording;
     struct vram_cure *cure;
     const char *today;                      // option string that was in force
     char fitting[MOST_FITTING][CONF_BYTES]; // what fits, in the order of the list
+    uint64_t held_bytes[MOST_FITTING];      // the most that was held with it
     size_t fitting_count;
+    uint64_t end_ns;     // monotonic time at which the search ends; 0: none
+    uint64_t longest_ns; // of the replays so far
+    bool late;           // it has ended so
     struct vram_error *error;
 };
 
@@ -27,12 +32,24 @@ struct outcome {
     uint64_t peak_reserved_bytes;
 };
 
-static enum vram_status replay(const struct search *search, const char *conf, uint64_t memory_bytes, struct outcome *outcome) {
-    const struct vram_whatif_options options = {
-        .conf = conf, .memory_bytes = memory_bytes, .one_device = true, .device = search->cure->device};
+// Without time for it nothing was replayed, and the search is late.
+static enum vram_status replay(struct search *search, const char *conf, uint64_t memory_bytes, struct outcome *outcome) {
+    const uint64_t start_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
+    const struct vram_whatif_options options = {.conf = conf,
+                                                .memory_bytes = memory_bytes,
+                                                .one_device = true,
+                                                .device = search->cure->device,
+                                                .most_ns = search->end_ns - start_ns};
     struct vram_whatif_result *result;
     *outcome = (struct outcome){0};
-    VR_TRY(vram_replay_whatif(search->recording, &options, &result, search->error));
+    search->late = search->late || start_ns > search->end_ns || search->end_ns - start_ns < search->longest_ns;
+    if (search->late) return VRAM_OK;
+    const enum vram_status status = vram_replay_whatif(search->recording, &options, &result, search->error);
+    const uint64_t end_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
+    search->late = status == VRAM_LIMIT && end_ns > search->end_ns;
+    if (search->late) return VRAM_OK;
+    VR_TRY(status);
+    if (end_ns - start_ns > search->longest_ns) search->longest_ns = end_ns - start_ns;
     if (result->device_count != 0 && !result->devices[0].contradiction) {
         *outcome = (struct outcome){.replayed = true,
                                     .fits = !result->devices[0].out_of_memory,
@@ -85,8 +102,10 @@ static const char *const options[] = {
 static enum vram_status try_conf(struct search *search, const char *conf) {
     struct outcome outcome;
     VR_TRY(replay(search, conf, search->cure->room_bytes, &outcome));
+    if (search->late) return VRAM_OK;
     search->cure->tried++;
     if (!outcome.fits || search->fitting_count == MOST_FITTING) return VRAM_OK;
+    search->held_bytes[search->fitting_count] = outcome.peak_reserved_bytes;
     (void)snprintf(search->fitting[search->fitting_count++], CONF_BYTES, "%s", conf);
     return VRAM_OK;
 }
@@ -114,56 +133,58 @@ static enum vram_status try_two_changes(struct search *search) {
 }
 
 // The one that leaves the most room; of equals (to 1 %) the first in the list, which is the most usual one.
-static enum vram_status choose(struct search *search, char chosen[CONF_BYTES]) {
+static enum vram_status choose(struct search *search, size_t *chosen) {
     const struct vr_trial_ground ground = {.recordings = &search->recording,
                                            .count = 1,
                                            .memory_bytes = search->cure->room_bytes,
                                            .one_device = true,
                                            .device = search->cure->device};
     for (size_t i = 0; i < search->fitting_count && i < MOST_COMPARED; i++) {
+        if (search->end_ns != 0 && vr_os_monotonic_ns() + REPLAYS_OF_TRIAL * search->longest_ns > search->end_ns) return VRAM_OK;
         struct vram_tune_setting setting = {.conf = search->fitting[i]};
         uint64_t runs, devices, contradictions;
         VR_TRY(vr_trial_run(&ground, &setting, &runs, &devices, &contradictions, search->error));
         const uint64_t best = search->cure->needed_bytes;
         if (setting.needed_bytes == 0 || (best != 0 && setting.needed_bytes >= best - best / 100)) continue;
         search->cure->needed_bytes = setting.needed_bytes;
-        memcpy(chosen, search->fitting[i], CONF_BYTES);
+        *chosen = i;
     }
     return VRAM_OK;
 }
 
 static enum vram_status take_setting(struct search *search) {
-    char chosen[CONF_BYTES];
-    struct outcome outcome;
-    memcpy(chosen, search->fitting[0], CONF_BYTES);
-    VR_TRY(choose(search, chosen));
-    VR_TRY(replay(search, chosen, search->cure->room_bytes, &outcome));
-    if (search->cure->needed_bytes == 0) search->cure->needed_bytes = search->cure->room_bytes;
-    const size_t size = strlen(chosen) + 1;
+    size_t chosen = 0;
+    VR_TRY(choose(search, &chosen));
+    const size_t size = strlen(search->fitting[chosen]) + 1;
     char *conf = malloc(size);
     if (conf == NULL) return VRAM_NO_HOST_MEMORY;
-    memcpy(conf, chosen, size);
+    memcpy(conf, search->fitting[chosen], size);
     search->cure->conf = conf;
-    search->cure->held_bytes = outcome.peak_reserved_bytes;
+    search->cure->held_bytes = search->held_bytes[chosen];
+    if (search->cure->needed_bytes == 0) search->cure->needed_bytes = search->cure->held_bytes;
     search->cure->verdict = VRAM_CURE_SETTING;
     return VRAM_OK;
 }
 
+// The verdict is UNFINISHED until one is known.
 static enum vram_status find_setting(struct search *search) {
     struct outcome outcome;
     // What is live at once, without what large segments do not split off.
     VR_TRY(replay(search, "expandable_segments:True", VR_STAGE_SPACING, &outcome));
+    search->cure->verdict = search->late ? VRAM_CURE_UNFINISHED : VRAM_CURE_NO_REPLAY;
     if (!outcome.replayed || !outcome.fits) return VRAM_OK;
     search->cure->demand_bytes = outcome.peak_active_bytes;
     search->cure->verdict = VRAM_CURE_DEMAND;
     if (search->cure->demand_bytes > search->cure->room_bytes) return VRAM_OK;
     VR_TRY(replay(search, search->today, search->cure->room_bytes, &outcome));
-    search->cure->verdict = outcome.fits ? VRAM_CURE_NOT_SEEN : VRAM_CURE_NONE;
-    search->cure->tried = 1;
-    if (outcome.fits) return VRAM_OK;
+    search->cure->verdict = search->late ? VRAM_CURE_UNFINISHED : outcome.fits ? VRAM_CURE_NOT_SEEN : VRAM_CURE_NONE;
+    search->cure->tried = search->late ? 0 : 1;
+    if (search->late || outcome.fits) return VRAM_OK;
     VR_TRY(try_one_change(search));
     if (search->fitting_count == 0) VR_TRY(try_two_changes(search));
-    return search->fitting_count == 0 ? VRAM_OK : take_setting(search);
+    if (search->fitting_count != 0) return take_setting(search);
+    if (search->late) search->cure->verdict = VRAM_CURE_UNFINISHED;
+    return VRAM_OK;
 }
 
 // What a whole program asked the driver for has no settings: only what was live counts.
@@ -172,8 +193,9 @@ static void judge_driver(const struct vram_report_oom *oom, struct vram_cure *cu
     if (cure->demand_bytes > cure->room_bytes) cure->verdict = VRAM_CURE_DEMAND;
 }
 
-static enum vram_status find_cure(const struct vram_recording *recording, const struct vram_report_device *device, struct vram_cure *cure,
-                                  struct vram_error *error) {
+// end_ns: monotonic time at which the search ends; 0: none.
+static enum vram_status find_cure(const struct vram_recording *recording, const struct vram_report_device *device, uint64_t end_ns,
+                                  struct vram_cure *cure, struct vram_error *error) {
     const struct vram_report_oom *oom = &device->ooms[device->oom_count - 1];
     const struct vr_model *model = vr_recording_model(recording);
     *cure = (struct vram_cure){.device = device->device,
@@ -193,6 +215,7 @@ static enum vram_status find_cure(const struct vram_recording *recording, const 
         search->recording = recording;
         search->cure = cure;
         search->today = vr_text_string(&today);
+        search->end_ns = end_ns;
         search->error = error;
         status = find_setting(search);
     }
@@ -212,15 +235,22 @@ const char *vram_cure_verdict_name(enum vram_cure_verdict verdict) {
 
 enum vram_status vram_cures_find(const struct vram_recording *recording, const struct vram_report *report, struct vram_cures **cures,
                                  struct vram_error *error) {
+    return vram_cures_find_within(recording, report, 0, cures, error);
+}
+
+enum vram_status vram_cures_find_within(const struct vram_recording *recording, const struct vram_report *report, uint64_t most_ns,
+                                        struct vram_cures **cures, struct vram_error *error) {
     if (recording == NULL || report == NULL || cures == NULL)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording, report and cures must not be NULL");
+    uint64_t end_ns = 0;
+    if (most_ns != 0 && !vr_add_u64(vr_os_monotonic_ns(), most_ns, &end_ns)) end_ns = UINT64_MAX;
     struct vram_cures *made = calloc(1, sizeof *made);
     enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
     if (status == VRAM_OK) made->cures = calloc(report->device_count + 1, sizeof *made->cures);
     if (status == VRAM_OK && made->cures == NULL) status = VRAM_NO_HOST_MEMORY;
     for (size_t d = 0; d < report->device_count && status == VRAM_OK; d++) {
         if (report->devices[d].oom_count == 0) continue;
-        status = find_cure(recording, &report->devices[d], &made->cures[made->count++], error);
+        status = find_cure(recording, &report->devices[d], end_ns, &made->cures[made->count++], error);
     }
     if (status != VRAM_OK) {
         vram_cures_destroy(made);

@@ -7,6 +7,7 @@
 #include "model/recording.h"
 #include "replay/addresses.h"
 #include "replay/stage.h"
+#include "os/os.h"
 #include "vram/replay.h"
 
 enum { DEVICE = 0 };
@@ -148,8 +149,10 @@ static enum vram_status replay_event(struct whatif *whatif, size_t event) {
 
 // An event that the allocator refuses is the recording's fault: the run ends there and says so.
 static enum vram_status replay_events(struct whatif *whatif) {
-    const size_t count = whatif->subject->history->count;
+    const size_t count = whatif->subject->history->count, between_looks = 1024; // at the clock
+    const uint64_t most_ns = whatif->options->most_ns, start_ns = most_ns == 0 ? 0 : vr_os_monotonic_ns();
     for (size_t event = 0; event < count && !whatif->device->out_of_memory; event++) {
+        if (most_ns != 0 && event % between_looks == 0 && vr_os_monotonic_ns() - start_ns > most_ns) return VRAM_LIMIT;
         whatif->event = event;
         const enum vram_status status = replay_event(whatif, event);
         if (status == VRAM_NO_HOST_MEMORY) return status;
