@@ -14,8 +14,9 @@ void vr_lifetimes_release(struct vr_lifetimes *lifetimes) {
 struct passes {
     const struct vr_view *view;
     const struct vr_history *history;
+    const struct vr_address_ids *addresses;
     struct vr_lifetimes *out;
-    struct vr_map live;
+    uint32_t *live; // by number of the address; 0: nothing is live there
     struct vram_report_lot total;
     uint8_t free_action; // besides VR_ACTION_FREE, which ends both notions
 };
@@ -30,17 +31,24 @@ static enum vram_status collect_final(struct passes *passes, enum vr_notion noti
         const size_t row = passes->view->blocks[i];
         const uint8_t state = blocks->state[row];
         const bool live = notion == VR_ALLOCATED ? vr_state_allocated(state) : vr_state_active(state);
-        if (live) VR_TRY(vr_map_set(&out->final_blocks, blocks->address[row], (uint32_t)i + 1));
+        if (!live) continue;
+        VR_TRY(vr_map_set(&out->final_blocks, blocks->address[row], (uint32_t)i + 1));
+        // In `live` a value up to block_count is 1 + block, anything above it 1 + block_count + event: where the size is found.
+        passes->live[passes->addresses->of_block[i]] = (uint32_t)i + 1;
     }
     for (size_t s = 0; out->final_blocks.slots != NULL && s <= out->final_blocks.mask; s++) {
         const struct vr_map_slot *slot = &out->final_blocks.slots[s];
         if (slot->value == 0) continue;
         out->final_state.count++;
         out->final_state.bytes += blocks->requested_bytes[passes->view->blocks[slot->value - 1]];
-        // In `live` a value up to block_count is 1 + block, anything above it 1 + block_count + event: where the size is found.
-        VR_TRY(vr_map_set(&passes->live, slot->address, slot->value));
     }
     return VRAM_OK;
+}
+
+// What is live at the event's address; NULL for an event that does not begin or end anything of this notion.
+static uint32_t *place_of(const struct passes *passes, size_t event) {
+    const uint8_t action = passes->history->action[event];
+    return action == VR_ACTION_ALLOC || is_free(passes, action) ? &passes->live[passes->addresses->of_event[event]] : NULL;
 }
 
 static uint64_t size_of(const struct passes *passes, uint32_t value) {
@@ -49,29 +57,30 @@ static uint64_t size_of(const struct passes *passes, uint32_t value) {
     return passes->history->size_bytes[value - 1 - blocks];
 }
 
-static enum vram_status undo(struct passes *passes) {
+static void undo(struct passes *passes) {
     const struct vr_history *history = passes->history;
     uint64_t *anomalies = passes->out->anomalies;
     for (size_t i = history->count; i-- > 0;) {
-        const uint64_t address = history->address[i];
+        uint32_t *place = place_of(passes, i);
+        if (place == NULL) continue;
         if (history->action[i] == VR_ACTION_ALLOC) {
-            const uint32_t value = vr_map_take(&passes->live, address);
-            if (value == 0) {
+            if (*place == 0) {
                 anomalies[VRAM_ANOMALY_UNDO_ALLOC_NOT_LIVE]++;
-            } else if (size_of(passes, value) != history->size_bytes[i]) {
+            } else if (size_of(passes, *place) != history->size_bytes[i]) {
                 anomalies[VRAM_ANOMALY_UNDO_ALLOC_SIZE_DIFFERS]++;
             }
-        } else if (is_free(passes, history->action[i])) {
-            if (vr_map_get(&passes->live, address) != 0) anomalies[VRAM_ANOMALY_UNDO_FREE_ALREADY_LIVE]++;
-            VR_TRY(vr_map_set(&passes->live, address, (uint32_t)(1 + passes->view->block_count + i)));
+            *place = 0;
+        } else {
+            anomalies[VRAM_ANOMALY_UNDO_FREE_ALREADY_LIVE] += *place != 0;
+            *place = (uint32_t)(1 + passes->view->block_count + i);
         }
     }
-    return VRAM_OK;
 }
 
 struct start_row {
     uint64_t address;
     uint64_t size_bytes;
+    uint32_t number; // of the address
 };
 
 static int by_address(const void *a, const void *b) {
@@ -91,17 +100,17 @@ static enum vram_status allocate_rows(struct vr_lifetimes *out, size_t capacity)
     return good ? VRAM_OK : VRAM_NO_HOST_MEMORY;
 }
 
-static enum vram_status be_born(struct passes *passes, uint64_t address, uint64_t size_bytes, uint32_t birth, uint32_t stack) {
+static void be_born(struct passes *passes, uint32_t number, uint64_t size_bytes, uint32_t birth, uint32_t stack) {
     struct vr_lifetimes *out = passes->out;
     const size_t row = out->count++;
-    out->address[row] = address;
+    out->address[row] = passes->addresses->address[number];
     out->size_bytes[row] = size_bytes;
     out->birth[row] = birth;
     out->death[row] = VR_NEVER;
     out->stack[row] = stack;
     passes->total.count++;
     passes->total.bytes += size_bytes;
-    return vr_map_set(&passes->live, address, (uint32_t)row + 1);
+    passes->live[number] = (uint32_t)row + 1;
 }
 
 static void die(struct passes *passes, uint32_t value, uint32_t event) {
@@ -114,59 +123,54 @@ static void die(struct passes *passes, uint32_t value, uint32_t event) {
 static enum vram_status begin_rows(struct passes *passes) {
     size_t allocs = 0;
     for (size_t i = 0; i < passes->history->count; i++) allocs += passes->history->action[i] == VR_ACTION_ALLOC;
-    const size_t count = passes->live.count;
+    const size_t numbers = passes->addresses->count;
+    size_t count = 0, filled = 0;
+    for (size_t n = 0; n < numbers; n++) count += passes->live[n] != 0;
     VR_TRY(allocate_rows(passes->out, count + allocs));
     struct start_row *rows = malloc((count == 0 ? 1 : count) * sizeof *rows);
     if (rows == NULL) return VRAM_NO_HOST_MEMORY;
-    size_t filled = 0;
-    for (size_t s = 0; passes->live.slots != NULL && s <= passes->live.mask; s++) {
-        const struct vr_map_slot *slot = &passes->live.slots[s];
-        if (slot->value != 0) rows[filled++] = (struct start_row){slot->address, size_of(passes, slot->value)};
+    for (size_t n = 0; n < numbers; n++) {
+        if (passes->live[n] != 0)
+            rows[filled++] = (struct start_row){passes->addresses->address[n], size_of(passes, passes->live[n]), (uint32_t)n};
     }
     qsort(rows, count, sizeof *rows, by_address);
-    vr_map_clear(&passes->live);
-    enum vram_status status = VRAM_OK;
-    for (size_t i = 0; i < count && status == VRAM_OK; i++) {
-        status = be_born(passes, rows[i].address, rows[i].size_bytes, VR_BEFORE_TRACE, 0);
-    }
+    for (size_t i = 0; i < count; i++) be_born(passes, rows[i].number, rows[i].size_bytes, VR_BEFORE_TRACE, 0);
     free(rows);
     passes->out->start_count = count;
     passes->out->start = passes->out->peak = passes->total;
     passes->out->peak_event = -1;
-    return status;
-}
-
-static enum vram_status apply(struct passes *passes, size_t i) {
-    const struct vr_history *history = passes->history;
-    uint64_t *anomalies = passes->out->anomalies;
-    const uint64_t address = history->address[i];
-    if (history->action[i] == VR_ACTION_ALLOC) {
-        const uint32_t old = vr_map_get(&passes->live, address);
-        if (old != 0) {
-            anomalies[VRAM_ANOMALY_ALLOC_ON_LIVE]++;
-            die(passes, old, (uint32_t)i);
-        }
-        return be_born(passes, address, history->size_bytes[i], (uint32_t)i, history->stack[i]);
-    }
-    if (!is_free(passes, history->action[i])) return VRAM_OK;
-    const uint32_t value = vr_map_take(&passes->live, address);
-    if (value == 0) {
-        anomalies[VRAM_ANOMALY_FREE_NOT_LIVE]++;
-        return VRAM_OK;
-    }
-    if (passes->out->size_bytes[value - 1] != history->size_bytes[i]) anomalies[VRAM_ANOMALY_FREE_SIZE_DIFFERS]++;
-    die(passes, value, (uint32_t)i);
     return VRAM_OK;
 }
 
-static enum vram_status forward(struct passes *passes, uint64_t *totals, size_t point_count) {
+static void apply(struct passes *passes, size_t i) {
+    const struct vr_history *history = passes->history;
+    uint64_t *anomalies = passes->out->anomalies;
+    uint32_t *place = place_of(passes, i);
+    if (place == NULL) return;
+    const uint32_t old = *place;
+    if (history->action[i] == VR_ACTION_ALLOC) {
+        anomalies[VRAM_ANOMALY_ALLOC_ON_LIVE] += old != 0;
+        if (old != 0) die(passes, old, (uint32_t)i);
+        be_born(passes, passes->addresses->of_event[i], history->size_bytes[i], (uint32_t)i, history->stack[i]);
+        return;
+    }
+    if (old == 0) {
+        anomalies[VRAM_ANOMALY_FREE_NOT_LIVE]++;
+        return;
+    }
+    if (passes->out->size_bytes[old - 1] != history->size_bytes[i]) anomalies[VRAM_ANOMALY_FREE_SIZE_DIFFERS]++;
+    die(passes, old, (uint32_t)i);
+    *place = 0;
+}
+
+static void forward(struct passes *passes, uint64_t *totals, size_t point_count) {
     const size_t events = passes->history->count;
     struct vr_lifetimes *out = passes->out;
     for (size_t p = 0, i = 0; p < (totals == NULL ? 1 : point_count); p++) {
         const size_t next = totals == NULL ? events : vr_point_first(events, point_count, p + 1);
         uint64_t largest = passes->total.bytes;
         for (; i < next; i++) {
-            VR_TRY(apply(passes, i));
+            apply(passes, i);
             if (passes->total.bytes > largest) largest = passes->total.bytes;
             if (passes->total.bytes > out->peak.bytes) {
                 out->peak = passes->total;
@@ -176,53 +180,63 @@ static enum vram_status forward(struct passes *passes, uint64_t *totals, size_t 
         if (totals != NULL) totals[p] = largest;
     }
     out->end = passes->total;
-    return VRAM_OK;
 }
 
 // Compares the end of the history with the final blocks; gives what lived all the time the stack of its block.
 static void compare_end(struct passes *passes) {
     struct vr_lifetimes *out = passes->out;
     const struct vr_blocks *blocks = &passes->view->model->blocks;
-    for (size_t s = 0; passes->live.slots != NULL && s <= passes->live.mask; s++) {
-        const struct vr_map_slot *slot = &passes->live.slots[s];
-        if (slot->value == 0) continue;
-        const uint32_t block = vr_map_get(&out->final_blocks, slot->address);
+    size_t met = 0;
+    for (size_t n = 0; n < passes->addresses->count; n++) {
+        const uint32_t row = passes->live[n];
+        if (row == 0) continue;
+        const uint32_t block = vr_map_get(&out->final_blocks, passes->addresses->address[n]);
+        met += block != 0;
         if (block == 0) {
             out->anomalies[VRAM_ANOMALY_END_LIVE_NOT_BLOCK]++;
-        } else if (slot->value - 1 < out->start_count) {
-            out->stack[slot->value - 1] = blocks->stack[passes->view->blocks[block - 1]];
+        } else if (row - 1 < out->start_count) {
+            out->stack[row - 1] = blocks->stack[passes->view->blocks[block - 1]];
         }
     }
-    for (size_t s = 0; out->final_blocks.slots != NULL && s <= out->final_blocks.mask; s++) {
-        const struct vr_map_slot *slot = &out->final_blocks.slots[s];
-        out->anomalies[VRAM_ANOMALY_END_BLOCK_NOT_LIVE] += slot->value != 0 && vr_map_get(&passes->live, slot->address) == 0;
-    }
+    out->anomalies[VRAM_ANOMALY_END_BLOCK_NOT_LIVE] += out->final_blocks.count - met;
 }
 
 static enum vram_status run(struct passes *passes, enum vr_notion notion, uint64_t *totals, size_t point_count) {
+    passes->live = calloc(passes->addresses->count + 1, sizeof *passes->live);
+    if (passes->live == NULL) return VRAM_NO_HOST_MEMORY;
     VR_TRY(collect_final(passes, notion));
-    VR_TRY(undo(passes));
+    undo(passes);
     VR_TRY(begin_rows(passes));
-    VR_TRY(forward(passes, totals, point_count));
+    forward(passes, totals, point_count);
     compare_end(passes);
     return VRAM_OK;
 }
 
-enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_notion notion, uint64_t *totals, size_t point_count,
-                                    struct vr_lifetimes *lifetimes) {
-    // 1 + block_count + event and 1 + row must fit 32 bits; rows are at most blocks + 2 * events.
-    if (view->history->count > UINT32_MAX / 4 || view->block_count > UINT32_MAX / 4) return VRAM_LIMIT;
+enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct vr_address_ids *addresses, enum vr_notion notion,
+                                       uint64_t *totals, size_t point_count, struct vr_lifetimes *lifetimes) {
+    // 1 + block_count + event and 1 + row must fit 32 bits; rows are at most blocks + 2 * events. vr_address_ids_build() sees to it.
+    assert(view->history->count <= UINT32_MAX / 4 && view->block_count <= UINT32_MAX / 4);
     struct vr_lifetimes built = {0};
     struct passes passes = {.view = view,
                             .history = view->history,
+                            .addresses = addresses,
                             .out = &built,
                             .free_action = notion == VR_ALLOCATED ? VR_ACTION_FREE_REQUESTED : VR_ACTION_FREE_COMPLETED};
     const enum vram_status status = run(&passes, notion, totals, point_count);
-    vr_map_release(&passes.live);
+    free(passes.live);
     if (status != VRAM_OK) {
         vr_lifetimes_release(&built);
         return status;
     }
     *lifetimes = built;
     return VRAM_OK;
+}
+
+enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_notion notion, uint64_t *totals, size_t point_count,
+                                    struct vr_lifetimes *lifetimes) {
+    struct vr_address_ids addresses = {0};
+    VR_TRY(vr_address_ids_build(view, &addresses));
+    const enum vram_status status = vr_lifetimes_build_by(view, &addresses, notion, totals, point_count, lifetimes);
+    vr_address_ids_release(&addresses);
+    return status;
 }

@@ -5,6 +5,7 @@
 #ifndef VR_LIFETIMES_H
 #define VR_LIFETIMES_H
 
+#include "analyze/address_ids.h"
 #include "analyze/map.h"
 #include "analyze/view.h"
 #include "vram/report.h"
@@ -36,6 +37,9 @@ struct vr_lifetimes {
 // LIMIT for more events and blocks than 32 bits tell apart, NO_HOST_MEMORY; *lifetimes is untouched then.
 enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_notion notion, uint64_t *totals, size_t point_count,
                                     struct vr_lifetimes *lifetimes);
+// The same for whoever builds both notions: `addresses` are those of the view; borrowed for the call.
+enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct vr_address_ids *addresses, enum vr_notion notion,
+                                       uint64_t *totals, size_t point_count, struct vr_lifetimes *lifetimes);
 void vr_lifetimes_release(struct vr_lifetimes *lifetimes);
 
 // Was row i live after `event` (-1: before event 0)?

@@ -11,6 +11,7 @@ void vr_seen_release(struct vr_seen_device *device) {
         if (device->has_rows[n]) vr_event_rows_release(&device->rows[n]);
         vr_live_destroy(device->live[n]);
     }
+    vr_address_ids_release(&device->addresses);
     for (size_t k = 0; k < VR_COUNT_OF(device->curve); k++) vr_curve_destroy(device->curve[k]);
     vr_seen_release_lots(device);
     vr_moments_destroy(device->moments);
@@ -22,8 +23,10 @@ void vr_seen_release(struct vr_seen_device *device) {
 
 enum vram_status vr_seen_lifetimes(struct vr_seen_device *device, enum vr_notion notion, const struct vr_lifetimes **lifetimes) {
     if (!device->has_lifetimes[notion]) {
-        VR_TRY(vr_lifetimes_build(device->view, notion, NULL, 0, &device->lifetimes[notion]));
+        if (device->addresses.of_event == NULL) VR_TRY(vr_address_ids_build(device->view, &device->addresses));
+        VR_TRY(vr_lifetimes_build_by(device->view, &device->addresses, notion, NULL, 0, &device->lifetimes[notion]));
         device->has_lifetimes[notion] = true;
+        if (device->has_lifetimes[!notion]) vr_address_ids_release(&device->addresses);
     }
     *lifetimes = &device->lifetimes[notion];
     return VRAM_OK;

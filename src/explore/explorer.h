@@ -17,6 +17,7 @@
 // One device of a recording. Parts are made when first asked for, and stay.
 struct vr_seen_device {
     const struct vr_view *view;
+    struct vr_address_ids addresses;  // until both lifetimes are there
     struct vr_lifetimes lifetimes[2]; // by enum vr_notion
     bool has_lifetimes[2];
     struct vr_event_rows rows[2]; // of those lifetimes
