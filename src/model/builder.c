@@ -19,6 +19,13 @@ size_t vr_budget_next_capacity(size_t capacity, size_t needed) {
     return wanted < needed ? needed : wanted;
 }
 
+size_t vr_budget_expected(const struct vr_budget *budget, size_t needed) {
+    const double expected = (double)needed * budget->ahead;
+    // A little more, so that a table which comes a bit faster later on does not move after all.
+    const double wanted = expected + expected / 64;
+    return wanted > (double)needed && wanted < (double)(SIZE_MAX / 2) ? (size_t)wanted : needed;
+}
+
 enum vram_status vr_budget_grow(struct vr_budget *budget, void **items, size_t *capacity, size_t needed, size_t item_bytes) {
     if (needed <= *capacity) return VRAM_OK;
     size_t wanted = vr_budget_next_capacity(*capacity, needed);

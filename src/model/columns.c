@@ -30,23 +30,37 @@ void vr_column_set(const struct vr_columns *columns, void *table, size_t index, 
     memcpy((char *)table + columns->column[index].pointer_offset, &pointer, sizeof pointer);
 }
 
-enum vram_status vr_columns_grow(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed, struct vr_budget *budget) {
-    if (needed <= *capacity) return VRAM_OK;
-    size_t wanted = vr_budget_next_capacity(*capacity, needed);
+static enum vram_status grow_to(const struct vr_columns *columns, void *table, size_t *capacity, size_t wanted, struct vr_budget *budget) {
+    if (wanted > SIZE_MAX / sizeof(uint64_t)) return VRAM_NO_HOST_MEMORY;
     VR_TRY(vr_budget_charge(budget, wanted - *capacity, columns->row_bytes));
     for (size_t i = 0; i < columns->count; i++) {
-        if (wanted > SIZE_MAX / columns->column[i].item_bytes) return VRAM_NO_HOST_MEMORY;
         void *column = vr_column_pointer(columns, table, i);
         if (column == NULL && columns->column[i].sparse) continue;
         void *grown = realloc(column, wanted * columns->column[i].item_bytes);
-        if (grown == NULL) return VRAM_NO_HOST_MEMORY;
+        if (grown == NULL) {
+            budget->used_bytes -= (uint64_t)(wanted - *capacity) * columns->row_bytes;
+            return VRAM_NO_HOST_MEMORY;
+        }
         vr_column_set(columns, table, i, grown);
     }
     *capacity = wanted;
     return VRAM_OK;
 }
 
-void vr_columns_trim(const struct vr_columns *columns, void *table, size_t count) {
+enum vram_status vr_columns_grow(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed, struct vr_budget *budget) {
+    if (needed <= *capacity) return VRAM_OK;
+    return grow_to(columns, table, capacity, vr_budget_next_capacity(*capacity, needed), budget);
+}
+
+enum vram_status vr_columns_grow_ahead(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed,
+                                       struct vr_budget *budget) {
+    if (needed <= *capacity) return VRAM_OK;
+    const size_t least = vr_budget_next_capacity(*capacity, needed), wanted = vr_budget_expected(budget, needed);
+    if (wanted > least && grow_to(columns, table, capacity, wanted, budget) == VRAM_OK) return VRAM_OK;
+    return grow_to(columns, table, capacity, least, budget);
+}
+
+static void trim(const struct vr_columns *columns, void *table, size_t count) {
     for (size_t i = 0; i < columns->count; i++) {
         void *column = vr_column_pointer(columns, table, i);
         if (column == NULL) continue;
@@ -55,9 +69,39 @@ void vr_columns_trim(const struct vr_columns *columns, void *table, size_t count
     }
 }
 
-void vr_columns_release(const struct vr_columns *columns, void *table) {
+static size_t widest_sparse(const struct vr_columns *columns) {
+    size_t widest = 0;
     for (size_t i = 0; i < columns->count; i++) {
-        free(vr_column_pointer(columns, table, i));
+        if (columns->column[i].sparse && columns->column[i].item_bytes > widest) widest = columns->column[i].item_bytes;
+    }
+    return widest;
+}
+
+enum vram_status vr_columns_finish(const struct vr_columns *columns, void *table, size_t count) {
+    void *zeros = NULL;
+    trim(columns, table, count);
+    for (size_t i = 0; i < columns->count; i++) {
+        const bool sparse = columns->column[i].sparse;
+        if (vr_column_pointer(columns, table, i) != NULL) continue;
+        // Zeroed by the system where it is large: pages that no one writes cost no memory.
+        void *column = sparse && zeros != NULL ? zeros : calloc(count + 1, sparse ? widest_sparse(columns) : columns->column[i].item_bytes);
+        if (column == NULL) return VRAM_NO_HOST_MEMORY;
+        if (sparse) zeros = column;
+        vr_column_set(columns, table, i, column);
+    }
+    return VRAM_OK;
+}
+
+static bool is_shared_with_earlier(const struct vr_columns *columns, const void *table, size_t index) {
+    for (size_t i = 0; i < index; i++) {
+        if (vr_column_pointer(columns, table, i) == vr_column_pointer(columns, table, index)) return true;
+    }
+    return false;
+}
+
+void vr_columns_release(const struct vr_columns *columns, void *table) {
+    for (size_t i = columns->count; i-- > 0;) {
+        if (!is_shared_with_earlier(columns, table, i)) free(vr_column_pointer(columns, table, i));
         vr_column_set(columns, table, i, NULL);
     }
 }

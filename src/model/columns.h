@@ -49,7 +49,7 @@
     X(uint32_t, unknown)
 
 // One column of a table: where the table's struct keeps its pointer, and the size of an entry. A sparse column may be NULL while the table
-// grows, as long as every entry is 0; in a finished model no column is NULL.
+// grows, as long as every entry is 0; in a finished model no column is NULL, and sparse ones may be the same array of zeros.
 struct vr_column {
     size_t pointer_offset;
     size_t item_bytes;
@@ -70,9 +70,14 @@ extern const struct vr_columns vr_history_columns;
 // Grows every column of *table (but sparse ones that are NULL) so that *capacity >= needed. *capacity may stay too small on failure; then
 // every column still holds at least the old capacity. LIMIT when the budget is spent, NO_HOST_MEMORY.
 enum vram_status vr_columns_grow(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed, struct vr_budget *budget);
-// Gives back what the columns hold beyond `count` rows.
-void vr_columns_trim(const struct vr_columns *columns, void *table, size_t count);
-// Frees every column and sets its pointer to NULL.
+// The same for a table that goes on as far as the input does (struct vr_budget's `ahead`): grows at once to what is expected, where the
+// budget has room for it.
+enum vram_status vr_columns_grow_ahead(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed,
+                                       struct vr_budget *budget);
+// Ends growing at `count` rows: gives back what the columns hold beyond, makes sparse columns that are NULL one array of zeros, dense ones
+// (of a table without rows) one of their own. The sparse columns must not be written to then. NO_HOST_MEMORY; the rest stays as it is.
+enum vram_status vr_columns_finish(const struct vr_columns *columns, void *table, size_t count);
+// Frees every column, one that is shared once, and sets its pointer to NULL.
 void vr_columns_release(const struct vr_columns *columns, void *table);
 // The pointer of column `index`, and its replacement (the caller frees the old one where it has to).
 void *vr_column_pointer(const struct vr_columns *columns, const void *table, size_t index);

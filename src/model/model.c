@@ -52,6 +52,9 @@ const char *vr_model_setting(const struct vr_model *model, const char *key) {
 // What vr_model_check() looks at: every function below returns the row that is wrong, or SIZE_MAX.
 
 static size_t first_not_below(const uint32_t *ids, size_t count, uint32_t limit) {
+    uint32_t largest = 0;
+    for (size_t i = 0; i < count; i++) largest = ids[i] > largest ? ids[i] : largest;
+    if (count == 0 || largest < limit) return SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         if (ids[i] >= limit) return i;
     }
@@ -59,6 +62,9 @@ static size_t first_not_below(const uint32_t *ids, size_t count, uint32_t limit)
 }
 
 static size_t first_byte_not_below(const uint8_t *values, size_t count, uint8_t limit) {
+    uint8_t largest = 0;
+    for (size_t i = 0; i < count; i++) largest = values[i] > largest ? values[i] : largest;
+    if (count == 0 || largest < limit) return SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         if (values[i] >= limit) return i;
     }
@@ -114,12 +120,18 @@ static enum vram_status check_segments(const struct vr_model *model, struct vram
 }
 
 static enum vram_status check_history(const struct vr_model *model, const struct vr_history *history, struct vram_error *error) {
+    const uint32_t strings = model->strings.count;
+    // Columns that are one array of zeros are looked at once.
+    const uint32_t *const words[] = {history->context, history->metadata, history->unknown, history->tag};
     EXPECT(first_byte_not_below(history->action, history->count, VR_ACTION_COUNT), "an event's action");
     EXPECT(first_not_below(history->stack, history->count, model->stacks.count), "an event's stack");
-    EXPECT(first_not_below(history->context, history->count, model->strings.count), "an event's compile context");
-    EXPECT(first_not_below(history->metadata, history->count, model->strings.count), "an event's metadata");
-    EXPECT(first_not_below(history->unknown, history->count, model->strings.count), "an event's action name");
-    EXPECT(first_not_below(history->tag, history->count, model->strings.count), "an event's category");
+    static const char *const names[] = {"an event's compile context", "an event's metadata", "an event's action name",
+                                        "an event's category"};
+    for (size_t i = 0; i < VR_COUNT_OF(words); i++) {
+        size_t first = 0;
+        while (words[first] != words[i]) first++;
+        if (first == i) EXPECT(first_not_below(words[i], history->count, strings), names[i]);
+    }
     return VRAM_OK;
 }
 

@@ -41,7 +41,7 @@ static enum vram_status grow_lane(struct vr_event_list *list, struct vr_event_la
         history->thread = malloc(sizeof *history->thread);
         if (history->thread == NULL) return VRAM_NO_HOST_MEMORY;
     }
-    VR_TRY(vr_columns_grow(&vr_history_columns, history, &lane->capacity, history->count + 1, &list->builder.budget));
+    VR_TRY(vr_columns_grow_ahead(&vr_history_columns, history, &lane->capacity, history->count + 1, &list->builder.budget));
     memset(history->thread + held, 0, (lane->capacity - held) * sizeof *history->thread);
     return VRAM_OK;
 }
@@ -75,17 +75,6 @@ enum vram_status vr_event_list_mark(struct vr_event_list *list, int64_t device, 
     return VRAM_OK;
 }
 
-static enum vram_status finish_history(struct vr_history *history) {
-    vr_columns_trim(&vr_history_columns, history, history->count);
-    for (size_t i = 0; i < vr_history_columns.count; i++) {
-        if (vr_column_pointer(&vr_history_columns, history, i) != NULL) continue;
-        void *column = calloc(history->count + 1, vr_history_columns.column[i].item_bytes);
-        if (column == NULL) return VRAM_NO_HOST_MEMORY;
-        vr_column_set(&vr_history_columns, history, i, column);
-    }
-    return VRAM_OK;
-}
-
 static enum vram_status finish_keys(struct vr_event_list *list, struct vr_model *model) {
     static const char *const keys[] = {"segments", "device_traces", "external_annotations"};
     model->top_level_keys = malloc(VR_COUNT_OF(keys) * sizeof *model->top_level_keys);
@@ -108,7 +97,7 @@ static enum vram_status finish(struct vr_event_list *list, struct vr_model *mode
         *history = list->lanes[model->history_count].history;
         memset(&list->lanes[model->history_count], 0, sizeof *list->lanes);
         // Counted before it is finished, so that a failure releases it with the model.
-        const enum vram_status status = finish_history(history);
+        const enum vram_status status = vr_columns_finish(&vr_history_columns, history, history->count);
         if (status != VRAM_OK) {
             model->history_count++;
             return status;

@@ -79,10 +79,10 @@ static enum vram_status collect(struct vr_machine *machine, const char *key, uin
 static enum vram_status gather_column(const struct vr_columns *columns, size_t index, const void *from, const struct runs *runs, void *to) {
     size_t item_bytes = columns->column[index].item_bytes;
     const char *source = vr_column_pointer(columns, from, index);
-    // Zeroed, for sparse columns without a value: pages that no one writes cost no memory.
-    char *gathered = source == NULL ? calloc(runs->rows + 1, item_bytes) : malloc((runs->rows + 1) * item_bytes), *next = gathered;
+    if (source == NULL) return VRAM_OK;
+    char *gathered = malloc((runs->rows + 1) * item_bytes), *next = gathered;
     if (gathered == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t i = 0; i < runs->count && source != NULL; i++) {
+    for (size_t i = 0; i < runs->count; i++) {
         size_t bytes = (size_t)vr_row_count(runs->items[i]) * item_bytes;
         memcpy(next, source + (size_t)vr_first_row(runs->items[i]) * item_bytes, bytes);
         next += bytes;
@@ -113,7 +113,7 @@ static enum vram_status distribute(struct vr_machine *machine, const struct vr_c
         if (!moves) free(vr_column_pointer(columns, from, column));
         vr_column_set(columns, from, column, NULL);
     }
-    if (moves) vr_columns_trim(columns, to + only * to_stride, row_count);
+    for (size_t i = 0; i < count; i++) VR_TRY(vr_columns_finish(columns, to + i * to_stride, runs[i].rows));
     return VRAM_OK;
 }
 

@@ -108,6 +108,6 @@ enum vram_status vr_html_open(struct vr_html *html, struct vr_source *page, cons
         VR_TRY(find_text(page, &found));
     } while (!found);
     *html = (struct vr_html){.page = page};
-    *input = (struct vram_input){read_decoded, html, name};
+    *input = (struct vram_input){.read = read_decoded, .context = html, .name = name};
     return VRAM_OK;
 }

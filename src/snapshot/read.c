@@ -168,7 +168,7 @@ enum vram_status vram_recording_read_file(const char *path, struct vram_recordin
     FILE *file = fopen(path, "rb");
     if (file == NULL) return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: the file cannot be opened", path);
     (void)setvbuf(file, NULL, _IONBF, 0);
-    struct vram_input input = {read_file, file, path};
+    struct vram_input input = {.read = read_file, .context = file, .name = path};
     enum vram_status status = vram_recording_read(&input, recording, error);
     (void)fclose(file);
     return status;

@@ -494,7 +494,9 @@ static enum vram_status add_row(struct vr_machine *machine, enum vr_tag kind, si
                                              : &machine->annotation_count;
     if (*count >= ((uint64_t)1 << VR_ROW_BITS) - 1) return VRAM_LIMIT;
     switch (kind) {
-    case VR_TAG_EVENT: status = vr_columns_grow(&vr_history_columns, &machine->events, &machine->event_capacity, *count + 1, budget); break;
+    case VR_TAG_EVENT:
+        status = vr_columns_grow_ahead(&vr_history_columns, &machine->events, &machine->event_capacity, *count + 1, budget);
+        break;
     case VR_TAG_SEGMENT:
         VR_MACHINE_GROW(machine, segment_blocks, machine->segment_blocks_capacity, *count + 1, status);
         VR_TRY(status);

@@ -3,8 +3,20 @@
 // Small enough to stay in a core's own cache between being filled and being read.
 enum { BUFFER_BYTES = 1 << 16 };
 
-static void widen(struct vr_source *source, uint64_t bytes) {
-    if (source->budget != NULL) source->budget->limit_bytes += bytes * VR_BUDGET_FACTOR;
+// What comes before so many bytes says little about the rest.
+#define TELLING_BYTES (1 * VR_MIB)
+
+double vr_source_ahead(const struct vr_source *source) {
+    const uint64_t used = vr_source_offset(source);
+    return used < TELLING_BYTES || used >= source->input.bytes ? 0 : (double)source->input.bytes / (double)used;
+}
+
+// Bytes that come in beyond those that were known to come.
+static void widen(struct vr_source *source, uint64_t before, uint64_t now) {
+    if (source->budget == NULL) return;
+    const uint64_t known = before > source->input.bytes ? before : source->input.bytes;
+    if (now > known) source->budget->limit_bytes += (now - known) * VR_BUDGET_FACTOR;
+    source->budget->ahead = vr_source_ahead(source);
 }
 
 void vr_source_on_memory(struct vr_source *source, const void *data, size_t size) {
@@ -25,9 +37,12 @@ enum vram_status vr_source_on_input(struct vr_source *source, const struct vram_
     return VRAM_OK;
 }
 
+static uint64_t bytes_in(const struct vr_source *source) { return source->start_offset + (uint64_t)(source->end - source->start); }
+
 void vr_source_set_budget(struct vr_source *source, struct vr_budget *budget) {
     source->budget = budget;
-    widen(source, source->start_offset + (uint64_t)(source->end - source->start));
+    if (budget != NULL) budget->limit_bytes += source->input.bytes * VR_BUDGET_FACTOR;
+    widen(source, 0, bytes_in(source));
 }
 
 void vr_source_release(struct vr_source *source) {
@@ -67,7 +82,7 @@ enum vram_status vr_source_fill(struct vr_source *source, uint64_t wanted) {
         if (got == SIZE_MAX || got > source->capacity - held) return VRAM_IO;
         source->ended = got == 0;
         source->end += got;
-        widen(source, got);
+        widen(source, bytes_in(source) - got, bytes_in(source));
     }
     return VRAM_OK;
 }

@@ -132,7 +132,7 @@ static enum vram_status add_times(struct lane *lane, const struct vr_log_batch *
 static enum vram_status add_run(struct reader *reader, struct lane *lane, size_t from, size_t count) {
     const struct vr_log_batch *batch = &reader->batch;
     size_t capacity = lane->capacity;
-    VR_TRY(vr_columns_grow(&vr_history_columns, &lane->history, &lane->capacity, lane->history.count + count, &reader->budget));
+    VR_TRY(vr_columns_grow_ahead(&vr_history_columns, &lane->history, &lane->capacity, lane->history.count + count, &reader->budget));
     if (lane->capacity < capacity) return VRAM_NO_HOST_MEMORY;
     PUT(lane, batch, action, VR_LOG_COLUMN_ACTION);
     PUT(lane, batch, address, VR_LOG_COLUMN_ADDRESS);
@@ -296,7 +296,9 @@ static enum vram_status read_block(struct reader *reader, const struct vr_log_bl
 }
 
 static void widen_budget(struct reader *reader, uint64_t more) {
-    reader->budget.limit_bytes = BUDGET_BASE + (vr_source_offset(reader->source) + more) * BUDGET_FACTOR;
+    const uint64_t come = vr_source_offset(reader->source) + more, known = reader->source->input.bytes;
+    reader->budget.limit_bytes = BUDGET_BASE + (come > known ? come : known) * BUDGET_FACTOR;
+    reader->budget.ahead = vr_source_ahead(reader->source);
 }
 
 // ---- the tail
@@ -442,18 +444,6 @@ static enum vram_status read_blocks_of_file(struct reader *reader, enum vr_endin
 
 // ---- the model
 
-// In a finished model no column is NULL.
-static enum vram_status fill_columns(const struct vr_columns *columns, void *table, size_t count) {
-    vr_columns_trim(columns, table, count);
-    for (size_t i = 0; i < columns->count; i++) {
-        if (vr_column_pointer(columns, table, i) != NULL) continue;
-        void *column = calloc(count + 1, columns->column[i].item_bytes);
-        if (column == NULL) return VRAM_NO_HOST_MEMORY;
-        vr_column_set(columns, table, i, column);
-    }
-    return VRAM_OK;
-}
-
 static enum vram_status move_histories(struct reader *reader, struct vr_model *model) {
     bool host = reader->has_shape ? reader->shape.host_count != 0 : reader->host.history.count != 0;
     for (size_t i = 0; i < reader->segments.count && !reader->has_shape; i++) {
@@ -476,7 +466,7 @@ static enum vram_status move_histories(struct reader *reader, struct vr_model *m
                                                                              : &none;
         model->histories[i] = lane->history;
         memset(lane, 0, sizeof *lane);
-        VR_TRY(fill_columns(&vr_history_columns, &model->histories[i], model->histories[i].count));
+        VR_TRY(vr_columns_finish(&vr_history_columns, &model->histories[i], model->histories[i].count));
     }
     for (size_t i = 0; i < reader->segments.count && host; i++) {
         if (reader->segments.device[i] == UINT32_MAX) reader->segments.device[i] = (uint32_t)devices;
@@ -497,8 +487,8 @@ static enum vram_status move_state(struct reader *reader, struct vr_model *model
         if (!vr_add_u64(total, reader->block_counts[i], &total)) return damaged(reader, "the segments");
     }
     model->segments.first_block[model->segments.count] = total;
-    VR_TRY(fill_columns(&vr_segment_columns, &model->segments, model->segments.count));
-    return fill_columns(&vr_block_columns, &model->blocks, model->blocks.count);
+    VR_TRY(vr_columns_finish(&vr_segment_columns, &model->segments, model->segments.count));
+    return vr_columns_finish(&vr_block_columns, &model->blocks, model->blocks.count);
 }
 
 // The last value of each key, in the place of the first.

@@ -104,7 +104,8 @@ static const char everything[] =
     "{\"segments\":[{\"device\":0,\"address\":4096,\"total_size\":1024,\"segment_type\":\"small\",\"frames\":[{\"name\":\"f\","
     "\"filename\":\"a.py\",\"line\":1}],\"blocks\":[{\"size\":512,\"state\":\"inactive\"},{\"size\":512,\"state\":\"active_allocated\"}]}],"
     "\"device_traces\":[[{\"action\":\"alloc\",\"addr\":4608,\"size\":500,\"stream\":0,\"frames\":[{\"name\":\"f\",\"filename\":\"a.py\","
-    "\"line\":1}]}]],\"allocator_settings\":{\"a\":true},\"external_annotations\":[{\"name\":\"n\",\"stage\":\"START\",\"device\":0,"
+    "\"line\":1}],\"compile_context\":\"c\",\"user_metadata\":\"m\"},{\"action\":\"strange\"}]],\"allocator_settings\":{\"a\":true},"
+    "\"external_annotations\":[{\"name\":\"n\",\"stage\":\"START\",\"device\":0,"
     "\"time_us\":1}]}";
 
 static struct vram_recording *read_everything(void) {
@@ -177,11 +178,49 @@ static void columns_grow_together(void **state) {
         blocks.state[i] = (uint8_t)i;
     }
     assert_int_equal(vr_columns_grow(&vr_block_columns, &blocks, &capacity, 1000, &budget), VRAM_LIMIT);
-    vr_columns_trim(&vr_block_columns, &blocks, 100);
+    assert_int_equal(vr_columns_finish(&vr_block_columns, &blocks, 100), VRAM_OK);
     assert_int_equal(blocks.address[99], 99);
     assert_int_equal(blocks.state[99], 99);
     vr_columns_release(&vr_block_columns, &blocks);
     assert_null(blocks.address);
+}
+
+static void columns_without_a_value_are_one_array_of_zeros(void **state) {
+    struct vr_history history = {0};
+    struct vr_budget budget = {.limit_bytes = UINT64_MAX};
+    size_t capacity = 0;
+    (void)state;
+    assert_int_equal(vr_columns_grow(&vr_history_columns, &history, &capacity, 1000, &budget), VRAM_OK);
+    assert_null(history.context);
+    history.thread = calloc(capacity, sizeof *history.thread);
+    assert_non_null(history.thread);
+    assert_int_equal(vr_columns_finish(&vr_history_columns, &history, 900), VRAM_OK);
+    assert_ptr_equal(history.context, history.pool_first);
+    assert_ptr_equal(history.context, history.unknown);
+    assert_ptr_not_equal(history.context, history.thread);
+    for (size_t i = 0; i < 900; i++) assert_int_equal(history.pool_first[i], 0);
+    vr_columns_release(&vr_history_columns, &history);
+    assert_null(history.pool_second);
+    // A table without rows has columns, too.
+    assert_int_equal(vr_columns_finish(&vr_history_columns, &history, 0), VRAM_OK);
+    assert_non_null(history.address);
+    vr_columns_release(&vr_history_columns, &history);
+}
+
+static void a_table_grows_to_what_is_expected(void **state) {
+    struct vr_blocks blocks = {0};
+    struct vr_budget budget = {.limit_bytes = 10000 * vr_block_columns.row_bytes, .ahead = 50};
+    size_t capacity = 0;
+    (void)state;
+    assert_int_equal(vr_columns_grow_ahead(&vr_block_columns, &blocks, &capacity, 100, &budget), VRAM_OK);
+    assert_in_range(capacity, 5000, 5200);
+    assert_int_equal(budget.used_bytes, capacity * vr_block_columns.row_bytes);
+    // What the budget has no room for grows as far as it must.
+    assert_int_equal(vr_columns_grow_ahead(&vr_block_columns, &blocks, &capacity, capacity + 1, &budget), VRAM_LIMIT);
+    budget.limit_bytes *= 2;
+    assert_int_equal(vr_columns_grow_ahead(&vr_block_columns, &blocks, &capacity, capacity + 1, &budget), VRAM_OK);
+    assert_in_range(capacity, 5002, 20000);
+    vr_columns_release(&vr_block_columns, &blocks);
 }
 
 int main(void) {
@@ -194,6 +233,8 @@ int main(void) {
         cmocka_unit_test(the_check_finds_every_damage),
         cmocka_unit_test(settings_are_found_by_key),
         cmocka_unit_test(columns_grow_together),
+        cmocka_unit_test(columns_without_a_value_are_one_array_of_zeros),
+        cmocka_unit_test(a_table_grows_to_what_is_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static void pieces_of_any_size_are_the_same(void **state) {
     (void)state;
     for (size_t step = 1; step < 40; step += 3) {
         struct pieces pieces = {old_file, sizeof old_file - 1, step, SIZE_MAX};
-        struct vram_input input = {read_piece, &pieces, "pieces"};
+        struct vram_input input = {.read = read_piece, .context = &pieces, .name = "pieces"};
         struct vram_recording *recording = NULL;
         if (vram_recording_read(&input, &recording, &error) != VRAM_OK) fail_msg("%s", error.message);
         assert_int_equal(vram_recording_block_count(recording), 3);
@@ -81,7 +81,7 @@ static void pieces_of_any_size_are_the_same(void **state) {
 static void a_failing_input_is_reported(void **state) {
     (void)state;
     struct pieces pieces = {old_file, sizeof old_file - 1, 64, 100};
-    struct vram_input input = {read_piece, &pieces, "pieces"};
+    struct vram_input input = {.read = read_piece, .context = &pieces, .name = "pieces"};
     struct vram_recording *recording = NULL;
     assert_int_equal(vram_recording_read(&input, &recording, &error), VRAM_IO);
     assert_non_null(strstr(error.message, "pieces: "));
@@ -173,7 +173,7 @@ static void long_pages_are_read(void **state) {
     }
     at += sprintf(at, "\"</html>");
     struct pieces pieces = {page, (size_t)(at - page), 4099, SIZE_MAX};
-    struct vram_input input = {read_piece, &pieces, NULL};
+    struct vram_input input = {.read = read_piece, .context = &pieces, .name = NULL};
     struct vram_recording *recording = NULL;
     if (vram_recording_read(&input, &recording, &error) != VRAM_OK) fail_msg("%s", error.message);
     vram_recording_destroy(recording);

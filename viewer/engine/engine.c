@@ -37,7 +37,7 @@ void engine_free(char *room) { free(room); }
 
 static int read_into(struct vram_explorer **into, const char *name, double bytes) {
     struct vram_recording *recording = NULL;
-    const struct vram_input input = {.read = read_file, .name = name};
+    const struct vram_input input = {.read = read_file, .name = name, .bytes = (uint64_t)bytes};
     if (*into == NULL && vram_explorer_create(into) != VRAM_OK) return 1;
     if (vram_recording_read(&input, &recording, &last_error) != VRAM_OK) return 1;
     if (vram_explorer_add(*into, recording, name, (uint64_t)bytes, &last_error) == VRAM_OK) return 0;
