@@ -21,12 +21,14 @@ function watch() {
             super(...args);
             this.addEventListener("message", ({ data }) => {
                 const question = asked.get(data.id);
-                if (question && data.kind !== "progress") bench.answers.push({ name: question.name, ms: performance.now() - question.at, during: bench.measuring });
-                if (data.kind !== "progress") asked.delete(data.id);
+                if (!question || data.kind === "progress") return;
+                const now = performance.now();
+                bench.answers.push({ name: question.name, ms: now - question.at, at: now });
+                asked.delete(data.id);
             });
         }
         postMessage(message, transfer) {
-            if (message.kind === "ask") asked.set(message.id, { name: message.question.split("?")[0], at: performance.now() });
+            asked.set(message.id, { name: message.kind === "ask" ? message.question.split("?")[0] : message.kind, at: performance.now() });
             super.postMessage(message, transfer);
         }
     };
@@ -72,7 +74,9 @@ await page.waitForFunction(() => window.bench.first !== 0, null, { timeout: 1200
 await page.waitForFunction(() => document.querySelector(".loading").hidden, null, { timeout: 120000 });
 await page.waitForTimeout(3000);
 const result = { recording, listed_s: listed, first_picture_s: (await page.evaluate(() => window.bench.first) - origin) / 1000, views: {} };
-result.questions_ms = await page.evaluate(() => Object.fromEntries(window.bench.answers.map(({ name, ms }) => [name, Math.round(ms)])));
+const begun = await page.evaluate(() => window.bench.answers);
+result.complete_s = (Math.max(...begun.map(({ at }) => at)) - origin) / 1000; // nothing was asked in the seconds after
+result.questions_ms = begun.map(({ name, ms, at }) => `${name} ${Math.round(ms)} at ${Math.round(at - origin)}`);
 const tabs = wanted.length ? wanted : await page.$$eval('[role="tab"]', (all) => all.map((tab) => tab.id.replace("tab-", "")));
 for (const view of tabs) {
     await page.locator(`#tab-${view}`).click();

@@ -21,6 +21,7 @@ export class Minimap implements Panel {
     private curve: Record<string, Numbers> | null = null;
     private marks: Mark[] = [];
     private asked = 0;
+    private pixels = 0; // asked for
     private drag: Drag | null = null;
 
     constructor(private readonly frame: Frame) {
@@ -33,7 +34,9 @@ export class Minimap implements Panel {
         this.root.addEventListener("pointercancel", () => (this.drag = null));
         this.root.addEventListener("dblclick", () => frame.setWindow(0, frame.length()));
         this.root.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-        new ResizeObserver(() => void this.load()).observe(this.root);
+        new ResizeObserver(() => {
+            if (Math.round(this.root.clientWidth) !== this.pixels) void this.load();
+        }).observe(this.root);
     }
 
     private handle(side: "from" | "to", label: string): HTMLElement {
@@ -64,6 +67,7 @@ export class Minimap implements Panel {
         const device = this.frame.device();
         const pixels = Math.round(this.root.clientWidth);
         if (!device || pixels < 1) return;
+        this.pixels = pixels;
         const ticket = ++this.asked;
         const { rec, axis } = this.frame.store.state;
         const common = { rec, device: device.device };

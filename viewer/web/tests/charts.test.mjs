@@ -199,7 +199,7 @@ async function saving(page) {
 }
 
 for (const [query, painter] of [
-    ["", "webgl2"],
+    ["?webgl2", "webgl2"],
     ["?canvas2d", "canvas2d"],
 ]) {
     const { browser, page, requests, errors } = await openPage(html + query);

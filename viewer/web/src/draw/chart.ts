@@ -13,7 +13,7 @@ import { drawMarks, markAt, marksOf, type Mark } from "./marks";
 import { CanvasPen, SvgPen, type Pen } from "./pen";
 import { followPointer } from "./pointer";
 import type { Emphasis, Painter, Placing, Quads } from "./quads";
-import { WebGlPainter } from "./webgl";
+import { hasGpu, WebGlPainter } from "./webgl";
 
 export type Wanted = { from: number; to: number; pixels: number; height: number };
 export type Line = { name: string; colour: keyof Theme; values: Numbers; dash?: number[] };
@@ -54,7 +54,16 @@ export interface Source {
 }
 
 const MARGIN = { left: 76, right: 16, top: 30, bottom: 38 };
-const canvas2dWanted = () => new URLSearchParams(location.search).has("canvas2d");
+// Changes of the window that the picture in hand bears are asked for once they rest, others at once.
+const REST_MS = 80;
+const MOST_SCALE = 1.3;
+
+// `?canvas2d` and `?webgl2` in the address choose.
+function painterFor(canvas: HTMLCanvasElement): Painter {
+    const wanted = new URLSearchParams(location.search);
+    const webgl = wanted.has("webgl2") || (!wanted.has("canvas2d") && hasGpu());
+    return (webgl ? WebGlPainter.create(canvas) : null) ?? new CanvasPainter(canvas);
+}
 
 export class Chart {
     readonly bar = el("div", { class: "chart-bar" });
@@ -68,6 +77,7 @@ export class Chart {
     private readonly note = el("p", { class: "chart-note", hidden: true });
     private readonly painter: Painter;
     scene: Scene | null = null;
+    private madeFor = 1; // length of the window that the picture was asked for
     private theme: Theme | null = null;
     private marks: Mark[] = [];
     private hover: Hit | null = null;
@@ -78,6 +88,7 @@ export class Chart {
     private frame = 0;
     private asking = false;
     private asked = "";
+    private resting = 0;
     private tipFor = NaN;
     // The part of the height shown, where it can be zoomed; null: all of it.
     heights: [number, number] | null = null;
@@ -89,17 +100,22 @@ export class Chart {
         this.top = el("canvas", { tabindex: 0, role: "img", "aria-label": source.name, class: "chart-top" });
         this.stage = el("div", { class: "chart-stage" }, this.base, this.shapes, this.top, this.tip, this.note);
         this.root = el("section", { class: "chart", "aria-label": source.name }, this.bar, this.stage);
-        this.painter = (canvas2dWanted() ? null : WebGlPainter.create(this.shapes)) ?? new CanvasPainter(this.shapes);
+        this.painter = painterFor(this.shapes);
         this.stage.dataset.painter = this.painter.kind;
         followPointer(this.top, this);
         matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.renew());
-        new ResizeObserver(() => this.renew()).observe(this.stage);
+        new ResizeObserver(() => {
+            this.held = null;
+            this.refresh();
+        }).observe(this.stage);
     }
 
     // --- the window -----------------------------------------------------------------------------------------------------
 
+    private held: { width: number; height: number } | null = null;
     get size(): { width: number; height: number } {
-        return { width: Math.max(50, this.stage.clientWidth), height: Math.max(50, this.stage.clientHeight) };
+        if (!this.root.isConnected) return { width: 50, height: 50 };
+        return (this.held ??= { width: Math.max(50, this.stage.clientWidth), height: Math.max(50, this.stage.clientHeight) });
     }
     get box(): Box {
         const { width, height } = this.size;
@@ -351,10 +367,19 @@ export class Chart {
         const { width, height } = this.box;
         return { from: begin, to: Math.max(end, begin + 1), pixels: Math.min(4096, Math.ceil((width * (end - begin)) / (to - from))), height: Math.ceil(height) };
     }
+    // Whether the picture in hand is too small or too coarse for the window.
+    private outgrown(): boolean {
+        if (!this.scene || this.asked === "") return true;
+        const { from, to } = this.app.window();
+        const scale = (to - from) / this.madeFor;
+        return from < this.scene.from || to > this.scene.to || scale > MOST_SCALE || scale < 1 / MOST_SCALE;
+    }
     private refresh(): void {
         this.schedule();
+        clearTimeout(this.resting);
         if (this.asking || !this.root.isConnected) return;
-        void this.renewScene();
+        if (this.outgrown()) void this.renewScene();
+        else this.resting = window.setTimeout(() => this.asking || void this.renewScene(), REST_MS);
     }
     private async renewScene(): Promise<void> {
         const device = this.app.device();
@@ -366,6 +391,7 @@ export class Chart {
             return;
         }
         const wanted = this.wanted();
+        const { from, to } = this.app.window();
         const key = JSON.stringify([wanted, this.heights]);
         if (key === this.asked) return;
         this.asked = key;
@@ -374,6 +400,7 @@ export class Chart {
         try {
             const [scene, marks] = await Promise.all([this.source.ask(wanted, this.theme), marksOf(this.app)]);
             this.scene = scene;
+            this.madeFor = to - from;
             this.marks = marks;
             this.note.hidden = scene !== null;
             this.stage.dataset.largest = String(scene?.largest(this.app.window()) ?? 0);

@@ -29,7 +29,7 @@ function lost(notes: NoteJson[], device: number | undefined): Mark[] {
 // The marks of the device on show; asked for once.
 export function marksOf(app: App): Promise<Mark[]> {
     const device = app.device()?.device;
-    const key = JSON.stringify([app.store.state.rec, device, app.recording()?.name]);
+    const key = JSON.stringify([app.store.state.rec, device, app.recording()?.name, app.device()?.events]);
     if (kept?.key !== key || kept.engine !== app.engine) {
         const { rec } = app.store.state;
         const marks = Promise.all([
