@@ -23,7 +23,7 @@ const char *vr_grouping_heading(enum vr_group_by by) {
 
 static int phase_by_time(const void *a, const void *b) {
     const struct vr_phase *x = a, *y = b;
-    return (x->time_us > y->time_us) - (x->time_us < y->time_us);
+    return VR_ORDER(x->time_us, y->time_us);
 }
 
 enum { MOST_OPEN = 64 };
@@ -107,15 +107,9 @@ static uint64_t stream_of(const struct vr_grouping *grouping, size_t row) {
 static uint64_t phase_of(const struct vr_grouping *grouping, uint32_t birth) {
     const struct vr_history *history = grouping->view->history;
     if (birth == VR_BEFORE_TRACE || (history->has[birth] & VR_HAS_TIME) == 0) return VR_GROUP_UNKNOWN;
-    size_t low = 0, high = grouping->phase_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (grouping->phase[middle].time_us <= history->time_us[birth])
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low == 0 ? 0 : grouping->phase[low - 1].name;
+    size_t next;
+    VR_LOWER_BOUND(next, i, 0, grouping->phase_count, grouping->phase[i].time_us <= history->time_us[birth]);
+    return next == 0 ? 0 : grouping->phase[next - 1].name;
 }
 
 // The number of a part's text, a new one where it has not been seen. Parts are few: those of one expression.
@@ -249,9 +243,9 @@ void vr_grouping_name(const struct vr_grouping *grouping, uint64_t key, struct v
 
 static int larger_first(const void *a, const void *b) {
     const struct vr_group *x = a, *y = b;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-    if (x->count != y->count) return x->count < y->count ? 1 : -1;
-    return (x->key > y->key) - (x->key < y->key);
+    if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
+    if (x->count != y->count) return VR_ORDER(y->count, x->count);
+    return VR_ORDER(x->key, y->key);
 }
 
 enum vram_status vr_group_sums_add(struct vr_group_sums *sums, struct vr_grouping *grouping, size_t row) {

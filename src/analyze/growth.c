@@ -98,8 +98,8 @@ static enum vram_status add_to_trend(struct vr_growth_search *search, size_t row
 
 static int steepest_first(const void *a, const void *b) {
     const struct trend *x = a, *y = b;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-    return (x->key > y->key) - (x->key < y->key);
+    if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
+    return VR_ORDER(x->key, y->key);
 }
 
 // The groups that are left, for the second pass.
@@ -229,9 +229,9 @@ static bool are_steps(const struct vr_growth_search *search) {
 
 static int worst_first(const void *a, const void *b) {
     const struct vr_grower *x = a, *y = b;
-    if (x->verdict != y->verdict) return x->verdict < y->verdict ? 1 : -1;
-    if (x->bytes_per_step != y->bytes_per_step) return x->bytes_per_step < y->bytes_per_step ? 1 : -1;
-    return (x->key > y->key) - (x->key < y->key);
+    if (x->verdict != y->verdict) return VR_ORDER(y->verdict, x->verdict);
+    if (x->bytes_per_step != y->bytes_per_step) return VR_ORDER(y->bytes_per_step, x->bytes_per_step);
+    return VR_ORDER(x->key, y->key);
 }
 
 static void judge_all(struct vr_growth_search *search) {

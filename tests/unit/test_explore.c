@@ -1,14 +1,8 @@
 // The explorer: questions, answers, and the totals along a window against a second way of counting.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <cmocka.h>
-
 #include "base/text.h"
 #include "explore/live.h"
 #include "explore/stacking.h"
-#include "vram/explorer.h"
+#include "support/answers.h"
 
 enum { EVENTS = 3000, ADDRESSES = 40 };
 
@@ -37,57 +31,14 @@ static void make(struct made *made, uint64_t seed) {
     vr_text_puts(&made->json, "]]}");
 }
 
-struct bytes {
-    unsigned char *bytes;
-    size_t length;
-};
-
-static bool keep(void *user, const char *bytes, size_t length) {
-    struct bytes *kept = user;
-    kept->bytes = realloc(kept->bytes, kept->length + length);
-    memcpy(kept->bytes + kept->length, bytes, length);
-    kept->length += length;
-    return true;
-}
-
-static uint32_t u32(const unsigned char *bytes) {
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
 // The numbers of a column of doubles, and how many.
-static const double *column(const struct bytes *answer, const char *name, size_t *count) {
+static const double *numbers_of(const struct bytes *answer, const char *name, size_t *count) {
     static double numbers[20000];
-    char key[64];
-    snprintf(key, sizeof key, "\"%s\": {\"type\": \"f64\", \"offset\": ", name);
-    char *text = calloc(1, u32(answer->bytes) + 1);
-    memcpy(text, answer->bytes + 8, u32(answer->bytes));
-    const char *at = strstr(text, key);
-    if (at == NULL) fail_msg("no column %s in %s", name, text);
-    unsigned long long offset = 0, found = 0;
-    assert_int_equal(sscanf(at + strlen(key), "%llu, \"count\": %llu", &offset, &found), 2);
-    memcpy(numbers, answer->bytes + u32(answer->bytes + 4) + offset, found * sizeof(double));
-    *count = (size_t)found;
-    free(text);
+    const struct column column = column_of(answer, name);
+    assert_string_equal(column.type, "f64");
+    memcpy(numbers, column.bytes, column.count * sizeof(double));
+    *count = column.count;
     return numbers;
-}
-
-static struct vram_explorer *open_made(const struct made *made) {
-    struct vram_recording *recording = NULL;
-    struct vram_explorer *explorer = NULL;
-    struct vram_error error;
-    if (vram_recording_read_memory(made->json.bytes, made->json.length, "made", &recording, &error) != VRAM_OK)
-        fail_msg("%s", error.message);
-    assert_int_equal(VRAM_OK, vram_explorer_create(&explorer));
-    assert_int_equal(VRAM_OK, vram_explorer_add(explorer, recording, "made", made->json.length, NULL));
-    return explorer;
-}
-
-static struct bytes ask(struct vram_explorer *explorer, const char *question) {
-    struct bytes answer = {0};
-    struct vram_error error;
-    if (vram_explorer_ask(explorer, question, keep, &answer, &error) != VRAM_OK) fail_msg("%s: %s", question, error.message);
-    assert_true(answer.length >= 8 && answer.length % 8 == 0);
-    return answer;
 }
 
 static void the_curve_has_every_low_and_high(void **state) {
@@ -95,7 +46,7 @@ static void the_curve_has_every_low_and_high(void **state) {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct made made;
         make(&made, seed);
-        struct vram_explorer *explorer = open_made(&made);
+        struct vram_explorer *explorer = open_text(made.json.bytes);
         for (unsigned trial = 0; trial < 40; trial++) {
             const uint64_t dice = vr_mix64(seed * 100 + trial);
             const size_t from = dice % (EVENTS - 1), to = from + 1 + (dice >> 20) % (EVENTS - from), pixels = 1 + (dice >> 40) % 50;
@@ -104,9 +55,9 @@ static void the_curve_has_every_low_and_high(void **state) {
             struct bytes answer = ask(explorer, question);
             size_t count = 0;
             double low[64], high[64];
-            memcpy(low, column(&answer, "allocated_low", &count), pixels * sizeof *low);
+            memcpy(low, numbers_of(&answer, "allocated_low", &count), pixels * sizeof *low);
             assert_int_equal(count, pixels);
-            memcpy(high, column(&answer, "allocated_high", &count), pixels * sizeof *high);
+            memcpy(high, numbers_of(&answer, "allocated_high", &count), pixels * sizeof *high);
             for (size_t p = 0, i = from; p < pixels; p++) {
                 const double edge = (double)from + (double)(to - from) * (double)(p + 1) / (double)pixels;
                 // Without final blocks every allocation left over is dropped when the history is undone, so totals start at 0 or above.
@@ -128,32 +79,17 @@ static void time_is_an_axis_too(void **state) {
     (void)state;
     struct made made;
     make(&made, 7);
-    struct vram_explorer *explorer = open_made(&made);
+    struct vram_explorer *explorer = open_text(made.json.bytes);
     struct bytes answer = ask(explorer, "curve?axis=time&from=70&to=77&pixels=1");
     size_t count = 0;
     // Events 30, 31 and 32 have the time 70 after the first.
-    assert_true(*column(&answer, "event", &count) == 30);
+    assert_true(*numbers_of(&answer, "event", &count) == 30);
     double expected = made.live[29];
     for (size_t i = 30; i < 33; i++) expected = made.live[i] > expected ? made.live[i] : expected;
-    assert_true(*column(&answer, "allocated_high", &count) == expected);
+    assert_true(*numbers_of(&answer, "allocated_high", &count) == expected);
     free(answer.bytes);
     vram_explorer_destroy(explorer);
     vr_text_release(&made.json);
-}
-
-// The answer's JSON text.
-static char *json_of(const struct bytes *answer) {
-    char *text = calloc(1, u32(answer->bytes) + 1);
-    memcpy(text, answer->bytes + 8, u32(answer->bytes));
-    return text;
-}
-
-static void expect(struct vram_explorer *explorer, const char *question, const char *part) {
-    struct bytes answer = ask(explorer, question);
-    char *text = json_of(&answer);
-    if (strstr(text, part) == NULL) fail_msg("'%s' gave %s, without %s", question, text, part);
-    free(text);
-    free(answer.bytes);
 }
 
 static const char story[] =
@@ -174,26 +110,22 @@ static const char story[] =
 
 static void allocations_and_marks_tell_their_story(void **state) {
     (void)state;
-    struct vram_recording *recording = NULL;
-    struct vram_explorer *explorer = NULL;
-    assert_int_equal(VRAM_OK, vram_recording_read_memory(story, strlen(story), "story", &recording, NULL));
-    assert_int_equal(VRAM_OK, vram_explorer_create(&explorer));
-    assert_int_equal(VRAM_OK, vram_explorer_add(explorer, recording, "story", strlen(story), NULL));
-    expect(explorer, "allocation?row=0",
-           "\"label\": \"b2000_0\", \"address\": \"0x2000\", \"bytes\": 700, \"birth_event\": 0, \"birth_time_us\": 10, "
-           "\"death_event\": 1, \"death_time_us\": 20, \"completed_event\": 2, \"completed_time_us\": 30, "
-           "\"total_after\": 700, \"stream\": 3, \"pool\": [0, 2]");
-    expect(explorer, "allocation?row=0", "\"frames\": [[\"f\", \"a.py\", 5]]");
-    expect(explorer, "allocation?label=b2000_1", "\"row\": 1, \"label\": \"b2000_1\"");
-    expect(explorer, "allocation?label=0x2000", "\"row\": 0,");
-    expect(explorer, "allocation?row=1", "\"death_event\": null, \"completed_event\": null, \"total_after\": 1000");
-    expect(explorer, "allocation?row=1", "\"block_bytes\": 1024");
-    expect(explorer, "marks", "{\"kind\": \"oom\", \"event\": 3, \"time\": 30, \"name\": \"\", \"bytes\": 99, \"free_bytes\": 77}");
-    expect(explorer, "marks",
-           "{\"kind\": \"annotation\", \"event\": 1, \"time\": 10, \"name\": \"step\", \"end_event\": 5, \"end_time\": 45}");
-    expect(explorer, "marks",
-           "{\"kind\": \"annotation\", \"event\": 1, \"time\": 10, \"name\": \"step\", \"end_event\": 2, \"end_time\": 20}");
-    expect(explorer, "marks", "{\"kind\": \"step\", \"event\": 1, \"time\": 10, \"name\": \"ProfilerStep#3\"}");
+    struct vram_explorer *explorer = open_text(story);
+    expect_text(explorer, "allocation?row=0",
+                "\"label\": \"b2000_0\", \"address\": \"0x2000\", \"bytes\": 700, \"birth_event\": 0, \"birth_time_us\": 10, "
+                "\"death_event\": 1, \"death_time_us\": 20, \"completed_event\": 2, \"completed_time_us\": 30, "
+                "\"total_after\": 700, \"stream\": 3, \"pool\": [0, 2]");
+    expect_text(explorer, "allocation?row=0", "\"frames\": [[\"f\", \"a.py\", 5]]");
+    expect_text(explorer, "allocation?label=b2000_1", "\"row\": 1, \"label\": \"b2000_1\"");
+    expect_text(explorer, "allocation?label=0x2000", "\"row\": 0,");
+    expect_text(explorer, "allocation?row=1", "\"death_event\": null, \"completed_event\": null, \"total_after\": 1000");
+    expect_text(explorer, "allocation?row=1", "\"block_bytes\": 1024");
+    expect_text(explorer, "marks", "{\"kind\": \"oom\", \"event\": 3, \"time\": 30, \"name\": \"\", \"bytes\": 99, \"free_bytes\": 77}");
+    expect_text(explorer, "marks",
+                "{\"kind\": \"annotation\", \"event\": 1, \"time\": 10, \"name\": \"step\", \"end_event\": 5, \"end_time\": 45}");
+    expect_text(explorer, "marks",
+                "{\"kind\": \"annotation\", \"event\": 1, \"time\": 10, \"name\": \"step\", \"end_event\": 2, \"end_time\": 20}");
+    expect_text(explorer, "marks", "{\"kind\": \"step\", \"event\": 1, \"time\": 10, \"name\": \"ProfilerStep#3\"}");
     struct bytes none = {0};
     struct vram_error error = {0};
     assert_int_equal(vram_explorer_ask(explorer, "allocation?label=b2000_2", keep, &none, &error), VRAM_INVALID_ARGUMENT);
@@ -309,7 +241,7 @@ static void bad_questions_are_answered_with_a_sentence(void **state) {
     };
     struct made made;
     make(&made, 3);
-    struct vram_explorer *explorer = open_made(&made);
+    struct vram_explorer *explorer = open_text(made.json.bytes);
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
         struct bytes answer = {0};
         struct vram_error error = {0};

@@ -1,17 +1,11 @@
 // What the pictures over a window are made of, against slow second ways: the largest allocations, segments and their lives, the grid of
 // addresses, and the answers to `timeline`, `segments`, `map` and `allocations`.
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <cmocka.h>
-
 #include "analyze/ordered.h"
 #include "analyze/segment_lives.h"
 #include "explore/coverage.h"
 #include "explore/largest.h"
-#include "vram/explorer.h"
+#include "support/answers.h"
 
 static uint64_t dice_state;
 static uint64_t dice(uint64_t below) { return vr_mix64(++dice_state * 0x9e3779b97f4a7c15u) % below; }
@@ -298,66 +292,18 @@ static void the_grid_says_how_full_addresses_were(void **state) {
 
 // --- answers ---------------------------------------------------------------------------------------------------------------
 
-struct bytes {
-    unsigned char *bytes;
-    size_t length;
-};
-
-static bool keep(void *user, const char *bytes, size_t length) {
-    struct bytes *kept = user;
-    kept->bytes = realloc(kept->bytes, kept->length + length);
-    memcpy(kept->bytes + kept->length, bytes, length);
-    kept->length += length;
-    return true;
-}
-
-static uint32_t u32(const unsigned char *bytes) {
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
-static char *text_of(const struct bytes *answer) {
-    char *text = calloc(1, u32(answer->bytes) + 1);
-    memcpy(text, answer->bytes + 8, u32(answer->bytes));
-    return text;
-}
-
 // A column's numbers as doubles; free() them.
-static double *column(const struct bytes *answer, const char *name, size_t *count) {
-    char key[64], type[8];
-    char *text = text_of(answer);
-    snprintf(key, sizeof key, "\"%s\": {\"type\": \"", name);
-    const char *at = strstr(text, key);
-    if (at == NULL) fail_msg("no column %s in %s", name, text);
-    unsigned long long offset = 0, found = 0;
-    assert_int_equal(sscanf(at + strlen(key), "%3[a-z0-9]\", \"offset\": %llu, \"count\": %llu", type, &offset, &found), 3);
-    const unsigned char *bytes = answer->bytes + u32(answer->bytes + 4) + offset;
-    double *numbers = calloc(found + 1, sizeof *numbers);
-    for (size_t i = 0; i < found; i++) {
-        if (strcmp(type, "f64") == 0)
-            memcpy(&numbers[i], bytes + 8 * i, 8);
+static double *numbers_of(const struct bytes *answer, const char *name, size_t *count) {
+    const struct column column = column_of(answer, name);
+    double *numbers = calloc(column.count + 1, sizeof *numbers);
+    for (size_t i = 0; i < column.count; i++) {
+        if (strcmp(column.type, "f64") == 0)
+            memcpy(&numbers[i], column.bytes + 8 * i, 8);
         else
-            numbers[i] = strcmp(type, "u8") == 0 ? bytes[i] : u32(bytes + 4 * i);
+            numbers[i] = strcmp(column.type, "u8") == 0 ? column.bytes[i] : u32(column.bytes + 4 * i);
     }
-    free(text);
-    *count = (size_t)found;
+    *count = column.count;
     return numbers;
-}
-
-static struct bytes ask(struct vram_explorer *explorer, const char *question) {
-    struct bytes answer = {0};
-    struct vram_error error;
-    if (vram_explorer_ask(explorer, question, keep, &answer, &error) != VRAM_OK) fail_msg("%s: %s", question, error.message);
-    return answer;
-}
-
-static struct vram_explorer *open_text(const char *text) {
-    struct vram_recording *recording = NULL;
-    struct vram_explorer *explorer = NULL;
-    struct vram_error error;
-    if (vram_recording_read_memory(text, strlen(text), "made", &recording, &error) != VRAM_OK) fail_msg("%s", error.message);
-    assert_int_equal(VRAM_OK, vram_explorer_create(&explorer));
-    assert_int_equal(VRAM_OK, vram_explorer_add(explorer, recording, "made", strlen(text), NULL));
-    return explorer;
 }
 
 // One segment of 8 KiB at 0x10000, one of 4 KiB at 0x20000 that goes, a private pool's at 0x30000. Times are 10 apart.
@@ -384,7 +330,7 @@ static const char story[] =
 static void expect_numbers(struct vram_explorer *explorer, const char *question, const char *name, const double *expected, size_t most) {
     struct bytes answer = ask(explorer, question);
     size_t count = 0;
-    double *numbers = column(&answer, name, &count);
+    double *numbers = numbers_of(&answer, name, &count);
     if (count != most) fail_msg("%s: %s has %zu numbers instead of %zu", question, name, count, most);
     for (size_t i = 0; i < count; i++) {
         if (numbers[i] != expected[i] && !(isnan(numbers[i]) && isnan(expected[i])))
@@ -395,14 +341,6 @@ static void expect_numbers(struct vram_explorer *explorer, const char *question,
 }
 #define EXPECT(question, name, ...)                                                                                                        \
     expect_numbers(explorer, question, name, (const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
-
-static void expect_text(struct vram_explorer *explorer, const char *question, const char *part) {
-    struct bytes answer = ask(explorer, question);
-    char *text = text_of(&answer);
-    if (strstr(text, part) == NULL) fail_msg("'%s' gave %s, without %s", question, text, part);
-    free(text);
-    free(answer.bytes);
-}
 
 static void the_story_is_stacked(void **state) {
     (void)state;

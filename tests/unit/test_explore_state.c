@@ -1,11 +1,9 @@
 #define _GNU_SOURCE
 // Segments and blocks after any event: against snapshots that the allocator itself made at that moment, and against a naive second way.
-#include <stdio.h>
-
 #include "explore/explorer.h"
 #include "explore/moment.h"
+#include "support/answers.h"
 #include "support/history.h"
-#include "vram/explorer.h"
 
 static const struct vram_history_options NO_STACKS = {.context = VRAM_HISTORY_NONE};
 
@@ -135,54 +133,6 @@ static void the_state_is_what_the_allocator_said_then(void **state) {
 }
 
 // --- the list of events ---------------------------------------------------------------------------------------------------
-struct bytes {
-    char *bytes;
-    size_t length;
-};
-
-static bool keep(void *user, const char *bytes, size_t length) {
-    struct bytes *kept = user;
-    kept->bytes = malloc(length);
-    kept->length = length;
-    memcpy(kept->bytes, bytes, length);
-    return kept->bytes != NULL;
-}
-
-static uint32_t u32(const char *bytes) {
-    uint32_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
-static struct bytes ask(struct vram_explorer *explorer, const char *question) {
-    struct bytes answer = {0};
-    struct vram_error error = {0};
-    if (vram_explorer_ask(explorer, question, keep, &answer, &error) != VRAM_OK) fail_msg("%s: %s", question, error.message);
-    return answer;
-}
-
-// A column of the answer, and how many numbers it has.
-static const char *column(const struct bytes *answer, const char *name, size_t *count) {
-    char wanted[64], *json = calloc(1, u32(answer->bytes) + 1);
-    memcpy(json, answer->bytes + 8, u32(answer->bytes));
-    snprintf(wanted, sizeof wanted, "\"%s\": {\"type\":", name);
-    const char *at = strstr(json, wanted);
-    assert_non_null(at);
-    const size_t offset = strtoul(strstr(at, "offset") + 8, NULL, 10);
-    *count = strtoul(strstr(at, "count") + 7, NULL, 10);
-    free(json);
-    return answer->bytes + u32(answer->bytes + 4) + offset;
-}
-
-static void expect_json(struct vram_explorer *explorer, const char *question, const char *part) {
-    struct bytes answer = ask(explorer, question);
-    char *json = calloc(1, u32(answer.bytes) + 1);
-    memcpy(json, answer.bytes + 8, u32(answer.bytes));
-    if (strstr(json, part) == NULL) fail_msg("'%s' gave %s, without %s", question, json, part);
-    free(json);
-    free(answer.bytes);
-}
-
 enum { EVENTS = 400 };
 
 struct made_event {
@@ -226,12 +176,8 @@ static void the_list_has_what_the_filter_lets_through(void **state) {
     for (uint64_t seed = 1; seed <= 6; seed++) {
         struct made_event events[EVENTS];
         struct vr_text json = {0};
-        struct vram_recording *recording = NULL;
-        struct vram_explorer *explorer = NULL;
         make_events(events, seed, &json);
-        OK(vram_recording_read_memory(json.bytes, json.length, "made", &recording, NULL));
-        OK(vram_explorer_create(&explorer));
-        OK(vram_explorer_add(explorer, recording, "made", json.length, NULL));
+        struct vram_explorer *explorer = open_text(json.bytes);
         // Twice, and never one after the same, so that lists are kept, found again and dropped.
         for (unsigned trial = 0; trial < 2 * VR_COUNT_OF(filters); trial++) {
             const unsigned which = trial * 5 % VR_COUNT_OF(filters);
@@ -239,18 +185,18 @@ static void the_list_has_what_the_filter_lets_through(void **state) {
             char question[120];
             snprintf(question, sizeof question, "events?first=%zu&count=37%s", first, filters[which]);
             struct bytes answer = ask(explorer, question);
-            size_t count = 0, place = 0, shown = 0;
-            const char *numbers = column(&answer, "event", &count);
+            size_t place = 0, shown = 0;
+            const struct column column = column_of(&answer, "event");
             for (size_t i = 0; i < EVENTS; i++) {
                 if (!wanted(&events[i], which) || place++ < first || shown == 37) continue;
-                assert_true(shown < count);
-                assert_int_equal(u32(numbers + 4 * shown++), i);
+                assert_true(shown < column.count);
+                assert_int_equal(u32(column.bytes + 4 * shown++), i);
             }
-            assert_int_equal(shown, count);
+            assert_int_equal(shown, column.count);
             free(answer.bytes);
             char total[40];
             snprintf(total, sizeof total, "\"total\": %zu,", place);
-            expect_json(explorer, question, total);
+            expect_text(explorer, question, total);
         }
         vram_explorer_destroy(explorer);
         vr_text_release(&json);
@@ -273,37 +219,33 @@ static const char story[] =
 
 static void a_small_history_is_told_as_it_was(void **state) {
     (void)state;
-    struct vram_recording *recording = NULL;
-    struct vram_explorer *explorer = NULL;
-    OK(vram_recording_read_memory(story, strlen(story), "story", &recording, NULL));
-    OK(vram_explorer_create(&explorer));
-    OK(vram_explorer_add(explorer, recording, "story", strlen(story), NULL));
-    expect_json(explorer, "state?event=-1", "\"segments\": 0, \"blocks\": 0, \"reserved_bytes\": 0");
-    expect_json(explorer, "state?event=1",
+    struct vram_explorer *explorer = open_text(story);
+    expect_text(explorer, "state?event=-1", "\"segments\": 0, \"blocks\": 0, \"reserved_bytes\": 0");
+    expect_text(explorer, "state?event=1",
                 "\"segments\": 1, \"blocks\": 1, \"reserved_bytes\": 2097152, \"allocated_bytes\": 1024, \"requested_bytes\": 700, "
                 "\"pending_bytes\": 0, \"free_bytes\": 2096128, \"free_pieces\": 1, \"largest_free_bytes\": 2096128, \"cached_bytes\": 0");
-    expect_json(explorer, "state?event=2",
+    expect_text(explorer, "state?event=2",
                 "\"allocated_bytes\": 0, \"requested_bytes\": 0, \"pending_bytes\": 1024, \"free_bytes\": 2096128");
-    expect_json(explorer, "state?event=3",
+    expect_text(explorer, "state?event=3",
                 "\"pending_bytes\": 0, \"free_bytes\": 2097152, \"free_pieces\": 1, "
                 "\"largest_free_bytes\": 2097152, \"cached_bytes\": 2097152, \"outside_bytes\": 0");
-    expect_json(explorer, "state?event=4", "\"owners\": [{\"stream\": \"7\", \"kind\": \"small\", \"expandable\": false}]");
-    expect_json(explorer, "state?event=4", "\"name\": \"b.py:3:here\", \"bytes\": 1024, \"count\": 1}");
+    expect_text(explorer, "state?event=4", "\"owners\": [{\"stream\": \"7\", \"kind\": \"small\", \"expandable\": false}]");
+    expect_text(explorer, "state?event=4", "\"name\": \"b.py:3:here\", \"bytes\": 1024, \"count\": 1}");
     // The second allocation was never freed, but is not in the final state: it is the recording that does not fit together.
-    expect_json(explorer, "state",
+    expect_text(explorer, "state",
                 "\"outside_bytes\": 512, \"owners\": [{\"stream\": \"7\", \"kind\": \"small\", \"expandable\": false}, "
                 "{\"reserved\": false}]");
-    expect_json(explorer, "event?event=3", "\"action\": \"free_completed\", \"bytes\": 700, \"stream\": 7, \"label\": \"b200000_0\"");
-    expect_json(explorer, "event?event=4", "\"label\": \"b200000_1\", \"address\": \"0x200000\", \"row\": 1, \"allocated_after\": 1000");
-    expect_json(explorer, "event?event=0", "\"label\": \"s200000_0\"");
-    expect_json(explorer, "event?event=6", "\"action\": \"oom\", \"bytes\": 99328, \"stream\": 7, \"device_free_bytes\": 5");
-    expect_json(explorer, "events?text=here", "\"total\": 1,");
-    expect_json(explorer, "events?event=5&action=alloc", "\"total\": 3, \"first\": 0, \"position\": 2");
-    expect_json(explorer, "oom", "\"oom\": [{\"index\": 6, \"size\": 99328, \"device_free\": 5}]");
-    expect_json(explorer, "settings", "{\"key\": \"max_split_size\", \"value\": 67108864, \"meaning\": \"blocks of this size");
-    expect_json(explorer, "settings", "\"usual\": false, \"default\": -1}");
-    expect_json(explorer, "settings", "{\"key\": \"of_the_future\", \"value\": [1]}");
-    expect_json(explorer, "settings", "\"conf\": \"max_split_size_mb:64\"");
+    expect_text(explorer, "event?event=3", "\"action\": \"free_completed\", \"bytes\": 700, \"stream\": 7, \"label\": \"b200000_0\"");
+    expect_text(explorer, "event?event=4", "\"label\": \"b200000_1\", \"address\": \"0x200000\", \"row\": 1, \"allocated_after\": 1000");
+    expect_text(explorer, "event?event=0", "\"label\": \"s200000_0\"");
+    expect_text(explorer, "event?event=6", "\"action\": \"oom\", \"bytes\": 99328, \"stream\": 7, \"device_free_bytes\": 5");
+    expect_text(explorer, "events?text=here", "\"total\": 1,");
+    expect_text(explorer, "events?event=5&action=alloc", "\"total\": 3, \"first\": 0, \"position\": 2");
+    expect_text(explorer, "oom", "\"oom\": [{\"index\": 6, \"size\": 99328, \"device_free\": 5}]");
+    expect_text(explorer, "settings", "{\"key\": \"max_split_size\", \"value\": 67108864, \"meaning\": \"blocks of this size");
+    expect_text(explorer, "settings", "\"usual\": false, \"default\": -1}");
+    expect_text(explorer, "settings", "{\"key\": \"of_the_future\", \"value\": [1]}");
+    expect_text(explorer, "settings", "\"conf\": \"max_split_size_mb:64\"");
     struct bytes none = {0};
     struct vram_error error = {0};
     assert_int_equal(vram_explorer_ask(explorer, "events?action=dance", keep, &none, &error), VRAM_INVALID_ARGUMENT);
@@ -337,19 +279,15 @@ static void events_and_segments_have_the_same_labels(void **state) {
         {"s500000_0", "\"birth_event\": 3, \"death_event\": 4"},    {"s500000_1", "\"birth_event\": 5, \"death_event\": 6"},
         {"s500000_1", "\"birth_event\": 5, \"death_event\": 6"},    {"s400000_0", "\"birth_event\": 3, \"death_event\": 7"},
     };
-    struct vram_recording *recording = NULL;
-    struct vram_explorer *explorer = NULL;
-    OK(vram_recording_read_memory(places, strlen(places), "places", &recording, NULL));
-    OK(vram_explorer_create(&explorer));
-    OK(vram_explorer_add(explorer, recording, "places", strlen(places), NULL));
+    struct vram_explorer *explorer = open_text(places);
     for (size_t i = 0; i < VR_COUNT_OF(events); i++) {
         char question[64], label[64];
         snprintf(question, sizeof question, "event?event=%zu", i);
         snprintf(label, sizeof label, "\"label\": \"%s\"", events[i].label);
-        expect_json(explorer, question, label);
+        expect_text(explorer, question, label);
         snprintf(question, sizeof question, "allocation?label=%s", events[i].label);
-        expect_json(explorer, question, label);
-        expect_json(explorer, question, events[i].lives);
+        expect_text(explorer, question, label);
+        expect_text(explorer, question, events[i].lives);
     }
     vram_explorer_destroy(explorer);
 }
