@@ -24,6 +24,7 @@ bool args_size(const char *text, uint64_t *bytes) {
     char unit[5] = "";
     const char *rest = text + number;
     while (*rest == ' ') rest++;
+    if (*rest == '\0' && rest != text + number) return false; // spaces lead to a unit
     for (size_t i = 0; rest[i] != '\0'; i++) {
         if (i + 1 >= sizeof unit) return false;
         unit[i] = (char)(rest[i] >= 'A' && rest[i] <= 'Z' ? rest[i] - 'A' + 'a' : rest[i]);

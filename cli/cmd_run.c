@@ -1,4 +1,5 @@
 // vram run: records the device memory of any CUDA program.
+#define _XOPEN_SOURCE 700 // realpath()
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -141,10 +142,35 @@ static int run_program(char **arguments, bool *started) {
 
 static int usage_problem(const char *text) { return ui_usage("run", "vram run: %s", text); }
 
+static const char *temporary_folder(void) {
+    const char *folder = getenv("TMPDIR");
+    return folder == NULL || folder[0] == '\0' ? "/tmp" : folder;
+}
+
+// A link of the same name, whose path the dynamic linker can read, in a folder of its own; `library` becomes its path. It stays as long as
+// this program runs: a child that lives longer runs on, but what that executes is not recorded. False with errno.
+static bool link_library(char library[PATH_CAPACITY], char folder[PATH_CAPACITY]) {
+    char *target = realpath(library, NULL);
+    const char *base = can_be_preloaded(temporary_folder()) ? temporary_folder() : "/tmp";
+    bool linked = target != NULL && snprintf(folder, PATH_CAPACITY, "%s/vram-run-XXXXXX", base) < PATH_CAPACITY && mkdtemp(folder) != NULL;
+    if (linked) {
+        const int length = snprintf(library, PATH_CAPACITY, "%s/libvram_preload.so", folder);
+        linked = length < PATH_CAPACITY && symlink(target, library) == 0;
+        if (!linked) (void)rmdir(folder);
+    }
+    free(target);
+    return linked;
+}
+
+static void unlink_library(const char *library, const char *folder) {
+    if (folder[0] == '\0') return;
+    (void)unlink(library);
+    (void)rmdir(folder);
+}
+
 // A list file for the processes of this run; open for reading.
 static FILE *make_list(char *path) {
-    const char *folder = getenv("TMPDIR");
-    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
+    const char *folder = temporary_folder();
     if (snprintf(path, PATH_CAPACITY, "%s/vram-run-XXXXXX", folder) >= PATH_CAPACITY) return NULL;
     const int file = mkstemp(path);
     return file < 0 ? NULL : fdopen(file, "r");
@@ -156,16 +182,16 @@ static void remove_last(const char *pattern) {
 }
 
 static int run(const struct settings *settings, char **arguments) {
-    char library[PATH_CAPACITY], list_path[PATH_CAPACITY];
+    char library[PATH_CAPACITY], linked[PATH_CAPACITY] = "", list_path[PATH_CAPACITY];
     if (!beside_preload(library, sizeof library))
         return usage_problem("the library libvram_preload.so is not where this program looks for it (VRAM_PRELOAD)");
-    if (!can_be_preloaded(library))
-        return usage_problem("the path of libvram_preload.so has a space or a colon; the dynamic linker reads none");
     const char *why = run_check(arguments[0]);
     if (why != NULL) ui_say("vram run: %s cannot be recorded: %s; it is run all the same", arguments[0], why);
-    FILE *list = make_list(list_path);
+    const bool readable = can_be_preloaded(library) || link_library(library, linked);
+    FILE *list = readable ? make_list(list_path) : NULL;
     if (list == NULL) {
         ui_say("vram run: no temporary file could be made: %s", strerror(errno));
+        if (readable) unlink_library(library, linked);
         return CLI_BAD_INPUT;
     }
     remove_last(settings->output);
@@ -178,6 +204,7 @@ static int run(const struct settings *settings, char **arguments) {
     if (started) run_list_summary(list, arguments[0], settings->on_oom == ON_OOM_REPORT);
     (void)fclose(list);
     (void)unlink(list_path);
+    unlink_library(library, linked);
     return code;
 }
 

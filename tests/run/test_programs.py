@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
-from support import CLI, PROGRAMS, WAYS, Expected, plain, run, split_by_device
+from support import CLI, PROGRAMS, SCRATCH, WAYS, Expected, plain, run, split_by_device
 
 MIB = 1 << 20
 
@@ -218,8 +220,26 @@ class Programs(unittest.TestCase):
         self.assertEqual(ran.code, 0)
         self.assertIn("not seen: the recording ended early", ran.stderr)
 
+    def test_a_library_whose_path_the_linker_cannot_read(self):
+        for name in ("with space", "with:colon"):
+            with tempfile.TemporaryDirectory(dir=SCRATCH.name) as scratch:
+                folder, temporary = Path(scratch) / name, Path(scratch) / "tmp dir"
+                folder.mkdir()
+                temporary.mkdir()
+                library = folder / "libvram_preload.so"
+                library.symlink_to(os.environ["VRAM_PRELOAD"])
+                before = set(Path("/tmp").glob("vram-run-*"))
+                for environment in ({"VRAM_PRELOAD": str(library)}, {"VRAM_PRELOAD": str(library), "TMPDIR": str(temporary)}):
+                    ran = run(program("linked", "basic"), environment=environment)
+                    self.assertEqual(ran.code, 0, ran.stderr)
+                    self.compare(ran.only(), ran.log())
+                    self.assertEqual({event[5] for event in ran.only()}, {"run_linked"})
+                self.assertEqual(list(temporary.iterdir()), [])
+                # Others may be at work there; what is new is not ours.
+                self.assertEqual([path for path in set(Path("/tmp").glob("vram-run-*/libvram_preload.so")) if path.parent not in before], [])
+
     def test_usage(self):
-        for wrong in (["--limit", "much"], ["--stacks", "deep"], ["--conf", "no_such_key:1"], ["-o", ""]):
+        for wrong in (["--limit", "much"], ["--limit", "1 "], ["--limit", "1 GiB "], ["--stacks", "deep"], ["--conf", "no_such_key:1"], ["-o", ""]):
             done = subprocess.run([CLI, "run", *wrong, "--", "true"], capture_output=True, text=True, timeout=20)
             self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual(subprocess.run([CLI, "run"], capture_output=True, timeout=20).returncode, 2)
