@@ -52,7 +52,8 @@ static void string_of(const char *text, const char *end, const char *key, char *
         if (byte == '\\') {
             if (*++at == '\0') break;
             byte = *at == '"' || *at == '\\' || *at == '/' ? *at : '?';
-            for (int i = 0; *at == 'u' && i < 4 && at[1] != '\0' && at[1] != '"'; i++) at++;
+            const bool is_number = *at == 'u'; // four digits follow
+            for (int i = 0; is_number && i < 4 && at[1] != '\0' && at[1] != '"'; i++) at++;
         }
         string[length++] = byte >= 0x20 && byte <= 0x7e ? byte : '?';
     }
