@@ -1,6 +1,5 @@
 // vram_check(): every invariant that the comments of this room state, as code. For tests, and for builds with VRAM_CHECK=3.
-#include <inttypes.h>
-
+#include "base/invariant.h"
 #include "core/async.h"
 #include "core/serve.h"
 #include "core/share.h"
@@ -17,15 +16,6 @@ struct census {
     int64_t mapped[VR_POOLS];
     int64_t segments[VR_POOLS];
 };
-
-static enum vram_status broken(struct vram_error *error, const char *what, uint64_t address) {
-    return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "%s (at 0x%" PRIx64 ")", what, address);
-}
-
-#define CHECK(condition, what, address)                                                                                                    \
-    do {                                                                                                                                   \
-        if (!(condition)) return broken(error, what, address);                                                                             \
-    } while (0)
 
 static bool in_tree(const struct vram_allocator *allocator, uint32_t root, enum vr_order order, uint32_t block) {
     // The successor of the block's predecessor position is the block itself exactly when it is in the tree.
@@ -55,25 +45,25 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     const struct vr_shard *shard = vr_shard_of(allocator, block);
     const struct vr_pool *pool = &shard->pool[block->small ? VR_SMALL : VR_LARGE];
     const uint64_t at = block->address;
-    CHECK(block->size != 0 && block->size % 512 == 0, "a block's size is not a multiple of 512", at);
-    CHECK(shard->number == segment->shard && block->small == segment->small && block->expandable == segment->expandable,
-          "a block and its segment disagree", at);
+    VR_INVARIANT(block->size != 0 && block->size % 512 == 0, "a block's size is not a multiple of 512", at);
+    VR_INVARIANT(shard->number == segment->shard && block->small == segment->small && block->expandable == segment->expandable,
+                 "a block and its segment disagree", at);
     switch (block->state) {
     case VR_FREE:
-        CHECK(in_index(allocator, pool, number), "a free block is not in its pool's index", at);
-        CHECK(!vr_is_free(allocator, block->next), "two free neighbours are not merged", at);
+        VR_INVARIANT(in_index(allocator, pool, number), "a free block is not in its pool's index", at);
+        VR_INVARIANT(!vr_is_free(allocator, block->next), "two free neighbours are not merged", at);
         break;
     case VR_HOLE:
-        CHECK(block->expandable && (at - segment->address) % segment->page_size == 0 && block->size % segment->page_size == 0,
-              "a hole is not made of whole pages", at);
-        CHECK(in_tree(allocator, pool->holes, VR_BY_ADDRESS, number), "a hole is not in its pool's set", at);
-        CHECK(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_HOLE, "two holes are not joined", at);
+        VR_INVARIANT(block->expandable && (at - segment->address) % segment->page_size == 0 && block->size % segment->page_size == 0,
+                     "a hole is not made of whole pages", at);
+        VR_INVARIANT(in_tree(allocator, pool->holes, VR_BY_ADDRESS, number), "a hole is not in its pool's set", at);
+        VR_INVARIANT(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_HOLE, "two holes are not joined", at);
         break;
     case VR_ALLOCATED:
-        CHECK(vr_pages_find(&allocator->pages, at) == number, "an allocated block cannot be found by its address", at);
+        VR_INVARIANT(vr_pages_find(&allocator->pages, at) == number, "an allocated block cannot be found by its address", at);
         break;
-    case VR_PENDING: CHECK(block->held.uses == 0 || is_deferred(shard->device, number), "a waiting block still has uses", at); break;
-    default: CHECK(false, "a block in a segment has no valid state", at);
+    case VR_PENDING: VR_INVARIANT(block->held.uses == 0 || is_deferred(shard->device, number), "a waiting block still has uses", at); break;
+    default: VR_INVARIANT(false, "a block in a segment has no valid state", at);
     }
     return VRAM_OK;
 }
@@ -99,9 +89,9 @@ static enum vram_status check_pages(const struct vram_allocator *allocator, cons
         const uint64_t end = (block->address + block->size - segment->address + segment->page_size - 1) / segment->page_size;
         const bool hole = block->state == VR_HOLE;
         for (uint64_t page = first; page < end && (!hole || page < first + 8); page++) {
-            CHECK((segment->pages[page] == 0) == hole, "a page and the block on it disagree whether it is mapped", block->address);
-            CHECK(!hole || segment->exported == NULL || segment->exported[page].serial == 0, "a page that is gone is still exported",
-                  block->address);
+            VR_INVARIANT((segment->pages[page] == 0) == hole, "a page and the block on it disagree whether it is mapped", block->address);
+            VR_INVARIANT(!hole || segment->exported == NULL || segment->exported[page].serial == 0, "a page that is gone is still exported",
+                         block->address);
         }
     }
     return VRAM_OK;
@@ -113,16 +103,16 @@ static enum vram_status check_segment(const struct vram_allocator *allocator, co
     uint32_t previous = 0;
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *block = vr_block_at(allocator, at);
-        CHECK(block->address == address, "blocks of a segment do not touch", address);
-        CHECK(block->previous == previous, "a block's links disagree", address);
+        VR_INVARIANT(block->address == address, "blocks of a segment do not touch", address);
+        VR_INVARIANT(block->previous == previous, "a block's links disagree", address);
         VR_TRY(check_block(allocator, segment, at, error));
         count_block(block, census);
         if (block->state != VR_HOLE) mapped += block->size;
         address += block->size;
         previous = at;
     }
-    CHECK(address == segment->address + segment->size, "the blocks do not add up to their segment", segment->address);
-    CHECK(mapped == segment->mapped, "the mapped bytes of a segment are miscounted", segment->address);
+    VR_INVARIANT(address == segment->address + segment->size, "the blocks do not add up to their segment", segment->address);
+    VR_INVARIANT(mapped == segment->mapped, "the mapped bytes of a segment are miscounted", segment->address);
     if (segment->expandable) return check_pages(allocator, segment, error);
     census->segments[segment->small ? VR_SMALL : VR_LARGE]++;
     return VRAM_OK;
@@ -132,14 +122,15 @@ static enum vram_status check_counters(const struct vr_device *device, const str
     for (unsigned p = 0; p < VR_POOLS; p++) {
         const int64_t *current = device->totals.current[p];
         const enum vram_stat_pool view = p == VR_SMALL ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL;
-        CHECK(current[VR_F_COUNT] == census->count[p] && current[VR_F_BYTES] == census->bytes[p], "allocated blocks are miscounted", p);
-        CHECK(current[VR_F_REQUESTED] == census->requested[p], "requested bytes are miscounted", p);
-        CHECK(current[VR_F_SPLITS] == census->splits[p] && current[VR_F_SPLIT_BYTES] == census->split_bytes[p],
-              "inactive splits are miscounted", p);
-        CHECK(device->totals.pending[p] == census->pending[p] && device->totals.pending_bytes[p] == census->pending_bytes[p],
-              "waiting blocks are miscounted", p);
-        CHECK(device->reserved[view].current == census->mapped[p], "reserved bytes are miscounted", p);
-        CHECK(device->segment[view].current == census->segments[p], "segments are miscounted", p);
+        VR_INVARIANT(current[VR_F_COUNT] == census->count[p] && current[VR_F_BYTES] == census->bytes[p], "allocated blocks are miscounted",
+                     p);
+        VR_INVARIANT(current[VR_F_REQUESTED] == census->requested[p], "requested bytes are miscounted", p);
+        VR_INVARIANT(current[VR_F_SPLITS] == census->splits[p] && current[VR_F_SPLIT_BYTES] == census->split_bytes[p],
+                     "inactive splits are miscounted", p);
+        VR_INVARIANT(device->totals.pending[p] == census->pending[p] && device->totals.pending_bytes[p] == census->pending_bytes[p],
+                     "waiting blocks are miscounted", p);
+        VR_INVARIANT(device->reserved[view].current == census->mapped[p], "reserved bytes are miscounted", p);
+        VR_INVARIANT(device->segment[view].current == census->segments[p], "segments are miscounted", p);
     }
     return VRAM_OK;
 }
@@ -153,9 +144,10 @@ static enum vram_status check_slack(const struct vr_device *device, struct vram_
             int64_t slack = 0, both = 0;
             for (uint32_t s = 0; s < count; s++) slack += device->counters[s]->slack[p][f], both += device->counters[s]->slack_both[f];
             const int64_t own = device->totals.current[p][f], other = device->totals.current[p ^ 1][f];
-            CHECK(own + slack <= device->totals.peak[view][f], "the allowances of a pool exceed the distance to its peak", (uint64_t)f);
-            CHECK(own + other + both <= device->totals.peak[VRAM_STAT_ALL][f], "the allowances exceed the distance to the peak",
-                  (uint64_t)f);
+            VR_INVARIANT(own + slack <= device->totals.peak[view][f], "the allowances of a pool exceed the distance to its peak",
+                         (uint64_t)f);
+            VR_INVARIANT(own + other + both <= device->totals.peak[VRAM_STAT_ALL][f], "the allowances exceed the distance to the peak",
+                         (uint64_t)f);
         }
     }
     return VRAM_OK;
@@ -164,14 +156,15 @@ static enum vram_status check_slack(const struct vr_device *device, struct vram_
 static enum vram_status check_fences(const struct vr_device *device, struct vram_error *error) {
     for (size_t i = 0; i < device->fences.count; i++) {
         const struct vr_fence_queue *queue = &device->fences.queues[i];
-        CHECK(queue->count != 0, "an empty fence queue was kept", queue->stream);
+        VR_INVARIANT(queue->count != 0, "an empty fence queue was kept", queue->stream);
         for (size_t k = 0; k < queue->count; k++) {
             const struct vr_block *block = vr_block_at(device->allocator, queue->fences[(queue->head + k) & (queue->capacity - 1)].block);
-            CHECK(block->state == VR_PENDING && block->held.pending != 0, "a fence belongs to a block that does not wait", block->address);
+            VR_INVARIANT(block->state == VR_PENDING && block->held.pending != 0, "a fence belongs to a block that does not wait",
+                         block->address);
         }
     }
     const bool gated = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_FENCES) != 0;
-    CHECK(gated == (device->fences.count != 0), "the gate does not say whether fences are pending", 0);
+    VR_INVARIANT(gated == (device->fences.count != 0), "the gate does not say whether fences are pending", 0);
     return VRAM_OK;
 }
 

@@ -1,5 +1,6 @@
 // `allocation`: all that is known of one allocation.
 #include "explore/labels.h"
+#include "explore/said.h"
 #include "explore/segment_details.h"
 #include "explore/shapes.h"
 
@@ -26,49 +27,13 @@ static enum vram_status find_row(const struct vr_ask *ask, const struct subject 
     return VRAM_OK;
 }
 
-static void put_moment(struct vr_json *json, const struct subject *subject, const char *event_key, const char *time_key, uint32_t event) {
-    const struct vr_history *history = subject->device->view->history;
-    if (event == VR_NEVER) {
-        vr_json_null(json, event_key);
-        return;
-    }
-    vr_json_u64(json, event_key, event);
-    if ((history->has[event] & VR_HAS_TIME) != 0) vr_json_i64(json, time_key, history->time_us[event]);
-}
-
-static void put_text(struct vr_json *json, const struct subject *subject, const char *key, uint32_t id) {
-    if (id != 0) vr_json_string(json, key, vr_model_string(subject->model, id));
-}
-
 // What the event of the birth says.
 static void put_birth(struct vr_json *json, const struct subject *subject, uint32_t event) {
     const struct vr_history *history = subject->device->view->history;
     if (event == VR_BEFORE_TRACE) return;
     if ((history->has[event] & VR_HAS_STREAM) != 0) vr_json_i64(json, "stream", (int64_t)history->stream[event]);
     if ((history->has[event] & VR_HAS_THREAD) != 0) vr_json_u64(json, "thread", history->thread[event]);
-    if ((history->has[event] & VR_HAS_POOL_ID) != 0) {
-        vr_json_array(json, "pool");
-        vr_json_u64(json, NULL, history->pool_first[event]);
-        vr_json_u64(json, NULL, history->pool_second[event]);
-        vr_json_array_end(json);
-    }
-    put_text(json, subject, "category", history->tag[event]);
-    put_text(json, subject, "metadata", history->metadata[event]);
-    put_text(json, subject, "context", history->context[event]);
-}
-
-void vr_put_stack(struct vr_json *json, const struct vr_model *model, uint32_t stack) {
-    vr_json_u64(json, "stack", stack);
-    vr_json_array(json, "frames");
-    for (uint64_t i = model->stacks.offset[stack]; i < model->stacks.offset[stack + 1]; i++) {
-        const uint32_t frame = model->stacks.frame[i];
-        vr_json_array(json, NULL);
-        vr_json_string(json, NULL, vr_model_string(model, model->frames.name[frame]));
-        vr_json_string(json, NULL, vr_model_string(model, model->frames.filename[frame]));
-        vr_json_i64(json, NULL, model->frames.line[frame]);
-        vr_json_array_end(json);
-    }
-    vr_json_array_end(json);
+    vr_put_words(json, subject->model, history, event);
 }
 
 // What the final state adds about an allocation that was never freed.
@@ -89,6 +54,7 @@ enum vram_status vr_ask_allocation(const struct vr_ask *ask) {
     VR_TRY(vr_seen_lifetimes(subject.device, VR_ALLOCATED, &subject.allocated));
     VR_TRY(vr_seen_lifetimes(subject.device, VR_ACTIVE, &subject.active));
     VR_TRY(find_row(ask, &subject, &row));
+    const struct vr_history *history = subject.device->view->history;
     const uint32_t birth = subject.allocated->birth[row];
     const size_t other = vr_other_row(subject.allocated, subject.active, row);
     char label[48];
@@ -99,9 +65,9 @@ enum vram_status vr_ask_allocation(const struct vr_ask *ask) {
     vr_json_string(json, "label", label);
     vr_answer_address(ask->answer, "address", subject.allocated->address[row]);
     vr_json_u64(json, "bytes", subject.allocated->size_bytes[row]);
-    put_moment(json, &subject, "birth_event", "birth_time_us", birth == VR_BEFORE_TRACE ? VR_NEVER : birth);
-    put_moment(json, &subject, "death_event", "death_time_us", subject.allocated->death[row]);
-    if (other != SIZE_MAX) put_moment(json, &subject, "completed_event", "completed_time_us", subject.active->death[other]);
+    vr_put_moment(json, history, "birth_event", "birth_time_us", birth == VR_BEFORE_TRACE ? VR_NEVER : birth);
+    vr_put_moment(json, history, "death_event", "death_time_us", subject.allocated->death[row]);
+    if (other != SIZE_MAX) vr_put_moment(json, history, "completed_event", "completed_time_us", subject.active->death[other]);
     if (birth != VR_BEFORE_TRACE) {
         const struct vr_curve *curve = NULL;
         VR_TRY(vr_seen_curve(subject.device, VR_CURVE_ALLOCATED, &curve));

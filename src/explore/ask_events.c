@@ -2,6 +2,7 @@
 #include "explore/chosen.h"
 #include "explore/labels.h"
 #include "explore/moment.h"
+#include "explore/said.h"
 
 #include <stdio.h>
 
@@ -105,10 +106,6 @@ enum vram_status vr_ask_events(const struct vr_ask *ask) {
 }
 
 // --- one event ---------------------------------------------------------------------------------------------------------------
-static void put_text(struct vr_json *json, const struct vr_model *model, const char *key, uint32_t id) {
-    if (id != 0) vr_json_string(json, key, vr_model_string(model, id));
-}
-
 static void put_label(struct vr_answer *answer, const struct vr_history *history, size_t event, uint32_t row, uint32_t version) {
     const bool segment = is_segment(history->action[event]);
     if (history->action[event] == VR_ACTION_OOM || (!segment && row == VR_NO_ROW)) return;
@@ -130,15 +127,7 @@ static void put_said(struct vr_answer *answer, const struct vr_model *model, con
     if ((has & VR_HAS_THREAD) != 0) vr_json_u64(json, "thread", history->thread[event]);
     if (history->action[event] == VR_ACTION_OOM && (has & (VR_HAS_DEVICE_FREE | VR_HAS_ADDRESS)) != 0)
         vr_json_u64(json, "device_free_bytes", history->address[event]);
-    if ((has & VR_HAS_POOL_ID) != 0) {
-        vr_json_array(json, "pool");
-        vr_json_u64(json, NULL, history->pool_first[event]);
-        vr_json_u64(json, NULL, history->pool_second[event]);
-        vr_json_array_end(json);
-    }
-    put_text(json, model, "category", history->tag[event]);
-    put_text(json, model, "metadata", history->metadata[event]);
-    put_text(json, model, "context", history->context[event]);
+    vr_put_words(json, model, history, event);
 }
 
 static enum vram_status put_totals(struct vr_json *json, struct vr_seen_device *device, int64_t event) {

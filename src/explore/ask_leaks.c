@@ -1,4 +1,5 @@
 // `leaks`: what grows from step to step. `churn`: what is made and freed within every step.
+#include "analyze/subject.h"
 #include "explore/hunt.h"
 #include "model/recording.h"
 
@@ -15,15 +16,6 @@ static void put_steps(const struct vr_ask *ask, const struct vr_hunt *hunt) {
     for (size_t i = 0; i < steps->count && i < MOST_STEPS_TOLD; i++) vr_answer_f64(ask->answer, column, (double)steps->first[i]);
 }
 
-static enum vram_status put_name(struct vr_json *json, const struct vr_grouping *grouping, uint64_t key) {
-    struct vr_text name = {0};
-    vr_grouping_name(grouping, key, &name);
-    const enum vram_status status = vr_text_status(&name);
-    vr_json_string_bytes(json, "name", vr_text_string(&name), name.length);
-    vr_text_release(&name);
-    return status;
-}
-
 static enum vram_status put_growth(const struct vr_ask *ask, const struct vr_hunt *hunt) {
     struct vr_json *json = &ask->answer->json;
     const struct vr_growth *growth = vr_growth_search_found(hunt->growth);
@@ -38,7 +30,7 @@ static enum vram_status put_growth(const struct vr_ask *ask, const struct vr_hun
     for (size_t i = 0; i < growth->count && status == VRAM_OK; i++) {
         const struct vr_grower *grower = &growth->grower[i];
         vr_json_object(json, NULL);
-        status = put_name(json, &hunt->grouping, grower->key);
+        status = vr_group_name_json(&hunt->grouping, grower->key, json);
         vr_json_string(json, "verdict", vr_verdict_word(grower->verdict));
         vr_json_double(json, "bytes_per_step", grower->bytes_per_step);
         vr_json_double(json, "objects_per_step", grower->objects_per_step);
@@ -65,7 +57,7 @@ static enum vram_status put_churn(const struct vr_ask *ask, const struct vr_hunt
     for (size_t i = 0; i < churn->count && i < top && status == VRAM_OK; i++) {
         const struct vr_group *group = &churn->group[i];
         vr_json_object(json, NULL);
-        status = put_name(json, &hunt->grouping, group->key);
+        status = vr_group_name_json(&hunt->grouping, group->key, json);
         vr_json_double(json, "bytes_per_step", (double)group->bytes / (double)churn->steps);
         vr_json_double(json, "allocations_per_step", (double)group->count / (double)churn->steps);
         vr_json_u64(json, "largest_bytes", group->largest_bytes);

@@ -4,18 +4,9 @@
 #include <stdio.h>
 
 #include "explore/labels.h"
+#include "explore/said.h"
 #include "explore/shapes.h"
 #include "model/recording.h"
-
-static void put_moment(struct vr_json *json, const struct vr_history *history, const char *event_key, const char *time_key,
-                       uint32_t event) {
-    if (event == VR_NEVER) {
-        vr_json_null(json, event_key);
-        return;
-    }
-    vr_json_u64(json, event_key, event);
-    if ((history->has[event] & VR_HAS_TIME) != 0) vr_json_i64(json, time_key, history->time_us[event]);
-}
 
 static enum vram_status put_names(struct vr_json *json, const struct vr_segment_lives *segments, const struct vr_labels *labels,
                                   size_t row) {
@@ -61,13 +52,10 @@ enum vram_status vr_put_segment(const struct vr_ask *ask, struct vr_seen_recordi
     VR_TRY(put_names(json, segments, labels, row));
     vr_answer_address(ask->answer, "address", rows->address[row]);
     vr_json_u64(json, "bytes", rows->size_bytes[row]);
-    put_moment(json, device->view->history, "birth_event", "birth_time_us", rows->birth[row]); // VR_BEFORE_TRACE is VR_NEVER
-    put_moment(json, device->view->history, "death_event", "death_time_us", rows->death[row]);
+    vr_put_moment(json, device->view->history, "birth_event", "birth_time_us", rows->birth[row]); // VR_BEFORE_TRACE is VR_NEVER
+    vr_put_moment(json, device->view->history, "death_event", "death_time_us", rows->death[row]);
     vr_json_i64(json, "stream", (int64_t)segments->stream[row]);
-    vr_json_array(json, "pool");
-    vr_json_u64(json, NULL, segments->pool_first[row]);
-    vr_json_u64(json, NULL, segments->pool_second[row]);
-    vr_json_array_end(json);
+    vr_put_pool(json, segments->pool_first[row], segments->pool_second[row]);
     vr_json_bool(json, "mapped", (segments->flags[row] & VR_SEGMENT_MAPPED) != 0);
     vr_put_stack(json, vr_recording_model(recording->recording), rows->stack[row]);
     return VRAM_OK;

@@ -219,16 +219,7 @@ static void replace(struct work *work) {
         model->tenants[i].cpp_stack = work->stacks[model->tenants[i].cpp_stack];
     }
     move_extras(work);
-    free(model->strings.bytes);
-    free(model->strings.offset);
-    free(model->frames.name);
-    free(model->frames.filename);
-    free(model->frames.line);
-    free(model->stacks.frame);
-    free(model->stacks.offset);
-    model->strings = (struct vr_strings){.count = 0};
-    model->frames = (struct vr_frames){.count = 0};
-    model->stacks = (struct vr_stacks){.count = 0};
+    vr_model_release_names(model);
     vr_builder_finish(&work->builder, model);
 }
 

@@ -1,16 +1,6 @@
 // vram_host_check(): every invariant that the comments of this room state, as code.
-#include <inttypes.h>
-
+#include "base/invariant.h"
 #include "host/bins.h"
-
-static enum vram_status broken(struct vram_error *error, const char *what, uint64_t address) {
-    return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "%s (at 0x%" PRIx64 ")", what, address);
-}
-
-#define CHECK(condition, what, address)                                                                                                    \
-    do {                                                                                                                                   \
-        if (!(condition)) return broken(error, what, address);                                                                             \
-    } while (0)
 
 // What a walk over all blocks found, to be held against lists and counters.
 struct census {
@@ -32,12 +22,12 @@ static enum vram_status check_block(const struct vram_host *host, const struct v
                                     struct vram_error *error) {
     const uint64_t at = block->address;
     const size_t hanging = count_hanging(block);
-    CHECK(block->pool != NULL && block->size != 0, "a block without pool or size", at);
-    CHECK(vr_host_table_find(&host->table, at) == block, "a block is not found at its address", at);
-    CHECK((block->state == VR_HOST_FREE) == (block->requested == 0), "only a free block has no request", at);
-    CHECK(block->requested <= block->size, "a block is smaller than its request", at);
-    CHECK((block->state == VR_HOST_PENDING) == (block->fences != 0), "only a pending block has fences", at);
-    CHECK(hanging == 0 || (block->state != VR_HOST_FREE && block->state != VR_HOST_PENDING), "a free or pending block has uses", at);
+    VR_INVARIANT(block->pool != NULL && block->size != 0, "a block without pool or size", at);
+    VR_INVARIANT(vr_host_table_find(&host->table, at) == block, "a block is not found at its address", at);
+    VR_INVARIANT((block->state == VR_HOST_FREE) == (block->requested == 0), "only a free block has no request", at);
+    VR_INVARIANT(block->requested <= block->size, "a block is smaller than its request", at);
+    VR_INVARIANT((block->state == VR_HOST_PENDING) == (block->fences != 0), "only a pending block has fences", at);
+    VR_INVARIANT(hanging == 0 || (block->state != VR_HOST_FREE && block->state != VR_HOST_PENDING), "a free or pending block has uses", at);
     census->blocks++;
     census->bytes += (int64_t)block->size;
     census->uses += hanging;
@@ -49,7 +39,7 @@ static enum vram_status check_block(const struct vram_host *host, const struct v
         census->kept_bytes += block->size;
         break;
     case VR_HOST_PENDING: census->pending_bytes += block->size; break;
-    case VR_HOST_OUT: return broken(error, "a block on its way out is in the table", at);
+    case VR_HOST_OUT: return vr_broken(error, "a block on its way out is in the table", at);
     default: break;
     }
     census->active++;
@@ -63,16 +53,16 @@ static enum vram_status check_pool(const struct vram_host_pool *pool, struct cen
     for (unsigned bin = 0; bin < VR_HOST_BINS; bin++) {
         const struct vr_host_block *previous = NULL;
         for (const struct vr_host_block *block = pool->bins[bin]; block != NULL; previous = block, block = block->next) {
-            CHECK(block->state == VR_HOST_FREE && block->pool == pool && vr_host_bin(block->size) == bin, "a bin holds another's block",
-                  block->address);
-            CHECK(block->previous == previous && census->free-- != 0, "the list of a bin is damaged", block->address);
+            VR_INVARIANT(block->state == VR_HOST_FREE && block->pool == pool && vr_host_bin(block->size) == bin,
+                         "a bin holds another's block", block->address);
+            VR_INVARIANT(block->previous == previous && census->free-- != 0, "the list of a bin is damaged", block->address);
         }
     }
     const struct vr_host_block *previous = NULL;
     for (const struct vr_host_block *block = pool->kept; block != NULL; previous = block, block = block->next) {
-        CHECK(block->state == VR_HOST_KEPT && block->pool == pool && pool->references != 0, "a block is kept that should not",
-              block->address);
-        CHECK(block->previous == previous && census->kept-- != 0, "the list of kept blocks is damaged", block->address);
+        VR_INVARIANT(block->state == VR_HOST_KEPT && block->pool == pool && pool->references != 0, "a block is kept that should not",
+                     block->address);
+        VR_INVARIANT(block->previous == previous && census->kept-- != 0, "the list of kept blocks is damaged", block->address);
     }
     return VRAM_OK;
 }
@@ -84,30 +74,30 @@ static enum vram_status check_pools(const struct vram_host *host, struct census 
         VR_TRY(check_pool(pool, census, error));
         in_pools += pool->blocks;
     }
-    CHECK(census->free == 0, "free blocks are in no bin", census->free);
-    CHECK(census->kept == 0, "kept blocks are in no list", census->kept);
-    CHECK(in_pools == host->table.count && (int64_t)in_pools == census->blocks, "the pools' counts of blocks are wrong", in_pools);
+    VR_INVARIANT(census->free == 0, "free blocks are in no bin", census->free);
+    VR_INVARIANT(census->kept == 0, "kept blocks are in no list", census->kept);
+    VR_INVARIANT(in_pools == host->table.count && (int64_t)in_pools == census->blocks, "the pools' counts of blocks are wrong", in_pools);
     return VRAM_OK;
 }
 
 static enum vram_status check_uses(const struct vram_host *host, const struct census *census, struct vram_error *error) {
     size_t waiting = 0, named = 0;
     for (const struct vr_host_lane *lane = host->lanes; lane != NULL; lane = lane->next) {
-        CHECK(lane->uses != 0, "a lane without uses", lane->stream);
+        VR_INVARIANT(lane->uses != 0, "a lane without uses", lane->stream);
         named += lane->uses;
         for (const struct vr_host_use *use = lane->first; use != NULL; use = use->next, waiting++) {
-            CHECK(use->lane == lane && use->event != 0 && use->block->state == VR_HOST_PENDING, "a lane holds what does not wait on it",
-                  lane->stream);
-            CHECK(use->next != NULL || lane->last == use, "a lane does not know its last use", lane->stream);
+            VR_INVARIANT(use->lane == lane && use->event != 0 && use->block->state == VR_HOST_PENDING,
+                         "a lane holds what does not wait on it", lane->stream);
+            VR_INVARIANT(use->next != NULL || lane->last == use, "a lane does not know its last use", lane->stream);
         }
     }
     for (const struct vr_host_use *use = host->deferred; use != NULL; use = use->next, waiting++)
-        CHECK(use->event == 0 && use->block->state == VR_HOST_PENDING, "a deferred use has an event", use->lane->stream);
-    CHECK(waiting == host->waiting && waiting == census->fences, "uses that wait and fences of blocks differ", waiting);
-    CHECK(named == waiting + census->uses, "lanes count other uses than there are", named);
+        VR_INVARIANT(use->event == 0 && use->block->state == VR_HOST_PENDING, "a deferred use has an event", use->lane->stream);
+    VR_INVARIANT(waiting == host->waiting && waiting == census->fences, "uses that wait and fences of blocks differ", waiting);
+    VR_INVARIANT(named == waiting + census->uses, "lanes count other uses than there are", named);
     for (const struct vr_host_context *context = host->contexts; context != NULL; context = context->next)
-        CHECK(context->idle_count <= context->made && context->made <= context->idle_capacity, "a context counts its events wrong",
-              context->handle);
+        VR_INVARIANT(context->idle_count <= context->made && context->made <= context->idle_capacity, "a context counts its events wrong",
+                     context->handle);
     return VRAM_OK;
 }
 
@@ -115,14 +105,15 @@ static bool is_sane(const struct vram_stat *stat, int64_t current) { return stat
 
 static enum vram_status check_counters(const struct vram_host *host, const struct census *census, struct vram_error *error) {
     const struct vram_host_stats *stats = &host->stats;
-    CHECK(is_sane(&stats->allocations, census->blocks + host->out_blocks), "allocations is not the number of blocks", 0);
-    CHECK(is_sane(&stats->allocated_bytes, census->bytes + host->out_bytes), "allocated_bytes is not their size", 0);
-    CHECK(is_sane(&stats->active_requests, census->active), "active_requests is not the number of active blocks", 0);
-    CHECK(is_sane(&stats->active_bytes, census->active_bytes), "active_bytes is not their size", 0);
-    CHECK(is_sane(&stats->requested_bytes, census->requested_bytes), "requested_bytes is not what was asked for", 0);
-    CHECK(stats->pending_bytes == census->pending_bytes, "pending_bytes is wrong", 0);
-    CHECK(stats->kept_bytes == census->kept_bytes, "kept_bytes is wrong", 0);
-    CHECK(host->reserve.used <= host->reserve.size && stats->reserve_used_bytes == host->reserve.used, "the reserve is overdrawn", 0);
+    VR_INVARIANT(is_sane(&stats->allocations, census->blocks + host->out_blocks), "allocations is not the number of blocks", 0);
+    VR_INVARIANT(is_sane(&stats->allocated_bytes, census->bytes + host->out_bytes), "allocated_bytes is not their size", 0);
+    VR_INVARIANT(is_sane(&stats->active_requests, census->active), "active_requests is not the number of active blocks", 0);
+    VR_INVARIANT(is_sane(&stats->active_bytes, census->active_bytes), "active_bytes is not their size", 0);
+    VR_INVARIANT(is_sane(&stats->requested_bytes, census->requested_bytes), "requested_bytes is not what was asked for", 0);
+    VR_INVARIANT(stats->pending_bytes == census->pending_bytes, "pending_bytes is wrong", 0);
+    VR_INVARIANT(stats->kept_bytes == census->kept_bytes, "kept_bytes is wrong", 0);
+    VR_INVARIANT(host->reserve.used <= host->reserve.size && stats->reserve_used_bytes == host->reserve.used, "the reserve is overdrawn",
+                 0);
     return VRAM_OK;
 }
 
@@ -131,7 +122,7 @@ static enum vram_status check_locked(const struct vram_host *host, struct vram_e
     for (size_t i = 0; i < host->table.capacity; i++) {
         if (host->table.slots[i] != NULL) VR_TRY(check_block(host, host->table.slots[i], &census, error));
     }
-    CHECK(2 * (host->table.count + host->table.promised) <= host->table.capacity, "the table is too full", host->table.count);
+    VR_INVARIANT(2 * (host->table.count + host->table.promised) <= host->table.capacity, "the table is too full", host->table.count);
     VR_TRY(check_pools(host, &census, error));
     VR_TRY(check_uses(host, &census, error));
     return check_counters(host, &census, error);

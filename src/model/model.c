@@ -20,7 +20,7 @@ static const char *const state_names[VR_STATE_COUNT] = {
 
 const char *vr_block_state_name(enum vr_block_state state) { return (size_t)state < VR_STATE_COUNT ? state_names[state] : "unknown"; }
 
-void vr_model_release(struct vr_model *model) {
+void vr_model_release_names(struct vr_model *model) {
     free(model->strings.bytes);
     free(model->strings.offset);
     free(model->frames.name);
@@ -28,6 +28,13 @@ void vr_model_release(struct vr_model *model) {
     free(model->frames.line);
     free(model->stacks.frame);
     free(model->stacks.offset);
+    model->strings = (struct vr_strings){.count = 0};
+    model->frames = (struct vr_frames){.count = 0};
+    model->stacks = (struct vr_stacks){.count = 0};
+}
+
+void vr_model_release(struct vr_model *model) {
+    vr_model_release_names(model);
     vr_columns_release(&vr_segment_columns, &model->segments);
     free(model->segments.first_block);
     vr_columns_release(&vr_block_columns, &model->blocks);

@@ -252,6 +252,8 @@ VR_INLINE bool vr_model_is_host(const struct vr_model *model, uint64_t device) {
 
 // Frees every column and zeroes *model.
 void vr_model_release(struct vr_model *model);
+// Frees the strings, frames and stacks alone, and zeroes them: others are to take their place.
+void vr_model_release_names(struct vr_model *model);
 // Verifies that every id and offset is in range and monotone. BAD_INPUT names the first that is not.
 enum vram_status vr_model_check(const struct vr_model *model, struct vram_error *error);
 // The JSON text of a setting, or NULL if the recording has no such key.
