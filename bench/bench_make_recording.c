@@ -1,6 +1,7 @@
-// Makes a recording of any length, as a long training job would leave it: bench_make_recording EVENTS OUT [FRAMES]. Parameters that stay,
-// steps whose activations are made and then freed in the opposite order, buffers that come and go; every event has one of 20,000 stacks of
-// FRAMES (30) frames. The extension of OUT (.vram or .pickle) tells the format. The same arguments give the same bytes.
+// Makes a recording of any length, as a long training job would leave it: bench_make_recording EVENTS OUT [FRAMES [own]]. Parameters that
+// stay, steps whose activations are made and then freed in the opposite order, buffers that come and go; every event has one of 20,000
+// stacks of FRAMES (30) frames; with `own` the list of frames is the event's own, as in PyTorch's pickles, else equal stacks are one. The
+// extension of OUT (.vram or .pickle) tells the format. The same arguments give the same bytes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,13 +117,7 @@ static enum vram_status make_events(struct maker *maker) {
     VR_TRY(vr_columns_grow(&vr_history_columns, &maker->history, &maker->capacity, maker->wanted, &maker->builder.budget));
     for (uint32_t p = 0; p < PARAMETERS && !done(maker); p++) take(maker, p, size(maker, 6));
     while (!done(maker)) step(maker);
-    for (size_t c = 0; c < vr_history_columns.count; c++) {
-        if (vr_column_pointer(&vr_history_columns, &maker->history, c) != NULL) continue;
-        void *zeros = calloc(maker->history.count, vr_history_columns.column[c].item_bytes);
-        if (zeros == NULL) return VRAM_NO_HOST_MEMORY;
-        vr_column_set(&vr_history_columns, &maker->history, c, zeros);
-    }
-    return VRAM_OK;
+    return vr_columns_finish(&vr_history_columns, &maker->history, maker->history.count);
 }
 
 static void put_block(struct vr_blocks *blocks, uint64_t address, uint64_t bytes, uint64_t asked, uint32_t stack) {
@@ -173,12 +168,34 @@ static enum vram_status add_keys(struct maker *maker) {
     return VRAM_OK;
 }
 
-static enum vram_status make(struct maker *maker, size_t frames, struct vram_recording **recording, struct vram_error *error) {
+// A stack for every event, equal to the one it has.
+static enum vram_status own_stacks(struct maker *maker) {
+    struct vr_stacks *shared = &maker->builder.stacks;
+    struct vr_history *history = &maker->history;
+    uint64_t frames = shared->offset[shared->count];
+    for (size_t i = 0; i < history->count; i++) frames += shared->offset[history->stack[i] + 1] - shared->offset[history->stack[i]];
+    uint32_t *frame = realloc(shared->frame, frames * sizeof *frame);
+    if (frame == NULL) return VRAM_NO_HOST_MEMORY;
+    shared->frame = frame;
+    uint64_t *offset = realloc(shared->offset, ((size_t)shared->count + history->count + 1) * sizeof *offset);
+    if (offset == NULL) return VRAM_NO_HOST_MEMORY;
+    shared->offset = offset;
+    for (size_t i = 0; i < history->count; i++) {
+        const uint64_t begin = offset[history->stack[i]], length = offset[history->stack[i] + 1] - begin, end = offset[shared->count];
+        memcpy(frame + end, frame + begin, length * sizeof *frame);
+        offset[shared->count + 1] = end + length;
+        history->stack[i] = shared->count++;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status make(struct maker *maker, size_t frames, bool own, struct vram_recording **recording, struct vram_error *error) {
     VR_TRY(vr_builder_init(&maker->builder, UINT64_MAX));
     VR_TRY(make_stacks(maker, frames));
     VR_TRY(make_events(maker));
     VR_TRY(make_picture(maker));
     VR_TRY(add_keys(maker));
+    if (own) VR_TRY(own_stacks(maker));
     maker->model.histories = malloc(sizeof maker->history);
     if (maker->model.histories == NULL) return VRAM_NO_HOST_MEMORY;
     maker->model.histories[0] = maker->history;
@@ -194,8 +211,9 @@ int main(int argc, char **argv) {
     struct vram_recording *recording = NULL;
     struct vram_error error = {.status = VRAM_OK};
     struct maker *maker = calloc(1, sizeof *maker);
-    if (argc < 3 || argc > 4 || maker == NULL) {
-        fprintf(stderr, "usage: bench_make_recording EVENTS OUT [FRAMES]\n");
+    const bool own_lists = argc == 5 && strcmp(argv[4], "own") == 0;
+    if (argc < 3 || argc > 5 || (argc == 5 && !own_lists) || maker == NULL) {
+        fprintf(stderr, "usage: bench_make_recording EVENTS OUT [FRAMES [own]]\n");
         return 2;
     }
     const long frames = argc > 3 ? atol(argv[3]) : 30;
@@ -204,7 +222,7 @@ int main(int argc, char **argv) {
     if (frames < 1 || frames > MOST_FRAMES || maker->wanted < 2 || file == NULL) return 2;
     const char *extension = strrchr(argv[2], '.');
     const bool own = extension != NULL && strcmp(extension, ".vram") == 0;
-    enum vram_status status = make(maker, (size_t)frames, &recording, &error);
+    enum vram_status status = make(maker, (size_t)frames, own_lists, &recording, &error);
     if (status == VRAM_OK) status = vram_recording_write(recording, own ? VRAM_FORMAT_VRAM : VRAM_FORMAT_PICKLE, put, file, &error);
     if (fclose(file) != 0 && status == VRAM_OK) status = VRAM_IO;
     if (status != VRAM_OK) fprintf(stderr, "%s\n", error.message[0] != '\0' ? error.message : vram_status_text(status));
