@@ -1,6 +1,7 @@
 #include "live/file.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "os/os.h"
 #include "vram/history.h"
@@ -18,7 +19,9 @@ enum vram_status vr_file_open(struct vr_file *file, const char *pattern, struct 
     }
     file->partial[0] = '\0';
     if (strncmp(file->path, "/dev/", 5) != 0) {
-        (void)snprintf(file->partial, sizeof file->partial, "%s.%llu.part", file->path, (unsigned long long)vr_os_process_id());
+        static _Atomic uint32_t opened; // threads may write under one name at once: the last one stands there in the end, whole
+        (void)snprintf(file->partial, sizeof file->partial, "%s.%llu.%u.part", file->path, (unsigned long long)vr_os_process_id(),
+                       (unsigned)atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed));
     }
     file->stream = fopen(file->partial[0] != '\0' ? file->partial : file->path, "wb");
     return file->stream == NULL ? fail(file, "cannot be written", error) : VRAM_OK;
