@@ -8,6 +8,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "embedded.h"
 #include "input.h"
 #include "ui.h"
 
@@ -29,12 +30,15 @@ struct codec {
 
 struct input {
     FILE *file;
+    struct embedded *page;     // where the bytes come from a page, not from the file; else NULL
     const struct codec *codec; // NULL: plain
     unsigned char *buffer;     // of the file
     size_t at, filled;
     bool at_end;  // of the file
     bool between; // at a boundary of compressed members, where the file may end
     uint64_t produced;
+    unsigned char head[EMBEDDED_HEAD]; // what was looked at before it was read
+    size_t head_at, head_filled;
     char error[256]; // "" while all is well
     union {
         z_stream gzip;
@@ -57,8 +61,14 @@ static size_t damaged(struct input *input, const char *reason) {
 static bool refill(struct input *input) {
     if (input->at_end || input->error[0] != '\0') return false;
     input->at = 0;
-    input->filled = fread(input->buffer, 1, BUFFER_BYTES, input->file);
-    if (input->filled < BUFFER_BYTES && ferror(input->file)) (void)fail(input, strerror(errno));
+    if (input->page != NULL) {
+        input->filled = embedded_read(input->page, input->buffer, BUFFER_BYTES);
+        if (input->filled == SIZE_MAX) input->filled = 0;
+        if (input->filled < BUFFER_BYTES && input->page->error != NULL) (void)fail(input, input->page->error);
+    } else {
+        input->filled = fread(input->buffer, 1, BUFFER_BYTES, input->file);
+        if (input->filled < BUFFER_BYTES && ferror(input->file)) (void)fail(input, strerror(errno));
+    }
     input->at_end = input->filled < BUFFER_BYTES;
     return input->filled != 0 && input->error[0] == '\0';
 }
@@ -158,12 +168,34 @@ static size_t fill_plain(struct input *input, unsigned char *to, size_t capacity
     return part;
 }
 
+static size_t decode(struct input *input, void *buffer, size_t capacity) {
+    if (input->error[0] != '\0') return SIZE_MAX;
+    return input->codec == NULL ? fill_plain(input, buffer, capacity) : input->codec->fill(input, buffer, capacity);
+}
+
 // struct vram_input's read().
 static size_t input_read(void *context, void *buffer, size_t capacity) {
     struct input *input = context;
-    const size_t count = input->codec == NULL ? fill_plain(input, buffer, capacity) : input->codec->fill(input, buffer, capacity);
+    const size_t left = input->head_filled - input->head_at;
+    size_t count = left < capacity ? left : capacity;
+    if (left != 0) {
+        memcpy(buffer, input->head + input->head_at, count);
+        input->head_at += count;
+    } else {
+        count = decode(input, buffer, capacity);
+    }
     if (count != SIZE_MAX) input->produced += count;
     return count;
+}
+
+// Whether it is a page of `vram view`; what was looked at is read all the same.
+static bool is_page(struct input *input) {
+    size_t count = 1;
+    while (input->head_filled < sizeof input->head && count != 0 && count != SIZE_MAX) {
+        count = decode(input, input->head + input->head_filled, sizeof input->head - input->head_filled);
+        if (count != SIZE_MAX) input->head_filled += count;
+    }
+    return embedded_is_page((const char *)input->head, input->head_filled);
 }
 
 // Looks at the first bytes. False when the decompressor cannot start.
@@ -201,33 +233,140 @@ static FILE *open_file(const char *path, const char **reason) {
     return file;
 }
 
-static int read_recording(struct input *input, const char *name, struct vram_recording **recording) {
-    struct vram_error error = {.status = VRAM_IO, .offset = VRAM_NO_OFFSET};
-    const struct vram_input source = {.read = input_read, .context = input, .name = NULL};
-    if (choose_codec(input)) {
-        if (vram_recording_read(&source, recording, &error) == VRAM_OK) return CLI_OK;
-    }
-    if (input->error[0] == '\0') return ui_error(name, &error);
-    const bool started = input->produced != 0;
-    error = (struct vram_error){.status = VRAM_IO, .offset = input->produced};
-    (void)snprintf(error.message, sizeof error.message, started ? "%s (after %llu bytes)" : "%s", input->error,
+static int told(const struct input *input, const char *name) {
+    struct vram_error error = {.status = VRAM_IO, .offset = input->produced};
+    (void)snprintf(error.message, sizeof error.message, input->produced != 0 ? "%s (after %llu bytes)" : "%s", input->error,
                    (unsigned long long)input->produced);
     return ui_error(name, &error);
 }
 
+static int refused(const char *name, const char *what) {
+    struct vram_error error = {.status = VRAM_BAD_INPUT, .offset = VRAM_NO_OFFSET};
+    (void)snprintf(error.message, sizeof error.message, "%s", what);
+    return ui_error(name, &error);
+}
+
+static int read_plain(struct input *input, const char *name, struct vram_recording **recording) {
+    struct vram_error error = {.status = VRAM_IO, .offset = VRAM_NO_OFFSET};
+    const struct vram_input source = {.read = input_read, .context = input, .name = NULL};
+    if (vram_recording_read(&source, recording, &error) == VRAM_OK) return CLI_OK;
+    return input->error[0] == '\0' ? ui_error(name, &error) : told(input, name);
+}
+
+// Whether the recording that is `number`th in a page, counted from 1, is meant.
+static bool is_meant(const char *wanted, const char *name, unsigned long number) {
+    char *end;
+    if (wanted == NULL || strcmp(wanted, name) == 0) return true;
+    return wanted[0] >= '0' && wanted[0] <= '9' && strtoul(wanted, &end, 10) == number && *end == '\0';
+}
+
+// One recording of the page; `wanted` is its name or number, NULL: there is only one.
+static int read_embedded(struct input *outer, const char *name, const char *wanted, struct vram_recording **recording, uint64_t *bytes) {
+    struct embedded *page = calloc(1, sizeof *page);
+    struct input *inner = calloc(1, sizeof *inner);
+    unsigned char *buffer = malloc(BUFFER_BYTES);
+    char found[EMBEDDED_NAME];
+    int code = CLI_BAD_INPUT;
+    if (page == NULL || inner == NULL || buffer == NULL) {
+        code = open_failed(name, "no host memory to read it");
+    } else {
+        *page = (struct embedded){.read = input_read, .context = outer};
+        *inner = (struct input){.page = page, .buffer = buffer};
+        bool there = false;
+        for (unsigned long number = 1; !there && embedded_next(page, found); number++) there = is_meant(wanted, found, number);
+        if (outer->error[0] != '\0')
+            code = told(outer, name);
+        else if (!there)
+            code = refused(name, page->error != NULL ? page->error
+                                 : wanted != NULL    ? "no such recording in the page"
+                                                     : "the page has no recording in it");
+        else
+            code = choose_codec(inner) ? read_plain(inner, name, recording) : told(inner, name);
+        if (code == CLI_OK && wanted == NULL && embedded_next(page, found)) {
+            vram_recording_destroy(*recording);
+            code = refused(name, "the page has several recordings in it: add #NAME or #NUMBER to name one");
+        }
+        *bytes = inner->produced;
+        if (inner->codec != NULL) inner->codec->end(inner);
+    }
+    free(buffer);
+    free(inner);
+    free(page);
+    return code;
+}
+
+static int read_recording(struct input *input, const char *name, const char *wanted, struct vram_recording **recording, uint64_t *bytes) {
+    if (!choose_codec(input)) return told(input, name);
+    if (is_page(input)) return read_embedded(input, name, wanted, recording, bytes);
+    const int code = wanted != NULL ? refused(name, "it is no page of `vram view`, of whose recordings one could be named")
+                                    : read_plain(input, name, recording);
+    *bytes = input->produced;
+    return code;
+}
+
+size_t input_file_length(const char *path) {
+    struct stat facts;
+    char file[4096];
+    const size_t whole = strlen(path);
+    if (stat(path, &facts) == 0) return whole;
+    for (const char *at = strchr(path, '#'); at != NULL; at = strchr(at + 1, '#')) {
+        const size_t length = (size_t)(at - path);
+        if (length >= sizeof file) break;
+        memcpy(file, path, length);
+        file[length] = '\0';
+        if (stat(file, &facts) == 0 && S_ISREG(facts.st_mode)) return length;
+    }
+    return whole;
+}
+
 int input_recording(const char *path, struct vram_recording **recording, struct input_facts *facts) {
     const bool standard = strcmp(path, "-") == 0;
-    const char *name = standard ? "standard input" : path;
-    const char *reason = NULL;
-    struct input input = {.file = standard ? stdin : open_file(path, &reason)};
-    if (input.file == NULL) return open_failed(name, reason);
-    input.buffer = malloc(BUFFER_BYTES);
-    const int code = input.buffer == NULL ? open_failed(name, "no host memory to read it") : read_recording(&input, name, recording);
-    if (input.codec != NULL) input.codec->end(&input);
-    free(input.buffer);
-    if (!standard) fclose(input.file);
-    if (code == CLI_OK) *facts = (struct input_facts){.name = name, .bytes = input.produced};
+    const char *name = standard ? "standard input" : path, *reason = NULL;
+    const size_t length = input_file_length(path);
+    struct input *input = calloc(1, sizeof *input);
+    char *file = strndup(path, length);
+    uint64_t bytes = 0;
+    int code;
+    if (input == NULL || file == NULL) {
+        code = open_failed(name, "no host memory to read it");
+    } else if ((input->file = standard ? stdin : open_file(file, &reason)) == NULL) {
+        code = open_failed(name, reason);
+    } else {
+        input->buffer = malloc(BUFFER_BYTES);
+        code = input->buffer == NULL ? open_failed(name, "no host memory to read it")
+                                     : read_recording(input, name, path[length] == '#' ? path + length + 1 : NULL, recording, &bytes);
+        if (input->codec != NULL) input->codec->end(input);
+        free(input->buffer);
+        if (!standard) fclose(input->file);
+    }
+    free(file);
+    free(input);
+    if (code == CLI_OK) *facts = (struct input_facts){.name = name, .bytes = bytes};
     return code;
+}
+
+bool input_names(const char *path, void (*visit)(void *context, const char *name), void *context) {
+    struct input *input = calloc(1, sizeof *input);
+    struct embedded *page = calloc(1, sizeof *page);
+    const char *reason;
+    char name[EMBEDDED_NAME];
+    struct stat facts;
+    // A pipe would be read empty.
+    bool found = stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+    if (found && input != NULL && page != NULL && (input->file = open_file(path, &reason)) != NULL) {
+        *page = (struct embedded){.read = input_read, .context = input};
+        input->buffer = malloc(BUFFER_BYTES);
+        found = input->buffer != NULL && choose_codec(input) && is_page(input);
+        while (found && embedded_next(page, name)) visit(context, name);
+        if (input->codec != NULL) input->codec->end(input);
+        free(input->buffer);
+        fclose(input->file);
+    } else {
+        found = false;
+    }
+    free(page);
+    free(input);
+    return found;
 }
 
 const char *input_base_name(const char *path) {

@@ -2,6 +2,8 @@
 #ifndef CLI_INPUT_H
 #define CLI_INPUT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "vram/recording.h"
@@ -12,10 +14,17 @@ struct input_facts {
     uint64_t bytes;   // read, decompressed
 };
 
-// Opens `path` (or standard input for "-"), undoes compression told by content and reads one recording. *recording is given to the
-// caller. On failure prints one line on standard error and returns the exit code; CLI_OK otherwise. Holds one buffer and the
-// decompressor's window besides the recording.
+// Opens `path` (or standard input for "-"), undoes compression told by content and reads one recording. A page that `vram view` wrote
+// stands for the recording in it; PAGE#NAME or PAGE#NUMBER (from 1) for one of several. *recording is given to the caller. On failure
+// prints one line on standard error and returns the exit code; CLI_OK otherwise. Holds one buffer and the decompressor's window besides the
+// recording.
 int input_recording(const char *path, struct vram_recording **recording, struct input_facts *facts);
+
+// Steps through the recordings in a page of `vram view` and calls visit with the name of each. False (and no call) for any other file,
+// also for what cannot be read.
+bool input_names(const char *path, void (*visit)(void *context, const char *name), void *context);
+// The length of the part of a path that names the file: what stands before #NAME, or all of it.
+size_t input_file_length(const char *path);
 
 // What follows the last '/' of a path; the whole path where nothing does.
 const char *input_base_name(const char *path);

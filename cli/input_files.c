@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "args.h"
+#include "input.h"
 #include "input_files.h"
 #include "ui.h"
 
@@ -74,6 +75,42 @@ static bool add_path(struct input_files *files, char *path) {
     return true;
 }
 
+// The recordings of a page, while they are listed.
+struct listing {
+    const char *page;
+    struct input_files names;
+    bool failed;
+};
+
+static void add_name(void *context, const char *name) {
+    struct listing *listing = context;
+    listing->failed = listing->failed || !add_path(&listing->names, strdup(name));
+}
+
+// PAGE#NAME, or PAGE#NUMBER where the name is not the only one of its kind.
+static char *address(const struct listing *listing, int index) {
+    const char *name = listing->names.paths[index];
+    int same = 0;
+    for (int i = 0; i < listing->names.count; i++) same += strcmp(listing->names.paths[i], name) == 0;
+    const size_t size = strlen(listing->page) + strlen(name) + 16;
+    char *path = malloc(size);
+    if (path != NULL && same == 1) (void)snprintf(path, size, "%s#%s", listing->page, name);
+    if (path != NULL && same != 1) (void)snprintf(path, size, "%s#%d", listing->page, index + 1);
+    return path;
+}
+
+// A file is one path; a page with several recordings is one for each.
+static bool add_file(struct input_files *files, const char *path) {
+    struct listing listing = {.page = path};
+    if (!input_names(path, add_name, &listing) || listing.names.count < 2) {
+        input_files_close(&listing.names);
+        return add_path(files, strdup(path));
+    }
+    for (int i = 0; i < listing.names.count && !listing.failed; i++) listing.failed = !add_path(files, address(&listing, i));
+    input_files_close(&listing.names);
+    return !listing.failed;
+}
+
 static char *join(const char *folder, const char *name) {
     const size_t length = strlen(folder), size = length + strlen(name) + 2;
     char *path = malloc(size);
@@ -95,10 +132,8 @@ static int add_folder(struct input_files *files, const char *folder) {
     while (good && (entry = readdir(listing)) != NULL) {
         if (!is_recording_name(entry->d_name)) continue;
         char *path = join(folder, entry->d_name);
-        if (path != NULL && is_folder(path))
-            free(path);
-        else
-            good = add_path(files, path);
+        good = path != NULL && (is_folder(path) || add_file(files, path));
+        free(path);
     }
     closedir(listing);
     files->had_folder = true;
@@ -114,7 +149,7 @@ int input_files_open(char **operands, int count, struct input_files *files) {
     for (int i = 0; i < count && code == CLI_OK; i++) {
         if (is_folder(operands[i]))
             code = add_folder(files, operands[i]);
-        else if (!add_path(files, strdup(operands[i])))
+        else if (!add_file(files, operands[i]))
             code = failed(operands[i], "no host memory");
     }
     if (code != CLI_OK) input_files_close(files);

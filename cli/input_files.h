@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-// Paths of recordings: the operands, and in place of a folder (the ranks of one job, say) the recordings in it.
+// Paths of recordings: the operands, and in place of a folder (the ranks of one job, say) the recordings in it, in place of a page of
+// `vram view` with several of them each, as PAGE#NAME.
 struct input_files {
     char **paths; // "-" stands for standard input
     int count;
@@ -12,7 +13,8 @@ struct input_files {
 };
 
 // Lists what `count` operands name. Of a folder these are its files (not those of folders in it, and no hidden ones) that end in .pickle,
-// .pkl, .json, .html or .vram, each also with .gz, .zst or .xz, by name, numbers in names by their value. On failure prints one line on
+// .pkl, .json, .html or .vram, each also with .gz, .zst or .xz, by name, numbers in names by their value.
+// Recordings of a page that have the same name are PAGE#NUMBER. On failure prints one line on
 // standard error and returns the exit code.
 int input_files_open(char **operands, int count, struct input_files *files);
 void input_files_close(struct input_files *files);

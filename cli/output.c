@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #include "args.h"
+#include "input.h"
 #include "output.h"
 #include "ui.h"
 
@@ -134,8 +135,10 @@ size_t output_plain_length(const char *path) {
 
 bool output_is_input(const char *output, const char *input) {
     struct stat a, b;
-    if (stat(output, &a) != 0 || (strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &b) : stat(input, &b)) != 0) return false;
-    return S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    char *file = strndup(input, input_file_length(input));
+    const bool there = file != NULL && stat(output, &a) == 0 && (strcmp(file, "-") == 0 ? fstat(STDIN_FILENO, &b) : stat(file, &b)) == 0;
+    free(file);
+    return there && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 // Opens a new file beside output->path, with the permissions that a new file has, or those of the file it will replace.

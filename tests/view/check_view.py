@@ -54,6 +54,86 @@ def check_page(vram, folder):
     assert "connect-src 'none'" in page and "alert(1)</script>" not in page
 
 
+def report(vram, *arguments):
+    return subprocess.run([vram, "report", "--json", *arguments], capture_output=True, text=True, timeout=60)
+
+
+def contents(text):
+    """What a report says, without where it was read from."""
+    made = json.loads(text)
+    return [{k: v for k, v in one.items() if k not in ("file", "bytes")} for one in (made if isinstance(made, list) else [made])]
+
+
+def check_read_back(vram, folder):
+    """A page is read as the recordings in it are, whatever they were."""
+    os.mkdir(os.path.join(folder, "same"))
+    names = ["a.pickle", "b.json", "c.vram", "d.html", "same/a.pickle"]
+    paths = [os.path.join(folder, name) for name in names]
+    for path, name in zip(paths, "first second third fourth fifth".split()):
+        data = pickle.dumps(recording(name))
+        if path.endswith(".json"):
+            data = json.dumps(recording(name)).encode()
+        elif path.endswith(".html"):
+            data = b'<!DOCTYPE html><script>x = [{"name": "s.pickle", "base64": "' + base64.b64encode(data) + b'"}]</script>'
+        with open(path, "wb") as file:
+            file.write(data)
+        if path.endswith(".vram"):
+            os.rename(path, path + ".pickle")
+            assert subprocess.run([vram, "convert", path + ".pickle", "-o", path]).returncode == 0
+    wanted = [contents(report(vram, path).stdout)[0] for path in paths]
+    assert len({json.dumps(one) for one in wanted}) == len(paths)
+    page = os.path.join(folder, "p#1.html")
+    for path, want in zip(paths, wanted):
+        assert run(vram, path, "-o", page, "--no-open").returncode == 0
+        for way in (page, page + "#1", page + "#" + os.path.basename(path)):
+            assert contents(report(vram, way).stdout) == [want], way
+        with open(page, "rb") as file:
+            piped = subprocess.run([vram, "report", "--json", "-"], stdin=file, capture_output=True, text=True, timeout=60)
+        assert contents(piped.stdout) == [want], piped
+    assert run(vram, *paths, "-o", page, "--no-open").returncode == 0
+    assert contents(report(vram, page).stdout) == wanted
+    assert [one["file"] for one in json.loads(report(vram, page).stdout)] == ["p#1.html#" + n for n in ("1", "b.json", "c.vram", "d.html", "5")]
+    assert contents(report(vram, page + "#c.vram").stdout) == [wanted[2]]
+    with open(page, "rb") as file:
+        packed = gzip.compress(file.read())
+    with open(page + ".gz", "wb") as file:
+        file.write(packed)
+    assert contents(report(vram, page + ".gz").stdout) == wanted
+    again = os.path.join(folder, "again.html")  # a page of a page
+    assert run(vram, page, "-o", again, "--no-open").returncode == 0 and contents(report(vram, again).stdout) == wanted
+    for arguments, code, words in [  # one line; with a usage error of convert a second one that lists the formats
+        (["report", page + "#6"], 3, "no such recording"),
+        (["report", page + "#none"], 3, "no such recording"),
+        (["report", paths[0] + "#1"], 3, "no page"),
+        (["convert", page, "-o", again], 2, "extension"),
+        (["convert", page, "-o", os.path.join(folder, "x.json")], 3, "several recordings"),
+        (["view", page + "#2", "-o", page, "--no-open"], 2, "replace the input"),
+    ]:
+        result = subprocess.run([vram, *arguments], capture_output=True, text=True, timeout=60)
+        assert result.returncode == code and words in result.stderr.splitlines()[0], result
+        assert len(result.stderr.splitlines()) == (2 if words == "extension" else 1), result
+
+
+def check_damage(vram, folder):
+    """A page that is cut or bent within a recording: one line, and the recordings before it are read."""
+    page, bad = os.path.join(folder, "p#1.html"), os.path.join(folder, "bad.html")
+    with open(page, "rb") as file:
+        whole = file.read()
+    marks = [m.end() for m in re.finditer(rb'data-name="[^"]*">', whole)]
+    first, second = marks[0], marks[1]
+    cases = [(whole[:first - 3], [3]), (whole[:first - 30], [3]), (whole[:first], [3]), (whole[:first + 40], [3]), (whole[:second + 40], [3]),
+             (whole[:first + 8] + b"*" + whole[first + 9:], [3]), (whole[:first + 60] + b"A" * 40 + whole[first + 100:], [3]),
+             (whole[:first] + b"\0" * 100 + whole[first:], [3]), (whole[:first] + whole[first + 4:], [3]), (whole[:-100], [0]),
+             (whole[:first] + b"</script>" + whole[first:], [3]), (whole.replace(b'data-name="', b'data-name="' + b"&#x" * 500), [0])]
+    for number, (data, codes) in enumerate(cases):
+        with open(bad, "wb") as file:
+            file.write(data)
+        result = report(vram, bad)
+        assert result.returncode in codes, (number, result)
+        assert all(line.startswith("vram: ") for line in result.stderr.splitlines()) and len(result.stderr.splitlines()) <= 5, (number, result)
+        assert (result.returncode == 3) == (result.stderr != ""), (number, result)
+
+
 def check_mistakes(vram, folder):
     path = os.path.join(folder, "rank2.pickle")
     for arguments, code, words in [
@@ -123,6 +203,9 @@ def check_server(vram, folder):
 def main(vram):
     with tempfile.TemporaryDirectory() as folder:
         check_page(vram, folder)
+        with tempfile.TemporaryDirectory() as other:
+            check_read_back(vram, other)
+            check_damage(vram, other)
         check_mistakes(vram, folder)
         check_server(vram, folder)
 
