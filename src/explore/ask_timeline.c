@@ -1,8 +1,5 @@
-// `timeline` and `segments`: the allocations or segments of a window, stacked.
-#include <math.h>
-
-#include "explore/shapes.h"
-#include "explore/stacking.h"
+// `timeline`: the allocations of a window, stacked; `segments` stacks by the same functions.
+#include "explore/stacked.h"
 
 // Steps of all shapes together that an answer may have.
 enum { MOST_STEPS = 200000 };
@@ -22,8 +19,7 @@ static enum vram_status largest_total(const struct vr_shapes *shapes, enum vr_cu
     return VRAM_OK;
 }
 
-// Coarser and coarser until an answer can carry it.
-static enum vram_status stack_up(const struct vr_shapes *shapes, struct vr_stacking *stacking) {
+enum vram_status vr_stack_up(const struct vr_shapes *shapes, const uint32_t *rows, size_t count, struct vr_stacking *stacking) {
     const struct vr_window *window = &shapes->window;
     struct vr_stack_window how = {.first = window->first,
                                   .end = window->end,
@@ -31,7 +27,7 @@ static enum vram_status stack_up(const struct vr_shapes *shapes, struct vr_stack
                                   .grain = (window->to - window->from) / (double)shapes->pixels / 2,
                                   .most_steps = MOST_STEPS};
     for (;; how.grain = how.grain * 4 + 1) {
-        const enum vram_status status = vr_stacking_build(shapes->lifetimes, shapes->row, shapes->count, &how, stacking);
+        const enum vram_status status = vr_stacking_build(shapes->lifetimes, rows, count, &how, stacking);
         if (status != VRAM_LIMIT) return status;
     }
 }
@@ -143,13 +139,13 @@ static enum vram_status put_all(const struct vr_shapes *shapes, const struct vr_
     return put_pixels(shapes, stacking);
 }
 
-static enum vram_status answer(struct vr_shapes *shapes, enum vr_lot lot, enum vr_curve_kind kind) {
+enum vram_status vr_answer_stacked(struct vr_shapes *shapes, enum vr_lot lot, enum vr_curve_kind kind) {
     double top = 1;
     struct vr_stacking stacking = {0};
     VR_TRY(largest_total(shapes, kind, &top));
     vr_json_double(&shapes->ask->answer->json, "top_bytes", top);
     VR_TRY(vr_shapes_pick(shapes, lot, top));
-    VR_TRY(stack_up(shapes, &stacking));
+    VR_TRY(vr_stack_up(shapes, shapes->row, shapes->count, &stacking));
     const enum vram_status status = put_all(shapes, &stacking);
     vr_stacking_release(&stacking);
     return status;
@@ -160,63 +156,8 @@ enum vram_status vr_ask_timeline(const struct vr_ask *ask) {
     enum vr_notion notion = VR_ALLOCATED;
     VR_TRY(vr_ask_notion(ask, &notion));
     VR_TRY(vr_shapes_ask(ask, &shapes));
-    enum vram_status status = answer(&shapes, (enum vr_lot)notion, (enum vr_curve_kind)notion);
+    enum vram_status status = vr_answer_stacked(&shapes, (enum vr_lot)notion, (enum vr_curve_kind)notion);
     if (status == VRAM_OK) status = vr_shapes_put_keys(&shapes);
-    vr_shapes_release(&shapes);
-    return status;
-}
-
-// --- segments ------------------------------------------------------------------------------------------------------------
-
-// Streams are handles: small numbers or addresses.
-enum { MOST_COUNTED = 0xffff };
-
-// Segments are told apart by pool and stream.
-static uint64_t lane_of(const struct vr_segment_lives *segments, size_t row) {
-    const uint64_t pool = segments->pool_first[row] << 16 ^ segments->pool_second[row];
-    return vr_mix64(vr_mix64(segments->stream[row]) + pool);
-}
-
-static enum vram_status lane_key(void *user, size_t row, uint64_t *key) {
-    *key = lane_of(user, row);
-    return VRAM_OK;
-}
-
-static void lane_name(void *user, uint64_t lane, struct vr_text *text) {
-    const struct vr_segment_lives *segments = user;
-    for (size_t row = 0; row < segments->lifetimes.count; row++) {
-        if (lane_of(segments, row) != lane) continue;
-        vr_pool_name(segments->pool_first[row], segments->pool_second[row], text);
-        vr_text_printf(text, segments->stream[row] > MOST_COUNTED ? ", stream 0x%llx" : ", stream %llu",
-                       (unsigned long long)segments->stream[row]);
-        return;
-    }
-}
-
-// Events that are not known are NaN.
-static void put_segments(const struct vr_shapes *shapes, const struct vr_segment_lives *segments) {
-    struct vr_answer *answer = shapes->ask->answer;
-    const size_t mapped = vr_answer_column(answer, "mapped", VR_U8), address = vr_answer_column(answer, "address", VR_F64);
-    const size_t birth = vr_answer_column(answer, "birth", VR_F64), death = vr_answer_column(answer, "death", VR_F64);
-    for (size_t i = 0; i < shapes->count; i++) {
-        const uint32_t row = shapes->row[i], born = shapes->lifetimes->birth[row], died = shapes->lifetimes->death[row];
-        vr_answer_u8(answer, mapped, (segments->flags[row] & VR_SEGMENT_MAPPED) != 0);
-        vr_answer_f64(answer, address, (double)shapes->lifetimes->address[row]);
-        vr_answer_f64(answer, birth, born == VR_BEFORE_TRACE ? NAN : (double)born);
-        vr_answer_f64(answer, death, died == VR_NEVER ? NAN : (double)died);
-    }
-}
-
-enum vram_status vr_ask_segments(const struct vr_ask *ask) {
-    struct vr_shapes shapes;
-    VR_TRY(vr_shapes_ask(ask, &shapes));
-    enum vram_status status = answer(&shapes, VR_LOT_SEGMENTS, VR_CURVE_RESERVED);
-    const struct vr_segment_lives *segments = NULL;
-    if (status == VRAM_OK) status = vr_seen_segments(shapes.device, &segments);
-    if (status == VRAM_OK) {
-        put_segments(&shapes, segments);
-        status = vr_shapes_put_groups(&shapes, &(struct vr_naming){&shapes.device->segments, lane_key, lane_name});
-    }
     vr_shapes_release(&shapes);
     return status;
 }

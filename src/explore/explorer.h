@@ -27,6 +27,7 @@ struct vr_seen_device {
     struct vr_segment_lives segments;
     bool has_segments;
     struct vr_live *live_segments;    // NULL until asked for
+    struct vr_lanes *lanes;           // of the segments (lanes.h); NULL until asked for
     struct vr_largest *largest[3][2]; // by enum vr_lot and axis (event, time); NULL until asked for
     struct vr_coverage *coverage;     // NULL until asked for
     struct vr_moments *moments;       // NULL until asked for (moment.h)

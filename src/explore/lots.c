@@ -1,9 +1,11 @@
 // Segments, and the tables that shapes are picked from, each made when it is first asked for.
 #include "explore/explorer.h"
+#include "explore/lanes.h"
 
 void vr_seen_release_lots(struct vr_seen_device *device) {
     if (device->has_segments) vr_segment_lives_release(&device->segments);
     vr_live_destroy(device->live_segments);
+    vr_lanes_destroy(device->lanes);
     for (size_t lot = 0; lot < VR_COUNT_OF(device->largest); lot++) {
         for (size_t axis = 0; axis < VR_COUNT_OF(device->largest[lot]); axis++) vr_largest_destroy(device->largest[lot][axis]);
     }

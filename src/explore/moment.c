@@ -1,10 +1,7 @@
 #include "explore/moment.h"
 
+#include "explore/kinds.h"
 #include "explore/shapes.h"
-
-// Segments of the small pool, and the smallest ones of the large pool.
-#define SMALL_SEGMENT (2 * VR_MIB)
-#define LEAST_LARGE   (10 * VR_MIB)
 
 struct vr_moments {
     const struct vr_lifetimes *allocated, *blocks; // what is drawn as blocks: the active ones
@@ -26,43 +23,6 @@ enum vr_notion vr_moment_notion(const struct vr_history *history) {
     return requests ? VR_ALLOCATED : VR_ACTIVE;
 }
 
-// Kinds of the final segments at their own addresses.
-static enum vram_status final_kinds(const struct vr_view *view, struct vr_moments *moments) {
-    const struct vr_segments *segments = &view->model->segments;
-    const struct vr_lifetimes *rows = &moments->segments->lifetimes;
-    uint64_t(*order)[2] = malloc((view->segment_count + 1) * sizeof *order);
-    if (order == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t i = 0; i < view->segment_count; i++) {
-        order[i][0] = segments->address[view->segments[i]];
-        order[i][1] = view->segments[i];
-    }
-    if (view->segment_count != 0) qsort(order, view->segment_count, sizeof *order, vr_order_u64_pair);
-    size_t next = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        const uint32_t row = moments->segments->by_address[i];
-        while (next < view->segment_count && order[next][0] <= rows->address[row]) next++;
-        if (next == 0 || rows->death[row] != VR_NEVER) continue;
-        const size_t segment = (size_t)order[next - 1][1];
-        if (rows->address[row] - segments->address[segment] < segments->total_bytes[segment])
-            moments->kind[row] = (uint8_t)segments->kind[segment];
-    }
-    free(order);
-    return VRAM_OK;
-}
-
-// Segments tell their pool by their size: small ones are 2 MiB, and small pages are mapped two MiB at a time.
-static enum vram_status find_kinds(const struct vr_view *view, struct vr_moments *moments) {
-    const struct vr_lifetimes *rows = &moments->segments->lifetimes;
-    moments->kind = malloc(rows->count + 1);
-    if (moments->kind == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t row = 0; row < rows->count; row++) {
-        const bool mapped = (moments->segments->flags[row] & VR_SEGMENT_MAPPED) != 0;
-        const bool small = mapped ? rows->size_bytes[row] < LEAST_LARGE : rows->size_bytes[row] == SMALL_SEGMENT;
-        moments->kind[row] = small ? VRAM_REPORT_KIND_SMALL : VRAM_REPORT_KIND_LARGE;
-    }
-    return final_kinds(view, moments);
-}
-
 static enum vram_status make(struct vr_seen_device *device, struct vr_moments *moments) {
     const struct vr_event_rows *rows = NULL;
     moments->notion = vr_moment_notion(device->view->history);
@@ -70,7 +30,7 @@ static enum vram_status make(struct vr_seen_device *device, struct vr_moments *m
     VR_TRY(vr_seen_lifetimes(device, moments->notion, &moments->blocks));
     VR_TRY(vr_seen_segments(device, &moments->segments));
     VR_TRY(vr_seen_rows(device, moments->notion, &rows));
-    VR_TRY(find_kinds(device->view, moments));
+    VR_TRY(vr_segment_kinds(device->view, moments->segments, &moments->kind));
     return vr_giving_create(device->view, moments->blocks, rows, moments->segments, &moments->giving);
 }
 

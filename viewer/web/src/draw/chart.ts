@@ -39,6 +39,8 @@ export type Scene = {
     neighbour(row: number, step: 1 | -1): number | null; // the next shape in the order of births
     under?(pen: Pen, x: (position: number) => number, y: (value: number) => number, box: Box): void;
     yText?(value: number): string;
+    // In place of an axis of bytes: names of parts of the height, left of the box.
+    axis?(pen: Pen, y: (value: number) => number, box: Box, theme: Theme): void;
 };
 
 export type Details = { label?: string; title: string; lines: string[] };
@@ -502,7 +504,7 @@ export class Chart {
         const { x, y, low, high, box } = this.mapping();
         pen.rect(box.left, box.top, box.width, box.height, theme.panel);
         pen.clip(box.left, box.top, box.width, box.height, () => {
-            if (!this.scene!.yText) drawYLines(pen, box, low, high, theme);
+            if (!this.scene!.yText && !this.scene!.axis) drawYLines(pen, box, low, high, theme);
             this.scene!.under?.(pen, x, y, box);
         });
     }
@@ -510,7 +512,8 @@ export class Chart {
         const { x, y, low, high, from, to, box } = this.mapping();
         drawXAxis(pen, box, from, to, this.byTime(), theme);
         if (!this.scene) return;
-        drawYAxis(pen, box, low, high, theme, this.scene.yText);
+        if (this.scene.axis) this.scene.axis(pen, y, box, theme);
+        else drawYAxis(pen, box, low, high, theme, this.scene.yText);
         pen.clip(box.left, box.top, box.width, box.height, () => {
             for (const line of this.scene!.lines) this.paintLine(pen, line, x, y, theme);
             if (this.picked) this.paintOutline(pen, this.picked.row, theme.text, 2);

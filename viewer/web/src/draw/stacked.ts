@@ -12,8 +12,8 @@ const BORN_EARLIER = 4;
 const ENDS_LATER = 8;
 const GIVEN_BACK = 0xffffffff; // the row of what was given back before the recording
 
-type Columns = { [name: string]: Numbers };
-type Given = { from: number; to: number; top: number; total: Numbers; json: StackedJson; columns: Columns; requested: Numbers | null; matched: (i: number) => boolean };
+export type Columns = { [name: string]: Numbers };
+export type Given = { from: number; to: number; top: number; total: Numbers; json: StackedJson; columns: Columns; requested: Numbers | null; matched: (i: number) => boolean };
 
 // The band of what is drawn in no shape of its own: between the shapes and the total.
 function addRest(quads: Quads, given: Given, theme: Theme): void {
@@ -27,7 +27,7 @@ function addRest(quads: Quads, given: Given, theme: Theme): void {
     }
 }
 
-function addShape(quads: Quads, given: Given, i: number, colour: Rgb): void {
+export function addShape(quads: Quads, given: Given, i: number, colour: Rgb): void {
     const { first_step, position, base, bytes, end, flags, group } = given.columns;
     const across = (at: number) => (at - given.from) / (given.to - given.from);
     const matched = given.matched(i) ? MATCHED : 0;
@@ -58,7 +58,8 @@ function stepAt({ columns }: Given, i: number, at: number): number {
     return low;
 }
 
-function hitOf(given: Given, at: number, value: number): Hit | null {
+// The shape at a point.
+export function shapeAt(given: Given, at: number, value: number): Hit | null {
     const { columns, json } = given;
     for (let i = 0; i < columns.row.length; i++) {
         const step = stepAt(given, i, at);
@@ -67,13 +68,20 @@ function hitOf(given: Given, at: number, value: number): Hit | null {
         const facts = unknown ? ["given back before the recording, not yet free"] : columns.mapped?.[i] ? ["mapped, of an expandable segment"] : [];
         return { row: unknown ? -1 : columns.row[i], bytes: columns.bytes[i], group: shortened(json.groups[columns.group[i]] ?? "", 70), facts };
     }
+    return null;
+}
+
+function hitOf(given: Given, at: number, value: number): Hit | null {
+    const { columns } = given;
+    const shape = shapeAt(given, at, value);
+    if (shape) return shape;
     const pixel = Math.floor(((at - given.from) / (given.to - given.from)) * columns.drawn.length);
     const rest = (given.total[pixel] ?? 0) - (columns.drawn[pixel] ?? 0);
     if (rest <= 0 || value < columns.drawn[pixel] || value >= given.total[pixel]) return null;
     return { row: -1, bytes: rest, group: "in shapes too small to draw", facts: ["Zoom in to see them."] };
 }
 
-function outlineOf({ columns }: Given, row: number): number[] {
+export function outlineOf({ columns }: Given, row: number): number[] {
     const i = columns.row.indexOf(row as never);
     if (i < 0) return [];
     const { first_step, position, base, bytes, end } = columns;
@@ -83,7 +91,7 @@ function outlineOf({ columns }: Given, row: number): number[] {
     return rectangles;
 }
 
-function neighbourOf({ columns: { row } }: Given, from: number, step: 1 | -1): number | null {
+export function neighbourOf({ columns: { row } }: Given, from: number, step: 1 | -1): number | null {
     if (row.length === 0) return null;
     const i = row.indexOf(from as never);
     return row[i < 0 ? (step > 0 ? 0 : row.length - 1) : Math.min(Math.max(0, i + step), row.length - 1)];
@@ -92,7 +100,7 @@ function neighbourOf({ columns: { row } }: Given, from: number, step: 1 | -1): n
 const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "first_step", "position", "base", "drawn", "allocated", "active", "reserved"];
 
 // The largest number of the pixels that lie in a part of the window.
-function largestIn(values: Numbers, given: { from: number; to: number }, from: number, to: number): number {
+export function largestIn(values: Numbers, given: { from: number; to: number }, from: number, to: number): number {
     const scale = values.length / (given.to - given.from);
     const first = Math.max(0, Math.floor((from - given.from) * scale));
     const end = Math.min(values.length, Math.ceil((to - given.from) * scale));

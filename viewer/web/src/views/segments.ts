@@ -1,9 +1,11 @@
-// Segments over time: what was reserved from the driver, and of expandable segments what was mapped, by pool and stream.
+// Segments over time: what was reserved from the driver, and of expandable segments what was mapped, in a lane per pool, size class and stream.
 import type { App, View } from "../app";
-import { csvText, el } from "../dom";
+import { clear, csvText, el } from "../dom";
 import { Chart, lifeText, type Details, type Source } from "../draw/chart";
-import { about, stackedScene, windowQuestion, type Kind, type StackedJson } from "../draw/stacked";
+import { about, windowQuestion } from "../draw/stacked";
 import { bytes, duration } from "../format";
+import type { Answer } from "../protocol";
+import { lanesScene, LEFT, type LanesJson } from "./segments-lanes";
 
 type SegmentJson = {
     row: number;
@@ -18,26 +20,23 @@ type SegmentJson = {
     mapped: boolean;
 };
 
-function source(app: App): Source {
-    const kind: Kind = {
-        total: "reserved",
-        noun: "segments",
-        lines: ({ allocated, active }) => [
-            { name: "active", colour: "active", values: active, dash: [5, 3] },
-            { name: "allocated", colour: "text", values: allocated },
-        ],
-    };
+const reservedAt = (birth: number | null, death: number | null) => lifeText(birth, death).replace("allocated at", "reserved at").replace("freed", "given back");
+
+function source(app: App, hear: (answer: Answer<LanesJson>) => void): Source {
     return {
         name: "Segments over time",
         empty: "This recording has no segments.",
-        ask: async (wanted, theme) =>
-            stackedScene(await app.engine.ask<StackedJson>({ name: "segments", ...about(app), ...windowQuestion(app, wanted), limit: 4000 }), kind, theme, app),
+        left: LEFT,
+        ask: async (wanted, theme) => {
+            const answer = await app.engine.ask<LanesJson>({ name: "segments", ...about(app), ...windowQuestion(app, wanted), lanes: 1, limit: 4000 });
+            hear(answer);
+            return lanesScene(answer, theme, app);
+        },
         details: async (row): Promise<Details> => {
             const { json } = await app.engine.ask<SegmentJson>({ name: "allocation", ...about(app), segment: row });
             const lived = json.birth_time_us !== undefined && json.death_time_us !== undefined ? ` (${duration(json.death_time_us - json.birth_time_us)})` : "";
             const what = json.mapped ? "mapped, of an expandable segment" : "a segment";
-            const life = lifeText(json.birth_event, json.death_event).replace("allocated at", "reserved at");
-            return { label: json.label, title: `${bytes(json.bytes)} ${what}`, lines: [json.label, `${json.pool_name}, stream ${json.stream}`, life + lived] };
+            return { label: json.label, title: `${bytes(json.bytes)} ${what}`, lines: [json.label, `${json.pool_name}, stream ${json.stream}`, reservedAt(json.birth_event, json.death_event) + lived] };
         },
         rowOf: async (label) => {
             if (!label.startsWith("s")) return null;
@@ -46,10 +45,75 @@ function source(app: App): Source {
     };
 }
 
+type Listed = { row: number; address: string; bytes: number; birth: number | null; death: number | null; mapped: boolean; lane: string };
+
+function listed(answer: Answer<LanesJson>): Listed[] {
+    const [row, size, group, birth, death, address, mapped] = ["row", "bytes", "group", "birth", "death", "address", "mapped"].map((name) => answer.column(name));
+    const known = (value: number) => (Number.isNaN(value) ? null : value);
+    return Array.from(row, (_, i) => ({ row: row[i], address: `0x${address[i].toString(16)}`, bytes: size[i], birth: known(birth[i]), death: known(death[i]), mapped: mapped[i] !== 0, lane: answer.json.lanes[group[i]].name }));
+}
+
+// The lanes and the largest segments of the picture in words, folded away until someone wants them.
+class Table {
+    private readonly lanes = el("tbody", {});
+    private readonly segments = el("tbody", {});
+    readonly root: HTMLDetailsElement;
+    private answer: Answer<LanesJson> | null = null;
+
+    constructor(private readonly choose: (row: number) => void) {
+        const table = (label: string, titles: string[], body: HTMLElement) => el("table", { "aria-label": label }, el("thead", {}, el("tr", {}, ...titles.map((text) => el("th", { scope: "col" }, text)))), body);
+        this.root = el(
+            "details",
+            { class: "chart-table" },
+            el("summary", {}, "Table: lanes, and the largest segments in the window"),
+            el("div", { class: "chart-scroll" }, table("Lanes", ["Lane", "At most"], this.lanes), table("Segments", ["Segment", "Lane", "Size", "Lifetime"], this.segments)),
+        );
+        this.root.addEventListener("toggle", () => this.fill());
+    }
+
+    show(answer: Answer<LanesJson>): void {
+        this.answer = answer;
+        this.fill();
+    }
+
+    private fill(): void {
+        if (!this.root.open || !this.answer) return;
+        clear(this.lanes);
+        clear(this.segments);
+        for (const lane of this.answer.json.lanes) this.lanes.append(el("tr", {}, el("td", {}, lane.name), el("td", { class: "number", "data-bytes": lane.peak_bytes }, bytes(lane.peak_bytes))));
+        for (const item of listed(this.answer).sort((a, b) => b.bytes - a.bytes).slice(0, 100)) {
+            const pick = el("button", { type: "button", class: "link", onclick: () => this.choose(item.row) }, item.address);
+            this.segments.append(el("tr", {}, el("td", {}, pick), el("td", {}, item.lane + (item.mapped ? ", mapped" : "")), el("td", { class: "number" }, bytes(item.bytes)), el("td", {}, reservedAt(item.birth, item.death))));
+        }
+    }
+}
+
 export function segmentsView(app: App): View {
-    const chart = new Chart(app, source(app));
-    chart.bar.append(el("span", { class: "quiet" }, "By pool and stream"), chart.legend);
-    const root = el("div", { class: "fill chart-view" }, chart.root);
+    const table = new Table((row) => void chart.pick(row));
+    let shown: Answer<LanesJson> | null = null;
+    const chart: Chart = new Chart(
+        app,
+        source(app, (answer) => {
+            shown = answer;
+            table.show(answer);
+        }),
+    );
+    chart.bar.append(el("span", { class: "quiet" }, "A lane per pool, size class and stream"), chart.legend);
+    const root = el("div", { class: "fill chart-view" }, chart.root, table.root);
+    let lane = -1;
+
+    // Picks the first segment of the next lane that has any.
+    function walkLanes(by: 1 | -1): void {
+        const all = shown ? listed(shown) : [];
+        const lanes = shown?.json.lanes ?? [];
+        for (let at = lane + by; at >= 0 && at < lanes.length; at += by) {
+            const first = all.find((item) => item.lane === lanes[at].name);
+            if (!first) continue;
+            lane = at;
+            return void chart.pick(first.row);
+        }
+    }
+
     return {
         id: "segments",
         title: "Segments over time",
@@ -57,21 +121,27 @@ export function segmentsView(app: App): View {
         root,
         keys: [
             ["[ ]", "previous and next segment"],
+            ["{ }", "the lane above, the lane below"],
             ["z", "zoom to the picked segment"],
         ],
         show: () => chart.show(),
-        update: (state, changed) => chart.update(state, changed),
-        onKey: (event) => chart.onKey(event),
+        update: (state, changed) => {
+            if (changed.has("rec") || changed.has("device")) lane = -1;
+            chart.update(state, changed);
+        },
+        onKey: (event) => {
+            if (event.key === "{" || event.key === "}") {
+                walkLanes(event.key === "}" ? 1 : -1);
+                return true;
+            }
+            return chart.onKey(event);
+        },
         svg: () => chart.svg(`Segments over time of ${app.recording()?.name ?? ""}`),
         csv: async () => {
             const { from, to } = app.window();
-            const answer = await app.engine.ask<StackedJson>({ name: "segments", ...about(app), axis: app.store.state.axis, from, to, limit: 8192, pixels: 1 });
-            const [row, size, group] = ["row", "bytes", "group"].map((name) => answer.column(name));
-            const [birth, death, address, mapped] = ["birth", "death", "address", "mapped"].map((name) => answer.column(name));
-            const known = (value: number) => (Number.isNaN(value) ? null : value);
-            const lines = Array.from(row, (_, i) => [`0x${address[i].toString(16)}`, size[i], known(birth[i]), known(death[i]), mapped[i], answer.json.groups[group[i]]]);
-            return csvText(["address", "bytes", "birth_event", "death_event", "mapped", "pool_and_stream"], lines);
+            const answer = await app.engine.ask<LanesJson>({ name: "segments", ...about(app), axis: app.store.state.axis, from, to, lanes: 1, limit: 8192, pixels: 1 });
+            const lines = listed(answer).map((item) => [item.address, item.bytes, item.birth, item.death, item.mapped ? 1 : 0, item.lane]);
+            return csvText(["address", "bytes", "birth_event", "death_event", "mapped", "lane"], lines);
         },
     };
 }
-

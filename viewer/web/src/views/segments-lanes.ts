@@ -1,0 +1,136 @@
+// The scene of segments in lanes: each lane has its own ground line and its own names, all have one scale.
+import type { App } from "../app";
+import { byteTicks, tickBytes, type Box } from "../draw/axes";
+import type { Hit, Scene } from "../draw/chart";
+import { colourOf, varied, type Theme } from "../draw/colour";
+import type { Pen } from "../draw/pen";
+import { NO_GROUP, Quads } from "../draw/quads";
+import { addShape, largestIn, neighbourOf, outlineOf, shapeAt, type Columns, type Given } from "../draw/stacked";
+import { bytes, count } from "../format";
+import type { Answer, Numbers } from "../protocol";
+
+export type Lane = { name: string; peak_bytes: number; base_bytes: number; room_bytes: number; scale: number };
+export type LanesJson = { from: number; to: number; allocations: number; top_bytes: number; lanes: Lane[]; event_position?: number };
+
+const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "first_step", "position", "base", "mapped", "lane_total", "lane_drawn", "reserved"];
+export const LEFT = 196; // room for the names
+const TWO_LINES = 30; // pixels that a name with its bytes below takes
+const TALL = 90; // pixels of a lane that has room for a scale
+
+const COMMON = "default pool, "; // says nothing where all lanes have it
+
+const ground = (lane: Lane, y: (value: number) => number) => Math.round(y(lane.base_bytes)) + 0.5;
+
+function fitting(pen: Pen, text: string, width: number): string {
+    if (pen.textWidth(text) <= width) return text;
+    let length = text.length - 1;
+    while (length > 4 && pen.textWidth(`${text.slice(0, length)}\u2026`) > width) length--;
+    return `${text.slice(0, length)}\u2026`;
+}
+
+// Left of a lane: its name, the most it had, and where there is room for it a scale.
+function nameLane(pen: Pen, lane: Lane, name: string, y: (value: number) => number, box: Box, theme: Theme): void {
+    const bottom = ground(lane, y);
+    const height = bottom - y(lane.base_bytes + lane.room_bytes);
+    const right = box.left - 8;
+    const upTo = `up to ${bytes(lane.peak_bytes)}${lane.scale > 1 ? ", magnified" : ""}`;
+    const text = (at: number, words: string, colour: string) => pen.text(right, at, fitting(pen, words, LEFT - 20), colour, { align: "right" });
+    pen.line([box.left - 4, bottom, box.left, bottom], theme.quiet);
+    if (height < TWO_LINES - 8) return text(bottom - 4, name, theme.text);
+    const first = height >= TALL ? bottom - height + 12 : bottom - 14;
+    text(first, name, theme.text);
+    text(first + 13, upTo, theme.quiet);
+    if (height < TALL) return;
+    for (const value of byteTicks(0, lane.peak_bytes, height / 46)) {
+        const at = y(lane.base_bytes + value * lane.scale);
+        if (at < first + 26 || value === 0) continue;
+        pen.line([box.left - 4, at, box.left, at], theme.quiet);
+        text(at + 4, tickBytes(value), theme.quiet);
+    }
+}
+
+const lanePixels = (values: Numbers, lane: number, pixels: number): Numbers => values.subarray(lane * pixels, (lane + 1) * pixels);
+
+// What of a lane is drawn in no shape of its own: the band between its shapes and its total.
+function addRest(quads: Quads, given: Given, lane: Lane, total: Numbers, drawn: Numbers, theme: Theme): void {
+    const pixels = total.length;
+    const up = (value: number) => (lane.base_bytes + value * lane.scale) / given.top;
+    for (let begin = 0; begin < pixels; ) {
+        let end = begin + 1;
+        while (end < pixels && drawn[end] === drawn[begin] && total[end] === total[begin]) end++;
+        if (total[begin] > drawn[begin]) quads.add(begin / pixels, end / pixels, up(drawn[begin]), up(total[begin]), theme.rest, 0, NO_GROUP);
+        begin = end;
+    }
+}
+
+function restAt(given: Given, lanes: readonly Lane[], at: number, value: number): Hit | null {
+    const i = lanes.findIndex((lane) => value >= lane.base_bytes && value < lane.base_bytes + lane.room_bytes);
+    if (i < 0) return null;
+    const pixels = given.columns.reserved.length;
+    const pixel = Math.floor(((at - given.from) / (given.to - given.from)) * pixels);
+    const [total, drawn] = [given.columns.lane_total, given.columns.lane_drawn].map((values) => lanePixels(values, i, pixels)[pixel] ?? 0);
+    const above = (value - lanes[i].base_bytes) / lanes[i].scale;
+    if (above < drawn || above >= total) return null;
+    return { row: -1, bytes: total - drawn, group: lanes[i].name, facts: ["segments too small to draw: zoom in to see them"] };
+}
+
+export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): Scene | null {
+    const { json } = answer;
+    const { lanes } = json;
+    if (lanes.length === 0) return null;
+    const columns: Columns = Object.fromEntries(NAMES.map((name) => [name, answer.column(name)]));
+    const groups = lanes.map((lane) => lane.name);
+    const sizes = columns.bytes;
+    // What is drawn, magnified as its lane is.
+    columns.bytes = Float64Array.from(sizes, (value, i) => value * lanes[columns.group[i]].scale);
+    const matches = app.matches();
+    const given: Given = {
+        from: json.from,
+        to: json.to,
+        top: json.top_bytes,
+        total: columns.reserved,
+        json: { ...json, groups },
+        columns,
+        requested: null,
+        matched: (i) => matches?.has(NaN, columns.stack[i]) ?? false,
+    };
+    const quads = new Quads();
+    const pixels = columns.reserved.length;
+    lanes.forEach((lane, i) => addRest(quads, given, lane, lanePixels(columns.lane_total, i, pixels), lanePixels(columns.lane_drawn, i, pixels), theme));
+    const colours = groups.map(colourOf);
+    for (let i = 0; i < columns.row.length; i++) addShape(quads, given, i, varied(colours[columns.group[i]], columns.row[i]));
+    const common = lanes.every((lane) => lane.name.startsWith(COMMON)) && lanes.length > 1 ? COMMON.length : 0;
+    const short = (lane: Lane) => lane.name.slice(common);
+    return {
+        from: json.from,
+        to: json.to,
+        low: 0,
+        high: json.top_bytes,
+        quads,
+        groups,
+        lines: [],
+        moment: json.event_position ?? null,
+        allocations: json.allocations,
+        shapes: columns.row.length,
+        largest: ({ from, to }) => largestIn(columns.reserved, json, from, to),
+        summary:
+            `${count(json.allocations)} segments live in the window, in ${count(lanes.length)} ${lanes.length === 1 ? "lane" : "lanes"}: ` +
+            lanes.map((lane) => `${lane.name}, up to ${bytes(lane.peak_bytes)}`).join("; "),
+        show: () => [0, json.top_bytes],
+        hit: (at, value) => {
+            const shape = shapeAt(given, at, value);
+            return shape ? { ...shape, bytes: sizes[columns.row.indexOf(shape.row as never)] } : restAt(given, lanes, at, value);
+        },
+        outline: (row) => outlineOf(given, row),
+        neighbour: (row, step) => neighbourOf(given, row, step),
+        under: (pen, _, y, box) => {
+            // Between lanes a line, and where each once reached.
+            for (const lane of lanes) {
+                const peak = y(lane.base_bytes + lane.peak_bytes * lane.scale);
+                pen.line([box.left, peak, box.left + box.width, peak], theme.line, 1, [2, 4]);
+                pen.line([box.left, ground(lane, y), box.left + box.width, ground(lane, y)], theme.quiet, 0.6);
+            }
+        },
+        axis: (pen, y, box) => lanes.forEach((lane) => nameLane(pen, lane, short(lane), y, box, theme)),
+    };
+}
