@@ -2,6 +2,7 @@
 import { clear, el } from "./dom";
 import { bytes, count, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
+import { askOnce } from "./once";
 import type { Numbers } from "./protocol";
 import { clamped, moved, wheelFactor, zoomed } from "./span";
 import type { State } from "./state";
@@ -70,10 +71,10 @@ export class Minimap implements Panel {
         this.pixels = pixels;
         const ticket = ++this.asked;
         const { rec, axis } = this.frame.store.state;
-        const common = { rec, device: device.device };
+        const common = { rec, device: device.device }; // as marksOf() asks
         const [curve, marks] = await Promise.all([
             this.frame.engine.ask({ name: "curve", ...common, axis, pixels: Math.min(pixels, 4096) }),
-            this.frame.engine.ask<{ marks: Mark[] }>({ name: "marks", ...common }),
+            askOnce<{ marks: Mark[] }>(this.frame, { name: "marks", ...common }),
         ]);
         if (ticket !== this.asked) return;
         this.curve = Object.fromEntries(["allocated_high", "active_high", "reserved_high"].map((name) => [name, curve.column(name)]));

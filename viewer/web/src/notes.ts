@@ -1,6 +1,7 @@
 // What the recording lacks or contradicts: a chip beside the tabs, the sentences under it.
 import { clear, el } from "./dom";
 import type { Changed, Frame, Panel } from "./frame";
+import { askOnce } from "./once";
 import type { State } from "./state";
 
 type Note = { kind: "missing" | "contradiction"; device?: number; code: string; text: string };
@@ -38,7 +39,7 @@ export class Notes implements Panel {
     }
 
     private async ask(rec: number): Promise<void> {
-        const { json } = await this.frame.engine.ask<{ notes: Note[] }>({ name: "notes", rec });
+        const { json } = await askOnce<{ notes: Note[] }>(this.frame, { name: "notes", rec });
         if (rec === this.frame.store.state.rec) this.show(json.notes);
     }
 

@@ -1,14 +1,13 @@
 // Moments and spans with a name, above a chart: out of memory, annotations, steps, snapshots.
 import type { App } from "../app";
 import { bytes, count } from "../format";
+import { askOnce } from "../once";
 import type { Box } from "./axes";
 import { colourOf, css, type Theme } from "./colour";
 import type { Pen } from "./pen";
 
 type MarkJson = { kind: string; event: number; time?: number; name: string; bytes?: number; free_bytes?: number; end_event?: number; end_time?: number };
 export type Mark = MarkJson & { title: string; facts: string[] };
-
-let kept: { key: string; engine: unknown; marks: Promise<Mark[]> } | null = null;
 
 function described(mark: MarkJson): Mark {
     const kinds: { [kind: string]: string } = { oom: "Out of memory", snapshot: "Snapshot", user: "Mark", label: "Label", annotation: "Annotation", step: "Step" };
@@ -26,19 +25,15 @@ function lost(notes: NoteJson[], device: number | undefined): Mark[] {
     return note ? [{ kind: "lost", event: 0, time: 0, name: LOST[note.code], title: LOST[note.code], facts: [note.text] }] : [];
 }
 
-// The marks of the device on show; asked for once.
-export function marksOf(app: App): Promise<Mark[]> {
+// The marks of the device on show.
+export async function marksOf(app: App): Promise<Mark[]> {
     const device = app.device()?.device;
-    const key = JSON.stringify([app.store.state.rec, device, app.recording()?.name, app.device()?.events]);
-    if (kept?.key !== key || kept.engine !== app.engine) {
-        const { rec } = app.store.state;
-        const marks = Promise.all([
-            app.engine.ask<{ marks: MarkJson[] }>({ name: "marks", rec, device }),
-            app.engine.ask<{ notes: NoteJson[] }>({ name: "notes", rec }),
-        ]).then(([answer, notes]) => [...lost(notes.json.notes, device), ...answer.json.marks.map(described)]);
-        kept = { key, engine: app.engine, marks };
-    }
-    return kept.marks;
+    const { rec } = app.store.state;
+    const [answer, notes] = await Promise.all([
+        askOnce<{ marks: MarkJson[] }>(app, { name: "marks", rec, device }),
+        askOnce<{ notes: NoteJson[] }>(app, { name: "notes", rec }),
+    ]);
+    return [...lost(notes.json.notes, device), ...answer.json.marks.map(described)];
 }
 
 const begin = (mark: Mark, byTime: boolean) => (byTime ? (mark.time ?? NaN) : mark.event);
