@@ -18,6 +18,7 @@ export type State = {
     regex: boolean;
     by: string; // grouping
     other: number; // the recording to compare with; -1: none
+    step: number; // the step (from 1) at which recordings are compared; 0: the peak of each, -1: the end
     dark: boolean | null; // null: as the system says
     found: number; // counts answers to the search; not part of the URL
 };
@@ -36,6 +37,7 @@ export const initial: State = {
     regex: false,
     by: "site",
     other: -1,
+    step: 0,
     dark: null,
     found: 0,
 };

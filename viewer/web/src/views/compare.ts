@@ -1,21 +1,26 @@
-// Compare: two recordings, ranks or moments: which groups grew, which are only in one, and both curves over each other.
-import type { App, View } from "../app";
+// Compare: two recordings, ranks or moments, at their peaks, their ends or the same step: which groups grew, which are only in one, and both
+// curves over each other.
+import type { App, Device, View } from "../app";
 import { clear, el } from "../dom";
-import { themeOf } from "../draw/colour";
 import { Flame, type TreeJson } from "../draw/flame";
 import { bytes, count } from "../format";
 import { latest } from "../latest";
-import type { Numbers } from "../protocol";
+import type { Answer, Numbers } from "../protocol";
 import { GROUPINGS } from "../sites";
 import { frameText } from "../stack";
 import { SortTable } from "../table";
+import { prepare, Working } from "../working";
+import { Curves } from "./compare-curves";
 import { nameCell } from "./peak";
 
 type Pair = { name: string; bytes: number; other_bytes: number; count: number; other_count: number; row?: number; other_row?: number; moved?: boolean };
 type Side = { name: string; device: number; event: number; bytes: number; allocations: number };
 type CompareJson = { a: Side; b: Side; distinct: number; groups: Pair[]; rest_bytes: number; rest_other_bytes: number };
-type Rank = { rec: number; name: string; device: number; events: number; peak_bytes: number; peak_event: number; reserved_peak_bytes: number; ooms: number; steps: number };
+type Rank = { rec: number; name: string; device: number; events: number; peak_bytes: number; peak_event: number; reserved_peak_bytes: number; ooms: number; steps: number; first: number };
+type StepsJson = { source: string; steps: number };
+type About = { rec: number; device: number };
 
+const PIXELS = 1000;
 const signed = (value: number) => `${value > 0 ? "+" : ""}${bytes(value)}`;
 
 // What grew to the right, what shrank to the left of the middle.
@@ -25,12 +30,22 @@ function changeCell(change: number, most: number): HTMLElement {
     return el("span", { class: "bar-cell change" }, el("span", { class: "bar-room middle" }, bar), el("span", { class: "bar-text" }, signed(change)));
 }
 
+// The device of another recording that one is compared with: the same number where it has events, else the busiest.
+function partnerOf(devices: readonly Device[], device: number): number {
+    const same = devices.find((item) => item.device === device && item.events > 0);
+    return (same ?? devices.reduce((best, item) => (item.events > best.events ? item : best))).device;
+}
+
 class Compare {
     readonly root: HTMLElement;
     private readonly other = el("select", { "aria-label": "Compare with" });
     private readonly by = el("select", { "aria-label": "Group by" }, ...GROUPINGS.filter(([word]) => word !== "stack" && word !== "regex").map(([value, text]) => el("option", { value }, text)));
     private readonly facts = el("p", { class: "compare-facts" });
-    private readonly canvas = el("canvas", { role: "img", "aria-label": "Allocated bytes of both, over each other" });
+    private readonly at = el("select", { "aria-label": "Compare at" }, el("option", { value: "peak" }, "the peak of each"), el("option", { value: "end" }, "the end of each"), el("option", { value: "step" }, "the same step"));
+    private readonly step = el("input", { type: "number", min: 1, class: "short", "aria-label": "Step" });
+    private readonly stepFacts = el("span", { class: "quiet-text" });
+    private readonly working = new Working();
+    private readonly curves = new Curves((step) => this.app.store.set({ step }));
     private readonly table: SortTable<Pair>;
     private readonly ranks: SortTable<Rank>;
     private readonly flame: Flame;
@@ -41,7 +56,8 @@ class Compare {
     private asked = "";
     private chosen = "";
     private most = 1;
-    private curves: [Numbers, Numbers] | null = null;
+    private steps = 0; // that both sides have
+    private rankSteps: Numbers = new Float64Array();
     private titles: [string, string] = ["", ""];
 
     constructor(private readonly app: App) {
@@ -75,25 +91,27 @@ class Compare {
                 { title: "Out of memory", number: true, value: (rank) => rank.ooms },
                 { title: "Events", number: true, value: (rank) => rank.events, cell: (rank) => count(rank.events) },
                 { title: "Steps", number: true, value: (rank) => rank.steps },
+                { title: "Allocated in the step", number: true, value: (rank) => this.inStep(rank) ?? -1, cell: (rank) => (this.inStep(rank) === null ? "\u2013" : bytes(this.inStep(rank)!)) },
             ],
             2,
             (rank) => app.store.set({ other: rank.rec }),
             (rank) => rank.rec === this.second(),
         );
         this.flame = new Flame((frame) => app.store.set({ search: frameText(frame), regex: false }));
-        const bar = el("div", { class: "view-bar" }, el("label", {}, "A is the recording chosen above; B", this.other), el("label", {}, "Group by", this.by), this.facts);
+        const bar = el("div", { class: "view-bar" }, el("label", {}, "A is the recording chosen above; B", this.other), el("label", {}, "at", this.at), this.step, this.stepFacts, el("label", {}, "Group by", this.by), this.facts);
         this.parts = el(
             "div",
             { class: "compare-parts" },
-            el("div", { class: "compare-curve" }, this.canvas),
+            this.curves.root,
             el("section", {}, el("h2", {}, "Differences"), this.table.root),
             el("section", {}, el("h2", {}, "Call stacks: orange grew, blue shrank"), this.flame.root),
             el("section", {}, el("h2", {}, "All recordings"), this.ranks.root),
         );
-        this.root = el("div", { class: "fill compare-view" }, bar, this.empty, this.parts);
+        this.root = el("div", { class: "fill compare-view" }, bar, this.empty, this.working.root, this.parts);
         this.by.addEventListener("change", () => void this.load());
         this.other.addEventListener("change", () => app.store.set({ other: Number(this.other.value) }));
-        new ResizeObserver(() => this.paint()).observe(this.canvas.parentElement!);
+        this.at.addEventListener("change", () => app.store.set({ step: this.at.value === "peak" ? 0 : this.at.value === "end" ? -1 : 1 }));
+        this.step.addEventListener("change", () => this.goTo(Number(this.step.value)));
     }
 
     // The other recording; this one itself where a moment is to be compared with the peak; -1: nothing to compare.
@@ -109,6 +127,68 @@ class Compare {
         this.app.recordings.forEach((recording, i) => this.other.append(el("option", { value: i, selected: i === this.second() }, i === this.app.store.state.rec ? `${recording.name} (its chosen moment)` : recording.name)));
     }
 
+    private inStep(rank: Rank): number | null {
+        const { step } = this.app.store.state;
+        return step >= 1 && step <= rank.steps ? this.rankSteps[rank.first + step - 1] : null;
+    }
+
+    goTo(step: number): void {
+        if (this.steps > 0 && Number.isFinite(step)) this.app.store.set({ step: Math.max(1, Math.min(this.steps, Math.round(step))) });
+    }
+
+    private stepsOf(about: About): Promise<Answer<StepsJson>> {
+        return this.app.engine.ask<StepsJson>({ name: "steps", ...about, notion: this.app.store.state.notion });
+    }
+
+    // What both sides' steps are, and the moment of each that is compared.
+    private async moments(a: About, b: About, chosen: boolean, wanted: () => boolean): Promise<{ event: string; event2: string | number } | null> {
+        const { event, step } = this.app.store.state;
+        for (const about of [a, b]) if (!(await prepare(this.app.engine, { name: "steps", ...about }, this.working.tell, () => !wanted()))) return null;
+        const counts = [(await this.stepsOf(a)).json.steps, (await this.stepsOf(b)).json.steps];
+        if (!wanted()) return null;
+        this.steps = chosen ? 0 : Math.min(...counts);
+        this.describeSteps(counts, chosen);
+        if (chosen) return { event: "peak", event2: event };
+        const word = step < 0 ? "end" : step === 0 || this.steps === 0 ? "peak" : `step:${Math.min(step, this.steps)}`;
+        return { event: word, event2: word };
+    }
+
+    private describeSteps(counts: number[], chosen: boolean): void {
+        const { step } = this.app.store.state;
+        const some = this.steps > 0;
+        this.at.disabled = chosen;
+        this.at.options[2].disabled = !some;
+        this.at.value = step < 0 ? "end" : step > 0 && some ? "step" : "peak";
+        this.step.hidden = this.at.value !== "step";
+        this.step.max = String(this.steps);
+        this.step.value = String(Math.min(step, this.steps));
+        const without = counts[0] === 0 && counts[1] === 0 ? "neither has steps" : counts[0] === 0 ? "A has no steps" : "B has no steps";
+        const both = counts[0] === counts[1] ? `${count(counts[0])} steps` : `A has ${count(counts[0])} steps, B ${count(counts[1])}`;
+        this.stepFacts.textContent = chosen ? "the peak with the chosen moment" : some ? both : without;
+    }
+
+    private async drawCurves(a: About, b: About, wanted: () => boolean): Promise<void> {
+        const { engine, recordings, store } = this.app;
+        const { notion, step } = store.state;
+        const by = this.steps > 0 ? { name: "steps", from: 0, to: this.steps } : { name: "curve" };
+        const answers = await Promise.all([a, b].map((about) => engine.ask({ ...by, ...about, notion, pixels: PIXELS })));
+        if (!wanted()) return;
+        const high = this.steps > 0 ? "high" : `${notion}_high`;
+        this.curves.show(answers.map((answer, i) => ({ title: recordings[[a, b][i].rec].name, high: answer.column(high) })), this.steps, this.steps > 0 && step > 0 ? Math.min(step, this.steps) : 0);
+    }
+
+    private async showRanks(wanted: () => boolean): Promise<void> {
+        if (!(await prepare(this.app.engine, { name: "ranks" }, this.working.tell, () => !wanted()))) return;
+        const answer = await this.app.engine.ask<{ ranks: Rank[] }>({ name: "ranks" });
+        let first = 0;
+        for (const rank of answer.json.ranks) {
+            rank.first = first;
+            first += rank.steps;
+        }
+        this.rankSteps = answer.column("step_peak");
+        this.ranks.show(answer.json.ranks);
+    }
+
     async load(): Promise<void> {
         const device = this.app.device();
         const other = this.second();
@@ -116,27 +196,27 @@ class Compare {
         this.empty.hidden = !device || other >= 0;
         this.parts.hidden = other < 0;
         if (!device || other < 0) {
-            this.facts.textContent = "";
+            this.facts.textContent = this.stepFacts.textContent = "";
             return;
         }
-        const { rec, notion, event } = this.app.store.state;
-        const sides = { rec, device: device.device, notion, rec2: other, event2: other === rec && !Number.isNaN(event) ? event : "peak" };
-        const key = JSON.stringify([sides, this.by.value, this.app.recordings.length]);
+        const { rec, notion, event, step } = this.app.store.state;
+        const a = { rec, device: device.device };
+        const b = { rec: other, device: partnerOf(this.app.recordings[other].devices, device.device) };
+        const chosen = other === rec && !Number.isNaN(event);
+        const key = JSON.stringify([a, b, notion, chosen ? event : step, this.by.value, this.app.recordings.length]);
         if (key === this.asked) return;
         this.asked = key;
+        const wanted = () => key === this.asked;
         try {
+            const moments = await this.moments(a, b, chosen, wanted);
+            if (!moments) return;
+            const sides = { ...a, rec2: b.rec, device2: b.device, notion, ...moments };
             const [differences, tree] = await Promise.all([this.askCompare({ name: "compare", ...sides, by: this.by.value, top: 5000 }), this.askTree({ name: "tree", ...sides })]);
-            const [ranks, first, second] = await Promise.all([
-                this.app.engine.ask<{ ranks: Rank[] }>({ name: "ranks" }),
-                this.app.engine.ask({ name: "curve", rec, device: device.device, pixels: 800 }),
-                this.app.engine.ask({ name: "curve", rec: other, device: differences?.json.b.device, pixels: 800 }),
-            ]);
             this.app.say("");
-            this.ranks.show(ranks.json.ranks);
-            this.curves = [first.column("allocated_high"), second.column("allocated_high")];
             if (differences) this.show(differences.json);
             if (tree) this.flame.show(tree);
-            this.paint();
+            await this.drawCurves(a, b, wanted);
+            await this.showRanks(wanted);
         } catch (error) {
             this.app.say((error as Error).message);
         }
@@ -150,24 +230,13 @@ class Compare {
     }
 
     paint(): void {
-        const { clientWidth: width, clientHeight: height } = this.canvas;
-        if (width === 0 || !this.curves) return;
-        const ratio = devicePixelRatio;
-        this.canvas.width = width * ratio;
-        this.canvas.height = height * ratio;
-        const context = this.canvas.getContext("2d")!;
-        context.scale(ratio, ratio);
-        const theme = themeOf(this.root);
-        const top = Math.max(1, ...this.curves[0], ...this.curves[1]);
-        this.curves.forEach((curve, side) => {
-            context.strokeStyle = context.fillStyle = side === 0 ? theme.allocated : theme.active;
-            context.lineWidth = 1.6;
-            context.beginPath();
-            curve.forEach((value, i) => context.lineTo((i * width) / curve.length, height - 4 - ((height - 26) * value) / top));
-            context.stroke();
-            context.font = "12px system-ui, sans-serif";
-            context.fillText(`${side === 0 ? "A" : "B"}: ${this.titles[side]}, up to ${bytes(Math.max(0, ...curve))}`, 8 + (side * width) / 2, 13);
-        });
+        this.curves.paint();
+    }
+
+    onKey(event: KeyboardEvent): boolean {
+        if ((event.key !== "[" && event.key !== "]") || this.steps === 0) return false;
+        this.goTo(Math.max(0, this.app.store.state.step) + (event.key === "]" ? 1 : -1));
+        return true;
     }
 
     csv = (): string => this.table.csv();
@@ -181,7 +250,11 @@ export function compareView(app: App): View {
         title: "Compare",
         key: "8",
         root: compare.root,
-        keys: [["\u2191 \u2193 Enter", "walk the differences, and highlight one everywhere"]],
+        keys: [
+            ["[ ]", "compare at the step before, the next step"],
+            ["\u2191 \u2193 Enter", "walk the differences, and highlight one everywhere"],
+        ],
+        onKey: (event) => compare.onKey(event),
         show: () => {
             void compare.load();
             compare.paint();
