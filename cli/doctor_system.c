@@ -9,6 +9,7 @@
 #include "beside.h"
 #include "doctor.h"
 #include "page.h"
+#include "vram/accounts.h"
 
 // The first line of a small file of the system, without its end. False when it cannot be read.
 static bool read_line(const char *path, char *line, size_t capacity) {
@@ -65,6 +66,14 @@ static void look_at_profiling(struct doctor *doctor) {
         doctor_explain(row, "blocks are shared with other processes through a socket (vram_export_send), not through their descriptors");
 }
 
+// Whether it is there and starts; which devices it knows is asked where a device is named.
+static void look_at_nvml(struct doctor *doctor) {
+    struct vram_error error = {.status = VRAM_OK};
+    const bool there = vram_processes_available(&error) == VRAM_OK;
+    struct doctor_row *row = doctor_add(doctor, "system", "NVML", there ? DOCTOR_OK : DOCTOR_OFF, there ? "yes" : "no");
+    doctor_explain(row, "%s", there ? "an out of memory names the other processes on the device" : error.message);
+}
+
 static void look_at_parts(struct doctor *doctor) {
     size_t bytes = 0;
     const bool page = page_text(&bytes) != NULL;
@@ -75,6 +84,7 @@ static void look_at_parts(struct doctor *doctor) {
     const bool preload = beside_preload(path, sizeof path);
     row = doctor_add(doctor, "vram", "libvram_preload.so", preload ? DOCTOR_OK : DOCTOR_OFF, "%s", preload ? path : "not found");
     if (!preload) doctor_explain(row, "vram run cannot record: name the file in VRAM_PRELOAD");
+    look_at_nvml(doctor);
     const char *others = getenv("LD_PRELOAD");
     if (others != NULL && others[0] != '\0')
         doctor_explain(doctor_add(doctor, "vram", "LD_PRELOAD", DOCTOR_NOTE, "%s", others), "vram run adds to it");

@@ -43,6 +43,9 @@ struct vram_processes {
 VRAM_API VRAM_NODISCARD enum vram_status vram_processes_find(const unsigned char *uuid, const char *bus_id,
                                                              struct vram_processes *processes, struct vram_error *error);
 
+// Whether that library is there and starts: OK, or UNSUPPORTED with a sentence in *error.
+VRAM_API VRAM_NODISCARD enum vram_status vram_processes_available(struct vram_error *error);
+
 // Where memory of a device is that a recording does not hold, at one moment.
 struct vram_accounts {
     uint32_t device;

@@ -82,18 +82,29 @@ static enum vram_status explain_full(struct vr_arena *arena, const struct vram_r
         vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->free_bytes).text, vr_bytes(driver_free(oom)).text);
 }
 
-// Whoever held the most of it, where that is known.
+static bool is_of_others(const struct vram_report_oom *oom) {
+    return oom->accounts != NULL && oom->accounts->other_bytes >= oom->outside_bytes / 2;
+}
+
+// Whoever held it, as far as that is known.
 static enum vram_status explain_outside(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     const struct vram_report_accounts *accounts = oom->accounts;
-    const char *name = NULL;
-    if (accounts == NULL || accounts->other_bytes < oom->outside_bytes / 2)
+    if (accounts == NULL)
         return vr_arena_printf(arena, text,
                                "%s of the device were held by others than this allocator (other libraries, the context, other processes)",
                                vr_bytes(oom->outside_bytes).text);
-    if (!accounts->apart || accounts->process_count != 1)
-        return vr_arena_printf(arena, text, "other processes held %s of the device", vr_bytes(accounts->other_bytes).text);
-    VR_TRY(vr_accounts_name(&accounts->processes[0], arena, &name));
-    return vr_arena_printf(arena, text, "%s held %s of the device", name, vr_bytes(accounts->other_bytes).text);
+    if (is_of_others(oom) && accounts->apart && accounts->process_count == 1) {
+        const char *name = NULL;
+        VR_TRY(vr_accounts_name(&accounts->processes[0], arena, &name));
+        return vr_arena_printf(arena, text, "%s held %s of the device", name, vr_bytes(accounts->other_bytes).text);
+    }
+    const uint64_t own = accounts->context_bytes + accounts->module_bytes + accounts->driver_bytes;
+    return vr_arena_printf(
+        arena, text,
+        "%s of the device were held past what was recorded: %s by other processes, %s by the driver for this one, and of "
+        "%s it is not known",
+        vr_bytes(oom->outside_bytes).text, vr_bytes(accounts->other_bytes).text, vr_bytes(own).text,
+        vr_bytes(accounts->unknown_bytes).text);
 }
 
 static enum vram_status put_text(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
@@ -138,9 +149,9 @@ static const char *advise(const struct vram_report_oom *oom, bool expandable) {
     case VRAM_OOM_PRIVATE_POOLS: return "drop graphs or pools that are not replayed any more, or let them share one pool";
     case VRAM_OOM_PENDING: return "free earlier, or synchronize with the other stream before the large request";
     case VRAM_OOM_OUTSIDE:
-        if (oom->accounts != NULL && oom->accounts->other_bytes >= oom->outside_bytes / 2)
-            return "end the other processes, or give this one a device of its own";
-        return "`nvidia-smi` lists other processes; `vram run` names the libraries of this one";
+        if (is_of_others(oom)) return "end the other processes, or give this one a device of its own";
+        return oom->accounts == NULL ? "`nvidia-smi` lists other processes; `vram run` names the libraries of this one"
+                                     : "`nvidia-smi` lists other processes";
     default: return "";
     }
 }

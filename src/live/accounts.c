@@ -117,6 +117,13 @@ enum vram_status vram_processes_find(const unsigned char *uuid, const char *bus_
     return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for a list of processes") : status;
 }
 
+enum vram_status vram_processes_available(struct vram_error *error) {
+    struct vr_nvml nvml;
+    VR_TRY(vr_nvml_open(&nvml, error));
+    vr_nvml_close(&nvml);
+    return VRAM_OK;
+}
+
 // --- in a recording -------------------------------------------------------------------------------------------------------------
 
 static void put(struct vr_json *json, const char *key, uint64_t bytes) {

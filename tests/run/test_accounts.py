@@ -145,6 +145,19 @@ class FakeCard(unittest.TestCase):
         self.assertRegex(page, r"asked for by\n +1\.0 MiB  100\.0 %  #+  run_doors\n")
 
 
+class Doctor(unittest.TestCase):
+    def ask(self, library):
+        environment = dict(os.environ, VRAM_NVML=str(library), FAKE_NVML="")
+        done = subprocess.run([CLI, "doctor", "--json"], capture_output=True, text=True, timeout=60, env=environment)
+        return next(row for row in json.loads(done.stdout)["checks"] if row["name"] == "NVML")
+
+    def test_it_says_whether_nvml_is_there(self):
+        self.assertEqual(self.ask(NVML / "libnvidia-ml.so.1")["state"], "ok")
+        absent = self.ask("/nowhere/libnvidia-ml.so.1")
+        self.assertEqual(absent["state"], "off")
+        self.assertIn("NVML is not there", json.dumps(absent))
+
+
 class SimulatedCard(unittest.TestCase):
     """The simulated driver, which like NVIDIA's tells nothing before there is a context."""
 

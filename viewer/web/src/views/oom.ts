@@ -5,6 +5,19 @@ import { bytes, count, percent } from "../format";
 import type { State } from "../state";
 
 type Holder = { site: string; bytes: number; count: number };
+type Process = { pid: number; name: string; bytes: number | null };
+// Who held what lies outside, where the recording says so.
+type Accounts = {
+    context_bytes: number | null;
+    module_bytes: number | null;
+    driver_bytes: number | null;
+    other_bytes: number | null;
+    unknown_bytes: number;
+    apart: boolean;
+    why: string;
+    left_out: number;
+    processes: Process[];
+};
 type Cause = {
     index: number;
     cause: string;
@@ -31,6 +44,8 @@ type Cause = {
     pin_blocks?: number;
     pin_site?: string | null;
     holders?: Holder[];
+    libraries?: Holder[];
+    accounts?: Accounts | null;
 };
 type Ooms = { oom: { index: number; size: number; device_free: number | null }[]; oom_causes: Cause[]; peak_bytes: number; peak_event: number; reserved_peak_bytes: number; reserved_peak_event: number };
 
@@ -64,9 +79,22 @@ function partsOf(cause: Cause, free: number | null): Part[] {
         { key: "beyond", name: "free for other streams", bytes: cause.other_stream_bytes ?? 0, why: "a block of one stream is not given to another" },
         { key: "beyond", name: "free for the other size class", bytes: cause.other_pool_bytes ?? 0, why: "requests up to 1 MiB and larger ones have pools of their own" },
         { key: "beyond", name: "free in private pools", bytes: cause.private_pool_bytes ?? 0, why: "kept for CUDA graphs or memory pools" },
-        { key: "outside", name: "outside", bytes: cause.outside_bytes ?? 0, why: "of other processes, or of this one past the allocator" },
+        ...outsideOf(cause),
         { key: "driver", name: "free at the driver", bytes: free ?? 0, why: `a new segment would have needed ${bytes(cause.segment_bytes ?? 0)}` },
     ].filter((part) => part.bytes > 0);
+}
+
+// What neither the program nor the driver had of the device.
+function outsideOf(cause: Cause): Part[] {
+    const accounts = cause.accounts;
+    if (!accounts) return [{ key: "outside", name: "outside", bytes: cause.outside_bytes ?? 0, why: "of other processes, or of this one past the allocator" }];
+    const own: [string, number | null][] = [["contexts", accounts.context_bytes], ["modules", accounts.module_bytes], ["what else the driver took", accounts.driver_bytes]];
+    const named = own.filter(([, size]) => size).map(([name, size]) => `${name} ${bytes(size!)}`);
+    return [
+        { key: "context", name: "context", bytes: own.reduce((sum, [, size]) => sum + (size ?? 0), 0), why: `of this process besides: ${named.join(", ")}` },
+        { key: "outside", name: "others", bytes: accounts.other_bytes ?? 0, why: accounts.apart ? "other processes" : "other processes, not told apart from this one" },
+        { key: "unknown", name: "not known", bytes: accounts.unknown_bytes, why: accounts.driver_bytes === null ? "this process's context, and whoever else holds the device" : "nobody says whose" },
+    ];
 }
 
 export function oomView(app: App): View {
@@ -153,7 +181,9 @@ export function oomView(app: App): View {
             add(box, bar(parts), table(parts), request(cause, size));
             if (cause.pin_bytes && cause.pin_blocks) add(box, el("p", {}, `${bytes(cause.pin_bytes)} in ${count(cause.pin_blocks)} block${cause.pin_blocks === 1 ? "" : "s"} would have had to go for it to fit${cause.pin_site ? `; the largest was made at ${cause.pin_site}` : ""}.`));
         }
-        if (cause.holders?.length) add(box, el("h3", {}, "What held the memory"), holders(cause));
+        if (cause.accounts) add(box, others(cause.accounts));
+        if (cause.libraries?.length) add(box, el("h3", {}, "Who asked for it"), holders(cause.libraries));
+        if (cause.holders?.length) add(box, el("h3", {}, "What held the memory"), holders(cause.holders));
         add(box, el("p", {}, el("button", { type: "button", onclick: () => go(cause.index) }, "Show segments and blocks at that moment")));
         return box;
     }
@@ -177,9 +207,20 @@ export function oomView(app: App): View {
         return el("table", { class: "plain-table" }, el("tbody", {}, ...rows));
     }
 
-    function holders(cause: Cause): HTMLElement {
-        const most = Math.max(...cause.holders!.map((holder) => holder.bytes));
-        const rows = cause.holders!.map((holder) => {
+    // Names are other processes' own: they go in as text.
+    function others(accounts: Accounts): HTMLElement {
+        const box = el("div", { class: "oom-others" });
+        if (accounts.other_bytes === null) return add(box, el("p", { class: "quiet-text" }, `Other processes are not known${accounts.why ? `: ${accounts.why}` : ""}.`)), box;
+        if (accounts.processes.length === 0) return box;
+        const rows = accounts.processes.map((process) => el("tr", {}, el("td", { class: "number" }, process.bytes === null ? "not told" : bytes(process.bytes)), el("td", {}, `process ${process.pid}${process.name ? ` (${process.name})` : ""}`)));
+        add(box, el("h3", {}, accounts.apart ? "Other processes" : "Processes on the device, of which this may be one"), el("table", { class: "plain-table" }, el("tbody", {}, ...rows)));
+        if (accounts.left_out) add(box, el("p", { class: "quiet-text" }, `and ${count(accounts.left_out)} more`));
+        return box;
+    }
+
+    function holders(list: Holder[]): HTMLElement {
+        const most = Math.max(...list.map((holder) => holder.bytes));
+        const rows = list.map((holder) => {
             const fill = el("span", { class: "oom-fill is-allocated" });
             fill.style.width = `${(100 * holder.bytes) / most}%`;
             return el("tr", {}, el("td", { class: "number" }, bytes(holder.bytes)), el("td", { class: "number quiet-text" }, `\u00d7 ${count(holder.count)}`), el("td", { class: "oom-holder" }, fill, el("span", {}, holder.site)));
