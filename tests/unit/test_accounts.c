@@ -11,6 +11,7 @@
 #include "analyze/accounts.h"
 #include "live/accounts.h"
 #include "model/builder.h"
+#include "vram/recording.h"
 
 #define M *VR_MIB
 
@@ -163,11 +164,51 @@ static void a_long_list_is_cut(void **state) {
     vr_text_release(&text);
 }
 
+// A program that holds 100 of 1000 MiB, of which `free_bytes` are free, asks for 400 more.
+static void expect_cause(uint64_t free_bytes, const char *accounts, enum vram_report_oom_cause cause, const char *text,
+                         const char *advice) {
+    char json[1024];
+    struct vram_recording *recording = NULL;
+    struct vram_report *report = NULL;
+    struct vram_error error = {.message = ""};
+    (void)snprintf(json, sizeof json,
+                   "{\"segments\": [], \"allocator_settings\": {\"vram_run_process\": 7, \"vram_device_0_total_bytes\": 1048576000, "
+                   "\"vram_accounts_9\": {\"device\": 0, %s}}, \"device_traces\": [["
+                   "{\"action\": \"alloc\", \"addr\": 1048576000, \"size\": 104857600, \"stream\": 0},"
+                   "{\"action\": \"oom\", \"device_free\": %llu, \"size\": 419430400, \"stream\": 0}]]}",
+                   accounts, (unsigned long long)free_bytes);
+    if (vram_recording_read_memory(json, strlen(json), NULL, &recording, &error) != VRAM_OK) fail_msg("%s", error.message);
+    assert_int_equal(vram_report_create(recording, NULL, &report, NULL), VRAM_OK);
+    const struct vram_report_oom *oom = &report->devices[0].ooms[0];
+    assert_int_equal(oom->cause, cause);
+    assert_string_equal(oom->text, text);
+    assert_string_equal(oom->advice, advice);
+    vram_report_destroy(report);
+    vram_recording_destroy(recording);
+}
+
+static void the_cause_names_whose_it_was(void **state) {
+    (void)state;
+    expect_cause(100 M,
+                 "\"has_self\": true, \"self_bytes\": null, \"processes\": [{\"pid\": 4711, \"name\": \"x\\ny\", \"bytes\": 629145600}]",
+                 VRAM_OOM_OUTSIDE, "process 4711 (x?y) held 600.0 MiB of the device",
+                 "end the other processes, or give this one a device of its own");
+    expect_cause(
+        100 M,
+        "\"context_bytes\": 104857600, \"has_self\": true, \"processes\": [{\"pid\": 1, \"bytes\": 104857600}, {\"pid\": 2, \"bytes\": "
+        "1048576}]",
+        VRAM_OOM_OUTSIDE,
+        "800.0 MiB of the device were held past what was recorded: 101.0 MiB by other processes, 100.0 MiB by the driver for this one, "
+        "and of 599.0 MiB it is not known",
+        "`nvidia-smi` lists other processes");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_is_read),       cmocka_unit_test(without_a_time_they_are_of_the_last_event),
         cmocka_unit_test(nobody_gets_more_than_there_is), cmocka_unit_test(what_is_no_account_is_none),
         cmocka_unit_test(beginnings_do_no_harm),          cmocka_unit_test(a_long_list_is_cut),
+        cmocka_unit_test(the_cause_names_whose_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
