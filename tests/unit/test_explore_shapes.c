@@ -248,7 +248,7 @@ static void the_grid_says_how_full_addresses_were(void **state) {
         struct vr_coverage *coverage = NULL;
         assert_int_equal(VRAM_OK, vr_event_rows_build(&view, &lives.lifetimes, &rows));
         assert_int_equal(VRAM_OK, vr_coverage_begin(&view, &none, &lives.lifetimes, &rows, &coverage));
-        for (double share = 0; share < 1;) assert_int_equal(VRAM_OK, vr_coverage_go_on(coverage, 1000, &share));
+        for (double share = 0; share < 1;) assert_int_equal(VRAM_OK, vr_coverage_go_on(coverage, 1 + dice(300), &share));
         uint64_t total = 0;
         for (size_t i = 0; i < ROWS; i++) {
             assert_int_equal(vr_coverage_place(coverage, lives.address[i]), total);

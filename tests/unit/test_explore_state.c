@@ -100,6 +100,7 @@ static void run_and_compare(const char *conf, uint64_t seed) {
     assert_int_equal(views.count, 1);
     struct vr_seen_device device = {.view = &views.view[0]};
     size_t made = 0, checked = 0;
+    for (double share = 0; share < 1;) OK(vr_seen_moments_go_on(&device, 1 + dice(&run, 100), &share));
     for (size_t i = 0; i <= device.view->history->count; i++) {
         const bool last = i == device.view->history->count;
         if (!last && device.view->history->action[i] != VR_ACTION_SNAPSHOT) continue;
