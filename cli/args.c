@@ -189,11 +189,11 @@ static enum outcome parse_short(const struct args_command *command, int argc, ch
 
 static bool count_fits(const struct args_command *command, char **argv, int count) {
     if (count < command->min_operands) {
-        ui_say("vram %s: %s is missing", command->name, command->operand);
+        ui_say("vram: %s needs %s", command->name, command->operand);
         return false;
     }
     if (command->max_operands >= 0 && count > command->max_operands) {
-        ui_say("vram %s: '%s' is one too many", command->name, argv[1 + command->max_operands]);
+        ui_say("vram: '%s' is one too many", argv[1 + command->max_operands]);
         return false;
     }
     return true;

@@ -25,7 +25,7 @@ static int print_status(const struct recorded *recorded) {
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     struct watch *watch = NULL;
     uint64_t events = 0;
-    if (watch_open(recorded->path, &watch, &error) != VRAM_OK) return ui_error(recorded->path, &error);
+    if (watch_open(recorded->path, &watch, &error) != VRAM_OK) return ui_error(NULL, &error);
     if (watch_update(watch, &events, &error) != VRAM_OK) {
         watch_close(watch);
         return ui_error(recorded->path, &error);

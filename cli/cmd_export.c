@@ -164,7 +164,7 @@ static int open_sources(struct exporter *exporter, const struct input_files *fil
         struct vram_error error;
         struct source *source = &exporter->sources[i];
         uint64_t rank;
-        if (watch_open(files->paths[i], &source->watch, &error) != VRAM_OK) return ui_error(files->paths[i], &error);
+        if (watch_open(files->paths[i], &source->watch, &error) != VRAM_OK) return ui_error(NULL, &error);
         source->path = files->paths[i];
         if (rank_of_path(source->path, &rank)) (void)snprintf(source->rank, sizeof source->rank, "%" PRIu64, rank);
         exporter->count++;

@@ -183,8 +183,10 @@ static void remove_last(const char *pattern) {
 
 static int run(const struct settings *settings, char **arguments) {
     char library[PATH_CAPACITY], linked[PATH_CAPACITY] = "", list_path[PATH_CAPACITY];
-    if (!beside_preload(library, sizeof library))
-        return usage_problem("the library libvram_preload.so is not where this program looks for it (VRAM_PRELOAD)");
+    if (!beside_preload(library, sizeof library)) {
+        ui_say("vram run: libvram_preload.so is not there; name it in VRAM_PRELOAD");
+        return CLI_DEVICE;
+    }
     const char *why = run_check(arguments[0]);
     if (why != NULL) ui_say("vram run: %s cannot be recorded: %s; it is run all the same", arguments[0], why);
     const bool readable = can_be_preloaded(library) || link_library(library, linked);

@@ -205,7 +205,7 @@ static int show(const char *target, struct top_view *view, bool once, bool json)
     view->pid = recorded.pid;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     struct watch *watch = NULL;
-    if (watch_open(recorded.path, &watch, &error) != VRAM_OK) return ui_error(recorded.path, &error);
+    if (watch_open(recorded.path, &watch, &error) != VRAM_OK) return ui_error(NULL, &error);
     const bool live = !once && !json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     const int code = live ? watch_live(watch, view) : watch_once(watch, view, json);
     watch_close(watch);

@@ -111,7 +111,7 @@ static int view_file(const struct input_files *files, const char *output, bool o
         if (open && !browser_open(path)) ui_say("vram: no browser could be opened: open %s yourself", path);
     }
     free(path);
-    return ui_finish() ? code : CLI_BAD_INPUT;
+    return code;
 }
 
 static int add_all(struct vram_explorer *explorer, const struct input_files *files, int *added) {

@@ -1,6 +1,9 @@
 // vram: one command for everything. The table of commands is commands.def.
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "ui.h"
@@ -66,7 +69,16 @@ static int run(int argc, char **argv) {
     return unknown(name);
 }
 
+// A file that is opened must not become standard output because that was closed: reading and writing those fails instead.
+static void hold_standard_files(void) {
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
+        if (fcntl(file, F_GETFD) >= 0 || errno != EBADF) continue;
+        if (open("/dev/null", (file == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) != file) return;
+    }
+}
+
 int main(int argc, char **argv) {
+    hold_standard_files();
     const int code = run(argc, argv);
     return ui_finish() || code != CLI_OK ? code : CLI_BAD_INPUT;
 }

@@ -188,7 +188,11 @@ static void release(struct output *output) {
     free(output);
 }
 
-static void complain(const struct output *output) { ui_say("vram: %s: could not be written: %s", output->name, strerror(output->error)); }
+static void complain(const struct output *output) {
+    // What standard output does not take is told by ui_finish().
+    if (output->file == stdout && ferror(stdout)) return;
+    ui_say("vram: %s: could not be written: %s", output->name, strerror(output->error));
+}
 
 struct output *output_open(const char *path) {
     struct output *output = calloc(1, sizeof *output);

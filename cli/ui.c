@@ -141,7 +141,9 @@ const char *ui_size(uint64_t bytes, char text[UI_SIZE_CAPACITY]) {
 }
 
 bool ui_finish(void) {
+    static bool told;
     if (fflush(stdout) == 0 && !ferror(stdout)) return true;
-    ui_say("vram: standard output could not be written: %s", strerror(errno));
+    if (!told) ui_say("vram: standard output could not be written: %s", strerror(errno));
+    told = true;
     return false;
 }

@@ -28,7 +28,7 @@ void ui_none_of(const char *name, const char *value, const char *const *choices)
 int ui_error(const char *file, const struct vram_error *error);
 // A string of JSON on standard output. Control characters are escaped, what is no UTF-8 is U+FFFD.
 void ui_json_string(const char *text);
-// Flushes standard output. False, with a line on standard error, when something could not be written.
+// Flushes standard output. False, with a line on standard error (once), when something could not be written.
 bool ui_finish(void);
 
 #define UI_SIZE_CAPACITY 16

@@ -253,7 +253,10 @@ static bool apply(struct watch *watch, const struct vram_log_event *event) {
 
 enum vram_status watch_open(const char *path, struct watch **watch, struct vram_error *error) {
     struct watch *made = calloc(1, sizeof *made);
-    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    if (made == NULL) {
+        *error = (struct vram_error){.status = VRAM_NO_HOST_MEMORY, .offset = VRAM_NO_OFFSET, .message = "no host memory"};
+        return VRAM_NO_HOST_MEMORY;
+    }
     const enum vram_status status = vram_follow_open(path, 0, &made->follow, error);
     if (status != VRAM_OK) {
         free(made);

@@ -49,7 +49,8 @@ static enum vram_status open_file(struct vram_follow *follow, const char *path, 
     follow->file = fopen(path, "rb");
     if (follow->file == NULL) return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: the file cannot be opened", path);
     (void)setvbuf(follow->file, NULL, _IONBF, 0);
-    VR_TRY(read_at(follow, 0, header, sizeof header, &got));
+    if (read_at(follow, 0, header, sizeof header, &got) != VRAM_OK)
+        return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: not a file that can be read from any place", path);
     if (got != sizeof header || !vr_log_get_file_header(header, &follow->header) || follow->header.version != VR_LOG_VERSION) {
         return vr_fail(error, VRAM_BAD_INPUT, 0, "%s: not a recording file that can be followed", path);
     }
