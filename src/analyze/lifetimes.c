@@ -85,7 +85,7 @@ struct start_row {
 
 static int by_address(const void *a, const void *b) {
     const struct start_row *x = a, *y = b;
-    return (x->address > y->address) - (x->address < y->address);
+    return VR_ORDER(x->address, y->address);
 }
 
 static enum vram_status allocate_rows(struct vr_lifetimes *out, size_t capacity) {

@@ -126,7 +126,7 @@ enum { MOST_SITES = 24 };
 
 static int by_bytes(const void *a, const void *b) {
     const struct site *x = a, *y = b;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
     return VR_ORDER(x->frame, y->frame);
 }
 

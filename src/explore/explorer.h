@@ -115,9 +115,6 @@ size_t vr_window_event(const struct vr_window *window, const struct vr_seen_devi
 // The position of an event.
 double vr_window_position(const struct vr_window *window, size_t event);
 
-// Members `stack` and `frames` (array of [name, file, line], innermost first) of the answer's open object.
-void vr_put_stack(struct vr_json *json, const struct vr_model *model, uint32_t stack);
-
 // The parameter `notion`: allocated (the default) or active.
 enum vram_status vr_ask_notion(const struct vr_ask *ask, enum vr_notion *notion);
 

@@ -87,7 +87,7 @@ static enum vram_status find_peak(void *user, uint32_t event, size_t row, bool b
 
 static int largest_first(const void *a, const void *b) {
     const struct candidate *x = a, *y = b;
-    if (x->lane.peak_bytes != y->lane.peak_bytes) return x->lane.peak_bytes < y->lane.peak_bytes ? 1 : -1;
+    if (x->lane.peak_bytes != y->lane.peak_bytes) return VR_ORDER(y->lane.peak_bytes, x->lane.peak_bytes);
     return VR_ORDER(x->number, y->number);
 }
 

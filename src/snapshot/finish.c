@@ -173,7 +173,7 @@ static enum vram_status collect_blocks(struct vr_machine *machine, struct parts 
 
 static int by_block(const void *left, const void *right) {
     const struct vr_former *a = left, *b = right;
-    return a->block < b->block ? -1 : a->block > b->block;
+    return VR_ORDER(a->block, b->block);
 }
 
 static enum vram_status add_tenants(struct vr_machine *machine, const struct runs *runs, size_t block, struct vr_model *model,
