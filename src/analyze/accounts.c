@@ -39,8 +39,9 @@ static bool is_true(const char *text, const char *end, const char *key) {
 static uint64_t bytes_of(const char *text, const char *end, const char *key) {
     const char *value = value_of(text, end, key);
     if (value == NULL || *value < '0' || *value > '9') return NOT_KNOWN;
-    const uint64_t bytes = strtoull(value, NULL, 10);
-    return bytes <= MOST_BYTES ? bytes : NOT_KNOWN;
+    char *rest = NULL;
+    const uint64_t bytes = strtoull(value, &rest, 10);
+    return bytes <= MOST_BYTES && *rest != '.' && *rest != 'e' && *rest != 'E' ? bytes : NOT_KNOWN;
 }
 
 // The text of a string as printable ASCII, anything else as '?'; "" where there is none. Cut to fit.

@@ -99,6 +99,9 @@ static enum vram_status explain_outside(struct vr_arena *arena, const struct vra
         return vr_arena_printf(arena, text, "%s held %s of the device", name, vr_bytes(accounts->other_bytes).text);
     }
     const uint64_t own = accounts->context_bytes + accounts->module_bytes + accounts->driver_bytes;
+    if (accounts->other_bytes == 0 && own == 0)
+        return vr_arena_printf(arena, text, "%s of the device were held past what was recorded, and nobody says by whom",
+                               vr_bytes(oom->outside_bytes).text);
     return vr_arena_printf(
         arena, text,
         "%s of the device were held past what was recorded: %s by other processes, %s by the driver for this one, and of "

@@ -51,12 +51,11 @@ static void explain_overhead(const struct vram_report_accounts *accounts, struct
         uint64_t bytes;
     } parts[] = {{"contexts", accounts->context_bytes},
                  {"modules", accounts->module_bytes},
-                 {accounts->has_context   ? "what else the driver took"
-                  : accounts->has_modules ? "contexts, and what else the driver took"
-                                          : "contexts, code, and what else the driver took",
+                 {accounts->has_context   ? "other"
+                  : accounts->has_modules ? "contexts, other"
+                                          : "contexts, code, other",
                   accounts->driver_bytes}};
-    vr_text_puts(why, "this process besides");
-    const char *before = ": ";
+    const char *before = "for this process: ";
     for (size_t i = 0; i < VR_COUNT_OF(parts); i++) {
         if (parts[i].bytes == 0) continue;
         vr_text_printf(why, "%s%s %s", before, parts[i].name, vr_bytes(parts[i].bytes).text);
@@ -69,9 +68,9 @@ static void explain_outside(const struct vram_report_accounts *accounts, struct 
         vr_text_puts(why, "other libraries, the context, other processes");
         return;
     }
-    vr_text_puts(why, accounts->has_self ? "nobody says whose" : "this process's context, and whoever else holds the device");
+    vr_text_puts(why, accounts->has_self ? "nobody says whose" : "contexts, other processes");
     if (accounts->has_self || accounts->at_start_bytes == UINT64_MAX) return;
-    vr_text_printf(why, "; with the first context %s were in use", vr_bytes(accounts->at_start_bytes).text);
+    vr_text_printf(why, "; %s with the first context", vr_bytes(accounts->at_start_bytes).text);
 }
 
 static void explain_lots(const struct page *page, struct lot lots[LOT_COUNT]) {
@@ -126,11 +125,11 @@ static void print_lots(const struct page *page) {
         [CLASS] = {{oom->other_pool_bytes, "▤", "c", VR_YELLOW}, "other size class", {0}},
         [POOLS] = {{oom->private_pool_bytes, "▥", "p", VR_BLUE}, "other pools", {0}},
         [DRIVER] = {{oom->has_device_free ? oom->device_free_bytes : 0, "░", ".", VR_GREEN}, "driver", {0}},
-        [OVERHEAD] = {{overhead_of(oom->accounts), "▚", "k", VR_BLUE}, "context", {0}},
+        [OVERHEAD] = {{overhead_of(oom->accounts), "▦", "k", VR_BLUE}, "context", {0}},
         [OTHERS] = {{oom->accounts == NULL ? 0 : oom->accounts->other_bytes, "▓", "x", VR_RED}, "others", {0}},
         [OUTSIDE] = {{oom->outside_bytes, "▓", "x", VR_RED}, "outside", {0}},
     };
-    if (oom->accounts != NULL) lots[OUTSIDE] = (struct lot){{oom->accounts->unknown_bytes, "▞", "u", VR_MAGENTA}, "not known", {0}};
+    if (oom->accounts != NULL) lots[OUTSIDE] = (struct lot){{oom->accounts->unknown_bytes, "▨", "u", VR_MAGENTA}, "not known", {0}};
     struct vr_part parts[LOT_COUNT];
     int longest = 0;
     explain_lots(page, lots);

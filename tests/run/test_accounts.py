@@ -57,7 +57,7 @@ class FakeCard(unittest.TestCase):
         self.assertEqual([(p["pid"], p["name"], p["bytes"]) for p in accounts["processes"]],
                          [(4000000002, "", 60 * MIB), (4000000001, "", 20 * MIB)])
         self.assertTrue(accounts["apart"])
-        self.assertRegex(page, r"context +313\.0 MiB  this process besides: contexts 300\.0 MiB, modules 8\.0 MiB, what else the driver took 5\.0 MiB")
+        self.assertRegex(page, r"context +313\.0 MiB  for this process: contexts 300\.0 MiB, modules 8\.0 MiB, other 5\.0 MiB")
         self.assertRegex(page, r"others +80\.0 MiB  other processes")
         self.assertRegex(page, r"other processes\n +60\.0 MiB  process 4000000002\n +20\.0 MiB  process 4000000001\n")
         self.assertNotIn("vram_accounts", page)
@@ -170,7 +170,7 @@ class SimulatedCard(unittest.TestCase):
         self.assertAlmostEqual(cause["outside_bytes"], 300 * MIB, delta=8192) # the last rows of pitched memory are shorter
         self.assertEqual((accounts["context_bytes"], accounts["at_start_bytes"]), (None, 300 * MIB))
         self.assertEqual(accounts["unknown_bytes"], cause["outside_bytes"])
-        self.assertIn("with the first context 300.0 MiB were in use", page)
+        self.assertIn("contexts, other processes; 300.0 MiB with the first context", page)
 
     def test_the_first_context_by_nvml(self):
         # What the program holds when it runs out is in the report of a first run.

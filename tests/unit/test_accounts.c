@@ -189,6 +189,8 @@ static void expect_cause(uint64_t free_bytes, const char *accounts, enum vram_re
 
 static void the_cause_names_whose_it_was(void **state) {
     (void)state;
+    expect_cause(100 M, "\"why\": \"\"", VRAM_OOM_OUTSIDE,
+                 "800.0 MiB of the device were held past what was recorded, and nobody says by whom", "`nvidia-smi` lists other processes");
     expect_cause(100 M,
                  "\"has_self\": true, \"self_bytes\": null, \"processes\": [{\"pid\": 4711, \"name\": \"x\\ny\", \"bytes\": 629145600}]",
                  VRAM_OOM_OUTSIDE, "process 4711 (x?y) held 600.0 MiB of the device",
