@@ -225,7 +225,9 @@ class Compare {
     private show(json: CompareJson): void {
         this.titles = [json.a.name, json.b.name];
         this.most = Math.max(1, ...json.groups.map((pair) => Math.abs(pair.other_bytes - pair.bytes)));
-        this.facts.replaceChildren(`A ${bytes(json.a.bytes)} at event ${count(json.a.event)}, B ${bytes(json.b.bytes)} at event ${count(json.b.event)}: `, el("strong", { "data-bytes": json.b.bytes - json.a.bytes }, signed(json.b.bytes - json.a.bytes)));
+const side = (letter: string, { bytes: held, event }: Side) => el("span", { "data-side": letter, "data-bytes": held, "data-event": event }, `${letter} ${bytes(held)} at event ${count(event)}`);
+        const change = json.b.bytes - json.a.bytes;
+        this.facts.replaceChildren(side("A", json.a), ", ", side("B", json.b), ": ", el("strong", { "data-bytes": change }, signed(change)));
         this.table.show(json.groups);
     }
 
