@@ -1,4 +1,8 @@
 // Pinned memory in a history: whose stack an event carries, and what is left of stacks when another allocator records.
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "support/history.h"
 #include "vram/host.h"
 
@@ -90,10 +94,62 @@ static void a_trim_has_a_stack_of_its_own(void **state) {
     history_end(&world);
 }
 
+// --- threads ----------------------------------------------------------------------------------------------------------------------------
+
+struct worker {
+    struct vram_host *host;
+    atomic_bool over;
+    atomic_uint failures;
+    atomic_uint rounds;
+};
+
+static void *pin_and_free(void *user) {
+    struct worker *worker = user;
+    void *kept[4] = {NULL};
+    for (size_t i = 0; !atomic_load(&worker->over); i++) {
+        void **slot = &kept[i % VR_COUNT_OF(kept)];
+        worker->failures += vram_host_free(worker->host, *slot) != VRAM_OK;
+        worker->failures += vram_host_malloc(worker->host, 4096 << i % 3, 0, slot) != VRAM_OK;
+        if (i % 16 == 0) worker->failures += vram_host_empty_cache(worker->host) != VRAM_OK;
+        atomic_fetch_add(&worker->rounds, 1);
+    }
+    for (size_t i = 0; i < VR_COUNT_OF(kept); i++) worker->failures += vram_host_free(worker->host, kept[i]) != VRAM_OK;
+    return NULL;
+}
+
+// Each event and each block has a stack of the allocator that records, or none.
+static void allocators_take_turns_while_threads_go_on(void **state) {
+    (void)state;
+    enum { THREADS = 3, TURNS = 12, ROUNDS_A_TURN = 60 };
+    struct vr_world worlds[2];
+    for (size_t i = 0; i < 2; i++) history_world(&worlds[i], "", 1, VR_GIB);
+    struct vram_host *host = open_host(&worlds[0]);
+    struct worker worker = {.host = host};
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, pin_and_free, &worker), 0);
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        struct vr_world *world = &worlds[turn % 2];
+        start(world, &(struct vram_history_options){.host = host});
+        const unsigned until = atomic_load(&worker.rounds) + ROUNDS_A_TURN;
+        while (atomic_load(&worker.rounds) < until) sched_yield();
+        struct vram_recording *recording = snap(world, NULL); // with a check of every number in it
+        assert_true(events_of(recording)->count >= ROUNDS_A_TURN);
+        vram_recording_destroy(recording);
+        OK(vram_history_stop(world->allocator));
+    }
+    atomic_store(&worker.over, true);
+    for (size_t i = 0; i < THREADS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(worker.failures, 0);
+    OK(vram_host_check(host, NULL));
+    vram_host_destroy(host);
+    for (size_t i = 0; i < 2; i++) history_end(&worlds[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_allocator_goes_on),
         cmocka_unit_test(a_trim_has_a_stack_of_its_own),
+        cmocka_unit_test(allocators_take_turns_while_threads_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
