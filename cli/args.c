@@ -66,22 +66,26 @@ static void print_options(const struct args_option *options) {
         const size_t own = 2 + strlen(option->name) + (option->value == NULL ? 0 : 1 + strlen(option->value));
         if (own > width) width = own;
     }
+    const unsigned columns = ui_style().columns, at = (unsigned)width + 8;
     printf("Options:\n");
     for (const struct args_option *option = options; option->name != NULL; option++) {
         char name[80];
         (void)snprintf(name, sizeof name, "--%s%s%s", option->name, option->value == NULL ? "" : " ",
                        option->value == NULL ? "" : option->value);
-        if (option->letter != 0) {
-            printf("  -%c, %-*s  %s\n", option->letter, (int)width, name, option->help);
-        } else {
-            printf("      %-*s  %s\n", (int)width, name, option->help);
-        }
+        if (option->letter != 0)
+            printf("  -%c, %-*s  ", option->letter, (int)width, name);
+        else
+            printf("      %-*s  ", (int)width, name);
+        ui_wrap(stdout, option->help, at, columns);
+        printf("\n");
     }
     printf("  -h, %-*s  this text\n", (int)width, "--help");
 }
 
 static void print_help(const struct args_command *command) {
-    printf("vram %s %s\n\n%s\n\n", command->name, command->usage, command->summary);
+    printf("vram %s %s\n\n", command->name, command->usage);
+    ui_wrap(stdout, command->summary, 0, ui_style().columns);
+    printf("\n\n");
     print_options(command->options);
     printf("\nExamples:\n%s", command->examples);
 }

@@ -66,38 +66,17 @@ static void print_coloured(const struct vram_style *style, const char *code, con
         printf("%s", text);
 }
 
-// Wraps at spaces; every further line is indented to the same column.
-static void print_wrapped(const char *text, unsigned column, unsigned width) {
-    unsigned used = column;
-    while (*text != '\0') {
-        const unsigned length = (unsigned)strcspn(text, " ");
-        if (used > column && used + 1 + length > width) {
-            printf("\n%*s", (int)column, "");
-            used = column;
-        } else if (used > column) {
-            putchar(' ');
-            used++;
-        }
-        char word[sizeof((struct doctor_row *)NULL)->text];
-        (void)snprintf(word, sizeof word, "%.*s", (int)length, text);
-        ui_put(stdout, word);
-        used += length;
-        text += length + (text[length] == ' ');
-    }
-}
-
 static void print_row(const struct vram_style *style, const struct doctor_row *row) {
     static const char *const colours[] = {"32", "33", "2", "31"};
     enum { NAME = 26 };
-    const unsigned width = style->columns < 60 ? 100 : style->columns;
     print_coloured(style, colours[row->state], mark_of(style, row->state));
     printf(" %-*s ", NAME, row->name);
-    print_wrapped(row->value, NAME + 4, width);
+    ui_wrap(stdout, row->value, NAME + 4, style->columns);
     printf("\n");
     if (row->text[0] == '\0') return;
     printf("%*s", NAME + 4, "");
     if (style->colour) printf("\x1b[2m");
-    print_wrapped(row->text, NAME + 4, width);
+    ui_wrap(stdout, row->text, NAME + 4, style->columns);
     if (style->colour) printf("\x1b[0m");
     printf("\n");
 }

@@ -25,17 +25,26 @@ static const struct command {
 };
 
 static void print_help(FILE *file) {
+    static const char more[] = "`vram <command> --help` tells more and shows examples. FILE is a recording (a PyTorch memory snapshot: "
+                               "pickle, JSON or HTML page, or "
+                               "vram's own file or page; also compressed by gzip, xz or zstd), a folder of them, or - for standard input.";
+    const unsigned columns = ui_style().columns;
     size_t width = 0;
     for (const struct command *command = commands; command->name != NULL; command++) {
         if (strlen(command->name) > width) width = strlen(command->name);
     }
     fprintf(file, "vram: malloc for GPU memory that you can see into\n\n"
                   "vram <command> [options] FILE...\n\nCommands:\n");
-    for (const struct command *command = commands; command->name != NULL; command++)
-        fprintf(file, "  %-*s  %s\n", (int)width, command->name, command->help);
-    fprintf(file, "\n`vram <command> --help` tells more and shows examples. FILE is a recording (a PyTorch memory snapshot: pickle, JSON\n"
-                  "or HTML page, or vram's own file; also compressed by gzip, xz or zstd), a folder of them, or - for standard input.\n"
-                  "Exit codes: 0 ok, 1 a finding, 2 usage, 3 bad input, 4 device.\n");
+    for (const struct command *command = commands; command->name != NULL; command++) {
+        fprintf(file, "  %-*s  ", (int)width, command->name);
+        ui_wrap(file, command->help, (unsigned)width + 4, columns);
+        fprintf(file, "\n");
+    }
+    fprintf(file, "\n");
+    ui_wrap(file, more, 0, columns);
+    fprintf(file, "\n");
+    ui_wrap(file, "Exit codes: 0 ok, 1 a finding, 2 usage, 3 bad input, 4 device.", 0, columns);
+    fprintf(file, "\n");
 }
 
 static int unknown(const char *name) {

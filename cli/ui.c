@@ -32,8 +32,9 @@ struct vram_style ui_style(void) {
         style.colour = strcmp(wanted, "colour") == 0;
         style.unicode = style.colour || strcmp(wanted, "unicode") == 0;
     }
-    // Wider lines are harder to read, not better.
+    // Wider lines are harder to read, not better; in narrower ones nothing has room.
     if (style.columns > 140) style.columns = 140;
+    if (style.columns < 60) style.columns = 60;
     return style;
 }
 
@@ -59,12 +60,42 @@ static size_t character(const unsigned char *text) {
 // U+0000 to U+001F, U+007F to U+009F.
 static bool is_control(const unsigned char *text) { return text[0] < 0x20 || text[0] == 0x7F || (text[0] == 0xC2 && text[1] < 0xA0); }
 
-void ui_put(FILE *file, const char *text) {
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
+static void put(FILE *file, const char *text, size_t count) {
+    for (const unsigned char *c = (const unsigned char *)text, *end = c + count; c < end;) {
         const size_t length = character(c), bytes = length == 0 ? 1 : length;
         const bool shown = length != 0 && !is_control(c);
         for (size_t i = 0; i < bytes; i++) fprintf(file, shown ? "%c" : "\\x%02X", c[i]);
         c += bytes;
+    }
+}
+
+void ui_put(FILE *file, const char *text) { put(file, text, strlen(text)); }
+
+void ui_wrap(FILE *file, const char *text, unsigned column, unsigned width) {
+    unsigned used = column;
+    bool fresh = true; // nothing stands in the line
+    for (size_t length; *text != '\0'; text += length) {
+        if (text[0] == '\n' && text[1] == ' ') {
+            used = (unsigned)strspn(text + 1, " ");
+            column = used + 2;
+            length = 1 + used;
+            fresh = true;
+            fprintf(file, "\n%*s", (int)used, "");
+            continue;
+        }
+        length = strspn(text, " \n");
+        if (length != 0) continue;
+        length = strcspn(text, " \n");
+        if (!fresh && used + 1 + length > width) {
+            fprintf(file, "\n%*s", (int)column, "");
+            used = column;
+        } else if (!fresh) {
+            fputc(' ', file);
+            used++;
+        }
+        put(file, text, length);
+        used += (unsigned)length;
+        fresh = false;
     }
 }
 

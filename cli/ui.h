@@ -17,6 +17,9 @@ bool ui_write(void *user, const char *bytes, size_t length);
 // Text that may come from strangers (a file's name, a word of a recording) for people. Control characters and what is no UTF-8 stand as
 // \xNN: one line stays one, and a terminal is not steered.
 void ui_put(FILE *file, const char *text);
+// The words of a text, as by ui_put(), in lines of at most `width` columns. The first line is at `column` already, where the others begin.
+// What begins with a newline and spaces is a line of its own, indented so; it goes on two columns further in. Other newlines are spaces.
+void ui_wrap(FILE *file, const char *text, unsigned column, unsigned width);
 // One line on standard error, formatted as by printf() and then put out by ui_put(): "vram: FILE: what is wrong".
 void ui_say(const char *format, ...) VRAM_PRINTF(1, 2);
 // The same for a mistake on the command line of `vram COMMAND`: behind it stands where to look. Returns CLI_USAGE.

@@ -178,6 +178,21 @@ def terminals(s):
                 s.found.append("%s: nothing at COLUMNS=%s" % (s.what, columns))
 
 
+def widths(s):
+    """Help is as wide as the terminal, and not wider than is good to read."""
+    for command in ["", *READERS, *OTHERS]:
+        for columns, most in (("40", 60), ("80", 80), ("300", 140)):
+            text = on_a_terminal(s, ([command] if command else []) + ["--help"], COLUMNS=columns)
+            examples = False
+            for line in text.splitlines():
+                examples = examples or line == "Examples:"
+                if len(line) > most and not examples:  # lines to paste are not broken
+                    s.found.append("%s: %d columns at COLUMNS=%s: %r" % (s.what, len(line), columns, line))
+    for line in on_a_terminal(s, ["doctor", "--sim"], COLUMNS="80", NO_COLOR="1").splitlines():
+        if len(line) > 80 and "/" not in line:
+            s.found.append("%s: %r" % (s.what, line))
+
+
 def main(vram):
     with tempfile.TemporaryDirectory() as folder:
         s = Stranger(os.path.abspath(vram), folder)
@@ -193,6 +208,7 @@ def main(vram):
         not_recordings(s)
         outputs(s)
         terminals(s)
+        widths(s)
     for line in s.found:
         print(line)
     print("%d cases, %d wrong" % (s.count, len(s.found)))
