@@ -27,6 +27,56 @@ function valueText(key: string, value: unknown): string {
     return JSON.stringify(value);
 }
 
+const mark = (usual: boolean | undefined) => (usual === false ? el("span", { class: "badge" }, "changed") : "");
+
+function paint(body: HTMLElement, facts: Facts): void {
+    clear(body);
+    add(body, el("h2", {}, "Settings in the recording"));
+    if (facts.settings.length === 0) add(body, el("p", { class: "quiet-text" }, "The recording has no allocator settings: PyTorch writes them since 2.3. What follows assumes the defaults."));
+    else {
+        const rows = facts.settings.map((item) => el("tr", { class: item.usual === false ? "differs" : "", "data-key": item.key }, el("td", {}, el("code", {}, item.key)), el("td", {}, valueText(item.key, item.value), " ", mark(item.usual)), el("td", { class: "quiet-text" }, item.default === undefined ? "" : valueText(item.key, item.default)), el("td", {}, item.meaning ?? "")));
+        add(body, el("table", { class: "plain-table wide" }, el("thead", {}, el("tr", {}, ...["setting", "value", "default", "meaning"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, ...rows)));
+    }
+    add(body, el("h2", {}, "Every option there is"), el("p", { class: "quiet-text" }, facts.conf === "" ? "As far as the recording tells, all were at their defaults." : "The recording's settings as one option string:"), facts.conf === "" ? "" : el("pre", {}, facts.conf));
+    const rows = [...facts.options].sort((a, b) => Number(a.usual) - Number(b.usual)).map((item) => el("tr", { class: item.usual ? "" : "differs" }, el("td", {}, el("code", {}, item.key)), el("td", {}, item.value, " ", mark(item.usual)), el("td", { class: "quiet-text" }, item.default), el("td", {}, item.meaning)));
+    add(body, el("table", { class: "plain-table wide" }, el("thead", {}, el("tr", {}, ...["option", "value", "default", "meaning"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, ...rows)));
+    add(body, el("div", { class: "settings-facts" }, about(facts), device(facts)));
+}
+
+function list(title: string, rows: [string, string | undefined][]): HTMLElement {
+    const names = rows.filter(([, value]) => value !== undefined && value !== "");
+    return el("section", {}, el("h2", {}, title), el("dl", { class: "facts-list" }, ...names.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value!)])));
+}
+
+function about({ recording }: Facts): HTMLElement {
+    const endings: Record<string, string> = { open: "the program was stopped, or writes still", cut: "cut in the middle" };
+    return list("The recording", [
+        ["file", recording.name],
+        ["size", recording.bytes ? `${bytes(recording.bytes)} (${count(recording.bytes)} bytes)` : undefined],
+        ["format", recording.form === "dict" ? `snapshot, generation ${recording.generation}` : "a bare list of segments"],
+        ["written by", recording.era],
+        ["ends", endings[recording.ending]],
+        ["top-level keys", recording.keys.join(", ")],
+        ["call stacks", `${count(recording.stacks)} distinct, of ${count(recording.frames)} frames`],
+        ["annotations", count(recording.annotations)],
+        ["modules", recording.modules ? count(recording.modules) : undefined],
+    ]);
+}
+
+function device({ device: facts }: Facts): HTMLElement {
+    if (!facts) return el("section", {});
+    const when = (us: number | undefined) => (us === undefined ? undefined : new Date(us / 1000).toISOString().replace("T", " ").replace("Z", " UTC"));
+    return list(facts.host ? "Pinned host memory" : `Device ${facts.device}`, [
+        ["events", count(facts.events)],
+        ["with a call stack", `${count(facts.events_with_frames)}, up to ${count(facts.max_frames)} frames`],
+        ["streams", count(facts.streams)],
+        ["first event", facts.has_times ? when(facts.first_time_us) : "times were not recorded"],
+        ["lasted", facts.has_times ? duration(facts.last_time_us! - facts.first_time_us!) : undefined],
+        ["order of times", facts.has_times && !facts.times_monotonic ? "they fall somewhere" : undefined],
+        ...facts.actions.map(({ name, count: times, bytes: size }): [string, string] => [name, `${count(times)}${size ? `, ${bytes(size)} in all` : ""}`]),
+    ]);
+}
+
 export function settingsView(app: App): View {
     const body = el("div", { class: "scroll-body settings-view" });
     const root = el("div", { class: "fill scroll" }, body);
@@ -46,61 +96,11 @@ export function settingsView(app: App): View {
             const answer = await app.engine.ask<Facts>({ name: "settings", rec, device });
             if (ticket !== asked) return;
             shown = answer.json;
-            paint(shown);
+            paint(body, shown);
         } catch (error) {
             of = "";
             app.say((error as Error).message);
         }
-    }
-
-    const mark = (usual: boolean | undefined) => (usual === false ? el("span", { class: "badge" }, "changed") : "");
-
-    function paint(facts: Facts): void {
-        clear(body);
-        add(body, el("h2", {}, "Settings in the recording"));
-        if (facts.settings.length === 0) add(body, el("p", { class: "quiet-text" }, "The recording has no allocator settings: PyTorch writes them since 2.3. What follows assumes the defaults."));
-        else {
-            const rows = facts.settings.map((item) => el("tr", { class: item.usual === false ? "differs" : "", "data-key": item.key }, el("td", {}, el("code", {}, item.key)), el("td", {}, valueText(item.key, item.value), " ", mark(item.usual)), el("td", { class: "quiet-text" }, item.default === undefined ? "" : valueText(item.key, item.default)), el("td", {}, item.meaning ?? "")));
-            add(body, el("table", { class: "plain-table wide" }, el("thead", {}, el("tr", {}, ...["setting", "value", "default", "meaning"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, ...rows)));
-        }
-        add(body, el("h2", {}, "Every option there is"), el("p", { class: "quiet-text" }, facts.conf === "" ? "As far as the recording tells, all were at their defaults." : "The recording's settings as one option string:"), facts.conf === "" ? "" : el("pre", {}, facts.conf));
-        const rows = [...facts.options].sort((a, b) => Number(a.usual) - Number(b.usual)).map((item) => el("tr", { class: item.usual ? "" : "differs" }, el("td", {}, el("code", {}, item.key)), el("td", {}, item.value, " ", mark(item.usual)), el("td", { class: "quiet-text" }, item.default), el("td", {}, item.meaning)));
-        add(body, el("table", { class: "plain-table wide" }, el("thead", {}, el("tr", {}, ...["option", "value", "default", "meaning"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, ...rows)));
-        add(body, el("div", { class: "settings-facts" }, about(facts), device(facts)));
-    }
-
-    function list(title: string, rows: [string, string | undefined][]): HTMLElement {
-        const names = rows.filter(([, value]) => value !== undefined && value !== "");
-        return el("section", {}, el("h2", {}, title), el("dl", { class: "facts-list" }, ...names.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value!)])));
-    }
-
-    function about({ recording }: Facts): HTMLElement {
-        const endings: Record<string, string> = { open: "the program was stopped, or writes still", cut: "cut in the middle" };
-        return list("The recording", [
-            ["file", recording.name],
-            ["size", recording.bytes ? `${bytes(recording.bytes)} (${count(recording.bytes)} bytes)` : undefined],
-            ["format", recording.form === "dict" ? `snapshot, generation ${recording.generation}` : "a bare list of segments"],
-            ["written by", recording.era],
-            ["ends", endings[recording.ending]],
-            ["top-level keys", recording.keys.join(", ")],
-            ["call stacks", `${count(recording.stacks)} distinct, of ${count(recording.frames)} frames`],
-            ["annotations", count(recording.annotations)],
-            ["modules", recording.modules ? count(recording.modules) : undefined],
-        ]);
-    }
-
-    function device({ device: facts }: Facts): HTMLElement {
-        if (!facts) return el("section", {});
-        const when = (us: number | undefined) => (us === undefined ? undefined : new Date(us / 1000).toISOString().replace("T", " ").replace("Z", " UTC"));
-        return list(facts.host ? "Pinned host memory" : `Device ${facts.device}`, [
-            ["events", count(facts.events)],
-            ["with a call stack", `${count(facts.events_with_frames)}, up to ${count(facts.max_frames)} frames`],
-            ["streams", count(facts.streams)],
-            ["first event", facts.has_times ? when(facts.first_time_us) : "times were not recorded"],
-            ["lasted", facts.has_times ? duration(facts.last_time_us! - facts.first_time_us!) : undefined],
-            ["order of times", facts.has_times && !facts.times_monotonic ? "they fall somewhere" : undefined],
-            ...facts.actions.map(({ name, count: times, bytes: size }): [string, string] => [name, `${count(times)}${size ? `, ${bytes(size)} in all` : ""}`]),
-        ]);
     }
 
     return {

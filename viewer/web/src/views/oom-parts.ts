@@ -1,0 +1,96 @@
+// Where a device's memory was when a request failed, each byte once.
+import { el } from "../dom";
+import { bytes, count } from "../format";
+
+export type Holder = { site: string; bytes: number; count: number };
+export type Process = { pid: number; name: string; bytes: number | null };
+// Who held what lies outside, where the recording says so.
+export type Accounts = {
+    context_bytes: number | null;
+    module_bytes: number | null;
+    driver_bytes: number | null;
+    other_bytes: number | null;
+    unknown_bytes: number;
+    apart: boolean;
+    why: string;
+    left_out: number;
+    processes: Process[];
+};
+export type Cause = {
+    index: number;
+    cause: string;
+    text: string;
+    advice: string;
+    site: string;
+    stream: number;
+    segment_bytes?: number;
+    reserved_bytes?: number;
+    allocated_bytes?: number;
+    pending_bytes?: number;
+    free_bytes?: number;
+    largest_free_bytes?: number;
+    usable_bytes?: number;
+    usable_largest_bytes?: number;
+    usable_pieces?: number;
+    other_stream_bytes?: number;
+    other_pool_bytes?: number;
+    private_pool_bytes?: number;
+    outside_bytes?: number;
+    device_total_bytes?: number | null;
+    limit_bytes?: number | null;
+    pin_bytes?: number;
+    pin_blocks?: number;
+    pin_site?: string | null;
+    holders?: Holder[];
+    libraries?: Holder[];
+    accounts?: Accounts | null;
+};
+
+export type Part = { key: string; name: string; bytes: number; why: string };
+
+// Where the device's memory was, each byte once.
+export function partsOf(cause: Cause, free: number | null): Part[] {
+    const held = cause.allocated_bytes ?? 0;
+    const inside = cause.free_bytes ?? 0;
+    const usable = cause.usable_bytes ?? 0;
+    const rest = Math.max(0, (cause.reserved_bytes ?? 0) - held - (cause.pending_bytes ?? 0) - inside);
+    return [
+        { key: "allocated", name: "allocated", bytes: held, why: "held by the program" },
+        { key: "rounding", name: "rounding", bytes: rest, why: "given beyond what was asked for" },
+        { key: "pending", name: "pending", bytes: cause.pending_bytes ?? 0, why: "freed, but another stream may still use it" },
+        { key: "usable", name: "free in reach", bytes: usable, why: `in ${count(cause.usable_pieces ?? 0)} pieces; the largest is ${bytes(cause.usable_largest_bytes ?? 0)}` },
+        { key: "beyond", name: "free for other streams", bytes: cause.other_stream_bytes ?? 0, why: "a block of one stream is not given to another" },
+        { key: "beyond", name: "free for the other size class", bytes: cause.other_pool_bytes ?? 0, why: "requests up to 1 MiB and larger ones have pools of their own" },
+        { key: "beyond", name: "free in private pools", bytes: cause.private_pool_bytes ?? 0, why: "kept for CUDA graphs or memory pools" },
+        ...outsideOf(cause),
+        { key: "driver", name: "free at the driver", bytes: free ?? 0, why: `a new segment would have needed ${bytes(cause.segment_bytes ?? 0)}` },
+    ].filter((part) => part.bytes > 0);
+}
+
+// What neither the program nor the driver had of the device.
+function outsideOf(cause: Cause): Part[] {
+    const accounts = cause.accounts;
+    if (!accounts) return [{ key: "outside", name: "outside", bytes: cause.outside_bytes ?? 0, why: "of other processes, or of this one past the allocator" }];
+    const own: [string, number | null][] = [["contexts", accounts.context_bytes], ["modules", accounts.module_bytes], ["what else the driver took", accounts.driver_bytes]];
+    const named = own.filter(([, size]) => size).map(([name, size]) => `${name} ${bytes(size!)}`);
+    return [
+        { key: "context", name: "context", bytes: own.reduce((sum, [, size]) => sum + (size ?? 0), 0), why: `of this process besides: ${named.join(", ")}` },
+        { key: "outside", name: "others", bytes: accounts.other_bytes ?? 0, why: accounts.apart ? "other processes" : "other processes, not told apart from this one" },
+        { key: "unknown", name: "not known", bytes: accounts.unknown_bytes, why: accounts.driver_bytes === null ? "this process's context, and whoever else holds the device" : "nobody says whose" },
+    ];
+}
+
+export function bar(parts: Part[]): HTMLElement {
+    const row = el("div", { class: "oom-bar", role: "img", "aria-label": parts.map((part) => `${part.name} ${bytes(part.bytes)}`).join(", ") });
+    for (const part of parts) {
+        const item = el("span", { class: `oom-part is-${part.key}`, title: `${part.name}: ${bytes(part.bytes)}${part.why ? `, ${part.why}` : ""}` });
+        item.style.flexGrow = String(part.bytes / 2 ** 20);
+        row.append(item);
+    }
+    return row;
+}
+
+export function partsTable(parts: Part[]): HTMLElement {
+    const rows = parts.map((part) => el("tr", {}, el("td", {}, el("i", { class: `swatch oom-part is-${part.key}` }), part.name), el("td", { class: "number", title: `${count(part.bytes)} bytes` }, bytes(part.bytes)), el("td", { class: "quiet-text" }, part.why)));
+    return el("table", { class: "plain-table" }, el("tbody", {}, ...rows));
+}
