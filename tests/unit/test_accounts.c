@@ -104,8 +104,8 @@ static void without_a_time_they_are_of_the_last_event(void **state) {
 static void nobody_gets_more_than_there_is(void **state) {
     (void)state;
     static const char *const values[] = {
-        "{\"device\":1,\"context_bytes\":999999999999,\"module_bytes\":999999999999,\"self_bytes\":999999999999,\"has_self\":true,"
-        "\"processes\":[{\"pid\":1,\"bytes\":999999999999}]}",
+        ("{\"device\":1,\"context_bytes\":999999999999,\"module_bytes\":999999999999,\"self_bytes\":999999999999,\"has_self\":true,"
+         "\"processes\":[{\"pid\":1,\"bytes\":999999999999}]}"),
         "{\"device\":1,\"processes\":[{\"pid\":1,\"bytes\":99999999999999999999999},{\"pid\":2,\"bytes\":-4},{\"pid\":3,\"bytes\":1e5}]}",
         "{\"device\":1,\"self_bytes\":0,\"has_self\":true,\"processes\":[]}"};
     for (size_t i = 0; i < VR_COUNT_OF(values); i++) {

@@ -151,7 +151,7 @@ static void threads_fail_at_once(void **state) {
 
 static void a_search_ends_in_time(void **state) {
     (void)state;
-    enum { ROUNDS = 20000 };
+    enum { ROUNDS = 5000 };
     struct vr_world world;
     const struct vram_history_options no_stacks = {.context = VRAM_HISTORY_NONE};
     history_world(&world, "", 1, 120 M);
