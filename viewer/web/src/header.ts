@@ -133,6 +133,7 @@ export class Header implements Panel {
             tab?.setAttribute("aria-selected", String(view === this.frame.view()));
             if (tab) tab.tabIndex = view === this.frame.view() ? 0 : -1;
         }
+        if (changed === null || changed.has("view")) document.getElementById(`tab-${state.view}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
         clear(this.facts);
         if (!device) return;
         const peak = state.notion === "active" ? device.active_peak_bytes : device.peak_bytes;

@@ -76,7 +76,7 @@ export class SortTable<Row> {
             const cells = this.columns.map((column) => el("td", { class: column.number ? "number" : undefined }, column.cell?.(row) ?? String(column.value(row))));
             this.body.append(el("tr", { tabindex: 0, "aria-selected": String(chosen), class: chosen ? "chosen" : undefined, onclick: () => this.onChoose(row), onkeydown: (event: KeyboardEvent) => this.onRowKey(event, row) }, ...cells));
         }
-        this.rest.textContent = rows.length > MOST_ROWS ? `${count(rows.length - MOST_ROWS)} more rows: saved as CSV they are all there.` : "";
+        this.rest.textContent = rows.length === 0 ? "None." : rows.length > MOST_ROWS ? `${count(rows.length - MOST_ROWS)} more rows: saved as CSV they are all there.` : "";
     }
 
     private onRowKey(event: KeyboardEvent, row: Row): void {

@@ -42,7 +42,7 @@ class Compare {
     private readonly by = el("select", { "aria-label": "Group by" }, ...GROUPINGS.filter(([word]) => word !== "stack" && word !== "regex").map(([value, text]) => el("option", { value }, text)));
     private readonly facts = el("p", { class: "compare-facts" });
     private readonly at = el("select", { "aria-label": "Compare at" }, el("option", { value: "peak" }, "the peak of each"), el("option", { value: "end" }, "the end of each"), el("option", { value: "step" }, "the same step"));
-    private readonly step = el("input", { type: "number", min: 1, class: "short", "aria-label": "Step" });
+    private readonly step = el("input", { type: "number", min: 1, class: "short", hidden: true, "aria-label": "Step" });
     private readonly stepFacts = el("span", { class: "quiet-text" });
     private readonly working = new Working();
     private readonly curves = new Curves((step) => this.app.store.set({ step }));
@@ -197,6 +197,7 @@ class Compare {
         this.parts.hidden = other < 0;
         if (!device || other < 0) {
             this.facts.textContent = this.stepFacts.textContent = "";
+            this.at.disabled = this.step.hidden = true;
             return;
         }
         const { rec, notion, event, step } = this.app.store.state;
@@ -225,7 +226,7 @@ class Compare {
     private show(json: CompareJson): void {
         this.titles = [json.a.name, json.b.name];
         this.most = Math.max(1, ...json.groups.map((pair) => Math.abs(pair.other_bytes - pair.bytes)));
-const side = (letter: string, { bytes: held, event }: Side) => el("span", { "data-side": letter, "data-bytes": held, "data-event": event }, `${letter} ${bytes(held)} at event ${count(event)}`);
+const side = (letter: string, { bytes: held, event }: Side) => el("span", { "data-side": letter, "data-bytes": held, "data-event": event }, `${letter} ${bytes(held)} ${event < 0 ? "before the first event" : `at event ${count(event)}`}`);
         const change = json.b.bytes - json.a.bytes;
         this.facts.replaceChildren(side("A", json.a), ", ", side("B", json.b), ": ", el("strong", { "data-bytes": change }, signed(change)));
         this.table.show(json.groups);

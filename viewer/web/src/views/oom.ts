@@ -15,7 +15,7 @@ const cardSize = (reserved: number) => [4, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80,
 // Nothing failed: how much room there would have been on a card of some size.
 function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number) => void): void {
     add(body, el("h2", {}, "Nothing ran out of memory"));
-    const peak = el("button", { type: "button", class: "link", onclick: () => go(facts.peak_event) }, `event ${count(facts.peak_event)}`);
+    const peak = el("button", { type: "button", class: "link", onclick: () => go(facts.peak_event) }, facts.peak_event < 0 ? "the beginning" : `event ${count(facts.peak_event)}`);
     add(body, el("p", {}, `${device.host ? "The pinned memory" : `Device ${device.device}`} reached ${bytes(facts.peak_bytes)} allocated at `, peak, `, with at most ${bytes(facts.reserved_peak_bytes)} reserved from the driver.`));
     const size = el("input", { type: "number", min: 1, step: 1, value: Math.max(1, cardSize(facts.reserved_peak_bytes)), "aria-label": "Memory of the device in GiB" });
     const verdict = el("p", { class: "oom-room", role: "status" });

@@ -135,6 +135,7 @@ export function sorted(moment: Moment, sorting: Sorting): Group[] {
 const GAP = 3;
 const HEADING = 22;
 const LEAST = 3;
+const LEAST_LINES = 6; // for the segments of all groups together
 
 // Where segments lie: on a strip of lines, from `begin` pixels on (line = begin / width).
 export type Layout = {
@@ -181,8 +182,10 @@ export function arrange(moment: Moment, sorting: Sorting, width: number, height:
     const groups = sorted(moment, sorting);
     const line = 17;
     const pitch = line + 5;
-    const fits = (perPixel: number) => attempt(moment, groups, width, perPixel, line, pitch).height <= height;
-    const least = Math.max(1, moment.json.reserved_bytes + moment.json.outside_bytes) / (width * Math.max(1, Math.floor(height / pitch)));
+    // Where headings alone fill the height the picture is higher, and scrolls.
+    const room = Math.max(height, attempt(moment, groups, width, Infinity, line, pitch).height + LEAST_LINES * pitch);
+    const fits = (perPixel: number) => attempt(moment, groups, width, perPixel, line, pitch).height <= room;
+    const least = Math.max(1, moment.json.reserved_bytes + moment.json.outside_bytes) / (width * Math.max(1, Math.floor(room / pitch)));
     if (before >= least && before < least * 1.8 && fits(before)) return attempt(moment, groups, width, before, line, pitch);
     let low = least;
     let high = least * 2;
