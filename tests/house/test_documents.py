@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The documents name what is there: every option, every command, every make target, and no file that does not exist.
+"""The documents name what is there: every option, every command, every make target; and no file, heading, function, variable or make
+target that does not exist.
 
 Usage: test_documents.py ROOT
 """
@@ -8,11 +9,28 @@ import sys
 import unittest
 from pathlib import Path
 
-ROOT = Path(sys.argv[1])
+ROOT = Path(sys.argv[1]).resolve()
+
+
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 
 
 def text(name):
     return (ROOT / name).read_text(encoding="utf-8")
+
+
+def anchors_of(page):
+    """The anchors that GitHub and GitLab give the headings of a page."""
+    body = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ +(.*?) *$", body, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def words_of(*folders):
+    """All the words of the sources in some folders."""
+    files = [path for folder in folders for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".c", ".def", ".py", ".ts")]
+    return {word for path in files if "node_modules" not in path.parts for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
 
 
 class Documents(unittest.TestCase):
@@ -43,15 +61,53 @@ class Documents(unittest.TestCase):
         self.assertEqual([name for name in sorted(scripts) if not (ROOT / name).exists()], [])
 
     def test_paths_in_documents_exist(self):
-        pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
         missing = []
-        for page in pages:
+        for page in PAGES:
             body = page.read_text(encoding="utf-8")
-            links = [(page.parent, name) for name in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", body)]
+            links = [(page.parent, name) for name, _ in LINK.findall(body) if name]
             quoted = [(ROOT, name) for name in re.findall(
                 r"`((?:src|include|tests|tools|docs|cli|bench|fuzz|examples|cmake)/[\w./-]+)`", body)]
             missing += [f"{page.relative_to(ROOT)}: {name}" for base, name in links + quoted if not (base / name).exists()]
         self.assertEqual(missing, [])
+
+    def test_headings_of_links_exist(self):
+        missing, count = [], 0
+        for page in PAGES:
+            for name, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+                target = (page.parent / name).resolve() if name else page
+                if anchor and target.suffix == ".md":
+                    count += 1
+                    missing += [] if anchor in anchors_of(target) else [f"{page.relative_to(ROOT)}: {name}#{anchor}"]
+        self.assertGreaterEqual(count, 10)
+        self.assertEqual(missing, [])
+
+    def test_every_page_is_reached_from_the_readme(self):
+        reached, open_pages = set(), [ROOT / "README.md"]
+        while open_pages:
+            page = open_pages.pop()
+            if page not in reached and page.suffix == ".md":
+                reached.add(page)
+                open_pages += [(page.parent / name).resolve() for name, _ in LINK.findall(page.read_text(encoding="utf-8")) if name]
+        self.assertEqual([str(page.relative_to(ROOT)) for page in PAGES if page not in reached], [])
+
+    def names_missing(self, pattern, words):
+        return [f"{page.relative_to(ROOT)}: {name}" for page in PAGES
+                for name in re.findall(pattern, page.read_text(encoding="utf-8")) if name not in words]
+
+    def test_functions_in_documents_exist(self):
+        words = words_of("include", "src", "adapters", "examples")
+        self.assertEqual(self.names_missing(r"\b(v(?:ram|r)_\w+)\(", words), [])
+
+    def test_variables_and_constants_in_documents_exist(self):
+        words = words_of("include", "src", "adapters", "cli", "viewer", "tests")
+        words |= set(re.findall(r"\w+", text("CMakeLists.txt") + text("CMakePresets.json")))
+        self.assertEqual(self.names_missing(r"\b(VR(?:AM)?_[A-Z][A-Z0-9_]*[A-Z0-9])\b", words), [])
+
+    def test_make_targets_in_documents_exist(self):
+        targets = set(re.findall(r"^([\w-]+):", text("Makefile"), re.MULTILINE))
+        named = {name for page in PAGES for name in re.findall(r"(?:`| {4,}|\n)make ([\w-]+)(?=[`\s])", page.read_text(encoding="utf-8"))}
+        self.assertGreater(len(named), 3)
+        self.assertEqual(named - targets, set())
 
 
 if __name__ == "__main__":
