@@ -8,6 +8,7 @@
 #include "vram/recording.h"
 #include "vram/explain.h"
 #include "vram/report.h"
+#include "vram/symbols.h"
 
 #define LINE_MAX_BYTES 9000
 
@@ -40,8 +41,12 @@ static bool has_oom(const struct vram_report *report) {
     return false;
 }
 
-static void print_report(const char *path, const struct vram_recording *recording, const struct vram_report *report) {
+static void print_report(const char *path, struct vram_recording *recording) {
+    struct vram_report *report = NULL;
     struct vram_cures *cures = NULL;
+    // Machine code gets the names that this machine knows; without memory for them it stays as it is.
+    (void)!vram_recording_symbolize(recording, NULL, NULL);
+    if (vram_report_create(recording, NULL, &report, NULL) != VRAM_OK) return;
     // Without a cure the report says why all the same.
     (void)!vram_cures_find(recording, report, &cures, NULL);
     const struct vram_report_source source = {
@@ -49,6 +54,7 @@ static void print_report(const char *path, const struct vram_recording *recordin
     const struct vram_style style = {.columns = 100};
     if (vram_report_text(report, &source, &style, write_error, NULL) != VRAM_OK) fprintf(stderr, "\n");
     vram_cures_destroy(cures);
+    vram_report_destroy(report);
 }
 
 static void summarize(const char *path, bool wants_report) {
@@ -68,7 +74,7 @@ static void summarize(const char *path, bool wants_report) {
         return;
     }
     print_devices(recording, report);
-    if (wants_report && has_oom(report)) print_report(path, recording, report);
+    if (wants_report && has_oom(report)) print_report(path, recording);
     vram_report_destroy(report);
     vram_recording_destroy(recording);
 }

@@ -43,7 +43,13 @@ static bool has_event(const struct vram_report *report) {
 static bool put(struct vr_file *file, const char *text) { return vr_file_write(file, text, strlen(text)); }
 
 // What the page cannot say, and what would let it.
-static bool write_hint(struct vr_file *file, const struct vram_report *report) {
+static bool write_hint(struct vr_file *file, struct vram_allocator *allocator, const struct vram_report *report) {
+    struct vr_tracer *tracer = vr_tracer_of(allocator);
+    bool streams = false;
+    for (size_t i = 0; tracer != NULL && i < VR_TRACER_RINGS; i++)
+        streams = streams || atomic_load_explicit(&tracer->streams[i], memory_order_relaxed) != NULL;
+    if (!has_event(report) && streams)
+        return put(file, "\n  The history is in the file that VRAM_HISTORY names: `vram report` says why it came to this, and the cure.\n");
     if (!has_event(report))
         return put(file,
                    "\n  No history was recorded: with VRAM_HISTORY=all this page says why it came to this, and what would have helped.\n");
@@ -53,7 +59,8 @@ static bool write_hint(struct vr_file *file, const struct vram_report *report) {
     return true;
 }
 
-static enum vram_status write_page(struct vr_file *file, const struct vram_recording *recording, struct vram_error *error) {
+static enum vram_status write_page(struct vr_file *file, struct vram_allocator *allocator, const struct vram_recording *recording,
+                                   struct vram_error *error) {
     struct vram_report *report = NULL;
     struct vram_cures *cures = NULL;
     enum vram_status status = vram_report_create(recording, NULL, &report, error);
@@ -62,7 +69,7 @@ static enum vram_status write_page(struct vr_file *file, const struct vram_recor
     if (has_event(report) && is_short(report)) (void)!vram_cures_find_within(recording, report, MOST_SEARCH_NS, &cures, NULL);
     const struct vram_report_source source = {.cures = cures == NULL ? NULL : cures->cures, .cure_count = cures == NULL ? 0 : cures->count};
     status = vram_report_text(report, &source, NULL, vr_file_write, file);
-    if (status == VRAM_OK && !write_hint(file, report)) status = VRAM_IO;
+    if (status == VRAM_OK && !write_hint(file, allocator, report)) status = VRAM_IO;
     vram_cures_destroy(cures);
     vram_report_destroy(report);
     return status;
@@ -75,7 +82,7 @@ static enum vram_status write_report(struct vr_watch *watch, const struct vram_o
     const size_t length = vram_oom_text(oom, text, sizeof text);
     if (!vr_file_write(file, text, length < sizeof text ? length : sizeof text - 1) || !put(file, "\n\n")) return VRAM_IO;
     enum vram_status status = vr_snapshot_after(watch->allocator, aftermath, &recording, error);
-    if (status == VRAM_OK) status = write_page(file, recording, error);
+    if (status == VRAM_OK) status = write_page(file, watch->allocator, recording, error);
     vram_recording_destroy(recording);
     return status;
 }

@@ -39,7 +39,8 @@ class FakeCard(unittest.TestCase):
         cause, page = report(ran)
         # `vram run` prints the same page at the end.
         start = page.index("    #  in use")
-        self.assertIn(page[start : page.index("    in use by")], ran.stderr)
+        self.assertIn(page[start : page.index("    why")], ran.stderr)
+        self.assertIn("doors.c:", ran.stderr)
         accounts = cause["accounts"]
         parts = [accounts[key] or 0 for key in ("context_bytes", "module_bytes", "driver_bytes", "other_bytes", "unknown_bytes")]
         self.assertEqual(sum(parts), cause["outside_bytes"])

@@ -101,6 +101,32 @@ static void without_a_history_it_says_so(void **state) {
     end(&page);
 }
 
+static void a_history_in_a_file_has_what_lay_outside(void **state) {
+    (void)state;
+    struct page page;
+    char text[16384], log[64] = "/tmp/test_oom_page_XXXXXX", history[128];
+    const int file = mkstemp(log);
+    assert_true(file >= 0);
+    (void)close(file);
+    (void)snprintf(history, sizeof history, "all,context=none,file=%s", log);
+    begin(&page, history, "report", 220 M);
+    hollow(&page.world, 20 M);
+    fail_to_take(&page.world, 60 M);
+    read_page(&page, text, sizeof text);
+    expect(text, "The history is in the file that VRAM_HISTORY names");
+    end(&page);
+    struct vram_recording *recording = NULL;
+    struct vram_report *report = NULL;
+    OK(vram_recording_read_file(log, &recording, NULL));
+    OK(vram_report_create(recording, NULL, &report, NULL));
+    assert_int_equal(report->devices[0].oom_count, 1);
+    assert_int_equal(report->devices[0].ooms[0].outside_bytes, 100 M);
+    assert_non_null(report->devices[0].ooms[0].accounts);
+    vram_report_destroy(report);
+    vram_recording_destroy(recording);
+    assert_int_equal(remove(log), 0);
+}
+
 static void a_snapshot_has_what_lay_outside(void **state) {
     (void)state;
     struct page page;
@@ -194,8 +220,11 @@ static void a_search_ends_in_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_has_cause_and_cure),     cmocka_unit_test(without_a_history_it_says_so),
-        cmocka_unit_test(a_snapshot_has_what_lay_outside), cmocka_unit_test(threads_fail_at_once),
+        cmocka_unit_test(the_page_has_cause_and_cure),
+        cmocka_unit_test(without_a_history_it_says_so),
+        cmocka_unit_test(a_snapshot_has_what_lay_outside),
+        cmocka_unit_test(a_history_in_a_file_has_what_lay_outside),
+        cmocka_unit_test(threads_fail_at_once),
         cmocka_unit_test(a_search_ends_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
