@@ -90,6 +90,14 @@ class Documents(unittest.TestCase):
                 open_pages += [(page.parent / name).resolve() for name, _ in LINK.findall(page.read_text(encoding="utf-8")) if name]
         self.assertEqual([str(page.relative_to(ROOT)) for page in PAGES if page not in reached], [])
 
+    def test_the_architecture_knows_every_room_and_every_test(self):
+        page = text("docs/architecture.md")
+        rooms = sorted(re.findall(r"^src/(\w+)/ ", page, re.MULTILINE))
+        self.assertEqual(rooms, sorted(path.name for path in (ROOT / "src").iterdir() if path.is_dir()))
+        described = {name for row in re.findall(r"^\| .* \| (`tests/.*) \|$", page, re.MULTILINE) for name in re.findall(r"`tests/(\w+)`", row)}
+        folders = {path.parent.name for path in (ROOT / "tests").glob("*/*") if path.parent.name not in ("support",)}
+        self.assertEqual(described, folders)
+
     def names_missing(self, pattern, words):
         return [f"{page.relative_to(ROOT)}: {name}" for page in PAGES
                 for name in re.findall(pattern, page.read_text(encoding="utf-8")) if name not in words]
