@@ -1,0 +1,48 @@
+// The viewer's engine without a page, and how long it works for a question, in milliseconds of this process's time (other load does not
+// count).
+import { fstatSync, openSync, readFileSync, readSync } from "node:fs";
+
+export async function openEngine(wasm, recording) {
+    const file = openSync(recording, "r");
+    let engine;
+    let answer = { json: new Uint8Array(), bytes: 0 };
+    // An answer's bytes are there during the call only.
+    function take(at, bytes) {
+        const length = new DataView(engine.memory.buffer).getUint32(at >>> 0, true);
+        answer = { json: new Uint8Array(engine.memory.buffer, (at >>> 0) + 8, length).slice(), bytes: bytes >>> 0 };
+    }
+    const page = {
+        page_read: (room, capacity) => readSync(file, new Uint8Array(engine.memory.buffer, room >>> 0, capacity >>> 0)),
+        page_answer: take,
+    };
+    const absent = () => 52;
+    const wasi_snapshot_preview1 = { fd_close: absent, fd_seek: absent, fd_write: absent };
+    engine = (await WebAssembly.instantiate(readFileSync(wasm), { page, wasi_snapshot_preview1 })).instance.exports;
+    engine._initialize();
+
+    function timed(text, call) {
+        const bytes = new TextEncoder().encode(`${text}\0`);
+        const room = engine.engine_room(bytes.length) >>> 0;
+        new Uint8Array(engine.memory.buffer, room, bytes.length).set(bytes);
+        const begin = process.cpuUsage().user;
+        const failed = call(room);
+        const milliseconds = (process.cpuUsage().user - begin) / 1000;
+        engine.engine_free(room);
+        if (failed) throw new Error(`${text}: the engine refuses`);
+        return milliseconds;
+    }
+    const read_ms = timed(recording, (name) => engine.engine_open(name, fstatSync(file).size));
+    return {
+        read_ms,
+        ask: (question) => timed(question, engine.engine_ask),
+        // Of the last answer: its JSON, and its length with all columns.
+        json: () => JSON.parse(new TextDecoder().decode(answer.json)),
+        bytes: () => answer.bytes,
+        memory: () => engine.memory.buffer.byteLength,
+    };
+}
+
+// The same numbers in every run, from 0 to 1.
+export function generator(seed = 1) {
+    return () => (seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) / 2 ** 32;
+}
