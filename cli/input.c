@@ -284,7 +284,8 @@ static int read_embedded(struct input *outer, const char *name, const char *want
             code = choose_codec(inner) ? read_plain(inner, name, recording) : told(inner, name);
         if (code == CLI_OK && wanted == NULL && embedded_next(page, found)) {
             vram_recording_destroy(*recording);
-            code = refused(name, "the page has several recordings in it: add #NAME or #NUMBER to name one");
+            code = refused(name, outer->file == stdin ? "the page has several recordings in it: one can be named in a file only"
+                                                      : "the page has several recordings in it: add #NAME or #NUMBER to name one");
         }
         *bytes = inner->produced;
         if (inner->codec != NULL) inner->codec->end(inner);

@@ -95,7 +95,9 @@ def check_read_back(vram, folder):
     assert [one["file"] for one in json.loads(report(vram, page).stdout)] == ["p#1.html#" + n for n in ("1", "b.json", "c.vram", "d.html", "5")]
     assert contents(report(vram, page + "#c.vram").stdout) == [wanted[2]]
     with open(page, "rb") as file:
-        packed = gzip.compress(file.read())
+        piped = subprocess.run([vram, "report", "-"], stdin=file, capture_output=True, text=True, timeout=60)
+        assert piped.returncode == 3 and "standard input: the page has several" in piped.stderr, piped
+        packed = gzip.compress(open(page, "rb").read())
     with open(page + ".gz", "wb") as file:
         file.write(packed)
     assert contents(report(vram, page + ".gz").stdout) == wanted
