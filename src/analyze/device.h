@@ -20,6 +20,8 @@ enum vram_status vr_report_picture(const struct vr_view *view, struct vr_arena *
 // live.c: one notion's facts from its lifetimes.
 enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top,
                                 struct vr_arena *arena, struct vram_report_live *out);
+// libraries.c: whether the recording is one of `vram run`: what was asked of the driver, without an allocator between.
+bool vr_is_whole_program(const struct vr_view *view);
 // libraries.c: who asked for what was live at the peak; nothing where the recording is not one of a whole program.
 enum vram_status vr_report_libraries(const struct vr_view *view, const struct vr_lifetimes *allocated, struct vr_arena *arena,
                                      struct vram_report_device *out);

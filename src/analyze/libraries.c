@@ -51,18 +51,18 @@ static enum vram_status group_by(const struct vr_view *view, const struct vr_lif
     return VRAM_OK;
 }
 
-static bool is_of_whole_program(const struct vr_view *view) { return vr_model_setting(view->model, "vram_run_process") != NULL; }
+bool vr_is_whole_program(const struct vr_view *view) { return vr_model_setting(view->model, "vram_run_process") != NULL; }
 
 enum vram_status vr_libraries_at(const struct vr_view *view, const struct vr_lifetimes *allocated, int64_t event, struct vr_arena *arena,
                                  const struct vram_report_group **libraries, size_t *count) {
-    if (!is_of_whole_program(view)) return VRAM_OK;
+    if (!vr_is_whole_program(view)) return VRAM_OK;
     return group_by(view, allocated, view->history->metadata, event, arena, libraries, count);
 }
 
 enum vram_status vr_report_libraries(const struct vr_view *view, const struct vr_lifetimes *allocated, struct vr_arena *arena,
                                      struct vram_report_device *out) {
     // Elsewhere the two columns say other things.
-    if (!is_of_whole_program(view)) return VRAM_OK;
+    if (!vr_is_whole_program(view)) return VRAM_OK;
     out->whole_program = true;
     VR_TRY(group_by(view, allocated, view->history->metadata, allocated->peak_event, arena, &out->libraries, &out->library_count));
     return group_by(view, allocated, view->history->tag, allocated->peak_event, arena, &out->kinds, &out->kind_count);

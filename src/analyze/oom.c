@@ -175,6 +175,9 @@ static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oo
     size_t range_count, block_count;
     struct vr_live_block *blocks;
     VR_TRY(vr_layout_at(drawing->view, event, &ranges, &range_count));
+    // Segments of a whole program are its blocks once more, as far as they are still there at the end, and addresses that pages lie at.
+    if (vr_is_whole_program(drawing->view)) range_count = 0;
+    const bool driver_level = range_count == 0;
     enum vram_status status = live_blocks(drawing->view, drawing->active, event, &blocks, &block_count);
     if (status != VRAM_OK) {
         free(ranges);
@@ -182,14 +185,13 @@ static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oo
     }
     measure_holes(ranges, range_count, blocks, block_count, &request, oom);
     sum_live(drawing->allocated, drawing->active, oom);
-    oom->segment_bytes = range_count == 0 ? oom->size_bytes : segment_for(oom->size_bytes, drawing->expandable);
+    oom->segment_bytes = driver_level ? oom->size_bytes : segment_for(oom->size_bytes, drawing->expandable);
     const uint64_t driver = oom->has_device_free ? oom->device_free_bytes : 0;
     request.driver_bytes = oom->segment_bytes > driver ? oom->segment_bytes - driver : 0;
     status = find_pins(drawing, ranges, range_count, blocks, block_count, &request, oom);
     free(ranges);
     free(blocks);
     VR_TRY(status);
-    const bool driver_level = range_count == 0;
     find_bounds(drawing->view, drawing->memory_bytes, driver_level, oom);
     oom->has_picture = true;
     const bool is_last = event == drawing->last;

@@ -256,12 +256,35 @@ static void nothing_to_cure(void **state) {
     vram_recording_destroy(recording);
 }
 
+// What a program of `vram run` still has at the end stands as segments in its recording: they are no reserve of an allocator's.
+static void a_program_that_keeps_some(void **state) {
+    (void)state;
+    struct vram_recording *recording =
+        read_json("{\"segments\": [{\"device\": 0, \"address\": 2097152000, \"total_size\": 5242880, \"stream\": 0, \"blocks\": ["
+                  "{\"address\": 2097152000, \"size\": 5242880, \"requested_size\": 5242880, \"state\": \"active_allocated\"}]}],"
+                  "\"allocator_settings\": {\"vram_run_process\": 7, \"vram_run_limit_bytes\": 10485760}, \"device_traces\": [["
+                  "{\"action\": \"alloc\", \"addr\": 1048576000, \"size\": 3145728, \"stream\": 0},"
+                  "{\"action\": \"alloc\", \"addr\": 2097152000, \"size\": 5242880, \"stream\": 0},"
+                  "{\"action\": \"oom\", \"device_free\": 2097152, \"size\": 4194304, \"stream\": 0},"
+                  "{\"action\": \"free_requested\", \"addr\": 1048576000, \"size\": 3145728, \"stream\": 0},"
+                  "{\"action\": \"free_completed\", \"addr\": 1048576000, \"size\": 3145728, \"stream\": 0}]]}");
+    struct vram_report *report;
+    OK(vram_report_create(recording, NULL, &report, NULL));
+    const struct vram_report_oom *oom = &report->devices[0].ooms[0];
+    assert_int_equal(oom->cause, VRAM_OOM_LIMIT);
+    assert_int_equal(oom->allocated_bytes, 8 M);
+    assert_int_equal(oom->reserved_bytes, 0);
+    assert_int_equal(oom->segment_bytes, 4 M); // what the driver was asked for, not a segment of PyTorch's
+    assert_int_equal(oom->room_bytes, 10 M);
+    assert_int_equal(oom->outside_bytes, 0);
+    vram_report_destroy(report);
+    vram_recording_destroy(recording);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(causes_are_named_and_cured),
-        cmocka_unit_test(private_pools_are_named),
-        cmocka_unit_test(recordings_of_others),
-        cmocka_unit_test(nothing_to_cure),
+        cmocka_unit_test(causes_are_named_and_cured), cmocka_unit_test(private_pools_are_named), cmocka_unit_test(recordings_of_others),
+        cmocka_unit_test(a_program_that_keeps_some),  cmocka_unit_test(nothing_to_cure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
