@@ -145,6 +145,11 @@ enum vram_status vr_accounts_find(const struct vr_view *view, const struct vram_
     made->apart = is_true(text, end, "has_self");
     made->at_start_bytes = bytes_of(text, end, "at_start_bytes");
     if (processes != NULL) VR_TRY(read_processes(text, end, arena, made));
+    // This process holds memory of the device: a list without anybody tells nothing.
+    if (processes != NULL && made->process_count == 0 && made->left_out == 0 && !made->apart) {
+        made->has_processes = false;
+        made->why = "NVML lists no process of the device, not even this one, as in many containers";
+    }
     share_out(oom, vr_oom_held(oom, driver_level), bytes_of(text, end, "self_bytes"), bytes_of(text, end, "context_bytes"),
               bytes_of(text, end, "module_bytes"), made);
     *accounts = made;

@@ -118,11 +118,16 @@ class FakeCard(unittest.TestCase):
         self.assertIn("processes on the device, of which this may be one", page)
         self.assertIn("other processes, not told apart from this one", page)
 
-    def test_nobody(self):
-        accounts, page = self.go("")
+    def test_nobody_but_this_one(self):
+        accounts, page = self.go(f"self:{HELD}")
         self.assertEqual((accounts["processes"], accounts["other_bytes"], accounts["why"]), ([], 0, ""))
         self.assertEqual(accounts["unknown_bytes"], 100 * MIB - HELD)
         self.assertNotIn("    other processes\n", page)
+
+    def test_nobody_not_even_this_one(self):
+        accounts, page = self.go("")
+        self.assertEqual((accounts["processes"], accounts["other_bytes"], accounts["unknown_bytes"]), ([], None, 100 * MIB - HELD))
+        self.assertIn("others not known: NVML lists no process of the device, not even this one", page)
 
     def test_bytes_that_are_not_available(self):
         accounts, page = self.go("self:- 4000000001:- 4000000002:7")
