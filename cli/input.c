@@ -246,9 +246,16 @@ static int refused(const char *name, const char *what) {
     return ui_error(name, &error);
 }
 
+// How many bytes there will be; 0 where that shows at the end only.
+static uint64_t known_bytes(const struct input *input) {
+    struct stat facts;
+    const bool known = input->codec == NULL && input->page == NULL && fstat(fileno(input->file), &facts) == 0 && S_ISREG(facts.st_mode);
+    return known ? (uint64_t)facts.st_size : 0;
+}
+
 static int read_plain(struct input *input, const char *name, struct vram_recording **recording) {
     struct vram_error error = {.status = VRAM_IO, .offset = VRAM_NO_OFFSET};
-    const struct vram_input source = {.read = input_read, .context = input, .name = NULL};
+    const struct vram_input source = {.read = input_read, .context = input, .name = NULL, .bytes = known_bytes(input)};
     if (vram_recording_read(&source, recording, &error) == VRAM_OK) return CLI_OK;
     return input->error[0] == '\0' ? ui_error(name, &error) : told(input, name);
 }
