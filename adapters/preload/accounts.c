@@ -6,10 +6,11 @@
 #include <string.h>
 #include <time.h>
 
-#define CONTEXTS  64
-#define DEVICES   64
-#define FRESH_NS  200000000
-#define UUID_SIZE 16
+#define CONTEXTS             64
+#define DEVICES              64
+#define FRESH_NS             200000000
+#define UUID_SIZE            16
+#define CAPTURE_MODE_RELAXED 2 // CU_STREAM_CAPTURE_MODE_RELAXED
 
 // What a context costs.
 struct cost {
@@ -40,8 +41,14 @@ static struct {
 
 // --- measuring --------------------------------------------------------------------------------------------------------------
 
+// In relaxed mode, so that no capture of the program can be the worse for our asking.
 static bool free_now(const struct pl_driver *driver, uint64_t *free_bytes, uint64_t *total_bytes) {
-    return driver->mem_get_info != NULL && driver->mem_get_info(free_bytes, total_bytes) == PL_SUCCESS;
+    int32_t mode = CAPTURE_MODE_RELAXED;
+    if (driver->mem_get_info == NULL) return false;
+    const bool exchanged = driver->exchange_capture_mode != NULL && driver->exchange_capture_mode(&mode) == PL_SUCCESS;
+    const bool told = driver->mem_get_info(free_bytes, total_bytes) == PL_SUCCESS;
+    if (exchanged) (void)driver->exchange_capture_mode(&mode);
+    return told;
 }
 
 void pl_measure_begin(const struct pl_call *call, struct pl_measure *measure) {

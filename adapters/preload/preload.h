@@ -68,6 +68,7 @@ const struct pl_libc *pl_libc(void);
     X(primary_ctx_get_state, cuDevicePrimaryCtxGetState, (int32_t device, uint32_t * flags, int32_t * active))                             \
     X(ctx_push_current, cuCtxPushCurrent_v2, (uint64_t context))                                                                           \
     X(ctx_pop_current, cuCtxPopCurrent_v2, (uint64_t * context))                                                                           \
+    X(exchange_capture_mode, cuThreadExchangeStreamCaptureMode, (int32_t * mode))                                                          \
     X(device_get_uuid, cuDeviceGetUuid, (unsigned char *uuid, int32_t device))                                                             \
     X(device_get_uuid_v2, cuDeviceGetUuid_v2, (unsigned char *uuid, int32_t device))                                                       \
     X(device_get_bus_id, cuDeviceGetPCIBusId, (char *text, int32_t length, int32_t device))

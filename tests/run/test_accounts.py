@@ -187,6 +187,23 @@ class SimulatedCard(unittest.TestCase):
         cause = report(run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=library_path))[0]
         self.assertEqual((cause["accounts"]["driver_bytes"], cause["accounts"]["unknown_bytes"]), (cause["outside_bytes"], 0))
 
+    def test_threads_that_run_out_together(self):
+        """Who comes while another asks goes without; nobody waits, and the program sees nothing of it."""
+        environment = {"VRAM_SIM": "memory=96MiB", "FAKE_NVML": f"self:{96 * MIB}"}
+        ran = run([PROGRAMS / "run_proc", "race", 96 * MIB], (), environment, library_path=f"{os.environ['VRAM_TEST_SIM']}:{NVML}")
+        self.assertEqual(ran.code, 0, ran.stderr)
+        path = next(ran.folder.glob("*.vram"))
+        done = subprocess.run([CLI, "report", "--json", path], capture_output=True, text=True, timeout=60)
+        causes = json.loads(done.stdout)["devices"]["0"]["oom_causes"]
+        self.assertEqual(len(causes), 8)
+        self.assertTrue(any(cause["accounts"] for cause in causes))
+
+    def test_the_cache_tells_them_too(self):
+        environment = {"VRAM_SIM": "memory=1GiB,context=300MiB", "FAKE_NVML": "self:1"}
+        ran = run([PROGRAMS / "run_proc", "basic"], ["--cache"], environment, library_path=f"{os.environ['VRAM_TEST_SIM']}:{NVML}")
+        self.assertEqual(ran.code, 0, ran.stderr)
+        self.assertEqual(report(ran)[0]["accounts"]["at_start_bytes"], 300 * MIB)
+
     def test_a_limit_asks_nobody(self):
         ran = run([PROGRAMS / "run_proc", "limit", 64 * MIB], ["--limit", "64MiB"], {"FAKE_NVML": "self:1"},
                   library_path=f"{os.environ['VRAM_TEST_SIM']}:{NVML}")
