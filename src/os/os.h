@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "vram/status.h"
 
@@ -78,6 +79,11 @@ enum vram_status vr_os_host_id(struct vr_host_id *id);
 // UNSUPPORTED: not on this system.
 enum vram_status vr_os_take_descriptor(uint64_t process, int descriptor, int *taken);
 void vr_os_close_descriptor(int descriptor);
+
+// --- stream.c: what is written to that is no plain file ------------------------------------------------------------------------------
+// Opens for writing what lies at the path: a terminal, a pipe; or the very file that /dev/stdout, /dev/stderr or /dev/fd/N stand for, at
+// the place where the program is. UNSUPPORTED: a plain file, or nothing; IO with errno.
+enum vram_status vr_os_stream_open(const char *path, FILE **stream);
 
 // --- growfile.c: a file that grows and is written through memory, so that what was stored survives the program -----------------------
 // Makes the file at `path`; one that is there is replaced (by another file, so that who has it open keeps it), or refused. IO with the

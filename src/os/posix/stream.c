@@ -1,0 +1,40 @@
+// stream.c: where text goes that is no plain file: the program's standard streams, terminals, pipes.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/os.h"
+
+// The descriptor that a path names; -1 if it names none.
+static int descriptor_of(const char *path) {
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    static const char folder[] = "/dev/fd/";
+    if (strncmp(path, folder, sizeof folder - 1) != 0) return -1;
+    const char *number = path + sizeof folder - 1;
+    const size_t digits = strspn(number, "0123456789");
+    if (digits > 0 && digits < 7 && number[digits] == '\0') return (int)strtoll(number, NULL, 10);
+    return -1;
+}
+
+enum vram_status vr_os_stream_open(const char *path, FILE **stream) {
+    const int named = descriptor_of(path);
+    struct stat facts;
+    FILE *opened = NULL;
+    if (named < 0) {
+        if (stat(path, &facts) != 0 || S_ISREG(facts.st_mode)) return VRAM_UNSUPPORTED;
+        opened = fopen(path, "wbe");
+    } else {
+        // The same open file: opened by its name a log would be cut, and written over from its beginning.
+        const int again = fcntl(named, F_DUPFD_CLOEXEC, 3);
+        opened = again < 0 ? NULL : fdopen(again, "wb");
+        if (opened == NULL && again >= 0) (void)close(again);
+    }
+    if (opened == NULL) return VRAM_IO;
+    *stream = opened;
+    return VRAM_OK;
+}
