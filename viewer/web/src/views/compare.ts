@@ -114,17 +114,19 @@ class Compare {
         this.step.addEventListener("change", () => this.goTo(Number(this.step.value)));
     }
 
-    // The other recording; this one itself where a moment is to be compared with the peak; -1: nothing to compare.
+    // The other recording; this one itself where a moment is to be compared with the peak; -1: nothing to compare. One that has neither
+    // events nor segments cannot be compared.
     private second(): number {
         const { rec, other, event } = this.app.store.state;
-        if (other >= 0 && other < this.app.recordings.length) return other;
-        const next = this.app.recordings.findIndex((_, i) => i !== rec);
+        const recordings = this.app.recordings;
+        if (recordings[other]?.devices.length) return other;
+        const next = recordings.findIndex(({ devices }, i) => i !== rec && devices.length !== 0);
         return next >= 0 ? next : Number.isNaN(event) ? -1 : rec;
     }
 
     private fillOthers(): void {
         clear(this.other);
-        this.app.recordings.forEach((recording, i) => this.other.append(el("option", { value: i, selected: i === this.second() }, i === this.app.store.state.rec ? `${recording.name} (its chosen moment)` : recording.name)));
+        this.app.recordings.forEach((recording, i) => this.other.append(el("option", { value: i, selected: i === this.second(), disabled: recording.devices.length === 0 }, i === this.app.store.state.rec ? `${recording.name} (its chosen moment)` : recording.name)));
     }
 
     private inStep(rank: Rank): number | null {
