@@ -157,26 +157,37 @@ static bool answer(void *context, const char **text, size_t *length) {
     return true;
 }
 
-static int open_sources(struct exporter *exporter, const struct input_files *files) {
+// Whether a path is an operand itself, or a recording file that grows: a folder may have other recordings in it, too.
+static bool is_meant(char **operands, int count, const char *path) {
+    const size_t length = strlen(path), end = strlen(".vram");
+    for (int i = 0; i < count; i++)
+        if (strcmp(operands[i], path) == 0) return true;
+    return length > end && strcmp(path + length - end, ".vram") == 0;
+}
+
+static int open_sources(struct exporter *exporter, char **operands, int count, const struct input_files *files) {
     exporter->sources = calloc((size_t)files->count, sizeof *exporter->sources);
     if (exporter->sources == NULL) return CLI_BAD_INPUT;
     for (int i = 0; i < files->count; i++) {
         struct vram_error error;
-        struct source *source = &exporter->sources[i];
+        struct source *source = &exporter->sources[exporter->count];
         uint64_t rank;
+        if (!is_meant(operands, count, files->paths[i])) continue;
         if (watch_open(files->paths[i], &source->watch, &error) != VRAM_OK) return ui_error(NULL, &error);
         source->path = files->paths[i];
         if (rank_of_path(source->path, &rank)) (void)snprintf(source->rank, sizeof source->rank, "%" PRIu64, rank);
         exporter->count++;
     }
-    return CLI_OK;
+    if (exporter->count != 0) return CLI_OK;
+    ui_say("vram: %s: no recording file (.vram) in it", operands[0]);
+    return CLI_BAD_INPUT;
 }
 
 static int export_files(char **operands, int count, struct exporter *exporter, uint64_t port) {
     struct input_files files;
     int code = input_files_open(operands, count, &files);
     if (code != CLI_OK) return code;
-    code = open_sources(exporter, &files);
+    code = open_sources(exporter, operands, count, &files);
     if (code == CLI_OK) code = port != UINT64_MAX ? export_serve((uint16_t)port, answer, exporter, &ended) : keep_writing(exporter);
     for (int i = 0; i < exporter->count; i++) watch_close(exporter->sources[i].watch);
     free(exporter->sources);

@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -282,6 +283,9 @@ class Export(unittest.TestCase):
             self.assertEqual(lines[f"vram_events_total{{{labels}}}"], str(len(self.trace)))
         for name in {line.split("{")[0] for line in lines}:
             self.assertEqual(text.count(f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}\n"), 1)
+        # What an out of memory left beside them is not followed, and does no harm.
+        shutil.copy(RECORDING, os.path.join(job, "oom_rank2.json.gz"))
+        self.assertEqual(vram("export", job).stdout.decode(), text)
         path = os.path.join(FOLDER, "vram.prom")
         vram("export", job, "--interval", "50ms", "-o", path)
         with open(path, encoding="utf-8") as file:
@@ -303,7 +307,11 @@ class Export(unittest.TestCase):
         server.stderr.close()
         self.assertIn(b"--interval is a time", vram("export", job, "--interval", "soon", code=2).stderr)
         self.assertIn(b"--listen is a port", vram("export", job, "--listen", "70000", code=2).stderr)
-        vram("export", RECORDING, code=3)
+        self.assertIn(b"not a recording file", vram("export", RECORDING, code=3).stderr)
+        dumps = os.path.join(FOLDER, "dumps")
+        os.mkdir(dumps)
+        shutil.copy(RECORDING, os.path.join(dumps, "oom.json.gz"))
+        self.assertIn(b"dumps: no recording file (.vram) in it", vram("export", dumps, code=3).stderr)
 
     def test_extensions(self):
         self.assertIn(b"the extension tells no format", vram("convert", RECORDING, "-o", os.path.join(FOLDER, "x.odd"), code=2).stderr)
