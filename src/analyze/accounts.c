@@ -9,10 +9,7 @@
 #define NOT_KNOWN   UINT64_MAX
 #define MOST_BYTES  (UINT64_MAX / 1024) // of one process; more is no number of bytes
 
-bool vr_is_fact(const char *key) {
-    static const char total[] = "vram_device_";
-    return strncmp(key, PREFIX, sizeof PREFIX - 1) == 0 || strncmp(key, total, sizeof total - 1) == 0;
-}
+bool vr_is_fact(const char *key) { return strncmp(key, "vram_", 5) == 0; }
 
 // --- reading ------------------------------------------------------------------------------------------------------------------
 // The value is an object of JSON with no key twice. A key cannot be mistaken for a part of a string: quotes in strings are escaped.

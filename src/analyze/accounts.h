@@ -19,7 +19,8 @@ enum vram_status vr_accounts_find(const struct vr_view *view, const struct vram_
 // "process 4711 (python3)", or "process 4711". NO_HOST_MEMORY.
 enum vram_status vr_accounts_name(const struct vram_report_process *process, struct vr_arena *arena, const char **name);
 
-// Whether a setting of this key is none, but says who held a device and how much it has: that is shown where it belongs.
+// Whether a setting of this key is none of an allocator, but what vram wrote down of a process and its device: that is shown where it
+// belongs.
 bool vr_is_fact(const char *key);
 
 #endif

@@ -344,7 +344,9 @@ static void print_settings(struct printer *printer) {
     if (!report->has_settings) return;
     static const struct vr_table_column columns[] = {{"", VR_LEFT, VR_PLAIN, false}, {"", VR_LEFT, VR_PLAIN, true}};
     struct vr_table table;
-    size_t shown = 0;
+    size_t shown = 0, facts = 0;
+    for (size_t i = 0; i < report->setting_count; i++) facts += vr_is_fact(report->settings[i].key);
+    if (facts != 0 && facts == report->setting_count) return; // a whole program, written anew: there was no allocator to ask
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
     for (size_t i = 0; i < report->setting_count; i++) {
         if (is_default(&report->settings[i]) || vr_is_fact(report->settings[i].key)) continue;

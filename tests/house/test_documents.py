@@ -98,6 +98,12 @@ class Documents(unittest.TestCase):
         folders = {path.parent.name for path in (ROOT / "tests").glob("*/*") if path.parent.name not in ("support",)}
         self.assertEqual(described, folders)
 
+    def test_paths_into_the_build_are_those_of_a_preset(self):
+        presets = set(re.findall(r'^ +"name": "(\w+)"', text("CMakePresets.json"), re.MULTILINE))
+        found = {(page.name, name) for page in PAGES for name in re.findall(r"(?<![\w./-])build/(\w*)", page.read_text(encoding="utf-8"))}
+        self.assertGreater(len(found), 3)
+        self.assertEqual(sorted(pair for pair in found if pair[1] not in presets), [])
+
     def names_missing(self, pattern, words):
         return [f"{page.relative_to(ROOT)}: {name}" for page in PAGES
                 for name in re.findall(pattern, page.read_text(encoding="utf-8")) if name not in words]
