@@ -57,6 +57,7 @@ static void look_at_variables(struct doctor *doctor) {
     } variables[] = {
         {"VRAM_HISTORY", "allocators of this library record their history"},
         {"VRAM_ON_OOM", "what happens when memory runs out"},
+        {"VRAM_PROMETHEUS", "statistics are written for Prometheus"},
         {"VRAM_NO_CACHING", "1: every request goes straight to the driver"},
         {"PYTORCH_NO_CUDA_MEMORY_CACHING", "1: every request goes straight to the driver"},
         {"VRAM_LIBCUDA", "the driver that is loaded instead of libcuda.so.1"},

@@ -41,6 +41,16 @@ class Documents(unittest.TestCase):
         page = text("docs/options.md")
         self.assertEqual([key for key in keys if f"`{key}`" not in page], [])
 
+    def test_every_variable_is_described(self):
+        folders = [path for folder in ("src", "adapters", "cli") for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".py")]
+        read = {name for path in folders
+                for name in re.findall(r'"((?:VRAM|TORCH|PYTORCH|CUBLAS|CUBLASLT)_[A-Z_]+)"', path.read_text(encoding="utf-8"))}
+        # Words of a message and statuses are no variables, and VRAM_RUN_* is nobody's to set.
+        names = {name for name in read if not name.startswith("VRAM_RUN_")} - {"VRAM_OUT_OF_MEMORY", "VRAM_UNKNOWN"}
+        self.assertGreater(len(names), 15)
+        page = text("docs/options.md")
+        self.assertEqual([name for name in sorted(names) if f"`{name}`" not in page], [])
+
     def test_every_command_is_described(self):
         commands = re.findall(r"^COMMAND\((\w+),", text("cli/commands.def"), re.MULTILINE)
         self.assertGreater(len(commands), 0)

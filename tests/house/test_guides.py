@@ -8,6 +8,7 @@ quoted in the text), those of the help itself, and the options that the manual p
 """
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -148,6 +149,13 @@ class Guides(unittest.TestCase):
         wrong = {command: [name for name in re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", text) if name not in OPTIONS[command]]
                  for command, text in named.items()}
         self.assertEqual({command: names for command, names in wrong.items() if names}, {})
+
+
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
+    def test_the_manual_has_no_mistakes_of_form(self):
+        manual = ROOT / "docs/man/vram.1"
+        result = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-z", manual], capture_output=True, text=True, timeout=60)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
 
 
 class Code(unittest.TestCase):
