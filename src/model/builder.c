@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-enum { GROW_BY_EIGHTH_FROM = 1 << 16, FIRST_SLOTS = 64 };
+enum { GROW_BY_EIGHTH_FROM = 1 << 16, FIRST_SLOTS = 64, MOST_AHEAD = 16 };
 
 enum vram_status vr_budget_charge(struct vr_budget *budget, size_t count, size_t item_bytes) {
     uint64_t bytes, used;
@@ -20,7 +20,7 @@ size_t vr_budget_next_capacity(size_t capacity, size_t needed) {
 }
 
 size_t vr_budget_expected(const struct vr_budget *budget, size_t needed) {
-    const double expected = (double)needed * budget->ahead;
+    const double expected = (double)needed * (budget->ahead < MOST_AHEAD ? budget->ahead : MOST_AHEAD);
     // A little more, so that a table which comes a bit faster later on does not move after all.
     const double wanted = expected + expected / 64;
     return wanted > (double)needed && wanted < (double)(SIZE_MAX / 2) ? (size_t)wanted : needed;

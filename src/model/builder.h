@@ -12,7 +12,7 @@
 struct vr_budget {
     uint64_t used_bytes;
     uint64_t limit_bytes;
-    double ahead; // the length of the whole input in lengths of what has come in, 1 or more; 0: not known, or too early to tell
+    double ahead; // what is said to be the length of the whole input, in lengths of what has come in; 0: not known, or too early to tell
 };
 
 // Takes count * item_bytes from the budget. LIMIT when it does not suffice; nothing is taken then.
@@ -20,7 +20,8 @@ enum vram_status vr_budget_charge(struct vr_budget *budget, size_t count, size_t
 // The capacity to grow to from `capacity` for `needed` items: doubles while small, by an eighth when large, so that little is
 // unused (large arrays move by remapping, not by copying).
 size_t vr_budget_next_capacity(size_t capacity, size_t needed);
-// How many rows a table will have at the end of the input that has `needed` now, if it goes on as it began; `needed` where not known.
+// How many rows a table will have at the end of the input that has `needed` now, if it goes on as it began; `needed` where not known. At
+// most about 16 times as many: whoever says how long the input is may be wrong.
 size_t vr_budget_expected(const struct vr_budget *budget, size_t needed);
 // Grows *items (items of item_bytes each) so that *capacity >= needed. LIMIT, NO_HOST_MEMORY; all untouched on failure.
 enum vram_status vr_budget_grow(struct vr_budget *budget, void **items, size_t *capacity, size_t needed, size_t item_bytes);

@@ -30,34 +30,45 @@ void vr_column_set(const struct vr_columns *columns, void *table, size_t index, 
     memcpy((char *)table + columns->column[index].pointer_offset, &pointer, sizeof pointer);
 }
 
-static enum vram_status grow_to(const struct vr_columns *columns, void *table, size_t *capacity, size_t wanted, struct vr_budget *budget) {
-    if (wanted > SIZE_MAX / sizeof(uint64_t)) return VRAM_NO_HOST_MEMORY;
-    VR_TRY(vr_budget_charge(budget, wanted - *capacity, columns->row_bytes));
+// Every column but sparse ones that are NULL. On failure some have `rows`, the others what they had.
+static enum vram_status hold(const struct vr_columns *columns, void *table, size_t rows) {
+    if (rows > SIZE_MAX / sizeof(uint64_t)) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < columns->count; i++) {
         void *column = vr_column_pointer(columns, table, i);
         if (column == NULL && columns->column[i].sparse) continue;
-        void *grown = realloc(column, wanted * columns->column[i].item_bytes);
-        if (grown == NULL) {
-            budget->used_bytes -= (uint64_t)(wanted - *capacity) * columns->row_bytes;
-            return VRAM_NO_HOST_MEMORY;
-        }
+        void *grown = realloc(column, rows * columns->column[i].item_bytes);
+        if (grown == NULL) return VRAM_NO_HOST_MEMORY;
         vr_column_set(columns, table, i, grown);
     }
-    *capacity = wanted;
     return VRAM_OK;
 }
 
 enum vram_status vr_columns_grow(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed, struct vr_budget *budget) {
-    if (needed <= *capacity) return VRAM_OK;
-    return grow_to(columns, table, capacity, vr_budget_next_capacity(*capacity, needed), budget);
+    size_t held = *capacity;
+    struct vr_budget without_ahead = *budget;
+    without_ahead.ahead = 0;
+    const enum vram_status status = vr_columns_grow_ahead(columns, table, capacity, &held, needed, &without_ahead);
+    budget->used_bytes = without_ahead.used_bytes;
+    return status;
 }
 
-enum vram_status vr_columns_grow_ahead(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed,
+enum vram_status vr_columns_grow_ahead(const struct vr_columns *columns, void *table, size_t *capacity, size_t *held, size_t needed,
                                        struct vr_budget *budget) {
     if (needed <= *capacity) return VRAM_OK;
-    const size_t least = vr_budget_next_capacity(*capacity, needed), wanted = vr_budget_expected(budget, needed);
-    if (wanted > least && grow_to(columns, table, capacity, wanted, budget) == VRAM_OK) return VRAM_OK;
-    return grow_to(columns, table, capacity, least, budget);
+    const size_t wanted = vr_budget_next_capacity(*capacity, needed), expected = vr_budget_expected(budget, needed);
+    VR_TRY(vr_budget_charge(budget, wanted - *capacity, columns->row_bytes));
+    if (wanted > *held) {
+        size_t rows = expected > wanted ? expected : wanted;
+        enum vram_status status = hold(columns, table, rows);
+        if (status != VRAM_OK && rows != wanted) status = hold(columns, table, rows = wanted);
+        if (status != VRAM_OK) {
+            budget->used_bytes -= (uint64_t)(wanted - *capacity) * columns->row_bytes;
+            return status;
+        }
+        *held = rows;
+    }
+    *capacity = wanted;
+    return VRAM_OK;
 }
 
 static void trim(const struct vr_columns *columns, void *table, size_t count) {

@@ -70,9 +70,10 @@ extern const struct vr_columns vr_history_columns;
 // Grows every column of *table (but sparse ones that are NULL) so that *capacity >= needed. *capacity may stay too small on failure; then
 // every column still holds at least the old capacity. LIMIT when the budget is spent, NO_HOST_MEMORY.
 enum vram_status vr_columns_grow(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed, struct vr_budget *budget);
-// The same for a table that goes on as far as the input does (struct vr_budget's `ahead`): grows at once to what is expected, where the
-// budget has room for it.
-enum vram_status vr_columns_grow_ahead(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed,
+// The same for a table that goes on as far as the input is said to do (struct vr_budget's `ahead`). Its columns are made for *held rows, at
+// least *capacity, so that they seldom move; only what may be used of them, *capacity rows, is taken from the budget and written to. A
+// sparse column that the caller makes has *held rows.
+enum vram_status vr_columns_grow_ahead(const struct vr_columns *columns, void *table, size_t *capacity, size_t *held, size_t needed,
                                        struct vr_budget *budget);
 // Ends growing at `count` rows: gives back what the columns hold beyond, makes sparse columns that are NULL one array of zeros, dense ones
 // (of a table without rows) one of their own. The sparse columns must not be written to then. NO_HOST_MEMORY; the rest stays as it is.

@@ -35,15 +35,12 @@ static enum vram_status find_lane(struct vr_event_list *list, uint32_t device, s
 // Of the sparse columns, a list holds the thread only.
 static enum vram_status grow_lane(struct vr_event_list *list, struct vr_event_lane *lane) {
     struct vr_history *history = &lane->history;
-    const size_t held = lane->capacity;
     if (history->thread == NULL) {
         // Growing passes over sparse columns that are not there.
         history->thread = malloc(sizeof *history->thread);
         if (history->thread == NULL) return VRAM_NO_HOST_MEMORY;
     }
-    VR_TRY(vr_columns_grow_ahead(&vr_history_columns, history, &lane->capacity, history->count + 1, &list->builder.budget));
-    memset(history->thread + held, 0, (lane->capacity - held) * sizeof *history->thread);
-    return VRAM_OK;
+    return vr_columns_grow_ahead(&vr_history_columns, history, &lane->capacity, &lane->held, history->count + 1, &list->builder.budget);
 }
 
 enum vram_status vr_event_list_add(struct vr_event_list *list, uint32_t device, const struct vr_event_row *row) {

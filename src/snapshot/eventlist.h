@@ -23,7 +23,7 @@ struct vr_event_row {
 // A device's events.
 struct vr_event_lane {
     struct vr_history history;
-    size_t capacity;
+    size_t capacity, held;
 };
 
 struct vr_event_list {

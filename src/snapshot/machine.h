@@ -63,7 +63,7 @@ struct vr_machine {
     size_t wide_count, wide_capacity;
 
     struct vr_history events; // of all devices, in file order
-    size_t event_capacity;
+    size_t event_capacity, event_held;
     struct vr_segments segments; // first_block is not used
     uint64_t *segment_blocks;    // the value of each segment's `blocks`
     size_t segment_capacity, segment_blocks_capacity;

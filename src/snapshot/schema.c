@@ -396,11 +396,11 @@ static enum vram_status read_pairs(struct vr_machine *machine, struct owner *own
 // Allocates the column when the row is the first with a value there.
 #define OPEN_SPARSE(type, name)                                                                                                            \
     if (slots[SLOT_##name] != 0 && table->name == NULL) {                                                                                  \
-        table->name = calloc(capacity, sizeof *table->name);                                                                               \
+        table->name = calloc(held, sizeof *table->name);                                                                                   \
         if (table->name == NULL) return VRAM_NO_HOST_MEMORY;                                                                               \
     }
 
-static enum vram_status put_event(struct vr_history *table, size_t capacity, size_t row, const uint64_t *slots) {
+static enum vram_status put_event(struct vr_history *table, size_t held, size_t row, const uint64_t *slots) {
     VR_HISTORY_SPARSE_COLUMNS(OPEN_SPARSE)
     VR_HISTORY_DENSE_COLUMNS(PUT)
     VR_HISTORY_SPARSE_COLUMNS(PUT_SPARSE)
@@ -436,7 +436,7 @@ static enum vram_status keep_tenants(struct vr_machine *machine, size_t block, u
 
 static enum vram_status put_row(struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots) {
     switch (kind) {
-    case VR_TAG_EVENT: return put_event(&machine->events, machine->event_capacity, row, slots);
+    case VR_TAG_EVENT: return put_event(&machine->events, machine->event_held, row, slots);
     case VR_TAG_SEGMENT:
         put_segment(&machine->segments, row, slots);
         machine->segment_blocks[row] = slots[SLOT_blocks];
@@ -495,7 +495,8 @@ static enum vram_status add_row(struct vr_machine *machine, enum vr_tag kind, si
     if (*count >= ((uint64_t)1 << VR_ROW_BITS) - 1) return VRAM_LIMIT;
     switch (kind) {
     case VR_TAG_EVENT:
-        status = vr_columns_grow_ahead(&vr_history_columns, &machine->events, &machine->event_capacity, *count + 1, budget);
+        status = vr_columns_grow_ahead(&vr_history_columns, &machine->events, &machine->event_capacity, &machine->event_held, *count + 1,
+                                       budget);
         break;
     case VR_TAG_SEGMENT:
         VR_MACHINE_GROW(machine, segment_blocks, machine->segment_blocks_capacity, *count + 1, status);
@@ -513,7 +514,7 @@ static enum vram_status add_row(struct vr_machine *machine, enum vr_tag kind, si
 enum vram_status vr_schema_add_event(struct vr_machine *machine, const uint64_t *slots, uint64_t *value) {
     size_t row;
     VR_TRY(add_row(machine, VR_TAG_EVENT, &row));
-    VR_TRY(put_event(&machine->events, machine->event_capacity, row, slots));
+    VR_TRY(put_event(&machine->events, machine->event_held, row, slots));
     *value = vr_value(VR_TAG_EVENT, row);
     return VRAM_OK;
 }

@@ -11,11 +11,10 @@ double vr_source_ahead(const struct vr_source *source) {
     return used < TELLING_BYTES || used >= source->input.bytes ? 0 : (double)source->input.bytes / (double)used;
 }
 
-// Bytes that come in beyond those that were known to come.
-static void widen(struct vr_source *source, uint64_t before, uint64_t now) {
+// So many bytes more came in. How many are said to come widens nothing: that may be wrong.
+static void widen(struct vr_source *source, uint64_t bytes) {
     if (source->budget == NULL) return;
-    const uint64_t known = before > source->input.bytes ? before : source->input.bytes;
-    if (now > known) source->budget->limit_bytes += (now - known) * VR_BUDGET_FACTOR;
+    source->budget->limit_bytes += bytes * VR_BUDGET_FACTOR;
     source->budget->ahead = vr_source_ahead(source);
 }
 
@@ -41,8 +40,7 @@ static uint64_t bytes_in(const struct vr_source *source) { return source->start_
 
 void vr_source_set_budget(struct vr_source *source, struct vr_budget *budget) {
     source->budget = budget;
-    if (budget != NULL) budget->limit_bytes += source->input.bytes * VR_BUDGET_FACTOR;
-    widen(source, 0, bytes_in(source));
+    widen(source, bytes_in(source));
 }
 
 void vr_source_release(struct vr_source *source) {
@@ -82,7 +80,7 @@ enum vram_status vr_source_fill(struct vr_source *source, uint64_t wanted) {
         if (got == SIZE_MAX || got > source->capacity - held) return VRAM_IO;
         source->ended = got == 0;
         source->end += got;
-        widen(source, bytes_in(source) - got, bytes_in(source));
+        widen(source, got);
     }
     return VRAM_OK;
 }

@@ -14,7 +14,7 @@ struct vr_source {
     size_t capacity;
     struct vram_input input;
     bool ended;
-    struct vr_budget *budget; // its limit rises with every byte that comes in, or is known to come; may be NULL
+    struct vr_budget *budget; // its limit rises with every byte that comes in; may be NULL
 };
 
 // How much the tables may grow: this many bytes, and so many per byte of input.
@@ -29,7 +29,7 @@ enum vram_status vr_source_on_input(struct vr_source *source, const struct vram_
 void vr_source_set_budget(struct vr_source *source, struct vr_budget *budget);
 void vr_source_release(struct vr_source *source);
 
-// The length of the whole input in lengths of what is used of it: struct vr_budget's `ahead`.
+// What is said to be the length of the whole input, in lengths of what is used of it: struct vr_budget's `ahead`.
 double vr_source_ahead(const struct vr_source *source);
 
 // Tries to have `wanted` bytes at hand from source->next on; at the end of the input there are fewer. What is at hand may move; the

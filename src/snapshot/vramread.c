@@ -16,7 +16,7 @@ _Static_assert(VR_ACTION_UNKNOWN < 16, "an action has four bits in the file");
 
 struct lane {
     struct vr_history history;
-    size_t capacity;
+    size_t capacity, held; // rows
 };
 
 struct reader {
@@ -110,7 +110,7 @@ static enum vram_status add_times(struct lane *lane, const struct vr_log_batch *
 #define PUT_SPARSE(lane, batch, member, which)                                                                                             \
     do {                                                                                                                                   \
         if ((lane)->history.member == NULL && (batch)->largest[which] == 0) break;                                                         \
-        if ((lane)->history.member == NULL) (lane)->history.member = calloc((lane)->capacity, sizeof *(lane)->history.member);             \
+        if ((lane)->history.member == NULL) (lane)->history.member = calloc((lane)->held, sizeof *(lane)->history.member);                 \
         if ((lane)->history.member == NULL) return VRAM_NO_HOST_MEMORY;                                                                    \
         PUT(lane, batch, member, which);                                                                                                   \
     } while (0)
@@ -132,7 +132,8 @@ static enum vram_status add_times(struct lane *lane, const struct vr_log_batch *
 static enum vram_status add_run(struct reader *reader, struct lane *lane, size_t from, size_t count) {
     const struct vr_log_batch *batch = &reader->batch;
     size_t capacity = lane->capacity;
-    VR_TRY(vr_columns_grow_ahead(&vr_history_columns, &lane->history, &lane->capacity, lane->history.count + count, &reader->budget));
+    VR_TRY(vr_columns_grow_ahead(&vr_history_columns, &lane->history, &lane->capacity, &lane->held, lane->history.count + count,
+                                 &reader->budget));
     if (lane->capacity < capacity) return VRAM_NO_HOST_MEMORY;
     PUT(lane, batch, action, VR_LOG_COLUMN_ACTION);
     PUT(lane, batch, address, VR_LOG_COLUMN_ADDRESS);
@@ -296,8 +297,7 @@ static enum vram_status read_block(struct reader *reader, const struct vr_log_bl
 }
 
 static void widen_budget(struct reader *reader, uint64_t more) {
-    const uint64_t come = vr_source_offset(reader->source) + more, known = reader->source->input.bytes;
-    reader->budget.limit_bytes = BUDGET_BASE + (come > known ? come : known) * BUDGET_FACTOR;
+    reader->budget.limit_bytes = BUDGET_BASE + (vr_source_offset(reader->source) + more) * BUDGET_FACTOR;
     reader->budget.ahead = vr_source_ahead(reader->source);
 }
 
