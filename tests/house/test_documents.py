@@ -51,6 +51,11 @@ class Documents(unittest.TestCase):
         page = text("docs/options.md")
         self.assertEqual([name for name in sorted(names) if f"`{name}`" not in page], [])
 
+    def test_every_header_is_described(self):
+        rows = re.findall(r"^\| (`vram/.*?) \|", text("docs/c.md"), re.MULTILINE)
+        named = sorted(name for row in rows for name in re.findall(r"`vram/(\w+\.h)`", row))
+        self.assertEqual(named, sorted({path.name for path in (ROOT / "include/vram").iterdir()} - {"vram.h"}))
+
     def test_every_command_is_described(self):
         commands = re.findall(r"^COMMAND\((\w+),", text("cli/commands.def"), re.MULTILINE)
         self.assertGreater(len(commands), 0)

@@ -19,15 +19,16 @@ ROOT, VRAM, CC = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), sys.a
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS = re.findall(r"^COMMAND\((\w+),", (ROOT / "cli/commands.def").read_text(encoding="utf-8"), re.MULTILINE)
 # What stands around a fragment of C in a guide: the names that its text has spoken of.
-AROUND = """#include <stdlib.h>
+AROUND = """#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include <vram/vram.h>
 void use(uint64_t address, uint64_t size_bytes);
 void fragment(struct vram_allocator *allocator, struct vram_error error, uint64_t address, size_t size, void *handle, int pipe, int socket,
-              struct vram_imported block);
+              uint64_t stream, uint64_t other_stream, struct vram_imported block);
 void fragment(struct vram_allocator *allocator, struct vram_error error, uint64_t address, size_t size, void *handle, int pipe, int socket,
-              struct vram_imported block) {
-    (void)allocator, (void)error, (void)address, (void)size, (void)handle, (void)pipe, (void)socket, (void)block;
+              uint64_t stream, uint64_t other_stream, struct vram_imported block) {
+    (void)stream, (void)other_stream, (void)allocator, (void)error, (void)address, (void)size, (void)handle, (void)pipe, (void)socket, (void)block;
     {
 %s    }
 }
