@@ -64,7 +64,7 @@ class Leaks {
                 { title: "Group", value: (group) => group.name, cell: (group) => nameCell(group.name) },
                 { title: "Verdict", value: (group) => group.verdict, cell: (group) => el("span", { class: `verdict ${group.verdict}` }, group.verdict) },
                 { title: "Bytes per step", number: true, value: (group) => group.bytes_per_step, cell: (group) => barCell(group.bytes_per_step, this.fastest, `+${bytes(Math.round(group.bytes_per_step))}`, css(colourOf(group.name))) },
-                { title: "Objects per step", number: true, value: (group) => group.objects_per_step, cell: (group) => group.objects_per_step.toFixed(2) },
+                { title: "Objects per step", number: true, value: (group) => group.objects_per_step, cell: (group) => group.objects_per_step.toFixed(2).replace(/^-0\.00$/, "0.00") },
                 { title: "Confidence", number: true, value: (group) => group.confidence, cell: (group) => `${Math.round(100 * group.confidence)}\u202f%` },
                 { title: "First step", number: true, value: (group) => group.first_bytes, cell: (group) => bytes(group.first_bytes) },
                 { title: "Last step", number: true, value: (group) => group.last_bytes, cell: (group) => bytes(group.last_bytes) },
