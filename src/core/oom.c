@@ -69,6 +69,7 @@ void vr_oom_announce(struct vram_allocator *allocator, const struct vram_oom *oo
     vr_mutex_unlock(&allocator->mutex);
     for (size_t i = 0; observers != NULL && i < count; i++) observers[i].function(oom, observers[i].user);
     free(observers);
+    last_oom = *oom; // an observer may have run out of memory itself: a page is made by replays that do
 }
 
 bool vram_last_oom(struct vram_oom *oom) {

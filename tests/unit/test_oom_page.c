@@ -85,6 +85,11 @@ static void the_page_has_cause_and_cure(void **state) {
     expect(text, "    cure  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
     expect(text, "u  not known   100.0 MiB"); // the context: nobody told its size
     expect(text, "    others not known: NVML is not there:");
+    // What the replays for the page ran out of is not what the program asked about.
+    struct vram_oom last;
+    assert_true(vram_last_oom(&last));
+    assert_int_equal(last.requested_bytes, 60 M);
+    assert_int_equal(last.device_total_bytes, 220 M);
     end(&page);
 }
 
