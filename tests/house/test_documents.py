@@ -42,8 +42,8 @@ class Documents(unittest.TestCase):
         self.assertEqual([key for key in keys if f"`{key}`" not in page], [])
 
     def test_every_variable_is_described(self):
-        folders = [path for folder in ("src", "adapters", "cli") for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".py")]
-        read = {name for path in folders
+        files = [path for folder in ("src", "adapters", "cli") for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".py")]
+        read = {name for path in files
                 for name in re.findall(r'"((?:VRAM|TORCH|PYTORCH|CUBLAS|CUBLASLT)_[A-Z_]+)"', path.read_text(encoding="utf-8"))}
         # Words of a message and statuses are no variables, and VRAM_RUN_* is nobody's to set.
         names = {name for name in read if not name.startswith("VRAM_RUN_")} - {"VRAM_OUT_OF_MEMORY", "VRAM_UNKNOWN"}
@@ -109,7 +109,8 @@ class Documents(unittest.TestCase):
         page = text("docs/architecture.md")
         rooms = sorted(re.findall(r"^src/(\w+)/ ", page, re.MULTILINE))
         self.assertEqual(rooms, sorted(path.name for path in (ROOT / "src").iterdir() if path.is_dir()))
-        described = {name for row in re.findall(r"^\| .* \| (`tests/.*) \|$", page, re.MULTILINE) for name in re.findall(r"`tests/(\w+)`", row)}
+        rows = re.findall(r"^\| .* \| (`tests/.*) \|$", page, re.MULTILINE)
+        described = {name for row in rows for name in re.findall(r"`tests/(\w+)`", row)}
         folders = {path.parent.name for path in (ROOT / "tests").glob("*/*") if path.parent.name not in ("support",)}
         self.assertEqual(described, folders)
 

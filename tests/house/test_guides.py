@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the guides tell to type exists: commands with their options, and C that compiles.
+"""What the guides tell to type exists: commands with their options, C that compiles, and what the page on PyTorch shows.
 
-Usage: test_guides.py ROOT VRAM CC (the tree, the command, a C compiler)
+Usage: test_guides.py ROOT VRAM CC [ADAPTER] (the tree, the command, a C compiler, the folder of the adapter for PyTorch)
 
 Options and their choices are those of `vram COMMAND --help`. Looked at are the command lines in the code of all pages (blocks, and
 quoted in the text), those of the help itself, and the options that the manual page names under a command.
@@ -28,7 +28,8 @@ void fragment(struct vram_allocator *allocator, struct vram_error error, uint64_
               uint64_t stream, uint64_t other_stream, struct vram_imported block);
 void fragment(struct vram_allocator *allocator, struct vram_error error, uint64_t address, size_t size, void *handle, int pipe, int socket,
               uint64_t stream, uint64_t other_stream, struct vram_imported block) {
-    (void)stream, (void)other_stream, (void)allocator, (void)error, (void)address, (void)size, (void)handle, (void)pipe, (void)socket, (void)block;
+    (void)stream, (void)other_stream;
+    (void)allocator, (void)error, (void)address, (void)size, (void)handle, (void)pipe, (void)socket, (void)block;
     {
 %s    }
 }
@@ -157,6 +158,18 @@ class Guides(unittest.TestCase):
         manual = ROOT / "docs/man/vram.1"
         result = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-z", manual], capture_output=True, text=True, timeout=60)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+class Torch(unittest.TestCase):
+    @unittest.skipUnless(len(sys.argv) > 4, "the adapter for PyTorch is not there, or not for Python")
+    def test_what_the_page_shows_is_printed(self):
+        page = (ROOT / "docs/torch.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"^```console\n\$ ([^\n]*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        self.assertGreater(len(blocks), 0)
+        for command, shown in blocks:
+            environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PYTHONPATH": sys.argv[4], "PYTHONDONTWRITEBYTECODE": "1"}
+            result = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, timeout=120)
+            self.assertEqual((result.stdout, result.stderr), (shown, ""))
 
 
 class Code(unittest.TestCase):
