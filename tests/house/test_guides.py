@@ -167,7 +167,8 @@ class Torch(unittest.TestCase):
         blocks = re.findall(r"^```console\n\$ ([^\n]*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
         self.assertGreater(len(blocks), 0)
         for command, shown in blocks:
-            environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PYTHONPATH": sys.argv[4], "PYTHONDONTWRITEBYTECODE": "1"}
+            path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+            environment = {"PATH": path, "PYTHONPATH": sys.argv[4], "PYTHONDONTWRITEBYTECODE": "1"}
             result = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, timeout=120)
             self.assertEqual((result.stdout, result.stderr), (shown, ""))
 
