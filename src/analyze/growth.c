@@ -17,8 +17,8 @@ struct trend {
     double objects; // of the count
 };
 
-// What is left to do, in this order. The middle three walk over the rows.
-enum stage { CHOOSE, TRENDS, POINTS, CHANGES, JUDGE, FINISHED };
+// What is left to do, in this order. The middle two walk over the rows.
+enum stage { CHOOSE, TRENDS, POINTS, JUDGE, FINISHED };
 
 struct vr_growth_search {
     struct vr_grouping *grouping;
@@ -32,7 +32,6 @@ struct vr_growth_search {
     struct vr_map map;
     struct trend *trend;
     size_t count, capacity;
-    int64_t *change; // of live bytes, by event; NULL where nobody asks
     struct vr_growth made;
 };
 
@@ -179,54 +178,6 @@ static void judge(struct vr_grower *grower, size_t points) {
     grower->verdict = leaks ? VR_VERDICT_LEAK : grower->last_bytes > grower->first_bytes ? VR_VERDICT_GROWTH : VR_VERDICT_STEADY;
 }
 
-// By how much the live bytes differ between events [first, end), and in how many of the points' steps they differ by at least half of that.
-static size_t count_swings(const struct vr_growth_search *search, uint64_t *swing) {
-    size_t wide = 0;
-    for (unsigned pass = 0; pass < 2; pass++) {
-        int64_t live = 0, low = INT64_MAX, high = INT64_MIN;
-        for (size_t p = 0; p + 1 < search->points; p++) {
-            if (pass == 1) low = INT64_MAX, high = INT64_MIN;
-            for (size_t event = search->point[p]; event < search->point[p + 1]; event++) {
-                live += search->change[event];
-                low = live < low ? live : low;
-                high = live > high ? live : high;
-            }
-            if (pass == 1) wide += high >= low && (uint64_t)(high - low) * 2 >= *swing;
-        }
-        if (pass == 0) *swing = high >= low ? (uint64_t)(high - low) : 0;
-    }
-    return wide;
-}
-
-// Steps that were guessed from how allocations repeat may be the layers of a model, of one pass that keeps or gives back what every layer
-// makes. In a loop of training memory rises and falls by nearly as much in every turn as over all of them, and the turns are most of the
-// history; where that is not so, nothing is called a leak.
-static bool turns_are_most(const struct vr_growth_search *search) {
-    const size_t events = search->grouping->view->history->count;
-    return search->points >= 2 && (search->point[search->points - 1] - search->point[0]) * 2 >= events;
-}
-
-static enum vram_status begin_changes(struct vr_growth_search *search) {
-    if (search->steps->source != VR_STEPS_REPEATED || !turns_are_most(search)) return VRAM_OK;
-    search->change = calloc(search->grouping->view->history->count + 1, sizeof *search->change);
-    return search->change == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
-}
-
-static enum vram_status add_to_changes(struct vr_growth_search *search, size_t row) {
-    const struct vr_lifetimes *lifetimes = search->grouping->lifetimes;
-    if (search->change == NULL) return VRAM_OK;
-    if (lifetimes->birth[row] != VR_BEFORE_TRACE) search->change[lifetimes->birth[row]] += (int64_t)lifetimes->size_bytes[row];
-    if (lifetimes->death[row] != VR_NEVER) search->change[lifetimes->death[row]] -= (int64_t)lifetimes->size_bytes[row];
-    return VRAM_OK;
-}
-
-static bool are_steps(const struct vr_growth_search *search) {
-    uint64_t swing = 0;
-    if (search->steps->source != VR_STEPS_REPEATED) return true;
-    if (search->change == NULL) return false;
-    return count_swings(search, &swing) * 2 >= search->points - 1;
-}
-
 static int worst_first(const void *a, const void *b) {
     const struct vr_grower *x = a, *y = b;
     if (x->verdict != y->verdict) return VR_ORDER(y->verdict, x->verdict);
@@ -236,17 +187,15 @@ static int worst_first(const void *a, const void *b) {
 
 static void judge_all(struct vr_growth_search *search) {
     struct vr_growth *growth = &search->made;
-    const bool sure = are_steps(search);
+    sum_points(search);
     for (size_t i = 0; i < growth->count; i++) {
         judge(&growth->grower[i], search->points);
-        if (!sure && growth->grower[i].verdict == VR_VERDICT_LEAK) growth->grower[i].verdict = VR_VERDICT_GROWTH;
+        if (search->steps->unsure && growth->grower[i].verdict == VR_VERDICT_LEAK) growth->grower[i].verdict = VR_VERDICT_GROWTH;
     }
     if (growth->count != 0) qsort(growth->grower, growth->count, sizeof *growth->grower, worst_first);
     growth->point = search->point;
     growth->point_count = search->points;
     search->point = NULL;
-    free(search->change); // eight bytes per event
-    search->change = NULL;
 }
 
 enum vram_status vr_growth_search_create(struct vr_grouping *grouping, const struct vr_steps *steps, size_t most,
@@ -263,7 +212,6 @@ void vr_growth_search_destroy(struct vr_growth_search *search) {
     free(search->point);
     free(search->moment);
     free(search->trend);
-    free(search->change);
     vr_map_release(&search->map);
     vr_growth_release(&search->made);
     free(search);
@@ -276,18 +224,14 @@ static enum vram_status begin_stage(struct vr_growth_search *search, enum stage 
     switch (stage) {
     case TRENDS: return choose_points(search);
     case POINTS: return choose_growers(search);
-    case CHANGES: sum_points(search); return begin_changes(search);
     case JUDGE: judge_all(search); return VRAM_OK;
     default: return VRAM_OK;
     }
 }
 
 static enum vram_status look_at(struct vr_growth_search *search, size_t row) {
-    switch (search->stage) {
-    case TRENDS: return search->points < 2 ? VRAM_OK : add_to_trend(search, row);
-    case POINTS: return add_to_points(search, row);
-    default: return add_to_changes(search, row);
-    }
+    if (search->stage == POINTS) return add_to_points(search, row);
+    return search->points < 2 ? VRAM_OK : add_to_trend(search, row);
 }
 
 enum vram_status vr_growth_search_go_on(struct vr_growth_search *search, size_t rows, double *share) {

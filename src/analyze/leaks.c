@@ -54,7 +54,7 @@ static void print_steps(const struct hunt *hunt, struct vr_text *text) {
         vr_text_printable(text, name, strlen(name));
         vr_text_puts(text, ")");
     }
-    vr_text_puts(text, "\n");
+    vr_text_puts(text, hunt->steps.unsure ? "; they may be the layers of a model\n" : "\n");
 }
 
 // A column per point, at most twenty: how high the bytes were there.
@@ -151,6 +151,7 @@ static double rounded(double value) { return round(value * 1000) / 1000; }
 static enum vram_status put_json(const struct hunt *hunt, struct vr_json *json) {
     vr_json_u64(json, "device", hunt->subject.view->device);
     vr_json_string(json, "steps_from", vr_step_source_word(hunt->steps.source));
+    vr_json_bool(json, "steps_sure", !hunt->steps.unsure);
     vr_json_string(json, "step_name", hunt->steps.name == 0 ? NULL : vr_model_string(hunt->subject.model, hunt->steps.name));
     vr_json_u64(json, "steps", hunt->steps.count);
     vr_json_u64(json, "leaks", hunt->leaks);

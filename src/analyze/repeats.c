@@ -1,27 +1,45 @@
 // An allocation of the same stack and size came `gap` allocations ago. In a loop of period p what is made once per turn has the gap p, and
 // what is made more often has smaller ones, but nothing has a larger one. So the largest gap that many have is the period.
+//
+// What repeats may be the layers of a model, in one pass that keeps or gives back what every layer makes. In a loop of training memory
+// rises and falls in every turn by nearly as much as over all of them, a steady growth apart, ends a turn near where it began, and does not
+// move much more before and after the loop.
 #include "analyze/repeats.h"
+
+#include <math.h>
 
 #include "analyze/map.h"
 
 // Kinds of allocations that are told apart: what a loop makes is met early, and more would only be what never repeats.
 enum { GAP_BINS = 2048, BINS_PER_DOUBLING = 48, LEAST_TURNS = 3, MOST_KINDS = 1 << 20 };
 
-// First every gap is counted, then the turns are followed.
-enum stage { TALLY, FOLLOW, FINISHED };
+// First every gap is counted, then the turns are followed, then it is seen what memory does in them.
+enum stage { TALLY, FOLLOW, WEIGH, FINISHED };
+
+// Live bytes, counted from the beginning of the history: when a turn begins, the fewest and the most in it.
+struct turn {
+    int64_t start, low, high;
+};
+
+// A loop may be small beside the weights that are loaded before it.
+enum { MOST_OUTSIDE = 16 };
 
 struct vr_repeats {
     const struct vr_history *history;
     enum stage stage;
-    size_t event;             // the next one to look at
-    uint32_t number;          // allocations so far
-    struct vr_map last;       // stack and size -> 1 + number of the allocation
-    uint64_t gaps;            // all that were counted
-    size_t period;            // bin of the gap that turns have
-    uint64_t anchor;          // the stack and size that every turn begins with
-    bool anchored;            // whether it is known
-    size_t *first;            // events
-    size_t count, capacity;   // of first
+    size_t event;           // the next one to look at
+    uint32_t number;        // allocations so far
+    struct vr_map last;     // stack and size -> 1 + number of the allocation
+    uint64_t gaps;          // all that were counted
+    size_t period;          // bin of the gap that turns have
+    uint64_t anchor;        // the stack and size that every turn begins with
+    bool anchored;          // whether it is known
+    size_t *first;          // events
+    size_t count, capacity; // of first
+    struct turn *turn;      // what comes before the first turn, the turns, what comes after them: count + 1
+    size_t turn_count;      // that have begun
+    int64_t live;
+    bool loop;
     uint64_t tally[GAP_BINS]; // of gaps, by their logarithm
 };
 
@@ -37,6 +55,7 @@ void vr_repeats_destroy(struct vr_repeats *repeats) {
     if (repeats == NULL) return;
     vr_map_release(&repeats->last);
     free(repeats->first);
+    free(repeats->turn);
     free(repeats);
 }
 
@@ -93,15 +112,58 @@ static enum vram_status look_at(struct vr_repeats *repeats, size_t event) {
     return VRAM_OK;
 }
 
-static void next_stage(struct vr_repeats *repeats) {
-    const bool tallied = repeats->stage == TALLY;
+static void weigh(struct vr_repeats *repeats, size_t event) {
+    const struct vr_history *history = repeats->history;
+    const uint8_t action = history->action[event];
+    if (repeats->turn_count <= repeats->count && event == repeats->first[repeats->turn_count - 1])
+        repeats->turn[repeats->turn_count++] = (struct turn){repeats->live, repeats->live, repeats->live};
+    if (action == VR_ACTION_ALLOC) repeats->live = (int64_t)((uint64_t)repeats->live + history->size_bytes[event]);
+    if (action == VR_ACTION_FREE_REQUESTED || action == VR_ACTION_FREE)
+        repeats->live = (int64_t)((uint64_t)repeats->live - history->size_bytes[event]);
+    struct turn *turn = &repeats->turn[repeats->turn_count - 1];
+    turn->low = repeats->live < turn->low ? repeats->live : turn->low;
+    turn->high = repeats->live > turn->high ? repeats->live : turn->high;
+}
+
+static double swing_of(const struct turn *turn) { return (double)turn->high - (double)turn->low; }
+
+// Whether the turns are most of the history, and most of them of the kind that is told above.
+static bool is_loop(const struct vr_repeats *repeats) {
+    const size_t turns = repeats->count - 1;
+    const struct turn *turn = repeats->turn + 1, *before = repeats->turn, *after = turn + turns;
+    if ((repeats->first[turns] - repeats->first[0]) * 2 < repeats->history->count) return false;
+    const double slope = ((double)after->start - (double)turn->start) / (double)turns;
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < turns; i++) {
+        const double trend = slope * (double)i;
+        if ((double)turn[i].low - trend < low) low = (double)turn[i].low - trend;
+        if ((double)turn[i].high - trend > high) high = (double)turn[i].high - trend;
+    }
+    size_t good = 0;
+    for (size_t i = 0; i < turns; i++) {
+        const double swing = swing_of(&turn[i]), net = (double)turn[i + 1].start - (double)turn[i].start;
+        good += swing * 2 >= high - low && fabs(net) * 2 <= swing;
+    }
+    return good * 2 >= turns && swing_of(before) <= MOST_OUTSIDE * (high - low) && swing_of(after) <= MOST_OUTSIDE * (high - low);
+}
+
+static enum vram_status next_stage(struct vr_repeats *repeats) {
     repeats->event = repeats->number = 0;
-    if (tallied) {
+    if (repeats->stage == TALLY) {
         vr_map_clear(&repeats->last);
         repeats->period = period_bin(repeats);
+        repeats->stage = repeats->period != 0 ? FOLLOW : FINISHED;
+    } else if (repeats->stage == FOLLOW && repeats->count >= LEAST_TURNS) {
+        repeats->turn = calloc(repeats->count + 1, sizeof *repeats->turn);
+        if (repeats->turn == NULL) return VRAM_NO_HOST_MEMORY;
+        repeats->turn_count = 1;
+        repeats->stage = WEIGH;
+    } else {
+        repeats->loop = repeats->stage == WEIGH && is_loop(repeats);
+        repeats->stage = FINISHED;
     }
-    repeats->stage = tallied && repeats->period != 0 ? FOLLOW : FINISHED;
-    if (repeats->stage == FINISHED) vr_map_release(&repeats->last);
+    if (repeats->stage >= WEIGH) vr_map_release(&repeats->last);
+    return VRAM_OK;
 }
 
 enum vram_status vr_repeats_go_on(struct vr_repeats *repeats, size_t events, double *share) {
@@ -110,16 +172,20 @@ enum vram_status vr_repeats_go_on(struct vr_repeats *repeats, size_t events, dou
         const size_t end = history->count - repeats->event < events ? history->count : repeats->event + events;
         events -= end - repeats->event;
         for (; repeats->event < end; repeats->event++) {
-            if (history->action[repeats->event] == VR_ACTION_ALLOC) VR_TRY(look_at(repeats, repeats->event));
+            if (repeats->stage == WEIGH)
+                weigh(repeats, repeats->event);
+            else if (history->action[repeats->event] == VR_ACTION_ALLOC)
+                VR_TRY(look_at(repeats, repeats->event));
         }
-        if (end == history->count) next_stage(repeats);
+        if (end == history->count) VR_TRY(next_stage(repeats));
     }
     const double stages = (double)repeats->stage + (double)repeats->event / ((double)history->count + 1);
     *share = repeats->stage == FINISHED ? 1 : stages / FINISHED;
     return VRAM_OK;
 }
 
-void vr_repeats_take(struct vr_repeats *repeats, size_t **first, size_t *count) {
+void vr_repeats_take(struct vr_repeats *repeats, size_t **first, size_t *count, bool *loop) {
+    *loop = repeats->loop;
     *first = repeats->first;
     *count = repeats->count;
     repeats->first = NULL;

@@ -177,7 +177,11 @@ enum vram_status vr_steps_search_go_on(struct vr_steps_search *search, size_t ev
     *share = 1;
     if (search->repeats != NULL) VR_TRY(vr_repeats_go_on(search->repeats, events, share));
     if (*share < 1) return VRAM_OK;
-    if (search->repeats != NULL) vr_repeats_take(search->repeats, &steps->first, &steps->count);
+    if (search->repeats != NULL) {
+        bool loop = false;
+        vr_repeats_take(search->repeats, &steps->first, &steps->count, &loop);
+        steps->unsure = !loop;
+    }
     vr_repeats_destroy(search->repeats);
     search->repeats = NULL;
     if (steps->count < LEAST_STEPS) {

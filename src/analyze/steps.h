@@ -25,6 +25,7 @@ struct vr_steps {
     size_t *first; // ascending
     size_t count;
     uint32_t name; // string id of the marks, 0 without
+    bool unsure;   // REPEATED: they may be the layers of a model
 };
 
 struct vr_step_wish {
@@ -32,7 +33,8 @@ struct vr_step_wish {
     uint64_t every;   // steps of so many events; 0: not given
 };
 
-// Without marks and without a wish the longest period that the sequence of allocations (stack and size) repeats in is taken. Fewer than
+// Without marks and without a wish the longest period that the sequence of allocations (stack and size) repeats in is taken; they are
+// unsure where memory does not do in them what it does in those of a loop (repeats.c). Fewer than
 // three steps are none. NO_HOST_MEMORY; *steps is untouched then.
 enum vram_status vr_steps_find(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps *steps);
 void vr_steps_release(struct vr_steps *steps);

@@ -10,6 +10,7 @@ static void put_steps(const struct vr_ask *ask, const struct vr_hunt *hunt) {
     const struct vr_steps *steps = &hunt->steps;
     const struct vr_model *model = vr_recording_model(hunt->chosen.recording->recording);
     vr_json_string(json, "source", vr_step_source_word(steps->source));
+    vr_json_bool(json, "sure", !steps->unsure);
     if (steps->name != 0) vr_json_string(json, "step_name", vr_model_string(model, steps->name));
     vr_json_u64(json, "steps", steps->count);
     const size_t column = vr_answer_column(ask->answer, "step_event", VR_F64);

@@ -80,6 +80,7 @@ enum vram_status vr_ask_steps(const struct vr_ask *ask) {
     by.events = device->view->history->count;
     struct vr_json *json = &ask->answer->json;
     vr_json_string(json, "source", vr_step_source_word(by.steps->source));
+    vr_json_bool(json, "sure", !by.steps->unsure);
     if (by.steps->name != 0) vr_json_string(json, "step_name", vr_model_string(vr_recording_model(recording->recording), by.steps->name));
     vr_json_u64(json, "steps", by.steps->count);
     VR_TRY(put_steps(ask, device, notion, by.steps));

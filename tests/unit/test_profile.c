@@ -229,6 +229,40 @@ static void a_leak_is_found_and_a_cache_is_not_one(void **state) {
     vram_recording_destroy(sound);
 }
 
+// One pass through a model: every layer keeps something and borrows something; then all is given back.
+static struct vram_recording *pass(size_t layers) {
+    struct vr_text text = {0};
+    vr_text_puts(&text, "{\"segments\":[],\"device_traces\":[[");
+    for (size_t i = 0; i < layers; i++) {
+        for (size_t k = 0; k < 6; k++) put_event(&text, i + k == 0, "alloc", 100 + 6 * i + k, 1000 * (k + 1), (uint32_t)k, 0);
+        put_event(&text, false, "alloc", 1, 8000, 7, 0);
+        put_event(&text, false, "free_requested", 1, 8000, 7, 0);
+    }
+    for (size_t i = layers; i-- > 0;) {
+        for (size_t k = 6; k-- > 0;) put_event(&text, false, "free_requested", 100 + 6 * i + k, 1000 * (k + 1), (uint32_t)k, 0);
+    }
+    vr_text_puts(&text, "]]}");
+    struct vram_recording *recording = read_text(&text);
+    vr_text_release(&text);
+    return recording;
+}
+
+static void layers_are_no_steps(void **state) {
+    (void)state;
+    struct vr_text text = {0};
+    const struct vram_profile_options found = {.device = -1};
+    struct vram_recording *layers = pass(40), *steep = loop(4000);
+    assert_int_equal(hunt(layers, &found, &text), 0);
+    assert_non_null(strstr(text.bytes, "\"steps_sure\": false"));
+    // A leak that soon outgrows everything else is in a loop all the same.
+    assert_int_equal(hunt(steep, &found, &text), 1);
+    assert_non_null(strstr(text.bytes, "\"steps_sure\": true"));
+    assert_non_null(strstr(text.bytes, "\"bytes_per_step\": 4000"));
+    vr_text_release(&text);
+    vram_recording_destroy(layers);
+    vram_recording_destroy(steep);
+}
+
 // Slopes and points against a fit made from every point of the history.
 static void growth_is_the_slope_of_the_points(void **state) {
     (void)state;
@@ -346,6 +380,7 @@ int main(void) {
         cmocka_unit_test(a_tree_adds_up),
         cmocka_unit_test(a_difference_names_what_grew_and_what_moved),
         cmocka_unit_test(a_leak_is_found_and_a_cache_is_not_one),
+        cmocka_unit_test(layers_are_no_steps),
         cmocka_unit_test(growth_is_the_slope_of_the_points),
         cmocka_unit_test(a_search_finds_frames_addresses_and_labels),
         cmocka_unit_test(expressions_that_could_run_away_are_refused),

@@ -17,7 +17,7 @@ type Pair = { name: string; bytes: number; other_bytes: number; count: number; o
 type Side = { name: string; device: number; event: number; bytes: number; allocations: number };
 type CompareJson = { a: Side; b: Side; distinct: number; groups: Pair[]; rest_bytes: number; rest_other_bytes: number };
 type Rank = { rec: number; name: string; device: number; events: number; peak_bytes: number; peak_event: number; reserved_peak_bytes: number; ooms: number; steps: number; first: number };
-type StepsJson = { source: string; steps: number };
+type StepsJson = { source: string; sure: boolean; steps: number };
 type About = { rec: number; device: number };
 
 const PIXELS = 1000;
@@ -146,16 +146,17 @@ class Compare {
     private async moments(a: About, b: About, chosen: boolean, wanted: () => boolean): Promise<{ event: string; event2: string | number } | null> {
         const { event, step } = this.app.store.state;
         for (const about of [a, b]) if (!(await prepare(this.app.engine, { name: "steps", ...about }, this.working.tell, () => !wanted()))) return null;
-        const counts = [(await this.stepsOf(a)).json.steps, (await this.stepsOf(b)).json.steps];
+        const found = [(await this.stepsOf(a)).json, (await this.stepsOf(b)).json];
+        const counts = found.map(({ steps }) => steps);
         if (!wanted()) return null;
         this.steps = chosen ? 0 : Math.min(...counts);
-        this.describeSteps(counts, chosen);
+        this.describeSteps(counts, found.every(({ sure }) => sure), chosen);
         if (chosen) return { event: "peak", event2: event };
         const word = step < 0 ? "end" : step === 0 || this.steps === 0 ? "peak" : `step:${Math.min(step, this.steps)}`;
         return { event: word, event2: word };
     }
 
-    private describeSteps(counts: number[], chosen: boolean): void {
+    private describeSteps(counts: number[], sure: boolean, chosen: boolean): void {
         const { step } = this.app.store.state;
         const some = this.steps > 0;
         this.at.disabled = chosen;
@@ -166,7 +167,7 @@ class Compare {
         this.step.value = String(Math.min(step, this.steps));
         const without = counts[0] === 0 && counts[1] === 0 ? "neither has steps" : counts[0] === 0 ? "A has no steps" : "B has no steps";
         const both = counts[0] === counts[1] ? `${count(counts[0])} steps` : `A has ${count(counts[0])} steps, B ${count(counts[1])}`;
-        this.stepFacts.textContent = chosen ? "the peak with the chosen moment" : some ? both : without;
+        this.stepFacts.textContent = chosen ? "the peak with the chosen moment" : some ? `${both}${sure ? "" : ", perhaps layers"}` : without;
     }
 
     private async drawCurves(a: About, b: About, wanted: () => boolean): Promise<void> {

@@ -11,7 +11,7 @@ import { Working } from "../working";
 import { highlight, nameCell } from "./peak";
 
 type Grower = { name: string; verdict: "leak" | "growth" | "steady"; bytes_per_step: number; objects_per_step: number; confidence: number; first_bytes: number; last_bytes: number; row: number; stack: number; at: number };
-type LeaksJson = { source: string; step_name?: string; steps: number; groups: Grower[] };
+type LeaksJson = { source: string; sure: boolean; step_name?: string; steps: number; groups: Grower[] };
 type Churner = { name: string; bytes_per_step: number; allocations_per_step: number; largest_bytes: number; row: number; stack: number };
 type ChurnJson = { source: string; steps: number; bytes: number; allocations: number; distinct: number; groups: Churner[] };
 
@@ -141,7 +141,7 @@ class Leaks {
         this.verdict.classList.toggle("alarm", leaks.length > 0);
         if (json.steps === 0) this.verdict.textContent = "No steps were found: nothing is marked as a step and allocations do not repeat. Give the number of events per step, or mark steps in the program (ProfilerStep, record_function, STEP).";
         else {
-            const steps = `${count(json.steps)} steps, ${SOURCES[json.source] ?? json.source}${json.step_name ? ` (${json.step_name})` : ""}: `;
+            const steps = `${count(json.steps)} steps, ${SOURCES[json.source] ?? json.source}${json.step_name ? ` (${json.step_name})` : ""}${json.sure ? "" : "; they may be the layers of a model"}: `;
             this.verdict.textContent = steps + (leaks.length > 0 ? `${leaks.length} ${leaks.length === 1 ? "group grows" : "groups grow"} steadily, ${bytes(Math.round(rate))} per step together.` : "nothing grows steadily from step to step.");
         }
         this.paint();
