@@ -232,25 +232,41 @@ enum vram_status vr_async_free(struct vram_allocator *allocator, uint64_t addres
     return status;
 }
 
-// Frees what captures put off, as far as none is in the way.
+static enum vram_status free_postponed_block(struct vr_device *device, const struct vr_raw_block *block) {
+    VR_TRY(give_to_driver(device, block));
+    vr_raw_forget(device->allocator, block->address);
+    device->postponed_count--;
+    vr_tell_raw(device, VR_RECORD_FREE_COMPLETED, block);
+    book(device, block, 0, -1, -1);
+    forget_uses(device->allocator, block->uses);
+    return VRAM_OK;
+}
+
+// Frees what captures put off, as far as none is in the way. Where a block was taken out another may stand now; what another device did
+// to the table meanwhile shows in a further pass.
 static enum vram_status free_postponed(struct vr_device *device) {
-    struct vram_allocator *allocator = device->allocator;
     enum vram_status first = VRAM_OK;
-    for (size_t at = 0; device->postponed_count != 0;) {
+    for (bool freed = true; freed && device->postponed_count != 0;) {
         struct vr_raw_block block;
-        if (!vr_raw_next_postponed(allocator, device->ordinal, &at, &block)) break;
-        if (must_wait(device, &block)) continue;
-        const enum vram_status status = give_to_driver(device, &block);
-        if (first == VRAM_OK) first = status;
-        if (status != VRAM_OK) continue;
-        vr_raw_forget(allocator, block.address);
-        device->postponed_count--;
-        vr_tell_raw(device, VR_RECORD_FREE_COMPLETED, &block);
-        book(device, &block, 0, -1, -1);
-        forget_uses(allocator, block.uses);
-        at = 0; // the table moved
+        freed = false;
+        for (size_t at = 0; device->postponed_count != 0 && vr_raw_next_postponed(device->allocator, device->ordinal, &at, &block);) {
+            if (must_wait(device, &block)) continue;
+            const enum vram_status status = free_postponed_block(device, &block);
+            if (first == VRAM_OK) first = status;
+            if (status != VRAM_OK) continue;
+            freed = true;
+            at--;
+        }
     }
     return first;
+}
+
+// Before a request. The driver is not asked about every block again while the captures are those that it was asked about.
+static enum vram_status free_postponed_after_change(struct vr_device *device) {
+    const uint64_t changes = atomic_load_explicit(&device->allocator->capture_changes, memory_order_acquire);
+    if (changes == device->postponed_changes && vr_any_captures(device)) return VRAM_OK;
+    device->postponed_changes = changes;
+    return free_postponed(device);
 }
 
 // --- requests ---------------------------------------------------------------------------------------------------------------------------
@@ -282,7 +298,7 @@ static enum vram_status serve_locked(const struct vr_request *request, const str
     struct vr_device *device = request->shard->device;
     struct vram_allocator *allocator = device->allocator;
     const uint64_t stream = request->shard->stream;
-    VR_TRY(free_postponed(device));
+    VR_TRY(free_postponed_after_change(device));
     if (pool == NULL && device->route_count != 0) pool = vr_route(device, stream);
     struct vr_raw_block block = {.size = request->size_bytes, .stream = stream, .device = device->ordinal, .driver_pool = true};
     VR_TRY(ask_capture(device, stream, &block.capture));

@@ -48,10 +48,18 @@ enum vram_status vr_defer(struct vr_device *device, uint32_t block) {
     return VRAM_OK;
 }
 
+// Leaves an empty place, which pack_deferred() takes out with all others.
 static void remove_deferred(struct vr_device *device, size_t at) {
     free(device->deferred[at].markers);
-    device->deferred_count--;
-    memmove(&device->deferred[at], &device->deferred[at + 1], (device->deferred_count - at) * sizeof *device->deferred);
+    device->deferred[at] = (struct vr_deferred){0};
+}
+
+static void pack_deferred(struct vr_device *device) {
+    size_t kept = 0;
+    for (size_t at = 0; at < device->deferred_count; at++) {
+        if (device->deferred[at].block != 0) device->deferred[kept++] = device->deferred[at];
+    }
+    device->deferred_count = kept;
 }
 
 // Uses recorded in a capture are over: captured streams must have joined before it could end.
@@ -80,23 +88,22 @@ static enum vram_status fence(struct vr_device *device, uint32_t block) {
 
 enum vram_status vr_deferred_convert(struct vr_device *device) {
     struct vram_allocator *allocator = device->allocator;
-    for (size_t at = 0; at < device->deferred_count;) {
+    enum vram_status status = VRAM_OK;
+    for (size_t at = 0; at < device->deferred_count && status == VRAM_OK; at++) {
         const uint32_t block = device->deferred[at].block;
         struct vr_block *item = vr_block_at(allocator, block);
-        if (vr_use_captures(device, item)) {
-            at++;
-            continue;
-        }
+        if (vr_use_captures(device, item)) continue;
         drop_captured_uses(allocator, item);
         if (item->held.uses != 0) {
-            VR_TRY(fence(device, block));
+            status = fence(device, block);
         } else {
             vr_complete_free(device, block, true);
         }
-        remove_deferred(device, at);
+        if (status == VRAM_OK) remove_deferred(device, at);
     }
-    vr_capture_gate(device);
-    return VRAM_OK;
+    pack_deferred(device);
+    if (status == VRAM_OK) vr_capture_gate(device);
+    return status;
 }
 
 // --- reuse inside a capture ------------------------------------------------------------------------------------------------------------
@@ -197,17 +204,15 @@ enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream) {
     if (!any_candidate(device, stream)) return VRAM_OK;
     struct past past = {0};
     const enum vram_status status = walk_back(device, stream, &past);
-    for (size_t i = 0; status == VRAM_OK && i < device->deferred_count;) {
+    for (size_t i = 0; status == VRAM_OK && i < device->deferred_count; i++) {
         const uint32_t block = device->deferred[i].block;
         struct vr_block *item = vr_block_at(allocator, block);
-        if (vr_shard_of(allocator, item)->stream != stream || !all_past(&past, &device->deferred[i])) {
-            i++;
-            continue;
-        }
+        if (vr_shard_of(allocator, item)->stream != stream || !all_past(&past, &device->deferred[i])) continue;
         vr_uses_clear(allocator, item);
         vr_complete_free(device, block, true);
         remove_deferred(device, i);
     }
+    pack_deferred(device);
     free(past.slots);
     free(past.stack);
     return status;

@@ -39,6 +39,7 @@ bool vr_device_captures(const struct vr_device *device) {
 // Whoever took a device's locks before its gate was set makes driver calls that could spoil the capture: they are waited for. The count is
 // changed before the gates, and a gate is opened before the count is looked at (vr_capture_gate): so no gate stays open.
 void vr_capture_count(struct vram_allocator *allocator, bool begins) {
+    atomic_fetch_add_explicit(&allocator->capture_changes, 1, memory_order_acq_rel);
     if (!begins) {
         atomic_fetch_sub_explicit(&allocator->captures, 1, memory_order_acq_rel);
         return;

@@ -199,6 +199,7 @@ struct vr_device {
     struct vr_unifier *joins; // streams on which a capture freed something
     size_t join_count, join_capacity;
     size_t postponed_count;
+    uint64_t postponed_changes;    // the allocator's capture_changes when the driver was last asked about all of them
     struct vr_shard **idle_shards; // of pools that are gone
     size_t idle_count;
     size_t idle_capacity;
@@ -270,8 +271,9 @@ struct vram_allocator {
     struct vram_driver *driver;
     bool owns_driver;
     bool async; // the backend cudaMallocAsync; set when the allocator is made, for good, so that it is read without a lock
-    _Atomic uint64_t pools_made[2]; // ids given out: for graphs, for users
-    _Atomic uint32_t captures;      // known to be under way, on all devices; their streams may belong to any
+    _Atomic uint64_t pools_made[2];   // ids given out: for graphs, for users
+    _Atomic uint32_t captures;        // known to be under way, on all devices; their streams may belong to any
+    _Atomic uint64_t capture_changes; // how often one of them began or ended
     struct vr_mutex mutex;
     int device_count;
     _Atomic(struct vr_device *) devices[VRAM_MAX_DEVICES];

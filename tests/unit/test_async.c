@@ -201,6 +201,40 @@ static void frees_in_captures(void **state) {
     (void)state;
 }
 
+static uint64_t questions(const struct vr_world *world) {
+    return vram_sim_calls(world->sim, "cuStreamGetCaptureInfo") + vram_sim_calls(world->sim, "cuStreamIsCapturing");
+}
+
+// What a capture puts off costs its requests nothing, and all of it goes at the first request after it.
+static void many_frees_put_off(void **state) {
+    enum { MANY = 500 };
+    struct vr_world world;
+    open_world(&world, VR_GIB, false);
+    const uint64_t one = world.stream[0][1];
+    uint64_t before[MANY], inside[MANY];
+    struct vram_pool *pool;
+    EXPECT_OK(vram_pool_create(world.allocator, 0, NULL, &pool));
+    for (size_t i = 0; i < MANY; i++) before[i] = get(&world, 4096, one);
+    EXPECT_OK(vram_capture_begin(pool, one, VRAM_CAPTURE_THREAD_LOCAL, NULL));
+    for (size_t i = 0; i < MANY; i++) EXPECT_OK(vram_free(world.allocator, before[i]));
+    const uint64_t asked = questions(&world);
+    for (size_t i = 0; i < MANY; i++) inside[i] = get(&world, 4096, one);
+    assert_in_range(questions(&world) - asked, MANY, 4 * MANY);
+    EXPECT_CURRENT(&world, active, 2 * MANY);
+    expect_sound(&world);
+    assert_int_equal(vr_cu(world.sim, graph_destroy, end(pool, one)), VR_CU_SUCCESS);
+    const uint64_t after = get(&world, 4096, one);
+    EXPECT_CURRENT(&world, active, MANY + 1);
+    expect_sound(&world);
+    EXPECT_OK(vram_free(world.allocator, after));
+    for (size_t i = 0; i < MANY; i++) EXPECT_OK(vram_free(world.allocator, inside[i]));
+    EXPECT_CURRENT(&world, active, 0);
+    vram_pool_release(pool);
+    expect_sound(&world);
+    expect_end(&world);
+    (void)state;
+}
+
 // A capture that fails leaves nothing behind: what it allocated was never there.
 static void abandoned_captures(void **state) {
     struct vr_world world;
@@ -291,10 +325,11 @@ static void every_driver_call_fails_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_are_the_drivers),    cmocka_unit_test(live_blocks_can_be_walked),
-        cmocka_unit_test(uses_are_waited_for),       cmocka_unit_test(limits_and_the_end_of_memory),
-        cmocka_unit_test(what_it_cannot_do_is_said), cmocka_unit_test(frees_in_captures),
-        cmocka_unit_test(abandoned_captures),        cmocka_unit_test(every_driver_call_fails_once),
+        cmocka_unit_test(blocks_are_the_drivers),       cmocka_unit_test(live_blocks_can_be_walked),
+        cmocka_unit_test(uses_are_waited_for),          cmocka_unit_test(limits_and_the_end_of_memory),
+        cmocka_unit_test(what_it_cannot_do_is_said),    cmocka_unit_test(frees_in_captures),
+        cmocka_unit_test(many_frees_put_off),           cmocka_unit_test(abandoned_captures),
+        cmocka_unit_test(every_driver_call_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
