@@ -163,13 +163,30 @@ static bool open_temporary(struct output *output) {
     return output->file != NULL || fail(output, errno);
 }
 
-static bool open_path(struct output *output, const char *path) {
-    struct stat facts;
-    const bool exists = stat(path, &facts) == 0;
-    if (strcmp(path, "-") == 0) {
+// The descriptor of this process that a path stands for; -1: it is the name of a file. Opened or replaced by its name, a log that a
+// stream goes into would lose what it has.
+static int descriptor_of(const char *path) {
+    int number, end = 0;
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    return sscanf(path, "/dev/fd/%5d%n", &number, &end) == 1 && path[end] == '\0' ? number : -1;
+}
+
+static bool open_descriptor(struct output *output, int descriptor) {
+    if (descriptor == STDOUT_FILENO) {
         output->file = stdout;
         return true;
     }
+    const int again = dup(descriptor);
+    output->file = again < 0 ? NULL : fdopen(again, "wb");
+    return output->file != NULL || fail(output, errno);
+}
+
+static bool open_path(struct output *output, const char *path) {
+    struct stat facts;
+    const bool exists = stat(path, &facts) == 0;
+    const int descriptor = descriptor_of(path);
+    if (descriptor >= 0) return open_descriptor(output, descriptor);
     if (exists && S_ISDIR(facts.st_mode)) return fail(output, EISDIR);
     if (exists && !S_ISREG(facts.st_mode)) {
         output->file = fopen(path, "wb");

@@ -313,6 +313,19 @@ class Export(unittest.TestCase):
         shutil.copy(RECORDING, os.path.join(dumps, "oom.json.gz"))
         self.assertIn(b"dumps: no recording file (.vram) in it", vram("export", dumps, code=3).stderr)
 
+    def test_standard_streams(self):
+        """What goes into a log by /dev/stdout and its kin stands between what was there and what comes."""
+        text = vram("convert", RECORDING, "-o", "-", "--to", "folded").stdout
+        for name, descriptor in (("/dev/stdout", 1), ("/dev/stderr", 2), ("/dev/fd/2", 2)):
+            path = os.path.join(FOLDER, "log")
+            with open(path, "wb") as log:
+                os.write(log.fileno(), b"before\n")
+                stream = {1: "stdout", 2: "stderr"}[descriptor]
+                subprocess.run([VRAM, "convert", RECORDING, "-o", name, "--to", "folded"], check=True, timeout=60, **{stream: log})
+                os.write(log.fileno(), b"after\n")
+            with open(path, "rb") as log:
+                self.assertEqual(log.read(), b"before\n" + text + b"after\n", name)
+
     def test_extensions(self):
         self.assertIn(b"the extension tells no format", vram("convert", RECORDING, "-o", os.path.join(FOLDER, "x.odd"), code=2).stderr)
         self.assertIn(b"the extension tells no format", vram("convert", RECORDING, "-o", os.path.join(FOLDER, "csv"), code=2).stderr)
