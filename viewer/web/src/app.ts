@@ -49,6 +49,7 @@ export type KeyHelp = readonly [keys: string, meaning: string];
 export interface View {
     readonly id: string;
     readonly title: string;
+    readonly tab?: string; // a shorter title for the row of tabs
     readonly key: string; // chooses it
     readonly root: HTMLElement;
     show(state: State): void;

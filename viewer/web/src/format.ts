@@ -17,6 +17,10 @@ export function count(value: number): string {
     return Math.round(value).toLocaleString("en-US");
 }
 
+export function counted(value: number, noun: string): string {
+    return `${count(value)} ${noun}${Math.round(value) === 1 ? "" : "s"}`;
+}
+
 export function duration(us: number): string {
     if (us < 1e3) return `${Math.round(us)}\u202f\u00b5s`;
     if (us < 1e6) return `${(us / 1e3).toPrecision(3)}\u202fms`;

@@ -1,6 +1,6 @@
 // The page's head: what is open, the search, the switches, and the tabs under it.
 import { add, clear, el } from "./dom";
-import { bytes, count, duration } from "./format";
+import { bytes, counted, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
 import { Menu } from "./menu";
 import type { Notes } from "./notes";
@@ -78,7 +78,7 @@ export class Header implements Panel {
         const helper = el("button", { type: "button", class: "quiet icon", "aria-label": "Help", title: "Keys and words (?)", onclick: help }, "?");
         add(this.root, el("h1", {}, logo(), "vram"), open, this.files, this.devices, search.root, this.axis.root, this.notion.root, this.save.root, this.theme, helper);
         for (const view of frame.views) {
-            const tab = el("button", { type: "button", role: "tab", id: `tab-${view.id}`, "aria-controls": "stage", title: `${view.title} (${view.key})`, onclick: () => store.set({ view: view.id }) }, view.title);
+            const tab = el("button", { type: "button", role: "tab", id: `tab-${view.id}`, "aria-controls": "stage", title: `${view.title} (${view.key})`, onclick: () => store.set({ view: view.id }) }, view.tab ?? view.title);
             tab.append(el("kbd", { "aria-hidden": "true" }, view.key));
             this.tabList.append(tab);
         }
@@ -140,7 +140,7 @@ export class Header implements Panel {
         const moment = state.notion === "active" ? device.active_peak_event : device.peak_event;
         const button = el("button", { type: "button", class: "jump", title: "Choose the moment of the peak", "data-event": moment, onclick: () => this.frame.store.set({ event: moment }) }, `peak ${bytes(peak)}`);
         button.dataset.bytes = String(peak);
-        add(this.facts, `${count(device.events)} events \u00b7 `, button, device.has_times && ` \u00b7 ${duration(device.duration_us ?? 0)}`);
+        add(this.facts, `${counted(device.events, "event")} \u00b7 `, button, device.has_times && ` \u00b7 ${duration(device.duration_us ?? 0)}`);
     }
 
     private fillFiles(state: State): void {

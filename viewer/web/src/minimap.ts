@@ -1,6 +1,6 @@
 // The strip: the totals of the whole history, the marks on it, and the window as a brush.
 import { clear, el } from "./dom";
-import { bytes, count, duration } from "./format";
+import { bytes, count, counted, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
 import { askOnce } from "./once";
 import type { Numbers } from "./protocol";
@@ -120,7 +120,7 @@ export class Minimap implements Panel {
             context.fill();
         }
         this.paintMarks(context, height, colour);
-        this.canvas.setAttribute("aria-label", `Memory over the whole history, up to ${bytes(top)}; ${count(this.marks.length)} marks`);
+        this.canvas.setAttribute("aria-label", `Memory over the whole history, up to ${bytes(top)}; ${counted(this.marks.length, "mark")}`);
     }
 
     private paintMarks(context: CanvasRenderingContext2D, height: number, colour: (name: string) => string): void {
@@ -156,7 +156,7 @@ export class Minimap implements Panel {
             this.handles[side].setAttribute("aria-valuetext", text(value));
         }
         clear(this.readout);
-        const size = state.axis === "time" ? duration(to - from) : `${count(to - from)} events`;
+        const size = state.axis === "time" ? duration(to - from) : counted(to - from, "event");
         this.readout.append(whole ? `all ${size}` : `${text(from)} \u2013 ${text(to)} \u00b7 ${size}`);
     }
 

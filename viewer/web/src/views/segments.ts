@@ -117,6 +117,7 @@ export function segmentsView(app: App): View {
     return {
         id: "segments",
         title: "Segments over time",
+        tab: "Segments",
         key: "3",
         root,
         keys: [

@@ -15,6 +15,7 @@ export function timelineView(app: App): View {
     return {
         id: "timeline",
         title: "Active memory timeline",
+        tab: "Timeline",
         key: "1",
         root,
         keys: [
