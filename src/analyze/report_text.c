@@ -325,7 +325,8 @@ static bool is_default(const struct vram_report_setting *setting) {
                                            {"release_lock_on_cudamalloc", "false"},
                                            {"pinned_use_cuda_host_register", "false"},
                                            {"graph_capture_record_stream_reuse", "false"},
-                                           {"trace_alloc_overflowed", "false"}};
+                                           {"trace_alloc_overflowed", "false"},
+                                           {"trace_alloc_max_entries", "9223372036854775807"}}; // no end: PyTorch's default
     for (size_t i = 0; i < VR_COUNT_OF(quiet); i++) {
         if (strcmp(setting->key, quiet[i][0]) == 0 && strcmp(setting->value, quiet[i][1]) == 0) return true;
     }

@@ -65,7 +65,8 @@ void vr_os_shared_forget(int file, uint64_t offset);
 uint64_t vr_os_process_id(void);
 // The machine's name, "localhost" when it has none. Always NUL-terminated, cut to fit.
 void vr_os_host_name(char *name, size_t capacity);
-// What a process calls itself (Linux: the first 15 bytes), of any bytes but 0; cut to fit. IO when there is none, or it may not be looked at.
+// What a process calls itself (Linux: the first 15 bytes), of any bytes but 0; cut to fit. IO when there is none, or it may not be looked
+// at.
 enum vram_status vr_os_process_name(uint64_t process, char *name, size_t capacity);
 // When a process started, in a unit of the system's: with the id it names a process for good. IO when there is none.
 enum vram_status vr_os_process_started(uint64_t process, uint64_t *started);
