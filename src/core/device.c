@@ -1,6 +1,6 @@
 #include "core/device.h"
 
-enum { SPINS_BEFORE_YIELD = 200 };
+enum { SPINS_BEFORE_YIELD = 200, MANY_AWAKE = 64 };
 
 static void add_awake(struct vr_device *device, struct vr_shard *shard) {
     device->awake[device->awake_count] = shard;
@@ -43,13 +43,22 @@ void vr_device_lock(struct vr_device *device) {
     vr_totals_gather(&device->totals, device->counters, device->awake_count);
 }
 
-// Lets shards rest that are not of the default pools.
+// Whether the shard handed anything out since the last time it was asked.
+static bool is_in_use(struct vr_shard *shard) {
+    const struct vr_counters *counters = &shard->counters;
+    const int64_t given = counters->increased[VR_SMALL][VR_F_COUNT] + counters->increased[VR_LARGE][VR_F_COUNT];
+    const bool changed = given != shard->given;
+    shard->given = given;
+    return changed;
+}
+
+// Lets shards rest that are not of the default pools and, where these are many, those that were not in use.
 static void lay_to_rest(struct vr_device *device) {
     const uint32_t count = device->awake_count;
     device->awake_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct vr_shard *shard = device->awake[i];
-        if (shard->owner == NULL && !shard->idle) {
+        if (shard->owner == NULL && !shard->idle && (count <= MANY_AWAKE || is_in_use(shard))) {
             add_awake(device, shard);
         } else {
             atomic_store_explicit(&shard->lock, VR_SHARD_RESTS, memory_order_release);
@@ -225,13 +234,22 @@ static int by_stream(const void *a, const void *b) {
     return VR_ORDER(x, y);
 }
 
+static bool has_free_block(const struct vr_shard *shard) {
+    uint64_t any = 0;
+    for (unsigned p = 0; p < VR_POOLS; p++) {
+        for (size_t i = 0; i < VR_SUMMARY_WORDS; i++) any |= shard->pool[p].index.summary[i];
+    }
+    return any != 0;
+}
+
 enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count) {
     const uint32_t all = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
     struct vr_shard **chosen = malloc((all + 1) * sizeof *chosen);
     if (chosen == NULL) return VRAM_NO_HOST_MEMORY;
     *count = 0;
     for (uint32_t i = 0; i < all; i++) {
-        if (device->shards[i]->owner == NULL && !device->shards[i]->idle) chosen[(*count)++] = device->shards[i];
+        struct vr_shard *shard = device->shards[i];
+        if (shard->owner == NULL && !shard->idle && has_free_block(shard)) chosen[(*count)++] = shard;
     }
     qsort(chosen, *count, sizeof *chosen, by_stream);
     *shards = chosen;

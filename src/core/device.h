@@ -67,7 +67,7 @@ void vr_device_gate(struct vr_device *device, uint32_t bit, bool on);
 // Takes the allocator's listener over. Under all locks (or before the device is seen by others).
 void vr_device_listen(struct vr_device *device);
 
-// The shards of the default pools ordered by stream. The caller frees *shards. Under all locks. NO_HOST_MEMORY.
+// The shards of the default pools that have a free block, ordered by stream. The caller frees *shards. Under all locks. NO_HOST_MEMORY.
 enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count);
 
 // What physical memory of this device is asked for with.

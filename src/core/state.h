@@ -46,7 +46,8 @@ struct vr_pool {
 };
 
 // A shard of a private pool, or of none, rests whenever the device's locks are given back: its lock then belongs to the device's mutex, so
-// that taking all locks costs as many steps as there are shards in use, not as there are pools. Who needs it wakes it.
+// that taking all locks costs as many steps as there are shards in use, not as there are pools. So does, among many, that of a stream which
+// was not used since they were given back before. Who needs it wakes it.
 enum vr_shard_state { VR_SHARD_OPEN, VR_SHARD_LOCKED, VR_SHARD_RESTS };
 
 struct vr_shard {
@@ -60,6 +61,7 @@ struct vr_shard {
     bool whole;              // blocks are handed out whole (no_split)
     uint32_t spare[64];      // block records at hand
     uint32_t spare_count;
+    int64_t given; // blocks handed out, ever, when it was last asked whether the shard is in use
     _Alignas(64) struct vr_counters counters;
     struct vr_pool pool[VR_POOLS];
 };

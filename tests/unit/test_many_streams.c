@@ -1,0 +1,127 @@
+// Hundreds of streams on one device: those that are not used cost nothing, and nothing is counted wrong for it.
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/state.h"
+#include "driver/driver.h"
+#include "support/expect.h"
+
+enum { STREAMS = 200, LIVE = 300, THREADS = 4, ROUNDS = 8000 };
+
+struct machine {
+    struct vr_world world;
+    uint64_t streams[STREAMS];
+};
+
+static void open_machine(struct machine *machine) {
+    const struct vr_world_options options = {.sim = {.memory_bytes = 64 * VR_GIB}, .conf = "", .without_record = true};
+    EXPECT_OK(vr_world_open(&machine->world, &options));
+    for (size_t i = 0; i < STREAMS; i++)
+        assert_int_equal(vr_cu(machine->world.sim, stream_create, &machine->streams[i], VR_CU_STREAM_NON_BLOCKING), VR_CU_SUCCESS);
+}
+
+static uint64_t draw(uint64_t *random, uint64_t limit) {
+    *random += 0x9e3779b97f4a7c15u;
+    return vr_mix64(*random) % limit;
+}
+
+static uint64_t draw_size(uint64_t *random) { return 512 * (1 + draw(random, draw(random, 8) == 0 ? 8192 : 64)); }
+
+static uint32_t awake(const struct machine *machine) {
+    return atomic_load_explicit(&machine->world.allocator->devices[0], memory_order_relaxed)->awake_count;
+}
+
+// What is counted, against sums made by hand.
+static void counters_of_many_streams(void **state) {
+    static struct machine machine;
+    uint64_t random = 1, address[LIVE] = {0}, size[LIVE] = {0};
+    int64_t bytes = 0, count = 0, peak_bytes = 0, peak_count = 0;
+    (void)state;
+    open_machine(&machine);
+    for (int round = 0; round < ROUNDS; round++) {
+        const size_t at = (size_t)draw(&random, LIVE);
+        if (address[at] != 0) {
+            EXPECT_OK(vram_free(machine.world.allocator, address[at]));
+            bytes -= (int64_t)size[at], count--;
+            address[at] = 0;
+        } else {
+            // All streams at first, then a few.
+            const uint64_t stream = machine.streams[draw(&random, round < ROUNDS / 2 ? STREAMS : 3)];
+            size[at] = draw_size(&random);
+            EXPECT_OK(vram_malloc(machine.world.allocator, 0, size[at], stream, &address[at]));
+            // A rest of a large block that is too small to be split off stays with it.
+            size[at] = vram_allocated_size(machine.world.allocator, address[at]);
+            bytes += (int64_t)size[at], count++;
+        }
+        if (bytes > peak_bytes) peak_bytes = bytes;
+        if (count > peak_count) peak_count = count;
+        if (round % 64 != 0) continue;
+        const struct vram_stats stats = expect_stats(&machine.world);
+        assert_int_equal(stats.allocated_bytes[VRAM_STAT_ALL].current, bytes);
+        assert_int_equal(stats.allocated_bytes[VRAM_STAT_ALL].peak, peak_bytes);
+        assert_int_equal(stats.allocation[VRAM_STAT_ALL].peak, peak_count);
+        EXPECT_OK(vram_check(machine.world.allocator, NULL));
+        if (draw(&random, 16) == 0) EXPECT_OK(vram_empty_cache(machine.world.allocator));
+    }
+    assert_in_range(awake(&machine), 1, 64);
+    for (size_t i = 0; i < LIVE; i++) EXPECT_OK(vram_free(machine.world.allocator, address[i]));
+    EXPECT_OK(vram_empty_cache(machine.world.allocator));
+    assert_int_equal(expect_stats(&machine.world).reserved_bytes[VRAM_STAT_ALL].current, 0);
+    assert_int_equal(vram_sim_memory_used(machine.world.sim, 0), 0);
+    expect_end(&machine.world);
+}
+
+struct worker {
+    struct machine *machine;
+    uint64_t random;
+    _Atomic uint64_t *shared; // a live block that anybody may take and free; 0: none
+    atomic_uint *failures;
+};
+
+static void *work(void *argument) {
+    struct worker *worker = argument;
+    struct vram_allocator *allocator = worker->machine->world.allocator;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t address = 0;
+        const uint64_t stream = worker->machine->streams[draw(&worker->random, STREAMS)];
+        unsigned failures = vram_malloc(allocator, 0, draw_size(&worker->random), stream, &address) != VRAM_OK;
+        const uint64_t taken = atomic_exchange(&worker->shared[draw(&worker->random, LIVE)], address);
+        failures += vram_free(allocator, taken) != VRAM_OK;
+        if (draw(&worker->random, 100) == 0) failures += vram_empty_cache(allocator) != VRAM_OK;
+        atomic_fetch_add(worker->failures, failures);
+    }
+    return NULL;
+}
+
+// Streams fall asleep and wake while others use them.
+static void threads_on_many_streams(void **state) {
+    static struct machine machine;
+    static _Atomic uint64_t shared[LIVE];
+    atomic_uint failures = 0;
+    pthread_t threads[THREADS];
+    struct worker workers[THREADS];
+    (void)state;
+    open_machine(&machine);
+    for (size_t i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){&machine, 1000 * i, shared, &failures};
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(failures, 0);
+    EXPECT_OK(vram_check(machine.world.allocator, NULL));
+    for (size_t i = 0; i < LIVE; i++) EXPECT_OK(vram_free(machine.world.allocator, shared[i]));
+    EXPECT_OK(vram_empty_cache(machine.world.allocator));
+    const struct vram_stats stats = expect_stats(&machine.world);
+    assert_int_equal(stats.allocated_bytes[VRAM_STAT_ALL].current, 0);
+    assert_int_equal(stats.allocation[VRAM_STAT_ALL].allocated, THREADS * ROUNDS);
+    assert_int_equal(stats.reserved_bytes[VRAM_STAT_ALL].current, 0);
+    expect_end(&machine.world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counters_of_many_streams),
+        cmocka_unit_test(threads_on_many_streams),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
