@@ -93,7 +93,7 @@ static void print_pairs(const struct comparison *comparison, const struct vram_s
         if (change(pair) == 0 && pair->count[0] == pair->count[1]) continue;
         shown++;
         struct vr_text name = {0};
-        vr_text_printable(&name, pair->name, strlen(pair->name));
+        vr_title_print(comparison->by, pair->name, strlen(pair->name), &name);
         vr_table_cell(&table, "%s", vr_bytes(pair->bytes[0]).text);
         vr_table_cell(&table, "%s", vr_bytes(pair->bytes[1]).text);
         vr_table_cell(&table, "%s", signed_bytes(change(pair)).text);

@@ -27,7 +27,7 @@ static void print_request(const struct page *page) {
         vr_text_printf(text, " (+%s)", vr_duration_ns(vr_us_to_ns(us)).text);
     }
     vr_text_puts(text, "\n    by ");
-    vr_text_printable(text, oom->site, strlen(oom->site));
+    vr_page_site(text, oom->site, strlen(oom->site));
     vr_text_puts(text, "\n");
 }
 
@@ -194,7 +194,7 @@ static void print_groups(const struct page *page, const char *title, const struc
         vr_table_cell(&table, "%s", vr_bytes(groups[i].bytes).text);
         vr_table_cell(&table, "%s", vr_percent(groups[i].bytes, page->oom->allocated_bytes).text);
         vr_table_cell_bytes(&table, vr_text_string(&bar), bar.length);
-        vr_page_foreign(page->text, &table, groups[i].name[0] == '\0' ? "not known" : groups[i].name);
+        vr_page_site_cell(page->text, &table, groups[i].name[0] == '\0' ? "not known" : groups[i].name);
         page->text->failed = page->text->failed || bar.failed;
         vr_text_release(&bar);
     }
@@ -282,7 +282,7 @@ static void print_why(const struct page *page) {
     if (oom->cause == VRAM_OOM_PINNED && oom->pin_site != NULL) {
         struct vr_text who = {0};
         vr_text_puts(&who, oom->pin_blocks == 1 ? "It is by " : "The largest of them is by ");
-        vr_text_printable(&who, oom->pin_site, strlen(oom->pin_site));
+        vr_page_site(&who, oom->pin_site, strlen(oom->pin_site));
         vr_page_item(page->text, page->style, VR_PLAIN, "", MARK_COLUMNS, vr_text_string(&who));
         vr_text_release(&who);
     }
@@ -314,7 +314,7 @@ static void print_earlier(const struct page *page) {
     const struct vram_report_oom *oom = page->oom;
     struct vr_text line = {0};
     vr_text_printf(&line, "event %s: %s asked for by ", vr_count(oom->event).text, vr_bytes(oom->size_bytes).text);
-    vr_text_printable(&line, oom->site, strlen(oom->site));
+    vr_page_site(&line, oom->site, strlen(oom->site));
     vr_text_printf(&line, "; %s", oom->text);
     vr_page_bullet(page->text, page->style, VR_RED, "", vr_text_string(&line));
     page->text->failed = page->text->failed || line.failed;

@@ -157,12 +157,6 @@ static enum vram_status regex_key(struct vr_grouping *grouping, uint32_t stack, 
 
 static uint64_t frame_string(uint32_t frame, const uint32_t *column) { return frame == VR_NO_SITE ? VR_GROUP_UNKNOWN : column[frame]; }
 
-static uint64_t function_of(const struct vr_grouping *grouping, uint32_t stack) {
-    const struct vr_stacks *stacks = &grouping->view->model->stacks;
-    if (stacks->offset[stack] == stacks->offset[stack + 1]) return VR_GROUP_UNKNOWN;
-    return grouping->view->model->frames.name[stacks->frame[stacks->offset[stack]]];
-}
-
 enum vram_status vr_grouping_key(struct vr_grouping *grouping, size_t row, uint64_t *key) {
     const struct vr_history *history = grouping->view->history;
     const struct vr_model *model = grouping->view->model;
@@ -171,7 +165,7 @@ enum vram_status vr_grouping_key(struct vr_grouping *grouping, size_t row, uint6
     const uint64_t bytes = grouping->lifetimes->size_bytes[row];
     switch (grouping->by) {
     case VR_GROUP_STACK: *key = model->stacks.offset[stack] == model->stacks.offset[stack + 1] ? 0 : stack; break;
-    case VR_GROUP_FUNCTION: *key = function_of(grouping, stack); break;
+    case VR_GROUP_FUNCTION: *key = frame_string(vr_sites_innermost(grouping->sites, stack), model->frames.name); break;
     case VR_GROUP_FILE: *key = frame_string(vr_sites_frame(grouping->sites, stack), model->frames.filename); break;
     case VR_GROUP_CATEGORY: *key = before ? 0 : history->tag[birth]; break;
     case VR_GROUP_POOL: *key = pool_of(grouping, row); break;

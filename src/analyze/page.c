@@ -50,3 +50,53 @@ void vr_page_foreign(struct vr_text *text, struct vr_table *table, const char *s
     text->failed = text->failed || clean.failed;
     vr_text_release(&clean);
 }
+
+// Where the arguments of a C++ function begin; `length` where it has none. Parentheses of templates, of "(anonymous namespace)" and of
+// "operator()" are not they.
+static size_t arguments_at(const char *name, size_t length) {
+    static const char nameless[] = "(anonymous namespace)", call[] = "operator()";
+    size_t depth = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] == '<') depth++;
+        if (name[i] == '>' && depth != 0 && name[i - 1] != '-') depth--;
+        if (name[i] != '(' || depth != 0) continue;
+        if (length - i >= sizeof nameless - 1 && memcmp(name + i, nameless, sizeof nameless - 1) == 0) {
+            i += sizeof nameless - 2;
+        } else if (i >= 8 && length - i >= 2 && memcmp(name + i - 8, call, sizeof call - 1) == 0) {
+            i++;
+        } else {
+            return i;
+        }
+    }
+    return length;
+}
+
+void vr_page_function(struct vr_text *text, const char *name, size_t length) {
+    const size_t end = memchr(name, ':', length) == NULL ? length : arguments_at(name, length);
+    vr_text_printable(text, name, end == 0 ? length : end);
+}
+
+void vr_page_site(struct vr_text *text, const char *name, size_t length) {
+    // The first ":0:" ends the file: lines of source begin at 1, and what stands before it holds no other line.
+    size_t at = 0, skipped = 0;
+    if (length > 6 && memcmp(name, "stack ", 6) == 0) {
+        skipped = 6 + strspn(name + 6, "0123456789");
+        skipped = length - skipped > 2 && memcmp(name + skipped, ": ", 2) == 0 ? skipped + 2 : 0;
+    }
+    for (at = skipped; at < length && name[at] != ':'; at++) continue;
+    const bool python = at >= 3 && memcmp(name + at - 3, ".py", 3) == 0;
+    if (python || length - at <= 3 || memcmp(name + at, ":0:", 3) != 0) {
+        vr_text_printable(text, name, length);
+        return;
+    }
+    vr_text_append(text, name, skipped);
+    vr_page_function(text, name + at + 3, length - at - 3);
+}
+
+void vr_page_site_cell(struct vr_text *text, struct vr_table *table, const char *name) {
+    struct vr_text clean = {0};
+    vr_page_site(&clean, name, strlen(name));
+    vr_table_cell_bytes(table, vr_text_string(&clean), clean.length);
+    text->failed = text->failed || clean.failed;
+    vr_text_release(&clean);
+}

@@ -238,7 +238,7 @@ static void print_sites(struct printer *printer, const struct vram_report_device
         vr_table_cell(&table, "%s", vr_percent(live->sites[i].bytes, live->peak.bytes).text);
         vr_table_cell(&table, "%s", vr_count(live->sites[i].count).text);
         vr_table_cell_bytes(&table, vr_text_string(&bar), bar.length);
-        vr_page_foreign(printer->text, &table, live->sites[i].name);
+        vr_page_site_cell(printer->text, &table, live->sites[i].name);
         vr_text_release(&bar);
     }
     vr_table_print(&table, printer->text, &printer->style, 4);

@@ -8,7 +8,7 @@
 // Sites of one model's stacks, found when first asked for. One thread at a time.
 struct vr_sites {
     const struct vr_model *model; // borrowed
-    uint8_t *frame_kind;          // by frame: 0 not looked at, 1 the user's, 2 not
+    uint8_t *frame_kind;          // by frame: 0 not looked at, else what it is worth as a name
     uint32_t *site;               // by stack: 1 + frame, 0 not looked at
     uint64_t hashed_bytes;        // text of stacks hashed so far
 };
@@ -18,8 +18,12 @@ enum vram_status vr_sites_init(struct vr_sites *sites, const struct vr_model *mo
 void vr_sites_release(struct vr_sites *sites);
 
 #define VR_NO_SITE UINT32_MAX
-// The frame that stands for a stack: the innermost Python frame outside torch itself, else the innermost frame; VR_NO_SITE if it has none.
+// The frame that stands for a stack: the innermost Python frame outside torch itself, else the innermost frame. Where that one only
+// recorded the stack (C++ frames of PyTorch): the innermost Python frame of torch, node of autograd's graph, outermost operator, or frame
+// outside the allocator, the first of these that there is. VR_NO_SITE for a stack without frames.
 uint32_t vr_sites_frame(struct vr_sites *sites, uint32_t stack);
+// The innermost frame; where that one only recorded the stack, the innermost Python frame, else vr_sites_frame().
+uint32_t vr_sites_innermost(struct vr_sites *sites, uint32_t stack);
 // "file:line:function" of a frame, or "<no frames>". NO_HOST_MEMORY.
 enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, struct vr_arena *arena, const char **name);
 

@@ -1,5 +1,6 @@
 #include "analyze/subject.h"
 
+#include "analyze/page.h"
 #include "base/json.h"
 #include "model/recording.h"
 
@@ -93,10 +94,20 @@ void vr_subject_moment(const struct vr_subject *subject, const struct vram_profi
         vr_text_printf(text, "after event %s", vr_count((uint64_t)subject->event).text);
 }
 
+void vr_title_print(enum vr_group_by by, const char *name, size_t length, struct vr_text *text) {
+    if (by == VR_GROUP_SITE || by == VR_GROUP_STACK) {
+        vr_page_site(text, name, length);
+    } else if (by == VR_GROUP_FUNCTION) {
+        vr_page_function(text, name, length);
+    } else {
+        vr_text_printable(text, name, length);
+    }
+}
+
 void vr_group_title(const struct vr_grouping *grouping, uint64_t key, struct vr_text *text) {
     struct vr_text name = {0};
     vr_grouping_name(grouping, key, &name);
-    vr_text_printable(text, vr_text_string(&name), name.length);
+    vr_title_print(grouping->by, vr_text_string(&name), name.length, text);
     text->failed = text->failed || name.failed;
     vr_text_release(&name);
 }

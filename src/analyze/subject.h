@@ -29,7 +29,9 @@ enum vram_status vr_subject_grouping(struct vr_subject *subject, const struct vr
                                      struct vram_error *error);
 // "peak", "the end", "event 7": as people say it.
 void vr_subject_moment(const struct vr_subject *subject, const struct vram_profile_options *options, struct vr_text *text);
-// A group's name for people: printable.
+// The name of a group of that kind for people: printable, and functions without their arguments where these would hide them.
+void vr_title_print(enum vr_group_by by, const char *name, size_t length, struct vr_text *text);
+// A group's name for people.
 void vr_group_title(const struct vr_grouping *grouping, uint64_t key, struct vr_text *text);
 // A group's name as a member of a JSON object. NO_HOST_MEMORY.
 struct vr_json;

@@ -206,6 +206,54 @@ static void remarks(void **state) {
     }
 }
 
+static bool keep(void *user, const char *bytes, size_t length) {
+    vr_text_append(user, bytes, length);
+    return true;
+}
+
+#define NATIVE(name) "{\"filename\": \"??\", \"line\": 0, \"name\": \"" name "\"}"
+#define RECORDED     NATIVE("torch::unwind::unwind()") "," NATIVE("torch::CapturedTraceback::gather(bool, bool, bool)")
+#define ALLOCATED    RECORDED "," NATIVE("c10::cuda::CUDACachingAllocator::Native::malloc(void**)")
+#define TORCH_LINE   "{\"filename\": \"/v/torch/optim/adamw.py\", \"line\": 7, \"name\": \"step\"}"
+#define OWN_LINE     "{\"filename\": \"/home/me/a.py\", \"line\": 3, \"name\": \"loss\"}"
+
+// Stacks with C++ frames begin with those that recorded them; what is told is the frame that says most, and without its arguments.
+static void machine_code_is_told_by_what_it_did(void **state) {
+    (void)state;
+    static const struct {
+        const char *frames, *name, *shown;
+    } cases[] = {
+        {ALLOCATED "," NATIVE("at::_ops::mul::call(at::Tensor)") "," OWN_LINE "," TORCH_LINE, "/home/me/a.py:3:loss",
+         "/home/me/a.py:3:loss\n"},
+        {ALLOCATED "," NATIVE("at::_ops::mul::call(at::Tensor)") "," TORCH_LINE, "/v/torch/optim/adamw.py:7:step",
+         "/v/torch/optim/adamw.py:7:step\n"},
+        {ALLOCATED
+         "," NATIVE("at::_ops::bmm::call(at::Tensor)") "," NATIVE("torch::autograd::generated::BmmBackward0::apply(v<int (*)(x)>&&)"),
+         "??:0:torch::autograd::generated::BmmBackward0::apply(v<int (*)(x)>&&)", " torch::autograd::generated::BmmBackward0::apply\n"},
+        {ALLOCATED "," NATIVE("at::_ops::empty::call(long)") "," NATIVE("at::_ops::zeros::call(long)") "," NATIVE("clone"),
+         "??:0:at::_ops::zeros::call(long)", " at::_ops::zeros::call\n"},
+        {ALLOCATED "," NATIVE("(anonymous namespace)::grow(long) const") "," NATIVE("main"), "??:0:(anonymous namespace)::grow(long) const",
+         " (anonymous namespace)::grow\n"},
+        {ALLOCATED, "??:0:c10::cuda::CUDACachingAllocator::Native::malloc(void**)", " c10::cuda::CUDACachingAllocator::Native::malloc\n"},
+        {RECORDED, "??:0:torch::unwind::unwind()", " torch::unwind::unwind\n"},
+        {NATIVE("Pool::operator()(long)") "," TORCH_LINE, "??:0:Pool::operator()(long)", " Pool::operator()\n"},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
+        struct vr_text text = {0};
+        vr_text_printf(&text,
+                       "{\"segments\": [], \"device_traces\": [[{\"action\": \"alloc\", \"addr\": 512, \"size\": 64, \"stream\": 0, "
+                       "\"frames\": [%s]}]]}",
+                       cases[i].frames);
+        struct vram_report *report = report_of(vr_text_string(&text), NULL);
+        assert_string_equal(report->devices[0].allocated.sites[0].name, cases[i].name);
+        vr_text_release(&text);
+        assert_int_equal(vram_report_text(report, NULL, NULL, keep, &text), VRAM_OK);
+        if (strstr(vr_text_string(&text), cases[i].shown) == NULL) fail_msg("no%s in %s", cases[i].shown, vr_text_string(&text));
+        vram_report_destroy(report);
+        vr_text_release(&text);
+    }
+}
+
 // Equal bytes and counts are ordered by name, also where one file's name begins with the other's.
 static void ties_are_ordered_by_name(void **state) {
     (void)state;
@@ -264,11 +312,6 @@ static bool refuse(void *user, const char *bytes, size_t length) {
     return false;
 }
 
-static bool keep(void *user, const char *bytes, size_t length) {
-    vr_text_append(user, bytes, length);
-    return true;
-}
-
 static void sinks_and_arguments(void **state) {
     (void)state;
     size_t seen = 0;
@@ -295,6 +338,7 @@ int main(void) {
         cmocka_unit_test(usage_adds_up),
         cmocka_unit_test(remarks),
         cmocka_unit_test(ties_are_ordered_by_name),
+        cmocka_unit_test(machine_code_is_told_by_what_it_did),
         cmocka_unit_test(too_many_devices_are_refused),
         cmocka_unit_test(sinks_and_arguments),
     };
