@@ -9,18 +9,23 @@
 
 // All-zero: not done yet.
 struct vr_once {
-    _Atomic int state; // 0 not, 1 being done, 2 done
+    _Atomic uint64_t state; // 0 not, UINT64_MAX done, else being done by the process of this number
 };
 
 // Returns when action() has been done, by this call or by another. action() must not come here again. Any thread; afterwards one load.
+// In a process that was forked while another thread was at it, which is not there, it is done anew.
 VR_INLINE void vr_once(struct vr_once *once, void (*action)(void)) {
-    int expected = 0;
-    if (VR_LIKELY(atomic_load_explicit(&once->state, memory_order_acquire) == 2)) return;
-    if (atomic_compare_exchange_strong(&once->state, &expected, 1)) {
-        action();
-        atomic_store_explicit(&once->state, 2, memory_order_release);
+    uint64_t state = atomic_load_explicit(&once->state, memory_order_acquire);
+    if (VR_LIKELY(state == UINT64_MAX)) return;
+    const uint64_t own = vr_os_process_id();
+    for (; state != UINT64_MAX; state = atomic_load_explicit(&once->state, memory_order_acquire)) {
+        if (state == own) {
+            vr_os_yield();
+        } else if (atomic_compare_exchange_strong(&once->state, &state, own)) {
+            action();
+            atomic_store_explicit(&once->state, UINT64_MAX, memory_order_release);
+        }
     }
-    while (atomic_load_explicit(&once->state, memory_order_acquire) != 2) vr_os_yield();
 }
 
 #endif

@@ -83,7 +83,7 @@ void vr_os_close_descriptor(int descriptor);
 
 // --- stream.c: what is written to that is no plain file ------------------------------------------------------------------------------
 // Opens for writing what lies at the path: a terminal, a pipe; or the very file that /dev/stdout, /dev/stderr or /dev/fd/N stand for, at
-// the place where the program is. UNSUPPORTED: a plain file, or nothing; IO with errno.
+// the place where the program is. UNSUPPORTED: a plain file, or nothing; IO with errno, as for a pipe by its name that nobody reads.
 enum vram_status vr_os_stream_open(const char *path, FILE **stream);
 
 // --- growfile.c: a file that grows and is written through memory, so that what was stored survives the program -----------------------

@@ -1,10 +1,14 @@
 #define _GNU_SOURCE
-// Streams that are no plain files: what is written to the program's own goes where the program writes, and takes nothing away.
+// Streams that are no plain files: what is written to the program's own goes where the program writes, and takes nothing away. What is
+// done once in a process.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/once.h"
 #include "os/os.h"
 #include "support/expect.h"
 
@@ -72,11 +76,49 @@ static void the_standard_streams(void **state) {
     }
 }
 
+static void a_pipe_that_nobody_reads_is_refused(void **state) {
+    (void)state;
+    FILE *stream;
+    char text[8];
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    (void)alarm(20); // instead of waiting for ever
+    assert_int_equal(vr_os_stream_open(path, &stream), VRAM_IO);
+    assert_int_equal(errno, ENXIO);
+    const int reader = open(path, O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    assert_int_equal(vr_os_stream_open(path, &stream), VRAM_OK);
+    assert_int_equal(fcntl(fileno(stream), F_GETFL) & O_NONBLOCK, 0);
+    assert_true(fputs("page", stream) >= 0 && fclose(stream) == 0);
+    assert_int_equal(read(reader, text, sizeof text), 4);
+    (void)close(reader);
+    (void)alarm(0);
+}
+
+static int prepared;
+static void prepare(void) { prepared++; }
+
+// Forked while another thread was at it: that thread will never be done.
+static void what_a_lost_thread_began_is_done_anew(void **state) {
+    static struct vr_once once, begun;
+    (void)state;
+    vr_once(&once, prepare);
+    vr_once(&once, prepare);
+    assert_int_equal(prepared, 1);
+    atomic_store(&begun.state, vr_os_process_id() + 1);
+    (void)alarm(20);
+    vr_once(&begun, prepare);
+    (void)alarm(0);
+    assert_int_equal(prepared, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_log_keeps_what_it_has, open_file, remove_file),
         cmocka_unit_test_setup_teardown(plain_files_are_made_elsewhere, open_file, remove_file),
         cmocka_unit_test(the_standard_streams),
+        cmocka_unit_test_setup_teardown(a_pipe_that_nobody_reads_is_refused, open_file, remove_file),
+        cmocka_unit_test(what_a_lost_thread_began_is_done_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

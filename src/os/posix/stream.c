@@ -21,13 +21,21 @@ static int descriptor_of(const char *path) {
     return -1;
 }
 
+// A pipe that nobody reads is refused: whoever opens it would wait for a reader.
+static FILE *open_without_waiting(const char *path) {
+    const int file = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    FILE *opened = file < 0 || fcntl(file, F_SETFL, O_WRONLY) < 0 ? NULL : fdopen(file, "wb");
+    if (opened == NULL && file >= 0) (void)close(file);
+    return opened;
+}
+
 enum vram_status vr_os_stream_open(const char *path, FILE **stream) {
     const int named = descriptor_of(path);
     struct stat facts;
     FILE *opened = NULL;
     if (named < 0) {
         if (stat(path, &facts) != 0 || S_ISREG(facts.st_mode)) return VRAM_UNSUPPORTED;
-        opened = fopen(path, "wbe");
+        opened = open_without_waiting(path);
     } else {
         // The same open file: opened by its name a log would be cut, and written over from its beginning.
         const int again = fcntl(named, F_DUPFD_CLOEXEC, 3);
