@@ -75,6 +75,9 @@ static bool add_path(struct input_files *files, char *path) {
     return true;
 }
 
+// More in one page are no recordings of anybody's, and each of them is looked for from the beginning.
+enum { MOST_IN_A_PAGE = 1000 };
+
 // The recordings of a page, while they are listed.
 struct listing {
     const char *page;
@@ -84,6 +87,7 @@ struct listing {
 
 static void add_name(void *context, const char *name) {
     struct listing *listing = context;
+    if (listing->names.count > MOST_IN_A_PAGE) return;
     listing->failed = listing->failed || !add_path(&listing->names, strdup(name));
 }
 
@@ -99,10 +103,10 @@ static char *address(const struct listing *listing, int index) {
     return path;
 }
 
-// A file is one path; a page with several recordings is one for each.
+// A file is one path; a page with several recordings is one for each, one with too many itself: reading it says that it has several.
 static bool add_file(struct input_files *files, const char *path) {
     struct listing listing = {.page = path};
-    if (!input_names(path, add_name, &listing) || listing.names.count < 2) {
+    if (!input_names(path, add_name, &listing) || listing.names.count < 2 || listing.names.count > MOST_IN_A_PAGE) {
         input_files_close(&listing.names);
         return add_path(files, strdup(path));
     }

@@ -151,6 +151,12 @@ def usage_and_names(bench, plain):
         write(bench.folder, name, b"")
         bench.run(["report", "--", name], "empty, strange name", {3})
         os.unlink(os.path.join(os.fsencode(bench.folder), os.fsencode(name)))
+    # Each would be looked for from the beginning.
+    many = b'<script type="application/x-vram" data-name="a">QQ==</script>' * 50000
+    write(bench.folder, "many.html", b"<html><title>vram</title>" + many)
+    for reader in (["report"], ["leaks", "--json"]):
+        bench.run(reader + ["many.html"], "a page with very many recordings", {3})
+    os.unlink(os.path.join(bench.folder, "many.html"))
     for reader in READERS:
         for name in ("folder", "empty", "absent", "", "good.pickle/x", "n" * 300):
             bench.run(reader + [name], "no recording", {2, 3} if name == "" else {3})
