@@ -7,6 +7,7 @@
 #include "input_files.h"
 #include "moment.h"
 #include "report_profile.h"
+#include "report_ranks.h"
 #include "ui.h"
 #include "vram/explain.h"
 #include "vram/listing.h"
@@ -20,6 +21,7 @@ struct settings {
     uint64_t top, memory_bytes;
     unsigned list; // enum vram_listing; VRAM_LISTING_COUNT: the report
     struct report_profile profile;
+    struct report_ranks *ranks; // of the reports for people
 };
 
 static bool has_oom(const struct vram_report *report) {
@@ -57,6 +59,7 @@ static int report_file(const char *path, const char *before, void *context) {
     const struct vram_style style = ui_style();
     printf("%s", before);
     status = settings->json ? vram_report_json(report, &source, ui_write, NULL) : vram_report_text(report, &source, &style, ui_write, NULL);
+    if (!settings->json && status == VRAM_OK) report_ranks_add(settings->ranks, facts.name, report);
     const bool found = settings->check && has_oom(report);
     vram_cures_destroy(cures);
     vram_report_destroy(report);
@@ -143,5 +146,9 @@ int cmd_report(int argc, char **argv) {
     settings.profile.moment.top = settings.top;
     if (!report_profile_settle(&settings.profile)) return CLI_USAGE;
     if (settings.profile.wanted) return input_each(argv + 1, count, settings.json, "\n", report_profile_file, &settings.profile);
-    return input_each(argv + 1, count, settings.json, "\n\n", settings.list < VRAM_LISTING_COUNT ? list_file : report_file, &settings);
+    struct report_ranks ranks = {.rows = NULL};
+    settings.ranks = &ranks;
+    code = input_each(argv + 1, count, settings.json, "\n\n", settings.list < VRAM_LISTING_COUNT ? list_file : report_file, &settings);
+    report_ranks_end(&ranks);
+    return code;
 }

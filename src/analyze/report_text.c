@@ -44,6 +44,22 @@ static void print_title(struct printer *printer, const struct vram_report_source
     vr_text_puts(text, "\n");
 }
 
+// Of several devices one may have run out: a line of its own, before pages of the others.
+static void print_ran_out(struct printer *printer) {
+    const struct vram_report *report = printer->report;
+    if (report->device_count < 2) return;
+    for (size_t d = 0; d < report->device_count; d++) {
+        const struct vram_report_device *device = &report->devices[d];
+        if (device->oom_count == 0) continue;
+        const struct vram_report_oom *last = &device->ooms[device->oom_count - 1];
+        vr_text_colour(printer->text, &printer->style, VR_RED);
+        vr_text_printf(printer->text, "Out of memory on device %u", (unsigned)device->device);
+        vr_text_colour(printer->text, &printer->style, VR_PLAIN);
+        vr_text_printf(printer->text, ": %s asked for at event %s; why is in its part below\n", vr_bytes(last->size_bytes).text,
+                       vr_count(last->event).text);
+    }
+}
+
 // Whether an earlier note says the same of another device.
 static bool said_before(const struct vram_report *report, size_t note) {
     for (size_t i = 0; i < note; i++) {
@@ -367,6 +383,7 @@ enum vram_status vram_report_text(const struct vram_report *report, const struct
     if (printer.style.columns == 0) printer.style.columns = 100;
     if (printer.style.columns < 60) printer.style.columns = 60;
     print_title(&printer, source);
+    print_ran_out(&printer);
     print_notes(&printer, VRAM_NOTE_CONTRADICTION, "This recording contradicts itself: what follows cannot all be true", VR_RED);
     for (size_t d = 0; d < report->device_count; d++) print_device(&printer, &report->devices[d]);
     print_settings(&printer);

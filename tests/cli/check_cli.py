@@ -59,6 +59,16 @@ def recording():
             "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:512", "expandable_segments": False}}
 
 
+def two_devices():
+    """The second device ran out of memory; the first one did nothing."""
+    s = recording()
+    for g in s["segments"]:
+        g["device"] = 1
+    s["device_traces"].insert(0, [event("segment_alloc", BASE, 2 * MIB, 1000), event("alloc", BASE, MIB, 1001)])
+    s["segments"].append(segment(BASE, [block(BASE, MIB, MIB, "active_allocated"), block(BASE + MIB, MIB, 0, "inactive")]))
+    return s
+
+
 def hostile():
     """Names that would steer a terminal, and a block that ends where the address space does."""
     s = recording()
@@ -79,6 +89,7 @@ def write_files(folder):
     put("members.pickle.gz", gzip.compress(plain[:1000], mtime=0) + gzip.compress(plain[1000:], mtime=0))
     put("good.pickle.xz", lzma.compress(plain))
     put("hostile.pickle", pickle.dumps(hostile(), 4))
+    put("two_devices.pickle", pickle.dumps(two_devices(), 4))
     put("empty.pickle", b"")
     put("cut.pickle", plain[:700])
     put("cut.pickle.gz", gzip.compress(plain, mtime=0)[:300])
@@ -122,6 +133,7 @@ CASES = [
     ("good_json", ["report", "--json", "good.pickle"], 0, None, True),
     ("stdin", ["report", "-"], 0, "good.pickle", True),
     ("two_files", ["report", "good.pickle", "--", "good.json"], 0, None, True),
+    ("two_devices", ["report", "--no-cure", "-n1", "two_devices.pickle", "good.pickle"], 0, None, True),
     ("one_bad_of_two", ["report", "absent.pickle", "good.pickle"], 3, None, True),
     ("hostile", ["report", "hostile.pickle"], 0, None, True),
     ("site", ["report", "--site", "good.pickle"], 0, None, True),
