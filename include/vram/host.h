@@ -136,7 +136,8 @@ VRAM_API void vram_host_pool_retain(struct vram_host_pool *pool);
 VRAM_API void vram_host_pool_release(struct vram_host_pool *pool);
 VRAM_API struct vram_pool_id vram_host_pool_id(const struct vram_host_pool *pool);
 VRAM_API uint32_t vram_host_pool_references(struct vram_host_pool *pool);
-// Opens a route into the pool, the newest that accepts a request wins, and takes a reference; a pool may have several. NO_HOST_MEMORY.
+// Opens a route into the pool, the newest that accepts a request wins, and takes a reference; a pool may have several.
+// INVALID_ARGUMENT for a kind that is none, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_host_pool_begin(struct vram_host_pool *pool, const struct vram_route *route);
 // Closes the newest route into the pool with the same kind and stream (of this thread, for VRAM_ROUTE_THREAD) and gives its reference
 // back. INVALID_ARGUMENT when there is none.

@@ -43,8 +43,8 @@ VRAM_API void vram_plan_cache_destroy(struct vram_plan_cache *cache);
 
 // Gets the plan of a key, or builds it, with a work area for `stream`. While it is in use nobody else has it: a thread that asks for the
 // same plan waits (so a thread must not ask twice before it gave it back). Keys are equal when their bytes are. A failure leaves the cache
-// without the new plan. INVALID_ARGUMENT for an empty key or a device beyond VRAM_MAX_DEVICES; statuses of build() and of vram_malloc();
-// NO_HOST_MEMORY. Any thread.
+// without the new plan. INVALID_ARGUMENT for an empty or NULL key or a device beyond VRAM_MAX_DEVICES; statuses of build() and of
+// vram_malloc(); NO_HOST_MEMORY. Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_plan_acquire(struct vram_plan_cache *cache, uint32_t device, uint64_t stream, const void *key,
                                                            size_t key_bytes, struct vram_plan *plan);
 // Gives it back once its work is queued on the stream. A plan that was given up in between, or was never held (maximum 0), is

@@ -52,7 +52,8 @@ struct vram_route {
     enum vram_route_kind kind;
     uint64_t stream;
 };
-// Opens a route into the pool and takes a reference; a pool may have several. Any thread. NO_HOST_MEMORY.
+// Opens a route into the pool and takes a reference; a pool may have several. Any thread. INVALID_ARGUMENT for a kind that is
+// none, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route *route);
 // Closes the newest route into the pool with the same kind and stream (of this thread, for VRAM_ROUTE_THREAD) and gives its reference
 // back. INVALID_ARGUMENT when there is none.

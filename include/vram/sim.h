@@ -42,7 +42,7 @@ struct vram_sim_options {
 // options may be NULL. *driver is given to the caller. INVALID_ARGUMENT for values out of range; NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_create(const struct vram_sim_options *options, struct vram_driver **driver);
 // Options from text: `devices=2,memory=16GiB,profile=dear,addresses=reuse,manual,backed,...`, the syntax of the variable VRAM_SIM
-// that the shared libcuda reads. BAD_OPTION with the position in *error.
+// that the shared libcuda reads. BAD_OPTION with the position in *error, INVALID_ARGUMENT for NULLs; error may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_parse(const char *text, struct vram_sim_options *options, struct vram_error *error);
 
 // Completes all work recorded so far on `stream` / on every stream of every device, and what that work waited for; the clock moves to

@@ -56,6 +56,10 @@
 
 // Fills *error (may be NULL) and returns `status`. The message is cut to fit.
 enum vram_status vr_fail(struct vram_error *error, enum vram_status status, uint64_t offset, const char *format, ...) VRAM_PRINTF(4, 5);
+// For functions whose steps do not all say why they fail: clears *error (may be NULL) before the first step ...
+void vr_unsaid(struct vram_error *error);
+// ... and after the last gives a failure that nobody put into words the sentence of its status. Returns `status`.
+enum vram_status vr_said(struct vram_error *error, enum vram_status status);
 
 // Checked arithmetic: false when the result does not fit, *result untouched then.
 VR_INLINE bool vr_add_u64(uint64_t a, uint64_t b, uint64_t *result) {

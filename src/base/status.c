@@ -59,3 +59,12 @@ int vr_order_u64_pair(const void *a, const void *b) {
     const uint64_t *x = a, *y = b;
     return x[0] != y[0] ? VR_ORDER(x[0], y[0]) : VR_ORDER(x[1], y[1]);
 }
+
+void vr_unsaid(struct vram_error *error) {
+    if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
+}
+
+enum vram_status vr_said(struct vram_error *error, enum vram_status status) {
+    if (status == VRAM_OK || error == NULL || error->status == status) return status;
+    return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
+}

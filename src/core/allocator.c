@@ -66,15 +66,14 @@ enum vram_status vr_allocator_create(const struct vram_create_info *info, struct
     vr_mutex_init(&made->imports.mutex);
     made->arena.order = info->tie_break == VRAM_TIE_OLDEST_SEGMENT ? VR_BY_SIZE_AGE_ADDRESS : VR_BY_SIZE_ADDRESS;
     atomic_store_explicit(&made->caching, !environment_says_no_caching(), memory_order_relaxed);
-    if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
+    vr_unsaid(error);
     enum vram_status status = read_options(made, info, error);
     made->async = made->options.backend == VR_BACKEND_ASYNC;
     if (status == VRAM_OK) status = make_tables(made);
     if (status == VRAM_OK) status = open_driver(made, info->driver, error);
     if (status != VRAM_OK) {
-        if (error != NULL && error->status == VRAM_OK) (void)vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
         vr_allocator_destroy(made);
-        return status;
+        return vr_said(error, status);
     }
     *allocator = made;
     return VRAM_OK;

@@ -190,6 +190,7 @@ bool vr_route_close(struct vram_pool *pool, const struct vram_route *route) {
 }
 
 enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route *route) {
+    if ((unsigned)route->kind > VRAM_ROUTE_ALL) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = pool->device;
     vr_device_lock(device);
     const enum vram_status status = vr_route_open(pool, route);

@@ -70,11 +70,8 @@ static enum vram_status begin(struct vram_graph *graph, enum vram_capture_mode m
     return VRAM_OK;
 }
 
-enum vram_status vram_graph_begin(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream,
-                                  const struct vram_graph_options *options, struct vram_graph **graph, struct vram_error *error) {
-    static const struct vram_graph_options defaults;
-    if (options == NULL) options = &defaults;
-    if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
+static enum vram_status begin_graph(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream,
+                                    const struct vram_graph_options *options, struct vram_graph **graph, struct vram_error *error) {
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
     VR_TRY(prepare(allocator, device, stream, options, error));
@@ -93,6 +90,13 @@ enum vram_status vram_graph_begin(struct vram_allocator *allocator, uint32_t ord
     }
     *graph = made;
     return VRAM_OK;
+}
+
+enum vram_status vram_graph_begin(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream,
+                                  const struct vram_graph_options *options, struct vram_graph **graph, struct vram_error *error) {
+    static const struct vram_graph_options defaults;
+    vr_unsaid(error);
+    return vr_said(error, begin_graph(allocator, ordinal, stream, options == NULL ? &defaults : options, graph, error));
 }
 
 static enum vram_status instantiate(struct vram_graph *graph, struct vram_error *error) {
@@ -119,14 +123,14 @@ static enum vram_status explain(struct vram_error *error) {
 }
 
 enum vram_status vram_graph_end(struct vram_graph *graph, struct vram_error *error) {
-    struct vram_error detail = {.offset = VRAM_NO_OFFSET};
+    struct vram_error detail;
     if (error == NULL) error = &detail;
+    vr_unsaid(error);
     if (!graph->capturing) return refuse(error, "this graph is not being captured");
     graph->capturing = false;
     const enum vram_status status = vram_capture_end(graph->pool, graph->stream, &graph->handle, error);
     if (status == VRAM_DRIVER) return explain(error);
-    VR_TRY(status);
-    return instantiate(graph, error);
+    return vr_said(error, status == VRAM_OK ? instantiate(graph, error) : status);
 }
 
 // --- launch
@@ -172,7 +176,8 @@ enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, st
                              "start the round again with the first");
     }
     struct vr_context_guard guard;
-    VR_TRY(vr_context_enter(graph->device, &guard));
+    if (vr_context_enter(graph->device, &guard) != VRAM_OK)
+        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the device's context cannot be made current");
     const vr_cu_result result = vr_cu(graph->device->allocator->driver, graph_launch, graph->exec, stream);
     vr_context_leave(&guard);
     return result == VR_CU_SUCCESS ? VRAM_OK : driver_failed(error, "the driver would not launch the graph", result);
@@ -225,20 +230,31 @@ static enum vram_status capture_one(struct vram_allocator *allocator, uint32_t d
     return status;
 }
 
+static enum vram_status capture_all(struct vram_allocator *allocator, uint32_t device, uint64_t stream,
+                                    const struct vram_graph_callable *callables, size_t count, struct vram_graph **made,
+                                    struct vram_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        struct vram_pool *shared = i == 0 ? NULL : vram_graph_pool(made[0]);
+        const enum vram_status status = capture_one(allocator, device, stream, &callables[i], shared, &made[i], error);
+        if (status != VRAM_OK) {
+            while (i-- > 0) vram_graph_destroy(made[i]);
+            return status;
+        }
+    }
+    return VRAM_OK;
+}
+
 enum vram_status vram_graph_capture_all(struct vram_allocator *allocator, uint32_t device, uint64_t stream,
                                         const struct vram_graph_callable *callables, size_t count, uint32_t warmups,
                                         struct vram_graph **graphs, struct vram_error *error) {
     if (stream == 0) return refuse(error, "a graph cannot be captured on the default stream: make a stream for it");
-    VR_TRY(warm_up(callables, count, warmups, stream));
-    for (size_t i = 0; i < count; i++) {
-        struct vram_graph *made = NULL;
-        struct vram_pool *shared = i == 0 ? NULL : vram_graph_pool(graphs[0]);
-        const enum vram_status status = capture_one(allocator, device, stream, &callables[i], shared, &made, error);
-        if (status != VRAM_OK) {
-            while (i-- > 0) vram_graph_destroy(graphs[i]);
-            return status;
-        }
-        graphs[i] = made;
-    }
-    return VRAM_OK;
+    if (count == 0) return VRAM_OK;
+    vr_unsaid(error);
+    struct vram_graph **made = calloc(count, sizeof(struct vram_graph *));
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the graphs");
+    enum vram_status status = warm_up(callables, count, warmups, stream);
+    if (status == VRAM_OK) status = capture_all(allocator, device, stream, callables, count, made, error);
+    if (status == VRAM_OK) memcpy(graphs, made, count * sizeof(struct vram_graph *));
+    free(made);
+    return vr_said(error, status);
 }

@@ -126,6 +126,7 @@ struct vram_host_pool *vr_host_route(struct vram_host *host, uint64_t stream) {
 }
 
 enum vram_status vram_host_pool_begin(struct vram_host_pool *pool, const struct vram_route *route) {
+    if ((unsigned)route->kind > VRAM_ROUTE_ALL) return VRAM_INVALID_ARGUMENT;
     struct vram_host *host = pool->host;
     vr_host_lock(host);
     void *routes = host->routes;

@@ -248,7 +248,7 @@ static void give_back(struct vram_plan_cache *cache, uint32_t device, struct pla
 
 enum vram_status vram_plan_acquire(struct vram_plan_cache *cache, uint32_t device, uint64_t stream, const void *key, size_t key_bytes,
                                    struct vram_plan *plan) {
-    if (device >= VRAM_MAX_DEVICES || key_bytes == 0) return VRAM_INVALID_ARGUMENT;
+    if (device >= VRAM_MAX_DEVICES || key == NULL || key_bytes == 0) return VRAM_INVALID_ARGUMENT;
     struct shelf *shelf = &cache->shelves[device];
     struct plan *taken = NULL, *gone = NULL;
     bool fresh = false;

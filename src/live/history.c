@@ -161,12 +161,8 @@ static enum vram_status start(struct vram_allocator *allocator, const struct vra
 enum vram_status vram_history_start(struct vram_allocator *allocator, const struct vram_history_options *options,
                                     struct vram_error *error) {
     static const struct vram_history_options defaults;
-    if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
-    const enum vram_status status = start(allocator, options == NULL ? &defaults : options, error);
-    if (status != VRAM_OK && error != NULL && error->status == VRAM_OK) {
-        return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
-    }
-    return status;
+    vr_unsaid(error);
+    return vr_said(error, start(allocator, options == NULL ? &defaults : options, error));
 }
 
 static void stop_listening(struct vram_allocator *allocator) {
