@@ -1,5 +1,6 @@
 // vram diff: two recordings side by side.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "args.h"
@@ -14,9 +15,33 @@ int cmd_diff(int argc, char **argv);
 struct settings {
     struct moment_settings moment;
     struct vram_profile_options options;
-    uint64_t threshold;
+    const char *threshold; // as given, or NULL
+    uint64_t threshold_bytes;
+    double threshold_share; // of what the first holds; < 0: the bytes count
     bool json;
 };
+
+// "100MiB" or "5%".
+static bool settle_threshold(struct settings *settings) {
+    const char *text = settings->threshold;
+    settings->threshold_bytes = UINT64_MAX;
+    settings->threshold_share = -1;
+    if (text == NULL || args_size(text, &settings->threshold_bytes)) return true;
+    const size_t whole = strspn(text, "0123456789");
+    const size_t digits = whole + (text[whole] == '.' ? 1 + strspn(text + whole + 1, "0123456789") : 0);
+    if (whole != 0 && strcmp(text + digits, "%") == 0) {
+        settings->threshold_share = strtod(text, NULL) / 100;
+        return true;
+    }
+    ui_say("vram: --threshold: '%s' is neither a size such as 100MiB nor a share such as 5%%", text);
+    return false;
+}
+
+static bool is_over(const struct settings *settings, const uint64_t bytes[2]) {
+    if (bytes[1] <= bytes[0] || settings->threshold == NULL) return false;
+    if (settings->threshold_share >= 0) return (double)(bytes[1] - bytes[0]) > settings->threshold_share * (double)bytes[0];
+    return bytes[1] - bytes[0] > settings->threshold_bytes;
+}
 
 // Compares one pair of files.
 static int compare(const struct settings *settings, const char *const paths[2]) {
@@ -36,7 +61,7 @@ static int compare(const struct settings *settings, const char *const paths[2]) 
         struct vram_diff_result result = {.most_grown_bytes = 0};
         const enum vram_status status = settings->json ? vram_diff_json(&diff, ui_write, NULL, &result, &error)
                                                        : vram_diff_text(&diff, &style, ui_write, NULL, &result, &error);
-        const bool over = result.bytes[1] > result.bytes[0] && result.bytes[1] - result.bytes[0] > settings->threshold;
+        const bool over = is_over(settings, result.bytes);
         if (status == VRAM_OK && settings->json) printf("\n");
         code = status == VRAM_IO ? CLI_BAD_INPUT : status != VRAM_OK ? ui_error(NULL, &error) : over ? CLI_FINDING : CLI_OK;
     }
@@ -63,13 +88,13 @@ static int compare_all(const struct settings *settings, const struct input_files
 }
 
 int cmd_diff(int argc, char **argv) {
-    struct settings settings = {.threshold = UINT64_MAX};
+    struct settings settings = {.threshold = NULL};
     const struct args_option options[] = {
         ARGS_JSON("folders: an array", &settings.json),
         {.name = "threshold",
-         .kind = ARGS_SIZE,
-         .value = "SIZE",
-         .help = "exit code 1 when the second holds more than so much above the first, e.g. 100MiB",
+         .kind = ARGS_STRING,
+         .value = "SIZE|N%",
+         .help = "exit code 1 when the second holds more than so much above the first, e.g. 100MiB or 5%",
          .target = &settings.threshold},
         MOMENT_OPTIONS(&settings.moment),
         GROUP_OPTIONS(&settings.moment),
@@ -90,7 +115,7 @@ int cmd_diff(int argc, char **argv) {
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (!moment_options(&settings.moment, &settings.options)) return CLI_USAGE;
+    if (!settle_threshold(&settings) || !moment_options(&settings.moment, &settings.options)) return CLI_USAGE;
     struct input_files files[2];
     code = input_files_open(argv + 1, 1, &files[0]);
     if (code != CLI_OK) return code;

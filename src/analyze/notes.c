@@ -17,6 +17,14 @@ static bool has_top_level_key(const struct vr_model *model, const char *key) {
     return false;
 }
 
+// Segments that were made up of live blocks are of no kind.
+static bool any_segment_known(const struct vr_model *model) {
+    for (size_t i = 0; i < model->segments.count; i++) {
+        if (model->segments.kind[i] != VR_KIND_UNKNOWN) return true;
+    }
+    return false;
+}
+
 void vr_report_generation(const struct vr_model *model, const char **generation, const char **era) {
     uint32_t picture = 0;
     for (size_t i = 0; i < model->segments.count; i++) picture |= model->segments.has[i];
@@ -27,6 +35,9 @@ void vr_report_generation(const struct vr_model *model, const char **generation,
         const char *generation, *era;
     } rows[] = {
         {model->form == VR_FORM_SEGMENT_LIST, "list", ""},
+        // Both keys came at once to PyTorch's snapshots; logs and traces of others are read into the first one alone.
+        {has_top_level_key(model, "external_annotations") && !has_top_level_key(model, "allocator_settings") && !any_segment_known(model),
+         VR_EVENTS_ALONE, ""},
         {(events & VR_HAS_POOL_ID) != 0, "G7", "about PyTorch 2.12+"},
         {(events & VR_HAS_USER_METADATA) != 0, "G6", "about PyTorch 2.10 to 2.11"},
         {(events & VR_HAS_COMPILE_CONTEXT) != 0, "G5", "about PyTorch 2.7 to 2.9"},
@@ -99,7 +110,7 @@ static bool knows_segments(const struct vram_report_device *device) {
 static void missing_segments(struct writer *writer, const struct vram_report_device *device) {
     if (knows_segments(device)) return;
     note(writer, VRAM_NOTE_MISSING, device->device, "no_segments",
-         "no segment is recorded: what was held from the driver is not known, segments below are the live blocks");
+         "no segment is recorded: what was held from the driver is not known, live blocks stand for segments");
 }
 
 static void missing_actions(struct writer *writer, const struct vram_report_device *device) {

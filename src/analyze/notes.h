@@ -6,6 +6,8 @@
 #include "model/model.h"
 #include "vram/report.h"
 
+// The generation of what is no snapshot: events alone, read from a log or a profiler's trace.
+#define VR_EVENTS_ALONE "events"
 // The generation and the PyTorch versions that write it, by the keys alone. Static texts.
 void vr_report_generation(const struct vr_model *model, const char **generation, const char **era);
 // Fills report->notes from the devices, which must be complete. NO_HOST_MEMORY.

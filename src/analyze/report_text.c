@@ -2,6 +2,7 @@
 #include "analyze/accounts.h"
 #include "analyze/chart.h"
 #include "analyze/explain.h"
+#include "analyze/notes.h"
 #include "analyze/page.h"
 
 struct printer {
@@ -10,6 +11,8 @@ struct printer {
     const struct vram_report *report;
     const struct vram_report_source *source; // may be NULL
 };
+
+static bool is_events_alone(const struct vram_report *report) { return strcmp(report->generation, VR_EVENTS_ALONE) == 0; }
 
 // --- what it is ------------------------------------------------------------------------------------------------------------
 static void print_title(struct printer *printer, const struct vram_report_source *source) {
@@ -33,6 +36,8 @@ static void print_title(struct printer *printer, const struct vram_report_source
     const bool dict = strcmp(report->form, "dict") == 0;
     if (report->device_count != 0 && report->devices[0].whole_program) {
         vr_text_puts(text, "\nA whole program, recorded by vram run");
+    } else if (is_events_alone(report)) {
+        vr_text_puts(text, "\nA log or trace of allocations");
     } else {
         vr_text_printf(text, "\nPyTorch %s%s", dict ? "snapshot " : "segment list", dict ? report->generation : "");
         if (report->era[0] != '\0') vr_text_printf(text, " (%s)", report->era);
@@ -135,8 +140,8 @@ static void print_peaks(struct printer *printer, const struct vram_report_device
         vr_table_cell(&table, "%s", vr_bytes(rows[i].live->end.bytes).text);
         vr_table_cell(&table, "%s", vr_count(rows[i].live->peak.count).text);
     }
-    // What a whole program asks the driver for is what it holds.
-    if (!device->whole_program) reserved_row(&table, device);
+    // What a whole program asks the driver for is what it holds; a log of allocations does not tell.
+    if (!device->whole_program && !is_events_alone(printer->report)) reserved_row(&table, device);
     vr_text_puts(printer->text, "\n");
     vr_table_print(&table, printer->text, &printer->style, 4);
     vr_table_release(&table);
@@ -144,14 +149,15 @@ static void print_peaks(struct printer *printer, const struct vram_report_device
 
 static void print_timeline(struct printer *printer, const struct vram_report_device *device) {
     if (device->timeline_count < 8) return;
-    vr_page_heading(printer->text, &printer->style, "Timeline",
-                    printer->style.unicode ? "  █ allocated  ░ reserved" : "  # allocated  . reserved");
+    static const char *const legends[2][2] = {{"  # allocated  . reserved", "  # allocated"},
+                                              {"  █ allocated  ░ reserved", "  █ allocated"}};
+    vr_page_heading(printer->text, &printer->style, "Timeline", legends[printer->style.unicode][is_events_alone(printer->report)]);
     vr_chart_timeline(printer->text, &printer->style, device, 8, 4);
 }
 
 static void print_usage(struct printer *printer, const struct vram_report_device *device) {
     const struct vram_report_usage *usage = &device->usage;
-    if (usage->reserved_bytes == 0 || device->whole_program) return;
+    if (usage->reserved_bytes == 0 || device->whole_program || is_events_alone(printer->report)) return;
     const struct vr_part parts[] = {
         {usage->requested_bytes, "█", "#", VR_CYAN},
         {usage->rounding_bytes, "▓", "+", VR_BLUE},
@@ -208,7 +214,7 @@ static void print_pools(struct printer *printer, const struct vram_report_device
                                                      {"free", VR_RIGHT, VR_PLAIN, false},    {"largest free", VR_RIGHT, VR_PLAIN, false}};
     static const char *const kinds[] = {"?", "small", "large"};
     const size_t most = 12;
-    if (device->pool_count < 2) return;
+    if (device->pool_count < 2 || is_events_alone(printer->report)) return;
     vr_page_heading(printer->text, &printer->style, "Pools at the end", "  free memory of one row serves requests of that row only");
     struct vr_table table;
     vr_table_init(&table, columns, VR_COUNT_OF(columns));

@@ -69,6 +69,14 @@ def two_devices():
     return s
 
 
+def trace():
+    """A profiler's trace: allocations, and nothing of segments."""
+    def memory(ts, address, size):
+        return {"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "pid": 1, "tid": 1, "ts": ts,
+                "args": {"Device Type": 1, "Device Id": 0, "Addr": address, "Bytes": size, "Total Allocated": 0, "Total Reserved": 0}}
+    return {"schemaVersion": 1, "traceEvents": [memory(10 * i, BASE + (i % 5) * MIB, MIB if i < 5 else -MIB) for i in range(9)]}
+
+
 def hostile():
     """Names that would steer a terminal, and a block that ends where the address space does."""
     s = recording()
@@ -90,6 +98,7 @@ def write_files(folder):
     put("good.pickle.xz", lzma.compress(plain))
     put("hostile.pickle", pickle.dumps(hostile(), 4))
     put("two_devices.pickle", pickle.dumps(two_devices(), 4))
+    put("trace.json", json.dumps(trace()).encode())
     put("empty.pickle", b"")
     put("cut.pickle", plain[:700])
     put("cut.pickle.gz", gzip.compress(plain, mtime=0)[:300])
@@ -134,6 +143,7 @@ CASES = [
     ("stdin", ["report", "-"], 0, "good.pickle", True),
     ("two_files", ["report", "good.pickle", "--", "good.json"], 0, None, True),
     ("two_devices", ["report", "--no-cure", "-n1", "two_devices.pickle", "good.pickle"], 0, None, True),
+    ("trace", ["report", "trace.json"], 0, None, True),
     ("one_bad_of_two", ["report", "absent.pickle", "good.pickle"], 3, None, True),
     ("hostile", ["report", "hostile.pickle"], 0, None, True),
     ("site", ["report", "--site", "good.pickle"], 0, None, True),
@@ -151,6 +161,10 @@ CASES = [
     ("flame_itself", ["flame", "good.pickle", "-o", "good.pickle"], 2, None, True),
     ("diff_same", ["diff", "good.pickle", "good.json"], 0, None, True),
     ("diff_json", ["diff", "--json", "good.pickle", "good.json"], 0, None, True),
+    ("diff_within", ["diff", "--threshold", "9900%", "two_devices.pickle", "good.pickle", "--device", "0"], 0, None, False),
+    ("diff_beyond", ["diff", "--threshold", "9899.9%", "two_devices.pickle", "good.pickle", "--device", "0"], 1, None, False),
+    ("diff_any", ["diff", "--threshold", "0%", "good.pickle", "good.json"], 0, None, False),
+    ("diff_share", ["diff", "--threshold", "5 percent", "good.pickle", "good.json"], 2, None, True),
     ("diff_one", ["diff", "good.pickle"], 2, None, True),
     ("diff_stack", ["diff", "--by", "stack", "good.pickle", "good.json"], 2, None, True),
     ("leaks_no_steps", ["leaks", "good.pickle"], 0, None, True),
