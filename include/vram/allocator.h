@@ -4,6 +4,12 @@
 // stream. Device addresses, sizes and stream handles are uint64_t (a CUstream or cudaStream_t is converted with VRAM_STREAM()).
 // Stream 0 is the legacy default stream. All functions may be called from any thread at any time unless they say otherwise;
 // an allocator must not be destroyed while a call on it is under way. Nothing here prints, exits or throws.
+//
+// In every header of vram a pointer must be good unless the function says what NULL means; handles and results that are NULL where nothing
+// is said about it, and handles that were destroyed, are undefined. What can be told from the arguments alone (devices, addresses, sizes,
+// words) is always checked. With vram_destroy() end the pools, routes, captures and imports of the allocator; graphs, workspaces and caches
+// of plans made on it are to be destroyed before. After fork() the child must not use the parent's allocators, not even to destroy them:
+// CUDA does not work there, and a lock may be held for ever by a thread that the child has not.
 #ifndef VRAM_ALLOCATOR_H
 #define VRAM_ALLOCATOR_H
 
@@ -138,12 +144,14 @@ struct vram_oom {
 VRAM_API bool vram_last_oom(struct vram_oom *oom);
 // The report as one paragraph for people. Always NUL-terminated; returns the length it wanted, without the NUL.
 VRAM_API size_t vram_oom_text(const struct vram_oom *oom, char *text, size_t capacity);
-// Called on the failing thread, without any lock, in the order of attachment; may call the allocator.
+// Called on the failing thread, without any lock, in the order of attachment; may call the allocator, also to take itself out. What fails
+// inside of one is told to none. Adding: INVALID_ARGUMENT for NULL, NO_HOST_MEMORY. Removing: INVALID_ARGUMENT for a pair that is not
+// there; one that is being called on another thread is not waited for.
 typedef void (*vram_oom_observer)(const struct vram_oom *oom, void *user);
 VRAM_API VRAM_NODISCARD enum vram_status vram_add_oom_observer(struct vram_allocator *allocator, vram_oom_observer observer, void *user);
 VRAM_API VRAM_NODISCARD enum vram_status vram_remove_oom_observer(struct vram_allocator *allocator, vram_oom_observer observer, void *user);
 // Called without any lock whenever no cached block fits, before new memory is asked for: frees what it can through vram_free() and
-// returns whether it did. At most 16.
+// returns whether it did. A request made inside of one is served without callbacks. At most 16: LIMIT. Statuses and removal as above.
 typedef bool (*vram_free_callback)(uint32_t device, uint64_t size_bytes, void *user);
 VRAM_API VRAM_NODISCARD enum vram_status vram_add_free_callback(struct vram_allocator *allocator, vram_free_callback callback, void *user);
 VRAM_API VRAM_NODISCARD enum vram_status vram_remove_free_callback(struct vram_allocator *allocator, vram_free_callback callback,

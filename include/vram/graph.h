@@ -56,7 +56,8 @@ struct vram_graph_callable {
     void *user;
 };
 // The counterpart of make_graphed_callables(): runs each region `warmups` times on `stream` outside a capture, then captures them in order
-// into one shared pool. graphs: room for `count`; all are made or none. Statuses as for begin and end, or a region's own.
+// into one shared pool. graphs: room for `count`; all are made, or none and graphs is untouched. Statuses as for begin and end, or a
+// region's own.
 VRAM_API VRAM_NODISCARD enum vram_status vram_graph_capture_all(struct vram_allocator *allocator, uint32_t device, uint64_t stream,
                                                                 const struct vram_graph_callable *callables, size_t count, uint32_t warmups,
                                                                 struct vram_graph **graphs, struct vram_error *error);

@@ -35,7 +35,8 @@ struct vram_pool_options {
 // INVALID_ARGUMENT, NO_HOST_MEMORY, DRIVER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t device,
                                                           const struct vram_pool_options *options, struct vram_pool **pool);
-// One reference more / less. After the last release the handle is dead; live blocks of the pool stay valid until they are freed.
+// One reference more / less. After the last release the handle is dead; live blocks of the pool stay valid until they are freed. NULL is
+// ignored by release. The allocator's end is that of all its pools, whatever references they have: no release after vram_destroy().
 VRAM_API void vram_pool_retain(struct vram_pool *pool);
 VRAM_API void vram_pool_release(struct vram_pool *pool);
 VRAM_API struct vram_pool_id vram_pool_id(const struct vram_pool *pool);
@@ -81,6 +82,7 @@ struct vram_checkpoint;
 // Remembers which blocks of the pool are live, and where. INVALID_ARGUMENT while a block of the pool waits for fences. *checkpoint is given
 // to the caller: vram_checkpoint_destroy().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkpoint **checkpoint);
+// NULL is ignored.
 VRAM_API void vram_checkpoint_destroy(struct vram_checkpoint *checkpoint);
 // What a restore changed. Addresses are told after it is done, freed ones first.
 struct vram_restore_observer {

@@ -60,14 +60,18 @@ void vr_oom_describe(const struct vr_request *request, uint64_t segment_bytes, b
 }
 
 void vr_oom_announce(struct vram_allocator *allocator, const struct vram_oom *oom) {
+    static _Thread_local bool announcing;
     last_oom = *oom;
     has_last_oom = true;
+    if (announcing) return; // an observer ran out of memory itself: to tell it of that would have no end
     vr_mutex_lock(&allocator->mutex);
     const size_t count = allocator->observer_count;
     struct vr_observer *observers = count == 0 ? NULL : malloc(count * sizeof *observers);
     if (observers != NULL) memcpy(observers, allocator->observers, count * sizeof *observers);
     vr_mutex_unlock(&allocator->mutex);
+    announcing = true;
     for (size_t i = 0; observers != NULL && i < count; i++) observers[i].function(oom, observers[i].user);
+    announcing = false;
     free(observers);
     last_oom = *oom; // an observer may have run out of memory itself: a page is made by replays that do
 }

@@ -103,8 +103,11 @@ static struct attempt find_memory(struct vr_request *request, uint32_t *block) {
     return get_memory(request, block);
 }
 
-// Runs the callbacks without the locks. True when one of them freed something.
+// Runs the callbacks without the locks. True when one of them freed something. A request that a callback makes runs none: it would come
+// here again, without end.
 bool vr_run_callbacks(struct vr_device *device, uint64_t size_bytes) {
+    static _Thread_local bool running;
+    if (running) return false;
     struct vram_allocator *allocator = device->allocator;
     struct vr_callback callbacks[VR_MAX_CALLBACKS];
     vr_mutex_lock(&allocator->mutex);
@@ -113,7 +116,9 @@ bool vr_run_callbacks(struct vr_device *device, uint64_t size_bytes) {
     vr_mutex_unlock(&allocator->mutex);
     bool freed = false;
     const uint32_t stack = vr_current_stack;
+    running = true;
     for (uint32_t i = 0; i < count; i++) freed |= callbacks[i].function(device->ordinal, size_bytes, callbacks[i].user);
+    running = false;
     vr_current_stack = stack; // theirs are other calls
     return freed;
 }

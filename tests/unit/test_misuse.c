@@ -484,6 +484,47 @@ static void null_is_nothing(void **state) {
     assert_false(vram_peer_enabled(world->mine, FAR_DEVICE, 0));
 }
 
+// Callbacks that ask for memory themselves: each request ends, and is announced once.
+struct greedy {
+    struct vram_allocator *allocator;
+    unsigned calls;
+    unsigned failures;
+};
+
+static void ask_for_too_much(struct greedy *greedy) {
+    uint64_t address = 0;
+    greedy->calls++;
+    greedy->failures += vram_malloc(greedy->allocator, 0, PAST_63, 0, &address) == VRAM_OUT_OF_MEMORY;
+}
+static bool greedy_callback(uint32_t device, uint64_t size_bytes, void *user) {
+    (void)device, (void)size_bytes;
+    ask_for_too_much(user);
+    return false;
+}
+static void greedy_observer(const struct vram_oom *oom, void *user) {
+    assert_int_equal(oom->requested_bytes, 1ull << 40);
+    ask_for_too_much(user);
+}
+
+static void callbacks_that_ask_for_memory_end(void **state) {
+    struct world *world = *state;
+    struct greedy callback = {.allocator = world->mine}, observer = {.allocator = world->mine};
+    expect_ok(vram_add_free_callback(world->mine, greedy_callback, &callback));
+    uint64_t address = 0;
+    expect_ok(vram_malloc(world->mine, 0, 30 << 20, 0, &address));
+    assert_int_equal(callback.calls, 1);
+    assert_int_equal(callback.failures, 1);
+    expect_ok(vram_remove_free_callback(world->mine, greedy_callback, &callback));
+    expect_ok(vram_add_oom_observer(world->mine, greedy_observer, &observer));
+    assert_int_equal(vram_malloc(world->mine, 0, 1ull << 40, 0, &address), VRAM_OUT_OF_MEMORY);
+    assert_int_equal(observer.calls, 1);
+    assert_int_equal(observer.failures, 1);
+    struct vram_oom oom;
+    assert_true(vram_last_oom(&oom));
+    assert_int_equal(oom.requested_bytes, 1ull << 40);
+    expect_ok(vram_remove_oom_observer(world->mine, greedy_observer, &observer));
+}
+
 // A status that no table has still has a name and a sentence.
 static void unknown_statuses_have_words(void **state) {
     (void)state;
@@ -497,6 +538,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_misuse_is_a_status, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_misuse_is_a_sentence, set_up, tear_down),
         cmocka_unit_test_setup_teardown(null_is_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(callbacks_that_ask_for_memory_end, set_up, tear_down),
         cmocka_unit_test(unknown_statuses_have_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
