@@ -17,8 +17,23 @@ for file in bin/vram include/vram/vram.h share/man/man1/vram.1 share/bash-comple
     test -s "$prefix/$file" || { echo "not installed: $file"; exit 1; }
 done
 "$prefix/bin/vram" --version
+
+# Every header stands alone, twice in a row, in C and C++, for every compiler that is here.
+mkdir "$prefix-consumer/headers"
 for header in "$prefix"/include/vram/*.h; do
-    echo "#include <vram/$(basename "$header")>" | "$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only -x c -
+    name=$(basename "$header")
+    printf '#include <vram/%s>\n#include <vram/%s>\n' "$name" "$name" >"$prefix-consumer/headers/$name.c"
+done
+for compiler in "$cc" gcc clang; do
+    command -v "$compiler" >/dev/null || continue
+    "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only "$prefix-consumer"/headers/*.c
+done
+for compiler in g++ clang++; do
+    command -v "$compiler" >/dev/null || continue
+    "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only -x c++ "$prefix-consumer"/headers/*.c
+    "$compiler" -std=c++20 -I"$prefix/include" -x c++ "$consumer/consumer.c" -x none "$libdir/libvram.a" -pthread -ldl -lm \
+        -o "$prefix-consumer/consumer_cxx"
+    "$prefix-consumer/consumer_cxx"
 done
 
 # The installed command finds the parts that it hands to programs, and its page.
@@ -47,4 +62,7 @@ export PKG_CONFIG_PATH="$libdir/pkgconfig"
 # shellcheck disable=SC2046
 "$cc" "$consumer/consumer.c" $(pkg-config --cflags --libs vram) -o "$prefix-consumer/by-pkg-config"
 LD_LIBRARY_PATH="$libdir" "$prefix-consumer/by-pkg-config"
-test "$(pkg-config --modversion vram)" = "$("$prefix/bin/vram" --version | cut -d' ' -f2)"
+# Before 1.0 the name that a program looks for at its start has the minor version.
+version=$(pkg-config --modversion vram)
+test -e "$libdir/libvram.so.${version%.*}" || { echo "no libvram.so.${version%.*}"; exit 1; }
+test "$version" = "$("$prefix/bin/vram" --version | cut -d' ' -f2)"
