@@ -29,7 +29,7 @@ static enum vram_status find_device(const struct vr_nvml *nvml, const unsigned c
     }
     if (result != VR_NVML_OK && bus_id != NULL && nvml->by_bus_id != NULL) result = nvml->by_bus_id(bus_id, device);
     if (result == VR_NVML_OK) return VRAM_OK;
-    return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "NVML does not find the device: %s", nvml->error_text(result));
+    return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "NVML does not find the device: %s", vr_nvml_text(nvml, result));
 }
 
 // --- the processes ------------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ static enum vram_status list_all(const struct vr_nvml *nvml, void *device, struc
         out->left_out += count - listed;
     }
     if (first_result != VR_NVML_OK && first_result != VR_NVML_INSUFFICIENT_SIZE)
-        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "NVML does not list processes: %s", nvml->error_text(first_result));
+        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "NVML does not list processes: %s", vr_nvml_text(nvml, first_result));
     qsort(out->others, out->count, sizeof *out->others, by_bytes);
     name_all(out);
     return VRAM_OK;

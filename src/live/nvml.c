@@ -38,7 +38,7 @@ static enum vram_status start(struct vr_nvml *nvml, const char *path, struct vra
         return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "%s is no management library of NVIDIA's", path);
     const int result = nvml->init();
     if (result == VR_NVML_OK) return VRAM_OK;
-    return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "NVML does not start: %s", nvml->error_text(result));
+    return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "NVML does not start: %s", vr_nvml_text(nvml, result));
 }
 
 enum vram_status vr_nvml_open(struct vr_nvml *nvml, struct vram_error *error) {

@@ -27,6 +27,12 @@ struct vr_nvml {
     vr_nvml_list *lists[VR_NVML_LISTS][VR_NVML_VERSIONS]; // computing, drawing, under the multi-process service; newest first; may be NULL
 };
 
+// What NVML says of a result; never NULL.
+VR_INLINE const char *vr_nvml_text(const struct vr_nvml *nvml, int result) {
+    const char *text = nvml->error_text(result);
+    return text == NULL ? "it says no reason" : text;
+}
+
 // Loads the library and starts it. UNSUPPORTED with a sentence.
 enum vram_status vr_nvml_open(struct vr_nvml *nvml, struct vram_error *error);
 void vr_nvml_close(struct vr_nvml *nvml);
