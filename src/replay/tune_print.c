@@ -243,6 +243,21 @@ static void nothing_to_change(struct vr_text *text, const struct vram_style *sty
     holes(text, today);
 }
 
+// Where today's setting fits, another one is worth setting only for less driver time: 1 % of it.
+static bool fits_today(const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
+    return today->fits && today->driver_time_ns <= best->driver_time_ns + best->driver_time_ns / 100;
+}
+
+static void nothing_to_change_to_fit(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
+    const struct vram_tune_setting *today = &result->settings[0];
+    vr_text_puts(text, "\n  ");
+    vr_text_colour(text, style, VR_BOLD);
+    vr_text_printf(text, "It fits in %s with today's setting: nothing to change.", vr_bytes(result->memory_bytes).text);
+    vr_text_colour(text, style, VR_PLAIN);
+    vr_text_printf(text, "\n  It needs %s per device.\n", vr_bytes(today->needed_bytes).text);
+    holes(text, today);
+}
+
 static void fits_or_not(struct vr_text *text, const struct vram_tune_result *result) {
     const struct vram_tune_setting *best = &result->settings[result->best];
     if (best->fits) {
@@ -264,6 +279,8 @@ static void verdict(struct vr_text *text, const struct vram_style *style, const 
     }
     if (result->memory_bytes == 0 && hardly_gains(best, today)) {
         nothing_to_change(text, style, best, today);
+    } else if (result->memory_bytes != 0 && fits_today(best, today)) {
+        nothing_to_change_to_fit(text, style, result);
     } else {
         if (result->memory_bytes != 0)
             fits_or_not(text, result);

@@ -172,6 +172,27 @@ static void a_gain_below_one_percent_is_none(void **state) {
     }
 }
 
+static void what_fits_already_needs_no_change(void **state) {
+    (void)state;
+    char today[] = "", best[] = "max_split_size_mb:128";
+    static const char nothing[] = "It fits in 1.5 GiB with today's setting: nothing to change.", paste[] = "PYTORCH_CUDA_ALLOC_CONF=max";
+    for (uint64_t more = 0; more <= 20; more++) {
+        for (unsigned fits = 0; fits < 2; fits++) {
+            struct vram_tune_setting settings[] = {
+                {.conf = today, .today = true, .fits = fits != 0, .needed_bytes = 1000 * MIB, .driver_time_ns = 1000 + more},
+                {.conf = best, .fits = true, .needed_bytes = 1000 * MIB, .driver_time_ns = 1000}};
+            const struct vram_tune_result result = {
+                .settings = settings, .setting_count = 2, .best = 1, .cheaper = VRAM_TUNE_NONE, .memory_bytes = 1536 * MIB};
+            const bool keeps = fits != 0 && more <= 10;
+            size_t widest;
+            struct vr_text text = text_of(&result, 80, &widest);
+            assert_true((strstr(text.bytes, nothing) != NULL) == keeps);
+            assert_true((strstr(text.bytes, paste) != NULL) == !keeps);
+            vr_text_release(&text);
+        }
+    }
+}
+
 static void nothing_to_tune_is_said(void **state) {
     (void)state;
     static const char empty[] = "{\"segments\": [], \"device_traces\": []}";
@@ -188,9 +209,13 @@ static void nothing_to_tune_is_said(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_needed_is_found),          cmocka_unit_test(a_memory_that_is_given_is_answered),
-        cmocka_unit_test(threads_change_nothing),           cmocka_unit_test(names_of_settings_are_never_cut),
-        cmocka_unit_test(a_gain_below_one_percent_is_none), cmocka_unit_test(nothing_to_tune_is_said),
+        cmocka_unit_test(what_is_needed_is_found),
+        cmocka_unit_test(a_memory_that_is_given_is_answered),
+        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(names_of_settings_are_never_cut),
+        cmocka_unit_test(a_gain_below_one_percent_is_none),
+        cmocka_unit_test(nothing_to_tune_is_said),
+        cmocka_unit_test(what_fits_already_needs_no_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
