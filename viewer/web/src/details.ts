@@ -4,7 +4,7 @@ import { bytes, count, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
 import { latest } from "./latest";
 import { copyText } from "./save";
-import { framesList, frameText, type StackFrame } from "./stack";
+import { framesList, frameText, siteFrame, type StackFrame } from "./stack";
 import type { State } from "./state";
 
 export type Allocation = {
@@ -120,7 +120,8 @@ export class Details implements Panel {
             if (value !== undefined && value !== "") add(table, el("dt", {}, name), el("dd", {}, value));
         }
         const actions = el("div", { class: "details-actions" }, el("button", { type: "button", onclick: () => this.showLife(item) }, "Show its life"));
-        const site = item.frames.length === 0 ? "" : frameText(item.frames[0]);
+        const place = siteFrame(item.frames);
+        const site = place ? frameText(place) : "";
         if (site !== "") {
             actions.append(el("button", { type: "button", title: "Mark all that was allocated at the same place", onclick: () => this.frame.store.set({ search: site, regex: false }) }, "Same place"));
             actions.append(el("button", { type: "button", onclick: () => void copyText(item.frames.map(frameText).join("\n")) }, "Copy stack"));

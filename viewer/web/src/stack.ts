@@ -7,6 +7,24 @@ export function frameText([name, file, line]: StackFrame): string {
     return `${file}:${line}:${name}`;
 }
 
+// Which frame stands for a stack that was recorded, as the engine chooses it (docs/profile.md): the program's own Python, else the innermost
+// frame, or where that one only recorded the stack torch's Python, the node of the graph, the outermost operator, what is not the allocator.
+export function siteFrame(frames: readonly StackFrame[]): StackFrame | undefined {
+    const python = ([, file]: StackFrame): boolean => file.endsWith(".py") && !file.startsWith("<");
+    const native = (pattern: RegExp) => (frame: StackFrame): boolean => !python(frame) && pattern.test(frame[0]);
+    const recorded = native(/^torch::(unwind|CapturedTraceback)::/);
+    const own = frames.find((frame) => python(frame) && !frame[1].includes("/torch/"));
+    if (own || !frames[0] || !recorded(frames[0])) return own ?? frames[0];
+    return (
+        frames.find(python) ??
+        frames.find(native(/^torch::autograd::.*::apply\(/s)) ??
+        [...frames].reverse().find(native(/^at::_ops::.*::call\(/s)) ??
+        frames.find((frame) => !native(/^(torch::(unwind|CapturedTraceback|cuda)::|c10::|at::detail::|at::TensorBase at::detail::)/)(frame)) ??
+        frames.find((frame) => !recorded(frame)) ??
+        frames[0]
+    );
+}
+
 // Frames that say where memory is allocated, not who wanted it.
 const MACHINERY = /(^|\/)(torch|c10|aten|ATen|caffe2|pybind11)\/|CUDACachingAllocator|site-packages\/torch|^\?\?$|libcuda|libtorch|CPython|Python\/ceval|Objects\/(call|methodobject)/;
 

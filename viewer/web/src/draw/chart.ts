@@ -6,6 +6,7 @@ import { add, clear, el } from "../dom";
 import { bytes, count, duration } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import type { State } from "../state";
+import { siteFrame } from "../stack";
 import { drawXAxis, drawYAxis, drawYLines, type Box } from "./axes";
 import { CanvasPainter, drawQuads } from "./canvas";
 import { colourOf, css, themeOf, type Theme } from "./colour";
@@ -601,7 +602,7 @@ type AllocationJson = {
 export function detailsFrom({ json }: Answer<AllocationJson>): Details {
     const lived = json.birth_time_us !== undefined && json.death_time_us !== undefined ? duration(json.death_time_us - json.birth_time_us) : "";
     const frames = json.frames ?? [];
-    const own = frames.find(([, file]) => /\.py$/.test(file) && !file.includes("/torch/") && !file.startsWith("<")) ?? frames[0];
+    const own = siteFrame(frames);
     const lines = [
         json.label ?? "",
         lifeText(json.birth_event, json.death_event) + (lived ? ` (${lived})` : ""),
