@@ -286,14 +286,16 @@ enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enu
     if (stream == 0) return refuse(error, "a capture cannot be made on the default stream: use a stream of its own");
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
-    VR_TRY(vr_context_enter(device, &guard));
+    vr_unsaid(error);
+    const enum vram_status entered = vr_context_enter(device, &guard);
+    if (entered != VRAM_OK) return vr_said(error, entered);
     vr_capture_count(device->allocator, true);
     vr_device_lock_guarded(device, &guard);
     const enum vram_status status = begin_locked(pool, stream, mode, error);
     if (status != VRAM_OK) count_out(device);
     vr_device_unlock(device);
     vr_context_leave(&guard);
-    return status;
+    return vr_said(error, status);
 }
 
 // Ends the stream's capture in the driver. A refusal that leaves it capturing is met by asking once more: a stream must not be lost.
@@ -319,6 +321,7 @@ static enum vram_status settle_ended(struct vr_device *device) {
 enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint64_t *graph, struct vram_error *error) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
+    vr_unsaid(error);
     vr_gather(device, VR_LEVEL_ALL, 0);
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
@@ -338,7 +341,7 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
     if (entered) vr_context_leave(&guard);
     if (!known) return refuse(error, "this pool has no capture under way on this stream");
     *graph = result == VR_CU_SUCCESS ? made : 0;
-    if (*graph != 0) return status;
+    if (*graph != 0) return vr_said(error, status);
     (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the capture gave no graph: %s", vr_cu_result_name(result));
     if (error != NULL) error->driver_result = result;
     return VRAM_DRIVER;

@@ -69,7 +69,8 @@ static vr_cu_result ask_free(struct vram_driver *driver, int device, struct vram
 enum vram_status vram_driver_device_facts(struct vram_driver *driver, uint32_t device, struct vram_device_facts *facts,
                                           struct vram_error *error) {
     uint32_t count = 0;
-    VR_TRY(vram_driver_devices(driver, &count));
+    if (vram_driver_devices(driver, &count) != VRAM_OK)
+        return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the driver does not tell how many devices there are");
     if (device >= count)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no device %u: the driver has %u", device, count);
     struct vram_device_facts found = {.name = ""};

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "driver/driver.h"
 #include "vram/vram.h"
 
 #define expect_ok(expression) assert_int_equal(expression, VRAM_OK)
@@ -59,7 +60,8 @@ struct world {
     struct vram_allocator *other;
     struct vram_host *host;
     struct vram_pool *pool;
-    struct vram_pool *far_pool; // of device 1
+    struct vram_pool *far_pool;    // of device 1
+    struct vram_pool *faulty_pool; // of `other`, whose driver is `fault`
     struct vram_host_pool *host_pool;
     struct vram_graph *graph; // ready
     struct vram_graph *open;  // its capture is under way, on device 1
@@ -349,7 +351,8 @@ static int set_up(void **state) {
     expect_ok(vram_driver_fault(world->sim, &world->fault));
     const struct vram_create_info info = {.driver = world->sim, .ignore_environment = true};
     expect_ok(vram_create(&info, &world->mine, NULL));
-    expect_ok(vram_create(&info, &world->other, NULL));
+    const struct vram_create_info faulty = {.driver = world->fault, .ignore_environment = true};
+    expect_ok(vram_create(&faulty, &world->other, NULL));
     expect_ok(vram_host_create(&(struct vram_host_create_info){.driver = world->sim, .ignore_environment = true}, &world->host, NULL));
     expect_ok(vram_malloc(world->mine, 0, 1000, 0, &world->block));
     expect_ok(vram_malloc(world->mine, 0, 1000, 0, &world->freed));
@@ -360,6 +363,7 @@ static int set_up(void **state) {
     expect_ok(vram_host_free(world->host, world->unpinned));
     expect_ok(vram_pool_create(world->mine, 0, NULL, &world->pool));
     expect_ok(vram_pool_create(world->mine, 1, NULL, &world->far_pool));
+    expect_ok(vram_pool_create(world->other, 0, NULL, &world->faulty_pool));
     expect_ok(vram_host_pool_create(world->host, NULL, &world->host_pool));
     expect_ok(vram_plan_cache_create(world->mine, &(struct vram_plan_functions){build_plan, destroy_plan, NULL}, &world->plans));
     (void)remove("misuse.vram"); // of a run that was cut off
@@ -380,6 +384,7 @@ static int tear_down(void **state) {
     vram_graph_destroy(world->open);
     vram_graph_destroy(world->graph);
     vram_host_pool_release(world->host_pool);
+    vram_pool_release(world->faulty_pool);
     vram_pool_release(world->far_pool);
     vram_pool_release(world->pool);
     vram_host_destroy(world->host);
@@ -442,6 +447,64 @@ static void every_misuse_is_a_sentence(void **state) {
         wrong += try(world, &saying[i], NULL);
     }
     assert_int_equal(wrong, 0);
+}
+
+// Calls of which every driver call fails once. What they make they end.
+static enum vram_status fail_create(struct world *w, struct vram_error *error) {
+    struct vram_allocator *made = NULL;
+    const enum vram_status status = vram_create(&(struct vram_create_info){.driver = w->fault, .ignore_environment = true}, &made, error);
+    vram_destroy(made);
+    return status;
+}
+static enum vram_status fail_graph(struct world *w, struct vram_error *error) {
+    struct vram_graph *graph = NULL;
+    const enum vram_status status = vram_graph_begin(w->other, 0, w->stream, NULL, &graph, error);
+    expect_ok(vram_driver_fault_set(w->fault, NULL, 0, 0));
+    vram_graph_destroy(graph);
+    return status;
+}
+static enum vram_status fail_capture(struct world *w, struct vram_error *error) {
+    uint64_t graph = 0;
+    enum vram_status status = vram_capture_begin(w->faulty_pool, w->stream, VRAM_CAPTURE_RELAXED, error);
+    if (status == VRAM_OK) status = vram_capture_end(w->faulty_pool, w->stream, &graph, error);
+    if (graph != 0) assert_int_equal(vr_cu(w->sim, graph_destroy, graph), VR_CU_SUCCESS);
+    return status;
+}
+static enum vram_status fail_peer(struct world *w, struct vram_error *error) { return vram_peer_enable(w->other, 0, 1, error); }
+static enum vram_status fail_snapshot(struct world *w, struct vram_error *error) {
+    struct vram_recording *recording = NULL;
+    const enum vram_status status = vram_snapshot(w->other, NULL, &recording, error);
+    vram_recording_destroy(recording);
+    return status;
+}
+
+static const struct {
+    const char *name;
+    enum vram_status (*call)(struct world *world, struct vram_error *error);
+} on_drivers[] = {
+    {"create", fail_create}, {"graph", fail_graph}, {"capture", fail_capture}, {"peer", fail_peer}, {"snapshot", fail_snapshot}};
+
+static void every_failure_of_the_driver_is_a_sentence(void **state) {
+    struct world *world = *state;
+    enum { UNKNOWN_RESULT = 999, MOST_CALLS = 200 };
+    unsigned wrong = 0, failed = 0;
+    for (size_t i = 0; i < sizeof on_drivers / sizeof *on_drivers; i++) {
+        for (uint64_t nth = 1, before = UINT64_MAX; nth < MOST_CALLS && before != vram_driver_fault_count(world->fault); nth++) {
+            struct vram_error error;
+            memset(&error, UNTOUCHED, sizeof error);
+            before = vram_driver_fault_count(world->fault);
+            expect_ok(vram_driver_fault_set(world->fault, NULL, nth, UNKNOWN_RESULT));
+            const enum vram_status status = on_drivers[i].call(world, &error);
+            expect_ok(vram_driver_fault_set(world->fault, NULL, 0, 0));
+            failed += status != VRAM_OK;
+            if (status != VRAM_OK && !is_said(&error, status)) {
+                wrong++;
+                print_error("%s, driver call %llu: not said\n", on_drivers[i].name, (unsigned long long)nth);
+            }
+        }
+    }
+    assert_int_equal(wrong, 0);
+    assert_true(failed >= sizeof on_drivers / sizeof *on_drivers);
 }
 
 // What the headers say is ignored, or has a meaning.
@@ -537,6 +600,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_misuse_is_a_status, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_misuse_is_a_sentence, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(every_failure_of_the_driver_is_a_sentence, set_up, tear_down),
         cmocka_unit_test_setup_teardown(null_is_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(callbacks_that_ask_for_memory_end, set_up, tear_down),
         cmocka_unit_test(unknown_statuses_have_words),
