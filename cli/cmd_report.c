@@ -44,7 +44,8 @@ static int report_file(const char *path, const char *before, void *context) {
     // Machine code gets the names that this machine knows; without memory for them it stays as it is.
     (void)!vram_recording_symbolize(recording, NULL, NULL);
     const struct vram_report_options options = {.top = settings->top > 10000 ? 10000 : (unsigned)settings->top,
-                                                .memory_bytes = settings->memory_bytes};
+                                                .memory_bytes = settings->memory_bytes,
+                                                .plain_sites = settings->json};
     enum vram_status status = vram_report_create(recording, &options, &report, &error);
     struct vram_cures *cures = NULL;
     // A history that no replay takes leaves the report as it is.

@@ -318,6 +318,9 @@ struct vram_report {
 struct vram_report_options {
     unsigned top;          // rows of the lists of sites, stacks and longest lived; 0: 10
     uint64_t memory_bytes; // of each device, where the recording does not say; 0: not known
+    // A call site is the innermost Python frame outside torch, else the innermost frame, also where that only recorded the stack: what
+    // other tools make of the same file. Without it such a stack is told by the frame that says most of it (docs/profile.md).
+    bool plain_sites;
 };
 
 // Computes the report; n log n in the number of events. options may be NULL. The recording is only borrowed during the call.

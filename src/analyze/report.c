@@ -18,6 +18,7 @@ struct work {
     struct vr_sites sites;
     size_t top;
     uint64_t memory_bytes; // of each device, as the caller says
+    bool plain_sites;
     struct vr_views views;
     struct vram_report_device *devices; // of the views
     struct vram_error *error;           // may be NULL
@@ -108,6 +109,7 @@ static enum vram_status describe_file(const struct vr_model *model, struct vr_ar
 
 static enum vram_status build(struct work *work, struct vram_report *report) {
     VR_TRY(vr_sites_init(&work->sites, work->model));
+    work->sites.plain = work->plain_sites;
     VR_TRY(describe_file(work->model, work->arena, report));
     VR_TRY(describe_devices(work));
     report->devices = work->devices;
@@ -126,6 +128,7 @@ enum vram_status vram_report_create(const struct vram_recording *recording, cons
                         .arena = &whole->arena,
                         .top = top < MOST_TOP ? top : MOST_TOP,
                         .memory_bytes = options == NULL ? 0 : options->memory_bytes,
+                        .plain_sites = options != NULL && options->plain_sites,
                         .error = error};
     const enum vram_status status = build(&work, &whole->report);
     vr_sites_release(&work.sites);

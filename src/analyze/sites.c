@@ -67,7 +67,7 @@ static uint32_t choose_frame(struct vr_sites *sites, uint64_t first, uint64_t en
         if (!has[kind] || kind == KIND_OPERATOR) found[kind] = frame[i];
         has[kind] = true;
     }
-    if (kind_of(sites, frame[first]) != KIND_RECORDER) return frame[first];
+    if (sites->plain || kind_of(sites, frame[first]) != KIND_RECORDER) return frame[first];
     uint8_t best = KIND_TORCH;
     while (!has[best]) best++;
     return found[best];

@@ -11,6 +11,7 @@ struct vr_sites {
     uint8_t *frame_kind;          // by frame: 0 not looked at, else what it is worth as a name
     uint32_t *site;               // by stack: 1 + frame, 0 not looked at
     uint64_t hashed_bytes;        // text of stacks hashed so far
+    bool plain;                   // where no frame is the program's the innermost one stands for a stack, whatever it is
 };
 
 // NO_HOST_MEMORY. The model must outlive the sites.
@@ -19,8 +20,8 @@ void vr_sites_release(struct vr_sites *sites);
 
 #define VR_NO_SITE UINT32_MAX
 // The frame that stands for a stack: the innermost Python frame outside torch itself, else the innermost frame. Where that one only
-// recorded the stack (C++ frames of PyTorch): the innermost Python frame of torch, node of autograd's graph, outermost operator, or frame
-// outside the allocator, the first of these that there is. VR_NO_SITE for a stack without frames.
+// recorded the stack (C++ frames of PyTorch), but not for plain sites: the innermost Python frame of torch, node of autograd's graph,
+// outermost operator, or frame outside the allocator, the first of these that there is. VR_NO_SITE for a stack without frames.
 uint32_t vr_sites_frame(struct vr_sites *sites, uint32_t stack);
 // The innermost frame; where that one only recorded the stack, the innermost Python frame, else vr_sites_frame().
 uint32_t vr_sites_innermost(struct vr_sites *sites, uint32_t stack);

@@ -11,9 +11,6 @@ import os
 import subprocess
 import sys
 
-# The innermost frame of every stack that PyTorch recorded with C++ frames. The facts make a site of it; the report tells such stacks by
-# other frames.
-RECORDER = "??:0:torch::unwind::unwind()"
 FILE_KEYS = ("file", "bytes", "form", "top_level_keys", "annotation_count", "allocator_settings", "device_trace_lists")
 
 
@@ -47,43 +44,12 @@ def count_leaves(value):
     return 1
 
 
-def sites_agree(want, got, path):
-    """The same, but the facts' one site RECORDER stands for all the sites that are machine code. `got`: all sites."""
-    named = {site["site"]: site for site in want if site["site"] != RECORDER}
-    for line in differences([*named.values()], [site for site in got if site["site"] in named], path):
-        yield line
-    whole = next(site for site in want if site["site"] == RECORDER)
-    native = [site for site in got if ".py:" not in site["site"] and site["site"] != "<no frames>" or "/torch/" in site["site"]]
-    if not native or any(site["site"] == RECORDER for site in native):
-        yield "%s: stacks are told by the frame that recorded them" % path
-    for key in ("bytes", "count"):
-        if sum(site[key] for site in native) != whole[key]:
-            yield "%s: %d %s in machine code, not %d" % (path, sum(site[key] for site in native), key, whole[key])
-
-
-def take_native_sites(facts, got, everything):
-    """Compares the sites of stacks with C++ frames, and takes them out of the facts that are left to compare."""
-    for number, device in facts["devices"].items():
-        for kind in ("allocated", "active"):
-            path = "devices.%s.%s" % (number, kind)
-            sites = device.get(kind, {}).get("top_sites_at_peak", [])
-            if any(site["site"] == RECORDER for site in sites):
-                yield from sites_agree(sites, everything()["devices"][number][kind]["top_sites_at_peak"], path)
-                del device[kind]["top_sites_at_peak"], device[kind]["distinct_sites_at_peak"]
-            mine = got["devices"].get(number, {}).get(kind, {}).get("longest_lived", [])
-            for fact, lived in zip(device.get(kind, {}).get("longest_lived", []), mine):
-                if fact.get("site") == RECORDER and lived.get("site") not in (None, RECORDER):
-                    del fact["site"]
-
-
 def check(vram, snapshot, facts):
     run = subprocess.run([vram, "report", "--json", snapshot], capture_output=True)
     if run.returncode != 0:
         return ["exit code %d: %s" % (run.returncode, run.stderr.decode(errors="replace").strip())]
     got = json.loads(run.stdout)
-    found = list(take_native_sites(facts, got, lambda: json.loads(subprocess.run([vram, "report", "--json", "-n", "10000", snapshot],
-                                                                                capture_output=True, check=True).stdout)))
-    found += list(differences(facts["devices"], got["devices"], "devices"))
+    found = list(differences(facts["devices"], got["devices"], "devices"))
     for key in FILE_KEYS:
         found += differences(facts[key], got.get(key), key)
     return found
