@@ -103,18 +103,38 @@ static bool two_digits(const char *text, int64_t limit, int64_t *value) {
     return (text[0] - '0') * 10 + (text[1] - '0') < limit;
 }
 
+// The digits of a fraction of a second from `at` on, in microseconds.
+static bool fraction_of_second(struct piece piece, size_t at, int64_t *us) {
+    int64_t fraction = 0, unit = 1000000;
+    for (; at < piece.length; at++) {
+        if (piece.text[at] < '0' || piece.text[at] > '9') return false;
+        if (unit > 1) fraction = fraction * 10 + (piece.text[at] - '0'), unit /= 10;
+    }
+    *us = fraction * unit;
+    return true;
+}
+
 // HH:MM:SS and a fraction after '.' or, from older versions, ':'.
 static bool time_of_day(struct piece piece, int64_t *us) {
-    int64_t seconds = 0, fraction = 0, unit = 1000000;
+    int64_t seconds = 0, fraction = 0;
     const char *text = piece.text;
     if (piece.length < 8 || piece.length > 18 || text[2] != ':' || text[5] != ':') return false;
     if (!two_digits(text, 24, &seconds) || !two_digits(text + 3, 60, &seconds) || !two_digits(text + 6, 60, &seconds)) return false;
     if (piece.length > 8 && text[8] != '.' && text[8] != ':') return false;
-    for (size_t i = 9; i < piece.length; i++) {
-        if (text[i] < '0' || text[i] > '9') return false;
-        if (unit > 1) fraction = fraction * 10 + (text[i] - '0'), unit /= 10;
-    }
-    *us = seconds * 1000000 + fraction * unit;
+    if (!fraction_of_second(piece, 9, &fraction)) return false;
+    *us = seconds * 1000000 + fraction;
+    return true;
+}
+
+// Seconds since the epoch, and a fraction after '.'.
+static bool time_since_epoch(struct piece piece, int64_t *us) {
+    int64_t fraction = 0;
+    uint64_t seconds;
+    const char *point = memchr(piece.text, '.', piece.length);
+    const size_t digits = point == NULL ? piece.length : (size_t)(point - piece.text);
+    if (digits > 12 || !decimal((struct piece){piece.text, digits}, &seconds)) return false;
+    if (point != NULL && !fraction_of_second(piece, digits + 1, &fraction)) return false;
+    *us = (int64_t)seconds * 1000000 + fraction;
     return true;
 }
 
@@ -155,7 +175,8 @@ static enum vram_status read_row(struct reader *reader, struct piece line) {
         return refuse(reader, "row of the columns in the first line", line);
     // A thread's number may be the library's own, of 64 bits.
     if (!decimal(fields[THREAD], &thread)) return refuse(reader, "thread's number", fields[THREAD]);
-    if (!time_of_day(fields[TIME], &time_us)) return refuse(reader, "time (HH:MM:SS.ffffff)", fields[TIME]);
+    const bool of_day = time_of_day(fields[TIME], &time_us);
+    if (!of_day && !time_since_epoch(fields[TIME], &time_us)) return refuse(reader, "time (HH:MM:SS.ffffff, or seconds)", fields[TIME]);
     if (!pointer(fields[POINTER], &row.address)) return refuse(reader, "pointer", fields[POINTER]);
     if (!decimal(fields[SIZE], &row.size_bytes)) return refuse(reader, "size", fields[SIZE]);
     if (!pointer(fields[STREAM], &row.stream)) return refuse(reader, "stream", fields[STREAM]);
@@ -163,7 +184,7 @@ static enum vram_status read_row(struct reader *reader, struct piece line) {
         return refuse(reader, "device's number", fields[DEVICE]);
     }
     row.thread = (uint32_t)thread;
-    row.time_us = time_of_log(reader, time_us);
+    row.time_us = of_day ? time_of_log(reader, time_us) : time_us;
     return add_row(reader, fields[ACTION], (uint32_t)device, &row);
 }
 

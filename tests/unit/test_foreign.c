@@ -75,6 +75,21 @@ static void rmm_rows_become_events(void **state) {
     vram_recording_destroy(recording);
 }
 
+static void rmm_times_may_be_seconds_since_the_epoch(void **state) {
+    (void)state;
+    struct vram_recording *recording = read_text(HEAD "1,1603143034.25,allocate,0x1000,8,0x0\n"
+                                                      "1,1603143035,free,0x1000,8,0x0\n"
+                                                      "1,1603143035.123456789,allocate,0x2000,8,0x0\n");
+    expect_event(recording, 0, 0, "alloc", 0x1000, 8, 1603143034250000);
+    expect_event(recording, 0, 2, "free_completed", 0x1000, 8, 1603143035000000);
+    expect_event(recording, 0, 3, "alloc", 0x2000, 8, 1603143035123456);
+    vram_recording_destroy(recording);
+    refused(HEAD "1,1603143034.2x,allocate,0x1,2,0\n", "is no time");
+    refused(HEAD "1,.5,allocate,0x1,2,0\n", "is no time");
+    refused(HEAD "1,1234567890123,allocate,0x1,2,0\n", "is no time");
+    refused(HEAD "1,,allocate,0x1,2,0\n", "is no time");
+}
+
 static void rmm_devices(void **state) {
     (void)state;
     struct vram_recording *recording = read_text("Thread,Time,Action,Pointer,Size,Stream,Device\n"
@@ -220,6 +235,7 @@ static void deep_traces_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rmm_rows_become_events),
+        cmocka_unit_test(rmm_times_may_be_seconds_since_the_epoch),
         cmocka_unit_test(rmm_devices),
         cmocka_unit_test(rmm_mistakes_name_their_line),
         cmocka_unit_test(a_log_is_not_called_contradictory),
