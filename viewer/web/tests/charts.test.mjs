@@ -88,7 +88,7 @@ async function pointing(page) {
     }
     equal(base, facts.allocated.peak_bytes, "the naive stack is as high as the peak");
     const map = await place(page);
-    for (const row of live.toSorted((a, b) => b.bytes - a.bytes).slice(0, 5)) {
+    for (const row of [...live].sort((a, b) => b.bytes - a.bytes).slice(0, 5)) {
         await page.mouse.move(map.x(event + 0.5), map.y(row.base + row.bytes / 2));
         await settles(page, () => document.querySelector(".chart-tip div")?.textContent, null, row.label, "what the pointer finds");
         await page.mouse.down();
@@ -186,7 +186,7 @@ async function saving(page) {
     await settled(page);
     for (const [title, check] of [
         ["Picture (SVG)", (text) => text.startsWith("<svg ") && text.includes("</svg>") && (text.match(/<rect/g) ?? []).length > 200],
-        ["Table (CSV)", (text) => text.startsWith("label,bytes,") && text.includes(rows.toSorted((a, b) => (b.death - b.birth + 1) * b.bytes - (a.death - a.birth + 1) * a.bytes)[0].label)],
+        ["Table (CSV)", (text) => text.startsWith("label,bytes,") && text.includes([...rows].sort((a, b) => (b.death - b.birth + 1) * b.bytes - (a.death - a.birth + 1) * a.bytes)[0].label)],
     ]) {
         const download = page.waitForEvent("download");
         await page.getByRole("button", { name: "Save" }).click();

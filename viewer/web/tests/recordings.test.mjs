@@ -22,7 +22,7 @@ function totals(dictionary, device) {
         }
     }
     const ends = new Set(["free_requested", "free"]);
-    for (const event of events.toReversed()) {
+    for (const event of [...events].reverse()) {
         if (event.action === "alloc") live.delete(event.addr);
         else if (ends.has(event.action)) live.set(event.addr, event.size);
     }
