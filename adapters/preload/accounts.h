@@ -27,6 +27,19 @@ void pl_measure_context(const struct pl_call *call, const struct pl_measure *mea
 void pl_measure_module(const struct pl_call *call, const struct pl_measure *measure, bool ended);
 // After it: nothing came of it.
 void pl_measure_drop(void);
+// The whole of a door that is measured: the real call, and `made`, an expression over `call` and `measure`, where it went well.
+#define PL_MEASURED(parameters, arguments, made)                                                                                           \
+    struct pl_call call;                                                                                                                   \
+    struct pl_measure measure;                                                                                                             \
+    if (!pl_begin(slot, &call)) return PL_REAL(slot, parameters, arguments);                                                               \
+    pl_measure_begin(&call, &measure);                                                                                                     \
+    const int32_t result = PL_REAL(slot, parameters, arguments);                                                                           \
+    if (result == PL_SUCCESS)                                                                                                              \
+        (made);                                                                                                                            \
+    else                                                                                                                                   \
+        pl_measure_drop();                                                                                                                 \
+    pl_end(&call);                                                                                                                         \
+    return result
 // The context is gone, with its modules.
 void pl_accounts_context_gone(uint64_t context);
 

@@ -4,33 +4,12 @@
 #include "preload.h"
 
 int32_t pl_on_primary_ctx_retain(const struct pl_slot *slot, uint64_t *context, int32_t device) {
-    struct pl_call call;
-    if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t *, int32_t), (context, device));
-    struct pl_measure measure;
-    pl_measure_begin(&call, &measure);
-    const int32_t result = PL_REAL(slot, (uint64_t *, int32_t), (context, device));
-    if (result == PL_SUCCESS) {
-        pl_primary_context((uint32_t)device, *context);
-        pl_measure_context(&call, &measure, *context, (uint32_t)device); // one that is known already is not looked at
-    } else {
-        pl_measure_drop();
-    }
-    pl_end(&call);
-    return result;
+    // One that is known already is not looked at.
+    PL_MEASURED((uint64_t *, int32_t), (context, device),
+                (pl_primary_context((uint32_t)device, *context), pl_measure_context(&call, &measure, *context, (uint32_t)device)));
 }
 
-#define CREATED(parameters, arguments)                                                                                                     \
-    struct pl_call call;                                                                                                                   \
-    struct pl_measure measure;                                                                                                             \
-    if (!pl_begin(slot, &call)) return PL_REAL(slot, parameters, arguments);                                                               \
-    pl_measure_begin(&call, &measure);                                                                                                     \
-    const int32_t result = PL_REAL(slot, parameters, arguments);                                                                           \
-    if (result == PL_SUCCESS)                                                                                                              \
-        pl_measure_context(&call, &measure, *context, (uint32_t)device);                                                                   \
-    else                                                                                                                                   \
-        pl_measure_drop();                                                                                                                 \
-    pl_end(&call);                                                                                                                         \
-    return result
+#define CREATED(parameters, arguments) PL_MEASURED(parameters, arguments, pl_measure_context(&call, &measure, *context, (uint32_t)device))
 
 int32_t pl_on_ctx_create(const struct pl_slot *slot, uint64_t *context, uint32_t flags, int32_t device) {
     CREATED((uint64_t *, uint32_t, int32_t), (context, flags, device));
