@@ -1,5 +1,4 @@
 // vram doctor: what this machine can do, which settings are in force, and why a feature is off.
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,31 +8,6 @@
 #include "ui.h"
 
 int cmd_doctor(int argc, char **argv);
-
-const char *doctor_state_name(enum doctor_state state) {
-    static const char *const names[] = {"ok", "note", "off", "wrong"};
-    return names[state];
-}
-
-struct doctor_row *doctor_add(struct doctor *doctor, const char *area, const char *name, enum doctor_state state, const char *format, ...) {
-    if (doctor->count == DOCTOR_ROWS) return NULL;
-    struct doctor_row *row = &doctor->rows[doctor->count++];
-    *row = (struct doctor_row){.area = area, .state = state};
-    snprintf(row->name, sizeof row->name, "%s", name);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(row->value, sizeof row->value, format, arguments);
-    va_end(arguments);
-    return row;
-}
-
-void doctor_explain(struct doctor_row *row, const char *format, ...) {
-    if (row == NULL) return;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(row->text, sizeof row->text, format, arguments);
-    va_end(arguments);
-}
 
 // --- JSON -------------------------------------------------------------------------------------------------------------------
 static void print_json(const struct doctor *doctor) {
