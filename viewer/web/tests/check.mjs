@@ -54,7 +54,7 @@ export async function go(page, state) {
 }
 
 // Waits until `read` (run in the page) gives the wanted value; what it gave last otherwise.
-export async function settles(page, read, argument, wanted, what, timeout = 15000) {
+export async function settles(page, read, argument, wanted, what, timeout = 60000) {
     const end = Date.now() + timeout;
     let found;
     do {
