@@ -90,11 +90,10 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_annotation_begin(struct vram_alloc
 VRAM_API VRAM_NODISCARD enum vram_status vram_annotation_end(struct vram_allocator *allocator, uint32_t device, const char *name);
 VRAM_API VRAM_NODISCARD enum vram_status vram_step(struct vram_allocator *allocator, uint32_t device, const char *name);
 
-// --- file names
-// --------------------------------------------------------------------------------------------------------------------------- Replaces %p
-// (process), %r (rank: RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK; 0 without), %h (host), %t (time, 20260131T235959Z),
-// %% (a percent sign). Always NUL-terminated; *length (may be NULL) is what it wanted, without the NUL. INVALID_ARGUMENT for another
-// letter.
+// --- file names ----------------------------------------------------------------------------------------------------------------------
+// Replaces %p (process), %r (rank: RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK; 0 without), %h (host), %t (time,
+// 20260131T235959Z), %% (a percent sign). Always NUL-terminated; *length (may be NULL) is what it wanted, without the NUL.
+// INVALID_ARGUMENT for another letter.
 VRAM_API VRAM_NODISCARD enum vram_status vram_expand_path(const char *pattern, char *path, size_t capacity, size_t *length);
 
 #ifdef __cplusplus

@@ -255,8 +255,7 @@ enum vram_status vram_pool_trim(struct vram_pool *pool) {
     return status;
 }
 
-// --- questions
-// ----------------------------------------------------------------------------------------------------------------------------
+// --- questions -----------------------------------------------------------------------------------------------------------------------
 
 static bool belongs(const struct vram_pool *pool, const struct vr_block *block) {
     return vr_shard_of(pool->device->allocator, block)->owner == pool;

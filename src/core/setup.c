@@ -117,8 +117,7 @@ void vr_device_release(struct vr_device *device) {
     free(device);
 }
 
-// --- whose stream it is
-// -------------------------------------------------------------------------------------------------------------------
+// --- whose stream it is --------------------------------------------------------------------------------------------------------------
 
 static bool is_known(struct vram_allocator *allocator, uint64_t stream) {
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {

@@ -44,8 +44,7 @@ static enum vram_status read_on_oom(struct environment *environment, const char 
     return vram_add_oom_observer(environment->allocator, vr_on_oom, &environment->watch);
 }
 
-// --- the history
-// --------------------------------------------------------------------------------------------------------------------------
+// --- the history ---------------------------------------------------------------------------------------------------------------------
 
 // With the file's pattern expanded.
 static enum vram_status start(struct vram_allocator *allocator, struct vram_history_options *options, struct vram_error *error) {

@@ -36,8 +36,7 @@ static enum vram_status intern(struct filler *filler, const char *text, uint32_t
     return status;
 }
 
-// --- stacks and words
-// ---------------------------------------------------------------------------------------------------------------------
+// --- stacks and words ----------------------------------------------------------------------------------------------------------------
 
 static enum vram_status make_room(struct translation *table, uint32_t number) {
     const size_t before = table->capacity;
@@ -105,8 +104,7 @@ static enum vram_status word_id(struct filler *filler, uint32_t word, uint32_t *
     return VRAM_OK;
 }
 
-// --- segments and blocks
-// --------------------------------------------------------------------------------------------------------------------
+// --- segments and blocks -------------------------------------------------------------------------------------------------------------
 
 static uint8_t model_state(uint8_t state) {
     return state == VR_FREE ? VR_STATE_INACTIVE : state == VR_PENDING ? VR_STATE_PENDING_FREE : VR_STATE_ALLOCATED;
@@ -200,8 +198,7 @@ static enum vram_status fill_segments(struct filler *filler) {
     return VRAM_OK;
 }
 
-// --- events
-// -----------------------------------------------------------------------------------------------------------------------------------
+// --- events --------------------------------------------------------------------------------------------------------------------------
 
 static int64_t time_us(const struct filler *filler, uint64_t ticks) {
     const struct vr_copied *copied = filler->copied;

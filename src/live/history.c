@@ -213,8 +213,7 @@ void vram_history_counts(struct vram_allocator *allocator, struct vram_history_c
     vr_mutex_unlock(&tracer->mutex);
 }
 
-// --- marks
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- marks ---------------------------------------------------------------------------------------------------------------------------
 
 static enum vram_status keep(struct vr_marks *marks, uint64_t most, const struct vr_mark *mark) {
     if (marks->count == most) {
@@ -262,8 +261,7 @@ enum vram_status vram_step(struct vram_allocator *allocator, uint32_t device, co
     return mark(allocator, device, VR_STAGE_STEP, name);
 }
 
-// --- names of blocks
-// ------------------------------------------------------------------------------------------------------------------------
+// --- names of blocks -----------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_annotate(struct vram_allocator *allocator, uint64_t address, const char *text) {
     uint32_t words = 0;

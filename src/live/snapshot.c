@@ -15,8 +15,7 @@ void vr_copied_release(struct vr_copied *copied) {
     free(copied->conf);
 }
 
-// --- copying
-// ------------------------------------------------------------------------------------------------------------------------------
+// --- copying -------------------------------------------------------------------------------------------------------------------------
 
 struct moment {
     struct vr_tracer *tracer;
@@ -106,8 +105,7 @@ static enum vram_status make_model(struct vram_allocator *allocator, const struc
     return status;
 }
 
-// --- the interface
-// ------------------------------------------------------------------------------------------------------------------------
+// --- the interface -------------------------------------------------------------------------------------------------------------------
 
 static enum vram_status snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                  const struct vr_aftermath *aftermath, struct vram_recording **recording, struct vram_error *error) {

@@ -132,8 +132,7 @@ enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *
     return status;
 }
 
-// --- state
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- state ---------------------------------------------------------------------------------------------------------------------------
 
 static enum vram_status put_setting(const char *key, const char *json, size_t length, void *user) {
     struct vr_stream *stream = user;

@@ -102,8 +102,7 @@ static uint32_t gather(uint32_t skip, void *user) {
     return stack;
 }
 
-// --- lifetime
-// -----------------------------------------------------------------------------------------------------------------------------
+// --- lifetime ------------------------------------------------------------------------------------------------------------------------
 
 // All tracers of the process: the child of a fork must not write into its parent's files.
 static struct vr_tracer *all;

@@ -215,8 +215,7 @@ static void a_capture_may_run_out_where_the_program_does_not(void **state) {
     }
 }
 
-// --- uses on other streams
-// ----------------------------------------------------------------------------------------------------------------
+// --- uses on other streams -----------------------------------------------------------------------------------------------------------
 
 // A program that joins the other stream before it frees need not tell of the use. Only memory of the graph's pool is used again so.
 static void a_joined_stream_need_not_be_told(void **state) {

@@ -8,8 +8,7 @@
 
 static const struct vram_history_options NO_STACKS = {.context = VRAM_HISTORY_NONE};
 
-// --- actions
-// ------------------------------------------------------------------------------------------------------------------------------
+// --- actions -------------------------------------------------------------------------------------------------------------------------
 
 static void each_action_is_recorded_in_order(void **state) {
     (void)state;
@@ -115,8 +114,7 @@ static void events_name_their_private_pool(void **state) {
     history_end(&world);
 }
 
-// --- what is kept
-// ---------------------------------------------------------------------------------------------------------------------------
+// --- what is kept --------------------------------------------------------------------------------------------------------------------
 
 static void the_newest_events_stay(void **state) {
     (void)state;
@@ -247,8 +245,7 @@ static void nothing_is_recorded_before_and_after(void **state) {
     history_end(&world);
 }
 
-// --- stacks
-// -----------------------------------------------------------------------------------------------------------------------------------
+// --- stacks --------------------------------------------------------------------------------------------------------------------------
 
 // Without what a compiler adds to the name of a function that it changed.
 static const char *innermost(const struct vram_recording *recording, uint32_t stack) {
@@ -359,8 +356,7 @@ static void a_block_handed_out_unrecorded_has_no_old_stack(void **state) {
     history_end(&world);
 }
 
-// --- words and marks
-// --------------------------------------------------------------------------------------------------------------------------
+// --- words and marks -----------------------------------------------------------------------------------------------------------------
 
 static const char *word(const struct vram_recording *recording, const uint32_t *column, size_t row) {
     return vr_model_string(model_of(recording), column[row]);

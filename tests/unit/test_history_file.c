@@ -142,8 +142,7 @@ static void pinned_memory(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
-// --- children
-// -----------------------------------------------------------------------------------------------------------------------------
+// --- children ------------------------------------------------------------------------------------------------------------------------
 
 // Runs `child` in a child, which must end well. Its process number.
 static long in_child(void (*child)(struct vr_world *world), struct vr_world *world) {

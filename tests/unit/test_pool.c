@@ -234,8 +234,7 @@ static void own_memory_at_the_end(void **state) {
     assert_int_equal(vr_world_close(&world), 0);
 }
 
-// --- loans
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- loans ---------------------------------------------------------------------------------------------------------------------------
 
 static void a_pool_lends_when_memory_is_short(void **state) {
     (void)state;
@@ -261,8 +260,7 @@ static void a_pool_lends_when_memory_is_short(void **state) {
     expect_end(&world);
 }
 
-// --- checkpoints and exact addresses
-// --------------------------------------------------------------------------------------------------------
+// --- checkpoints and exact addresses -------------------------------------------------------------------------------------------------
 
 struct changes {
     uint64_t freed[16];

@@ -219,8 +219,7 @@ static void a_snapshot_may_be_of_less(void **state) {
     history_end(&world);
 }
 
-// --- files
-// ----------------------------------------------------------------------------------------------------------------------------------
+// --- files ---------------------------------------------------------------------------------------------------------------------------
 
 static void expect_same_events(const struct vr_history *a, const struct vr_model *of_a, const struct vr_history *b,
                                const struct vr_model *of_b) {
@@ -364,8 +363,7 @@ static void what_cannot_be_written_is_said(void **state) {
     history_end(&world);
 }
 
-// --- analysis
-// ---------------------------------------------------------------------------------------------------------------------------------
+// --- analysis ------------------------------------------------------------------------------------------------------------------------
 
 static void analysis_takes_it_directly(void **state) {
     (void)state;
@@ -386,8 +384,7 @@ static void analysis_takes_it_directly(void **state) {
     history_end(&world);
 }
 
-// --- pinned memory
-// ------------------------------------------------------------------------------------------------------------------------
+// --- pinned memory -------------------------------------------------------------------------------------------------------------------
 
 static void pinned_memory_is_recorded_too(void **state) {
     (void)state;
