@@ -26,6 +26,7 @@ struct vram_tune_setting {
     char *conf;                   // option string; "" are the defaults
     bool today;                   // what the recording says was in force (conf is the first recording's)
     bool fits;                    // completes with memory_bytes; true when none were given
+    bool fits_with_room;          // would complete with a sixteenth less of it
     uint64_t needed_bytes;        // smallest memory per device in which it completes, to 1/1024 or 2 MiB; 0: not found
     uint64_t peak_active_bytes;   // with memory to spare: what was live, as blocks
     uint64_t peak_reserved_bytes; // with memory to spare: what was held
@@ -39,7 +40,7 @@ struct vram_tune_setting {
 struct vram_tune_result {
     struct vram_tune_setting *settings; // in the order in which they were tried: today's first, then the defaults
     size_t setting_count;
-    size_t best;             // needs the least (of those that fit: the one with the least driver time)
+    size_t best;             // needs the least (of those that fit with room: the one with the least driver time)
     size_t cheaper;          // needs at most 1 % more than the best and at least a tenth less driver time; VRAM_TUNE_NONE: no such
     uint64_t memory_bytes;   // of the options
     uint64_t runs;           // replays made

@@ -123,8 +123,10 @@ static enum vram_status measure(struct trial *trial) {
     VR_TRY(find_needed(trial, &spare, &needed));
     given = spare;
     given.completed = true;
-    if (trial->ground->memory_bytes != 0) VR_TRY(run(trial, trial->ground->memory_bytes, false, &given));
+    const uint64_t memory_bytes = trial->ground->memory_bytes;
+    if (memory_bytes != 0) VR_TRY(run(trial, memory_bytes, false, &given));
     trial->setting->fits = given.completed;
+    trial->setting->fits_with_room = given.completed && (memory_bytes == 0 || (needed != 0 && needed <= memory_bytes - memory_bytes / 16));
     trial->setting->needed_bytes = needed;
     trial->setting->peak_active_bytes = spare.peak_active;
     trial->setting->peak_reserved_bytes = spare.peak_reserved;

@@ -140,12 +140,15 @@ static enum vram_status run_round(struct search *search) {
 }
 
 // --- the choice -----------------------------------------------------------------------------------------------------------------
-// Whether a is the better setting for somebody who has given a memory (fits first, then time) or asks for the least.
+// Whether a is the better setting for somebody who has given a memory (fits; fits with room; then time, or without room what needs less),
+// or asks for the least.
 static bool better(const struct vram_tune_result *result, size_t a, size_t b) {
     const struct vram_tune_setting *x = &result->settings[a], *y = &result->settings[b];
     if ((x->needed_bytes == 0) != (y->needed_bytes == 0)) return x->needed_bytes != 0;
     if (x->fits != y->fits) return x->fits;
-    if (result->memory_bytes != 0 && x->fits && x->driver_time_ns != y->driver_time_ns) return x->driver_time_ns < y->driver_time_ns;
+    if (x->fits_with_room != y->fits_with_room) return x->fits_with_room;
+    if (result->memory_bytes != 0 && x->fits_with_room && x->driver_time_ns != y->driver_time_ns)
+        return x->driver_time_ns < y->driver_time_ns;
     if (x->needed_bytes != y->needed_bytes) return x->needed_bytes < y->needed_bytes;
     if (x->peak_reserved_bytes != y->peak_reserved_bytes) return x->peak_reserved_bytes < y->peak_reserved_bytes;
     if (x->driver_time_ns != y->driver_time_ns) return x->driver_time_ns < y->driver_time_ns;

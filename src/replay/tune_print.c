@@ -14,6 +14,7 @@ static void setting_json(struct vr_json *json, const char *key, const struct vra
     vr_json_string(json, "conf", setting->conf);
     vr_json_bool(json, "today", setting->today);
     vr_json_bool(json, "fits", setting->fits);
+    vr_json_bool(json, "fits_with_room", setting->fits_with_room);
     if (setting->needed_bytes == 0)
         vr_json_null(json, "needed_bytes");
     else
@@ -243,9 +244,10 @@ static void nothing_to_change(struct vr_text *text, const struct vram_style *sty
     holes(text, today);
 }
 
-// Where today's setting fits, another one is worth setting only for less driver time: 1 % of it.
+// Where today's setting fits as well, another one is worth setting only for less driver time: 1 % of it.
 static bool fits_today(const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
-    return today->fits && today->driver_time_ns <= best->driver_time_ns + best->driver_time_ns / 100;
+    return today->fits && today->fits_with_room == best->fits_with_room &&
+           today->driver_time_ns <= best->driver_time_ns + best->driver_time_ns / 100;
 }
 
 static void nothing_to_change_to_fit(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
@@ -261,8 +263,11 @@ static void nothing_to_change_to_fit(struct vr_text *text, const struct vram_sty
 static void fits_or_not(struct vr_text *text, const struct vram_tune_result *result) {
     const struct vram_tune_setting *best = &result->settings[result->best];
     if (best->fits) {
+        const struct vram_tune_setting *today = &result->settings[0];
         vr_text_printf(text, "\n  It fits in %s%s:\n", vr_bytes(result->memory_bytes).text,
-                       result->settings[0].fits ? ", also with today's setting; the least driver time has" : ", with");
+                       !today->fits                                    ? ", with"
+                       : today->fits_with_room == best->fits_with_room ? ", also with today's setting; the least driver time has"
+                                                                       : ", closely with today's setting; room is left with");
         return;
     }
     const uint64_t demand = best->peak_active_bytes > result->memory_bytes ? best->peak_active_bytes - result->memory_bytes : 0;
@@ -298,6 +303,14 @@ static void verdict(struct vr_text *text, const struct vram_style *style, const 
     }
 }
 
+// A replay with memory to spare asks only for what the recorded program was given; in the smallest memory also for what it was refused.
+static bool asks_for_more(const struct vram_tune_result *result) {
+    for (size_t i = 0; i < result->setting_count; i++) {
+        if (result->settings[i].needed_bytes > result->settings[i].peak_reserved_bytes) return true;
+    }
+    return false;
+}
+
 enum vram_status vram_tune_text(const struct vram_tune_result *result, const char *file, const struct vram_style *style, vram_write write,
                                 void *user) {
     static const struct vram_style plain = {0};
@@ -312,11 +325,13 @@ enum vram_status vram_tune_text(const struct vram_tune_result *result, const cha
     verdict(&text, style, result);
     vr_text_colour(&text, style, VR_DIM);
     vr_text_printf(&text,
-                   "\n  needs: the smallest memory in which the recorded requests succeed\n  %s\n"
+                   "\n  needs: the smallest memory in which the recorded requests succeed\n  %s%s\n"
                    "  time: by the simulated driver's prices\n"
                    "  A replay knows nothing of memory outside the allocator (context, libraries,\n"
                    "  other processes: leave room for them), nor what the program would do then.\n",
-                   layout_of(result)->legend);
+                   layout_of(result)->legend,
+                   result->memory_bytes == 0 && asks_for_more(result) ? ",\n         without the requests that failed in the recording"
+                                                                      : "");
     vr_text_colour(&text, style, VR_PLAIN);
     return vr_print_hand_over(&text, write, user);
 }
