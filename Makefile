@@ -1,6 +1,6 @@
 # The commands of everyday work. CMake does the building (CMakePresets.json); this file only names what to run.
 #   make                   build what is shipped, into build/release
-#   make demo              report and replay a recording (RECORDING=path for your own)
+#   make demo              report, replay and tune a recording (RECORDING=path for your own)
 #   make test              everything that has to hold before a change lands
 #   make check-asan        the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make check-tsan        the threaded tests under ThreadSanitizer

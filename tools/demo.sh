@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Shows what the command says of a recording: a report, the exact replay, and what other settings would have needed.
-# Usage: tools/demo.sh [RECORDING]   (default: the recording of examples/train_sim.c; VRAM: the command, default the release build's)
+# Shows what the command says of a recording: a report, why it ran out of memory where it did, the exact replay, and what other settings would
+# have needed.
+# Usage: tools/demo.sh [RECORDING]   (default: the recording of examples/serve_sim.c; VRAM: the command, default the release build's)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-recording=${1:-examples/recordings/train.json.gz}
+recording=${1:-examples/recordings/oom.pickle.gz}
 vram=${VRAM:-build/release/cli/vram}
 if [ ! -x "$vram" ]; then
     echo "demo: $vram is not there: run make first" >&2
@@ -22,4 +23,4 @@ show() {
 
 show report "$recording"
 show replay --exact "$recording"
-show replay --conf '' --conf expandable_segments:True --conf max_split_size_mb:128 --conf roundup_power2_divisions:8 "$recording"
+show tune "$recording"
