@@ -68,6 +68,8 @@ async function walk(dark) {
     const theme = dark ? "dark" : "light";
     const { browser, page, requests, errors } = await openPage(html, { dark });
     equal(await page.evaluate(lowContrast), [], `${theme}: contrast with nothing open`);
+    await page.waitForTimeout(300);
+    expect(await page.locator(".message").isHidden(), `${theme}: nothing is open, and nothing is wrong: ${await page.locator(".message").textContent()}`);
     await openFiles(page, [made]);
     const tabs = await page.$$eval('[role="tab"]', (all) => all.map((tab) => [tab.id, /\((.)\)$/.exec(tab.title)?.[1]]));
     expect(tabs.length >= 9, `${theme}: nine views, not ${tabs.length}`);

@@ -93,7 +93,7 @@ class StateHistory {
         return { name: "events", ...this.about(), action: this.filter.value || undefined, text, regex: text !== undefined && regex ? 1 : undefined };
     }
     showList(): void {
-        void this.list.show(this.question(), this.moment());
+        if (this.app.device()) void this.list.show(this.question(), this.moment());
     }
 
     private async saveEvents(): Promise<void> {
