@@ -44,7 +44,7 @@ struct vr_block {
     uint8_t state;      // enum vr_state
     uint8_t small;      // pool: 1 small, 0 large
     uint8_t expandable; // part of an expandable segment: not counted as inactive_split
-    uint8_t padding;
+    uint8_t oversize;   // counted in oversize_allocations, as max_split_size was when it was handed out; 0 while it is free
     union {
         struct {
             uint32_t stack; // where it was handed out, while it is not free; 0: unknown
@@ -69,7 +69,8 @@ struct vr_segment {
     uint32_t first; // the block at the segment's base; 0 while the entry is unused
     uint8_t small;
     uint8_t expandable;
-    uint32_t stack; // where it was made, or first mapped; 0: unknown
+    uint8_t oversize; // counted in oversize_segments, as max_split_size was when it was made
+    uint32_t stack;   // where it was made, or first mapped; 0: unknown
 };
 
 // A stream that a live block was also used on: a list per block.

@@ -15,6 +15,8 @@ struct census {
     int64_t pending_bytes[VR_POOLS];
     int64_t mapped[VR_POOLS];
     int64_t segments[VR_POOLS];
+    int64_t oversize;
+    int64_t oversize_segments;
 };
 
 static bool in_tree(const struct vram_allocator *allocator, uint32_t root, enum vr_order order, uint32_t block) {
@@ -46,6 +48,8 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     const struct vr_pool *pool = &shard->pool[block->small ? VR_SMALL : VR_LARGE];
     const uint64_t at = block->address;
     VR_INVARIANT(block->size != 0 && block->size % 512 == 0, "a block's size is not a multiple of 512", at);
+    VR_INVARIANT(!shard->idle, "a block belongs to a pool that is gone", at);
+    VR_INVARIANT(block->state == VR_ALLOCATED || !block->oversize, "a block that nobody has is counted as oversize", at);
     VR_INVARIANT(shard->number == segment->shard && block->small == segment->small && block->expandable == segment->expandable,
                  "a block and its segment disagree", at);
     switch (block->state) {
@@ -73,6 +77,7 @@ static void count_block(const struct vr_block *block, struct census *census) {
     const int64_t size = (int64_t)block->size;
     if (block->state == VR_HOLE) return;
     census->mapped[pool] += size;
+    census->oversize += block->oversize;
     if (block->state == VR_ALLOCATED) census->count[pool]++, census->bytes[pool] += size;
     if (block->state == VR_PENDING) census->pending[pool]++, census->pending_bytes[pool] += size;
     if (block->state != VR_FREE) census->requested[pool] += (int64_t)block->requested;
@@ -115,6 +120,7 @@ static enum vram_status check_segment(const struct vram_allocator *allocator, co
     VR_INVARIANT(mapped == segment->mapped, "the mapped bytes of a segment are miscounted", segment->address);
     if (segment->expandable) return check_pages(allocator, segment, error);
     census->segments[segment->small ? VR_SMALL : VR_LARGE]++;
+    census->oversize_segments += segment->oversize;
     return VRAM_OK;
 }
 
@@ -132,6 +138,8 @@ static enum vram_status check_counters(const struct vr_device *device, const str
         VR_INVARIANT(device->reserved[view].current == census->mapped[p], "reserved bytes are miscounted", p);
         VR_INVARIANT(device->segment[view].current == census->segments[p], "segments are miscounted", p);
     }
+    VR_INVARIANT(device->oversize_allocations.current == census->oversize && device->oversize_segments.current == census->oversize_segments,
+                 "what is oversize is miscounted", 0);
     return VRAM_OK;
 }
 

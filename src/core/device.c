@@ -123,6 +123,8 @@ static void dress_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_
 
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options) {
     device->options = *options;
+    // No request is larger, and sums stay in their range.
+    if (device->options.large_segment_bytes > VR_REQUEST_LIMIT) device->options.large_segment_bytes = VR_REQUEST_LIMIT;
     device->expandable = options->expandable_segments && device->granularity != 0;
     const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) device->shards[i]->expandable = expands(device, device->shards[i]->owner);
@@ -256,8 +258,7 @@ enum vram_status vr_device_shards_by_stream(const struct vr_device *device, stru
     return VRAM_OK;
 }
 
-// --- facts of a device
-// ----------------------------------------------------------------------------------------------------------------------
+// --- facts of a device ---------------------------------------------------------------------------------------------------------------
 
 struct vr_cu_allocation_prop vr_device_allocation_prop(const struct vr_device *device) {
     return (struct vr_cu_allocation_prop){

@@ -138,14 +138,8 @@ enum vram_status vr_drive_free_request(struct vram_allocator *allocator, uint64_
     struct vr_device *device = NULL;
     const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
     if (block == 0) return VRAM_INVALID_POINTER;
-    struct vr_block *item = vr_block_at(allocator, block);
-    struct vr_shard *shard = vr_shard_of(allocator, item);
-    vr_uses_clear(allocator, item);
-    vr_tell_block(shard, VR_RECORD_FREE_REQUESTED, item);
-    const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -(int64_t)item->size}};
-    item->state = VR_PENDING;
-    vr_totals_apply(&device->totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, 1, (int64_t)item->size);
-    if (item->size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_allocations, -1);
+    vr_uses_clear(allocator, vr_block_at(allocator, block));
+    vr_request_free(device, block, true);
     vr_device_unlock(device);
     return VRAM_OK;
 }
@@ -163,13 +157,31 @@ enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64
     return mine ? VRAM_OK : VRAM_INVALID_POINTER;
 }
 
-enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+static uint32_t search_cache(struct vr_shard *shard, enum vr_pool_kind kind, uint64_t rounded) {
+    return vr_pool_search(shard, kind, rounded, shard->expandable);
+}
+
+static uint32_t search_mapped(struct vr_shard *shard, enum vr_pool_kind kind, uint64_t rounded) {
+    return shard->expandable ? vr_expandable_mapped(shard, kind == VR_SMALL, rounded) : 0;
+}
+
+static enum vram_status peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
+                             uint32_t (*search)(struct vr_shard *, enum vr_pool_kind, uint64_t), uint64_t *address) {
     if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT) return VRAM_INVALID_ARGUMENT;
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
     const uint64_t rounded = vr_round_for(session.device, size_bytes);
-    const uint32_t block = vr_pool_search(session.shard, vr_pool_kind(rounded), rounded, session.shard->expandable);
+    const uint32_t block = search(session.shard, vr_pool_kind(rounded), rounded);
     *address = block == 0 ? 0 : vr_block_at(allocator, block)->address;
     close_session(&session);
     return VRAM_OK;
+}
+
+enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    return peek(allocator, device, size_bytes, stream, search_cache, address);
+}
+
+enum vram_status vr_drive_peek_mapped(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
+                                      uint64_t *address) {
+    return peek(allocator, device, size_bytes, stream, search_mapped, address);
 }

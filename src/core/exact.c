@@ -37,11 +37,7 @@ enum vram_status vr_hand_out_at(const struct vr_request *request, uint64_t addre
     }
     vr_pool_remove(shard, block);
     if (item->address < address) block = split_off_below(request, block, address);
-    struct vr_delta delta;
-    vr_delta_of_malloc(vr_block_at(allocator, block), given, request->size_bytes, &delta);
-    vr_totals_apply(&device->totals, &shard->counters, request->kind, &delta, 0, 0);
-    if (given >= device->options.max_split_bytes) vr_stat_add(&device->oversize_allocations, 1);
-    vr_hand_out(request, block, given, true);
+    vr_hand_out_slow(request, block, given, true);
     return VRAM_OK;
 }
 

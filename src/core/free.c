@@ -40,7 +40,7 @@ VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uin
 VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool told) {
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, block);
-    if (VR_UNLIKELY(item->held.uses != 0 || item->size >= device->options.max_split_bytes)) return false;
+    if (VR_UNLIKELY(item->held.uses != 0 || item->oversize)) return false;
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
     struct vr_pool *pool = &shard->pool[kind];
     if (pool->last == block && put_back_lazily(shard, pool, block, told)) return true;
@@ -75,7 +75,7 @@ static enum vram_status hold(struct vr_device *device, uint32_t block, bool *hel
     return status;
 }
 
-static void request_free(struct vr_device *device, uint32_t block, bool held) {
+void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_shard *shard = vr_shard_of(device->allocator, item);
     const int64_t size = (int64_t)item->size;
@@ -83,11 +83,12 @@ static void request_free(struct vr_device *device, uint32_t block, bool held) {
     vr_tell_block(shard, VR_RECORD_FREE_REQUESTED, item);
     item->state = VR_PENDING;
     vr_totals_apply(&device->totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
-    if (item->size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_allocations, -1);
+    vr_stat_add(&device->oversize_allocations, -(int64_t)item->oversize);
+    item->oversize = 0;
 }
 
 void vr_free_now(struct vr_device *device, uint32_t block) {
-    request_free(device, block, false);
+    vr_request_free(device, block, false);
     vr_complete_free(device, block, false);
 }
 
@@ -98,7 +99,7 @@ static enum vram_status free_locked(struct vr_device *device, uint32_t block) {
     }
     bool held = true;
     VR_TRY(hold(device, block, &held));
-    request_free(device, block, held);
+    vr_request_free(device, block, held);
     if (!held) vr_complete_free(device, block, false);
     return VRAM_OK;
 }

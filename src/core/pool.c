@@ -33,7 +33,7 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
     }
     const uint64_t size = vr_block_at(allocator, found)->size, limit = device->options.max_split_bytes;
     if (rounded < limit) return size >= limit ? 0 : found;
-    return size >= rounded + device->options.max_non_split_rounding_bytes ? 0 : found;
+    return size - rounded >= device->options.max_non_split_rounding_bytes ? 0 : found;
 }
 
 bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded) {

@@ -13,12 +13,12 @@ void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes) {
     vr_stat_add(&shard->owner->reserved[view], bytes);
 }
 
-static void count_segment(struct vr_shard *shard, bool small, int64_t size, int64_t sign) {
+static void count_segment(struct vr_shard *shard, const struct vr_segment *segment, int64_t sign) {
     struct vr_device *device = shard->device;
     vr_stat_add(&device->segment[VRAM_STAT_ALL], sign);
-    vr_stat_add(&device->segment[vr_stat_view(small)], sign);
-    vr_reserved_add(shard, small, sign * size);
-    if ((uint64_t)size >= device->options.max_split_bytes) vr_stat_add(&device->oversize_segments, sign);
+    vr_stat_add(&device->segment[vr_stat_view(segment->small)], sign);
+    vr_reserved_add(shard, segment->small, sign * (int64_t)segment->size);
+    if (segment->oversize) vr_stat_add(&device->oversize_segments, sign);
     if (shard->owner != NULL) shard->owner->segments += (uint32_t)sign;
 }
 
@@ -103,12 +103,17 @@ static vr_cu_result ask(struct vr_shard *shard, uint64_t size, uint64_t *address
 }
 
 // The one driver call that the option release_lock_on_cudamalloc takes out of the locks: everything else of the device may change
-// meanwhile, so only locals are used after it. A private pool could die meanwhile: it keeps the locks.
+// meanwhile, so only locals are used after it, and a capture may begin, which the call must not spoil. A private pool could die meanwhile:
+// it keeps the locks.
 static vr_cu_result ask_driver(struct vr_shard *shard, uint64_t size, uint64_t *address) {
     if (!shard->device->options.release_lock_on_malloc || shard->owner != NULL) return ask(shard, size, address);
+    struct vram_driver *driver = shard->device->allocator->driver;
+    int mode = VR_CU_STREAM_CAPTURE_MODE_RELAXED;
+    const bool relaxed = vr_cu(driver, thread_exchange_capture_mode, &mode) == VR_CU_SUCCESS;
     vr_device_unlock(shard->device);
     const vr_cu_result result = ask(shard, size, address);
     vr_device_lock(shard->device);
+    if (relaxed) (void)vr_cu(driver, thread_exchange_capture_mode, &mode);
     return result;
 }
 
@@ -130,7 +135,8 @@ static enum vram_status enter_books(struct vr_shard *shard, bool small, uint64_t
     struct vram_allocator *allocator = shard->device->allocator;
     VR_TRY(vr_pages_prepare(&allocator->pages, address, size, small));
     uint32_t segment = 0;
-    const struct vr_segment facts = {.address = address, .size = size, .mapped = size};
+    const bool oversize = size >= shard->device->options.max_split_bytes;
+    const struct vr_segment facts = {.address = address, .size = size, .mapped = size, .oversize = oversize};
     const enum vram_status status = vr_segment_register(shard, small, &facts, &segment);
     if (status != VRAM_OK) {
         vr_pages_retire(&allocator->pages, address, size, small);
@@ -152,8 +158,8 @@ enum vram_status vr_segment_make(struct vr_shard *shard, bool small, uint64_t se
         return status;
     }
     device->num_device_alloc++;
-    count_segment(shard, small, (int64_t)segment_bytes, 1);
     struct vr_segment *made = vr_segment_at(device->allocator, vr_block_at(device->allocator, *block)->segment);
+    count_segment(shard, made, 1);
     if (vr_is_told(device)) made->stack = vr_current_stack;
     vr_tell_range(shard, VR_RECORD_SEGMENT_ALLOC, made, address, segment_bytes);
     return VRAM_OK;
@@ -167,7 +173,7 @@ enum vram_status vr_segment_free(struct vr_shard *shard, uint32_t block) {
     vr_pool_remove(shard, block);
     vr_tell_range(shard, VR_RECORD_SEGMENT_FREE, &facts, facts.address, facts.size);
     device->num_device_free++;
-    count_segment(shard, facts.small, (int64_t)facts.size, -1);
+    count_segment(shard, &facts, -1);
     vr_segment_forget(shard, segment);
     vr_pages_retire(&allocator->pages, facts.address, facts.size, facts.small);
     return give(shard, facts.address, facts.size);

@@ -59,8 +59,10 @@ VR_NOINLINE enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_
 enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream);
 // Runs the free callbacks, without any lock. True when one of them freed something.
 bool vr_run_callbacks(struct vr_device *device, uint64_t size_bytes);
-// The part of it after the search: hands out a block that is in the index (or loose) under all locks.
-void vr_hand_out_slow(const struct vr_request *request, uint32_t block, bool loose);
+// The part of it after the search: hands out `given` bytes of a block that is in the index (or loose), and books them. Under all locks.
+void vr_hand_out_slow(const struct vr_request *request, uint32_t block, uint64_t given, bool loose);
+// The first half of a free, under all locks: the allocated block waits from now on. held: it is counted as waiting.
+void vr_request_free(struct vr_device *device, uint32_t block, bool held);
 // The free of an allocated block without uses, under all locks: nothing can fail.
 void vr_free_now(struct vr_device *device, uint32_t block);
 // Free under all locks: the block has uses, is oversize, or its booking needs a new peak.

@@ -14,14 +14,14 @@ struct attempt {
     bool limit_hit;
 };
 
-void vr_hand_out_slow(const struct vr_request *request, uint32_t block, bool loose) {
+void vr_hand_out_slow(const struct vr_request *request, uint32_t block, uint64_t given, bool loose) {
     struct vr_device *device = request->shard->device;
-    const struct vr_block *item = vr_block_at(device->allocator, block);
-    const uint64_t given = vr_pool_splits(request->shard, item, request->rounded) ? request->rounded : item->size;
+    struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_delta delta;
     vr_delta_of_malloc(item, given, request->size_bytes, &delta);
     vr_totals_apply(&device->totals, &request->shard->counters, request->kind, &delta, 0, 0);
-    if (given >= device->options.max_split_bytes) vr_stat_add(&device->oversize_allocations, 1);
+    item->oversize = given >= device->options.max_split_bytes;
+    vr_stat_add(&device->oversize_allocations, item->oversize);
     vr_hand_out(request, block, given, loose);
 }
 
@@ -132,26 +132,28 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
     return vr_fences_poll(device);
 }
 
-// The pool of the request: the caller's choice, else the newest route that accepts it, else the default.
-static enum vram_status choose_pool(struct vr_request *request, struct vram_pool *pool) {
-    struct vr_device *device = request->shard->device;
-    const uint64_t stream = request->shard->stream;
-    if (pool == NULL && device->route_count != 0) pool = vr_route(device, stream);
-    if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, stream, &request->shard));
+// The pool of the request: the caller's choice, else the newest route that accepts it, else the default, whose shard is `home`. To be asked
+// again whenever the locks were given back: the route may be closed by then, and its pool gone.
+static enum vram_status choose_pool(struct vr_request *request, struct vr_shard *home, struct vram_pool *pool) {
+    struct vr_device *device = home->device;
+    request->shard = home;
+    if (pool == NULL && device->route_count != 0) pool = vr_route(device, home->stream);
+    if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, home->stream, &request->shard));
     return vr_shard_reserve_records(request->shard, 8);
 }
 
 static enum vram_status serve_locked(struct vr_request *request, struct vram_pool *pool, struct vr_context_guard *guard, uint64_t *address,
                                      struct vram_oom *oom) {
-    struct vr_device *device = request->shard->device;
-    VR_TRY(vr_complete_frees(device, request->shard->stream));
-    VR_TRY(choose_pool(request, pool));
+    struct vr_shard *home = request->shard;
+    struct vr_device *device = home->device;
+    VR_TRY(vr_complete_frees(device, home->stream));
+    VR_TRY(choose_pool(request, home, pool));
     uint32_t block = search(request);
     if (block == 0 && atomic_load_explicit(&device->allocator->callback_count, memory_order_relaxed) != 0) {
         vr_device_unlock(device);
         const bool freed = vr_run_callbacks(device, request->size_bytes);
         vr_device_lock_guarded(device, guard);
-        VR_TRY(choose_pool(request, pool));
+        VR_TRY(choose_pool(request, home, pool));
         if (freed) block = search(request);
     }
     const bool loose = block == 0;
@@ -173,8 +175,9 @@ static enum vram_status serve_locked(struct vr_request *request, struct vram_poo
         if (loose) vr_pool_insert(request->shard, block);
         return status;
     }
-    *address = vr_block_at(device->allocator, block)->address;
-    vr_hand_out_slow(request, block, loose);
+    const struct vr_block *item = vr_block_at(device->allocator, block);
+    *address = item->address;
+    vr_hand_out_slow(request, block, vr_pool_splits(request->shard, item, request->rounded) ? request->rounded : item->size, loose);
     return VRAM_OK;
 }
 

@@ -175,7 +175,8 @@ void naive_hand_out(struct naive *naive, struct naive_device *device, const stru
     naive_rise(stats->active, small, 1);
     naive_rise(stats->active_bytes, small, (int64_t)block->size_bytes);
     naive_rise(stats->requested_bytes, small, (int64_t)request->size_bytes);
-    if (block->size_bytes >= naive->options.max_split_bytes) rise_one(&stats->oversize_allocations, 1);
+    block->oversize = block->size_bytes >= naive->options.max_split_bytes;
+    if (block->oversize) rise_one(&stats->oversize_allocations, 1);
 }
 
 void naive_complete_free(struct naive *naive, struct naive_device *device, struct naive_block *block) {
@@ -211,7 +212,7 @@ void naive_request_free(struct naive *naive, struct naive_device *device, struct
     naive_fall(stats->allocation, small, 1);
     naive_fall(stats->allocated_bytes, small, (int64_t)block->size_bytes);
     naive_note(naive, device, VR_RECORD_FREE_REQUESTED, block->address, block->requested_bytes, block->segment->stream);
-    if (block->size_bytes >= naive->options.max_split_bytes) fall_one(&stats->oversize_allocations, 1);
+    if (block->oversize) fall_one(&stats->oversize_allocations, 1);
     if (block->use_count == 0) {
         naive_complete_free(naive, device, block);
         return;

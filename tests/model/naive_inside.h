@@ -25,6 +25,7 @@ struct naive_block {
     bool use_captured[NAIVE_USES]; // while they captured, and never while not
     size_t use_count;
     bool deferred;    // its free is put off
+    bool oversize;    // when it was handed out
     size_t events;    // not yet seen complete
     uint64_t counter; // the pool's search counter when it became free
 };
@@ -37,6 +38,7 @@ struct naive_segment {
     uint64_t order;      // rises with every segment
     uint64_t page_bytes; // 0 = not expandable
     bool small;
+    bool oversize;           // when it was made
     struct naive_pool *pool; // NULL: a default pool
     struct naive_block *first;
 };

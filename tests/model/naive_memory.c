@@ -211,8 +211,6 @@ static void unmap_free(struct naive *naive, struct naive_device *device, struct 
 
 // --- getting memory -----------------------------------------------------------------------------------------------------------------
 
-static bool is_oversize(const struct naive *naive, uint64_t size_bytes) { return size_bytes >= naive->options.max_split_bytes; }
-
 static bool own_alloc(struct naive_pool *pool, uint64_t size_bytes, uint64_t *address) {
     if (size_bytes > pool->info.own_bytes - pool->own_used) return false;
     *address = pool->own_next;
@@ -243,7 +241,8 @@ struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *d
     struct naive_segment *segment = add_segment(naive, device, request, address, bytes, 0);
     naive_rise(stats->segment, request->small, 1);
     change_reserved(device, segment, (int64_t)bytes);
-    if (is_oversize(naive, bytes)) {
+    segment->oversize = bytes >= naive->options.max_split_bytes;
+    if (segment->oversize) {
         stats->oversize_segments.current++;
         stats->oversize_segments.allocated++;
         if (stats->oversize_segments.current > stats->oversize_segments.peak)
@@ -273,7 +272,7 @@ static void release_block(struct naive *naive, struct naive_device *device, stru
     device->held_bytes -= bytes;
     naive_fall(stats->segment, segment->small, 1);
     change_reserved(device, segment, -(int64_t)bytes);
-    if (is_oversize(naive, bytes)) {
+    if (segment->oversize) {
         stats->oversize_segments.current--;
         stats->oversize_segments.freed++;
     }
