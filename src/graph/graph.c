@@ -32,8 +32,7 @@ static enum vram_status driver_failed(struct vram_error *error, const char *what
     return VRAM_DRIVER;
 }
 
-// --- capture
-// ------------------------------------------------------------------------------------------------------------------------------
+// --- capture -------------------------------------------------------------------------------------------------------------------------
 
 static enum vram_status make_pool(struct vram_allocator *allocator, uint32_t ordinal, const struct vram_graph_options *options,
                                   struct vram_pool **pool) {
@@ -133,8 +132,7 @@ enum vram_status vram_graph_end(struct vram_graph *graph, struct vram_error *err
     return vr_said(error, status == VRAM_OK ? instantiate(graph, error) : status);
 }
 
-// --- launch
-// -------------------------------------------------------------------------------------------------------------------------------
+// --- launch --------------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_graph_add_static(struct vram_graph *graph, uint64_t address) {
     struct vram_block_info info;
@@ -158,29 +156,45 @@ static enum vram_status check_fixtures(const struct vram_graph *graph, struct vr
     return VRAM_OK;
 }
 
-// Takes the graph's place in the round of its pool, or says that it cannot.
-static bool take_place(struct vram_graph *graph) {
+// Takes the graph's place in the round of its pool, or says that it cannot. *before: where the round stood.
+static bool take_place(struct vram_graph *graph, uint64_t *before) {
     struct vram_pool *pool = graph->pool;
     vr_device_lock(graph->device);
-    const bool in_order = graph->place == 0 || graph->place >= pool->graphs_launched;
+    *before = pool->graphs_launched;
+    const bool in_order = graph->place == 0 || graph->place >= *before;
     if (in_order) pool->graphs_launched = graph->place + 1;
     vr_device_unlock(graph->device);
     return in_order;
 }
 
-enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, struct vram_error *error) {
-    if (graph->exec == 0) return refuse(error, "this graph is not ready: its capture has not ended, or failed");
-    VR_TRY(check_fixtures(graph, error));
-    if (!take_place(graph)) {
-        return refuse(error, "graphs that share a pool must be launched in the order they were captured in: a later one ran already, "
-                             "start the round again with the first");
-    }
+// The launch failed: unless another one followed, the round stands where it did.
+static void give_place_back(struct vram_graph *graph, uint64_t before) {
+    struct vram_pool *pool = graph->pool;
+    vr_device_lock(graph->device);
+    if (pool->graphs_launched == graph->place + 1) pool->graphs_launched = before;
+    vr_device_unlock(graph->device);
+}
+
+static enum vram_status launch(struct vram_graph *graph, uint64_t stream, struct vram_error *error) {
     struct vr_context_guard guard;
     if (vr_context_enter(graph->device, &guard) != VRAM_OK)
         return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the device's context cannot be made current");
     const vr_cu_result result = vr_cu(graph->device->allocator->driver, graph_launch, graph->exec, stream);
     vr_context_leave(&guard);
     return result == VR_CU_SUCCESS ? VRAM_OK : driver_failed(error, "the driver would not launch the graph", result);
+}
+
+enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, struct vram_error *error) {
+    if (graph->exec == 0) return refuse(error, "this graph is not ready: its capture has not ended, or failed");
+    VR_TRY(check_fixtures(graph, error));
+    uint64_t before = 0;
+    if (!take_place(graph, &before)) {
+        return refuse(error, "graphs that share a pool must be launched in the order they were captured in: a later one ran already, "
+                             "start the round again with the first");
+    }
+    const enum vram_status status = launch(graph, stream, error);
+    if (status != VRAM_OK) give_place_back(graph, before);
+    return status;
 }
 
 struct vram_pool *vram_graph_pool(const struct vram_graph *graph) {
@@ -207,8 +221,7 @@ void vram_graph_destroy(struct vram_graph *graph) {
     free(graph);
 }
 
-// --- sequences
-// ----------------------------------------------------------------------------------------------------------------------------
+// --- sequences -----------------------------------------------------------------------------------------------------------------------
 
 static enum vram_status warm_up(const struct vram_graph_callable *callables, size_t count, uint32_t warmups, uint64_t stream) {
     for (uint32_t round = 0; round < warmups; round++) {

@@ -21,8 +21,7 @@ static struct vram_graph *expect_begin(struct vr_world *world, uint64_t stream, 
         if (strstr(error_.message, word) == NULL) fail_msg("\"%s\" does not say \"%s\"", error_.message, word);                            \
     } while (0)
 
-// --- bytes
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- bytes ---------------------------------------------------------------------------------------------------------------------------
 
 // A kernel: out[i] = a[i] * factor + b[i].
 struct kernel {
@@ -103,8 +102,7 @@ static void a_graph_computes_the_right_bytes(void **state) {
     }
 }
 
-// --- mistakes
-// -------------------------------------------------------------------------------------------------------------------------------
+// --- mistakes ------------------------------------------------------------------------------------------------------------------------
 
 static void the_default_stream_is_refused(void **state) {
     (void)state;
@@ -202,6 +200,31 @@ static void order_in_a_shared_pool(void **state) {
     expect_end(&world);
 }
 
+// A launch that the driver refused took no place in the round: the same graph may be tried again.
+static void a_refused_launch_may_be_repeated(void **state) {
+    (void)state;
+    struct vr_world world;
+    const struct vr_world_options options = {.sim = {.manual_completion = true}, .faults = true};
+    EXPECT_OK(vr_world_open(&world, &options));
+    const uint64_t stream = world.stream[0][1];
+    struct vram_graph *graphs[3];
+    for (int i = 0; i < 3; i++) {
+        graphs[i] = expect_begin(&world, stream, i == 0 ? NULL : vram_graph_pool(graphs[0]));
+        expect_free(&world, expect_malloc(&world, 1000, stream));
+        EXPECT_OK(vram_graph_end(graphs[i], NULL));
+    }
+    for (int i = 0; i < 3; i++) {
+        EXPECT_OK(vram_driver_fault_set(world.driver, "cuGraphLaunch", 1, VR_CU_UNKNOWN));
+        EXPECT_REFUSED(DRIVER, "would not launch", vram_graph_launch(graphs[i], stream, &error_));
+        EXPECT_OK(vram_graph_launch(graphs[i], stream, NULL));
+        EXPECT_OK(vram_driver_fault_set(world.driver, "cuCtxGetCurrent", 1, VR_CU_UNKNOWN));
+        EXPECT_STATUS(DRIVER, vram_graph_launch(graphs[0], stream, NULL));
+    }
+    EXPECT_REFUSED(INVALID_ARGUMENT, "order", vram_graph_launch(graphs[1], stream, &error_));
+    for (int i = 0; i < 3; i++) vram_graph_destroy(graphs[i]);
+    expect_end(&world);
+}
+
 static void static_memory_is_watched(void **state) {
     (void)state;
     struct vr_world world;
@@ -240,8 +263,7 @@ static void memory_stays_while_a_graph_lives(void **state) {
     expect_end(&world);
 }
 
-// --- sequences
-// ------------------------------------------------------------------------------------------------------------------------------
+// --- sequences -----------------------------------------------------------------------------------------------------------------------
 
 struct region {
     struct vr_world *world;
@@ -297,8 +319,7 @@ static void a_failing_callable_ends_the_sequence(void **state) {
     expect_end(&world);
 }
 
-// --- failures
-// -------------------------------------------------------------------------------------------------------------------------------
+// --- failures ------------------------------------------------------------------------------------------------------------------------
 
 static enum vram_status capture_and_launch(struct vr_world *world) {
     const uint64_t stream = world->stream[0][1];
@@ -346,12 +367,12 @@ static void every_driver_call_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_graph_computes_the_right_bytes), cmocka_unit_test(the_default_stream_is_refused),
-        cmocka_unit_test(two_captures_at_once_are_refused), cmocka_unit_test(a_call_that_waits_is_named),
-        cmocka_unit_test(an_unjoined_stream_is_named),      cmocka_unit_test(order_in_a_shared_pool),
-        cmocka_unit_test(static_memory_is_watched),         cmocka_unit_test(memory_stays_while_a_graph_lives),
-        cmocka_unit_test(callables_share_one_pool),         cmocka_unit_test(a_failing_callable_ends_the_sequence),
-        cmocka_unit_test(every_driver_call_may_fail),
+        cmocka_unit_test(a_graph_computes_the_right_bytes),     cmocka_unit_test(the_default_stream_is_refused),
+        cmocka_unit_test(two_captures_at_once_are_refused),     cmocka_unit_test(a_call_that_waits_is_named),
+        cmocka_unit_test(an_unjoined_stream_is_named),          cmocka_unit_test(order_in_a_shared_pool),
+        cmocka_unit_test(a_refused_launch_may_be_repeated),     cmocka_unit_test(static_memory_is_watched),
+        cmocka_unit_test(memory_stays_while_a_graph_lives),     cmocka_unit_test(callables_share_one_pool),
+        cmocka_unit_test(a_failing_callable_ends_the_sequence), cmocka_unit_test(every_driver_call_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
