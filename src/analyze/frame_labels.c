@@ -6,15 +6,14 @@ void vr_frame_labels_release(struct vr_frame_labels *labels) {
     *labels = (struct vr_frame_labels){.label = NULL};
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text) {
-    for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return vr_mix64(hash);
+static uint64_t hash_string(uint64_t hash, const struct vr_model *model, uint32_t id) {
+    return vr_hash_bytes(hash, vr_model_string(model, id), vr_model_string_length(model, id));
 }
 
 static uint64_t hash_frame(const struct vr_frame_labels *labels, const struct vr_model *model, uint32_t frame) {
-    uint64_t hash = hash_text(0xcbf29ce484222325u, vr_model_string(model, model->frames.filename[frame]));
-    hash = hash_text(hash, vr_model_string(model, model->frames.name[frame]));
-    return labels->without_lines ? hash : vr_mix64(hash + (uint64_t)model->frames.line[frame]);
+    const struct vr_frames *frames = &model->frames;
+    const uint64_t hash = hash_string(hash_string(0, model, frames->filename[frame]), model, frames->name[frame]);
+    return labels->without_lines ? hash : vr_mix64(hash + (uint64_t)frames->line[frame]);
 }
 
 static bool same(const struct vr_frame_labels *labels, const struct vr_frame_label *label, const struct vr_model *model, uint32_t frame) {

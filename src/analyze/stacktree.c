@@ -46,8 +46,15 @@ static enum vram_status label_of(struct vr_stacktree *tree, const struct vr_mode
     return VRAM_OK;
 }
 
+// The way of the stack before: stacks that come one after the other often have their outer frames in common.
+struct way {
+    uint32_t frame[MOST_FRAMES];
+    uint32_t node[MOST_FRAMES];
+    size_t depth;
+};
+
 static enum vram_status add_stack(struct vr_stacktree *tree, const struct vr_model *model, const struct vr_group *group, unsigned weight,
-                                  uint32_t *labels) {
+                                  uint32_t *labels, struct way *way) {
     const uint32_t stack = (uint32_t)group->key;
     const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
     uint64_t left = end - first < MOST_FRAMES ? end - first : MOST_FRAMES;
@@ -58,9 +65,15 @@ static enum vram_status add_stack(struct vr_stacktree *tree, const struct vr_mod
         weigh(&tree->node[node], weight, group);
     }
     for (uint64_t i = 0; i < left; i++) {
-        uint32_t label = 0;
-        VR_TRY(label_of(tree, model, model->stacks.frame[tree->bottom_up ? first + i : end - 1 - i], labels, &label));
-        VR_TRY(child(tree, node, label, &node));
+        const uint32_t frame = model->stacks.frame[tree->bottom_up ? first + i : end - 1 - i];
+        if (i >= way->depth || way->frame[i] != frame) {
+            uint32_t label = 0;
+            VR_TRY(label_of(tree, model, frame, labels, &label));
+            VR_TRY(child(tree, node, label, &way->node[i]));
+            way->frame[i] = frame;
+            way->depth = i + 1;
+        }
+        node = way->node[i];
         weigh(&tree->node[node], weight, group);
     }
     tree->node[node].own[weight] += group->bytes;
@@ -76,8 +89,10 @@ enum vram_status vr_stacktree_add(struct vr_stacktree *tree, const struct vr_mod
     size_t group_count = 0;
     VR_TRY(vr_grouping_sum(&grouping, rows, count, &groups, &group_count));
     uint32_t *labels = calloc((size_t)model->frames.count + 1, sizeof *labels);
-    enum vram_status status = labels == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
-    for (size_t i = 0; i < group_count && status == VRAM_OK; i++) status = add_stack(tree, model, &groups[i], weight, labels);
+    struct way *way = calloc(1, sizeof *way);
+    enum vram_status status = labels == NULL || way == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    for (size_t i = 0; i < group_count && status == VRAM_OK; i++) status = add_stack(tree, model, &groups[i], weight, labels, way);
+    free(way);
     free(labels);
     free(groups);
     return status;
@@ -88,7 +103,7 @@ static uint64_t most_bytes(const struct vr_tree_node *node) { return node->bytes
 // A node with what it is ordered by.
 struct ranked {
     uint64_t bytes;
-    uint32_t parent; // its place in the order made
+    uint32_t parent; // of the root: VR_TREE_NONE
     uint32_t node;
 };
 
@@ -96,12 +111,6 @@ static int by_bytes(const void *a, const void *b) {
     const struct ranked *x = a, *y = b;
     if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
     return VR_ORDER(x->node, y->node);
-}
-
-static int by_parent(const void *a, const void *b) {
-    const struct ranked *x = a, *y = b;
-    if (x->parent != y->parent) return VR_ORDER(x->parent, y->parent);
-    return by_bytes(a, b);
 }
 
 // Keeps the largest. A parent is at least as large as its children and has a smaller number, so it is kept where they are.
@@ -112,28 +121,44 @@ static size_t keep_largest(const struct vr_stacktree *tree, uint64_t least, size
         if (i != 0 && most_bytes(node) < least) continue;
         ranked[kept++] = (struct ranked){.bytes = most_bytes(node), .parent = node->parent, .node = (uint32_t)i};
     }
+    if (kept <= most) return kept;
     // The root stays first: its number is the smallest, its bytes are the most.
     qsort(ranked, kept, sizeof *ranked, by_bytes);
-    return kept < most ? kept : most;
+    return most;
+}
+
+// Brings siblings together, in the order of their parents' numbers, which are below their own: every parent comes before its children.
+// `first` has a place more than the tree has nodes, all zero.
+static void group_siblings(const struct ranked *ranked, size_t count, size_t nodes, uint32_t *first, struct ranked *grouped) {
+    for (size_t i = 0; i < count; i++) first[ranked[i].node == 0 ? 0 : ranked[i].parent + 1]++;
+    for (size_t parent = 0, before = 0; parent <= nodes; parent++) {
+        const size_t children = first[parent];
+        first[parent] = (uint32_t)before;
+        before += children;
+    }
+    for (size_t i = 0; i < count; i++) grouped[first[ranked[i].node == 0 ? 0 : ranked[i].parent + 1]++] = ranked[i];
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && grouped[end].parent == grouped[i].parent;) end++;
+        if (end - i > 1) qsort(&grouped[i], end - i, sizeof *grouped, by_bytes);
+    }
 }
 
 enum vram_status vr_stacktree_pick(const struct vr_stacktree *tree, uint64_t least, size_t most, uint32_t **nodes, size_t *count) {
-    struct ranked *ranked = malloc(tree->count * sizeof *ranked);
-    uint32_t *made = malloc((most < tree->count ? most : tree->count) * sizeof *made);
-    if (ranked == NULL || made == NULL) {
-        free(ranked);
-        free(made);
-        return VRAM_NO_HOST_MEMORY;
+    struct ranked *ranked = malloc(tree->count * sizeof *ranked), *grouped = malloc(tree->count * sizeof *grouped);
+    uint32_t *first = calloc(tree->count + 1, sizeof *first), *made = malloc(tree->count * sizeof *made);
+    enum vram_status status = ranked == NULL || grouped == NULL || first == NULL || made == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    if (status == VRAM_OK) {
+        const size_t kept = keep_largest(tree, least, most, ranked);
+        group_siblings(ranked, kept, tree->count, first, grouped);
+        for (size_t i = 0; i < kept; i++) made[i] = grouped[i].node;
+        *nodes = made;
+        *count = kept;
     }
-    const size_t kept = keep_largest(tree, least, most, ranked);
-    // Numbers of parents are below those of their children: ordered by parent, every parent comes first.
-    for (size_t i = 0; i < kept; i++) ranked[i].parent = ranked[i].node == 0 ? 0 : ranked[i].parent + 1;
-    qsort(ranked, kept, sizeof *ranked, by_parent);
-    for (size_t i = 0; i < kept; i++) made[i] = ranked[i].node;
+    if (status != VRAM_OK) free(made);
+    free(first);
+    free(grouped);
     free(ranked);
-    *nodes = made;
-    *count = kept;
-    return VRAM_OK;
+    return status;
 }
 
 void vr_stacktree_function(const struct vr_stacktree *tree, uint32_t node, struct vr_text *text) {

@@ -89,6 +89,26 @@ VR_INLINE uint64_t vr_mix64(uint64_t x) {
     return x ^ (x >> 31);
 }
 
+// A word more in a hash, to be mixed at the end; and the mixed hash of bytes.
+VR_INLINE uint64_t vr_hash_step(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ (hash >> 32);
+}
+VR_INLINE uint64_t vr_hash_bytes(uint64_t seed, const void *bytes, size_t length) {
+    const unsigned char *p = bytes;
+    uint64_t hash = seed ^ ((uint64_t)length * 0xc2b2ae3d27d4eb4fu), word;
+    for (; length >= 8; p += 8, length -= 8) {
+        memcpy(&word, p, 8);
+        hash = vr_hash_step(hash, word);
+    }
+    if (length != 0) {
+        word = 0;
+        memcpy(&word, p, length);
+        hash = vr_hash_step(hash, word);
+    }
+    return vr_mix64(hash);
+}
+
 // What a comparator of qsort() returns where a comes before b when it is less: -1, 0 or 1. Each is evaluated twice.
 #define VR_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 // Comparators: uint64_t, ascending; two of them side by side, by the first, then by the second.

@@ -49,26 +49,6 @@ enum vram_status vr_budget_grow(struct vr_budget *budget, void **items, size_t *
         (items) = items_;                                                                                                                  \
     } while (0)
 
-static uint64_t hash_step(uint64_t hash, uint64_t word) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ (hash >> 32);
-}
-
-static uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t length) {
-    const unsigned char *p = bytes;
-    uint64_t hash = seed ^ ((uint64_t)length * 0xc2b2ae3d27d4eb4fu), word;
-    for (; length >= 8; p += 8, length -= 8) {
-        memcpy(&word, p, 8);
-        hash = hash_step(hash, word);
-    }
-    if (length != 0) {
-        word = 0;
-        memcpy(&word, p, length);
-        hash = hash_step(hash, word);
-    }
-    return vr_mix64(hash);
-}
-
 #define SLOT_HASH(hash) ((hash)&0xffffffff00000000u)
 
 // The first slot of a hash comes from its upper half, which the slots keep, so that a table can grow without its keys.
@@ -135,7 +115,7 @@ static bool find_string(const struct vr_builder *builder, uint64_t hash, const c
 }
 
 bool vr_builder_find_string(const struct vr_builder *builder, const char *bytes, size_t length, uint32_t *id) {
-    return find_string(builder, hash_bytes(builder->seed, bytes, length), bytes, length, id);
+    return find_string(builder, vr_hash_bytes(builder->seed, bytes, length), bytes, length, id);
 }
 
 static enum vram_status add_string(struct vr_builder *builder, uint64_t hash, const char *bytes, size_t length, uint32_t *id) {
@@ -158,14 +138,14 @@ static enum vram_status add_string(struct vr_builder *builder, uint64_t hash, co
 }
 
 enum vram_status vr_builder_string(struct vr_builder *builder, const char *bytes, size_t length, uint32_t *id) {
-    uint64_t hash = hash_bytes(builder->seed, bytes, length);
+    uint64_t hash = vr_hash_bytes(builder->seed, bytes, length);
     if (find_string(builder, hash, bytes, length, id)) return VRAM_OK;
     return add_string(builder, hash, bytes, length, id);
 }
 
 enum vram_status vr_builder_frame(struct vr_builder *builder, uint32_t name, uint32_t filename, int64_t line, uint32_t *id) {
     struct vr_frames *frames = &builder->frames;
-    uint64_t hash = vr_mix64(hash_step(hash_step(builder->seed, ((uint64_t)name << 32) | filename), (uint64_t)line));
+    uint64_t hash = vr_mix64(vr_hash_step(vr_hash_step(builder->seed, ((uint64_t)name << 32) | filename), (uint64_t)line));
     uint32_t candidate = 0;
     bool found;
     TABLE_FIND(&builder->frame_table, hash, candidate,
@@ -206,7 +186,7 @@ enum vram_status vr_builder_stack(struct vr_builder *builder, const uint32_t *fr
         return VRAM_OK;
     }
     struct vr_stacks *stacks = &builder->stacks;
-    uint64_t hash = hash_bytes(builder->seed, frames, count * sizeof *frames);
+    uint64_t hash = vr_hash_bytes(builder->seed, frames, count * sizeof *frames);
     uint32_t candidate = 0;
     bool found;
     TABLE_FIND(&builder->stack_table, hash, candidate, stack_equals(stacks, candidate, frames, count), found);
