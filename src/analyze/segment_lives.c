@@ -12,6 +12,8 @@ struct piece {
 // What is reserved while the history is walked. Every place where a piece can begin or end is known beforehand.
 struct walk {
     const struct vr_view *view;
+    uint32_t *event; // those that reserve or give back
+    size_t event_count;
     uint64_t *place; // ascending, distinct
     size_t place_count;
     struct vr_ordered begins; // places where a live piece begins
@@ -23,9 +25,8 @@ struct walk {
 static bool adds(uint8_t action) { return action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP; }
 static bool removes(uint8_t action) { return action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP; }
 
-// The range of an event; false for other events and for ranges that end past all addresses.
+// The range of an event that reserves or gives back; false for ranges that are empty or end past all addresses.
 static bool range_of(const struct vr_history *history, size_t event, uint64_t *address, uint64_t *end) {
-    if (!adds(history->action[event]) && !removes(history->action[event])) return false;
     *address = history->address[event];
     return history->size_bytes[event] != 0 && vr_add_u64(*address, history->size_bytes[event], end);
 }
@@ -36,10 +37,23 @@ static bool segment_range(const struct vr_view *view, size_t i, uint64_t *addres
     return segments->total_bytes[view->segments[i]] != 0 && vr_add_u64(*address, segments->total_bytes[view->segments[i]], end);
 }
 
+static enum vram_status find_events(struct walk *walk) {
+    const struct vr_history *history = walk->view->history;
+    bool wanted[UINT8_MAX + 1] = {false};
+    size_t count = 0;
+    for (unsigned a = 0; a < VR_ACTION_COUNT; a++) wanted[a] = adds((uint8_t)a) || removes((uint8_t)a);
+    for (size_t i = 0; i < history->count; i++) count += wanted[history->action[i]];
+    walk->event = malloc((count + 1) * sizeof *walk->event);
+    if (walk->event == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; walk->event_count < count; i++) {
+        if (wanted[history->action[i]]) walk->event[walk->event_count++] = (uint32_t)i;
+    }
+    return VRAM_OK;
+}
+
 static enum vram_status find_places(struct walk *walk) {
     const struct vr_history *history = walk->view->history;
-    size_t most = 2 * walk->view->segment_count;
-    for (size_t i = 0; i < history->count; i++) most += adds(history->action[i]) || removes(history->action[i]) ? 2 : 0;
+    const size_t most = 2 * (walk->view->segment_count + walk->event_count);
     walk->place = malloc((most + 1) * sizeof *walk->place);
     walk->live = calloc(most + 1, sizeof *walk->live);
     if (walk->place == NULL || walk->live == NULL) return VRAM_NO_HOST_MEMORY;
@@ -47,8 +61,8 @@ static enum vram_status find_places(struct walk *walk) {
     for (size_t i = 0; i < walk->view->segment_count; i++) {
         if (segment_range(walk->view, i, &walk->place[count], &walk->place[count + 1])) count += 2;
     }
-    for (size_t i = 0; i < history->count; i++) {
-        if (range_of(history, i, &walk->place[count], &walk->place[count + 1])) count += 2;
+    for (size_t i = 0; i < walk->event_count; i++) {
+        if (range_of(history, walk->event[i], &walk->place[count], &walk->place[count + 1])) count += 2;
     }
     if (count != 0) qsort(walk->place, count, sizeof *walk->place, vr_order_u64);
     for (size_t i = 0; i < count; i++) {
@@ -108,12 +122,13 @@ static enum vram_status undo(struct walk *walk) {
     for (size_t i = 0; i < walk->view->segment_count; i++) {
         if (segment_range(walk->view, i, &address, &end)) VR_TRY(reserve(walk, address, end, VR_BEFORE_TRACE, i));
     }
-    for (size_t i = history->count; i-- > 0;) {
-        if (!range_of(history, i, &address, &end)) continue;
-        if (adds(history->action[i]))
+    for (size_t i = walk->event_count; i-- > 0;) {
+        const uint32_t event = walk->event[i];
+        if (!range_of(history, event, &address, &end)) continue;
+        if (adds(history->action[event]))
             VR_TRY(clear_range(walk, address, end, 0));
         else
-            VR_TRY(reserve(walk, address, end, VR_BEFORE_TRACE, walk->view->segment_count + i));
+            VR_TRY(reserve(walk, address, end, VR_BEFORE_TRACE, walk->view->segment_count + event));
     }
     return VRAM_OK;
 }
@@ -138,13 +153,14 @@ static enum vram_status keep_live(struct walk *walk) {
 
 static enum vram_status forward(struct walk *walk) {
     const struct vr_history *history = walk->view->history;
-    for (size_t i = 0; i < history->count; i++) {
+    for (size_t i = 0; i < walk->event_count; i++) {
+        const uint32_t event = walk->event[i];
         uint64_t address, end;
-        if (!range_of(history, i, &address, &end)) continue;
-        if (removes(history->action[i]))
-            VR_TRY(clear_range(walk, address, end, (uint32_t)i));
+        if (!range_of(history, event, &address, &end)) continue;
+        if (removes(history->action[event]))
+            VR_TRY(clear_range(walk, address, end, event));
         else
-            VR_TRY(reserve(walk, address, end, (uint32_t)i, walk->view->segment_count + i));
+            VR_TRY(reserve(walk, address, end, event, walk->view->segment_count + event));
     }
     return VRAM_OK;
 }
@@ -277,6 +293,7 @@ static enum vram_status put_pieces(struct walk *walk, struct vr_segment_lives *l
 }
 
 static enum vram_status build(struct walk *walk, struct vr_segment_lives *lives) {
+    VR_TRY(find_events(walk));
     VR_TRY(find_places(walk));
     VR_TRY(undo(walk));
     VR_TRY(keep_live(walk));
@@ -289,6 +306,7 @@ enum vram_status vr_segment_lives_build(const struct vr_view *view, struct vr_se
     struct walk walk = {.view = view};
     struct vr_segment_lives made = {.stream = NULL};
     const enum vram_status status = build(&walk, &made);
+    free(walk.event);
     free(walk.place);
     free(walk.live);
     free(walk.pieces);

@@ -58,9 +58,9 @@ enum vram_status vr_ask_allocation(const struct vr_ask *ask) {
     const uint32_t birth = subject.allocated->birth[row];
     const size_t other = vr_other_row(subject.allocated, subject.active, row);
     char label[48];
-    const struct vr_labels *labels = NULL;
-    VR_TRY(vr_seen_labels(subject.device, &labels));
-    snprintf(label, sizeof label, "b%llx_%u", (unsigned long long)subject.allocated->address[row], (unsigned)vr_label_of_row(labels, row));
+    const uint32_t *versions = NULL;
+    VR_TRY(vr_seen_versions(subject.device, &versions));
+    snprintf(label, sizeof label, "b%llx_%u", (unsigned long long)subject.allocated->address[row], (unsigned)versions[row]);
     vr_json_u64(json, "row", row);
     vr_json_string(json, "label", label);
     vr_answer_address(ask->answer, "address", subject.allocated->address[row]);

@@ -8,7 +8,7 @@ struct table {
     const struct vr_shapes *shapes;
     const struct vr_history *history;
     const struct vr_lifetimes *allocated;
-    const struct vr_labels *labels;
+    const uint32_t *versions;
 };
 
 static void put_time(const struct table *table, size_t column, uint32_t event) {
@@ -29,7 +29,7 @@ static void put_rows(const struct table *table) {
         const size_t named = vr_other_row(shapes->lifetimes, table->allocated, row);
         const bool has_stream = born != VR_BEFORE_TRACE && (table->history->has[born] & VR_HAS_STREAM) != 0;
         vr_answer_f64(answer, address, (double)shapes->lifetimes->address[row]);
-        vr_answer_u32(answer, version, named == SIZE_MAX ? 0 : vr_label_of_row(table->labels, named));
+        vr_answer_u32(answer, version, named == SIZE_MAX ? 0 : table->versions[named]);
         vr_answer_f64(answer, birth, born == VR_BEFORE_TRACE ? NAN : (double)born);
         vr_answer_f64(answer, death, died == VR_NEVER ? NAN : (double)died);
         put_time(table, birth_time, born); // VR_BEFORE_TRACE is VR_NEVER
@@ -45,7 +45,7 @@ enum vram_status vr_ask_allocations(const struct vr_ask *ask) {
     VR_TRY(vr_shapes_ask(ask, &shapes));
     struct table table = {.shapes = &shapes, .history = shapes.device->view->history};
     VR_TRY(vr_seen_lifetimes(shapes.device, VR_ALLOCATED, &table.allocated));
-    VR_TRY(vr_seen_labels(shapes.device, &table.labels));
+    VR_TRY(vr_seen_versions(shapes.device, &table.versions));
     enum vram_status status = vr_shapes_pick(&shapes, (enum vr_lot)notion, 1);
     if (status == VRAM_OK) {
         status = vr_shapes_put(&shapes);

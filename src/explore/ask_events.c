@@ -22,12 +22,20 @@ static bool is_segment(uint8_t action) {
 }
 
 // Which allocation an event is about, and the number in its label.
-static enum vram_status row_and_version(struct vr_seen_device *device, const struct vr_labels *labels, size_t event, uint32_t *row,
-                                        uint32_t *version) {
+static enum vram_status row_and_version(struct vr_seen_device *device, size_t event, uint32_t *row, uint32_t *version) {
     size_t found = SIZE_MAX;
     VR_TRY(vr_event_allocation(device, event, &found));
     *row = found == SIZE_MAX ? VR_NO_ROW : (uint32_t)found;
-    *version = found != SIZE_MAX ? vr_label_of_row(labels, found) : vr_label_of_segment_event(labels, event);
+    *version = 0;
+    if (found != SIZE_MAX) {
+        const uint32_t *versions = NULL;
+        VR_TRY(vr_seen_versions(device, &versions));
+        *version = versions[found];
+    } else if (is_segment(device->view->history->action[event])) {
+        const struct vr_segment_labels *labels = NULL;
+        VR_TRY(vr_seen_segment_labels(device, &labels));
+        *version = vr_segment_version_of_event(labels, event);
+    }
     return VRAM_OK;
 }
 
@@ -59,9 +67,7 @@ static void put_streams(struct vr_json *json, const struct streams *streams) {
 static enum vram_status put_rows(struct vr_answer *answer, struct vr_seen_device *device, const struct vr_chosen_list *list, size_t first,
                                  size_t end) {
     const struct vr_history *history = device->view->history;
-    const struct vr_labels *labels = NULL;
     struct streams streams = {.count = 0};
-    VR_TRY(vr_seen_labels(device, &labels));
     const size_t event = vr_answer_column(answer, "event", VR_U32), action = vr_answer_column(answer, "action", VR_U8);
     const size_t low = vr_answer_column(answer, "address_low", VR_U32), high = vr_answer_column(answer, "address_high", VR_U32);
     const size_t bytes = vr_answer_column(answer, "bytes", VR_F64), stream = vr_answer_column(answer, "stream", VR_U8);
@@ -70,7 +76,7 @@ static enum vram_status put_rows(struct vr_answer *answer, struct vr_seen_device
     for (size_t i = first; i < end; i++) {
         const size_t at = vr_chosen_at(list, i);
         uint32_t row = 0, version = 0;
-        VR_TRY(row_and_version(device, labels, at, &row, &version));
+        VR_TRY(row_and_version(device, at, &row, &version));
         vr_answer_u32(answer, event, (uint32_t)at);
         vr_answer_u8(answer, action, history->action[at]);
         vr_answer_u32(answer, low, (uint32_t)history->address[at]);
@@ -143,7 +149,6 @@ static enum vram_status put_totals(struct vr_json *json, struct vr_seen_device *
 enum vram_status vr_ask_event(const struct vr_ask *ask) {
     struct vr_seen_recording *recording = NULL;
     struct vr_seen_device *device = NULL;
-    const struct vr_labels *labels = NULL;
     int64_t event = -1;
     uint32_t row = 0, version = 0;
     VR_TRY(vr_ask_device(ask, &recording, &device));
@@ -151,8 +156,7 @@ enum vram_status vr_ask_event(const struct vr_ask *ask) {
     VR_TRY(vr_question_whole(ask->question, "event", 0, (int64_t)history->count - 1, -1, &event));
     if (event < 0) return vr_fail(ask->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "event: 'event' is needed");
     const struct vr_model *model = vr_recording_model(recording->recording);
-    VR_TRY(vr_seen_labels(device, &labels));
-    VR_TRY(row_and_version(device, labels, (size_t)event, &row, &version));
+    VR_TRY(row_and_version(device, (size_t)event, &row, &version));
     vr_json_i64(&ask->answer->json, "event", event);
     put_said(ask->answer, model, history, (size_t)event);
     put_label(ask->answer, history, (size_t)event, row, version);

@@ -4,8 +4,8 @@
 #include "explore/labels.h"
 #include "explore/moment.h"
 
-// Rows or events that one piece looks at, where the work can be divided: some tens of milliseconds.
-enum { PIECE = 500000, MOST_PARTS = 8 };
+// Rows or events that one piece looks at, where the work can be divided: less than a frame of the page.
+enum { PIECE = 200000, MOST_PARTS = 8 };
 
 // One part of the work. Does a piece of it unless it is done (*worked: whether it did); *share: how much of the part is done then.
 typedef enum vram_status (*part)(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share);
@@ -42,9 +42,9 @@ static enum vram_status make_segments(struct vr_seen_device *device) {
     return vr_seen_segments(device, &segments);
 }
 
-static enum vram_status make_labels(struct vr_seen_device *device) {
-    const struct vr_labels *labels = NULL;
-    return vr_seen_labels(device, &labels);
+static enum vram_status make_segment_labels(struct vr_seen_device *device) {
+    const struct vr_segment_labels *labels = NULL;
+    return vr_seen_segment_labels(device, &labels);
 }
 
 static enum vram_status make_curve(struct vr_seen_device *device, enum vr_curve_kind kind) {
@@ -59,7 +59,7 @@ WHOLE(allocated_rows, device->has_rows[VR_ALLOCATED], make_rows(device, VR_ALLOC
 WHOLE(block_rows, device->has_rows[BLOCKS], make_rows(device, BLOCKS))
 WHOLE(live_blocks, device->live[BLOCKS] != NULL, make_live(device, BLOCKS))
 WHOLE(segments, device->has_segments, make_segments(device))
-WHOLE(labels, device->labels != NULL, make_labels(device))
+WHOLE(segment_labels, device->segment_labels != NULL, make_segment_labels(device))
 WHOLE(allocated_curve, device->curve[VR_CURVE_ALLOCATED] != NULL, make_curve(device, VR_CURVE_ALLOCATED))
 WHOLE(reserved_curve, device->curve[VR_CURVE_RESERVED] != NULL, make_curve(device, VR_CURVE_RESERVED))
 
@@ -108,7 +108,7 @@ static const struct {
     part part[MOST_PARTS];
     bool all;
 } works[] = {
-    {"state", {allocated, active, segments, block_rows, live_blocks, labels, moments}, false},
+    {"state", {allocated, active, segments, block_rows, live_blocks, segment_labels, moments}, false},
     {"map", {allocated, segments, allocated_rows, coverage}, false},
     {"leaks", {growth}, false},
     {"churn", {churn}, false},

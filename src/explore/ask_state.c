@@ -86,7 +86,7 @@ static enum vram_status put_segments(struct vr_answer *answer, const struct vr_s
     return status;
 }
 
-static void put_blocks(struct vr_answer *answer, struct vr_sites *sites, const struct vr_labels *labels, const struct vr_moment *moment,
+static void put_blocks(struct vr_answer *answer, struct vr_sites *sites, const uint32_t *versions, const struct vr_moment *moment,
                        const struct vr_bundles *bundles) {
     const size_t row = vr_answer_column(answer, "block_row", VR_U32), offset = vr_answer_column(answer, "block_offset", VR_F64);
     const size_t bytes = vr_answer_column(answer, "block_bytes", VR_F64), asked = vr_answer_column(answer, "block_asked", VR_F64);
@@ -111,7 +111,7 @@ static void put_blocks(struct vr_answer *answer, struct vr_sites *sites, const s
         vr_answer_u8(answer, flags, sums.flags);
         vr_answer_u32(answer, stack, largest->stack);
         vr_answer_u32(answer, site, vr_sites_frame(sites, largest->stack));
-        vr_answer_u32(answer, version, largest->allocated == VR_NO_ROW ? 0 : vr_label_of_row(labels, largest->allocated));
+        vr_answer_u32(answer, version, largest->allocated == VR_NO_ROW ? 0 : versions[largest->allocated]);
     }
 }
 
@@ -204,13 +204,13 @@ static enum vram_status choose_blocks(const struct vr_ask *ask, const struct vr_
 static enum vram_status put_moment(const struct vr_ask *ask, struct vr_seen_recording *recording, struct vr_seen_device *device,
                                    const struct vr_moment *moment) {
     const struct vr_segment_lives *lives = NULL;
-    const struct vr_labels *labels = NULL;
+    const uint32_t *versions = NULL;
     struct vr_bundles bundles;
     VR_TRY(vr_seen_segments(device, &lives));
-    VR_TRY(vr_seen_labels(device, &labels));
+    VR_TRY(vr_seen_versions(device, &versions));
     VR_TRY(choose_blocks(ask, moment, &bundles));
     enum vram_status status = put_segments(ask->answer, lives, moment, &bundles);
-    if (status == VRAM_OK) put_blocks(ask->answer, &recording->sites, labels, moment, &bundles);
+    if (status == VRAM_OK) put_blocks(ask->answer, &recording->sites, versions, moment, &bundles);
     if (status == VRAM_OK) status = put_sites(ask->answer, &recording->sites, moment);
     vr_json_u64(&ask->answer->json, "grain_bytes", bundles.grain_bytes);
     vr_bundles_release(&bundles);

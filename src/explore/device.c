@@ -15,7 +15,8 @@ void vr_seen_release(struct vr_seen_device *device) {
     for (size_t k = 0; k < VR_COUNT_OF(device->curve); k++) vr_curve_destroy(device->curve[k]);
     vr_seen_release_lots(device);
     vr_moments_destroy(device->moments);
-    vr_labels_destroy(device->labels);
+    free(device->versions);
+    vr_segment_labels_destroy(device->segment_labels);
     vr_chosen_destroy(device->chosen);
     vr_hunts_destroy(device->hunts);
     free(device->own_time_us);
@@ -23,8 +24,15 @@ void vr_seen_release(struct vr_seen_device *device) {
 
 enum vram_status vr_seen_lifetimes(struct vr_seen_device *device, enum vr_notion notion, const struct vr_lifetimes **lifetimes) {
     if (!device->has_lifetimes[notion]) {
+        struct vr_lifetimes made;
         if (device->addresses.of_event == NULL) VR_TRY(vr_address_ids_build(device->view, &device->addresses));
-        VR_TRY(vr_lifetimes_build_by(device->view, &device->addresses, notion, NULL, 0, &device->lifetimes[notion]));
+        VR_TRY(vr_lifetimes_build_by(device->view, &device->addresses, notion, NULL, 0, &made));
+        const enum vram_status status = notion == VR_ALLOCATED ? vr_versions_count(&device->addresses, &made, &device->versions) : VRAM_OK;
+        if (status != VRAM_OK) {
+            vr_lifetimes_release(&made);
+            return status;
+        }
+        device->lifetimes[notion] = made;
         device->has_lifetimes[notion] = true;
         if (device->has_lifetimes[!notion]) vr_address_ids_release(&device->addresses);
     }

@@ -26,16 +26,17 @@ struct vr_seen_device {
     struct vr_curve *curve[VR_CURVE_COUNT]; // NULL until asked for
     struct vr_segment_lives segments;
     bool has_segments;
-    struct vr_live *live_segments;    // NULL until asked for
-    struct vr_lanes *lanes;           // of the segments (lanes.h); NULL until asked for
-    struct vr_largest *largest[3][2]; // by enum vr_lot and axis (event, time); NULL until asked for
-    struct vr_coverage *coverage;     // NULL until asked for
-    struct vr_moments *moments;       // NULL until asked for (moment.h)
-    struct vr_labels *labels;         // NULL until asked for (labels.h)
-    struct vr_chosen *chosen;         // the lists of events asked for last (chosen.h); NULL: none
-    struct vr_hunts *hunts;           // steps, and what is looked for in them (hunt.h); NULL until asked for
-    const int64_t *time_us;           // by event, never falling; NULL until asked for
-    int64_t *own_time_us;             // what time_us points at where the history's times fall or are missing
+    struct vr_live *live_segments;            // NULL until asked for
+    struct vr_lanes *lanes;                   // of the segments (lanes.h); NULL until asked for
+    struct vr_largest *largest[3][2];         // by enum vr_lot and axis (event, time); NULL until asked for
+    struct vr_coverage *coverage;             // NULL until asked for
+    struct vr_moments *moments;               // NULL until asked for (moment.h)
+    uint32_t *versions;                       // of the allocated lifetimes (labels.h)
+    struct vr_segment_labels *segment_labels; // NULL until asked for (labels.h)
+    struct vr_chosen *chosen;                 // the lists of events asked for last (chosen.h); NULL: none
+    struct vr_hunts *hunts;                   // steps, and what is looked for in them (hunt.h); NULL until asked for
+    const int64_t *time_us;                   // by event, never falling; NULL until asked for
+    int64_t *own_time_us;                     // what time_us points at where the history's times fall or are missing
 };
 
 struct vr_seen_recording {

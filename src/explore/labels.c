@@ -1,24 +1,44 @@
 #include "explore/labels.h"
 
-struct vr_labels {
-    uint32_t *version; // by row
-    uint32_t *segment; // by row of the segments
+enum vram_status vr_versions_count(const struct vr_address_ids *addresses, const struct vr_lifetimes *rows, uint32_t **versions) {
+    uint32_t *next = calloc(addresses->count + 1, sizeof *next), *made = malloc((rows->count + 1) * sizeof *made);
+    enum vram_status status = next == NULL || made == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    for (size_t n = 0; n < addresses->count && rows->start_count != 0 && status == VRAM_OK; n++) {
+        size_t row;
+        VR_LOWER_BOUND(row, i, 0, rows->start_count, rows->address[i] < addresses->address[n]);
+        next[n] = row < rows->start_count && rows->address[row] == addresses->address[n];
+    }
+    for (size_t row = 0; row < rows->count && status == VRAM_OK; row++)
+        made[row] = row < rows->start_count ? 0 : next[addresses->of_event[rows->birth[row]]]++;
+    free(next);
+    if (status == VRAM_OK) *versions = made;
+    if (status != VRAM_OK) free(made);
+    return status;
+}
+
+enum vram_status vr_seen_versions(struct vr_seen_device *device, const uint32_t **versions) {
+    const struct vr_lifetimes *allocated = NULL;
+    VR_TRY(vr_seen_lifetimes(device, VR_ALLOCATED, &allocated));
+    *versions = device->versions;
+    return VRAM_OK;
+}
+struct vr_segment_labels {
+    uint32_t *version; // by row of the segments
     struct segment_event {
         uint32_t event;
-        uint32_t row; // of the segments
-    } * events;       // by event
+        uint32_t row;
+    } * events; // by event
     size_t event_count;
 };
 
-// versions[row]: how many rows before it have its address.
-static enum vram_status count_rows(const struct vr_lifetimes *rows, uint32_t **versions) {
+static enum vram_status count_rows(struct vr_segment_labels *labels, const struct vr_lifetimes *rows) {
     struct vr_map seen = {0};
     enum vram_status status = VRAM_OK;
-    *versions = malloc((rows->count + 1) * sizeof **versions);
-    if (*versions == NULL) return VRAM_NO_HOST_MEMORY;
+    labels->version = malloc((rows->count + 1) * sizeof *labels->version);
+    if (labels->version == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t row = 0; row < rows->count && status == VRAM_OK; row++) {
-        (*versions)[row] = vr_map_get(&seen, rows->address[row]);
-        status = vr_map_set(&seen, rows->address[row], (*versions)[row] + 1);
+        labels->version[row] = vr_map_get(&seen, rows->address[row]);
+        status = vr_map_set(&seen, rows->address[row], labels->version[row] + 1);
     }
     vr_map_release(&seen);
     return status;
@@ -36,7 +56,7 @@ static bool is_about(const struct vr_history *history, const struct vr_lifetimes
     return begins || action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP;
 }
 
-static enum vram_status list_events(struct vr_labels *labels, const struct vr_history *history, const struct vr_lifetimes *rows) {
+static enum vram_status list_events(struct vr_segment_labels *labels, const struct vr_history *history, const struct vr_lifetimes *rows) {
     labels->events = malloc((2 * rows->count + 1) * sizeof *labels->events);
     if (labels->events == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t row = 0; row < rows->count; row++) {
@@ -50,51 +70,40 @@ static enum vram_status list_events(struct vr_labels *labels, const struct vr_hi
     return VRAM_OK;
 }
 
-static enum vram_status count_all(struct vr_labels *labels, const struct vr_view *view, const struct vr_lifetimes *allocated,
-                                  const struct vr_lifetimes *segments) {
-    VR_TRY(count_rows(allocated, &labels->version));
-    VR_TRY(count_rows(segments, &labels->segment));
-    return list_events(labels, view->history, segments);
+static enum vram_status make(const struct vr_seen_device *device, const struct vr_lifetimes *rows, struct vr_segment_labels *labels) {
+    VR_TRY(count_rows(labels, rows));
+    return list_events(labels, device->view->history, rows);
 }
 
-enum vram_status vr_labels_create(const struct vr_view *view, const struct vr_lifetimes *allocated, const struct vr_lifetimes *segments,
-                                  struct vr_labels **labels) {
-    struct vr_labels *made = calloc(1, sizeof *made);
-    if (made == NULL) return VRAM_NO_HOST_MEMORY;
-    const enum vram_status status = count_all(made, view, allocated, segments);
-    if (status == VRAM_OK) *labels = made;
-    if (status != VRAM_OK) vr_labels_destroy(made);
-    return status;
+enum vram_status vr_seen_segment_labels(struct vr_seen_device *device, const struct vr_segment_labels **labels) {
+    if (device->segment_labels == NULL) {
+        const struct vr_segment_lives *segments = NULL;
+        VR_TRY(vr_seen_segments(device, &segments));
+        struct vr_segment_labels *made = calloc(1, sizeof *made);
+        const enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : make(device, &segments->lifetimes, made);
+        if (status != VRAM_OK) {
+            vr_segment_labels_destroy(made);
+            return status;
+        }
+        device->segment_labels = made;
+    }
+    *labels = device->segment_labels;
+    return VRAM_OK;
 }
 
-void vr_labels_destroy(struct vr_labels *labels) {
+void vr_segment_labels_destroy(struct vr_segment_labels *labels) {
     if (labels == NULL) return;
     free(labels->version);
-    free(labels->segment);
     free(labels->events);
     free(labels);
 }
 
-uint32_t vr_label_of_row(const struct vr_labels *labels, size_t row) { return labels->version[row]; }
+uint32_t vr_segment_version(const struct vr_segment_labels *labels, size_t row) { return labels->version[row]; }
 
-uint32_t vr_label_of_segment(const struct vr_labels *labels, size_t row) { return labels->segment[row]; }
-
-uint32_t vr_label_of_segment_event(const struct vr_labels *labels, size_t event) {
+uint32_t vr_segment_version_of_event(const struct vr_segment_labels *labels, size_t event) {
     size_t first;
     VR_LOWER_BOUND(first, i, 0, labels->event_count, labels->events[i].event < event);
-    return first < labels->event_count && labels->events[first].event == event ? labels->segment[labels->events[first].row] : 0;
-}
-
-enum vram_status vr_seen_labels(struct vr_seen_device *device, const struct vr_labels **labels) {
-    if (device->labels == NULL) {
-        const struct vr_lifetimes *allocated = NULL;
-        const struct vr_segment_lives *segments = NULL;
-        VR_TRY(vr_seen_lifetimes(device, VR_ALLOCATED, &allocated));
-        VR_TRY(vr_seen_segments(device, &segments));
-        VR_TRY(vr_labels_create(device->view, allocated, &segments->lifetimes, &device->labels));
-    }
-    *labels = device->labels;
-    return VRAM_OK;
+    return first < labels->event_count && labels->events[first].event == event ? labels->version[labels->events[first].row] : 0;
 }
 
 bool vr_label_find(const struct vr_lifetimes *lifetimes, char letter, const char *label, size_t *row) {

@@ -8,12 +8,12 @@
 #include "explore/shapes.h"
 #include "model/recording.h"
 
-static enum vram_status put_names(struct vr_json *json, const struct vr_segment_lives *segments, const struct vr_labels *labels,
+static enum vram_status put_names(struct vr_json *json, const struct vr_segment_lives *segments, const struct vr_segment_labels *labels,
                                   size_t row) {
     char label[48];
     struct vr_text pool = {.bytes = NULL};
     snprintf(label, sizeof label, "s%llx_%u", (unsigned long long)segments->lifetimes.address[row],
-             (unsigned)vr_label_of_segment(labels, row));
+             (unsigned)vr_segment_version(labels, row));
     vr_pool_name(segments->pool_first[row], segments->pool_second[row], &pool);
     vr_json_u64(json, "row", row);
     vr_json_string(json, "label", label);
@@ -43,10 +43,10 @@ bool vr_asks_segment(const struct vr_ask *ask) {
 enum vram_status vr_put_segment(const struct vr_ask *ask, struct vr_seen_recording *recording, struct vr_seen_device *device) {
     struct vr_json *json = &ask->answer->json;
     const struct vr_segment_lives *segments = NULL;
-    const struct vr_labels *labels = NULL;
+    const struct vr_segment_labels *labels = NULL;
     size_t row = 0;
     VR_TRY(vr_seen_segments(device, &segments));
-    VR_TRY(vr_seen_labels(device, &labels));
+    VR_TRY(vr_seen_segment_labels(device, &labels));
     const struct vr_lifetimes *rows = &segments->lifetimes;
     VR_TRY(find_row(ask, rows, &row));
     VR_TRY(put_names(json, segments, labels, row));
