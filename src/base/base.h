@@ -61,6 +61,13 @@ void vr_unsaid(struct vram_error *error);
 // ... and after the last gives a failure that nobody put into words the sentence of its status. Returns `status`.
 enum vram_status vr_said(struct vram_error *error, enum vram_status status);
 
+// Pointers that a public function must be given, as a condition, before anything else: INVALID_ARGUMENT where one is NULL. Where the
+// function takes a struct vram_error, it says which ones it needs.
+#define VR_GIVEN(pointers) VR_TRY((pointers) ? VRAM_OK : VRAM_INVALID_ARGUMENT)
+#define VR_GIVEN_OR_SAY(error, pointers)                                                                                                   \
+    VR_TRY((pointers) ? VRAM_OK                                                                                                            \
+                      : vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a pointer is NULL: the function needs %s", #pointers))
+
 // Checked arithmetic: false when the result does not fit, *result untouched then.
 VR_INLINE bool vr_add_u64(uint64_t a, uint64_t b, uint64_t *result) {
     if (a > UINT64_MAX - b) return false;
