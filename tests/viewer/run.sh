@@ -1,14 +1,18 @@
 #!/bin/sh
-# run.sh TEST PAGE VRAM SOURCE_DIR RECORDINGS: a test of the page, with the folder of recordings (empty where they are not there). Exits 77
-# ("skipped") without Chromium or the page's node modules.
+# run.sh TEST PAGE VRAM SOURCE_DIR RECORDINGS: a test of the page, with the folder of recordings (empty where they are not there), in the browser
+# that VRAM_TEST_BROWSER names (chromium or firefox). Exits 77 ("skipped") without that browser or the page's node modules.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 found=
-for browser in chromium chromium-browser google-chrome; do
+case ${VRAM_TEST_BROWSER:-chromium} in
+    firefox) browsers="firefox-esr firefox" ;;
+    *) browsers="chromium chromium-browser google-chrome" ;;
+esac
+for browser in $browsers; do
     command -v "$browser" >/dev/null && found=yes
 done
 if [ -z "$found" ] || [ ! -d "$4/viewer/web/node_modules/playwright-core" ]; then
-    echo "no Chromium or no playwright-core here: skipped"
+    echo "no ${VRAM_TEST_BROWSER:-chromium} or no playwright-core here: skipped"
     exit 77
 fi
 folder=

@@ -1,23 +1,57 @@
-// A page in headless Chromium with the network cut off; every request that is tried, and every error of the page, is remembered.
-import { existsSync } from "node:fs";
-import { chromium } from "playwright-core";
+// A page in a headless browser with the network cut off; every request that is tried, and every error of the page, is remembered. Chromium,
+// or with VRAM_TEST_BROWSER=firefox the Firefox of the system (with VRAM_TEST_HEADED=1 on a display, where it has WebGL2).
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium, firefox } from "playwright-core";
 
-export const chromiumPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+export const isFirefox = process.env.VRAM_TEST_BROWSER === "firefox";
+const programs = isFirefox ? ["/usr/bin/firefox-esr", "/usr/bin/firefox"] : ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const saves = mkdtempSync(join(tmpdir(), "vram-saved-"));
+process.on("exit", () => rmSync(saves, { recursive: true, force: true }));
+
+// An unchanged Firefox speaks WebDriver BiDi, over which Playwright sets neither the colour scheme nor the network nor sees what is saved:
+// preferences do.
+function launch(dark) {
+    const executablePath = programs.find(existsSync);
+    if (!isFirefox) return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu-sandbox"] });
+    const firefoxUserPrefs = {
+        "layout.css.prefers-color-scheme.content-override": dark ? 0 : 1,
+        "network.proxy.type": 1, // a proxy that is not there
+        "network.proxy.http": "127.0.0.1",
+        "network.proxy.http_port": 9,
+        "network.proxy.ssl": "127.0.0.1",
+        "network.proxy.ssl_port": 9,
+        "browser.download.folderList": 2,
+        "browser.download.dir": saves,
+    };
+    return firefox.launch({ channel: "moz-firefox", executablePath, headless: !process.env.VRAM_TEST_HEADED, firefoxUserPrefs });
+}
+
+// What Firefox notes on the console of errors that the page has caught and told.
+const NOTED = /^Failed to read data from the ReadableStream/;
 
 export async function openPage(htmlPath, { width = 1280, height = 800, dark = false, fragment = "", init } = {}) {
-    const browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--disable-gpu-sandbox"] });
-    const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", offline: true, acceptDownloads: true });
+    const browser = await launch(dark);
+    const emulated = isFirefox ? {} : { colorScheme: dark ? "dark" : "light", offline: true, acceptDownloads: true };
+    const context = await browser.newContext({ viewport: { width, height }, ...emulated });
     const page = await context.newPage();
+    // Firefox takes the two clicks that Playwright sends for two clicks.
+    if (isFirefox)
+        page.mouse.dblclick = async (x, y) => {
+            await page.mouse.click(x, y);
+            await page.mouse.click(x, y);
+            await page.evaluate(([clientX, clientY]) => document.elementFromPoint(clientX, clientY).dispatchEvent(new MouseEvent("dblclick", { bubbles: true, clientX, clientY })), [x, y]);
+        };
     if (init) await page.addInitScript(init);
     const requests = [];
     const errors = [];
     page.on("request", (request) => {
         if (!/^(file|blob|data):/.test(request.url())) requests.push(request.url());
     });
-    page.on("pageerror", (error) => errors.push(String(error)));
-    page.on("console", (message) => {
-        if (message.type() === "error") errors.push(message.text());
-    });
+    const note = (text) => NOTED.test(text) || errors.push(text);
+    page.on("pageerror", (error) => note(String(error)));
+    page.on("console", (message) => message.type() === "error" && note(message.text()));
     await page.goto(`file://${htmlPath}${fragment}`);
     return { browser, page, requests, errors };
 }
@@ -29,4 +63,24 @@ export async function openFiles(page, paths) {
         const told = document.querySelector("select.files option") || !document.querySelector(".message").hidden;
         return document.querySelector(".loading").hidden && told;
     }, null, { timeout: 120000 });
+}
+
+async function arrived(page, before) {
+    for (let tries = 0; tries < 600; tries++) {
+        const names = readdirSync(saves);
+        const name = names.find((one) => !before.has(one) && !one.endsWith(".part"));
+        const path = join(saves, name ?? "");
+        if (name && !names.includes(`${name}.part`) && readFileSync(path).length > 0) return path;
+        await page.waitForTimeout(50);
+    }
+    throw new Error("nothing was saved");
+}
+
+// The bytes of the file that a command of the menu "Save" makes.
+export async function saved(page, title) {
+    const before = new Set(readdirSync(saves));
+    const download = isFirefox ? null : page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("menuitem", { name: title }).click();
+    return readFileSync(download ? await (await download).path() : await arrived(page, before));
 }

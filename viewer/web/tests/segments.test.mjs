@@ -1,11 +1,11 @@
 // Segments in lanes, and the state of very many blocks, with real mouse and keys: what the page says equals what a naive walk over the events
 // finds.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openFiles, openPage } from "./browser.mjs";
+import { openFiles, openPage, saved } from "./browser.mjs";
 import { equal, expect, finish, go, html, settles, vram } from "./check.mjs";
 
 const example = join(dirname(fileURLToPath(import.meta.url)), "../../../examples/recordings/train.json.gz");
@@ -103,10 +103,7 @@ async function crowded() {
     await page.keyboard.press(".");
     await settles(page, ([read, before]) => new URLSearchParams(location.hash.slice(1)).get(read) !== before, ["pick", picked], true, ". goes on to the next");
     // The saved table has every block.
-    const download = page.waitForEvent("download");
-    await page.getByRole("button", { name: "Save" }).click();
-    await page.getByRole("menuitem", { name: "Table (CSV)" }).click();
-    const lines = readFileSync(await (await download).path(), "utf8").trim().split("\n");
+    const lines = (await saved(page, "Table (CSV)")).toString().trim().split("\n");
     equal(lines.length, BLOCKS + 1, "a line per block");
     equal(new Set(lines.map((line) => line.split(",")[1])).size, BLOCKS + 1, "each block once");
     equal(errors, [], "errors");
