@@ -31,5 +31,8 @@ enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64
 
 // Would vram_malloc() find a cached block now, without asking the driver? *address the block it would take (0 if none).
 enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address);
+// The same where vr_drive_peek() finds none: free memory of an expandable segment that vram_malloc() would take without mapping more.
+enum vram_status vr_drive_peek_mapped(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
+                                      uint64_t *address);
 
 #endif

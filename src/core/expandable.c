@@ -202,6 +202,12 @@ static uint32_t find_run(const struct vr_shard *shard, const struct vr_pool *poo
     return 0;
 }
 
+uint32_t vr_expandable_mapped(const struct vr_shard *shard, bool small, uint64_t rounded) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    const uint32_t start = find_run(shard, &shard->pool[small ? VR_SMALL : VR_LARGE], rounded);
+    return vr_is_free(allocator, start) && vr_block_at(allocator, start)->size >= rounded ? start : 0;
+}
+
 static enum vram_status find_or_reserve(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *start) {
     struct vr_device *device = shard->device;
     *start = find_run(shard, pool_of(shard, small), rounded);

@@ -19,6 +19,9 @@ void vr_expandable_unreserve(struct vr_shard *shard, uint32_t segment);
 // call. DRIVER when the driver refuses: the segment leaves the books and is tried again later.
 enum vram_status vr_segment_free(struct vr_shard *shard, uint32_t block);
 
+// The free block that vr_expandable_grow() takes whole, without mapping anything: the cache refuses it, by max_split_size_mb. 0 if there is
+// none.
+uint32_t vr_expandable_mapped(const struct vr_shard *shard, bool small, uint64_t rounded);
 // Memory for `rounded` bytes in an expandable segment of the shard: *block is large enough, free and in no index. On failure
 // what was mapped on the way stays as free memory.
 enum vram_status vr_expandable_grow(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block);

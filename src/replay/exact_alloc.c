@@ -204,10 +204,21 @@ static void take_back(struct vr_exact *exact, uint64_t address) {
     }
 }
 
+// Nothing cached fits, and the recorded program did not go to the driver either: with max_split_size_mb an expandable segment grows into
+// free memory of its own, which the cache refuses.
+static enum vram_status from_mapped(struct vr_exact *exact, size_t event) {
+    uint64_t address = 0;
+    VR_TRY(vr_drive_peek_mapped(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address));
+    if (address == 0) return misplaced(exact, event, VRAM_DIFFERENT_CACHE_MISS, 0);
+    if (address != address_of(exact, event)) return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, address);
+    VR_TRY(vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address));
+    return note_placement(exact, event, address);
+}
+
 // Nothing cached fits: the driver is asked, and answers with the recorded addresses.
 static enum vram_status from_driver(struct vr_exact *exact, size_t event) {
     const size_t claimed = claim_pending(exact, event);
-    if (claimed == 0) return misplaced(exact, event, VRAM_DIFFERENT_CACHE_MISS, 0);
+    if (claimed == 0) return from_mapped(exact, event);
     uint64_t address = 0;
     enum vram_status status = queue_addresses(exact, claimed);
     if (status == VRAM_OK) status = vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address);

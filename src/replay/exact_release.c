@@ -120,6 +120,7 @@ static int release_order(const void *left, const void *right) {
 }
 
 // Whether the run has the whole cache of the default pools in order: then the program emptied it, or the retry came to the same.
+// Pages are unmapped only with the whole cache, so they do not tell.
 static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
     struct cached cached = {0};
     if (exact->walked > WALK_BUDGET + 16 * exact->subject->history->count) return VRAM_OK;
@@ -130,6 +131,7 @@ static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, siz
     bool same = true;
     for (size_t i = event; i < end && same; i++) {
         if (is_passed_over(exact, i) || vr_subject_pool(exact->subject, i) != 0) continue;
+        if (exact->subject->history->action[i] == VR_ACTION_SEGMENT_UNMAP) continue;
         same = at < cached.count && cached.views[at].block.address == exact->subject->history->address[i];
         at++;
     }

@@ -12,7 +12,10 @@ static const char *const confs[] = {
     "max_split_size_mb:32",
     "roundup_power2_divisions:4",
     "expandable_segments:True,roundup_power2_divisions:8",
+    "expandable_segments:True,max_split_size_mb:32",
+    "max_split_size_mb:64,roundup_power2_divisions:4",
     "large_segment_size_mb:32",
+    "expandable_segments:True,large_segment_size_mb:32,max_split_size_mb:48",
 };
 
 static struct vram_recording *read_text(const struct vr_text *json) {
