@@ -36,7 +36,7 @@ static int print_status(const struct recorded *recorded) {
     printf("\n  events     %" PRIu64 "\n", events);
     if (control_of(recorded->pid, NULL, &state, &why)) {
         printf("  state      %s", state.paused ? "paused" : "recording");
-        if (state.left_out != 0) printf(", %" PRIu64 " allocations left out", state.left_out);
+        if (state.left_out != 0) printf(", %" PRIu64 " allocation%s left out", state.left_out, state.left_out == 1 ? "" : "s");
         printf("\n");
     } else
         printf("  state      recording; it cannot be paused: %s\n", why);

@@ -56,9 +56,11 @@ static void print_counts(const struct vram_symbols_counts *counts, bool json) {
                counts->frames, counts->named, counts->lined, counts->modules, counts->modules_missing);
         return;
     }
-    printf("%" PRIu64 " frames in %" PRIu64 " modules: %" PRIu64 " named, %" PRIu64 " with a line", counts->frames, counts->modules,
-           counts->named, counts->lined);
-    if (counts->modules_missing != 0) printf("; %" PRIu64 " modules have no file with their build id here", counts->modules_missing);
+    printf("%" PRIu64 " frame%s in %" PRIu64 " module%s: %" PRIu64 " named, %" PRIu64 " with a line", counts->frames,
+           counts->frames == 1 ? "" : "s", counts->modules, counts->modules == 1 ? "" : "s", counts->named, counts->lined);
+    if (counts->modules_missing != 0)
+        printf("; no file with the build id of %" PRIu64 " module%s is here", counts->modules_missing,
+               counts->modules_missing == 1 ? "" : "s");
     printf("\n");
 }
 

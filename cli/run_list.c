@@ -21,7 +21,7 @@ static void print_devices(const struct vram_recording *recording, const struct v
     char size[UI_SIZE_CAPACITY];
     uint64_t events = 0;
     for (size_t i = 0; i < report->device_count; i++) events += report->devices[i].events;
-    fprintf(stderr, ", %" PRIu64 " events", events);
+    fprintf(stderr, ", %" PRIu64 " event%s", events, events == 1 ? "" : "s");
     for (size_t i = 0; i < report->device_count; i++) {
         const struct vram_report_device *device = &report->devices[i];
         fprintf(stderr, i == 0 ? "; peak " : ", ");

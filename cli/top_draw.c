@@ -78,8 +78,8 @@ static void print_head(const struct watch *watch, const struct top_view *view, b
     ui_put(stdout, view->pid != 0 ? view->program : view->path);
     if (view->pid != 0) printf(" (%d)", view->pid);
     colour(view, "0");
-    printf("   %" PRIu64 " events, %" PRIu64 ":%02" PRIu64 "%s%s", watch_events(watch), seconds / 60, seconds % 60,
-           watch_ended(watch) ? ", ended" : "", view->paused ? ", PAUSED" : "");
+    printf("   %" PRIu64 " event%s, %" PRIu64 ":%02" PRIu64 "%s%s", watch_events(watch), watch_events(watch) == 1 ? "" : "s", seconds / 60,
+           seconds % 60, watch_ended(watch) ? ", ended" : "", view->paused ? ", PAUSED" : "");
     end_line(live);
     for (size_t i = 0; i < count; i++) {
         char now[UI_SIZE_CAPACITY], peak[UI_SIZE_CAPACITY], reserved[UI_SIZE_CAPACITY];
@@ -88,8 +88,8 @@ static void print_head(const struct watch *watch, const struct top_view *view, b
         else
             printf("  device %-5" PRIu32, devices[i].device);
         print_bar(view, devices[i].live_bytes, devices[i].peak_bytes);
-        printf(" %10s live, %" PRIu64 " blocks, peak %s", ui_size(devices[i].live_bytes, now), devices[i].live_count,
-               ui_size(devices[i].peak_bytes, peak));
+        printf(" %10s live, %" PRIu64 " block%s, peak %s", ui_size(devices[i].live_bytes, now), devices[i].live_count,
+               devices[i].live_count == 1 ? "" : "s", ui_size(devices[i].peak_bytes, peak));
         if (devices[i].reserved_bytes != 0) printf(", reserved %s", ui_size(devices[i].reserved_bytes, reserved));
         if (devices[i].ooms != 0) {
             colour(view, "31");

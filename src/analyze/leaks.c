@@ -47,7 +47,7 @@ static void print_steps(const struct hunt *hunt, struct vr_text *text) {
             text, "no steps: nothing is marked as a step, and allocations do not repeat; --every N or --step NAME says where they begin\n");
         return;
     }
-    vr_text_printf(text, "%s steps, %s", vr_count(hunt->steps.count).text, found[hunt->steps.source]);
+    vr_text_printf(text, "%s step%s, %s", vr_count(hunt->steps.count).text, hunt->steps.count == 1 ? "" : "s", found[hunt->steps.source]);
     if (hunt->steps.name != 0) {
         const char *name = vr_model_string(hunt->subject.model, hunt->steps.name);
         vr_text_puts(text, " (");

@@ -98,9 +98,9 @@ static void put_sums(struct vr_listing *listing, const struct sums *sums) {
         vr_json_object_end(json);
         return;
     }
-    vr_text_printf(&listing->text, "%s segments: %s reserved = %s allocated (%s of it rounding) + %s pending + %s free\n",
-                   vr_count(segments).text, vr_bytes(sums->reserved).text, vr_bytes(sums->allocated).text, vr_bytes(sums->rounding).text,
-                   vr_bytes(sums->pending).text, vr_bytes(sums->free).text);
+    vr_text_printf(&listing->text, "%s segment%s: %s reserved = %s allocated (%s of it rounding) + %s pending + %s free\n",
+                   vr_count(segments).text, segments == 1 ? "" : "s", vr_bytes(sums->reserved).text, vr_bytes(sums->allocated).text,
+                   vr_bytes(sums->rounding).text, vr_bytes(sums->pending).text, vr_bytes(sums->free).text);
     vr_text_puts(&listing->text, "one character is 20 MiB: a-z one block, 0-9 tenths full of several, * full of several, blank free\n");
 }
 

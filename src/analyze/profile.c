@@ -46,7 +46,8 @@ static void print_stack(const struct profile *profile, uint64_t stack, const str
         vr_text_printable(text, vr_model_string(model, file), vr_model_string_length(model, file));
         vr_text_printf(text, ":%lld\n", (long long)model->frames.line[frame]);
     }
-    if (end - first > STACK_FRAMES) vr_text_printf(text, "       and %s frames further out\n", vr_count(end - first - STACK_FRAMES).text);
+    const uint64_t further = end - first > STACK_FRAMES ? end - first - STACK_FRAMES : 0;
+    if (further != 0) vr_text_printf(text, "       and %s frame%s further out\n", vr_count(further).text, further == 1 ? "" : "s");
     vr_text_colour(text, style, VR_PLAIN);
 }
 
@@ -80,7 +81,7 @@ static void put_rest(struct vr_table *table, const struct profile *profile, cons
     }
     if (profile->count <= profile->top) return;
     struct vr_text name = {0};
-    vr_text_printf(&name, "%s others", vr_count(profile->count - profile->top).text);
+    vr_text_printf(&name, "%s other%s", vr_count(profile->count - profile->top).text, profile->count - profile->top == 1 ? "" : "s");
     put_row(table, profile, style, bytes, count, &name);
     vr_text_release(&name);
 }

@@ -168,12 +168,14 @@ static void print_usage(struct printer *printer, const struct vram_report_device
     };
     static const char *const names[] = {"in use", "rounding", "waiting", "holes", "cached", "unknown"};
     struct vr_text notes[VR_COUNT_OF(parts)] = {{0}};
-    vr_text_printf(&notes[0], "asked for by %s live allocations", vr_count(device->allocated.final_state.count).text);
+    vr_text_printf(&notes[0], "asked for by %s live allocation%s", vr_count(device->allocated.final_state.count).text,
+                   device->allocated.final_state.count == 1 ? "" : "s");
     vr_text_puts(&notes[1], "blocks are larger than what was asked for");
     vr_text_puts(&notes[2], "freed, not reusable before other streams are done");
     vr_text_puts(&notes[3], "free in segments partly in use");
     if (usage->page_bytes != 0) vr_text_printf(&notes[3], "; %s in whole pages", vr_bytes(usage->page_bytes).text);
-    vr_text_printf(&notes[4], "%s segments wholly free: empty_cache() returns them", vr_count(device->wholly_inactive.count).text);
+    vr_text_printf(&notes[4], "%s segment%s wholly free: empty_cache() returns %s", vr_count(device->wholly_inactive.count).text,
+                   device->wholly_inactive.count == 1 ? "" : "s", device->wholly_inactive.count == 1 ? "it" : "them");
     vr_text_puts(&notes[5], "in segments, but in no block");
 
     vr_page_heading(printer->text, &printer->style, "Reserved at the end  ", vr_bytes(usage->reserved_bytes).text);
@@ -201,9 +203,9 @@ static void print_usage(struct printer *printer, const struct vram_report_device
     vr_table_release(&table);
     const uint64_t free_bytes = usage->hole_bytes + usage->cached_bytes;
     if (free_bytes != 0) {
-        vr_text_printf(printer->text, "    %s free in %s blocks; the largest holds %s (%s of the free memory)\n", vr_bytes(free_bytes).text,
-                       vr_count(usage->free_blocks).text, vr_bytes(usage->largest_free_bytes).text,
-                       vr_percent(usage->largest_free_bytes, free_bytes).text);
+        vr_text_printf(printer->text, "    %s free in %s block%s; the largest holds %s (%s of the free memory)\n",
+                       vr_bytes(free_bytes).text, vr_count(usage->free_blocks).text, usage->free_blocks == 1 ? "" : "s",
+                       vr_bytes(usage->largest_free_bytes).text, vr_percent(usage->largest_free_bytes, free_bytes).text);
     }
 }
 
@@ -248,7 +250,8 @@ static void print_sites(struct printer *printer, const struct vram_report_device
     const struct vram_report_live *live = &device->allocated;
     if (live->site_count == 0 || live->peak.bytes == 0) return;
     struct vr_text rest = {0};
-    vr_text_printf(&rest, "  %zu of %s call sites", live->site_count, vr_count(live->distinct_sites).text);
+    vr_text_printf(&rest, "  %zu of %s call site%s", live->site_count, vr_count(live->distinct_sites).text,
+                   live->distinct_sites == 1 ? "" : "s");
     vr_page_heading(printer->text, &printer->style, "Live at the peak", vr_text_string(&rest));
     vr_text_release(&rest);
     struct vr_table table;

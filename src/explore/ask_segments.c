@@ -89,7 +89,7 @@ static enum vram_status lane_name(const struct vr_lanes *lanes, size_t i, struct
     const struct vr_lane *lane = &lanes->lane[i];
     text->length = 0;
     if (lane->others != 0) {
-        vr_text_printf(text, "%zu others", lane->others);
+        vr_text_printf(text, "%zu other%s", lane->others, lane->others == 1 ? "" : "s");
         return vr_text_status(text);
     }
     vr_pool_name(lane->pool_first, lane->pool_second, text);

@@ -150,12 +150,13 @@ static void remarks(struct vr_text *text, const struct vram_style *style, const 
                        vr_count(device->oom_events_agreeing).text, vr_count(device->oom_events).text);
     }
     if (device->ignored_events > 0) {
-        vr_text_printf(text, "  device %" PRIu32 ": %s events of unknown kinds were passed over\n", device->device,
-                       vr_count(device->ignored_events).text);
+        vr_text_printf(text, "  device %" PRIu32 ": %s event%s of unknown kinds passed over\n", device->device,
+                       vr_count(device->ignored_events).text, device->ignored_events == 1 ? "" : "s");
     }
     if (device->difference_count == 0) return;
     vr_text_colour(text, style, VR_RED);
-    vr_text_printf(text, "  device %" PRIu32 ": %s differences", device->device, vr_count(device->difference_count).text);
+    vr_text_printf(text, "  device %" PRIu32 ": %s difference%s", device->device, vr_count(device->difference_count).text,
+                   device->difference_count == 1 ? "" : "s");
     vr_text_colour(text, style, VR_PLAIN);
     vr_text_puts(text, device->differences_kept < device->difference_count ? "; the first:\n" : ":\n");
     for (size_t i = 0; i < device->differences_kept; i++) difference_text(text, &device->differences[i]);

@@ -317,8 +317,9 @@ enum vram_status vram_tune_text(const struct vram_tune_result *result, const cha
     struct vr_text text = {0};
     if (style == NULL) style = &plain;
     vr_print_title(&text, style, file);
-    vr_text_printf(&text, "%s settings tried in %s replays of %s device histor%s\n", vr_count(result->setting_count).text,
-                   vr_count(result->runs).text, vr_count(result->devices).text, result->devices == 1 ? "y" : "ies");
+    vr_text_printf(&text, "%s setting%s tried in %s replay%s of %s device histor%s\n", vr_count(result->setting_count).text,
+                   result->setting_count == 1 ? "" : "s", vr_count(result->runs).text, result->runs == 1 ? "" : "s",
+                   vr_count(result->devices).text, result->devices == 1 ? "y" : "ies");
     if (result->contradictions != 0)
         vr_text_printf(&text, "  left out: %s whose history contradicts its final state\n", vr_count(result->contradictions).text);
     settings_table(&text, style, result);

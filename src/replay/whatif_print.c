@@ -162,15 +162,16 @@ static void heading(struct vr_text *text, const struct vram_whatif_result *const
     const struct vram_whatif_device *device = &run->devices[index];
     uint64_t events = 0;
     for (size_t i = 0; i < count; i++) events = results[i]->devices[index].events > events ? results[i]->devices[index].events : events;
-    vr_text_printf(text, "device %" PRIu32 ": peaks over %s events, %s start, ", device->device, vr_count(events).text,
-                   start_names[run->start]);
+    vr_text_printf(text, "device %" PRIu32 ": peaks over %s event%s, %s start, ", device->device, vr_count(events).text,
+                   events == 1 ? "" : "s", start_names[run->start]);
     if (run->memory_bytes == 0) {
         vr_text_puts(text, "unlimited memory\n");
     } else {
         vr_text_printf(text, "%s of memory\n", vr_bytes(run->memory_bytes).text);
     }
     if (device->private_allocations > 0) {
-        vr_text_printf(text, "  %s allocations in private pools\n", vr_count(device->private_allocations).text);
+        vr_text_printf(text, "  %s allocation%s in private pools\n", vr_count(device->private_allocations).text,
+                       device->private_allocations == 1 ? "" : "s");
     }
 }
 

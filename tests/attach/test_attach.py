@@ -85,7 +85,7 @@ class Attach(unittest.TestCase):
 
     def test_top_once_is_for_people(self):
         text = vram("top", "--once", self.program.pid).stdout
-        self.assertIn("1.0 MiB live, 1 blocks, peak 1.0 MiB", text)
+        self.assertIn("1.0 MiB live, 1 block, peak 1.0 MiB", text)
         self.assertNotIn("\x1b", text)
 
     def test_a_pause_leaves_out_what_is_born_in_it(self):

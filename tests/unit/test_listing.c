@@ -62,7 +62,7 @@ static void people_read_rows(void **state) {
     // 20 MiB of a; 10 of a and 5 of b; nothing.
     expect(VRAM_LISTING_STATS, false,
            (const char *const[]){"[a7 ] 60.0 MiB, 25.0 MiB free, 280 B rounding, 5.0 MiB pending, stream 9\n",
-                                 "1 segments: 60.0 MiB reserved = 30.0 MiB allocated", NULL});
+                                 "1 segment: 60.0 MiB reserved = 30.0 MiB allocated", NULL});
     expect(VRAM_LISTING_SEGMENTS, false, (const char *const[]){"400000", "60.0 MiB", "large", NULL});
     expect(VRAM_LISTING_MEMORY, false,
            (const char *const[]){"stream_9;active_allocated;c.py:4:outer;b.py:3:in,ner 31457000\n",
