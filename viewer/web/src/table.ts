@@ -1,6 +1,6 @@
 // A table whose columns sort, by mouse or keyboard, and whose rows are chosen the same way. Only so many rows are drawn; the rest is said.
 import { clear, csvText, el } from "./dom";
-import { count } from "./format";
+import { counted } from "./format";
 
 export type Column<Row> = {
     title: string;
@@ -76,7 +76,7 @@ export class SortTable<Row> {
             const cells = this.columns.map((column) => el("td", { class: column.number ? "number" : undefined }, column.cell?.(row) ?? String(column.value(row))));
             this.body.append(el("tr", { tabindex: 0, "aria-selected": String(chosen), class: chosen ? "chosen" : undefined, onclick: () => this.onChoose(row), onkeydown: (event: KeyboardEvent) => this.onRowKey(event, row) }, ...cells));
         }
-        this.rest.textContent = rows.length === 0 ? "None." : rows.length > MOST_ROWS ? `${count(rows.length - MOST_ROWS)} more rows: saved as CSV they are all there.` : "";
+        this.rest.textContent = rows.length === 0 ? "None." : rows.length > MOST_ROWS ? `${counted(rows.length - MOST_ROWS, "more row")}: saved as CSV they are all there.` : "";
     }
 
     private onRowKey(event: KeyboardEvent, row: Row): void {

@@ -1,6 +1,6 @@
 // A tree of call stacks as an icicle (outermost frames on top) or a flame graph (at the bottom). A click zooms, the keyboard walks.
 import { clear, el, xmlText } from "../dom";
-import { bytes, count, percent } from "../format";
+import { bytes, counted, percent } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import { frameText, type StackFrame } from "../stack";
 import { blend, colourOf, css, parse, themeOf, varied, type Rgb } from "./colour";
@@ -61,7 +61,7 @@ export class Flame {
         const tree = this.tree!;
         const frame = tree.frame[node];
         const where = frame >= 0 ? frameText(tree.frames[frame]) : this.name(node);
-        const share = `${bytes(tree.bytes[node])} (${percent(tree.bytes[node], tree.bytes[0])}), ${count(tree.count[node])} allocations`;
+        const share = `${bytes(tree.bytes[node])} (${percent(tree.bytes[node], tree.bytes[0])}), ${counted(tree.count[node], "allocation")}`;
         if (!tree.other) return `${where}: ${share}`;
         const change = tree.other[node] - tree.bytes[node];
         return `${where}: ${bytes(tree.bytes[node])} \u2192 ${bytes(tree.other[node])} (${change >= 0 ? "+" : ""}${bytes(change)})`;

@@ -1,6 +1,6 @@
 // Answers with stacked shapes (`timeline` and `segments`) as scenes of a chart.
 import type { App } from "../app";
-import { bytes, count } from "../format";
+import { bytes, count, counted } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import { detailsFrom, shortened, type Hit, type Line, type Scene, type Source, type Wanted } from "./chart";
 import { colourOf, varied, type Rgb, type Theme } from "./colour";
@@ -145,7 +145,7 @@ export function stackedScene(answer: Answer<StackedJson>, kind: Kind, theme: The
         shapes: columns.row.length,
         largest: ({ from, to }) => largestIn(total, json, from, to),
         summary:
-            `${count(json.allocations)} ${kind.noun} live in the window, ${count(columns.row.length)} are drawn each for itself. ` +
+            `${counted(json.allocations, kind.noun)} in the window, ${count(columns.row.length)} of them drawn each for itself. ` +
             `The largest total is ${bytes(largestIn(total, json, json.from, json.to))}.`,
         show: (from, to) => {
             const drawn = largestIn(total, json, from, to);
@@ -180,7 +180,7 @@ export function allocationSource(app: App): Source {
             const answer = await app.engine.ask<StackedJson>({ name: "timeline", ...about(app), ...windowQuestion(app, wanted), notion: notion(), by: byOf(app), limit: 4000 });
             const kind: Kind = {
                 total: notion(),
-                noun: "allocations",
+                noun: "allocation",
                 lines: ({ active, reserved }) => [
                     { name: "reserved", colour: "quiet", values: reserved },
                     ...(notion() === "allocated" ? [{ name: "active", colour: "active" as const, values: active, dash: [5, 3] }] : []),

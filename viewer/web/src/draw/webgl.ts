@@ -72,16 +72,16 @@ function compile(gl: WebGL2RenderingContext): WebGLProgram | null {
 // Processors that pretend to be a GPU, as they call themselves.
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 
-let quick: boolean | undefined;
+let gpuFound: boolean | undefined;
 
 // Whether a GPU stands behind WebGL2. Where none does, painting by hand is several times faster.
 export function hasGpu(): boolean {
-    if (quick !== undefined) return quick;
+    if (gpuFound !== undefined) return gpuFound;
     const gl = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
     const info = gl?.getExtension("WEBGL_debug_renderer_info");
     const name = gl ? String(gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER)) : "";
     gl?.getExtension("WEBGL_lose_context")?.loseContext();
-    return (quick = gl !== null && !SOFTWARE.test(name));
+    return (gpuFound = gl !== null && !SOFTWARE.test(name));
 }
 
 export class WebGlPainter implements Painter {

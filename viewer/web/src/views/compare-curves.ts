@@ -2,7 +2,7 @@
 import { el } from "../dom";
 import { byteTicks, tickBytes } from "../draw/axes";
 import { themeOf, type Theme } from "../draw/colour";
-import { bytes, count } from "../format";
+import { bytes, count, counted } from "../format";
 import type { Numbers } from "../protocol";
 
 export type Curve = { title: string; high: Numbers };
@@ -33,7 +33,7 @@ export class Curves {
         this.chosen = chosen;
         this.canvas.dataset.steps = String(steps);
         const [a, b] = curves.map(({ title, high }) => `${title}, up to ${bytes(largest(high))}`);
-        this.canvas.setAttribute("aria-label", `${a}; ${b}. ${steps > 0 ? `Step by step, ${count(steps)} steps${chosen > 0 ? `; step ${chosen} is chosen` : ""}.` : "Each from its beginning to its end: not both have steps."}`);
+        this.canvas.setAttribute("aria-label", `${a}; ${b}. ${steps > 0 ? `Step by step, ${counted(steps, "step")}${chosen > 0 ? `; step ${chosen} is chosen` : ""}.` : "Each from its beginning to its end: not both have steps."}`);
         this.paint();
     }
 

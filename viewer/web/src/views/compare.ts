@@ -3,7 +3,7 @@
 import type { App, Device, View } from "../app";
 import { clear, el } from "../dom";
 import { Flame, type TreeJson } from "../draw/flame";
-import { bytes, count } from "../format";
+import { bytes, count, counted } from "../format";
 import { latest } from "../latest";
 import type { Answer, Numbers } from "../protocol";
 import { GROUPINGS } from "../sites";
@@ -166,7 +166,7 @@ class Compare {
         this.step.max = String(this.steps);
         this.step.value = String(Math.min(step, this.steps));
         const without = counts[0] === 0 && counts[1] === 0 ? "neither has steps" : counts[0] === 0 ? "A has no steps" : "B has no steps";
-        const both = counts[0] === counts[1] ? `${count(counts[0])} steps` : `A has ${count(counts[0])} steps, B ${count(counts[1])}`;
+        const both = counts[0] === counts[1] ? `${counted(counts[0], "step")}` : `A has ${counted(counts[0], "step")}, B ${count(counts[1])}`;
         this.stepFacts.textContent = chosen ? "the peak with the chosen moment" : some ? `${both}${sure ? "" : ", perhaps layers"}` : without;
     }
 

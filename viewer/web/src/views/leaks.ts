@@ -2,7 +2,7 @@
 import type { App, View } from "../app";
 import { el } from "../dom";
 import { css, colourOf, themeOf } from "../draw/colour";
-import { bytes, count } from "../format";
+import { bytes, count, counted } from "../format";
 import { latest } from "../latest";
 import type { Numbers } from "../protocol";
 import { GROUPINGS } from "../sites";
@@ -141,7 +141,7 @@ class Leaks {
         this.verdict.classList.toggle("alarm", leaks.length > 0);
         if (json.steps === 0) this.verdict.textContent = "No steps were found: nothing is marked as a step and allocations do not repeat. Give the number of events per step, or mark steps in the program (ProfilerStep, record_function, STEP).";
         else {
-            const steps = `${count(json.steps)} steps, ${SOURCES[json.source] ?? json.source}${json.step_name ? ` (${json.step_name})` : ""}${json.sure ? "" : "; they may be the layers of a model"}: `;
+            const steps = `${counted(json.steps, "step")}, ${SOURCES[json.source] ?? json.source}${json.step_name ? ` (${json.step_name})` : ""}${json.sure ? "" : "; they may be the layers of a model"}: `;
             this.verdict.textContent = steps + (leaks.length > 0 ? `${leaks.length} ${leaks.length === 1 ? "group grows" : "groups grow"} steadily, ${bytes(Math.round(rate))} per step together.` : "nothing grows steadily from step to step.");
         }
         this.paint();
@@ -150,7 +150,7 @@ class Leaks {
     private showChurn(json: ChurnJson): void {
         this.busiest = Math.max(1, ...json.groups.map((group) => group.bytes_per_step));
         const within = json.steps === 0 ? "within a hundredth of the recording" : "within one step";
-        this.churnFacts.textContent = `${count(json.allocations)} allocations were made and freed ${within}, ${bytes(json.bytes)} in all. Each is work for the allocator and, where sizes vary, a cause of holes.`;
+        this.churnFacts.textContent = `${counted(json.allocations, "allocation")} made and freed ${within}, ${bytes(json.bytes)} in all. Each is work for the allocator and, where sizes vary, a cause of holes.`;
         this.churners.show(json.groups);
     }
 

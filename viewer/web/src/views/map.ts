@@ -8,7 +8,7 @@ import { blend, colourOf, css, parse, varied, type Rgb, type Theme } from "../dr
 import type { Pen } from "../draw/pen";
 import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, Quads } from "../draw/quads";
 import { about, byOf, windowQuestion } from "../draw/stacked";
-import { count } from "../format";
+import { count, counted } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import { prepare, Working } from "../working";
 
@@ -120,7 +120,7 @@ function sceneOf(answer: Answer<MapJson>, wanted: Wanted, theme: Theme, app: App
         allocations: json.allocations,
         shapes: row.length,
         largest: () => json.total,
-        summary: `${count(json.allocations)} allocations live in the window, ${count(row.length)} are drawn as rectangles, the others as shades of the addresses they lie at.`,
+        summary: `${counted(json.allocations, "allocation")} in the window, ${count(row.length)} of them drawn as rectangles, the others as shades of the addresses they lie at.`,
         show: () => [0, json.total],
         hit: (at, value) => {
             for (let i = row.length; i-- > 0; ) {

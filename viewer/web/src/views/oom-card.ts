@@ -1,6 +1,6 @@
 // One failed request: what it asked for, where the memory was, who held it.
 import { add, el } from "../dom";
-import { bytes, count } from "../format";
+import { bytes, count, counted } from "../format";
 import { bar, partsOf, partsTable, type Accounts, type Cause, type Holder } from "./oom-parts";
 
 const TITLES: Record<string, string> = {
@@ -25,7 +25,7 @@ export function oomCard(cause: Cause, size: number, free: number | null, open: b
     if (cause.reserved_bytes !== undefined) {
         const parts = partsOf(cause, free);
         add(box, bar(parts), partsTable(parts), request(cause, size));
-        if (cause.pin_bytes && cause.pin_blocks) add(box, el("p", {}, `${bytes(cause.pin_bytes)} in ${count(cause.pin_blocks)} block${cause.pin_blocks === 1 ? "" : "s"} would have had to go for it to fit${cause.pin_site ? `; the largest was made at ${cause.pin_site}` : ""}.`));
+        if (cause.pin_bytes && cause.pin_blocks) add(box, el("p", {}, `${bytes(cause.pin_bytes)} in ${counted(cause.pin_blocks, "block")} would have had to go for it to fit${cause.pin_site ? `; the largest was made at ${cause.pin_site}` : ""}.`));
     }
     if (cause.accounts) add(box, others(cause.accounts));
     if (cause.libraries?.length) add(box, el("h3", {}, "Who asked for it"), holders(cause.libraries));

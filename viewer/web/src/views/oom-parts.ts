@@ -1,6 +1,6 @@
 // Where a device's memory was when a request failed, each byte once.
 import { el } from "../dom";
-import { bytes, count } from "../format";
+import { bytes, count, counted } from "../format";
 
 export type Holder = { site: string; bytes: number; count: number };
 export type Process = { pid: number; name: string; bytes: number | null };
@@ -58,7 +58,7 @@ export function partsOf(cause: Cause, free: number | null): Part[] {
         { key: "allocated", name: "allocated", bytes: held, why: "held by the program" },
         { key: "rounding", name: "rounding", bytes: rest, why: "given beyond what was asked for" },
         { key: "pending", name: "pending", bytes: cause.pending_bytes ?? 0, why: "freed, but another stream may still use it" },
-        { key: "usable", name: "free in reach", bytes: usable, why: `in ${count(cause.usable_pieces ?? 0)} pieces; the largest is ${bytes(cause.usable_largest_bytes ?? 0)}` },
+        { key: "usable", name: "free in reach", bytes: usable, why: `in ${counted(cause.usable_pieces ?? 0, "piece")}; the largest is ${bytes(cause.usable_largest_bytes ?? 0)}` },
         { key: "beyond", name: "free for other streams", bytes: cause.other_stream_bytes ?? 0, why: "a block of one stream is not given to another" },
         { key: "beyond", name: "free for the other size class", bytes: cause.other_pool_bytes ?? 0, why: "requests up to 1 MiB and larger ones have pools of their own" },
         { key: "beyond", name: "free in private pools", bytes: cause.private_pool_bytes ?? 0, why: "kept for CUDA graphs or memory pools" },

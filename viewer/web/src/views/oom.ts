@@ -1,7 +1,7 @@
 // Out of memory: what each failed request asked for, what was free, and why none of it could serve.
 import type { App, Device, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
-import { bytes, count, percent } from "../format";
+import { bytes, count, counted, percent } from "../format";
 import type { State } from "../state";
 import { oomCard } from "./oom-card";
 import { bar, type Cause } from "./oom-parts";
@@ -41,7 +41,7 @@ function paint(body: HTMLElement, shown: Ooms, device: Device, go: (event: numbe
         const { size, device_free } = shown.oom[many - 1 - i];
         body.append(oomCard(cause, size, device_free, i === 0, go));
     });
-    if (many > MOST_CARDS) add(body, el("p", { class: "quiet-text" }, `${count(many - MOST_CARDS)} earlier ones are in the list of events (2).`));
+    if (many > MOST_CARDS) add(body, el("p", { class: "quiet-text" }, `The list of events (2) has ${counted(many - MOST_CARDS, "earlier request")}.`));
 }
 
 const HEADER = ["event", "requested_bytes", "driver_free_bytes", "cause", "site", "reserved_bytes", "allocated_bytes", "pending_bytes", "free_bytes", "usable_bytes", "usable_largest_bytes", "text"];

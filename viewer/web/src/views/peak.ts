@@ -3,7 +3,7 @@ import type { App, View } from "../app";
 import { clear, el } from "../dom";
 import { css, colourOf } from "../draw/colour";
 import { Flame, type TreeJson } from "../draw/flame";
-import { bytes, count, percent } from "../format";
+import { bytes, count, counted, percent } from "../format";
 import { latest } from "../latest";
 import { GROUPINGS, searchable, searchText, siteOf } from "../sites";
 import { frameText } from "../stack";
@@ -15,7 +15,6 @@ type GroupsJson = { event: number; peak_event: number; bytes: number; allocation
 type Moment = "peak" | "chosen" | "end" | "made";
 
 const TOP = 5000;
-const plural = (number: number, noun: string) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
 export function nameCell(name: string, colour = true): HTMLElement {
     const { title, place } = siteOf(name);
@@ -129,7 +128,7 @@ class Peak {
     private show(json: GroupsJson): void {
         this.whole = json.bytes;
         const when = this.moment.value === "made" ? "made in the window" : json.event < 0 ? "before the first event" : `after event ${count(json.event)}`;
-        this.facts.replaceChildren(el("strong", { id: "peak-bytes", "data-bytes": json.bytes, title: `${count(json.bytes)} bytes` }, bytes(json.bytes)), ` in ${plural(json.allocations, "allocation")}, ${plural(json.distinct, "group")}, ${when}`);
+        this.facts.replaceChildren(el("strong", { id: "peak-bytes", "data-bytes": json.bytes, title: `${count(json.bytes)} bytes` }, bytes(json.bytes)), ` in ${counted(json.allocations, "allocation")}, ${counted(json.distinct, "group")}, ${when}`);
         const rest = json.rest_count > 0 ? [{ name: "<all others>", key: -1, bytes: json.rest_bytes, count: json.rest_count, largest_bytes: 0, row: -1, stack: -1 }] : [];
         this.table.show([...json.groups, ...rest]);
         if (json.allocations === 0) this.facts.textContent = "Nothing is live at this moment.";

@@ -6,7 +6,7 @@ import { colourOf, varied, type Theme } from "../draw/colour";
 import type { Pen } from "../draw/pen";
 import { NO_GROUP, Quads } from "../draw/quads";
 import { addShape, largestIn, neighbourOf, outlineOf, shapeAt, type Columns, type Given } from "../draw/stacked";
-import { bytes, count } from "../format";
+import { bytes, counted } from "../format";
 import type { Answer, Numbers } from "../protocol";
 
 export type Lane = { name: string; peak_bytes: number; base_bytes: number; room_bytes: number; scale: number };
@@ -114,7 +114,7 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
         shapes: columns.row.length,
         largest: ({ from, to }) => largestIn(columns.reserved, json, from, to),
         summary:
-            `${count(json.allocations)} segments live in the window, in ${count(lanes.length)} ${lanes.length === 1 ? "lane" : "lanes"}: ` +
+            `${counted(json.allocations, "segment")} in the window, in ${counted(lanes.length, "lane")}: ` +
             lanes.map((lane) => `${lane.name}, up to ${bytes(lane.peak_bytes)}`).join("; "),
         show: () => [0, json.top_bytes],
         hit: (at, value) => {

@@ -1,7 +1,7 @@
 // Settings: how the allocator was set, what each option means, and what the recording says about itself.
 import type { App, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
-import { bytes, count, duration } from "../format";
+import { bytes, count, counted, duration } from "../format";
 import type { State } from "../state";
 
 type Setting = { key: string; value: unknown; meaning?: string; usual?: boolean; default?: unknown };
@@ -57,7 +57,7 @@ function about({ recording }: Facts): HTMLElement {
         ["written by", recording.era],
         ["ends", endings[recording.ending]],
         ["top-level keys", recording.keys.join(", ")],
-        ["call stacks", `${count(recording.stacks)} distinct, of ${count(recording.frames)} frames`],
+        ["call stacks", `${count(recording.stacks)} distinct, of ${counted(recording.frames, "frame")}`],
         ["annotations", count(recording.annotations)],
         ["modules", recording.modules ? count(recording.modules) : undefined],
     ]);
@@ -68,7 +68,7 @@ function device({ device: facts }: Facts): HTMLElement {
     const when = (us: number | undefined) => (us === undefined ? undefined : new Date(us / 1000).toISOString().replace("T", " ").replace("Z", " UTC"));
     return list(facts.host ? "Pinned host memory" : `Device ${facts.device}`, [
         ["events", count(facts.events)],
-        ["with a call stack", `${count(facts.events_with_frames)}, up to ${count(facts.max_frames)} frames`],
+        ["with a call stack", `${count(facts.events_with_frames)}, up to ${counted(facts.max_frames, "frame")}`],
         ["streams", count(facts.streams)],
         ["first event", facts.has_times ? when(facts.first_time_us) : "times were not recorded"],
         ["lasted", facts.has_times ? duration(facts.last_time_us! - facts.first_time_us!) : undefined],

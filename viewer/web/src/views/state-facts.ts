@@ -1,7 +1,7 @@
 // What a moment comes to, in numbers, and what its colours mean.
 import { add, clear, el } from "../dom";
 import { css } from "../draw/colour";
-import { bytes, count, percent } from "../format";
+import { bytes, count, counted, percent } from "../format";
 import type { Moment, StateSums } from "./state-picture";
 
 export function describe(facts: HTMLElement, sums: StateSums, events: number): void {
@@ -37,7 +37,7 @@ export function explain(legend: HTMLElement, moment: Moment, byState: boolean, l
     if (byState) add(legend, key("is-allocated", "allocated"));
     add(legend, key("is-pending", "freed, waits for another stream"), key("is-rounding", "rounding"), key("is-free", "free"));
     add(legend, el("span", { class: "quiet-text" }, `one line \u2248 ${bytes(lineBytes)}`));
-    if (sums.grain_bytes > 0) add(legend, el("span", { class: "quiet-text" }, `${count(sums.blocks)} blocks: neighbours below ${bytes(sums.grain_bytes)} are drawn as one`));
+    if (sums.grain_bytes > 0) add(legend, el("span", { class: "quiet-text" }, `${counted(sums.blocks, "block")}: neighbours below ${bytes(sums.grain_bytes)} are drawn as one`));
     if (byState) return;
     for (const site of sums.sites.slice(0, 6)) add(legend, el("span", { class: "legend-item", title: site.name }, siteSwatch(moment, site.site), `${site.name.split("/").at(-1)} ${bytes(site.bytes)}`));
 }

@@ -2,7 +2,7 @@
 // not fit on its line goes on on the next one.
 import { colourOf, css, type Rgb, type Theme } from "../draw/colour";
 import type { Pen } from "../draw/pen";
-import { bytes, count } from "../format";
+import { bytes, counted } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import { hexAddress } from "./state-list";
 
@@ -129,7 +129,7 @@ export function sorted(moment: Moment, sorting: Sorting): Group[] {
     return [...groups]
         .map(([key, segments]) => ({ key, segments: segments.sort(bySize), sum: total(segments) }))
         .sort((a, b) => b.sum - a.sum || (a.key < b.key ? -1 : 1))
-        .map(({ key, segments, sum }) => ({ title: `${key} \u00b7 ${count(segments.length)} segment${segments.length === 1 ? "" : "s"}, ${bytes(sum)}`, segments }));
+        .map(({ key, segments, sum }) => ({ title: `${key} \u00b7 ${counted(segments.length, "segment")}, ${bytes(sum)}`, segments }));
 }
 
 const GAP = 3;

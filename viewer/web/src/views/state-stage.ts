@@ -3,7 +3,7 @@ import type { App } from "../app";
 import { add, clear, el } from "../dom";
 import { themeOf } from "../draw/colour";
 import { CanvasPen, SvgPen } from "../draw/pen";
-import { bytes, count, percent } from "../format";
+import { bytes, count, counted, percent } from "../format";
 import { explain } from "./state-facts";
 import { arrange, BEFORE, ESTIMATED, type Look, type Moment, PENDING, Picture, poolText, type Sorting, streamText } from "./state-picture";
 
@@ -41,7 +41,7 @@ export class Stage {
         this.hover = null;
         this.tip.hidden = true;
         const { segments, blocks, allocated_bytes, reserved_bytes } = moment.json;
-        this.canvas.setAttribute("aria-label", `${count(segments)} segments with ${count(blocks)} blocks: ${bytes(allocated_bytes)} allocated of ${bytes(reserved_bytes)} reserved`);
+        this.canvas.setAttribute("aria-label", `${counted(segments, "segment")} with ${counted(blocks, "block")}: ${bytes(allocated_bytes)} allocated of ${bytes(reserved_bytes)} reserved`);
         explain(this.legend, moment, this.byState(), this.perPixel * width);
         this.paint();
     }

@@ -2,7 +2,7 @@
 import type { App, View } from "../app";
 import { csvText, el } from "../dom";
 import type { Question } from "../engine";
-import { count } from "../format";
+import { count, counted } from "../format";
 import { latest } from "../latest";
 import { download } from "../save";
 import type { State } from "../state";
@@ -45,7 +45,7 @@ class StateHistory {
         this.list = new EventList(
             app,
             (event) => app.store.set({ event }),
-            (some, all) => (this.shown.textContent = some === all ? `${count(all)} events` : `${count(some)} of ${count(all)} events`),
+            (some, all) => (this.shown.textContent = some === all ? counted(all, "event") : `${count(some)} of ${counted(all, "event")}`),
         );
         this.jumps = this.makeJumps();
         const { stage } = this;
