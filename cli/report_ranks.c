@@ -32,6 +32,7 @@ void report_ranks_add(struct report_ranks *ranks, const char *name, const struct
     ranks->recordings++;
     for (size_t i = 0; i < report->device_count && !ranks->failed; i++) {
         const struct vram_report_device *device = &report->devices[i];
+        if (device->is_host) continue;
         char *copy = grow(ranks) ? strdup(name) : NULL;
         if (copy == NULL) {
             ranks->failed = true;

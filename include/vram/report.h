@@ -234,6 +234,7 @@ struct vram_report_state {
 // One device: those without events and without segments are left out.
 struct vram_report_device {
     uint32_t device;
+    bool is_host; // pinned host memory, which has the number after the last device's
 
     uint64_t events;
     uint64_t events_with_frames;

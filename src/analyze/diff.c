@@ -115,7 +115,7 @@ static void print_side(const struct vram_diff *diff, const struct comparison *co
     vr_text_colour(text, style, VR_BOLD);
     if (diff->title[side] != NULL) vr_text_printable(text, diff->title[side], strlen(diff->title[side]));
     vr_text_colour(text, style, VR_PLAIN);
-    vr_text_printf(text, ", device %lu, ", (unsigned long)subject->view->device);
+    vr_text_printf(text, ", %s, ", vr_view_name(subject->view).text);
     vr_subject_moment(subject, &diff->options[side], text);
     vr_text_printf(text, ": %s in %s\n", vr_bytes(subject->bytes).text, vr_count(subject->count).text);
 }

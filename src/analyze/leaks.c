@@ -134,7 +134,7 @@ enum vram_status vram_leaks_text(const struct vram_recording *recording, const s
     vr_text_colour(&text, shown, VR_BOLD);
     if (title != NULL) vr_text_printable(&text, title, strlen(title));
     vr_text_colour(&text, shown, VR_PLAIN);
-    vr_text_printf(&text, "%sdevice %lu, ", title == NULL ? "" : ": ", (unsigned long)hunt.subject.view->device);
+    vr_text_printf(&text, "%s%s, ", title == NULL ? "" : ": ", vr_view_name(hunt.subject.view).text);
     print_steps(&hunt, &text);
     print_verdict(&hunt, shown, &text);
     print_growers(&hunt, shown, &text);

@@ -35,12 +35,8 @@ static enum vram_status each_device(struct vr_listing *listing, const struct vr_
     listing->many_devices = views.count > 1;
     for (size_t d = 0; d < views.count && status == VRAM_OK; d++) {
         listing->view = &views.view[d];
-        if (listing->many_devices && !listing->as_json && which != VRAM_LISTING_MEMORY) {
-            if (vr_model_is_host(model, listing->view->device))
-                vr_text_puts(&listing->text, "pinned host memory\n");
-            else
-                vr_text_printf(&listing->text, "device %u\n", listing->view->device);
-        }
+        if (listing->many_devices && !listing->as_json && which != VRAM_LISTING_MEMORY)
+            vr_text_printf(&listing->text, "%s\n", vr_view_name(listing->view).text);
         status = listings[which].list(listing);
     }
     vr_views_release(&views);

@@ -118,7 +118,7 @@ enum vram_status vram_profile_text(const struct vram_recording *recording, const
     vr_text_colour(&text, shown, VR_BOLD);
     if (title != NULL) vr_text_printable(&text, title, strlen(title));
     vr_text_colour(&text, shown, VR_PLAIN);
-    vr_text_printf(&text, "%sdevice %lu, ", title == NULL ? "" : ": ", (unsigned long)profile.subject.view->device);
+    vr_text_printf(&text, "%s%s, ", title == NULL ? "" : ": ", vr_view_name(profile.subject.view).text);
     vr_subject_moment(&profile.subject, options, &text);
     vr_text_printf(&text, ": %s in %s allocation%s\n", vr_bytes(profile.subject.bytes).text, vr_count(profile.subject.count).text,
                    profile.subject.count == 1 ? "" : "s");
@@ -184,8 +184,8 @@ enum vram_status vram_timeline_text(const struct vram_report *report, const char
     vr_text_puts(&text, title == NULL ? "" : "\n");
     for (size_t d = 0; d < report->device_count; d++) {
         const struct vram_report_device *device = &report->devices[d];
-        vr_text_printf(&text, "%sdevice %lu: allocated up to %s, reserved up to %s\n", d == 0 ? "" : "\n", (unsigned long)device->device,
-                       vr_bytes(device->allocated.peak.bytes).text,
+        vr_text_printf(&text, "%s%s: allocated up to %s, reserved up to %s\n", d == 0 ? "" : "\n",
+                       vr_device_name(device->device, device->is_host).text, vr_bytes(device->allocated.peak.bytes).text,
                        vr_bytes(device->reserved.peak_bytes < 0 ? 0 : (uint64_t)device->reserved.peak_bytes).text);
         if (device->timeline_count == 0)
             vr_text_puts(&text, "  no history: only the final state was recorded\n");

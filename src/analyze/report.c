@@ -46,6 +46,7 @@ static enum vram_status live_facts(struct work *work, const struct vr_view *view
 
 static enum vram_status describe_device(struct work *work, const struct vr_view *view, struct vram_report_device *out) {
     out->device = view->device;
+    out->is_host = vr_model_is_host(view->model, view->device);
 
     const size_t point_count = view->history->count < VRAM_REPORT_POINTS ? view->history->count : VRAM_REPORT_POINTS;
     void *room;
@@ -83,7 +84,7 @@ static enum vram_status describe_file(const struct vr_model *model, struct vr_ar
     report->form = model->form == VR_FORM_SEGMENT_LIST ? "segment_list" : "dict";
     vr_report_generation(model, &report->generation, &report->era);
     report->annotations = model->annotation_count;
-    report->trace_lists = model->history_count;
+    report->trace_lists = model->history_count - model->host_count;
 
     void *room;
     VR_TRY(vr_arena_array(arena, model->top_level_key_count, sizeof(char *), &room));

@@ -1,4 +1,7 @@
 // The report as JSON. docs/json.md says what every key means; those of a device are the reference's, new ones stand after them.
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "analyze/device.h"
 #include "base/json.h"
 #include "vram/explain.h"
@@ -349,14 +352,8 @@ static void put_timeline(struct vr_json *json, const struct vram_report_device *
     vr_json_object_end(json);
 }
 
-static void put_device(struct vr_json *json, const struct vram_report_device *device) {
-    char key[16];
-    char *digit = key + sizeof key - 1;
-    *digit = '\0';
-    uint32_t rest = device->device;
-    do *--digit = (char)('0' + rest % 10), rest /= 10;
-    while (rest != 0);
-    vr_json_object(json, digit);
+static void put_device(struct vr_json *json, const char *key, const struct vram_report_device *device) {
+    vr_json_object(json, key);
     vr_json_u64(json, "events", device->events);
     put_actions(json, device);
     vr_json_u64(json, "events_with_frames", device->events_with_frames);
@@ -380,6 +377,23 @@ static void put_device(struct vr_json *json, const struct vram_report_device *de
     vr_json_object_end(json);
 }
 
+// Pinned host memory is no device: it stands beside them.
+static void put_devices(struct vr_json *json, const struct vram_report *report) {
+    const struct vram_report_device *host = NULL;
+    vr_json_object(json, "devices");
+    for (size_t d = 0; d < report->device_count; d++) {
+        const struct vram_report_device *device = &report->devices[d];
+        char key[16];
+        (void)snprintf(key, sizeof key, "%" PRIu32, device->device);
+        if (device->is_host)
+            host = device;
+        else
+            put_device(json, key, device);
+    }
+    vr_json_object_end(json);
+    if (host != NULL) put_device(json, "host", host);
+}
+
 static void put_settings(struct vr_json *json, const struct vram_report *report) {
     if (!report->has_settings) {
         vr_json_null(json, "allocator_settings");
@@ -390,12 +404,21 @@ static void put_settings(struct vr_json *json, const struct vram_report *report)
     vr_json_object_end(json);
 }
 
+static bool is_host(const struct vram_report *report, int64_t device) {
+    for (size_t d = 0; d < report->device_count; d++) {
+        if (report->devices[d].device == device) return report->devices[d].is_host;
+    }
+    return false;
+}
+
 static void put_notes(struct vr_json *json, const char *key, const struct vram_report *report, enum vram_report_note_kind kind) {
     vr_json_array(json, key);
     for (size_t i = 0; i < report->note_count; i++) {
         if (report->notes[i].kind != kind) continue;
         vr_json_object(json, NULL);
-        if (report->notes[i].device < 0) {
+        if (is_host(report, report->notes[i].device)) {
+            vr_json_string(json, "device", "host");
+        } else if (report->notes[i].device < 0) {
             vr_json_null(json, "device");
         } else {
             vr_json_i64(json, "device", report->notes[i].device);
@@ -449,9 +472,7 @@ static void put_report(struct vr_json *json, const struct vram_report *report, c
     vr_json_u64(json, "annotation_count", report->annotations);
     put_settings(json, report);
     vr_json_u64(json, "device_trace_lists", report->trace_lists);
-    vr_json_object(json, "devices");
-    for (size_t d = 0; d < report->device_count; d++) put_device(json, &report->devices[d]);
-    vr_json_object_end(json);
+    put_devices(json, report);
     put_cures(json, source);
     put_notes(json, "contradictions", report, VRAM_NOTE_CONTRADICTION);
     put_notes(json, "missing", report, VRAM_NOTE_MISSING);

@@ -4,6 +4,7 @@
 #include "analyze/explain.h"
 #include "analyze/notes.h"
 #include "analyze/page.h"
+#include "analyze/view.h"
 
 struct printer {
     struct vr_text *text;
@@ -15,13 +16,22 @@ struct printer {
 static bool is_events_alone(const struct vram_report *report) { return strcmp(report->generation, VR_EVENTS_ALONE) == 0; }
 
 // --- what it is ------------------------------------------------------------------------------------------------------------
+static const struct vram_report_device *device_of(const struct vram_report *report, int64_t number) {
+    for (size_t d = 0; d < report->device_count; d++) {
+        if (report->devices[d].device == number) return &report->devices[d];
+    }
+    return NULL;
+}
+
 static void print_title(struct printer *printer, const struct vram_report_source *source) {
     const struct vram_report *report = printer->report;
     struct vr_text *text = printer->text;
     uint64_t events = 0, longest_us = 0;
+    size_t devices = 0;
     for (size_t d = 0; d < report->device_count; d++) {
         const struct vram_report_device *device = &report->devices[d];
         events += device->events;
+        devices += !device->is_host;
         if (!device->has_times || device->last_time_us < device->first_time_us) continue;
         const uint64_t us = (uint64_t)device->last_time_us - (uint64_t)device->first_time_us;
         if (us > longest_us) longest_us = us;
@@ -43,8 +53,8 @@ static void print_title(struct printer *printer, const struct vram_report_source
         if (report->era[0] != '\0') vr_text_printf(text, " (%s)", report->era);
     }
     if (source != NULL && source->bytes != 0) vr_text_printf(text, ", %s", vr_bytes(source->bytes).text);
-    vr_text_printf(text, ", %zu device%s, %s event%s", report->device_count, report->device_count == 1 ? "" : "s", vr_count(events).text,
-                   events == 1 ? "" : "s");
+    vr_text_printf(text, ", %zu device%s%s, %s event%s", devices, devices == 1 ? "" : "s",
+                   devices < report->device_count ? " and pinned host memory" : "", vr_count(events).text, events == 1 ? "" : "s");
     if (longest_us != 0) vr_text_printf(text, " over %s", vr_duration_ns(vr_us_to_ns(longest_us)).text);
     vr_text_puts(text, "\n");
 }
@@ -58,7 +68,7 @@ static void print_ran_out(struct printer *printer) {
         if (device->oom_count == 0) continue;
         const struct vram_report_oom *last = &device->ooms[device->oom_count - 1];
         vr_text_colour(printer->text, &printer->style, VR_RED);
-        vr_text_printf(printer->text, "Out of memory on device %u", (unsigned)device->device);
+        vr_text_printf(printer->text, "Out of memory on %s", vr_device_name(device->device, device->is_host).text);
         vr_text_colour(printer->text, &printer->style, VR_PLAIN);
         vr_text_printf(printer->text, ": %s asked for at event %s; why is in its part below\n", vr_bytes(last->size_bytes).text,
                        vr_count(last->event).text);
@@ -79,7 +89,12 @@ static void name_devices(const struct vram_report *report, size_t note, struct v
     if (report->device_count < 2 || report->notes[note].device < 0) return;
     for (size_t i = note; i < report->note_count; i++) {
         if (report->notes[i].kind != report->notes[note].kind || strcmp(report->notes[i].text, report->notes[note].text) != 0) continue;
-        vr_text_printf(prefix, "%s%lld", count++ == 0 ? "device " : ", ", (long long)report->notes[i].device);
+        const struct vram_report_device *device = device_of(report, report->notes[i].device);
+        if (device == NULL || !device->is_host) {
+            vr_text_printf(prefix, "%s%lld", count++ == 0 ? "device " : ", ", (long long)report->notes[i].device);
+        } else {
+            vr_text_printf(prefix, "%spinned host memory", count++ == 0 ? "" : ", ");
+        }
     }
     vr_text_puts(prefix, ": ");
 }
@@ -323,7 +338,10 @@ static void print_libraries(struct printer *printer, const struct vram_report_de
 static void print_device(struct printer *printer, const struct vram_report_device *device) {
     struct vr_text *text = printer->text;
     struct vr_text title = {0};
-    vr_text_printf(&title, "Device %u ", (unsigned)device->device);
+    if (device->is_host)
+        vr_text_puts(&title, "Pinned host memory ");
+    else
+        vr_text_printf(&title, "Device %u ", (unsigned)device->device);
     vr_text_puts(text, "\n");
     vr_text_colour(text, &printer->style, VR_BOLD);
     vr_text_puts(text, vr_text_string(&title));

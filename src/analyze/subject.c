@@ -4,11 +4,16 @@
 #include "base/json.h"
 #include "model/recording.h"
 
+// Whether the view is the better guess of what is meant by no number: the device of the most events, host memory where there is no device.
+static bool is_likelier(const struct vr_view *view, const struct vr_view *than) {
+    const bool is_host = vr_model_is_host(view->model, view->device);
+    return than == NULL || (!is_host && view->history->count > than->history->count);
+}
+
 static enum vram_status choose_view(struct vr_subject *subject, int64_t device, struct vram_error *error) {
     const struct vr_view *views = subject->views.view;
     for (size_t d = 0; d < subject->views.count; d++) {
-        if (device >= 0 ? views[d].device == device : subject->view == NULL || views[d].history->count > subject->view->history->count)
-            subject->view = &views[d];
+        if (device >= 0 ? views[d].device == device : is_likelier(&views[d], subject->view)) subject->view = &views[d];
     }
     if (subject->view != NULL) return VRAM_OK;
     if (device < 0) return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the recording has neither events nor segments");

@@ -1,6 +1,9 @@
 // Which rows of a model belong to which device.
 #include "analyze/view.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 // CUDA ordinals are below 128 in every recorder known; a file that names more devices than this is damaged.
 #define MAX_DEVICES 256
 
@@ -76,6 +79,12 @@ enum vram_status vr_views_build(const struct vr_model *model, struct vr_views *v
         fill(&view[d], &rows);
     }
     return VRAM_OK;
+}
+
+struct vr_device_name vr_device_name(uint32_t device, bool is_host) {
+    struct vr_device_name name = {"pinned host memory"};
+    if (!is_host) (void)snprintf(name.text, sizeof name.text, "device %" PRIu32, device);
+    return name;
 }
 
 void vr_views_release(struct vr_views *views) {

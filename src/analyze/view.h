@@ -38,6 +38,15 @@ enum vram_status vr_views_build(const struct vr_model *model, struct vr_views *v
 // A zeroed one is fine.
 void vr_views_release(struct vr_views *views);
 
+// "device 3" or "pinned host memory".
+struct vr_device_name {
+    char text[24];
+};
+struct vr_device_name vr_device_name(uint32_t device, bool is_host);
+VR_INLINE struct vr_device_name vr_view_name(const struct vr_view *view) {
+    return vr_device_name(view->device, vr_model_is_host(view->model, view->device));
+}
+
 // The first event of run p when `events` are divided into point_count equal runs; p may be point_count (the end).
 VR_INLINE size_t vr_point_first(size_t events, size_t point_count, size_t p) {
     return events / point_count * p + events % point_count * p / point_count;

@@ -19,11 +19,12 @@ uint32_t vr_subject_segment_pool(const struct vr_subject *subject, uint32_t row)
 
 enum vram_status vr_subject_devices(const struct vr_model *model, uint32_t **devices, size_t *count) {
     bool seen[VRAM_MAX_DEVICES] = {false};
+    const size_t host = model->host_count == 0 ? SIZE_MAX : model->history_count - 1;
     for (size_t row = 0; row < model->segments.count; row++) {
-        if (model->segments.device[row] < VRAM_MAX_DEVICES) seen[model->segments.device[row]] = true;
+        if (model->segments.device[row] < VRAM_MAX_DEVICES && model->segments.device[row] != host) seen[model->segments.device[row]] = true;
     }
     for (size_t device = 0; device < model->history_count && device < VRAM_MAX_DEVICES; device++) {
-        if (model->histories[device].count > 0) seen[device] = true;
+        if (model->histories[device].count > 0 && device != host) seen[device] = true;
     }
     uint32_t *list = calloc(VRAM_MAX_DEVICES, sizeof *list);
     if (list == NULL) return VRAM_NO_HOST_MEMORY;

@@ -28,7 +28,8 @@ struct vr_subject {
     size_t stream_count;
 };
 
-// The devices that have events or segments, ascending. *devices is given to the caller: free().
+// The devices that have events or segments, ascending; pinned host memory, which has rules of its own, is none. *devices is given to the
+// caller: free().
 enum vram_status vr_subject_devices(const struct vr_model *model, uint32_t **devices, size_t *count);
 // The subject borrows the model and the options. BAD_INPUT for a history of 2^32 - 2 events and more, or of too many pools.
 // vr_subject_release().

@@ -13,10 +13,11 @@ import subprocess
 import sys
 import tempfile
 
-from check_facts import differences
+from check_facts import FILE_KEYS, differences
 
 ACTIONS = ("alloc", "free_requested", "free_completed", "free", "segment_alloc", "segment_free", "segment_map", "segment_unmap", "snapshot", "oom",
            "something_new")
+FACTS_OF_FILES = [key for key in FILE_KEYS if key not in ("file", "bytes")]
 STATES = ("active_allocated", "active_pending_free", "active_awaiting_free", "inactive")
 FILES = ("/home/me/a.py", "/home/me/b.py", "/usr/lib/python3/torch/x.py", "<string>.py", "??", "/x/torch/y.py", "/home/me/a.py:1", "\u00e4\udc80.py")
 
@@ -92,7 +93,12 @@ def make_recording(rng):
     rng.shuffle(segments)
     if rng.random() < 0.1:
         return segments
-    return {"segments": segments, "device_traces": traces}
+    recording = {"segments": segments, "device_traces": traces}
+    if rng.random() < 0.2:  # pinned host memory, of which the facts say nothing
+        host = [make_segment(rng, 0, 2**40, stacks)]
+        events = [make_event(rng, stacks, 0) for _ in range(rng.randrange(5))]
+        recording.update(host_segments=host, host_traces=[events] if rng.random() < 0.5 else events)
+    return recording
 
 
 def reference_of(path):
@@ -116,7 +122,7 @@ def main(vram, reference_path, count, seed):
         names.append(os.path.join(folder, "%05d" % i))
         with open(names[-1], "wb") as f:
             f.write(data)
-        wanted.append(json.loads(json.dumps(reference.facts(*reference.load(data))["devices"])))
+        wanted.append(json.loads(json.dumps(reference.facts(*reference.load(data)))))
     wrong = 0
     for first in range(0, count, 100):
         batch = names[first:first + 100] + names[:1]  # at least two, for an array
@@ -125,7 +131,9 @@ def main(vram, reference_path, count, seed):
             print("exit code %d: %s" % (run.returncode, run.stderr.decode(errors="replace")[:2000]))
             return 1
         for name, want, got in zip(batch[:-1], wanted[first:], json.loads(run.stdout)):
-            found = list(differences(want, got["devices"], "devices"))
+            found = list(differences(want["devices"], got["devices"], "devices"))
+            for key in FACTS_OF_FILES:
+                found += differences(want[key], got[key], key)
             for line in found[:5]:
                 print("%s: %s" % (name, line))
             wrong += bool(found)

@@ -306,6 +306,41 @@ static void too_many_devices_are_refused(void **state) {
     vr_text_release(&text);
 }
 
+// Host memory has a number of its own in the library; to the reader it stands beside the devices.
+static void pinned_host_memory_is_no_device(void **state) {
+    (void)state;
+    struct vr_text segments = {0}, pinned = {0}, blocks = {0}, text = {0};
+    put_block(&blocks, 100, 2, "active_allocated");
+    put_segment(&segments, "", 100, 2, 0, "[0, 0]", "large", vr_text_string(&blocks));
+    vr_text_release(&blocks);
+    put_block(&blocks, 500, 4, "active_allocated");
+    put_segment(&pinned, "", 500, 4, 0, "[0, 0]", "large", vr_text_string(&blocks));
+    vr_text_printf(&text, "{\"segments\": [%s], \"device_traces\": [[]], \"host_segments\": [%s], \"host_traces\": [%s]}",
+                   vr_text_string(&segments), vr_text_string(&pinned), "{\"action\": \"alloc\", \"addr\": 524288000, \"size\": 4194304}");
+    struct vram_report *report = report_of(vr_text_string(&text), NULL);
+    assert_int_equal(report->trace_lists, 1);
+    assert_int_equal(report->device_count, 2);
+    assert_false(report->devices[0].is_host);
+    assert_true(report->devices[1].is_host);
+    struct vr_text page = {0}, json = {0};
+    assert_int_equal(vram_report_text(report, NULL, NULL, keep, &page), VRAM_OK);
+    assert_non_null(strstr(vr_text_string(&page), ", 1 device and pinned host memory, 1 event"));
+    assert_non_null(strstr(vr_text_string(&page), "\nPinned host memory ="));
+    assert_null(strstr(vr_text_string(&page), "Device 1"));
+    assert_int_equal(vram_report_json(report, NULL, keep, &json), VRAM_OK);
+    assert_non_null(strstr(vr_text_string(&json), "\"device_trace_lists\": 1,"));
+    assert_non_null(strstr(vr_text_string(&json), "\"host\": {"));
+    assert_null(strstr(vr_text_string(&json), "\"1\": {"));
+    assert_non_null(strstr(vr_text_string(&json), "\"device\": \"host\""));
+    vram_report_destroy(report);
+    vr_text_release(&segments);
+    vr_text_release(&pinned);
+    vr_text_release(&blocks);
+    vr_text_release(&text);
+    vr_text_release(&page);
+    vr_text_release(&json);
+}
+
 static bool refuse(void *user, const char *bytes, size_t length) {
     (void)bytes;
     *(size_t *)user += length;
@@ -340,6 +375,7 @@ int main(void) {
         cmocka_unit_test(ties_are_ordered_by_name),
         cmocka_unit_test(machine_code_is_told_by_what_it_did),
         cmocka_unit_test(too_many_devices_are_refused),
+        cmocka_unit_test(pinned_host_memory_is_no_device),
         cmocka_unit_test(sinks_and_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
