@@ -62,11 +62,6 @@ enum vram_status vr_exact_add_pending(struct vr_exact *exact, size_t event) {
     return VRAM_OK;
 }
 
-// With release_lock_on_cudamalloc other threads' events may stand between a segment and its allocation: the claim stays open.
-static bool closes_pending(const struct vr_exact *exact) {
-    return exact->pending_count > 0 && !exact->subject->options->release_lock_on_malloc;
-}
-
 // Keeps the waits up to date, before the event is replayed. Segments do not end a wait: they belong to the allocation after it.
 static void look_for_wait(struct vr_exact *exact, size_t event, enum vr_action action) {
     const uint64_t *addresses = exact->subject->history->address;
@@ -99,7 +94,7 @@ static enum vram_status replay_event(struct vr_exact *exact, size_t event, size_
         return vr_exact_add_pending(exact, event);
     }
     if (action == VR_ACTION_ALLOC) return vr_exact_alloc(exact, event);
-    if (closes_pending(exact) && action != VR_ACTION_OOM) VR_TRY(vr_exact_flush_pending(exact));
+    if (vr_exact_is_asking(exact) && action != VR_ACTION_OOM) VR_TRY(vr_exact_flush_pending(exact));
     switch (action) {
     case VR_ACTION_FREE_REQUESTED: return replay_free(exact, event, true, false);
     case VR_ACTION_FREE_COMPLETED: return replay_free(exact, event, false, true);

@@ -47,6 +47,15 @@ struct vr_exact {
 enum vram_status vr_exact_differ(struct vr_exact *exact, const struct vram_difference *difference);
 // The difference that an event makes, with what both sides have in common filled in.
 struct vram_difference vr_exact_difference(const struct vr_exact *exact, enum vram_difference_kind kind, size_t event);
+VR_INLINE bool vr_exact_is_map(const struct vr_exact *exact, size_t event) {
+    return exact->subject->history->action[event] == VR_ACTION_SEGMENT_MAP;
+}
+// Whether the recorded program has just been to the driver, and the next event must be what came of it. With release_lock_on_cudamalloc
+// other threads' events may stand between a segment and its allocation, but not after pages were mapped.
+VR_INLINE bool vr_exact_is_asking(const struct vr_exact *exact) {
+    if (exact->pending_count == 0) return false;
+    return !exact->subject->options->release_lock_on_malloc || vr_exact_is_map(exact, exact->pending[exact->pending_count - 1]);
+}
 // From now on requests are of the event's pool.
 VR_INLINE enum vram_status vr_exact_enter(struct vr_exact *exact, size_t event) {
     return vr_stage_enter(&exact->stage, vr_subject_pool(exact->subject, event));

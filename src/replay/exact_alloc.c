@@ -113,7 +113,7 @@ enum vram_status vr_exact_unhide(struct vr_exact *exact, struct vr_exact_hiders 
 // --- the two ways of an allocation ----------------------------------------------------------------------------------------------
 // A cached block serves.
 static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_t found) {
-    if (exact->pending_count > 0 && !exact->subject->options->release_lock_on_malloc) {
+    if (vr_exact_is_asking(exact)) {
         // The recorded program went to the driver: its address cannot be ours even if the numbers should be equal.
         return misplaced(exact, event, VRAM_DIFFERENT_CACHE_HIT, found == address_of(exact, event) ? 0 : found);
     }
@@ -123,20 +123,27 @@ static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_
     return note_placement(exact, event, address);
 }
 
-// Which of the open segment events belong to this allocation: all of them, unless the lock was released around cudaMalloc; then
-// the oldest of its stream and pool that could hold it.
-static size_t claim_pending(struct vr_exact *exact, size_t event) {
-    if (!exact->subject->options->release_lock_on_malloc) return exact->pending_count;
+// Of the open segment events, those that belong to one allocation.
+struct claim {
+    size_t first;
+    size_t count;
+};
+
+// All of them, unless the lock was released around cudaMalloc; then the oldest of its stream and pool that could hold it. Pages are mapped
+// under the lock in any case: those of the allocation came last.
+static struct claim claim_pending(struct vr_exact *exact, size_t event) {
+    if (!exact->subject->options->release_lock_on_malloc) return (struct claim){0, exact->pending_count};
+    size_t first = exact->pending_count;
+    while (first > 0 && vr_exact_is_map(exact, exact->pending[first - 1])) first--;
+    if (first < exact->pending_count) return (struct claim){first, exact->pending_count - first};
     for (size_t i = 0; i < exact->pending_count; i++) {
         const uint32_t candidate = exact->pending[i];
         const uint64_t start = address_of(exact, candidate);
         if (stream_of(exact, candidate) != stream_of(exact, event) || address_of(exact, event) != start) continue;
         if (vr_subject_pool(exact->subject, candidate) != vr_subject_pool(exact->subject, event)) continue;
-        memmove(exact->pending + 1, exact->pending, i * sizeof *exact->pending);
-        exact->pending[0] = candidate;
-        return 1;
+        return (struct claim){i, 1};
     }
-    return 0;
+    return (struct claim){0, 0};
 }
 
 static bool record_agrees(struct vr_exact *exact, const struct vr_record *record, size_t event) {
@@ -156,16 +163,17 @@ static const struct vr_record *next_segment_told(const struct vr_exact *exact, s
 }
 
 // Compares what the allocator asked the driver for with the claimed segment events, in order.
-static enum vram_status compare_segments(struct vr_exact *exact, size_t event, size_t claimed) {
+static enum vram_status compare_segments(struct vr_exact *exact, size_t event, struct claim claim) {
+    const uint32_t *claimed = exact->pending + claim.first;
     size_t at = 0;
     for (size_t i = 0;; i++) {
         const struct vr_record *record = next_segment_told(exact, &at);
-        if (record == NULL && i >= claimed) return VRAM_OK;
-        if (record != NULL && i < claimed && record_agrees(exact, record, exact->pending[i])) {
+        if (record == NULL && i >= claim.count) return VRAM_OK;
+        if (record != NULL && i < claim.count && record_agrees(exact, record, claimed[i])) {
             exact->device->segment_events_agreeing++;
             continue;
         }
-        struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_SEGMENT, i < claimed ? exact->pending[i] : event);
+        struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_SEGMENT, i < claim.count ? claimed[i] : event);
         if (record != NULL) {
             difference.our_address = record->address;
             difference.our_size_bytes = record->size_bytes;
@@ -174,21 +182,22 @@ static enum vram_status compare_segments(struct vr_exact *exact, size_t event, s
     }
 }
 
-static void drop_claimed(struct vr_exact *exact, size_t claimed) {
-    exact->pending_count -= claimed;
-    memmove(exact->pending, exact->pending + claimed, exact->pending_count * sizeof *exact->pending);
+static void drop_claimed(struct vr_exact *exact, struct claim claim) {
+    uint32_t *claimed = exact->pending + claim.first;
+    exact->pending_count -= claim.count;
+    memmove(claimed, claimed + claim.count, (exact->pending_count - claim.first) * sizeof *claimed);
 }
 
-static enum vram_status queue_addresses(struct vr_exact *exact, size_t claimed) {
+static enum vram_status queue_addresses(struct vr_exact *exact, struct claim claim) {
     const struct vr_history *history = exact->subject->history;
+    const uint32_t *claimed = exact->pending + claim.first;
     struct vram_driver *driver = exact->stage.driver;
-    for (size_t i = 0; i < claimed; i++) {
-        const uint32_t event = exact->pending[i];
+    for (size_t i = 0; i < claim.count; i++) {
+        const uint32_t event = claimed[i];
         if (history->action[event] == VR_ACTION_SEGMENT_ALLOC) VR_TRY(vram_sim_queue_address(driver, address_of(exact, event)));
     }
     // A new reservation is first mapped at its base.
-    const uint32_t first = exact->pending[0];
-    if (history->action[first] == VR_ACTION_SEGMENT_MAP) VR_TRY(vram_sim_queue_reservation(driver, address_of(exact, first)));
+    if (vr_exact_is_map(exact, claimed[0])) VR_TRY(vram_sim_queue_reservation(driver, address_of(exact, claimed[0])));
     return VRAM_OK;
 }
 
@@ -217,16 +226,16 @@ static enum vram_status from_mapped(struct vr_exact *exact, size_t event) {
 
 // Nothing cached fits: the driver is asked, and answers with the recorded addresses.
 static enum vram_status from_driver(struct vr_exact *exact, size_t event) {
-    const size_t claimed = claim_pending(exact, event);
-    if (claimed == 0) return from_mapped(exact, event);
+    const struct claim claim = claim_pending(exact, event);
+    if (claim.count == 0) return from_mapped(exact, event);
     uint64_t address = 0;
-    enum vram_status status = queue_addresses(exact, claimed);
+    enum vram_status status = queue_addresses(exact, claim);
     if (status == VRAM_OK) status = vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address);
     VR_TRY(vram_sim_clear_queues(exact->stage.driver));
     if (vr_exact_is_fatal(status)) return status;
-    VR_TRY(compare_segments(exact, event, claimed));
+    VR_TRY(compare_segments(exact, event, claim));
     if (status == VRAM_OK && address == address_of(exact, event)) {
-        drop_claimed(exact, claimed);
+        drop_claimed(exact, claim);
         return note_placement(exact, event, address);
     }
     take_back(exact, address);

@@ -16,6 +16,7 @@ static const char *const confs[] = {
     "max_split_size_mb:64,roundup_power2_divisions:4",
     "large_segment_size_mb:32",
     "expandable_segments:True,large_segment_size_mb:32,max_split_size_mb:48",
+    "expandable_segments:True,release_lock_on_cudamalloc:True",
 };
 
 static struct vram_recording *read_text(const struct vr_text *json) {
