@@ -1,8 +1,6 @@
 // cure.c: the smallest change of the settings with which a history fits that ran out of memory.
 #include <stdio.h>
 
-#include "analyze/recorded_conf.h"
-#include "base/text.h"
 #include "model/recording.h"
 #include "os/os.h"
 #include "replay/stage.h"
@@ -12,7 +10,7 @@
 enum { CONF_BYTES = 512, MOST_COMPARED = 4, MOST_FITTING = 64, REPLAYS_OF_TRIAL = 40 };
 
 struct search {
-    const struct vram_recording *recording;
+    struct vr_script script; // of the device
     struct vram_cure *cure;
     const char *today;                      // option string that was in force
     char fitting[MOST_FITTING][CONF_BYTES]; // what fits, in the order of the list
@@ -35,16 +33,12 @@ struct outcome {
 // Without time for it nothing was replayed, and the search is late.
 static enum vram_status replay(struct search *search, const char *conf, uint64_t memory_bytes, struct outcome *outcome) {
     const uint64_t start_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
-    const struct vram_whatif_options options = {.conf = conf,
-                                                .memory_bytes = memory_bytes,
-                                                .one_device = true,
-                                                .device = search->cure->device,
-                                                .most_ns = search->end_ns - start_ns};
+    const struct vram_whatif_options options = {.conf = conf, .memory_bytes = memory_bytes, .most_ns = search->end_ns - start_ns};
     struct vram_whatif_result *result;
     *outcome = (struct outcome){0};
     search->late = search->late || start_ns > search->end_ns || search->end_ns - start_ns < search->longest_ns;
     if (search->late) return VRAM_OK;
-    const enum vram_status status = vram_replay_whatif(search->recording, &options, &result, search->error);
+    const enum vram_status status = vr_script_play(&search->script, &options, &result, search->error);
     const uint64_t end_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
     search->late = status == VRAM_LIMIT && end_ns > search->end_ns;
     if (search->late) return VRAM_OK;
@@ -134,11 +128,7 @@ static enum vram_status try_two_changes(struct search *search) {
 
 // The one that leaves the most room; of equals (to 1 %) the first in the list, which is the most usual one.
 static enum vram_status choose(struct search *search, size_t *chosen) {
-    const struct vr_trial_ground ground = {.recordings = &search->recording,
-                                           .count = 1,
-                                           .memory_bytes = search->cure->room_bytes,
-                                           .one_device = true,
-                                           .device = search->cure->device};
+    const struct vr_trial_ground ground = {.scripts = &search->script, .count = 1, .memory_bytes = search->cure->room_bytes};
     for (size_t i = 0; i < search->fitting_count && i < MOST_COMPARED; i++) {
         if (search->end_ns != 0 && vr_os_monotonic_ns() + REPLAYS_OF_TRIAL * search->longest_ns > search->end_ns) return VRAM_OK;
         struct vram_tune_setting setting = {.conf = search->fitting[i]};
@@ -193,34 +183,34 @@ static void judge_driver(const struct vram_report_oom *oom, struct vram_cure *cu
     if (cure->demand_bytes > cure->room_bytes) cure->verdict = VRAM_CURE_DEMAND;
 }
 
+static enum vram_status search_settings(struct search *search, const struct vram_recording *recording) {
+    VR_TRY(vr_script_init(&search->script, recording, true, search->cure->device, search->error));
+    search->today = vr_text_string(&search->script.conf);
+    const enum vram_status status = find_setting(search);
+    vr_script_release(&search->script);
+    return status;
+}
+
 // end_ns: monotonic time at which the search ends; 0: none.
 static enum vram_status find_cure(const struct vram_recording *recording, const struct vram_report_device *device, uint64_t end_ns,
                                   struct vram_cure *cure, struct vram_error *error) {
     const struct vram_report_oom *oom = &device->ooms[device->oom_count - 1];
-    const struct vr_model *model = vr_recording_model(recording);
     *cure = (struct vram_cure){.device = device->device,
                                .event = oom->event,
                                .verdict = VRAM_CURE_NO_REPLAY,
                                .room_bytes = oom->room_bytes < VR_STAGE_SPACING ? oom->room_bytes : VR_STAGE_SPACING,
                                .conf = ""};
-    if (vr_model_setting(model, "vram_run_process") != NULL || cure->room_bytes == 0) {
+    if (vr_model_setting(vr_recording_model(recording), "vram_run_process") != NULL || cure->room_bytes == 0) {
         judge_driver(oom, cure);
         return VRAM_OK;
     }
-    struct vr_text today = {0};
-    vr_recorded_conf(model, &today);
     struct search *search = calloc(1, sizeof *search);
-    enum vram_status status = search == NULL ? VRAM_NO_HOST_MEMORY : vr_text_status(&today);
-    if (status == VRAM_OK) {
-        search->recording = recording;
-        search->cure = cure;
-        search->today = vr_text_string(&today);
-        search->end_ns = end_ns;
-        search->error = error;
-        status = find_setting(search);
-    }
+    if (search == NULL) return VRAM_NO_HOST_MEMORY;
+    search->cure = cure;
+    search->end_ns = end_ns;
+    search->error = error;
+    const enum vram_status status = search_settings(search, recording);
     free(search);
-    vr_text_release(&today);
     return status;
 }
 

@@ -50,11 +50,9 @@ static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool onl
         const struct vram_whatif_options options = {.conf = trial->setting->today ? NULL : trial->setting->conf,
                                                     .memory_bytes = memory_bytes,
                                                     .start = trial->ground->start,
-                                                    .profile = trial->ground->profile,
-                                                    .one_device = trial->ground->one_device,
-                                                    .device = trial->ground->device};
+                                                    .profile = trial->ground->profile};
         struct vram_whatif_result *result = NULL;
-        VR_TRY(vram_replay_whatif(trial->ground->recordings[i], &options, &result, trial->error));
+        VR_TRY(vr_script_play(&trial->ground->scripts[i], &options, &result, trial->error));
         for (size_t d = 0; d < result->device_count; d++) add_device(outcome, &result->devices[d]);
         vram_whatif_result_destroy(result);
         trial->runs++;

@@ -2,17 +2,16 @@
 #ifndef VR_REPLAY_TRIAL_H
 #define VR_REPLAY_TRIAL_H
 
+#include "replay/script.h"
 #include "vram/tune.h"
 
-// What is tried; shared by trials on several threads, read-only but for the count of runs.
+// What is tried; shared by trials on several threads, read-only.
 struct vr_trial_ground {
-    const struct vram_recording *const *recordings;
+    const struct vr_script *scripts; // borrowed
     size_t count;
     uint64_t memory_bytes;
     enum vram_whatif_start start;
     enum vram_sim_profile profile;
-    bool one_device; // of each recording: `device`
-    uint32_t device;
 };
 
 // Fills everything of *setting but conf and today, which it reads: the setting's conf, or for today's each recording's own. *runs is how

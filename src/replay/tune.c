@@ -5,16 +5,14 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "base/text.h"
-#include "model/recording.h"
 #include "os/os.h"
-#include "replay/subject.h"
 #include "replay/trial.h"
 
 enum { MOST_THREADS = 64, TODAY = 0, DEFAULTS = 1 };
 
 struct search {
     struct vr_trial_ground ground;
+    struct vr_script *scripts; // the ground's
     const struct vram_tune_options *options;
     struct vram_tune_result *result;
     size_t capacity;
@@ -191,34 +189,39 @@ static enum vram_status explore(struct search *search) {
     return VRAM_OK;
 }
 
-static enum vram_status begin(struct search *search) {
-    struct vr_text conf = {0};
-    vr_recorded_conf(vr_recording_model(search->ground.recordings[0]), &conf);
-    enum vram_status status = vr_text_status(&conf);
-    if (status == VRAM_OK) status = add(search, vr_text_string(&conf), true);
-    vr_text_release(&conf);
-    return status == VRAM_OK ? add(search, "", false) : status;
+static enum vram_status begin(struct search *search, const struct vram_recording *const *recordings, size_t count) {
+    search->ground.scripts = search->scripts = calloc(count, sizeof *search->scripts);
+    if (search->scripts == NULL) return VRAM_NO_HOST_MEMORY;
+    for (; search->ground.count < count; search->ground.count++) {
+        const size_t i = search->ground.count;
+        VR_TRY(vr_script_init(&search->scripts[i], recordings[i], false, 0, &search->error));
+    }
+    VR_TRY(add(search, vr_text_string(&search->scripts[0].conf), true));
+    return add(search, "", false);
+}
+
+static void end(struct search *search) {
+    for (size_t i = 0; i < search->ground.count; i++) vr_script_release(&search->scripts[i]);
+    free(search->scripts);
 }
 
 enum vram_status vram_tune(const struct vram_recording *const *recordings, size_t count, const struct vram_tune_options *options,
                            struct vram_tune_result **result, struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, result && (recordings || count == 0));
     static const struct vram_tune_options defaults = {0};
     if (recordings == NULL || count == 0 || result == NULL)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording or no result");
     if (options == NULL) options = &defaults;
-    struct search search = {.ground = {.recordings = recordings,
-                                       .count = count,
-                                       .memory_bytes = options->memory_bytes,
-                                       .start = options->start,
-                                       .profile = options->profile},
+    struct search search = {.ground = {.memory_bytes = options->memory_bytes, .start = options->start, .profile = options->profile},
                             .options = options,
                             .expected = 40,
                             .result = calloc(1, sizeof *search.result)};
     if (search.result == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the search");
     search.result->memory_bytes = options->memory_bytes;
     vr_mutex_init(&search.mutex);
-    enum vram_status status = begin(&search);
+    enum vram_status status = begin(&search, recordings, count);
     if (status == VRAM_OK) status = explore(&search);
+    end(&search);
     vr_mutex_destroy(&search.mutex);
     if (status == VRAM_OK) {
         *result = search.result;

@@ -4,26 +4,20 @@
 #include <stdio.h>
 
 #include "core/record.h"
-#include "model/recording.h"
-#include "replay/addresses.h"
-#include "replay/stage.h"
 #include "os/os.h"
+#include "replay/script.h"
+#include "replay/stage.h"
 #include "vram/replay.h"
 
 enum { DEVICE = 0 };
 
 struct whatif {
-    const struct vr_subject *subject;
+    const struct vr_script_device *script;
+    const struct vr_subject *subject; // the script's
     const struct vram_whatif_options *options;
     struct vr_stage stage;
     struct vram_whatif_device *device; // the result
-    struct vr_addresses live;          // recorded address -> number in `ours`
-    uint64_t *ours;                    // our addresses
-    uint32_t *spare;                   // numbers that are free again; as long as `ours`
-    size_t spare_count;
-    size_t ours_count;
-    size_t ours_capacity;
-    size_t spare_capacity;
+    uint64_t *ours;                    // our addresses, by the script's numbers; 0: a request of nothing
     uint64_t reserved_bytes;
     uint64_t event;   // being replayed; VRAM_NO_OFFSET before the first
     bool in_releases; // the last event that counts was a release, and the cache was emptied for it
@@ -44,28 +38,6 @@ static void listen(const struct vr_record *record, void *user) {
     }
 }
 
-// --- names ------------------------------------------------------------------------------------------------------------------
-static enum vram_status remember(struct whatif *whatif, uint64_t recorded, uint64_t ours) {
-    uint32_t number = 0;
-    if (whatif->spare_count > 0) {
-        number = whatif->spare[--whatif->spare_count];
-    } else {
-        VR_TRY(vr_grow((void **)&whatif->ours, &whatif->ours_capacity, whatif->ours_count + 1, sizeof *whatif->ours));
-        VR_TRY(vr_grow((void **)&whatif->spare, &whatif->spare_capacity, whatif->ours_count + 1, sizeof *whatif->spare));
-        number = (uint32_t)whatif->ours_count++;
-    }
-    whatif->ours[number] = ours;
-    return vr_addresses_put(&whatif->live, recorded, number);
-}
-
-// 0 when the recorded address names nothing live.
-static uint64_t recall(struct whatif *whatif, uint64_t recorded, bool forget) {
-    const uint32_t number = forget ? vr_addresses_remove(&whatif->live, recorded) : vr_addresses_get(&whatif->live, recorded);
-    if (number == VR_ABSENT) return 0;
-    if (forget) whatif->spare[whatif->spare_count++] = number;
-    return whatif->ours[number];
-}
-
 // --- events -----------------------------------------------------------------------------------------------------------------
 // *address is 0 for a request of nothing, and when memory ran out, which ends the run.
 static enum vram_status request(struct whatif *whatif, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
@@ -81,18 +53,18 @@ static enum vram_status request(struct whatif *whatif, uint64_t size_bytes, uint
     return VRAM_OK;
 }
 
-static enum vram_status allocate(struct whatif *whatif, uint64_t recorded, uint64_t size_bytes, uint64_t stream, uint32_t pool) {
-    uint64_t address = 0;
+static enum vram_status allocate(struct whatif *whatif, uint32_t name, uint64_t size_bytes, uint64_t stream, uint32_t pool) {
+    whatif->ours[name] = 0;
     VR_TRY(vr_stage_enter(&whatif->stage, pool));
-    VR_TRY(request(whatif, size_bytes, stream, &address));
-    return address == 0 ? VRAM_OK : remember(whatif, recorded, address);
+    return request(whatif, size_bytes, stream, &whatif->ours[name]);
 }
 
-static enum vram_status replay_free(struct whatif *whatif, uint64_t recorded, bool request, bool complete) {
-    const uint64_t address = recall(whatif, recorded, complete);
-    if (address == 0) return VRAM_OK;
-    if (request) VR_TRY(vr_drive_free_request(whatif->stage.allocator, address));
-    return complete ? vr_drive_free_complete(whatif->stage.allocator, address) : VRAM_OK;
+static enum vram_status replay_alloc(struct whatif *whatif, size_t event) {
+    const struct vr_history *history = whatif->subject->history;
+    const uint32_t pool = vr_subject_pool(whatif->subject, event);
+    whatif->device->allocations++;
+    if (pool != 0) whatif->device->private_allocations++;
+    return allocate(whatif, whatif->script->names[event], history->size_bytes[event], history->stream[event], pool);
 }
 
 // The first segment of a private pool that goes after its last use shows that nobody holds the pool any more.
@@ -127,23 +99,20 @@ static enum vram_status try_again(struct whatif *whatif, size_t event) {
 }
 
 static enum vram_status replay_event(struct whatif *whatif, size_t event) {
-    const struct vr_history *history = whatif->subject->history;
-    const enum vr_action action = history->action[event];
-    const uint32_t pool = vr_subject_pool(whatif->subject, event);
-    if (vr_action_is_ignored(action)) return VRAM_OK;
-    if (action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP) return replay_release(whatif, event);
+    const enum vr_step step = whatif->script->steps[event];
+    if (step == VR_STEP_NOTHING) return VRAM_OK;
+    if (step == VR_STEP_RELEASE) return replay_release(whatif, event);
     whatif->in_releases = false;
     whatif->trimmed = 0;
-    switch (action) {
-    case VR_ACTION_ALLOC:
-        whatif->device->allocations++;
-        if (pool != 0) whatif->device->private_allocations++;
-        return allocate(whatif, history->address[event], history->size_bytes[event], history->stream[event], pool);
-    case VR_ACTION_FREE_REQUESTED: return replay_free(whatif, history->address[event], true, false);
-    case VR_ACTION_FREE_COMPLETED: return replay_free(whatif, history->address[event], false, true);
-    case VR_ACTION_FREE: return replay_free(whatif, history->address[event], true, true);
-    case VR_ACTION_OOM: return try_again(whatif, event);
-    default: return VRAM_OK; // segments are the allocator's own decision
+    if (step == VR_STEP_OTHER) return VRAM_OK;
+    if (step == VR_STEP_ALLOC) return replay_alloc(whatif, event);
+    if (step == VR_STEP_OOM) return try_again(whatif, event);
+    const uint64_t address = whatif->ours[whatif->script->names[event]];
+    if (address == 0) return VRAM_OK;
+    switch (step) {
+    case VR_STEP_FREE_REQUESTED: return vr_drive_free_request(whatif->stage.allocator, address);
+    case VR_STEP_FREE_COMPLETED: return vr_drive_free_complete(whatif->stage.allocator, address);
+    default: return vram_free(whatif->stage.allocator, address);
     }
 }
 
@@ -171,8 +140,8 @@ static enum vram_status start_cold(struct whatif *whatif, const struct vr_start 
     for (size_t i = 0; i < start->block_count && !whatif->device->out_of_memory; i++) {
         const struct vr_start_block *block = &start->blocks[i];
         const struct vr_start_segment *segment = &start->segments[block->segment];
-        VR_TRY(allocate(whatif, block->address, block->requested, segment->stream, segment->pool));
-        if (block->pending && !whatif->device->out_of_memory) VR_TRY(replay_free(whatif, block->address, true, false));
+        VR_TRY(allocate(whatif, (uint32_t)i, block->requested, segment->stream, segment->pool));
+        if (block->pending && whatif->ours[i] != 0) VR_TRY(vr_drive_free_request(whatif->stage.allocator, whatif->ours[i]));
     }
     return VRAM_OK;
 }
@@ -198,7 +167,7 @@ static bool start_fits(struct whatif *whatif, const struct vr_start *start) {
 static enum vram_status start_recorded(struct whatif *whatif, const struct vr_start *start, struct vram_error *error) {
     if (!start_fits(whatif, start)) return VRAM_OK;
     VR_TRY(vr_stage_build(&whatif->stage, whatif->subject, start, error));
-    for (size_t i = 0; i < start->block_count; i++) VR_TRY(remember(whatif, start->blocks[i].address, start->blocks[i].address));
+    for (size_t i = 0; i < start->block_count; i++) whatif->ours[i] = start->blocks[i].address;
     struct vram_stats stats;
     VR_TRY(vram_reset_peak_stats(whatif->stage.allocator, DEVICE));
     VR_TRY(vram_stats(whatif->stage.allocator, DEVICE, &stats));
@@ -269,20 +238,18 @@ static enum vram_status run(struct whatif *whatif, const struct vr_start *start,
     return take_results(whatif, &before);
 }
 
-static enum vram_status run_subject(const struct vr_subject *subject, const struct vram_whatif_options *options, const char *conf,
-                                    struct vram_whatif_device *device, struct vram_error *error) {
-    struct vr_start start;
-    VR_TRY(vr_start_find(subject, &start));
-    struct whatif whatif = {.subject = subject, .options = options, .device = device};
+static enum vram_status run_device(const struct vr_script_device *script, const struct vram_whatif_options *options, const char *conf,
+                                   struct vram_whatif_device *device, struct vram_error *error) {
+    struct whatif whatif = {.script = script, .subject = &script->subject, .options = options, .device = device};
     struct vram_error detail = {0};
-    enum vram_status status = VRAM_OK;
-    device->device = subject->device;
-    if (start.anomaly_total > 0) {
+    device->device = script->subject.device;
+    if (script->start.anomaly_total > 0) {
         device->contradiction = true;
-        vr_start_describe(&start, device->reason, sizeof device->reason);
-    } else {
-        status = run(&whatif, &start, conf, &detail);
+        vr_start_describe(&script->start, device->reason, sizeof device->reason);
+        return VRAM_OK;
     }
+    whatif.ours = malloc((script->name_count + 1) * sizeof *whatif.ours);
+    enum vram_status status = whatif.ours == NULL ? VRAM_NO_HOST_MEMORY : run(&whatif, &script->start, conf, &detail);
     if (status == VRAM_MISMATCH) {
         device->contradiction = true;
         snprintf(device->reason, sizeof device->reason, "%s", detail.message);
@@ -291,39 +258,22 @@ static enum vram_status run_subject(const struct vr_subject *subject, const stru
         *error = detail;
     }
     vr_stage_close(&whatif.stage);
-    vr_start_release(&start);
-    vr_addresses_release(&whatif.live);
     free(whatif.ours);
-    free(whatif.spare);
     return status;
 }
 
 // --- the whole recording ------------------------------------------------------------------------------------------------------
-// Both option strings: the recorded one tells how the start state came about, the other one is in force.
-static enum vram_status run_all(const struct vr_model *model, const struct vram_whatif_options *options, const char *recorded_conf,
-                                const char *conf, struct vram_whatif_result *result, struct vram_error *error) {
-    struct vr_options recorded;
-    vr_options_init(&recorded);
-    VR_TRY(vr_options_parse(&recorded, recorded_conf, error));
-    uint32_t *devices = NULL;
-    size_t count = 0;
-    VR_TRY(vr_subject_devices(model, &devices, &count));
-    enum vram_status status = VRAM_OK;
-    result->devices = calloc(count + 1, sizeof *result->devices);
-    if (result->devices == NULL) status = VRAM_NO_HOST_MEMORY;
+static enum vram_status run_all(const struct vr_script *script, const struct vram_whatif_options *options, const char *conf,
+                                struct vram_whatif_result *result, struct vram_error *error) {
+    result->devices = calloc(script->device_count + 1, sizeof *result->devices);
+    if (result->devices == NULL) return VRAM_NO_HOST_MEMORY;
     result->finished = true;
-    for (size_t i = 0; i < count && status == VRAM_OK; i++) {
-        struct vr_subject subject;
-        if (options->one_device && devices[i] != options->device) continue;
-        status = vr_subject_init(&subject, model, &recorded, devices[i], error);
-        if (status != VRAM_OK) break;
+    for (size_t i = 0; i < script->device_count; i++) {
         struct vram_whatif_device *device = &result->devices[result->device_count++];
-        status = run_subject(&subject, options, conf, device, error);
-        vr_subject_release(&subject);
+        VR_TRY(run_device(&script->devices[i], options, conf, device, error));
         result->finished = result->finished && !device->out_of_memory && !device->contradiction;
     }
-    free(devices);
-    return status;
+    return VRAM_OK;
 }
 
 static enum vram_status copy_string(const char *text, char **copy) {
@@ -335,32 +285,36 @@ static enum vram_status copy_string(const char *text, char **copy) {
     return VRAM_OK;
 }
 
-enum vram_status vram_replay_whatif(const struct vram_recording *recording, const struct vram_whatif_options *options,
-                                    struct vram_whatif_result **result, struct vram_error *error) {
-    static const struct vram_whatif_options defaults = {0};
-    if (recording == NULL || result == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording or no result");
-    if (options == NULL) options = &defaults;
-    const struct vr_model *model = vr_recording_model(recording);
-    struct vr_text recorded = {0};
-    vr_recorded_conf(model, &recorded);
-    const char *conf = options->conf == NULL ? vr_text_string(&recorded) : options->conf;
+enum vram_status vr_script_play(const struct vr_script *script, const struct vram_whatif_options *options,
+                                struct vram_whatif_result **result, struct vram_error *error) {
+    const char *conf = options->conf == NULL ? vr_text_string(&script->conf) : options->conf;
     struct vram_whatif_result *made = calloc(1, sizeof *made);
-    enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : vr_text_status(&recorded);
-    if (status == VRAM_OK) status = copy_string(conf, &made->conf);
+    enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : copy_string(conf, &made->conf);
     if (status == VRAM_OK) {
         made->recorded_conf = options->conf == NULL;
         made->memory_bytes = options->memory_bytes;
         made->start = options->start;
         made->profile = options->profile;
-        status = run_all(model, options, vr_text_string(&recorded), conf, made, error);
+        status = run_all(script, options, conf, made, error);
     }
-    vr_text_release(&recorded);
     if (status != VRAM_OK) {
         vram_whatif_result_destroy(made);
         return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;
     }
     *result = made;
     return VRAM_OK;
+}
+
+enum vram_status vram_replay_whatif(const struct vram_recording *recording, const struct vram_whatif_options *options,
+                                    struct vram_whatif_result **result, struct vram_error *error) {
+    static const struct vram_whatif_options defaults = {0};
+    if (recording == NULL || result == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording or no result");
+    if (options == NULL) options = &defaults;
+    struct vr_script script;
+    VR_TRY(vr_script_init(&script, recording, options->one_device, options->device, error));
+    const enum vram_status status = vr_script_play(&script, options, result, error);
+    vr_script_release(&script);
+    return status;
 }
 
 void vram_whatif_result_destroy(struct vram_whatif_result *result) {

@@ -1,0 +1,143 @@
+// script.c: see script.h.
+#include "replay/script.h"
+
+#include "model/recording.h"
+#include "replay/addresses.h"
+
+// --- names ------------------------------------------------------------------------------------------------------------------
+// Walks the history forwards with what is live at the moment.
+struct naming {
+    struct vr_script_device *device;
+    struct vr_addresses live; // recorded address -> number
+    uint32_t *spare;          // numbers that are free again
+    size_t spare_count;
+    size_t spare_capacity;
+};
+
+static enum vram_status begin_life(struct naming *naming, uint64_t address, uint32_t *name) {
+    struct vr_script_device *device = naming->device;
+    *name = naming->spare_count > 0 ? naming->spare[--naming->spare_count] : (uint32_t)device->name_count++;
+    return vr_addresses_put(&naming->live, address, *name);
+}
+
+static enum vram_status end_life(struct naming *naming, uint64_t address) {
+    const uint32_t name = vr_addresses_remove(&naming->live, address);
+    VR_TRY(vr_grow((void **)&naming->spare, &naming->spare_capacity, naming->spare_count + 1, sizeof *naming->spare));
+    naming->spare[naming->spare_count++] = name;
+    return VRAM_OK;
+}
+
+static enum vr_step step_of(enum vr_action action) {
+    switch (action) {
+    case VR_ACTION_ALLOC: return VR_STEP_ALLOC;
+    case VR_ACTION_FREE: return VR_STEP_FREE;
+    case VR_ACTION_FREE_REQUESTED: return VR_STEP_FREE_REQUESTED;
+    case VR_ACTION_FREE_COMPLETED: return VR_STEP_FREE_COMPLETED;
+    case VR_ACTION_SEGMENT_FREE:
+    case VR_ACTION_SEGMENT_UNMAP: return VR_STEP_RELEASE;
+    case VR_ACTION_OOM: return VR_STEP_OOM;
+    default: return vr_action_is_ignored(action) ? VR_STEP_NOTHING : VR_STEP_OTHER;
+    }
+}
+
+static enum vram_status name_event(struct naming *naming, size_t event, enum vr_step *step) {
+    struct vr_script_device *device = naming->device;
+    const uint64_t address = device->subject.history->address[event];
+    uint32_t *name = &device->names[event];
+    switch (*step) {
+    case VR_STEP_ALLOC: return begin_life(naming, address, name);
+    case VR_STEP_FREE:
+    case VR_STEP_FREE_REQUESTED:
+    case VR_STEP_FREE_COMPLETED:
+        *name = vr_addresses_get(&naming->live, address);
+        if (*name == VR_ABSENT) {
+            *step = VR_STEP_OTHER;
+            return VRAM_OK;
+        }
+        return *step == VR_STEP_FREE_REQUESTED ? VRAM_OK : end_life(naming, address);
+    default: return VRAM_OK;
+    }
+}
+
+// Most frees are completed at once: the allocator need not take the halves apart, which it does under all locks.
+static bool completes(const struct vr_history *history, size_t event, uint64_t address) {
+    return event < history->count && history->action[event] == VR_ACTION_FREE_COMPLETED && history->address[event] == address;
+}
+
+static enum vram_status name_all(struct naming *naming) {
+    struct vr_script_device *device = naming->device;
+    const struct vr_history *history = device->subject.history;
+    for (size_t i = 0; i < device->start.block_count; i++) {
+        uint32_t name = 0;
+        VR_TRY(begin_life(naming, device->start.blocks[i].address, &name));
+    }
+    for (size_t event = 0; event < history->count; event++) {
+        enum vr_step step = step_of(history->action[event]);
+        const bool whole = step == VR_STEP_FREE_REQUESTED && completes(history, event + 1, history->address[event]);
+        if (whole) step = VR_STEP_FREE;
+        VR_TRY(name_event(naming, event, &step));
+        device->steps[event] = (uint8_t)step;
+        event += whole;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status name_allocations(struct vr_script_device *device) {
+    const size_t count = device->subject.history->count + 1;
+    struct naming naming = {.device = device};
+    device->steps = calloc(count, sizeof *device->steps);
+    device->names = malloc(count * sizeof *device->names);
+    if (device->steps == NULL || device->names == NULL) return VRAM_NO_HOST_MEMORY;
+    const enum vram_status status = name_all(&naming);
+    vr_addresses_release(&naming.live);
+    free(naming.spare);
+    return status;
+}
+
+// --- the recording ------------------------------------------------------------------------------------------------------------
+static enum vram_status add_device(struct vr_script *script, uint32_t ordinal, struct vram_error *error) {
+    struct vr_script_device *device = &script->devices[script->device_count];
+    VR_TRY(vr_subject_init(&device->subject, script->model, &script->options, ordinal, error));
+    script->device_count++;
+    VR_TRY(vr_start_find(&device->subject, &device->start));
+    return device->start.anomaly_total > 0 ? VRAM_OK : name_allocations(device);
+}
+
+static enum vram_status add_devices(struct vr_script *script, bool one_device, uint32_t device, struct vram_error *error) {
+    uint32_t *ordinals = NULL;
+    size_t count = 0;
+    VR_TRY(vr_subject_devices(script->model, &ordinals, &count));
+    script->devices = calloc(count + 1, sizeof *script->devices);
+    enum vram_status status = script->devices == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) {
+        if (!one_device || ordinals[i] == device) status = add_device(script, ordinals[i], error);
+    }
+    free(ordinals);
+    return status;
+}
+
+enum vram_status vr_script_init(struct vr_script *script, const struct vram_recording *recording, bool one_device, uint32_t device,
+                                struct vram_error *error) {
+    *script = (struct vr_script){.model = vr_recording_model(recording)};
+    vr_recorded_conf(script->model, &script->conf);
+    vr_options_init(&script->options);
+    enum vram_status status = vr_text_status(&script->conf);
+    if (status == VRAM_OK) status = vr_options_parse(&script->options, vr_text_string(&script->conf), error);
+    if (status == VRAM_OK) status = add_devices(script, one_device, device, error);
+    if (status == VRAM_OK) return VRAM_OK;
+    vr_script_release(script);
+    return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;
+}
+
+void vr_script_release(struct vr_script *script) {
+    for (size_t i = 0; i < script->device_count; i++) {
+        struct vr_script_device *device = &script->devices[i];
+        free(device->steps);
+        free(device->names);
+        vr_start_release(&device->start);
+        vr_subject_release(&device->subject);
+    }
+    free(script->devices);
+    vr_text_release(&script->conf);
+    *script = (struct vr_script){0};
+}
