@@ -87,16 +87,17 @@ struct vr_slab {
     unsigned char *items;
     size_t item_bytes;
     uint32_t capacity;
+    bool cut;              // it has fewer than were asked for
     _Atomic uint32_t used; // items ever handed out, plus one
     uint32_t *spare;       // stack of items given back
     size_t spare_count;
     size_t spare_capacity;
 };
 
-// Reserves room for up to `capacity` items, fewer if the address space is short (at least 65,536). NO_HOST_MEMORY.
+// Reserves room for up to `capacity` items, fewer if the address space is short (at least 1024). NO_HOST_MEMORY.
 enum vram_status vr_slab_init(struct vr_slab *slab, size_t item_bytes, uint32_t capacity);
 void vr_slab_release(struct vr_slab *slab);
-// Takes `count` items into ids. All or nothing. LIMIT when the table is full.
+// Takes `count` items into ids. All or nothing. LIMIT when the table is full, NO_HOST_MEMORY where it had been cut.
 enum vram_status vr_slab_take(struct vr_slab *slab, uint32_t count, uint32_t *ids);
 // Gives one back. Cannot fail: an item that the spare stack has no room for is lost until the table is released.
 void vr_slab_give(struct vr_slab *slab, uint32_t id);

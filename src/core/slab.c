@@ -1,6 +1,6 @@
 #include "core/block.h"
 
-enum { LEAST_CAPACITY = 65536 };
+enum { LEAST_CAPACITY = 1024 };
 
 enum vram_status vr_slab_init(struct vr_slab *slab, size_t item_bytes, uint32_t capacity) {
     *slab = (struct vr_slab){.item_bytes = item_bytes, .used = 1};
@@ -12,6 +12,7 @@ enum vram_status vr_slab_init(struct vr_slab *slab, size_t item_bytes, uint32_t 
     }
     VR_TRY(status);
     slab->items = base;
+    slab->cut = slab->capacity < capacity;
     vr_mutex_init(&slab->mutex);
     return VRAM_OK;
 }
@@ -27,7 +28,7 @@ void vr_slab_release(struct vr_slab *slab) {
 static enum vram_status take_locked(struct vr_slab *slab, uint32_t count, uint32_t *ids) {
     const uint32_t used = atomic_load_explicit(&slab->used, memory_order_relaxed);
     const uint32_t from_spare = slab->spare_count < count ? (uint32_t)slab->spare_count : count;
-    if (count - from_spare > slab->capacity - used) return VRAM_LIMIT;
+    if (count - from_spare > slab->capacity - used) return slab->cut ? VRAM_NO_HOST_MEMORY : VRAM_LIMIT;
     for (uint32_t i = 0; i < from_spare; i++) ids[i] = slab->spare[--slab->spare_count];
     for (uint32_t i = from_spare; i < count; i++) ids[i] = used + (i - from_spare);
     atomic_store_explicit(&slab->used, used + (count - from_spare), memory_order_release);

@@ -1,17 +1,28 @@
 // cure.c: the smallest change of the settings with which a history fits that ran out of memory.
+#include "replay/cure.h"
+
 #include <stdio.h>
 
 #include "model/recording.h"
 #include "os/os.h"
 #include "replay/stage.h"
 #include "replay/trial.h"
-#include "vram/explain.h"
 
-enum { CONF_BYTES = 512, MOST_COMPARED = 4, MOST_FITTING = 64, REPLAYS_OF_TRIAL = 40 };
+enum { CONF_BYTES = 512, MOST_COMPARED = 4, MOST_FITTING = 64, REPLAYS_OF_TRIAL = 40, REPLAYS_OF_SEARCH = 80 };
 
-struct search {
-    struct vr_script script; // of the device
-    struct vram_cure *cure;
+// The search is one walk from its beginning to its end that decides by the outcomes of replays alone. It stops at the first one that is not
+// known and may not be made now; the next walk finds those known that were made before.
+struct vr_cure_search {
+    const struct vram_recording *recording; // borrowed
+    struct vr_script script;                // of the device
+    bool has_script;
+    struct vram_whatif_result **played; // every replay so far
+    size_t played_count;
+    size_t played_capacity;
+    size_t allowed; // further replays now
+    bool paused;    // one more was wanted
+    bool done;      // the cure is known
+    struct vram_cure cure;
     const char *today;                      // option string that was in force
     char fitting[MOST_FITTING][CONF_BYTES]; // what fits, in the order of the list
     uint64_t held_bytes[MOST_FITTING];      // the most that was held with it
@@ -23,6 +34,32 @@ struct search {
 };
 
 // --- one replay ---------------------------------------------------------------------------------------------------------------
+static const struct vram_whatif_result *find_played(const struct vr_cure_search *search, const struct vram_whatif_options *options) {
+    for (size_t i = 0; i < search->played_count; i++) {
+        const struct vram_whatif_result *played = search->played[i];
+        if (played->memory_bytes == options->memory_bytes && strcmp(played->conf, options->conf) == 0) return played;
+    }
+    return NULL;
+}
+
+// LIMIT where it was not made before and may not be made now (paused), or came to its end by the clock.
+static enum vram_status play(struct vr_cure_search *search, const struct vram_whatif_options *options,
+                             const struct vram_whatif_result **result) {
+    *result = find_played(search, options);
+    if (*result != NULL) return VRAM_OK;
+    search->paused = search->allowed == 0;
+    if (search->paused) return VRAM_LIMIT;
+    search->allowed--;
+    VR_TRY(vr_grow((void **)&search->played, &search->played_capacity, search->played_count + 1, sizeof *search->played));
+    VR_TRY(vr_script_play(&search->script, options, &search->played[search->played_count], search->error));
+    *result = search->played[search->played_count++];
+    return VRAM_OK;
+}
+
+static enum vram_status play_trial(void *player, const struct vram_whatif_options *options, const struct vram_whatif_result **result) {
+    return play(player, options, result);
+}
+
 struct outcome {
     bool replayed; // the history is sound
     bool fits;
@@ -31,16 +68,16 @@ struct outcome {
 };
 
 // Without time for it nothing was replayed, and the search is late.
-static enum vram_status replay(struct search *search, const char *conf, uint64_t memory_bytes, struct outcome *outcome) {
+static enum vram_status replay(struct vr_cure_search *search, const char *conf, uint64_t memory_bytes, struct outcome *outcome) {
     const uint64_t start_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
     const struct vram_whatif_options options = {.conf = conf, .memory_bytes = memory_bytes, .most_ns = search->end_ns - start_ns};
-    struct vram_whatif_result *result;
+    const struct vram_whatif_result *result = NULL;
     *outcome = (struct outcome){0};
     search->late = search->late || start_ns > search->end_ns || search->end_ns - start_ns < search->longest_ns;
     if (search->late) return VRAM_OK;
-    const enum vram_status status = vr_script_play(&search->script, &options, &result, search->error);
+    const enum vram_status status = play(search, &options, &result);
     const uint64_t end_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
-    search->late = status == VRAM_LIMIT && end_ns > search->end_ns;
+    search->late = !search->paused && status == VRAM_LIMIT && end_ns > search->end_ns;
     if (search->late) return VRAM_OK;
     VR_TRY(status);
     if (end_ns - start_ns > search->longest_ns) search->longest_ns = end_ns - start_ns;
@@ -50,7 +87,6 @@ static enum vram_status replay(struct search *search, const char *conf, uint64_t
                                     .peak_active_bytes = result->devices[0].peak_active_bytes,
                                     .peak_reserved_bytes = result->devices[0].peak_reserved_bytes};
     }
-    vram_whatif_result_destroy(result);
     return VRAM_OK;
 }
 
@@ -93,18 +129,18 @@ static const char *const options[] = {
     "expandable_segments:False",
 };
 
-static enum vram_status try_conf(struct search *search, const char *conf) {
+static enum vram_status try_conf(struct vr_cure_search *search, const char *conf) {
     struct outcome outcome;
-    VR_TRY(replay(search, conf, search->cure->room_bytes, &outcome));
+    VR_TRY(replay(search, conf, search->cure.room_bytes, &outcome));
     if (search->late) return VRAM_OK;
-    search->cure->tried++;
+    search->cure.tried++;
     if (!outcome.fits || search->fitting_count == MOST_FITTING) return VRAM_OK;
     search->held_bytes[search->fitting_count] = outcome.peak_reserved_bytes;
     (void)snprintf(search->fitting[search->fitting_count++], CONF_BYTES, "%s", conf);
     return VRAM_OK;
 }
 
-static enum vram_status try_one_change(struct search *search) {
+static enum vram_status try_one_change(struct vr_cure_search *search) {
     char conf[CONF_BYTES];
     for (size_t i = 0; i < VR_COUNT_OF(options); i++) {
         if (strcmp(options[i], "expandable_segments:False") == 0 && strstr(search->today, "expandable_segments") == NULL) continue;
@@ -113,7 +149,7 @@ static enum vram_status try_one_change(struct search *search) {
     return search->today[0] == '\0' ? VRAM_OK : try_conf(search, "");
 }
 
-static enum vram_status try_two_changes(struct search *search) {
+static enum vram_status try_two_changes(struct vr_cure_search *search) {
     static const char *const partners[] = {"garbage_collection_threshold:0.8", "roundup_power2_divisions:8", "max_split_size_mb:128"};
     char first[CONF_BYTES], second[CONF_BYTES];
     for (size_t i = 0; i < 6; i++) {
@@ -127,53 +163,54 @@ static enum vram_status try_two_changes(struct search *search) {
 }
 
 // The one that leaves the most room; of equals (to 1 %) the first in the list, which is the most usual one.
-static enum vram_status choose(struct search *search, size_t *chosen) {
-    const struct vr_trial_ground ground = {.scripts = &search->script, .count = 1, .memory_bytes = search->cure->room_bytes};
+static enum vram_status choose(struct vr_cure_search *search, size_t *chosen) {
+    const struct vr_trial_ground ground = {
+        .scripts = &search->script, .count = 1, .memory_bytes = search->cure.room_bytes, .play = play_trial, .player = search};
     for (size_t i = 0; i < search->fitting_count && i < MOST_COMPARED; i++) {
         if (search->end_ns != 0 && vr_os_monotonic_ns() + REPLAYS_OF_TRIAL * search->longest_ns > search->end_ns) return VRAM_OK;
         struct vram_tune_setting setting = {.conf = search->fitting[i]};
         uint64_t runs, devices, contradictions;
         VR_TRY(vr_trial_run(&ground, &setting, &runs, &devices, &contradictions, search->error));
-        const uint64_t best = search->cure->needed_bytes;
+        const uint64_t best = search->cure.needed_bytes;
         if (setting.needed_bytes == 0 || (best != 0 && setting.needed_bytes >= best - best / 100)) continue;
-        search->cure->needed_bytes = setting.needed_bytes;
+        search->cure.needed_bytes = setting.needed_bytes;
         *chosen = i;
     }
     return VRAM_OK;
 }
 
-static enum vram_status take_setting(struct search *search) {
+static enum vram_status take_setting(struct vr_cure_search *search) {
     size_t chosen = 0;
     VR_TRY(choose(search, &chosen));
     const size_t size = strlen(search->fitting[chosen]) + 1;
     char *conf = malloc(size);
     if (conf == NULL) return VRAM_NO_HOST_MEMORY;
     memcpy(conf, search->fitting[chosen], size);
-    search->cure->conf = conf;
-    search->cure->held_bytes = search->held_bytes[chosen];
-    if (search->cure->needed_bytes == 0) search->cure->needed_bytes = search->cure->held_bytes;
-    search->cure->verdict = VRAM_CURE_SETTING;
+    search->cure.conf = conf;
+    search->cure.held_bytes = search->held_bytes[chosen];
+    if (search->cure.needed_bytes == 0) search->cure.needed_bytes = search->cure.held_bytes;
+    search->cure.verdict = VRAM_CURE_SETTING;
     return VRAM_OK;
 }
 
 // The verdict is UNFINISHED until one is known.
-static enum vram_status find_setting(struct search *search) {
+static enum vram_status find_setting(struct vr_cure_search *search) {
     struct outcome outcome;
     // What is live at once, without what large segments do not split off.
     VR_TRY(replay(search, "expandable_segments:True", VR_STAGE_SPACING, &outcome));
-    search->cure->verdict = search->late ? VRAM_CURE_UNFINISHED : VRAM_CURE_NO_REPLAY;
+    search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : VRAM_CURE_NO_REPLAY;
     if (!outcome.replayed || !outcome.fits) return VRAM_OK;
-    search->cure->demand_bytes = outcome.peak_active_bytes;
-    search->cure->verdict = VRAM_CURE_DEMAND;
-    if (search->cure->demand_bytes > search->cure->room_bytes) return VRAM_OK;
-    VR_TRY(replay(search, search->today, search->cure->room_bytes, &outcome));
-    search->cure->verdict = search->late ? VRAM_CURE_UNFINISHED : outcome.fits ? VRAM_CURE_NOT_SEEN : VRAM_CURE_NONE;
-    search->cure->tried = search->late ? 0 : 1;
+    search->cure.demand_bytes = outcome.peak_active_bytes;
+    search->cure.verdict = VRAM_CURE_DEMAND;
+    if (search->cure.demand_bytes > search->cure.room_bytes) return VRAM_OK;
+    VR_TRY(replay(search, search->today, search->cure.room_bytes, &outcome));
+    search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : outcome.fits ? VRAM_CURE_NOT_SEEN : VRAM_CURE_NONE;
+    search->cure.tried = search->late ? 0 : 1;
     if (search->late || outcome.fits) return VRAM_OK;
     VR_TRY(try_one_change(search));
     if (search->fitting_count == 0) VR_TRY(try_two_changes(search));
     if (search->fitting_count != 0) return take_setting(search);
-    if (search->late) search->cure->verdict = VRAM_CURE_UNFINISHED;
+    if (search->late) search->cure.verdict = VRAM_CURE_UNFINISHED;
     return VRAM_OK;
 }
 
@@ -183,34 +220,84 @@ static void judge_driver(const struct vram_report_oom *oom, struct vram_cure *cu
     if (cure->demand_bytes > cure->room_bytes) cure->verdict = VRAM_CURE_DEMAND;
 }
 
-static enum vram_status search_settings(struct search *search, const struct vram_recording *recording) {
-    VR_TRY(vr_script_init(&search->script, recording, true, search->cure->device, search->error));
-    search->today = vr_text_string(&search->script.conf);
-    const enum vram_status status = find_setting(search);
-    vr_script_release(&search->script);
+// --- the search as an object --------------------------------------------------------------------------------------------------
+static void forget_replays(struct vr_cure_search *search) {
+    for (size_t i = 0; i < search->played_count; i++) vram_whatif_result_destroy(search->played[i]);
+    free(search->played);
+    if (search->has_script) vr_script_release(&search->script);
+    search->played = NULL;
+    search->played_count = search->played_capacity = 0;
+    search->has_script = false;
+}
+
+static enum vram_status walk(struct vr_cure_search *search) {
+    search->cure.verdict = VRAM_CURE_NO_REPLAY;
+    search->cure.demand_bytes = search->cure.needed_bytes = 0;
+    search->cure.tried = 0;
+    search->fitting_count = 0;
+    search->paused = false;
+    return find_setting(search);
+}
+
+enum vram_status vr_cure_begin(const struct vram_recording *recording, uint32_t device, const struct vram_report_oom *oom, uint64_t end_ns,
+                               struct vr_cure_search **search) {
+    struct vr_cure_search *made = calloc(1, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    made->recording = recording;
+    made->end_ns = end_ns;
+    made->cure = (struct vram_cure){.device = device,
+                                    .event = oom->event,
+                                    .verdict = VRAM_CURE_NO_REPLAY,
+                                    .room_bytes = oom->room_bytes < VR_STAGE_SPACING ? oom->room_bytes : VR_STAGE_SPACING,
+                                    .conf = ""};
+    if (vr_model_setting(vr_recording_model(recording), "vram_run_process") != NULL || made->cure.room_bytes == 0) {
+        judge_driver(oom, &made->cure);
+        made->done = true;
+    }
+    *search = made;
+    return VRAM_OK;
+}
+
+enum vram_status vr_cure_go_on(struct vr_cure_search *search, size_t replays, double *share, struct vram_error *error) {
+    enum vram_status status = VRAM_OK;
+    search->error = error;
+    search->allowed = replays;
+    if (!search->done && replays != 0) {
+        if (!search->has_script) status = vr_script_init(&search->script, search->recording, true, search->cure.device, error);
+        search->has_script = search->has_script || status == VRAM_OK;
+        if (search->has_script) search->today = vr_text_string(&search->script.conf);
+        if (status == VRAM_OK) status = walk(search);
+        if (search->paused) status = VRAM_OK;
+        search->done = status == VRAM_OK && !search->paused;
+        if (search->done || status != VRAM_OK) forget_replays(search);
+    }
+    const size_t most = REPLAYS_OF_SEARCH, played = search->played_count < most ? search->played_count : most - 1;
+    *share = search->done ? 1 : (double)played / (double)most;
     return status;
 }
 
+const struct vram_cure *vr_cure_found(const struct vr_cure_search *search) { return search->done ? &search->cure : NULL; }
+
+void vr_cure_end(struct vr_cure_search *search) {
+    if (search == NULL) return;
+    forget_replays(search);
+    if (search->cure.verdict == VRAM_CURE_SETTING) free((void *)(uintptr_t)search->cure.conf);
+    free(search);
+}
+
+// --- all devices --------------------------------------------------------------------------------------------------------------
 // end_ns: monotonic time at which the search ends; 0: none.
 static enum vram_status find_cure(const struct vram_recording *recording, const struct vram_report_device *device, uint64_t end_ns,
                                   struct vram_cure *cure, struct vram_error *error) {
-    const struct vram_report_oom *oom = &device->ooms[device->oom_count - 1];
-    *cure = (struct vram_cure){.device = device->device,
-                               .event = oom->event,
-                               .verdict = VRAM_CURE_NO_REPLAY,
-                               .room_bytes = oom->room_bytes < VR_STAGE_SPACING ? oom->room_bytes : VR_STAGE_SPACING,
-                               .conf = ""};
-    if (vr_model_setting(vr_recording_model(recording), "vram_run_process") != NULL || cure->room_bytes == 0) {
-        judge_driver(oom, cure);
-        return VRAM_OK;
+    struct vr_cure_search *search = NULL;
+    double share = 0;
+    VR_TRY(vr_cure_begin(recording, device->device, &device->ooms[device->oom_count - 1], end_ns, &search));
+    const enum vram_status status = vr_cure_go_on(search, SIZE_MAX, &share, error);
+    if (status == VRAM_OK) {
+        *cure = search->cure;
+        search->cure.verdict = VRAM_CURE_NO_REPLAY; // its text is the caller's now
     }
-    struct search *search = calloc(1, sizeof *search);
-    if (search == NULL) return VRAM_NO_HOST_MEMORY;
-    search->cure = cure;
-    search->end_ns = end_ns;
-    search->error = error;
-    const enum vram_status status = search_settings(search, recording);
-    free(search);
+    vr_cure_end(search);
     return status;
 }
 

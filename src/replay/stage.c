@@ -1,6 +1,7 @@
 // stage.c: see stage.h.
 #include <inttypes.h>
 
+#include "core/open.h"
 #include "driver/driver.h"
 #include "replay/stage.h"
 
@@ -99,7 +100,7 @@ enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_subject *
     VR_TRY(make_streams(stage));
     const struct vram_create_info info = {
         .driver = stage->driver, .conf = options->conf, .tie_break = options->tie_break, .ignore_environment = true};
-    VR_TRY(vram_create(&info, &stage->allocator, error));
+    VR_TRY(vr_allocator_create(&info, &stage->allocator, error));
     // Sets the device up now, while the simulated memory is what the reservations are to be measured by.
     VR_TRY(vram_set_memory_limit(stage->allocator, DEVICE, UINT64_MAX));
     return make_pools(stage);
@@ -109,7 +110,7 @@ void vr_stage_close(struct vr_stage *stage) {
     if (stage->pools != NULL) {
         for (uint32_t pool = 1; pool < stage->subject->pools.count; pool++) vr_stage_give_up(stage, pool);
     }
-    vram_destroy(stage->allocator);
+    if (stage->allocator != NULL) vr_allocator_destroy(stage->allocator);
     vram_driver_destroy(stage->driver);
     free(stage->pools);
     free(stage->streams);

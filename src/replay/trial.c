@@ -51,10 +51,13 @@ static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool onl
                                                     .memory_bytes = memory_bytes,
                                                     .start = trial->ground->start,
                                                     .profile = trial->ground->profile};
-        struct vram_whatif_result *result = NULL;
-        VR_TRY(vr_script_play(&trial->ground->scripts[i], &options, &result, trial->error));
+        struct vram_whatif_result *own = NULL;
+        const struct vram_whatif_result *result = NULL;
+        VR_TRY(trial->ground->play != NULL ? trial->ground->play(trial->ground->player, &options, &result)
+                                           : vr_script_play(&trial->ground->scripts[i], &options, &own, trial->error));
+        if (result == NULL) result = own;
         for (size_t d = 0; d < result->device_count; d++) add_device(outcome, &result->devices[d]);
-        vram_whatif_result_destroy(result);
+        vram_whatif_result_destroy(own);
         trial->runs++;
     }
     return VRAM_OK;

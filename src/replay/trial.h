@@ -12,6 +12,9 @@ struct vr_trial_ground {
     uint64_t memory_bytes;
     enum vram_whatif_start start;
     enum vram_sim_profile profile;
+    // Plays a script, the only one, for a result that is borrowed until the trial is over; NULL: it is played anew each time.
+    enum vram_status (*play)(void *player, const struct vram_whatif_options *options, const struct vram_whatif_result **result);
+    void *player;
 };
 
 // Fills everything of *setting but conf and today, which it reads: the setting's conf, or for today's each recording's own. *runs is how

@@ -1,0 +1,21 @@
+// cure.h: the search for what would have let one out-of-memory event fit (vram/explain.h), a few replays at a time.
+#ifndef VR_REPLAY_CURE_H
+#define VR_REPLAY_CURE_H
+
+#include "vram/explain.h"
+
+struct vr_cure_search;
+
+// The search for the device's last out-of-memory event, `oom`, which is looked at now only. Borrows the recording. end_ns: monotonic time
+// at which the search ends; 0: none. *search is given to the caller: vr_cure_end(). NO_HOST_MEMORY.
+enum vram_status vr_cure_begin(const struct vram_recording *recording, uint32_t device, const struct vram_report_oom *oom, uint64_t end_ns,
+                               struct vr_cure_search **search);
+// Goes on for at most so many replays of the history. *share: how much of the most it can take was done, 1 when the cure is known; what the
+// replays needed is given back then. NO_HOST_MEMORY, and what vram_replay_whatif() gives; the search can begin anew then.
+enum vram_status vr_cure_go_on(struct vr_cure_search *search, size_t replays, double *share, struct vram_error *error);
+// Borrowed until vr_cure_end(); NULL while it is not known.
+const struct vram_cure *vr_cure_found(const struct vr_cure_search *search);
+// NULL is ignored.
+void vr_cure_end(struct vr_cure_search *search);
+
+#endif
