@@ -5,9 +5,10 @@
 // Stream 0 is the legacy default stream. All functions may be called from any thread at any time unless they say otherwise;
 // an allocator must not be destroyed while a call on it is under way. Nothing here prints, exits or throws.
 //
-// In every header of vram a pointer must be good unless the function says what NULL means; handles and results that are NULL where nothing
-// is said about it, and handles that were destroyed, are undefined. What can be told from the arguments alone (devices, addresses, sizes,
-// words) is always checked. With vram_destroy() end the pools, routes, captures and imports of the allocator; graphs, workspaces and caches
+// In every header of vram a pointer that is NULL where nothing is said about it is INVALID_ARGUMENT (with a sentence, where the function
+// takes a struct vram_error), or 0, false, NULL or nothing from a function that returns no status; nothing is touched then. Only
+// vram_malloc() and vram_free(), where every instruction counts, look at no pointer. Handles that were destroyed are undefined. What can be
+// told from the arguments alone (devices, addresses, sizes, words) is always checked. With vram_destroy() end the pools, routes, captures and imports of the allocator; graphs, workspaces and caches
 // of plans made on it are to be destroyed before. After fork() the child must not use the parent's allocators, not even to destroy them:
 // CUDA does not work there, and a lock may be held for ever by a thread that the child has not.
 #ifndef VRAM_ALLOCATOR_H

@@ -62,6 +62,7 @@ static const struct vr_option_row *find_row(const char *key) {
 }
 
 size_t vram_edit_distance(const char *word, const char *known) {
+    if (word == NULL || known == NULL) return SIZE_MAX;
     size_t row[VR_WORD_MAX + 1];
     const size_t length = strlen(known);
     if (length > VR_WORD_MAX) return SIZE_MAX;
@@ -191,6 +192,7 @@ enum vram_status vram_options_check(const char *text, struct vram_error *error) 
 }
 
 enum vram_status vram_options_list(const char *text, vram_option_visitor visit, void *user, struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, visit);
     struct vr_text value = {0}, usual = {0};
     struct vr_options options;
     vr_options_init(&options);

@@ -1,4 +1,5 @@
 // Making and unmaking an allocator, and the calls that concern all of it.
+#include "base/sink.h"
 #include "core/async.h"
 #include "core/events.h"
 #include "core/open.h"
@@ -120,12 +121,14 @@ VR_INLINE enum vram_status empty_cache_of(struct vr_device *device) {
 }
 
 enum vram_status vram_empty_cache_device(struct vram_allocator *allocator, uint32_t ordinal) {
+    VR_GIVEN(allocator);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     return device == NULL ? VRAM_OK : vr_checked(allocator, empty_cache_of(device));
 }
 
 enum vram_status vram_empty_cache(struct vram_allocator *allocator) {
+    VR_GIVEN(allocator);
     enum vram_status first = VRAM_OK;
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
@@ -161,6 +164,7 @@ static enum vram_status configure_locked(struct vram_allocator *allocator, const
 }
 
 enum vram_status vram_configure(struct vram_allocator *allocator, const char *conf, struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, allocator);
     vr_mutex_lock(&allocator->mutex);
     const enum vram_status status = configure_locked(allocator, conf == NULL ? "" : conf, error);
     vr_mutex_unlock(&allocator->mutex);
@@ -168,15 +172,12 @@ enum vram_status vram_configure(struct vram_allocator *allocator, const char *co
 }
 
 size_t vram_configuration(struct vram_allocator *allocator, char *text, size_t capacity) {
+    struct vr_sink sink = vr_sink_begin(text, capacity);
+    if (allocator == NULL) return sink.length;
     vr_mutex_lock(&allocator->mutex);
-    const size_t length = strlen(allocator->conf);
-    if (capacity != 0) {
-        const size_t copied = length < capacity ? length : capacity - 1;
-        memcpy(text, allocator->conf, copied);
-        text[copied] = '\0';
-    }
+    vr_sink_printf(&sink, "%s", allocator->conf);
     vr_mutex_unlock(&allocator->mutex);
-    return length;
+    return sink.length;
 }
 
 static void set_limit(struct vr_device *device, uint64_t limit_bytes) {
@@ -187,6 +188,7 @@ static void set_limit(struct vr_device *device, uint64_t limit_bytes) {
 }
 
 enum vram_status vram_set_memory_limit(struct vram_allocator *allocator, uint32_t ordinal, uint64_t limit_bytes) {
+    VR_GIVEN(allocator);
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
     set_limit(device, limit_bytes);
@@ -194,6 +196,7 @@ enum vram_status vram_set_memory_limit(struct vram_allocator *allocator, uint32_
 }
 
 enum vram_status vram_set_memory_fraction(struct vram_allocator *allocator, uint32_t ordinal, double fraction) {
+    VR_GIVEN(allocator);
     if (!(fraction >= 0.0 && fraction <= 1.0)) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
@@ -202,6 +205,7 @@ enum vram_status vram_set_memory_fraction(struct vram_allocator *allocator, uint
 }
 
 enum vram_status vram_memory_fraction(struct vram_allocator *allocator, uint32_t ordinal, double *fraction) {
+    VR_GIVEN(allocator && fraction);
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
     vr_device_lock(device);
@@ -228,6 +232,7 @@ static enum vram_status name_stream_locked(struct vr_classes *classes, uint64_t 
 }
 
 enum vram_status vram_set_stream_class(struct vram_allocator *allocator, uint64_t stream, const char *name) {
+    VR_GIVEN(allocator);
     if (name == NULL) name = "";
     if (strlen(name) >= VR_CLASS_NAME) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&allocator->classes.mutex);
@@ -237,6 +242,7 @@ enum vram_status vram_set_stream_class(struct vram_allocator *allocator, uint64_
 }
 
 void vram_set_caching(struct vram_allocator *allocator, bool enabled) {
+    if (allocator == NULL) return;
     vr_mutex_lock(&allocator->mutex);
     atomic_store_explicit(&allocator->caching, enabled, memory_order_relaxed);
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
@@ -246,11 +252,15 @@ void vram_set_caching(struct vram_allocator *allocator, bool enabled) {
     vr_mutex_unlock(&allocator->mutex);
 }
 
-bool vram_caching(struct vram_allocator *allocator) { return atomic_load_explicit(&allocator->caching, memory_order_relaxed); }
+bool vram_caching(struct vram_allocator *allocator) {
+    if (allocator == NULL) return false;
+    return atomic_load_explicit(&allocator->caching, memory_order_relaxed);
+}
 
 // --- listeners ------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_add_oom_observer(struct vram_allocator *allocator, vram_oom_observer observer, void *user) {
+    VR_GIVEN(allocator);
     if (observer == NULL) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&allocator->mutex);
     void *observers = allocator->observers;
@@ -263,6 +273,7 @@ enum vram_status vram_add_oom_observer(struct vram_allocator *allocator, vram_oo
 }
 
 enum vram_status vram_remove_oom_observer(struct vram_allocator *allocator, vram_oom_observer observer, void *user) {
+    VR_GIVEN(allocator);
     vr_mutex_lock(&allocator->mutex);
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     for (size_t i = 0; i < allocator->observer_count && status != VRAM_OK; i++) {
@@ -277,6 +288,7 @@ enum vram_status vram_remove_oom_observer(struct vram_allocator *allocator, vram
 }
 
 enum vram_status vram_add_free_callback(struct vram_allocator *allocator, vram_free_callback callback, void *user) {
+    VR_GIVEN(allocator);
     if (callback == NULL) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&allocator->mutex);
     const uint32_t count = atomic_load_explicit(&allocator->callback_count, memory_order_relaxed);
@@ -289,6 +301,7 @@ enum vram_status vram_add_free_callback(struct vram_allocator *allocator, vram_f
 }
 
 enum vram_status vram_remove_free_callback(struct vram_allocator *allocator, vram_free_callback callback, void *user) {
+    VR_GIVEN(allocator);
     vr_mutex_lock(&allocator->mutex);
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     const uint32_t count = atomic_load_explicit(&allocator->callback_count, memory_order_relaxed);

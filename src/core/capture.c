@@ -283,6 +283,7 @@ static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, en
 }
 
 enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, pool);
     if (stream == 0) return refuse(error, "a capture cannot be made on the default stream: use a stream of its own");
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
@@ -319,6 +320,7 @@ static enum vram_status settle_ended(struct vr_device *device) {
 
 // Whatever the driver says, the capture is over for the allocator: a failed one leaves nothing behind. That needs no context of ours.
 enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint64_t *graph, struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, pool && graph);
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     vr_unsaid(error);
@@ -350,6 +352,7 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
 // --- captures of others -----------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream) {
+    VR_GIVEN(pool);
     if (stream == 0) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = pool->device;
     vr_capture_count(device->allocator, true);
@@ -362,6 +365,7 @@ enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream) {
 }
 
 enum vram_status vram_capture_leave(struct vram_pool *pool, uint64_t stream) {
+    VR_GIVEN(pool);
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     vr_gather(device, VR_LEVEL_ALL, 0);

@@ -163,6 +163,7 @@ static enum vram_status record_in_capture(struct vram_allocator *allocator, uint
 }
 
 enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {
+    VR_GIVEN(allocator);
     if (address == 0) return VRAM_OK;
     VR_TRY(vr_know_stream(allocator, stream));
     struct vr_shard *shard = NULL;

@@ -77,6 +77,7 @@ void vr_oom_announce(struct vram_allocator *allocator, const struct vram_oom *oo
 }
 
 bool vram_last_oom(struct vram_oom *oom) {
+    if (oom == NULL) return false;
     if (has_last_oom) *oom = last_oom;
     return has_last_oom;
 }
@@ -118,6 +119,7 @@ static void put_reserved(struct vr_sink *sink, const struct vram_oom *oom) {
 }
 
 size_t vram_oom_text(const struct vram_oom *oom, char *text, size_t capacity) {
+    if (oom == NULL) return vr_sink_begin(text, capacity).length;
     struct vr_sink sink = vr_sink_begin(text, capacity);
     put_size(&sink, oom->rejected ? "Refused in advance: tried to allocate " : "Out of memory: tried to allocate ", oom->segment_bytes, "");
     put_size(&sink, " for a request of ", oom->requested_bytes, "");

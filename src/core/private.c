@@ -16,6 +16,7 @@ void vr_private_drop(struct vram_pool *pool) {
 
 enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t ordinal, const struct vram_pool_options *options,
                                   struct vram_pool **pool) {
+    VR_GIVEN(allocator && pool);
     static const struct vram_pool_options defaults;
     if (options == NULL) options = &defaults;
     if (options->allocate != NULL && options->deallocate == NULL) return VRAM_INVALID_ARGUMENT;
@@ -89,6 +90,7 @@ void vr_private_release_all(struct vr_device *device) {
 }
 
 void vram_pool_retain(struct vram_pool *pool) {
+    if (pool == NULL) return;
     struct vr_device *device = pool->device;
     vr_device_lock(device);
     vr_private_retain(pool);
@@ -105,10 +107,12 @@ void vram_pool_release(struct vram_pool *pool) {
 }
 
 struct vram_pool_id vram_pool_id(const struct vram_pool *pool) {
+    if (pool == NULL) return (struct vram_pool_id){0, 0};
     return pool->id;
 }
 
 uint32_t vram_pool_references(const struct vram_pool *pool) {
+    if (pool == NULL) return 0;
     struct vr_device *device = pool->device;
     vr_device_lock(device);
     const uint32_t references = pool->references;
@@ -190,6 +194,7 @@ bool vr_route_close(struct vram_pool *pool, const struct vram_route *route) {
 }
 
 enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route *route) {
+    VR_GIVEN(pool && route);
     if ((unsigned)route->kind > VRAM_ROUTE_ALL) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = pool->device;
     vr_device_lock(device);
@@ -199,6 +204,7 @@ enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route
 }
 
 enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *route) {
+    VR_GIVEN(pool && route);
     struct vr_device *device = pool->device;
     vr_device_lock(device);
     const bool closed = vr_route_close(pool, route);
@@ -208,6 +214,7 @@ enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *
 }
 
 enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    VR_GIVEN(pool && address);
     if (size_bytes == 0) {
         *address = 0;
         return VRAM_OK;
@@ -237,6 +244,7 @@ enum vram_status vr_private_shrink_freeable(struct vr_device *device) {
 }
 
 enum vram_status vram_pool_trim(struct vram_pool *pool) {
+    VR_GIVEN(pool);
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
@@ -268,6 +276,7 @@ static void count_block(const struct vr_block *block, struct vram_pool_stats *st
 }
 
 enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats) {
+    VR_GIVEN(pool && stats);
     struct vr_device *device = pool->device;
     const struct vram_allocator *allocator = device->allocator;
     *stats = (struct vram_pool_stats){.segments = 0};

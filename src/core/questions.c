@@ -5,11 +5,13 @@
 #include "core/source.h"
 
 enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count) {
+    VR_GIVEN(allocator && count);
     *count = (uint32_t)allocator->device_count;
     return VRAM_OK;
 }
 
 enum vram_status vram_memory_info(struct vram_allocator *allocator, uint32_t ordinal, uint64_t *free_bytes, uint64_t *total_bytes) {
+    VR_GIVEN(allocator && free_bytes && total_bytes);
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
     struct vr_context_guard guard;
@@ -35,6 +37,7 @@ static void fill_stats(const struct vr_device *device, struct vram_stats *stats)
 }
 
 enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_stats *stats) {
+    VR_GIVEN(allocator && stats);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     *stats = (struct vram_stats){.max_split_size = -1};
@@ -62,6 +65,7 @@ static void reset_peak(struct vram_stat *stat) { stat->peak = stat->current; }
 static void reset_accumulated(struct vram_stat *stat) { stat->allocated = stat->freed = 0; }
 
 enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_t ordinal) {
+    VR_GIVEN(allocator);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (device == NULL) return VRAM_OK;
@@ -73,6 +77,7 @@ enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_
 }
 
 enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, uint32_t ordinal) {
+    VR_GIVEN(allocator);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (device == NULL) return VRAM_OK;
@@ -116,6 +121,7 @@ static struct vram_block_info describe_raw(const struct vr_raw_block *raw) {
 }
 
 enum vram_status vram_block_info(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
+    VR_GIVEN(allocator && info);
     struct vr_raw_block raw;
     struct vr_device *device = NULL;
     const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
@@ -130,6 +136,7 @@ enum vram_status vram_block_info(struct vram_allocator *allocator, uint64_t addr
 }
 
 uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address) {
+    if (allocator == NULL) return 0;
     struct vr_shard *shard = NULL;
     struct vr_raw_block raw;
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
@@ -162,6 +169,7 @@ static bool find_raw_containing(struct vram_allocator *allocator, uint64_t addre
 }
 
 enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
+    VR_GIVEN(allocator && info);
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;
@@ -245,11 +253,13 @@ static enum vram_status walk(struct vr_device *device, const struct vram_pool *o
 }
 
 enum vram_status vram_walk(struct vram_allocator *allocator, uint32_t ordinal, vram_block_visitor visit, void *user) {
+    VR_GIVEN(allocator);
     if (ordinal >= (uint32_t)allocator->device_count || visit == NULL) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     return device == NULL ? VRAM_OK : walk(device, NULL, visit, user);
 }
 
 enum vram_status vram_pool_walk(struct vram_pool *pool, vram_block_visitor visit, void *user) {
+    VR_GIVEN(pool);
     return visit == NULL ? VRAM_INVALID_ARGUMENT : walk(pool->device, pool, visit, user);
 }

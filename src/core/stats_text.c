@@ -51,6 +51,7 @@ static void print_counter(struct vr_sink *sink, const struct counter *counter, c
 }
 
 size_t vram_stats_json(const struct vram_stats *stats, char *text, size_t capacity) {
+    if (stats == NULL) return vr_sink_begin(text, capacity).length;
     // Keys in the order of their bytes. A name that begins another one comes first in both: '.' is less than '_'.
     const struct counter *sorted[VR_COUNT_OF(counters)];
     for (size_t i = 0; i < VR_COUNT_OF(counters); i++) {
@@ -125,6 +126,7 @@ static void print_rule(struct vr_sink *sink, char c) {
 }
 
 size_t vram_stats_summary(const struct vram_stats *stats, uint32_t device, int abbreviated, char *text, size_t capacity) {
+    if (stats == NULL) return vr_sink_begin(text, capacity).length;
     struct vr_sink sink = vr_sink_begin(text, capacity);
     print_rule(&sink, '=');
     vr_sink_printf(&sink, "|%18s%s%-18u |\n", "", "vram: CUDA memory summary, device ID  ", device);

@@ -27,7 +27,7 @@ static void segment_name(void *user, uint64_t key, struct vr_text *text) {
     const struct vr_segment_lives *segments = user;
     for (size_t row = 0; row < segments->lifetimes.count; row++) {
         if (key_of(segments, row) != key) continue;
-        vr_pool_name(segments->pool_first[row], segments->pool_second[row], text);
+        vr_pool_name((segments->flags[row] & VR_SEGMENT_POOL_KNOWN) != 0, segments->pool_first[row], segments->pool_second[row], text);
         vr_text_puts(text, ", ");
         put_stream_name(segments->stream[row], text);
         return;
@@ -92,7 +92,7 @@ static enum vram_status lane_name(const struct vr_lanes *lanes, size_t i, struct
         vr_text_printf(text, "%zu other%s", lane->others, lane->others == 1 ? "" : "s");
         return vr_text_status(text);
     }
-    vr_pool_name(lane->pool_first, lane->pool_second, text);
+    vr_pool_name(lane->pool_known, lane->pool_first, lane->pool_second, text);
     if (lane->kind != VRAM_REPORT_KIND_UNKNOWN) vr_text_printf(text, ", %s", kind_word(lane));
     if (lane->expandable) vr_text_puts(text, ", expandable");
     if (lanes->several_streams) {

@@ -44,6 +44,7 @@ static enum vram_status add_row(struct sorting *sorting, size_t row) {
         number = (uint32_t)++sorting->count;
         VR_TRY(vr_map_set(&sorting->known, hash, number));
     }
+    if ((segments->flags[row] & VR_SEGMENT_POOL_KNOWN) != 0) sorting->candidate[number - 1].lane.pool_known = true;
     sorting->of[row] = number - 1;
     return VRAM_OK;
 }

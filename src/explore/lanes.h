@@ -14,6 +14,7 @@ struct vr_lane {
     uint64_t stream, pool_first, pool_second;
     enum vram_report_kind kind;
     bool expandable;
+    bool pool_known;     // of any segment
     size_t others;       // 0; of a last lane for all others: how many they are
     uint64_t peak_bytes; // the largest total of the whole history
     // Totals, by ascending event: what the lane has from `event` on. Before the first one: start_bytes.

@@ -14,7 +14,7 @@ static enum vram_status put_names(struct vr_json *json, const struct vr_segment_
     struct vr_text pool = {.bytes = NULL};
     snprintf(label, sizeof label, "s%llx_%u", (unsigned long long)segments->lifetimes.address[row],
              (unsigned)vr_segment_version(labels, row));
-    vr_pool_name(segments->pool_first[row], segments->pool_second[row], &pool);
+    vr_pool_name((segments->flags[row] & VR_SEGMENT_POOL_KNOWN) != 0, segments->pool_first[row], segments->pool_second[row], &pool);
     vr_json_u64(json, "row", row);
     vr_json_string(json, "label", label);
     vr_json_string(json, "kind", "segment");
@@ -55,7 +55,7 @@ enum vram_status vr_put_segment(const struct vr_ask *ask, struct vr_seen_recordi
     vr_put_moment(json, device->view->history, "birth_event", "birth_time_us", rows->birth[row]); // VR_BEFORE_TRACE is VR_NEVER
     vr_put_moment(json, device->view->history, "death_event", "death_time_us", rows->death[row]);
     vr_json_i64(json, "stream", (int64_t)segments->stream[row]);
-    vr_put_pool(json, segments->pool_first[row], segments->pool_second[row]);
+    if ((segments->flags[row] & VR_SEGMENT_POOL_KNOWN) != 0) vr_put_pool(json, segments->pool_first[row], segments->pool_second[row]);
     vr_json_bool(json, "mapped", (segments->flags[row] & VR_SEGMENT_MAPPED) != 0);
     vr_put_stack(json, vr_recording_model(recording->recording), rows->stack[row]);
     return VRAM_OK;

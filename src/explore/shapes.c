@@ -102,8 +102,10 @@ enum vram_status vr_shapes_put(const struct vr_shapes *shapes) {
     return VRAM_OK;
 }
 
-void vr_pool_name(uint64_t first, uint64_t second, struct vr_text *text) {
-    if (first == 0 && second == 0)
+void vr_pool_name(bool known, uint64_t first, uint64_t second, struct vr_text *text) {
+    if (!known)
+        vr_text_puts(text, "pool not recorded");
+    else if (first == 0 && second == 0)
         vr_text_puts(text, "default pool");
     else
         vr_text_printf(text, "private pool (%llu, %llu)", (unsigned long long)first, (unsigned long long)second);

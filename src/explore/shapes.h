@@ -40,8 +40,8 @@ VR_INLINE double vr_shape_end(const struct vr_shapes *shapes, size_t i) {
 // Which row of the other notion a row of a notion is; SIZE_MAX for what only one of them has.
 size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *to, size_t row);
 
-// "default pool" for (0, 0), else "private pool (0, 1)".
-void vr_pool_name(uint64_t first, uint64_t second, struct vr_text *text);
+// "pool not recorded", "default pool" for (0, 0), else "private pool (0, 1)".
+void vr_pool_name(bool known, uint64_t first, uint64_t second, struct vr_text *text);
 
 // How rows are grouped: a number per group, and its name.
 struct vr_naming {

@@ -93,6 +93,7 @@ static enum vram_status begin_graph(struct vram_allocator *allocator, uint32_t o
 
 enum vram_status vram_graph_begin(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream,
                                   const struct vram_graph_options *options, struct vram_graph **graph, struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, allocator && graph);
     static const struct vram_graph_options defaults;
     vr_unsaid(error);
     return vr_said(error, begin_graph(allocator, ordinal, stream, options == NULL ? &defaults : options, graph, error));
@@ -122,6 +123,7 @@ static enum vram_status explain(struct vram_error *error) {
 }
 
 enum vram_status vram_graph_end(struct vram_graph *graph, struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, graph);
     struct vram_error detail;
     if (error == NULL) error = &detail;
     vr_unsaid(error);
@@ -135,6 +137,7 @@ enum vram_status vram_graph_end(struct vram_graph *graph, struct vram_error *err
 // --- launch --------------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_graph_add_static(struct vram_graph *graph, uint64_t address) {
+    VR_GIVEN(graph);
     struct vram_block_info info;
     VR_TRY(vram_block_info(graph->device->allocator, address, &info));
     void *fixtures = graph->fixtures;
@@ -185,6 +188,7 @@ static enum vram_status launch(struct vram_graph *graph, uint64_t stream, struct
 }
 
 enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, graph);
     if (graph->exec == 0) return refuse(error, "this graph is not ready: its capture has not ended, or failed");
     VR_TRY(check_fixtures(graph, error));
     uint64_t before = 0;
@@ -198,9 +202,13 @@ enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, st
 }
 
 struct vram_pool *vram_graph_pool(const struct vram_graph *graph) {
+    if (graph == NULL) return NULL;
     return graph->pool;
 }
-uint64_t vram_graph_exec(const struct vram_graph *graph) { return graph->exec; }
+uint64_t vram_graph_exec(const struct vram_graph *graph) {
+    if (graph == NULL) return 0;
+    return graph->exec;
+}
 
 static void destroy_handles(struct vram_graph *graph) {
     struct vram_driver *driver = graph->device->allocator->driver;
@@ -260,6 +268,7 @@ static enum vram_status capture_all(struct vram_allocator *allocator, uint32_t d
 enum vram_status vram_graph_capture_all(struct vram_allocator *allocator, uint32_t device, uint64_t stream,
                                         const struct vram_graph_callable *callables, size_t count, uint32_t warmups,
                                         struct vram_graph **graphs, struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, allocator && (count == 0 || (callables && graphs)));
     if (stream == 0) return refuse(error, "a graph cannot be captured on the default stream: make a stream for it");
     if (count == 0) return VRAM_OK;
     vr_unsaid(error);

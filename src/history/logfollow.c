@@ -240,6 +240,7 @@ static enum vram_status advance(struct vram_follow *follow, bool *more) {
 
 enum vram_status vram_follow_next(struct vram_follow *follow, struct vram_log_event *events, size_t capacity, size_t *count,
                                   struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, follow && count && (events || capacity == 0));
     size_t given = 0;
     bool more = true;
     enum vram_status status = VRAM_OK;
@@ -253,14 +254,19 @@ enum vram_status vram_follow_next(struct vram_follow *follow, struct vram_log_ev
     return VRAM_OK;
 }
 
-bool vram_follow_ended(const struct vram_follow *follow) { return follow->ended && follow->next == follow->batch.count; }
+bool vram_follow_ended(const struct vram_follow *follow) {
+    if (follow == NULL) return false;
+    return follow->ended && follow->next == follow->batch.count;
+}
 
 const char *vram_follow_string(const struct vram_follow *follow, uint32_t id) {
+    if (follow == NULL) return NULL;
     const struct vr_strings *strings = &follow->dictionary.strings;
     return strings->bytes + strings->offset[id < strings->count ? id : 0];
 }
 
 size_t vram_follow_stack(const struct vram_follow *follow, uint32_t stack, struct vram_frame *frames, size_t capacity) {
+    if (follow == NULL) return 0;
     const struct vr_log_dictionary *dictionary = &follow->dictionary;
     if (stack >= dictionary->stacks.count) return 0;
     const uint32_t *row = dictionary->stacks.frame + dictionary->stacks.offset[stack];

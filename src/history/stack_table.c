@@ -187,6 +187,7 @@ static void prepare(void) {
 }
 
 enum vram_status vram_stacks_create(const struct vram_stack_options *options, struct vram_stacks **stacks) {
+    VR_GIVEN(stacks);
     enum { DEFAULT_FRAMES = 128 };
     struct vram_stacks *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
@@ -236,6 +237,7 @@ void vram_stacks_destroy(struct vram_stacks *stacks) {
 }
 
 void vram_stacks_counts(struct vram_stacks *stacks, struct vram_stacks_counts *counts) {
+    if (stacks == NULL || counts == NULL) return;
     vr_mutex_lock(&stacks->mutex);
     counts->stacks = atomic_load(&stacks->count) - 1;
     counts->frames = atomic_load(&stacks->frame_count);

@@ -191,16 +191,19 @@ static enum vram_status host_malloc(struct vram_host *host, struct vram_host_poo
 }
 
 enum vram_status vram_host_malloc(struct vram_host *host, uint64_t size_bytes, uint64_t stream, void **pointer) {
+    VR_GIVEN(host && pointer);
     vr_host_gather(host, false);
     return host_malloc(host, NULL, size_bytes, stream, pointer);
 }
 
 enum vram_status vram_host_pool_malloc(struct vram_host_pool *pool, uint64_t size_bytes, uint64_t stream, void **pointer) {
+    VR_GIVEN(pool && pointer);
     vr_host_gather(pool->host, false);
     return host_malloc(pool->host, pool, size_bytes, stream, pointer);
 }
 
 enum vram_status vram_host_empty_cache(struct vram_host *host) {
+    VR_GIVEN(host);
     vr_host_gather(host, true);
     const enum vram_status polled = vr_host_poll(host, VR_HOST_POLL_NOW);
     const enum vram_status released = release_cache(host);
@@ -232,6 +235,7 @@ static enum vram_status free_used(struct vram_host *host, struct vr_host_block *
 }
 
 enum vram_status vram_host_free(struct vram_host *host, void *pointer) {
+    VR_GIVEN(host);
     if (pointer == NULL) return VRAM_OK;
     bool fences = false;
     vr_host_gather(host, true);
@@ -272,6 +276,7 @@ static enum vram_status ask_about(struct vram_host *host, uint64_t stream, uint6
 }
 
 enum vram_status vram_host_record_stream(struct vram_host *host, void *pointer, uint64_t stream) {
+    VR_GIVEN(host);
     if (pointer == NULL) return VRAM_OK;
     if (stream == PER_THREAD) return VRAM_INVALID_ARGUMENT;
     if (stream == LEGACY) stream = 0;

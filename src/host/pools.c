@@ -9,6 +9,7 @@
 // --- lifetime -----------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_host_pool_create(struct vram_host *host, const struct vram_host_pool_options *options, struct vram_host_pool **pool) {
+    VR_GIVEN(host && pool);
     const bool for_graph = options != NULL && options->for_graph;
     struct vram_host_pool *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
@@ -58,6 +59,7 @@ void vr_host_bury(struct vram_host *host) {
 }
 
 void vram_host_pool_retain(struct vram_host_pool *pool) {
+    if (pool == NULL) return;
     struct vram_host *host = pool->host;
     vr_host_lock(host);
     vr_host_pool_hold(pool);
@@ -74,10 +76,12 @@ void vram_host_pool_release(struct vram_host_pool *pool) {
 }
 
 struct vram_pool_id vram_host_pool_id(const struct vram_host_pool *pool) {
+    if (pool == NULL) return (struct vram_pool_id){0, 0};
     return pool->id;
 }
 
 uint32_t vram_host_pool_references(struct vram_host_pool *pool) {
+    if (pool == NULL) return 0;
     struct vram_host *host = pool->host;
     vr_host_lock(host);
     const uint32_t references = pool->references;
@@ -86,6 +90,7 @@ uint32_t vram_host_pool_references(struct vram_host_pool *pool) {
 }
 
 enum vram_status vram_host_pool_trim(struct vram_host_pool *pool) {
+    VR_GIVEN(pool);
     struct vram_host *host = pool->host;
     vr_host_gather(host, true);
     vr_host_lock(host);
@@ -126,6 +131,7 @@ struct vram_host_pool *vr_host_route(struct vram_host *host, uint64_t stream) {
 }
 
 enum vram_status vram_host_pool_begin(struct vram_host_pool *pool, const struct vram_route *route) {
+    VR_GIVEN(pool && route);
     if ((unsigned)route->kind > VRAM_ROUTE_ALL) return VRAM_INVALID_ARGUMENT;
     struct vram_host *host = pool->host;
     vr_host_lock(host);
@@ -162,6 +168,7 @@ static bool close_route_locked(struct vram_host_pool *pool, const struct vram_ro
 }
 
 enum vram_status vram_host_pool_end(struct vram_host_pool *pool, const struct vram_route *route) {
+    VR_GIVEN(pool && route);
     struct vram_host *host = pool->host;
     vr_host_lock(host);
     const bool closed = close_route_locked(pool, route);

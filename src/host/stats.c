@@ -5,6 +5,7 @@
 #include "host/state.h"
 
 void vram_host_stats(struct vram_host *host, struct vram_host_stats *stats) {
+    if (host == NULL || stats == NULL) return;
     vr_host_lock(host);
     *stats = host->stats;
     vr_host_unlock(host);
@@ -14,6 +15,7 @@ void vram_host_stats(struct vram_host *host, struct vram_host_stats *stats) {
 #define STATS(X) X(active_bytes) X(active_requests) X(allocated_bytes) X(allocations) X(requested_bytes)
 
 void vram_host_reset_peak_stats(struct vram_host *host) {
+    if (host == NULL) return;
     vr_host_lock(host);
 #define RESET(name) host->stats.name.peak = host->stats.name.current;
     STATS(RESET)
@@ -22,6 +24,7 @@ void vram_host_reset_peak_stats(struct vram_host *host) {
 }
 
 void vram_host_reset_accumulated_stats(struct vram_host *host) {
+    if (host == NULL) return;
     struct vram_host_stats *stats = &host->stats;
     vr_host_lock(host);
 #define RESET(name) stats->name.allocated = stats->name.freed = 0;
@@ -65,6 +68,7 @@ static void print_buckets(struct vr_sink *sink, const uint64_t *buckets) {
 }
 
 size_t vram_host_stats_json(const struct vram_host_stats *stats, char *text, size_t capacity) {
+    if (stats == NULL) return vr_sink_begin(text, capacity).length;
     struct vr_sink sink = vr_sink_begin(text, capacity);
     vr_sink_printf(&sink, "{");
     print_stat(&sink, "active_bytes", &stats->active_bytes);
@@ -96,6 +100,7 @@ static uint32_t count_uses(const struct vr_host_block *block) {
 }
 
 enum vram_status vram_host_block_info(struct vram_host *host, const void *pointer, struct vram_host_block_info *info) {
+    VR_GIVEN(host && info);
     vr_host_lock(host);
     const struct vr_host_block *block = vr_host_table_find(&host->table, (uint64_t)(uintptr_t)pointer);
     const bool live = block != NULL && block->state == VR_HOST_LIVE;
@@ -113,6 +118,7 @@ enum vram_status vram_host_block_info(struct vram_host *host, const void *pointe
 }
 
 uint64_t vram_host_allocated_size(struct vram_host *host, const void *pointer) {
+    if (host == NULL) return 0;
     struct vram_host_block_info info;
     return vram_host_block_info(host, pointer, &info) == VRAM_OK ? info.size_bytes : 0;
 }
@@ -129,6 +135,7 @@ static void count_block(const struct vr_host_block *block, struct vram_host_pool
 }
 
 void vram_host_pool_stats(struct vram_host_pool *pool, struct vram_host_pool_stats *stats) {
+    if (pool == NULL || stats == NULL) return;
     struct vram_host *host = pool->host;
     *stats = (struct vram_host_pool_stats){.blocks = 0};
     vr_host_lock(host);

@@ -57,6 +57,7 @@ static bool read_kib(const char *text, uint64_t *size_bytes) {
 static bool says(const char *text, const char *word) { return text != NULL && strcmp(text, word) == 0; }
 
 void vram_workspace_sizes(const struct vram_workspace_env *env, int major, int minor, struct vram_workspace_sizes *sizes) {
+    if (sizes == NULL) return;
     const struct vram_workspace_env process = {
         .cublas = vr_os_getenv("CUBLAS_WORKSPACE_CONFIG"),
         .cublaslt = vr_os_getenv("CUBLASLT_WORKSPACE_SIZE"),

@@ -160,6 +160,7 @@ static enum vram_status start(struct vram_allocator *allocator, const struct vra
 
 enum vram_status vram_history_start(struct vram_allocator *allocator, const struct vram_history_options *options,
                                     struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, allocator);
     static const struct vram_history_options defaults;
     vr_unsaid(error);
     return vr_said(error, start(allocator, options == NULL ? &defaults : options, error));
@@ -183,6 +184,7 @@ static enum vram_status stop_locked(struct vr_tracer *tracer) {
 }
 
 enum vram_status vram_history_stop(struct vram_allocator *allocator) {
+    VR_GIVEN(allocator);
     struct vr_tracer *tracer = vr_tracer_of(allocator);
     if (tracer == NULL) return VRAM_OK;
     vr_mutex_lock(&tracer->mutex);
@@ -192,6 +194,7 @@ enum vram_status vram_history_stop(struct vram_allocator *allocator) {
 }
 
 void vram_history_counts(struct vram_allocator *allocator, struct vram_history_counts *counts) {
+    if (allocator == NULL || counts == NULL) return;
     struct vr_tracer *tracer = vr_tracer_of(allocator);
     *counts = (struct vram_history_counts){0};
     if (tracer == NULL) return;
@@ -252,18 +255,22 @@ static enum vram_status mark(struct vram_allocator *allocator, uint32_t device, 
 }
 
 enum vram_status vram_annotation_begin(struct vram_allocator *allocator, uint32_t device, const char *name) {
+    VR_GIVEN(allocator && name);
     return mark(allocator, device, VR_STAGE_START, name);
 }
 enum vram_status vram_annotation_end(struct vram_allocator *allocator, uint32_t device, const char *name) {
+    VR_GIVEN(allocator && name);
     return mark(allocator, device, VR_STAGE_END, name);
 }
 enum vram_status vram_step(struct vram_allocator *allocator, uint32_t device, const char *name) {
+    VR_GIVEN(allocator && name);
     return mark(allocator, device, VR_STAGE_STEP, name);
 }
 
 // --- names of blocks -----------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_annotate(struct vram_allocator *allocator, uint64_t address, const char *text) {
+    VR_GIVEN(allocator);
     uint32_t words = 0;
     VR_TRY(vr_speech_word(text, &words));
     struct vr_shard *shard = NULL;

@@ -101,6 +101,7 @@ static void put_text(struct vr_text *text, const struct devices *devices) {
 }
 
 enum vram_status vram_prometheus_write(struct vram_allocator *allocator, vram_write write, void *user) {
+    VR_GIVEN(allocator && write);
     struct devices devices = {.stats = malloc(VRAM_MAX_DEVICES * sizeof *devices.stats)};
     struct vr_text text = {0};
     enum vram_status status = devices.stats == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
@@ -166,6 +167,7 @@ static void release(struct vr_prometheus *exporter) {
 
 enum vram_status vram_prometheus_start(struct vram_allocator *allocator, const struct vram_prometheus_options *options,
                                        struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, allocator && options);
     const size_t size = strlen(options->file) + 1;
     struct vr_prometheus *made = calloc(1, sizeof *made);
     char *file = malloc(size);
@@ -192,6 +194,7 @@ enum vram_status vram_prometheus_start(struct vram_allocator *allocator, const s
 }
 
 void vram_prometheus_stop(struct vram_allocator *allocator) {
+    if (allocator == NULL) return;
     struct vr_prometheus *exporter = allocator->prometheus;
     if (exporter == NULL) return;
     allocator->prometheus = NULL;

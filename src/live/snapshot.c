@@ -119,11 +119,13 @@ static enum vram_status snapshot(struct vram_allocator *allocator, const struct 
 
 enum vram_status vram_snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                struct vram_recording **recording, struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, allocator && recording);
     return snapshot(allocator, options, NULL, recording, error);
 }
 
 enum vram_status vram_snapshot_write(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                      enum vram_recording_format format, vram_write write, void *user, struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, allocator && write);
     struct vram_recording *recording = NULL;
     VR_TRY(vram_snapshot(allocator, options, &recording, error));
     const enum vram_status status = vram_recording_write(recording, format, write, user, error);
@@ -149,6 +151,7 @@ static enum vram_status save(struct vram_allocator *allocator, const struct vram
 
 enum vram_status vram_snapshot_save(struct vram_allocator *allocator, const struct vram_snapshot_options *options, const char *pattern,
                                     struct vram_error *error) {
+    VR_GIVEN_OR_SAY(error, allocator && pattern);
     return save(allocator, options, NULL, pattern, error);
 }
 

@@ -3,6 +3,7 @@
 #include "model/recording.h"
 
 bool vram_recording_event(const struct vram_recording *recording, uint32_t device, uint64_t index, struct vram_recorded_event *row) {
+    if (recording == NULL || row == NULL) return false;
     const struct vr_model *model = &recording->model;
     if (device >= model->history_count || index >= model->histories[device].count) return false;
     const struct vr_history *history = &model->histories[device];
@@ -27,6 +28,7 @@ bool vram_recording_event(const struct vram_recording *recording, uint32_t devic
 }
 
 bool vram_recording_segment(const struct vram_recording *recording, uint64_t index, struct vram_recorded_segment *row) {
+    if (recording == NULL || row == NULL) return false;
     static const char *const kinds[] = {[VR_KIND_UNKNOWN] = "", [VR_KIND_SMALL] = "small", [VR_KIND_LARGE] = "large"};
     const struct vr_segments *segments = &recording->model.segments;
     if (index >= segments->count) return false;
@@ -50,6 +52,7 @@ bool vram_recording_segment(const struct vram_recording *recording, uint64_t ind
 }
 
 bool vram_recording_block(const struct vram_recording *recording, uint64_t index, struct vram_recorded_block *row) {
+    if (recording == NULL || row == NULL) return false;
     const struct vr_blocks *blocks = &recording->model.blocks;
     if (index >= blocks->count) return false;
     const size_t i = (size_t)index;
@@ -64,6 +67,7 @@ bool vram_recording_block(const struct vram_recording *recording, uint64_t index
 }
 
 bool vram_recording_annotation(const struct vram_recording *recording, uint64_t index, struct vram_recorded_annotation *row) {
+    if (recording == NULL || row == NULL) return false;
     const struct vr_model *model = &recording->model;
     if (index >= model->annotation_count) return false;
     const struct vr_annotation *mark = &model->annotations[index];
@@ -73,6 +77,7 @@ bool vram_recording_annotation(const struct vram_recording *recording, uint64_t 
 }
 
 bool vram_recording_setting_at(const struct vram_recording *recording, uint64_t index, const char **key, const char **value) {
+    if (recording == NULL || key == NULL || value == NULL) return false;
     const struct vr_model *model = &recording->model;
     if (index >= model->setting_count) return false;
     *key = vr_model_string(model, model->settings[index].key);
@@ -80,17 +85,25 @@ bool vram_recording_setting_at(const struct vram_recording *recording, uint64_t 
     return true;
 }
 
-uint32_t vram_recording_stack_count(const struct vram_recording *recording) { return recording->model.stacks.count; }
+uint32_t vram_recording_stack_count(const struct vram_recording *recording) {
+    if (recording == NULL) return 0;
+    return recording->model.stacks.count;
+}
 
-uint32_t vram_recording_frame_count(const struct vram_recording *recording) { return recording->model.frames.count; }
+uint32_t vram_recording_frame_count(const struct vram_recording *recording) {
+    if (recording == NULL) return 0;
+    return recording->model.frames.count;
+}
 
 const uint32_t *vram_recording_stack(const struct vram_recording *recording, uint32_t stack, uint64_t *count) {
+    if (recording == NULL || count == NULL) return NULL;
     const struct vr_stacks *stacks = &recording->model.stacks;
     *count = stack < stacks->count ? stacks->offset[stack + 1] - stacks->offset[stack] : 0;
     return *count == 0 ? NULL : stacks->frame + stacks->offset[stack];
 }
 
 bool vram_recording_frame(const struct vram_recording *recording, uint32_t frame, struct vram_frame *row) {
+    if (recording == NULL || row == NULL) return false;
     const struct vr_model *model = &recording->model;
     if (frame >= model->frames.count) return false;
     // PyTorch writes an unknown line as -1.

@@ -207,7 +207,6 @@ static void end(struct search *search) {
 
 enum vram_status vram_tune(const struct vram_recording *const *recordings, size_t count, const struct vram_tune_options *options,
                            struct vram_tune_result **result, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, result && (recordings || count == 0));
     static const struct vram_tune_options defaults = {0};
     if (recordings == NULL || count == 0 || result == NULL)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording or no result");

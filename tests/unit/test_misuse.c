@@ -1,6 +1,6 @@
-// Arguments that no caller should give, over the public interface: NULLs where the headers say what NULL means, numbers that are none,
-// addresses of others, things used twice or too late. Each is a status (and a sentence, where the function takes a struct vram_error),
-// leaves the out-parameters as they were, and leaves the allocators whole.
+// Arguments that no caller should give, over the public interface: numbers that are none, addresses of others, things used twice or too
+// late; and NULLs where the headers say what NULL means (all other NULLs: test_nulls.c). Each is a status (and a sentence, where the
+// function takes a struct vram_error), leaves the out-parameters as they were, and leaves the allocators whole.
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,6 +103,11 @@ static bool free_nothing(uint32_t device, uint64_t size_bytes, void *user) {
 }
 static bool visit_all(const struct vram_block_view *view, void *user) {
     (void)view, (void)user;
+    return true;
+}
+
+static bool list_all(const struct vram_option *option, void *user) {
+    (void)option, (void)user;
     return true;
 }
 
@@ -241,7 +246,7 @@ static const struct vram_graph_callable fail_second[] = {{run_nothing, NULL}, {r
     X(configure_backend, BAD_OPTION, vram_configure(w->mine, "backend:cudaMallocAsync", e))                                                \
     X(host_configure_bad, BAD_OPTION, vram_host_configure(w->host, "max_split_size_mb:-", e))                                              \
     X(options_bad, BAD_OPTION, vram_options_check("max_split_mb:128", e))                                                                  \
-    X(options_list_bad, BAD_OPTION, vram_options_list("max_split_mb:128", NULL, NULL, e))                                                  \
+    X(options_list_bad, BAD_OPTION, vram_options_list("max_split_mb:128", list_all, NULL, e))                                              \
     X(sim_text, BAD_OPTION, vram_sim_parse("devices=many", &o->sim_options, e))                                                            \
     X(sim_text_null, INVALID_ARGUMENT, vram_sim_parse(NULL, &o->sim_options, e))                                                           \
     X(capture_default_stream, INVALID_ARGUMENT, vram_capture_begin(w->pool, 0, VRAM_CAPTURE_GLOBAL, e))                                    \
@@ -535,6 +540,11 @@ static void null_is_nothing(void **state) {
     expect_ok(vram_host_record_stream(world->host, NULL, 0));
     expect_ok(vram_options_check(NULL, NULL));
     expect_ok(vram_set_metadata(NULL));
+    assert_int_equal(vram_metadata(NULL, 0), 0);
+    expect_ok(vram_push_tag(NULL));
+    vram_pop_tag();
+    expect_ok(vram_push_context(NULL));
+    vram_pop_context();
     expect_ok(vram_set_stream_class(world->mine, 0, NULL));
     uint64_t address = 1;
     void *pointer = world;

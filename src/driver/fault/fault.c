@@ -79,6 +79,7 @@ enum vram_status vram_driver_fault(struct vram_driver *inner, struct vram_driver
 }
 
 enum vram_status vram_driver_fault_set(struct vram_driver *driver, const char *call, uint64_t nth, int32_t result) {
+    VR_GIVEN(driver);
     struct fault_driver *fault = fault_of(driver);
     if (fault == NULL || (nth != 0 && result == VR_CU_SUCCESS)) return VRAM_INVALID_ARGUMENT;
     enum call chosen = CALL_ANY;
@@ -94,6 +95,7 @@ enum vram_status vram_driver_fault_set(struct vram_driver *driver, const char *c
 }
 
 uint64_t vram_driver_fault_count(const struct vram_driver *driver) {
+    if (driver == NULL) return 0;
     const struct fault_driver *fault = fault_of((struct vram_driver *)(uintptr_t)driver);
     return fault == NULL ? 0 : atomic_load_explicit(&fault->failed, memory_order_relaxed);
 }

@@ -223,8 +223,9 @@ static enum vram_status stream_create_locked(struct vr_sim *sim, uint32_t device
 }
 
 enum vram_status vram_sim_stream_create(struct vram_driver *driver, uint32_t device, uint64_t *stream) {
+    VR_GIVEN(driver && stream);
     struct vr_sim *sim = vr_sim_of(driver);
-    if (sim == NULL || stream == NULL) return VRAM_INVALID_ARGUMENT;
+    if (sim == NULL) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&sim->lock);
     enum vram_status status = stream_create_locked(sim, device, stream);
     vr_mutex_unlock(&sim->lock);
@@ -328,8 +329,9 @@ bool vram_sim_call_at(struct vram_driver *driver, uint32_t index, const char **n
 }
 
 uint64_t vram_sim_calls(struct vram_driver *driver, const char *call) {
+    if (call == NULL) return 0;
     uint64_t count = 0;
-    for (uint32_t i = 0; call != NULL && i < VR_SIM_CALL_COUNT; i++)
+    for (uint32_t i = 0; i < VR_SIM_CALL_COUNT; i++)
         if (strcmp(call_names[i], call) == 0 && vram_sim_call_at(driver, i, NULL, &count, NULL)) break;
     return count;
 }
