@@ -53,6 +53,10 @@ void vr_report_generation(const struct vr_model *model, const char **generation,
     *era = rows[row].era;
 }
 
+bool vr_report_has_settings(const struct vr_model *model) {
+    return has_top_level_key(model, "allocator_settings") || vr_model_setting(model, "PYTORCH_CUDA_ALLOC_CONF") != NULL;
+}
+
 // --- notes -------------------------------------------------------------------------------------------------------------------
 struct writer {
     struct vr_arena *arena;
@@ -166,7 +170,9 @@ static bool setting_is_set(const char *value) {
 static void missing_of_recording(struct writer *writer, const struct vr_model *model, const struct vram_report *report) {
     if (report->device_count == 0)
         note(writer, VRAM_NOTE_MISSING, -1, "empty", "no device has a segment or an event: nothing was allocated or recorded");
-    if (!report->has_settings) note(writer, VRAM_NOTE_MISSING, -1, "no_settings", "the allocator's settings are not in the file");
+    const bool program = vr_model_setting(model, "vram_run_process") != NULL; // it need not have an allocator
+    if (!report->has_settings && !program)
+        note(writer, VRAM_NOTE_MISSING, -1, "no_settings", "the allocator's settings are not in the file");
     if (setting_is_set(vr_model_setting(model, "trace_alloc_overflowed"))) {
         note(writer, VRAM_NOTE_MISSING, -1, "overflow", "the ring of events overflowed: the oldest events are lost");
         return;

@@ -10,6 +10,8 @@
 #define VR_EVENTS_ALONE "events"
 // The generation and the PyTorch versions that write it, by the keys alone. Static texts.
 void vr_report_generation(const struct vr_model *model, const char **generation, const char **era);
+// Does the recording tell the settings of an allocator? Files that were written event by event have no keys at the top.
+bool vr_report_has_settings(const struct vr_model *model);
 // Fills report->notes from the devices, which must be complete. NO_HOST_MEMORY.
 enum vram_status vr_report_notes(const struct vr_model *model, struct vr_arena *arena, struct vram_report *report);
 

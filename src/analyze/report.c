@@ -91,8 +91,8 @@ static enum vram_status describe_file(const struct vr_model *model, struct vr_ar
     const char **keys = room;
     for (size_t i = 0; i < model->top_level_key_count; i++) {
         VR_TRY(copy_string(model, model->top_level_keys[i], arena, &keys[i]));
-        report->has_settings = report->has_settings || strcmp(keys[i], "allocator_settings") == 0;
     }
+    report->has_settings = vr_report_has_settings(model);
     qsort(keys, model->top_level_key_count, sizeof *keys, by_text);
     report->top_level_keys = keys;
     report->top_level_key_count = model->top_level_key_count;

@@ -48,6 +48,8 @@ static void print_title(struct printer *printer, const struct vram_report_source
         vr_text_puts(text, "\nA whole program, recorded by vram run");
     } else if (is_events_alone(report)) {
         vr_text_puts(text, "\nA log or trace of allocations");
+    } else if (dict && report->top_level_key_count == 0) {
+        vr_text_puts(text, "\nA recording file, written event by event");
     } else {
         vr_text_printf(text, "\nPyTorch %s%s", dict ? "snapshot " : "segment list", dict ? report->generation : "");
         if (report->era[0] != '\0') vr_text_printf(text, " (%s)", report->era);

@@ -5,13 +5,6 @@
 #include "analyze/notes.h"
 #include "model/recording.h"
 
-static bool has_key(const struct vr_model *model, const char *key) {
-    for (size_t i = 0; i < model->top_level_key_count; i++) {
-        if (strcmp(vr_model_string(model, model->top_level_keys[i]), key) == 0) return true;
-    }
-    return false;
-}
-
 // Of one notion as much as the remarks look at.
 static void put_live(const struct vr_lifetimes *lifetimes, struct vram_report_live *live) {
     live->start = lifetimes->start;
@@ -43,7 +36,7 @@ static enum vram_status look_at(struct vr_seen_recording *recording, struct vr_a
     struct vram_report_device *devices = room;
     for (size_t d = 0; d < recording->views.count; d++) VR_TRY(look_at_device(&recording->devices[d], arena, &devices[d]));
     vr_report_generation(model, &report->generation, &report->era);
-    report->has_settings = has_key(model, "allocator_settings");
+    report->has_settings = vr_report_has_settings(model);
     report->devices = devices;
     report->device_count = recording->views.count;
     return vr_report_notes(model, arena, report);

@@ -104,6 +104,16 @@ static void finish_file(struct vr_tracer *tracer, struct vr_stream *stream, stru
     free(copied);
 }
 
+// Settings at the beginning of a file: of a program that is killed they are known, too. Without memory for it they come at its end.
+static void begin_file(struct vr_tracer *tracer, struct vr_stream *stream) {
+    struct vr_copied *copied = calloc(1, sizeof *copied);
+    if (copied == NULL) return;
+    copied->tracer = tracer;
+    if (vr_copy_settings(tracer->allocator, copied) == VRAM_OK) (void)!vr_stream_settings(stream, copied);
+    vr_copied_release(copied);
+    free(copied);
+}
+
 // From now on events go into `stream` (NULL: the rings). The file before, NULL if there was none, has its last state, and is to be closed
 // once nobody can be inside it any more.
 static struct vr_stream *change_file(struct vr_tracer *tracer, struct vr_stream *stream) {
@@ -152,6 +162,7 @@ static enum vram_status start(struct vram_allocator *allocator, const struct vra
     struct vr_stream *stream = NULL;
     if (status == VRAM_OK && options->file != NULL) status = vr_stream_open(options, &stream, error);
     if (status != VRAM_OK) return status;
+    if (stream != NULL) begin_file(tracer, stream);
     vr_mutex_lock(&tracer->mutex);
     status = apply(tracer, options, skipped, stream);
     vr_mutex_unlock(&tracer->mutex);

@@ -140,6 +140,10 @@ static enum vram_status put_setting(const char *key, const char *json, size_t le
     return vram_log_setting(stream->log, key, json);
 }
 
+enum vram_status vr_stream_settings(struct vr_stream *stream, const struct vr_copied *copied) {
+    return vr_settings_visit(copied, put_setting, stream);
+}
+
 static uint32_t view_state(uint8_t state) {
     return state == VR_FREE ? VRAM_BLOCK_FREE : state == VR_PENDING ? VRAM_BLOCK_PENDING : VRAM_BLOCK_ALLOCATED;
 }
@@ -200,7 +204,7 @@ enum vram_status vr_stream_state(struct vr_stream *stream, const struct vr_copie
         segments += copied->devices[i].picture.segment_count;
         blocks += copied->devices[i].picture.block_count;
     }
-    VR_TRY(vr_settings_visit(copied, put_setting, stream));
+    VR_TRY(vr_stream_settings(stream, copied));
     struct vram_log_segment *listed = calloc(segments + 1, sizeof *listed);
     struct vram_log_block *pieces = calloc(blocks + 1, sizeof *pieces);
     enum vram_status status = VRAM_NO_HOST_MEMORY;

@@ -112,6 +112,8 @@ void vr_stream_leave(struct vr_stream *stream, struct vr_stream **made);
 void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event);
 enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *mark);
 struct vr_copied;
+// Writes the settings only, for a file that may not come to its end.
+enum vram_status vr_stream_settings(struct vr_stream *stream, const struct vr_copied *copied);
 // Writes settings and state, that of the moment after the last event. IO, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_stream_state(struct vr_stream *stream, const struct vr_copied *copied);
 

@@ -7,6 +7,7 @@
 
 #include "support/history.h"
 #include "vram/host.h"
+#include "vram/report.h"
 
 enum { PATH_BYTES = 256 };
 
@@ -87,6 +88,26 @@ static void another_file(void **state) {
     history_end(&world);
     assert_int_equal(unlink(first), 0);
     assert_int_equal(unlink(second), 0);
+}
+
+// The settings are in the file from the beginning: a program may be killed.
+static void settings_of_an_open_file(void **state) {
+    (void)state;
+    char path[PATH_BYTES];
+    struct vr_world world;
+    struct vram_report *report = NULL;
+    history_world(&world, "max_split_size_mb:64", 1, (uint64_t)1 << 30);
+    start(&world, &(struct vram_history_options){.context = VRAM_HISTORY_NONE, .file = path_of(path, "open.vram")});
+    (void)take(&world, 5000, 0);
+    struct vram_recording *recording = read_file(path, VRAM_RECORDING_OPEN);
+    assert_string_equal(vram_recording_setting(recording, "PYTORCH_CUDA_ALLOC_CONF"), "\"max_split_size_mb:64\"");
+    OK(vram_report_create(recording, NULL, &report, NULL));
+    assert_true(report->has_settings);
+    for (size_t i = 0; i < report->note_count; i++) assert_string_not_equal(report->notes[i].code, "no_settings");
+    vram_report_destroy(report);
+    vram_recording_destroy(recording);
+    history_end(&world);
+    assert_int_equal(unlink(path), 0);
 }
 
 // From a file to the ring, too.
@@ -235,7 +256,7 @@ static void a_file_for_each_process(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_file),     cmocka_unit_test(a_ring_after_a_file),     cmocka_unit_test(pinned_memory),
-        cmocka_unit_test(the_parents_file), cmocka_unit_test(a_file_for_each_process),
+        cmocka_unit_test(the_parents_file), cmocka_unit_test(a_file_for_each_process), cmocka_unit_test(settings_of_an_open_file),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
