@@ -22,20 +22,48 @@ static void close_hunt(struct hunt *hunt) {
     vr_subject_close(&hunt->subject);
 }
 
+// What of the hunt depends on how allocations are grouped. Nothing stays to be released after a failure.
+static enum vram_status hunt_by(struct hunt *hunt, const struct vram_profile_options *options, struct vram_error *error) {
+    VR_TRY(vr_subject_grouping(&hunt->subject, options, &hunt->grouping, error));
+    const enum vram_status status = vr_growth_find(&hunt->grouping, &hunt->steps, hunt->top, &hunt->growth);
+    if (status != VRAM_OK) {
+        vr_grouping_release(&hunt->grouping);
+        return status;
+    }
+    hunt->leaks = 0;
+    for (size_t i = 0; i < hunt->growth.count; i++) hunt->leaks += hunt->growth.grower[i].verdict == VR_VERDICT_LEAK;
+    return VRAM_OK;
+}
+
+// Programs in C and C++ often allocate through a function of their own, which is the call site of everything: what leaks is lost in what
+// does not. So where no call site leaks, and nothing else was asked for, whole stacks may.
+static enum vram_status hunt_by_stack(struct hunt *hunt, const struct vram_profile_options *options, struct vram_error *error) {
+    struct vram_profile_options by_stack = *options;
+    struct vr_grouping sites = hunt->grouping;
+    struct vr_growth growth = hunt->growth;
+    by_stack.by = "stack";
+    hunt->grouping = (struct vr_grouping){.by = VR_GROUP_STACK};
+    hunt->growth = (struct vr_growth){.count = 0};
+    const enum vram_status status = hunt_by(hunt, &by_stack, error);
+    const bool found = status == VRAM_OK && hunt->leaks != 0;
+    vr_growth_release(found ? &growth : &hunt->growth);
+    vr_grouping_release(found ? &sites : &hunt->grouping);
+    if (found) return VRAM_OK;
+    hunt->grouping = sites;
+    hunt->growth = growth;
+    return status;
+}
+
 static enum vram_status open_hunt(const struct vram_recording *recording, const struct vram_profile_options *options, struct hunt *hunt,
                                   struct vram_error *error) {
     *hunt = (struct hunt){.top = options == NULL || options->top == 0 ? DEFAULT_TOP : options->top};
     VR_TRY(vr_subject_open(recording, options, &hunt->subject, error));
     const struct vr_step_wish wish = {.name = options->step, .every = options->every_events};
     enum vram_status status = vr_steps_find(hunt->subject.view, &wish, &hunt->steps);
-    if (status == VRAM_OK) status = vr_subject_grouping(&hunt->subject, options, &hunt->grouping, error);
-    if (status == VRAM_OK) status = vr_growth_find(&hunt->grouping, &hunt->steps, hunt->top, &hunt->growth);
-    if (status != VRAM_OK) {
-        close_hunt(hunt);
-        return status;
-    }
-    for (size_t i = 0; i < hunt->growth.count; i++) hunt->leaks += hunt->growth.grower[i].verdict == VR_VERDICT_LEAK;
-    return VRAM_OK;
+    if (status == VRAM_OK) status = hunt_by(hunt, options, error);
+    if (status == VRAM_OK && hunt->leaks == 0 && options->by == NULL) status = hunt_by_stack(hunt, options, error);
+    if (status != VRAM_OK) close_hunt(hunt);
+    return status;
 }
 
 static void print_steps(const struct hunt *hunt, struct vr_text *text) {
@@ -111,6 +139,14 @@ static void print_growers(const struct hunt *hunt, const struct vram_style *styl
     vr_table_release(&table);
 }
 
+static void print_stacks(const struct hunt *hunt, const struct vram_style *style, struct vr_text *text) {
+    if (hunt->grouping.by != VR_GROUP_STACK) return;
+    for (size_t i = 0; i < hunt->leaks; i++) {
+        vr_text_printf(text, "\n  stack %llu\n", (unsigned long long)hunt->growth.grower[i].key);
+        vr_stack_print(hunt->subject.model, hunt->growth.grower[i].key, style, text);
+    }
+}
+
 static void print_verdict(const struct hunt *hunt, const struct vram_style *style, struct vr_text *text) {
     double rate = 0;
     for (size_t i = 0; i < hunt->leaks; i++) rate += hunt->growth.grower[i].bytes_per_step;
@@ -139,6 +175,7 @@ enum vram_status vram_leaks_text(const struct vram_recording *recording, const s
     print_steps(&hunt, &text);
     print_verdict(&hunt, shown, &text);
     print_growers(&hunt, shown, &text);
+    print_stacks(&hunt, shown, &text);
     const enum vram_status status = vr_text_hand_over(&text, write, user);
     if (status == VRAM_OK && leaks != NULL) *leaks = hunt.leaks;
     vr_text_release(&text);

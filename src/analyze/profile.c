@@ -3,7 +3,7 @@
 #include "analyze/subject.h"
 #include "base/json.h"
 
-enum { DEFAULT_TOP = 10, BAR_COLUMNS = 16, STACK_FRAMES = 12 };
+enum { DEFAULT_TOP = 10, BAR_COLUMNS = 16 };
 
 const char *vram_profile_grouping(size_t index) { return index < VR_GROUP_COUNT ? vr_grouping_words[index] : NULL; }
 
@@ -31,24 +31,6 @@ static void close_profile(struct profile *profile) {
     free(profile->groups);
     vr_grouping_release(&profile->grouping);
     vr_subject_close(&profile->subject);
-}
-
-// The frames of a stack, innermost first.
-static void print_stack(const struct profile *profile, uint64_t stack, const struct vram_style *style, struct vr_text *text) {
-    const struct vr_model *model = profile->subject.model;
-    const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
-    vr_text_colour(text, style, VR_DIM);
-    for (uint64_t i = first; i < end && i - first < STACK_FRAMES; i++) {
-        const uint32_t frame = model->stacks.frame[i], name = model->frames.name[frame], file = model->frames.filename[frame];
-        vr_text_puts(text, "       ");
-        vr_text_printable(text, vr_model_string(model, name), vr_model_string_length(model, name));
-        vr_text_puts(text, "  ");
-        vr_text_printable(text, vr_model_string(model, file), vr_model_string_length(model, file));
-        vr_text_printf(text, ":%lld\n", (long long)model->frames.line[frame]);
-    }
-    const uint64_t further = end - first > STACK_FRAMES ? end - first - STACK_FRAMES : 0;
-    if (further != 0) vr_text_printf(text, "       and %s frame%s further out\n", vr_count(further).text, further == 1 ? "" : "s");
-    vr_text_colour(text, style, VR_PLAIN);
 }
 
 static const struct vr_table_column columns[] = {
@@ -104,7 +86,7 @@ static void print_groups(const struct profile *profile, const struct vram_style 
     if (profile->grouping.by != VR_GROUP_STACK) return;
     for (size_t i = 0; i < profile->count && i < profile->top; i++) {
         vr_text_printf(text, "\n  %s in stack %llu\n", vr_bytes(profile->groups[i].bytes).text, (unsigned long long)profile->groups[i].key);
-        print_stack(profile, profile->groups[i].key, style, text);
+        vr_stack_print(profile->subject.model, profile->groups[i].key, style, text);
     }
 }
 

@@ -32,11 +32,27 @@ static enum vram_status append(struct finding *finding, size_t event) {
     return VRAM_OK;
 }
 
-// The first event at or after a time; times of a sound history do not fall.
+enum { SAME_TIME = 256 }; // events of one microsecond that are looked at
+
+static uint64_t live_after(const struct vr_history *history, size_t event, uint64_t live) {
+    if (history->action[event] == VR_ACTION_ALLOC) return live + history->size_bytes[event];
+    return history->action[event] == VR_ACTION_FREE_REQUESTED ? live - history->size_bytes[event] : live;
+}
+
+// The first event at or after a time; times of a sound history do not fall. Marks tell microseconds, in which a program does several
+// things: among those of the mark's own a step begins where the least is live, since what the step before held is gone there.
 static size_t event_at(const struct vr_history *history, int64_t time_us) {
-    size_t event;
+    size_t event, least_event;
     VR_LOWER_BOUND(event, i, 0, history->count, history->time_us[i] < time_us);
-    return event;
+    uint64_t live = 0, least = 0; // from here on: what is less is "negative"
+    least_event = event;
+    for (size_t i = event; i < history->count && i - event < SAME_TIME && history->time_us[i] == time_us; i++) {
+        live = live_after(history, i, live);
+        if ((int64_t)(live - least) >= 0) continue;
+        least = live;
+        least_event = i + 1;
+    }
+    return least_event;
 }
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }

@@ -130,3 +130,20 @@ enum vram_status vr_text_hand_over(const struct vr_text *text, vram_write write,
     VR_TRY(vr_text_status(text));
     return text->length == 0 || write(user, text->bytes, text->length) ? VRAM_OK : VRAM_IO;
 }
+
+void vr_stack_print(const struct vr_model *model, uint64_t stack, const struct vram_style *style, struct vr_text *text) {
+    enum { STACK_FRAMES = 12 };
+    const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
+    vr_text_colour(text, style, VR_DIM);
+    for (uint64_t i = first; i < end && i - first < STACK_FRAMES; i++) {
+        const uint32_t frame = model->stacks.frame[i], name = model->frames.name[frame], file = model->frames.filename[frame];
+        vr_text_puts(text, "       ");
+        vr_text_printable(text, vr_model_string(model, name), vr_model_string_length(model, name));
+        vr_text_puts(text, "  ");
+        vr_text_printable(text, vr_model_string(model, file), vr_model_string_length(model, file));
+        vr_text_printf(text, ":%lld\n", (long long)model->frames.line[frame]);
+    }
+    const uint64_t further = end - first > STACK_FRAMES ? end - first - STACK_FRAMES : 0;
+    if (further != 0) vr_text_printf(text, "       and %s frame%s further out\n", vr_count(further).text, further == 1 ? "" : "s");
+    vr_text_colour(text, style, VR_PLAIN);
+}

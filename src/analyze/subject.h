@@ -36,6 +36,8 @@ void vr_group_title(const struct vr_grouping *grouping, uint64_t key, struct vr_
 // A group's name as a member of a JSON object. NO_HOST_MEMORY.
 struct vr_json;
 enum vram_status vr_group_name_json(const struct vr_grouping *grouping, uint64_t key, struct vr_json *json);
+// The frames of a stack, innermost first, a line each.
+void vr_stack_print(const struct vr_model *model, uint64_t stack, const struct vram_style *style, struct vr_text *text);
 // Hands the text to `write`.
 enum vram_status vr_text_hand_over(const struct vr_text *text, vram_write write, void *user);
 

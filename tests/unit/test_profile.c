@@ -229,6 +229,86 @@ static void a_leak_is_found_and_a_cache_is_not_one(void **state) {
     vram_recording_destroy(sound);
 }
 
+// A program in C that allocates through a function of its own. A step frees what the step before made, is marked, and makes the same
+// anew, all in one microsecond; then it keeps `leaked` bytes, by a caller of its own.
+static void put_wrapped(struct vr_text *text, const char *action, size_t address, uint64_t bytes, size_t time_us, const char *caller) {
+    vr_text_printf(
+        text,
+        "%s{\"action\": \"%s\", \"addr\": %zu, \"size\": %llu, \"stream\": 0, \"time_us\": %zu, \"frames\": ["
+        "{\"filename\": \"wrap.c\", \"line\": 5, \"name\": \"mal\"}, {\"filename\": \"main.c\", \"line\": 7, \"name\": \"%s\"}]}",
+        text->bytes[text->length - 1] == '[' ? "" : ",", action, 4096 * (address + 1), (unsigned long long)bytes, time_us, caller);
+}
+
+static struct vram_recording *wrapped_loop(uint64_t leaked) {
+    struct vr_text text = {0}, marks = {0};
+    vr_text_puts(&text, "{\"segments\": [], \"device_traces\": [[");
+    for (size_t step = 0; step < STEPS; step++) {
+        const size_t now = 100 * step + 50;
+        for (size_t i = 0; i < PER_STEP && step != 0; i++) put_wrapped(&text, "free_requested", i, 40000, now, "activation");
+        vr_text_printf(&marks, "%s{\"stage\": \"STEP\", \"name\": \"step\", \"device\": 0, \"time_us\": %zu}", step == 0 ? "" : ",", now);
+        // How much of it is made in the microsecond of the mark differs.
+        for (size_t i = 0; i < PER_STEP; i++) put_wrapped(&text, "alloc", i, 40000, now + (i < step * 7 % PER_STEP ? 0 : 1), "activation");
+        if (leaked != 0) put_wrapped(&text, "alloc", 1000 + step, leaked, now + 2, "cache");
+    }
+    const size_t end = 100 * STEPS + 50;
+    for (size_t i = 0; i < PER_STEP; i++) put_wrapped(&text, "free_requested", i, 40000, end, "activation");
+    for (size_t step = 0; step < STEPS && leaked != 0; step++) put_wrapped(&text, "free_requested", 1000 + step, leaked, end, "cache");
+    vr_text_printf(&text, "]], \"external_annotations\": [%s]}", vr_text_string(&marks));
+    struct vram_recording *recording = read_text(&text);
+    vr_text_release(&text);
+    vr_text_release(&marks);
+    return recording;
+}
+
+static void a_step_begins_where_least_is_live_in_its_microsecond(void **state) {
+    (void)state;
+    struct vr_text text = {0};
+    struct vram_recording *leaky = wrapped_loop(700), *sound = wrapped_loop(0);
+    const struct vram_profile_options found = {.device = -1, .by = "site"};
+    assert_int_equal(hunt(leaky, &found, &text), 1);
+    assert_non_null(strstr(text.bytes, "\"steps_from\": \"marked\""));
+    assert_non_null(strstr(text.bytes, "\"bytes_per_step\": 700"));
+    assert_int_equal(hunt(sound, &found, &text), 0);
+    vr_text_release(&text);
+    vram_recording_destroy(leaky);
+    vram_recording_destroy(sound);
+}
+
+// Memory that comes and goes at the same call site, also over the beginnings of steps, hides the leak from whoever looks at call sites
+// only.
+static void a_function_that_everybody_allocates_through_hides_no_leak(void **state) {
+    (void)state;
+    struct vr_text json = {0}, text = {0};
+    size_t leaks = 99;
+    vr_text_puts(&json, "{\"segments\": [], \"device_traces\": [[");
+    for (size_t step = 0; step < STEPS; step++) {
+        if (step != 0) put_wrapped(&json, "free_requested", 0, 40000 + (step - 1) * 7919 % 30000, 100 * step + 1, "batch");
+        put_wrapped(&json, "alloc", 0, 40000 + step * 7919 % 30000, 100 * step + 2, "batch");
+        put_wrapped(&json, "alloc", 1000 + step, 700, 100 * step + 3, "cache");
+    }
+    put_wrapped(&json, "free_requested", 0, 40000 + (STEPS - 1) * 7919 % 30000, 100 * STEPS, "batch");
+    for (size_t step = 0; step < STEPS; step++) put_wrapped(&json, "free_requested", 1000 + step, 700, 100 * STEPS, "cache");
+    vr_text_puts(&json, "]], \"external_annotations\": [");
+    for (size_t step = 0; step < STEPS; step++) {
+        vr_text_printf(&json, "%s{\"stage\": \"STEP\", \"name\": \"step\", \"device\": 0, \"time_us\": %zu}", step == 0 ? "" : ",",
+                       100 * step);
+    }
+    vr_text_puts(&json, "]}");
+    struct vram_recording *recording = read_text(&json);
+    const struct vram_profile_options by_default = {.device = -1}, by_site = {.device = -1, .by = "site"};
+    assert_int_equal(hunt(recording, &by_site, &text), 0);
+    assert_int_equal(hunt(recording, &by_default, &text), 1);
+    assert_non_null(strstr(text.bytes, "\"by\": \"stack\""));
+    assert_non_null(strstr(text.bytes, "\"bytes_per_step\": 700"));
+    text.length = 0;
+    assert_int_equal(vram_leaks_text(recording, &by_default, "wrapped", NULL, append, &text, &leaks, NULL), VRAM_OK);
+    assert_int_equal(leaks, 1);
+    assert_non_null(strstr(vr_text_string(&text), "       cache  main.c:7\n"));
+    vr_text_release(&text);
+    vr_text_release(&json);
+    vram_recording_destroy(recording);
+}
+
 // One pass through a model: every layer keeps something and borrows something; then all is given back.
 static struct vram_recording *pass(size_t layers) {
     struct vr_text text = {0};
@@ -380,6 +460,8 @@ int main(void) {
         cmocka_unit_test(a_tree_adds_up),
         cmocka_unit_test(a_difference_names_what_grew_and_what_moved),
         cmocka_unit_test(a_leak_is_found_and_a_cache_is_not_one),
+        cmocka_unit_test(a_step_begins_where_least_is_live_in_its_microsecond),
+        cmocka_unit_test(a_function_that_everybody_allocates_through_hides_no_leak),
         cmocka_unit_test(layers_are_no_steps),
         cmocka_unit_test(growth_is_the_slope_of_the_points),
         cmocka_unit_test(a_search_finds_frames_addresses_and_labels),
