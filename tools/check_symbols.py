@@ -27,7 +27,7 @@ IMPORTS = {
     "src/snapshot: reading the file that the caller named": "fopen fread ferror fclose setvbuf",
     "src/history: following a recording file": "fopen fread fseek ftell clearerr fclose",
     "src/os/posix: the program's own streams, where the caller named them": "fcntl fdopen stat",
-    "src/os/posix: files that grow": "open lstat unlink posix_fallocate ftruncate close",
+    "src/os/posix: files that grow": "open lstat fstat fcntl readlink unlink getrlimit posix_fallocate ftruncate close",
     "src/live: writing the file that the caller named": "fopen fwrite ferror fclose rename remove strerror",
     "src/os/posix: threads": """pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_cond_broadcast pthread_cond_destroy
         pthread_cond_init pthread_cond_timedwait pthread_cond_wait pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock

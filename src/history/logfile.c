@@ -11,7 +11,7 @@ static enum vram_status move_window(struct vr_logfile *file, uint64_t more) {
     uint64_t offset = vr_round_down(file->end, WINDOW_ALIGNMENT), size = vr_round_up(needed - offset, WINDOW_ALIGNMENT) + WINDOW_LEAST;
     void *memory;
     if (size > SIZE_MAX) return VRAM_NO_HOST_MEMORY;
-    VR_TRY(vr_os_growfile_map(file->file, offset, (size_t)size, &memory));
+    VR_TRY(vr_os_growfile_map(&file->file, offset, (size_t)size, &memory));
     vr_os_growfile_unmap(file->window, file->window_bytes);
     file->window = memory;
     file->window_offset = offset;
@@ -41,7 +41,7 @@ enum vram_status vr_logfile_create(const char *path, bool replace, const struct 
     if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s: the file cannot be made: %s", path, reason);
     status = move_window(&made, 0);
     if (status != VRAM_OK) {
-        vr_os_growfile_close(made.file);
+        vr_os_growfile_discard(&made.file);
         return vr_fail(error, status, VRAM_NO_OFFSET, "%s: there is no room for the file", path);
     }
     vr_log_put_file_header(header, made.window);
@@ -70,12 +70,12 @@ enum vram_status vr_logfile_finish(struct vr_logfile *file, uint64_t index_offse
     memcpy(at, &index_offset, sizeof index_offset);
     memcpy(at + sizeof index_offset, VR_LOG_END, VR_LOG_TRAILER_BYTES - sizeof index_offset);
     vr_os_growfile_unmap(file->window, file->window_bytes);
-    enum vram_status status = vr_os_growfile_cut(file->file, file->end + VR_LOG_TRAILER_BYTES);
-    vr_os_growfile_close(file->file);
+    enum vram_status status = vr_os_growfile_cut(&file->file, file->end + VR_LOG_TRAILER_BYTES);
+    vr_os_growfile_close(&file->file);
     return status;
 }
 
 void vr_logfile_abandon(struct vr_logfile *file) {
     vr_os_growfile_unmap(file->window, file->window_bytes);
-    vr_os_growfile_close(file->file);
+    vr_os_growfile_close(&file->file);
 }

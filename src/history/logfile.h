@@ -11,7 +11,7 @@
 #include "os/os.h"
 
 struct vr_logfile {
-    int file;
+    struct vr_growfile file;
     unsigned char *window;
     uint64_t window_offset;
     size_t window_bytes;

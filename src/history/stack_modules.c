@@ -75,9 +75,7 @@ static bool contains(const struct vr_os_module *module, const void *address) {
 }
 
 static bool visit(void *context, const struct vr_os_module *module) {
-    bool *first = context;
-    const bool program = *first;
-    *first = false;
+    (void)context;
     for (size_t i = 0; i < modules.count; i++) {
         if (is_same(&modules.rows[i], module)) {
             modules.rows[i].loaded = true;
@@ -92,7 +90,7 @@ static bool visit(void *context, const struct vr_os_module *module) {
     struct vr_code_module row = {.bias = module->bias, .start = module->start, .end = module->end, .loaded = true};
     // This library is there as long as its code runs.
     static const char ours;
-    row.lasting = program || contains(module, &ours) || contains(module, vr_os_dlsym(NULL, "malloc"));
+    row.lasting = module->lasting || contains(module, &ours);
     row.generation = next_generation(module->start, module->end);
     row.tables = (struct vr_cfi_tables){.header = module->unwind, .header_bytes = module->unwind_bytes, .start = row.start, .end = row.end};
     if (!copy_names(&row, module)) {
@@ -129,8 +127,7 @@ void vr_modules_refresh_locked(bool *changed) {
     if (!modules.failed && !*changed) return;
     modules.failed = false;
     for (size_t i = 0; i < modules.count; i++) modules.rows[i].loaded = false;
-    bool first = true;
-    vr_os_modules(visit, &first);
+    vr_os_modules(visit, NULL);
     // What came or went between the two looks is seen at the next refresh: the counts are those from before.
     atomic_store_explicit(&modules.loads, before.loads, memory_order_relaxed);
     atomic_store_explicit(&modules.unloads, before.unloads, memory_order_relaxed);

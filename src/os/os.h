@@ -17,6 +17,8 @@
 // Address space whose pages are zero and appear on first touch. Costs nothing until touched.
 enum vram_status vr_os_reserve(size_t size_bytes, void **base);
 void vr_os_unreserve(void *base, size_t size_bytes);
+// The same of a range whose user knows that nothing past the first touched_bytes was ever written.
+void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes);
 
 // --- pages.c: address space at chosen places, and memory that can stand at several addresses at once -------------------
 // All addresses and sizes are multiples of 4096. UNSUPPORTED where the system has no such thing.
@@ -87,16 +89,25 @@ void vr_os_close_descriptor(int descriptor);
 enum vram_status vr_os_stream_open(const char *path, FILE **stream);
 
 // --- growfile.c: a file that grows and is written through memory, so that what was stored survives the program -----------------------
+// The program around us may close the descriptor and use its number again: it is never used unless it still is this file, which is opened
+// again where it is not.
+struct vr_growfile {
+    int descriptor;
+    uint64_t volume, number; // together: which file it is
+    char *path;              // owned; NULL: not known
+};
 // Makes the file at `path`; one that is there is replaced (by another file, so that who has it open keeps it), or refused. IO with the
 // reason, which is valid until the thread's next call.
-enum vram_status vr_os_growfile_create(const char *path, bool replace, int *file, const char **reason);
-// Maps `size_bytes` from `offset` on (multiples of 64 KiB); the file is lengthened to hold them, and has the room on its disk. IO,
-// NO_HOST_MEMORY.
-enum vram_status vr_os_growfile_map(int file, uint64_t offset, size_t size_bytes, void **memory);
+enum vram_status vr_os_growfile_create(const char *path, bool replace, struct vr_growfile *file, const char **reason);
+// Maps `size_bytes` from `offset` on (multiples of 64 KiB); the file is lengthened to hold them, and has the room on its disk. IO, also
+// where the process may not have so large a file; NO_HOST_MEMORY.
+enum vram_status vr_os_growfile_map(struct vr_growfile *file, uint64_t offset, size_t size_bytes, void **memory);
 void vr_os_growfile_unmap(void *memory, size_t size_bytes);
 // Cuts the file to its size. IO.
-enum vram_status vr_os_growfile_cut(int file, uint64_t size_bytes);
-void vr_os_growfile_close(int file);
+enum vram_status vr_os_growfile_cut(struct vr_growfile *file, uint64_t size_bytes);
+void vr_os_growfile_close(struct vr_growfile *file);
+// Closes and removes what nothing has come of.
+void vr_os_growfile_discard(struct vr_growfile *file);
 
 // --- socket.c: a connected local stream socket -----------------------------------------------------------------------------
 // All of it, or IO.
@@ -161,9 +172,10 @@ struct vr_os_module {
     size_t unwind_bytes;
     const unsigned char *build_id; // NULL when it has none
     size_t build_id_bytes;
+    bool lasting; // it is never unloaded: the program itself, the C library
 };
-// Calls visit() for the modules, the program first, until it returns false. The loader's lock is held: no module goes away meanwhile,
-// and visit() may neither load anything nor wait for a thread that does.
+// Calls visit() for the modules, the program first, until it returns false. The lock of the loader's list is held: no module goes
+// away meanwhile, and visit() may neither load anything nor ask for a symbol nor wait for a thread that does.
 void vr_os_modules(bool (*visit)(void *context, const struct vr_os_module *module), void *context);
 // Calls inside() once under the same lock, with how many modules were loaded and unloaded so far (0, 0 where the system does not say).
 void vr_os_modules_hold(void (*inside)(void *context, uint64_t loads, uint64_t unloads), void *context);

@@ -1,37 +1,91 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/os.h"
 
-enum vram_status vr_os_growfile_create(const char *path, bool replace, int *file, const char **reason) {
+// A descriptor of ours in somebody else's program: far from the numbers that it counts on, and never one of the standard three, which it
+// may have closed. The descriptor itself where there is no such number.
+static int move_away(int descriptor) {
+    static const int floors[] = {900, 200, 3};
+    for (size_t i = 0; i < sizeof floors / sizeof floors[0]; i++) {
+        const int moved = descriptor > floors[i] ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, floors[i]);
+        if (moved < 0) continue;
+        (void)close(descriptor);
+        return moved;
+    }
+    return descriptor;
+}
+
+// Where the file lies now, for opening it again; NULL where the system does not say.
+static char *path_of(int descriptor) {
+    enum { CAPACITY = 4096 };
+    char link[32], *path = malloc(CAPACITY);
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    const ssize_t length = path == NULL ? -1 : readlink(link, path, CAPACITY - 1);
+    if (length <= 0 || path[0] != '/') {
+        free(path);
+        return NULL;
+    }
+    path[length] = '\0';
+    return path;
+}
+
+enum vram_status vr_os_growfile_create(const char *path, bool replace, struct vr_growfile *file, const char **reason) {
     struct stat found;
     if (replace && lstat(path, &found) == 0 && S_ISREG(found.st_mode)) (void)unlink(path);
     int opened = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (opened < 0) {
+    if (opened < 0 || fstat(opened, &found) != 0) {
         *reason = strerror(errno);
+        if (opened >= 0) (void)close(opened);
         return VRAM_IO;
     }
-    *file = opened;
+    opened = move_away(opened);
+    *file = (struct vr_growfile){opened, (uint64_t)found.st_dev, (uint64_t)found.st_ino, path_of(opened)};
     return VRAM_OK;
 }
 
-// Room on the disk for the whole range: a page of a mapping that finds none when it is touched would end the program.
-static int allocate(int file, uint64_t offset, uint64_t size_bytes) {
-    int failed;
-    do {
-        failed = posix_fallocate(file, (off_t)offset, (off_t)size_bytes);
-    } while (failed == EINTR);
-    return failed;
+static bool is_it(const struct vr_growfile *file, int descriptor) {
+    struct stat facts;
+    return fstat(descriptor, &facts) == 0 && (uint64_t)facts.st_dev == file->volume && (uint64_t)facts.st_ino == file->number;
 }
 
-enum vram_status vr_os_growfile_map(int file, uint64_t offset, size_t size_bytes, void **memory) {
-    if (allocate(file, offset, size_bytes) != 0) return VRAM_IO;
-    void *mapped = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)offset);
+// The program may have closed the descriptor with all those it does not know, and use its number for a file of its own.
+static bool hold(struct vr_growfile *file) {
+    if (is_it(file, file->descriptor)) return true;
+    const int again = file->path == NULL ? -1 : open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (again < 0) return false;
+    if (!is_it(file, again)) {
+        (void)close(again);
+        return false;
+    }
+    file->descriptor = move_away(again);
+    return true;
+}
+
+// Room on the disk for the whole range: a page of a mapping that finds none when it is touched would end the program. So would a file
+// that passes the limit of the process.
+static bool allocate(int descriptor, uint64_t offset, uint64_t size_bytes) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + size_bytes > limit.rlim_cur) return false;
+    int failed;
+    do {
+        failed = posix_fallocate(descriptor, (off_t)offset, (off_t)size_bytes);
+    } while (failed == EINTR);
+    return failed == 0;
+}
+
+enum vram_status vr_os_growfile_map(struct vr_growfile *file, uint64_t offset, size_t size_bytes, void **memory) {
+    if (!hold(file) || !allocate(file->descriptor, offset, size_bytes)) return VRAM_IO;
+    void *mapped = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->descriptor, (off_t)offset);
     if (mapped == MAP_FAILED) return VRAM_NO_HOST_MEMORY;
     *memory = mapped;
     return VRAM_OK;
@@ -41,6 +95,17 @@ void vr_os_growfile_unmap(void *memory, size_t size_bytes) {
     if (memory != NULL) (void)munmap(memory, size_bytes);
 }
 
-enum vram_status vr_os_growfile_cut(int file, uint64_t size_bytes) { return ftruncate(file, (off_t)size_bytes) == 0 ? VRAM_OK : VRAM_IO; }
+enum vram_status vr_os_growfile_cut(struct vr_growfile *file, uint64_t size_bytes) {
+    return hold(file) && ftruncate(file->descriptor, (off_t)size_bytes) == 0 ? VRAM_OK : VRAM_IO;
+}
 
-void vr_os_growfile_close(int file) { (void)close(file); }
+void vr_os_growfile_discard(struct vr_growfile *file) {
+    if (file->path != NULL) (void)unlink(file->path);
+    vr_os_growfile_close(file);
+}
+
+void vr_os_growfile_close(struct vr_growfile *file) {
+    if (is_it(file, file->descriptor)) (void)close(file->descriptor);
+    free(file->path);
+    *file = (struct vr_growfile){.descriptor = -1};
+}

@@ -37,27 +37,34 @@ static void read_notes(struct vr_os_module *module, const unsigned char *at, con
 
 // The loader's lock is not made free in the child of a fork: no thread may be inside while another forks.
 static _Atomic int inside_loader;
-static _Atomic bool forking;
+static _Atomic int forking; // threads that are at it
 static _Thread_local bool forking_here;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void before_fork(void) {
+static void fork_begins(void) {
     forking_here = true;
-    atomic_store(&forking, true);
+    atomic_fetch_add(&forking, 1);
     while (atomic_load(&inside_loader) != 0) (void)sched_yield();
 }
 
-static void after_fork(void) {
-    atomic_store(&forking, false);
+static void fork_in_parent(void) {
+    atomic_fetch_sub(&forking, 1);
     forking_here = false;
 }
 
-static void watch_forks(void) { (void)pthread_atfork(before_fork, after_fork, after_fork); }
+// Whoever else was forking, or about to ask, is not here.
+static void fork_in_child(void) {
+    atomic_store(&forking, 0);
+    atomic_store(&inside_loader, 0);
+    forking_here = false;
+}
+
+static void watch_forks(void) { (void)pthread_atfork(fork_begins, fork_in_parent, fork_in_child); }
 
 static void ask_loader(int (*visit)(struct dl_phdr_info *info, size_t size, void *data), void *data) {
     (void)pthread_once(&fork_once, watch_forks);
     atomic_fetch_add(&inside_loader, 1);
-    while (atomic_load(&forking) && !forking_here) {
+    while (atomic_load(&forking) != 0 && !forking_here) {
         atomic_fetch_sub(&inside_loader, 1);
         (void)sched_yield();
         atomic_fetch_add(&inside_loader, 1);
@@ -76,6 +83,9 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *data) {
     (void)size;
     struct visitor *visitor = data;
     struct vr_os_module module = {.path = visitor->first ? program_path : info->dlpi_name, .bias = info->dlpi_addr, .start = UINT64_MAX};
+    // The C library is the one that calls here. Asking for a symbol of it would take the lock of dlopen() under that of the list.
+    const uint64_t caller = (uint64_t)(uintptr_t)__builtin_return_address(0);
+    const bool program = visitor->first;
     visitor->first = false;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
@@ -91,6 +101,7 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *data) {
             read_notes(&module, bytes, bytes + header->p_memsz);
         }
     }
+    module.lasting = program || (caller >= module.start && caller < module.end);
     return module.end == 0 || visitor->visit(visitor->context, &module) ? 0 : 1;
 }
 
