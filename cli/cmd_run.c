@@ -1,5 +1,5 @@
 // vram run: records the device memory of any CUDA program.
-#define _XOPEN_SOURCE 700 // realpath()
+#define _GNU_SOURCE // mkostemp()
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,22 +46,30 @@ static bool can_be_preloaded(const char *path) { return path[strcspn(path, " :")
 
 static bool put(const char *name, const char *value) { return setenv(name, value, 1) == 0; }
 
-static bool put_environment(const struct settings *settings, const char *library, const char *list) {
-    char preload[2 * PATH_CAPACITY], limit[32];
-    const char *others = getenv("LD_PRELOAD");
+// The variable's value becomes `first`, the separator and what it was.
+static bool put_before(const char *name, const char *first, const char *separator) {
+    char value[2 * PATH_CAPACITY];
+    const char *others = getenv(name);
     const bool alone = others == NULL || others[0] == '\0';
-    const int length = snprintf(preload, sizeof preload, "%s%s%s", library, alone ? "" : ":", alone ? "" : others);
+    const int length = snprintf(value, sizeof value, "%s%s%s", first, alone ? "" : separator, alone ? "" : others);
+    return length > 0 && (size_t)length < sizeof value && put(name, value);
+}
+
+static bool put_environment(const struct settings *settings, const char *library, const char *output, const char *list) {
+    char limit[32];
     (void)snprintf(limit, sizeof limit, "%" PRIu64, settings->limit_bytes);
-    return length > 0 && (size_t)length < sizeof preload && put("LD_PRELOAD", preload) && put("VRAM_RUN_OUT", settings->output) &&
-           put("VRAM_RUN_LIST", list) && put("VRAM_RUN_LIMIT", limit) && put("VRAM_RUN_STACKS", stack_choices[settings->stacks]) &&
-           put("VRAM_RUN_ON_OOM", oom_choices[settings->on_oom]) && put("VRAM_RUN_CACHE", settings->cache ? "1" : "0") &&
-           (settings->conf == NULL || put("VRAM_ALLOC_CONF", settings->conf)) &&
+    // AddressSanitizer wants to be the first library of a program. None of its functions is taken from it here.
+    return put_before("LD_PRELOAD", library, ":") && put_before("ASAN_OPTIONS", "verify_asan_link_order=0", ":") &&
+           put("VRAM_RUN_OUT", output) && put("VRAM_RUN_LIST", list) && put("VRAM_RUN_LIMIT", limit) &&
+           put("VRAM_RUN_STACKS", stack_choices[settings->stacks]) && put("VRAM_RUN_ON_OOM", oom_choices[settings->on_oom]) &&
+           put("VRAM_RUN_CACHE", settings->cache ? "1" : "0") && (settings->conf == NULL || put("VRAM_ALLOC_CONF", settings->conf)) &&
            (!settings->keep_deepbind || put("VRAM_RUN_DEEPBIND", "1"));
 }
 
-// What somebody asks this process to do, the program is asked; the terminal's keys reach it by themselves.
+// What somebody asks this process to do, the program is asked; the terminal's keys reach it by themselves, and whether anybody reads what
+// is said at the end is no matter of its exit code.
 static const int passed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-static const int ignored[] = {SIGINT, SIGQUIT};
+static const int ignored[] = {SIGINT, SIGQUIT, SIGPIPE};
 #define PASSED_COUNT  (sizeof passed_on / sizeof passed_on[0])
 #define IGNORED_COUNT (sizeof ignored / sizeof ignored[0])
 
@@ -172,22 +181,45 @@ static void unlink_library(const char *library, const char *folder) {
 static FILE *make_list(char *path) {
     const char *folder = temporary_folder();
     if (snprintf(path, PATH_CAPACITY, "%s/vram-run-XXXXXX", folder) >= PATH_CAPACITY) return NULL;
-    const int file = mkstemp(path);
+    const int file = mkostemp(path, O_CLOEXEC);
     return file < 0 ? NULL : fdopen(file, "r");
 }
 
-// Where the pattern is a plain name, the recording of the last run stands there.
-static void remove_last(const char *pattern) {
-    if (strchr(pattern, '%') == NULL) (void)unlink(pattern);
+// The pattern from the root on: the program may go to another folder before it asks for memory. False when it is too long.
+static bool make_absolute(const char *pattern, char absolute[PATH_CAPACITY]) {
+    char folder[PATH_CAPACITY];
+    size_t length = 0;
+    if (pattern[0] != '/') {
+        if (getcwd(folder, sizeof folder - 1) == NULL) return false;
+        for (const char *at = strcat(folder, "/"); *at != '\0' && length + 2 < PATH_CAPACITY; at++) {
+            absolute[length++] = *at;
+            if (*at == '%') absolute[length++] = '%';
+        }
+    }
+    return snprintf(absolute + length, PATH_CAPACITY - length, "%s", pattern) < (int)(PATH_CAPACITY - length);
+}
+
+// Where the pattern is a plain name, the recording of the last run stands there, and goes. NULL, or why there can be no recording.
+static const char *make_room(const char *pattern) {
+    struct stat facts;
+    if (strchr(pattern, '%') != NULL || lstat(pattern, &facts) != 0) return NULL;
+    if (S_ISDIR(facts.st_mode)) return "a folder";
+    if (!S_ISREG(facts.st_mode)) return "no plain file";
+    return unlink(pattern) == 0 ? NULL : strerror(errno);
 }
 
 static int run(const struct settings *settings, char **arguments) {
-    char library[PATH_CAPACITY], linked[PATH_CAPACITY] = "", list_path[PATH_CAPACITY];
+    char library[PATH_CAPACITY], linked[PATH_CAPACITY] = "", list_path[PATH_CAPACITY], output[PATH_CAPACITY];
     if (!beside_preload(library, sizeof library)) {
         ui_say("vram run: libvram_preload.so is not there; name it in VRAM_PRELOAD");
         return CLI_DEVICE;
     }
-    const char *why = run_check(arguments[0]);
+    const char *why = make_absolute(settings->output, output) ? make_room(settings->output) : "too long a name";
+    if (why != NULL) {
+        ui_say("vram run: --output: %s: %s", settings->output, why);
+        return CLI_BAD_INPUT;
+    }
+    why = run_check(arguments[0]);
     if (why != NULL) ui_say("vram run: %s cannot be recorded: %s; it is run all the same", arguments[0], why);
     const bool readable = can_be_preloaded(library) || link_library(library, linked);
     FILE *list = readable ? make_list(list_path) : NULL;
@@ -196,10 +228,9 @@ static int run(const struct settings *settings, char **arguments) {
         if (readable) unlink_library(library, linked);
         return CLI_BAD_INPUT;
     }
-    remove_last(settings->output);
     bool started = false;
     int code = EXIT_NO_EXECUTE;
-    if (put_environment(settings, library, list_path))
+    if (put_environment(settings, library, output, list_path))
         code = run_program(arguments, &started);
     else
         ui_say("vram run: the environment could not be set");

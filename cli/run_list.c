@@ -1,8 +1,11 @@
 // run_list.c: the end of `vram run`.
+#define _POSIX_C_SOURCE 200809L // getdelim()
 #include "run_list.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ui.h"
 #include "vram/recording.h"
@@ -10,7 +13,7 @@
 #include "vram/report.h"
 #include "vram/symbols.h"
 
-#define LINE_MAX_BYTES 9000
+#define PATH_CAPACITY 4096
 
 static bool write_error(void *user, const char *bytes, size_t length) {
     (void)user;
@@ -79,33 +82,39 @@ static void summarize(const char *path, bool wants_report) {
     vram_recording_destroy(recording);
 }
 
-// A line is three fields with tabs between: what, and two details.
-static bool split(char *line, char *fields[3]) {
-    line[strcspn(line, "\n")] = '\0';
+// A record is three texts, each with a NUL at its end. False at the end of the list.
+static bool read_record(FILE *list, char *fields[3]) {
+    size_t capacity;
     for (size_t i = 0; i < 3; i++) {
-        fields[i] = line;
-        char *tab = strchr(line, '\t');
-        if (tab == NULL) return i == 2;
-        *tab = '\0';
-        line = tab + 1;
+        free(fields[i]);
+        fields[i] = NULL;
+        capacity = 0;
+        if (getdelim(&fields[i], &capacity, '\0', list) < 0) return false;
     }
     return true;
 }
 
+// A path as the user would write it here.
+static const char *shown(const char *path) {
+    char folder[PATH_CAPACITY];
+    if (getcwd(folder, sizeof folder) == NULL) return path;
+    const size_t length = strlen(folder);
+    return length > 1 && strncmp(path, folder, length) == 0 && path[length] == '/' ? path + length + 1 : path;
+}
+
 void run_list_summary(FILE *list, const char *program, bool wants_report) {
-    char line[LINE_MAX_BYTES];
+    char *fields[3] = {NULL};
     size_t files = 0;
-    while (fgets(line, sizeof line, list) != NULL) {
-        char *fields[3];
-        if (!split(line, fields)) continue;
+    while (read_record(list, fields)) {
         if (strcmp(fields[0], "file") == 0) {
             files++;
-            summarize(fields[1], wants_report);
+            summarize(shown(fields[1]), wants_report);
         } else if (strcmp(fields[0], "dump") == 0) {
-            ui_say("vram run: at an out of memory: %s", fields[1]);
+            ui_say("vram run: at an out of memory: %s", shown(fields[1]));
         } else if (strcmp(fields[0], "missed") == 0) {
             ui_say("vram run: not seen: %s %s", fields[1], fields[2]);
         }
     }
+    for (size_t i = 0; i < 3; i++) free(fields[i]);
     if (files == 0) ui_say("vram run: %s asked a CUDA driver for no memory that could be seen; no file was made", program);
 }

@@ -4,7 +4,6 @@
 // them. Its memory is that of primary contexts, so only calls from those are served.
 #include "cache.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "config.h"
@@ -12,24 +11,20 @@
 
 static _Atomic(struct vram_allocator *) allocator;
 static atomic_bool failed;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // making and forgetting it
 
+// Without a lock: making one loads libraries, and a thread that is at that may come here from a constructor.
 static struct vram_allocator *get(void) {
-    struct vram_allocator *made = atomic_load_explicit(&allocator, memory_order_acquire);
+    struct vram_allocator *made = atomic_load_explicit(&allocator, memory_order_acquire), *none = NULL;
     if (made != NULL || atomic_load(&failed)) return made;
-    (void)pthread_mutex_lock(&lock);
-    made = atomic_load(&allocator);
     struct vram_error error = {.status = VRAM_OK};
-    if (made == NULL && !atomic_load(&failed)) {
-        if (vram_create(NULL, &made, &error) == VRAM_OK) {
-            atomic_store_explicit(&allocator, made, memory_order_release);
-        } else {
-            atomic_store(&failed, true);
-            pl_missed("--cache is off:", error.message);
-        }
+    if (vram_create(NULL, &made, &error) != VRAM_OK) {
+        atomic_store(&failed, true);
+        pl_missed("--cache is off:", error.message);
+        return NULL;
     }
-    (void)pthread_mutex_unlock(&lock);
-    return made;
+    if (atomic_compare_exchange_strong(&allocator, &none, made)) return made;
+    vram_destroy(made); // another thread was first
+    return none;
 }
 
 bool pl_cache_alloc(const struct pl_call *call, uint64_t size, uint64_t stream, uint64_t *address, int32_t *result) {
@@ -89,12 +84,7 @@ bool pl_cache_free_async(const struct pl_call *call, uint64_t address, int32_t *
     return true;
 }
 
-void pl_cache_forget(void) {
-    (void)pthread_mutex_lock(&lock);
-    struct vram_allocator *old = atomic_exchange(&allocator, NULL);
-    (void)pthread_mutex_unlock(&lock);
-    vram_destroy(old);
-}
+void pl_cache_forget(void) { vram_destroy(atomic_exchange(&allocator, NULL)); }
 
 void pl_cache_abandon(void) {
     atomic_store(&allocator, NULL);

@@ -1,6 +1,6 @@
 // config.h: what `vram run` asks for. It comes in variables of the environment, so that children have it too.
 //   VRAM_RUN_OUT       pattern of the file; unset: nothing is recorded
-//   VRAM_RUN_LIST      a file that gets a line per recording made and per thing that could not be seen
+//   VRAM_RUN_LIST      a file that gets a record per recording made and per thing that could not be seen
 //   VRAM_RUN_LIMIT     bytes per device
 //   VRAM_RUN_STACKS    none, python, c, all (the default)
 //   VRAM_RUN_ON_OOM    dump: a copy of the recording at each out of memory

@@ -1,19 +1,34 @@
 #define _GNU_SOURCE
 #include "control.h"
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "real.h"
 
 static struct pl_control_page *page;
 static int file = -1;
+static struct stat facts; // of the file
+
+// Far from the numbers that the program counts on.
+static int make_file(size_t bytes) {
+    const int made = pl_may_grow(bytes) ? memfd_create(PL_CONTROL_NAME, MFD_CLOEXEC) : -1;
+    if (made < 0) return -1;
+    const int moved = fcntl(made, F_DUPFD_CLOEXEC, 900);
+    if (moved >= 0) (void)close(made);
+    return moved >= 0 ? moved : made;
+}
 
 void pl_control_open(void) {
     if (page != NULL) return;
-    file = memfd_create(PL_CONTROL_NAME, MFD_CLOEXEC);
-    if (file < 0) return;
     const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-    void *mapped = ftruncate(file, (off_t)bytes) != 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    file = make_file(bytes);
+    if (file < 0) return;
+    const bool sized = ftruncate(file, (off_t)bytes) == 0 && fstat(file, &facts) == 0;
+    void *mapped = sized ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     if (mapped == MAP_FAILED) {
         (void)close(file);
         file = -1;
@@ -30,7 +45,8 @@ void pl_control_count(void) {
 }
 
 void pl_control_forget(void) {
-    if (file >= 0) (void)close(file);
+    struct stat now; // the program may have closed the descriptor, and use its number again
+    if (file >= 0 && fstat(file, &now) == 0 && now.st_dev == facts.st_dev && now.st_ino == facts.st_ino) (void)close(file);
     if (page != NULL) (void)munmap(page, (size_t)sysconf(_SC_PAGESIZE));
     page = NULL;
     file = -1;

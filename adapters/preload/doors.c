@@ -74,6 +74,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // the slots; taken und
 
 void pl_doors_lock(void) { (void)pthread_mutex_lock(&lock); }
 void pl_doors_unlock(void) { (void)pthread_mutex_unlock(&lock); }
+void pl_doors_renew(void) {
+    const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    memcpy(&lock, &fresh, sizeof fresh);
+}
 
 static enum row row_of(const char *exported) {
     if (exported[0] != 'c' || exported[1] != 'u') return ROWS;
@@ -108,33 +112,40 @@ static bool is_ours(enum row row, pl_function *entry) {
     return false;
 }
 
-// Whether the library that the slot's function lay in is gone.
-static bool is_stale(const struct pl_slot *slot) {
+// Whether the library that the function lay in is gone.
+static bool is_stale(pl_function *real) {
     void *address;
-    memcpy(&address, &slot->real, sizeof address);
+    memcpy(&address, &real, sizeof address);
     Dl_info info;
     return dladdr(address, &info) == 0;
 }
 
-// SLOTS when there is no place.
-static size_t slot_for_locked(enum row row, pl_function *real) {
+// The slot that has `real` or nothing or `outdated` is that of `real` now. SLOTS when there is none.
+static size_t take_slot(enum row row, pl_function *real, const struct pl_driver *driver, pl_function *outdated) {
+    pl_doors_lock();
     size_t at = 0;
-    while (at < SLOTS && slots[row][at].real != NULL && slots[row][at].real != real) at++;
-    for (size_t i = 0; at == SLOTS && i < SLOTS; i++)
-        if (is_stale(&slots[row][i])) at = i;
-    if (at == SLOTS) return at;
-    struct pl_slot *slot = &slots[row][at];
-    slot->driver = pl_driver_of(real);
-    slot->per_thread = rows[row].per_thread;
-    slot->real = real;
+    while (at < SLOTS && slots[row][at].real != NULL && slots[row][at].real != real && slots[row][at].real != outdated) at++;
+    if (at < SLOTS) slots[row][at] = (struct pl_slot){real, driver, rows[row].per_thread};
+    pl_doors_unlock();
     return at;
 }
 
+static pl_function *function_in(enum row row, size_t at) {
+    pl_doors_lock();
+    pl_function *real = slots[row][at].real;
+    pl_doors_unlock();
+    return real;
+}
+
+// The loader is asked without our lock, as pl_driver_of() says.
 static size_t slot_for(enum row row, pl_function *real) {
     pl_depth++;
-    pl_doors_lock();
-    const size_t at = slot_for_locked(row, real);
-    pl_doors_unlock();
+    const struct pl_driver *driver = pl_driver_of(real);
+    size_t at = take_slot(row, real, driver, NULL);
+    for (size_t i = 0; at == SLOTS && i < SLOTS; i++) {
+        pl_function *other = function_in(row, i);
+        if (is_stale(other)) at = take_slot(row, real, driver, other);
+    }
     pl_depth--;
     if (at == SLOTS) pl_missed("copies of libcuda", rows[row].exported);
     return at;

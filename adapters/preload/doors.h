@@ -7,5 +7,7 @@
 // Held across fork(), so that the child finds the slots whole.
 void pl_doors_lock(void);
 void pl_doors_unlock(void);
+// In a child where nobody unlocked them: they are free.
+void pl_doors_renew(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "preload.h"
+#include "real.h"
 
 // The answer to a thunk, in the two registers that a pair of pointers is returned in.
 struct answer {
@@ -33,16 +34,16 @@ static void *as_address(pl_function *entry) {
     return address;
 }
 
-// cuXyz and the functions of the C library that are ours.
+// cuXyz and the functions of the C library that are ours. Without the C library, which may not be ready (real.c).
 static bool concerns_us(const char *name) {
     if (name == NULL || pl_depth > 0) return false;
-    if (name[0] == 'c' && name[1] == 'u') return pl_is_door(name) || strncmp(name, "cuGetProcAddress", 16) == 0;
-    return name[0] == 'd' && name[1] == 'l' && (strcmp(name, "dlsym") == 0 || strcmp(name, "dlvsym") == 0 || strcmp(name, "dlopen") == 0);
+    if (name[0] == 'c' && name[1] == 'u') return pl_is_door(name) || pl_begins(name, "cuGetProcAddress");
+    return name[0] == 'd' && name[1] == 'l' && (pl_same(name, "dlsym") || pl_same(name, "dlvsym") || pl_same(name, "dlopen"));
 }
 
 static void *own_of_libc(const char *name) {
-    if (strcmp(name, "dlsym") == 0) return as_address((pl_function *)dlsym);
-    if (strcmp(name, "dlvsym") == 0) return as_address((pl_function *)dlvsym);
+    if (pl_same(name, "dlsym")) return as_address((pl_function *)dlsym);
+    if (pl_same(name, "dlvsym")) return as_address((pl_function *)dlvsym);
     return as_address((pl_function *)dlopen);
 }
 

@@ -2,12 +2,12 @@
 #define _GNU_SOURCE
 #include "journal.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -139,8 +139,8 @@ static uint32_t library_by_address(const void *address) {
     struct caller *caller = &journal.callers[((uintptr_t)address * 0x9e3779b97f4a7c15u >> 40) % CALLERS];
     const uint64_t generation = pl_libraries_closed();
     if (caller->address == address && caller->generation == generation) return caller->name;
-    Dl_info info;
-    const uint32_t id = address != NULL && dladdr(address, &info) != 0 && info.dli_fname != NULL ? name_id(info.dli_fname) : 0;
+    static char path[PL_PATH_MAX];
+    const uint32_t id = pl_library_of(address, path, sizeof path) ? name_id(path) : 0;
     *caller = (struct caller){address, generation, id};
     return id;
 }
@@ -215,9 +215,11 @@ bool pl_journal_paused(void) {
 // --- ends -----------------------------------------------------------------------------------------------------------------
 
 static bool copy_file(const char *from, const char *to) {
+    struct stat facts;
+    if (stat(from, &facts) != 0 || !pl_may_grow((uint64_t)facts.st_size)) return false;
     const int in = open(from, O_RDONLY | O_CLOEXEC);
     const int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    char bytes[16384];
+    static char bytes[16384]; // whose stack this is may be small
     ssize_t got = out < 0 ? -1 : 1;
     while (got > 0 && (got = read(in, bytes, sizeof bytes)) > 0)
         if (write(out, bytes, (size_t)got) != got) got = -1;
@@ -227,7 +229,7 @@ static bool copy_file(const char *from, const char *to) {
 }
 
 void pl_journal_dump(void) {
-    char path[PL_PATH_MAX];
+    static char path[PL_PATH_MAX];
     if (journal.log == NULL || journal.ended || vram_log_flush(journal.log) != VRAM_OK) return;
     const size_t length = strlen(journal.path);
     const size_t stem = length > 5 && strcmp(journal.path + length - 5, ".vram") == 0 ? length - 5 : length;

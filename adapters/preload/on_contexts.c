@@ -85,7 +85,9 @@ int32_t pl_on_device_total_mem_v1(const struct pl_slot *slot, uint32_t *size, in
     const int32_t result = PL_REAL(slot, (uint32_t *, int32_t), (size, device));
     if (result != PL_SUCCESS || size == NULL || pl_depth > 0) return result;
     uint64_t wide = *size, unused = 0;
+    pl_depth++;
     pl_limit_view((uint32_t)device, &unused, &wide);
+    pl_depth--;
     *size = narrow(wide);
     return result;
 }
@@ -94,6 +96,8 @@ int32_t pl_on_device_total_mem(const struct pl_slot *slot, uint64_t *size, int32
     const int32_t result = PL_REAL(slot, (uint64_t *, int32_t), (size, device));
     if (result != PL_SUCCESS || size == NULL || pl_depth > 0) return result;
     uint64_t unused = 0;
+    pl_depth++;
     pl_limit_view((uint32_t)device, &unused, size);
+    pl_depth--;
     return result;
 }

@@ -144,6 +144,7 @@ struct pl_call {
     uint32_t device; // of the current context
     bool has_device;
     int saved_errno;
+    int cancel_state;
     // What pl_ask() asked for.
     bool refused;
     enum pl_kind kind;

@@ -4,10 +4,32 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "doors.h"
 #include "preload.h"
+#include "real.h"
+
+// The C library is found without its help: a sanitizer that puts its own functions before it asks for them by dlsym(), and until that is
+// done calls of strcmp() and the like end nowhere.
+bool pl_same(const char *text, const char *other) {
+    while (*text != '\0' && *text == *other) {
+        text++;
+        other++;
+    }
+    return *text == *other;
+}
+
+bool pl_begins(const char *text, const char *start) {
+    while (*start != '\0' && *text == *start) {
+        text++;
+        start++;
+    }
+    return *start == '\0';
+}
 
 // The parts of a loaded library's dynamic section that name its symbols. Addresses are final: glibc relocates them at load.
 struct symbols {
@@ -18,17 +40,14 @@ struct symbols {
     ElfW(Addr) base;
 };
 
-static ElfW(Addr) absolute(const struct dl_phdr_info *info, ElfW(Addr) address) {
-    return address < info->dlpi_addr ? info->dlpi_addr + address : address;
+static ElfW(Addr) absolute(const struct link_map *map, ElfW(Addr) address) {
+    return address < map->l_addr ? map->l_addr + address : address;
 }
 
-static bool read_dynamic(const struct dl_phdr_info *info, struct symbols *symbols) {
-    *symbols = (struct symbols){.base = info->dlpi_addr};
-    const ElfW(Dyn) *entry = NULL;
-    for (size_t i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
-        const void *at = (const void *)absolute(info, entry->d_un.d_ptr);
+static bool read_dynamic(const struct link_map *map, struct symbols *symbols) {
+    *symbols = (struct symbols){.base = map->l_addr};
+    for (const ElfW(Dyn) *entry = map->l_ld; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        const void *at = (const void *)absolute(map, entry->d_un.d_ptr);
         switch (entry->d_tag) {
         case DT_SYMTAB: symbols->table = at; break;
         case DT_STRTAB: symbols->strings = at; break;
@@ -44,7 +63,7 @@ static bool read_dynamic(const struct dl_phdr_info *info, struct symbols *symbol
 // dlsym@@GLIBC_2.34 are the same).
 static void *take(const struct symbols *symbols, uint32_t index, const char *name) {
     const ElfW(Sym) *symbol = &symbols->table[index];
-    if (symbol->st_shndx == SHN_UNDEF || (symbol->st_info & 0xf) != STT_FUNC || strcmp(symbols->strings + symbol->st_name, name) != 0)
+    if (symbol->st_shndx == SHN_UNDEF || (symbol->st_info & 0xf) != STT_FUNC || !pl_same(symbols->strings + symbol->st_name, name))
         return NULL;
     return (void *)(symbols->base + symbol->st_value);
 }
@@ -80,17 +99,18 @@ static void *find(const struct symbols *symbols, const char *name) {
 
 // Older C libraries keep dlsym() in libdl.
 static bool is_c_library(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash == NULL ? path : slash + 1;
-    return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-", 5) == 0 || strncmp(name, "libdl.so", 8) == 0 ||
-           strncmp(name, "libdl-", 6) == 0 || strncmp(name, "ld-musl", 7) == 0 || strncmp(name, "libc.musl", 9) == 0;
+    static const char *const starts[] = {"libc.so", "libc-", "libdl.so", "libdl-", "ld-musl", "libc.musl"};
+    const char *name = path;
+    for (const char *at = path; *at != '\0'; at++)
+        if (*at == '/') name = at + 1;
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
+        if (pl_begins(name, starts[i])) return true;
+    return false;
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *data) {
-    (void)size;
-    struct pl_libc *libc = data;
+static void look_at(const struct link_map *map, struct pl_libc *libc) {
     struct symbols symbols;
-    if (info->dlpi_name == NULL || !is_c_library(info->dlpi_name) || !read_dynamic(info, &symbols)) return 0;
+    if (map->l_name == NULL || !is_c_library(map->l_name) || !read_dynamic(map, &symbols)) return;
     const struct {
         const char *name;
         void *target;
@@ -104,25 +124,57 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *data) {
         memcpy(&known, wanted[i].target, sizeof known);
         if (found != NULL && known == NULL) memcpy(wanted[i].target, &found, sizeof found);
     }
-    return 0;
 }
 
+// Libraries that the program started with come before all that it loads, and stay: the list is walked without its lock as far as is needed.
 static struct pl_libc true_libc;
-static pthread_once_t libc_once = PTHREAD_ONCE_INIT;
-
-static void find_libc(void) { (void)dl_iterate_phdr(look_at, &true_libc); }
+static atomic_bool libc_found;
 
 const struct pl_libc *pl_libc(void) {
-    (void)pthread_once(&libc_once, find_libc);
+    if (atomic_load_explicit(&libc_found, memory_order_acquire)) return &true_libc;
+    struct pl_libc libc = {NULL};
+    for (const struct link_map *map = _r_debug.r_map; map != NULL && libc.dlsym == NULL; map = map->l_next) look_at(map, &libc);
+    true_libc = libc; // the same, whoever comes first
+    atomic_store_explicit(&libc_found, true, memory_order_release);
     return &true_libc;
+}
+
+// --- libraries --------------------------------------------------------------------------------------------------------------
+
+struct holder {
+    uintptr_t address;
+    char *name;
+    size_t capacity;
+    bool first;
+};
+
+static int look_for_holder(struct dl_phdr_info *info, size_t size, void *data) {
+    (void)size;
+    struct holder *holder = data;
+    const bool program = holder->first;
+    holder->first = false;
+    bool holds = false;
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        holds = holds || (info->dlpi_phdr[i].p_type == PT_LOAD &&
+                          holder->address - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) < info->dlpi_phdr[i].p_memsz);
+    if (!holds) return 0;
+    const ssize_t length = program ? readlink("/proc/self/exe", holder->name, holder->capacity - 1) : 0;
+    holder->name[length < 0 ? 0 : length] = '\0';
+    if (!program) (void)snprintf(holder->name, holder->capacity, "%s", info->dlpi_name);
+    return 1;
+}
+
+// By the list of what is loaded, whose lock nobody holds for long. dladdr() takes the lock under which dlopen() runs constructors.
+bool pl_library_of(const void *address, char *name, size_t capacity) {
+    struct holder holder = {(uintptr_t)address, name, capacity, true};
+    return address != NULL && dl_iterate_phdr(look_for_holder, &holder) != 0;
 }
 
 // --- drivers --------------------------------------------------------------------------------------------------------------
 
 #define DRIVERS_MAX 16
-static struct pl_driver drivers[DRIVERS_MAX]; // [0]: whatever comes after us
+static struct pl_driver drivers[DRIVERS_MAX]; // [0]: whatever comes after us; by the lock of the doors
 static size_t driver_count;
-static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER; // taken under the lock of the doors; nothing is taken under it
 
 static void *next_symbol(const char *name) {
     const struct pl_libc *libc = pl_libc();
@@ -172,20 +224,21 @@ static void *open_library_of(pl_function *entry) {
     return NULL;
 }
 
+// The loader is asked without our lock: a thread inside dlopen() may come here, and wait for it, from a constructor.
 const struct pl_driver *pl_driver_of(pl_function *entry) {
     pl_depth++;
-    (void)pthread_mutex_lock(&driver_lock);
     void *library = open_library_of(entry); // not kept: the program decides how long it stays
+    struct pl_driver asked;
+    fill(&asked, library);
+    pl_doors_lock();
     size_t at = 0;
     while (at < driver_count && drivers[at].library != library) at++;
     if (at == DRIVERS_MAX) at = 0; // more copies than anybody has: the questions go to the first
-    struct pl_driver asked;
-    fill(&asked, library);
-    if (library != NULL) (void)pl_libc()->dlclose(library);
     // Only what is new is written: others may be reading. (A library closed and opened again may lie elsewhere under the same handle.)
     if (at == driver_count || memcmp(&drivers[at], &asked, sizeof asked) != 0) drivers[at] = asked;
     if (at == driver_count) driver_count++;
-    (void)pthread_mutex_unlock(&driver_lock);
+    pl_doors_unlock();
+    if (library != NULL) (void)pl_libc()->dlclose(library);
     pl_depth--;
     return &drivers[at];
 }

@@ -37,6 +37,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void pl_session_lock(void) { (void)pthread_mutex_lock(&lock); }
 void pl_session_unlock(void) { (void)pthread_mutex_unlock(&lock); }
+void pl_session_renew(void) {
+    const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    memcpy(&lock, &fresh, sizeof fresh);
+}
 
 void pl_session_forget(void) {
     pl_live_clear(&session.live);
@@ -47,6 +51,7 @@ void pl_session_forget(void) {
 }
 
 void pl_session_close(void) {
+    if (pl_depth > 0) return; // a handler of a signal ends the program from inside, where this thread may hold the lock
     pl_depth++;
     pl_session_lock();
     pl_journal_close();
@@ -60,6 +65,8 @@ bool pl_begin(const struct pl_slot *slot, struct pl_call *call) {
     if (pl_depth > 0 || (!pl_config()->records && pl_config()->limit_bytes == 0 && !pl_config()->caches)) return false;
     *call = (struct pl_call){.slot = slot, .caller = pl_caller, .saved_errno = errno};
     pl_depth++;
+    // What is asked of the system on the way would be places where a thread is cancelled, under a lock.
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancel_state);
     pl_process_setup();
     const struct pl_driver *driver = slot->driver;
     int32_t device = 0;
@@ -75,6 +82,7 @@ bool pl_begin(const struct pl_slot *slot, struct pl_call *call) {
 }
 
 void pl_end(const struct pl_call *call) {
+    (void)pthread_setcancelstate(call->cancel_state, NULL);
     pl_depth--;
     errno = call->saved_errno;
 }

@@ -7,6 +7,8 @@
 // Held across fork().
 void pl_session_lock(void);
 void pl_session_unlock(void);
+// In a child where nobody unlocked it: it is free.
+void pl_session_renew(void);
 // In the child of a fork, with the lock held: nothing of the parent's memory is the child's.
 void pl_session_forget(void);
 // The program ends.

@@ -38,13 +38,15 @@ class Ran:
         return calls
 
 
-def run(command, options=(), environment=None, library_path=None, pattern="r-%p.vram", folder=None):
-    """Runs it under `vram run` in a folder of its own (which lives as long as the test), or, with options None, without."""
+def run(command, options=(), environment=None, library_path=None, pattern="r-%p.vram", folder=None, cwd=False, relative=False):
+    """Runs it under `vram run` in a folder of its own (which lives as long as the test), or, with options None, without. `cwd`: it starts
+    in that folder; `relative`: the pattern is relative to it."""
     folder = folder or tempfile.mkdtemp(dir=SCRATCH.name)
     env = dict(os.environ, VRAM_SIM_LOG=f"{folder}/driver.log", LD_LIBRARY_PATH=library_path or os.environ["VRAM_TEST_SIM"])
     env.update(environment or {})
-    before = [] if options is None else [CLI, "run", "-o", f"{folder}/{pattern}", *options, "--"]
-    return Ran(folder, subprocess.run([*before, *map(str, command)], env=env, capture_output=True, text=True, timeout=200))
+    before = [] if options is None else [CLI, "run", "-o", pattern if relative else f"{folder}/{pattern}", *options, "--"]
+    place = folder if cwd else None
+    return Ran(folder, subprocess.run([*before, *map(str, command)], env=env, cwd=place, capture_output=True, text=True, timeout=200))
 
 
 def read_events(path):
