@@ -28,7 +28,7 @@ BELOW = {
     "live": "base os model config history driver core host",
     "snapshot": "base os model config history",
     "analyze": "base os model config",
-    "explore": "base os model config analyze",
+    "explore": "base os model config analyze replay",
     "export": "base os model config analyze",
     "replay": "base os model config history driver core host snapshot analyze",
     # vram_create() with what the environment asks for: histories, pages with their cures. Above what it puts together.

@@ -8,11 +8,11 @@ objects=${2:-$(dirname "$output")/engine-objects}
 mkdir -p "$objects"
 
 sources=("$root"/viewer/engine/*.c)
-for room in base model config snapshot analyze explore; do
+for room in base model config snapshot analyze explore replay core driver driver/cuda driver/sim os/wasm; do
     sources+=("$root"/src/$room/*.c)
 done
-# Of the history only what reads the recording file.
-sources+=("$root"/src/history/log?*.c)
+# Of the history only what reads the recording file. The clock is the C library's.
+sources+=("$root"/src/history/log?*.c "$root/src/os/posix/clock.c")
 
 flags=(--target=wasm32-wasi -std=c11 -O2 -DVRAM_CHECK=0 -mbulk-memory -ffunction-sections -fdata-sections
     -I"$root/src" -I"$root/include" -Wall -Wextra)

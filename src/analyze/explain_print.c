@@ -1,5 +1,6 @@
 // Out of memory, for people: what was asked, where the memory was, why that could not serve, what would have helped, who held it.
 #include "analyze/chart.h"
+#include "analyze/cure_words.h"
 #include "analyze/explain.h"
 #include "analyze/page.h"
 #include "vram/explain.h"
@@ -213,50 +214,9 @@ static void print_holders(const struct page *page) {
 }
 
 // --- why, and what would have helped ------------------------------------------------------------------------------------------
-static void put_setting(const struct vram_cure *cure, struct vr_text *out) {
-    const uint64_t left = cure->room_bytes > cure->needed_bytes ? cure->room_bytes - cure->needed_bytes : 0;
-    vr_text_printf(out, "Replayed with it, the history fits in the %s there was room for: it holds at most %s",
-                   vr_bytes(cure->room_bytes).text, vr_bytes(cure->held_bytes).text);
-    vr_text_printf(out, ", and would do with %s (%s of room left).", vr_bytes(cure->needed_bytes).text, vr_bytes(left).text);
-}
-
-static void put_demand(const struct vram_cure *cure, struct vr_text *out) {
-    const uint64_t over = cure->demand_bytes > cure->room_bytes ? cure->demand_bytes - cure->room_bytes : 0;
-    vr_text_printf(out, "No setting can help: with the request %s are in use at once, %s more than the %s there was room for.",
-                   vr_bytes(cure->demand_bytes).text, vr_bytes(over).text, vr_bytes(cure->room_bytes).text);
-}
-
-static void put_none(const struct vram_cure *cure, struct vr_text *out) {
-    vr_text_printf(out, "None of %u settings lets the history fit in the %s there was room for, though only %s are in use at once.",
-                   cure->tried, vr_bytes(cure->room_bytes).text, vr_bytes(cure->demand_bytes).text);
-}
-
-static void put_not_seen(const struct vram_cure *cure, struct vr_text *out) {
-    vr_text_printf(out,
-                   "Replayed in the %s there was room for, the history fits with the setting that was in force: what happened before it "
-                   "began, or when streams finished, decided. A replay cannot tell which setting would have helped.",
-                   vr_bytes(cure->room_bytes).text);
-}
-
-static void put_no_replay(const struct vram_cure *cure, struct vr_text *out) {
-    (void)cure;
-    vr_text_puts(out, "No setting was tried: the history is not one of an allocator with settings, or contradicts itself.");
-}
-
-static void put_unfinished(const struct vram_cure *cure, struct vr_text *out) {
-    vr_text_printf(out,
-                   "Not found in the time there was (%u settings tried). Kept as a recording (VRAM_ON_OOM=dump), `vram report` looks "
-                   "through all of them.",
-                   cure->tried);
-}
-
 static void print_cure(const struct page *page, const struct vram_cure *cure) {
-    static void (*const put[])(const struct vram_cure *cure, struct vr_text *out) = {
-        [VRAM_CURE_SETTING] = put_setting,   [VRAM_CURE_DEMAND] = put_demand,       [VRAM_CURE_NONE] = put_none,
-        [VRAM_CURE_NOT_SEEN] = put_not_seen, [VRAM_CURE_NO_REPLAY] = put_no_replay, [VRAM_CURE_UNFINISHED] = put_unfinished,
-    };
     struct vr_text sentence = {0};
-    put[cure->verdict](cure, &sentence);
+    vr_cure_sentence(cure, &sentence);
     if (cure->verdict == VRAM_CURE_SETTING) {
         vr_text_puts(page->text, "    ");
         vr_text_colour(page->text, page->style, VR_GREEN);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analyze/cure_words.h"
 #include "analyze/device.h"
 #include "base/json.h"
 #include "vram/explain.h"
@@ -432,25 +433,11 @@ static void put_notes(struct vr_json *json, const char *key, const struct vram_r
 
 // Only where somebody looked for them.
 static void put_cures(struct vr_json *json, const struct vram_report_source *source) {
-    static const char *const verdicts[] = {
-#define VERDICT_NAME(constant, name) #name,
-        VRAM_CURE_VERDICTS(VERDICT_NAME)
-#undef VERDICT_NAME
-    };
     if (source == NULL || source->cures == NULL) return;
     vr_json_array(json, "cures");
     for (size_t i = 0; i < source->cure_count; i++) {
-        const struct vram_cure *cure = &source->cures[i];
         vr_json_object(json, NULL);
-        vr_json_u64(json, "device", cure->device);
-        vr_json_u64(json, "index", cure->event);
-        vr_json_string(json, "verdict", verdicts[cure->verdict]);
-        vr_json_string(json, "conf", cure->verdict == VRAM_CURE_SETTING ? cure->conf : NULL);
-        vr_json_u64(json, "room_bytes", cure->room_bytes);
-        vr_json_u64(json, "demand_bytes", cure->demand_bytes);
-        vr_json_u64(json, "held_bytes", cure->held_bytes);
-        vr_json_u64(json, "needed_bytes", cure->needed_bytes);
-        vr_json_u64(json, "tried", cure->tried);
+        vr_cure_json(&source->cures[i], json);
         vr_json_object_end(json);
     }
     vr_json_array_end(json);

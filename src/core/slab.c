@@ -19,7 +19,8 @@ enum vram_status vr_slab_init(struct vr_slab *slab, size_t item_bytes, uint32_t 
 
 void vr_slab_release(struct vr_slab *slab) {
     if (slab->items == NULL) return;
-    vr_os_unreserve(slab->items, (size_t)slab->capacity * slab->item_bytes);
+    const uint32_t used = atomic_load_explicit(&slab->used, memory_order_relaxed);
+    vr_os_unreserve_touched(slab->items, (size_t)slab->capacity * slab->item_bytes, (size_t)used * slab->item_bytes);
     free(slab->spare);
     vr_mutex_destroy(&slab->mutex);
     *slab = (struct vr_slab){0};

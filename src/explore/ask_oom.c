@@ -1,16 +1,13 @@
 // `oom`: why requests failed, as the report explains it.
-#include "explore/explorer.h"
-
 #include "analyze/device.h"
+#include "explore/cures.h"
 
 static enum vram_status explain(const struct vr_ask *ask, struct vr_seen_recording *recording, struct vr_seen_device *device,
                                 uint64_t memory_bytes, struct vr_arena *arena, struct vram_report_device *facts) {
-    const struct vr_lifetimes *allocated = NULL, *active = NULL;
+    const struct vr_lifetimes *allocated = NULL;
+    VR_TRY(vr_seen_ooms(recording, device, memory_bytes, arena, facts));
     VR_TRY(vr_seen_lifetimes(device, VR_ALLOCATED, &allocated));
-    VR_TRY(vr_seen_lifetimes(device, VR_ACTIVE, &active));
-    VR_TRY(vr_report_trace(device->view, arena, facts));
     vr_report_reserved(device->view, &facts->reserved, NULL, 0);
-    VR_TRY(vr_report_ooms(device->view, &recording->sites, allocated, active, memory_bytes, arena, facts));
     struct vr_json *json = &ask->answer->json;
     vr_report_json_ooms(json, facts);
     vr_json_u64(json, "peak_bytes", allocated->peak.bytes);

@@ -1,5 +1,6 @@
 // `prepare`: works out, a piece per question, what the answer to another question is made of, so that whoever asks stays free to ask
 // something else in between.
+#include "explore/cures.h"
 #include "explore/hunt.h"
 #include "explore/labels.h"
 #include "explore/moment.h"
@@ -102,6 +103,16 @@ static enum vram_status churn(const struct vr_ask *ask, struct vr_seen_device *d
     return hunt(ask, VR_PREY_CHURN, worked, share);
 }
 
+// One replay is a piece.
+static enum vram_status cure(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share) {
+    struct vr_seen_recording *recording = NULL;
+    const struct vram_cure *found = NULL;
+    VR_TRY(vr_ask_device(ask, &recording, &device));
+    if (device->cure != NULL) VR_TRY(vr_seen_cure(recording, device, 0, share, &found, ask->error));
+    *worked = device->cure == NULL || *share < 1;
+    return *worked ? vr_seen_cure(recording, device, 1, share, &found, ask->error) : VRAM_OK;
+}
+
 // What answers are made of. `all`: of every device that is open, not only of the one asked about.
 static const struct {
     const char *question;
@@ -112,6 +123,7 @@ static const struct {
     {"map", {allocated, segments, allocated_rows, coverage}, false},
     {"leaks", {growth}, false},
     {"churn", {churn}, false},
+    {"cure", {allocated, active, cure}, false},
     {"steps", {steps}, false},
     {"ranks", {allocated, allocated_rows, allocated_curve, reserved_curve, steps}, true},
 };

@@ -4,6 +4,7 @@
 #include "explore/hunt.h"
 #include "explore/labels.h"
 #include "explore/moment.h"
+#include "replay/cure.h"
 
 void vr_seen_release(struct vr_seen_device *device) {
     for (size_t n = 0; n < VR_COUNT_OF(device->lifetimes); n++) {
@@ -19,6 +20,7 @@ void vr_seen_release(struct vr_seen_device *device) {
     vr_segment_labels_destroy(device->segment_labels);
     vr_chosen_destroy(device->chosen);
     vr_hunts_destroy(device->hunts);
+    vr_cure_end(device->cure);
     free(device->own_time_us);
 }
 

@@ -35,6 +35,7 @@ struct vr_seen_device {
     struct vr_segment_labels *segment_labels; // NULL until asked for (labels.h)
     struct vr_chosen *chosen;                 // the lists of events asked for last (chosen.h); NULL: none
     struct vr_hunts *hunts;                   // steps, and what is looked for in them (hunt.h); NULL until asked for
+    struct vr_cure_search *cure;              // NULL until asked for (cures.h)
     const int64_t *time_us;                   // by event, never falling; NULL until asked for
     int64_t *own_time_us;                     // what time_us points at where the history's times fall or are missing
 };

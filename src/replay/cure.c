@@ -247,10 +247,11 @@ enum vram_status vr_cure_begin(const struct vram_recording *recording, uint32_t 
     made->end_ns = end_ns;
     made->cure = (struct vram_cure){.device = device,
                                     .event = oom->event,
-                                    .verdict = VRAM_CURE_NO_REPLAY,
+                                    .verdict = VRAM_CURE_UNFINISHED,
                                     .room_bytes = oom->room_bytes < VR_STAGE_SPACING ? oom->room_bytes : VR_STAGE_SPACING,
                                     .conf = ""};
     if (vr_model_setting(vr_recording_model(recording), "vram_run_process") != NULL || made->cure.room_bytes == 0) {
+        made->cure.verdict = VRAM_CURE_NO_REPLAY;
         judge_driver(oom, &made->cure);
         made->done = true;
     }
@@ -269,6 +270,7 @@ enum vram_status vr_cure_go_on(struct vr_cure_search *search, size_t replays, do
         if (status == VRAM_OK) status = walk(search);
         if (search->paused) status = VRAM_OK;
         search->done = status == VRAM_OK && !search->paused;
+        if (!search->done) search->cure.verdict = VRAM_CURE_UNFINISHED;
         if (search->done || status != VRAM_OK) forget_replays(search);
     }
     const size_t most = REPLAYS_OF_SEARCH, played = search->played_count < most ? search->played_count : most - 1;
@@ -276,7 +278,7 @@ enum vram_status vr_cure_go_on(struct vr_cure_search *search, size_t replays, do
     return status;
 }
 
-const struct vram_cure *vr_cure_found(const struct vr_cure_search *search) { return search->done ? &search->cure : NULL; }
+const struct vram_cure *vr_cure_so_far(const struct vr_cure_search *search) { return &search->cure; }
 
 void vr_cure_end(struct vr_cure_search *search) {
     if (search == NULL) return;
@@ -295,7 +297,7 @@ static enum vram_status find_cure(const struct vram_recording *recording, const 
     const enum vram_status status = vr_cure_go_on(search, SIZE_MAX, &share, error);
     if (status == VRAM_OK) {
         *cure = search->cure;
-        search->cure.verdict = VRAM_CURE_NO_REPLAY; // its text is the caller's now
+        search->cure.verdict = VRAM_CURE_UNFINISHED; // its text is the caller's now
     }
     vr_cure_end(search);
     return status;

@@ -13,8 +13,8 @@ enum vram_status vr_cure_begin(const struct vram_recording *recording, uint32_t 
 // Goes on for at most so many replays of the history. *share: how much of the most it can take was done, 1 when the cure is known; what the
 // replays needed is given back then. NO_HOST_MEMORY, and what vram_replay_whatif() gives; the search can begin anew then.
 enum vram_status vr_cure_go_on(struct vr_cure_search *search, size_t replays, double *share, struct vram_error *error);
-// Borrowed until vr_cure_end(); NULL while it is not known.
-const struct vram_cure *vr_cure_found(const struct vr_cure_search *search);
+// Borrowed until vr_cure_end(); UNFINISHED while it is not known.
+const struct vram_cure *vr_cure_so_far(const struct vr_cure_search *search);
 // NULL is ignored.
 void vr_cure_end(struct vr_cure_search *search);
 

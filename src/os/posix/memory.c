@@ -13,3 +13,9 @@ enum vram_status vr_os_reserve(size_t size_bytes, void **base) {
 void vr_os_unreserve(void *base, size_t size_bytes) {
     if (base != NULL) (void)munmap(base, size_bytes);
 }
+
+// The system makes pages zero when they are given out again.
+void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes) {
+    (void)touched_bytes;
+    vr_os_unreserve(base, size_bytes);
+}

@@ -47,6 +47,7 @@ enum vram_status vr_os_reserve(size_t size_bytes, void **base) {
     return VRAM_OK;
 }
 
+// Of whole pages: what lies past the last byte is the range's own.
 static void make_zero(unsigned char *base, size_t size_bytes) {
     for (size_t at = 0; at < size_bytes; at += HOST_PAGE) {
         const uint64_t *words = (const uint64_t *)(const void *)(base + at);
@@ -56,13 +57,15 @@ static void make_zero(unsigned char *base, size_t size_bytes) {
     }
 }
 
-void vr_os_unreserve(void *base, size_t size_bytes) {
+void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes) {
     if (base == NULL) return;
     const unsigned shift = shift_of(size_bytes);
     struct range *range = shift == 0 ? NULL : malloc(sizeof *range);
     if (shift == 0) free(base);
     if (range == NULL) return; // without memory for the list the range is lost
-    make_zero(base, (size_t)1 << shift);
+    make_zero(base, touched_bytes);
     *range = (struct range){.base = base, .next = spare[shift]};
     spare[shift] = range;
 }
+
+void vr_os_unreserve(void *base, size_t size_bytes) { vr_os_unreserve_touched(base, size_bytes, size_bytes); }

@@ -23,6 +23,7 @@ export interface App {
     readonly engine: Engine;
     readonly store: Store;
     recordings: Recording[];
+    readonly partial: boolean; // what is on show is the beginning of a file that is still read
     recording(): Recording | undefined;
     device(): Device | undefined;
     // The whole history's length on the present axis, and the present window within it.

@@ -6,10 +6,14 @@ const PATIENCE_MS = 120;
 
 // "Working it out: 43 %", once it has taken long enough to be worth saying.
 export class Working {
-    private readonly bar = el("progress", { max: 1, "aria-label": "Working it out" });
+    private readonly bar = el("progress", { max: 1 });
     private readonly text = el("span", {});
     readonly root = el("p", { class: "working", role: "status", hidden: true }, this.text, this.bar);
     private since = 0;
+
+    constructor(private readonly what = "Working it out") {
+        this.bar.setAttribute("aria-label", what);
+    }
 
     // How much is done; null when nothing is under way.
     tell = (share: number | null): void => {
@@ -19,7 +23,7 @@ export class Working {
         this.root.hidden = share === null || now - this.since < PATIENCE_MS;
         if (share === null) return;
         this.bar.value = share;
-        this.text.textContent = `Working it out: ${Math.floor(100 * share)}\u202f%`;
+        this.text.textContent = `${this.what}: ${Math.floor(100 * share)}\u202f%`;
     };
 }
 

@@ -17,11 +17,13 @@ const TITLES: Record<string, string> = {
     unknown: "Not examined",
 };
 
-export function oomCard(cause: Cause, size: number, free: number | null, open: boolean, go: (event: number) => void): HTMLElement {
+// With `cure` what would have let it fit stands below why it did not.
+export function oomCard(cause: Cause, size: number, free: number | null, open: boolean, go: (event: number) => void, cure: HTMLElement | null): HTMLElement {
     const head = el("summary", {}, el("b", {}, `${bytes(size)} asked for`), ` \u00b7 ${TITLES[cause.cause] ?? cause.cause} \u00b7 event ${count(cause.index)}`);
     const box = el("details", { class: "oom-card", open, "data-event": cause.index, "data-cause": cause.cause }, head);
-    add(box, el("p", { class: "oom-why" }, `${sentence(cause.text)}${cause.advice ? ` ${sentence(cause.advice)}` : ""}`));
+    add(box, el("p", { class: "oom-why" }, sentence(cause.text), cause.advice ? el("span", { class: "oom-advice" }, ` ${sentence(cause.advice)}`) : null));
     if (cause.site) add(box, el("p", { class: "quiet-text" }, `asked for at ${cause.site}, stream ${cause.stream}`));
+    add(box, cure);
     if (cause.reserved_bytes !== undefined) {
         const parts = partsOf(cause, free);
         add(box, bar(parts), partsTable(parts), request(cause, size));

@@ -4,6 +4,7 @@ import { add, clear, csvText, el } from "../dom";
 import { bytes, count, counted, percent } from "../format";
 import type { State } from "../state";
 import { oomCard } from "./oom-card";
+import { CureBox } from "./oom-cure";
 import { bar, type Cause } from "./oom-parts";
 
 type Ooms = { oom: { index: number; size: number; device_free: number | null }[]; oom_causes: Cause[]; peak_bytes: number; peak_event: number; reserved_peak_bytes: number; reserved_peak_event: number };
@@ -14,7 +15,7 @@ const cardSize = (reserved: number) => [4, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80,
 
 // Nothing failed: how much room there would have been on a card of some size.
 function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number) => void): void {
-    add(body, el("h2", {}, "Nothing ran out of memory"));
+    add(body, el("h2", {}, "No out of memory is recorded"), el("p", {}, device.events === 0 ? "The recording has no history: it cannot tell whether a request failed." : `${counted(device.events, "event")} recorded, and no request that failed.`));
     const peak = el("button", { type: "button", class: "link", onclick: () => go(facts.peak_event) }, facts.peak_event < 0 ? "the beginning" : `event ${count(facts.peak_event)}`);
     add(body, el("p", {}, `${device.host ? "The pinned memory" : `Device ${device.device}`} reached ${bytes(facts.peak_bytes)} allocated at `, peak, `, with at most ${bytes(facts.reserved_peak_bytes)} reserved from the driver.`));
     const size = el("input", { type: "number", min: 1, step: 1, value: Math.max(1, cardSize(facts.reserved_peak_bytes)), "aria-label": "Memory of the device in GiB" });
@@ -31,7 +32,7 @@ function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number
     measure();
 }
 
-function paint(body: HTMLElement, shown: Ooms, device: Device, go: (event: number) => void): void {
+function paint(body: HTMLElement, shown: Ooms, device: Device, go: (event: number) => void, cure: HTMLElement): void {
     clear(body);
     if (shown.oom.length === 0) return none(body, shown, device, go);
     const many = shown.oom.length;
@@ -39,7 +40,7 @@ function paint(body: HTMLElement, shown: Ooms, device: Device, go: (event: numbe
     // The last one is what usually ended the program: it comes first, open.
     [...shown.oom_causes].reverse().slice(0, MOST_CARDS).forEach((cause, i) => {
         const { size, device_free } = shown.oom[many - 1 - i];
-        body.append(oomCard(cause, size, device_free, i === 0, go));
+        body.append(oomCard(cause, size, device_free, i === 0, go, i === 0 ? cure : null));
     });
     if (many > MOST_CARDS) add(body, el("p", { class: "quiet-text" }, `The list of events (2) has ${counted(many - MOST_CARDS, "earlier request")}.`));
 }
@@ -57,13 +58,18 @@ export function oomView(app: App): View {
     let shown: Ooms | null = null;
     let asked = 0;
     let of = "";
+    let cure: CureBox | null = null;
 
     async function load(): Promise<void> {
         const device = app.device();
         if (!device) return;
         const { rec } = app.store.state;
-        if (of === `${rec} ${device.device}`) return;
-        of = `${rec} ${device.device}`;
+        const { partial } = app;
+        // The beginning of a file and the whole of it differ in their events.
+        const key = `${rec} ${device.device} ${device.events}`;
+        if (of === key) return cure?.find();
+        of = key;
+        cure = null;
         const ticket = ++asked;
         clear(body);
         add(body, el("p", { class: "quiet-text", role: "status" }, "Working it out\u2026"));
@@ -71,7 +77,11 @@ export function oomView(app: App): View {
             const answer = await app.engine.ask<Ooms>({ name: "oom", rec, device: device.device });
             if (ticket !== asked) return;
             shown = answer.json;
-            paint(body, shown, device, (event) => app.store.set({ view: "state", event }));
+            const box = new CureBox(app.engine, { rec, device: device.device });
+            paint(body, shown, device, (event) => app.store.set({ view: "state", event }), box.root);
+            if (shown.oom.length === 0) return;
+            cure = box;
+            if (!partial) await cure.find();
         } catch (error) {
             of = "";
             app.say((error as Error).message);

@@ -1,0 +1,53 @@
+// What would have let the last failed request fit: looked for by replaying the history, a replay per question, while the view is on show.
+import { add, clear, el } from "../dom";
+import type { Engine } from "../engine";
+import { copyText } from "../save";
+import { prepare, Working } from "../working";
+
+type Cure = { verdict: string; conf: string | null; index: number };
+type Answer = { cure: Cure | null; text?: string };
+
+const VARIABLE = "PYTORCH_CUDA_ALLOC_CONF";
+
+function setting(conf: string): HTMLElement {
+    const line = conf === "" ? `unset ${VARIABLE}` : `${VARIABLE}=${conf}`;
+    const copy: HTMLButtonElement = el("button", { type: "button", title: "Copy the setting", onclick: () => void copyText(line).then(() => (copy.textContent = "Copied")) }, "Copy");
+    return el("p", { class: "oom-setting" }, el("code", {}, line), copy);
+}
+
+export class CureBox {
+    private readonly working = new Working("Looking for a setting that would have fitted");
+    private readonly said = el("div", { role: "status" });
+    readonly root = el("section", { class: "oom-cure", "aria-label": "Cure" }, el("h3", {}, "Cure"), this.working.root, this.said);
+    private known = false;
+    private busy = false;
+
+    constructor(private readonly engine: Engine, private readonly about: { rec: number; device: number }) {}
+
+    // Goes on where it stopped, until the cure is known or the view is left.
+    async find(): Promise<void> {
+        if (this.known || this.busy) return;
+        this.busy = true;
+        try {
+            const question = { name: "cure", ...this.about };
+            if (!(await prepare(this.engine, question, this.working.tell, () => !this.root.isConnected))) return;
+            const { json } = await this.engine.ask<Answer>(question);
+            this.known = true;
+            this.tell(json);
+        } catch (error) {
+            this.known = true;
+            this.tell({ cure: null, text: `It was not found here: ${(error as Error).message}. \`vram report\` looks for it.` });
+        } finally {
+            this.busy = false;
+        }
+    }
+
+    private tell({ cure, text }: Answer): void {
+        clear(this.said);
+        if (cure?.verdict === "setting") add(this.said, setting(cure.conf ?? ""));
+        add(this.said, el("p", {}, text));
+        this.root.dataset.verdict = cure?.verdict ?? "";
+        // What else could have helped is not needed beside a setting that does, as in the report.
+        for (const advice of this.root.parentElement?.querySelectorAll<HTMLElement>(".oom-advice") ?? []) advice.hidden = cure?.verdict === "setting";
+    }
+}
