@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "vram/follow.h"
 
 static void read_program(int pid, char *name, size_t capacity) {
     char path[64];
@@ -16,15 +19,33 @@ static void read_program(int pid, char *name, size_t capacity) {
     fclose(file);
 }
 
-// A line of /proc/PID/maps ends with the path of what is mapped. A recording is written through a shared mapping ("rw-s").
+// The path at the end of a line of /proc/PID/maps, which has "\\012" where a name has the end of a line.
+static bool copy_path(const char *text, char *path, size_t capacity) {
+    size_t length = 0;
+    while (*text != '\0' && *text != '\n' && length + 1 < capacity) {
+        const bool escaped = strncmp(text, "\\012", 4) == 0;
+        path[length++] = escaped ? '\n' : *text;
+        text += escaped ? 4 : 1;
+    }
+    path[length] = '\0';
+    return *text == '\0' || *text == '\n';
+}
+
+// Whether a file that is called something else is a recording that grows. Nothing but plain files is opened.
+static bool is_recording(const char *path) {
+    const size_t length = strlen(path);
+    struct stat facts;
+    struct vram_follow *follow;
+    if (length > 5 && strcmp(path + length - 5, ".vram") == 0) return true;
+    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode) || vram_follow_open(path, 0, &follow, NULL) != VRAM_OK) return false;
+    vram_follow_close(follow);
+    return true;
+}
+
+// A recording is written through a shared mapping ("rw-s").
 static bool path_in(const char *line, char *path, size_t capacity) {
     const char *at = strchr(line, '/');
-    if (at == NULL || strstr(line, "rw-s") == NULL) return false;
-    const size_t length = strcspn(at, "\n");
-    if (length < 5 || length >= capacity || memcmp(at + length - 5, ".vram", 5) != 0) return false;
-    memcpy(path, at, length);
-    path[length] = '\0';
-    return true;
+    return at != NULL && strstr(line, "rw-s") != NULL && copy_path(at, path, capacity) && is_recording(path);
 }
 
 bool recorded_find(int pid, struct recorded *recorded) {

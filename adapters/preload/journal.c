@@ -68,8 +68,8 @@ PL_NOINLINE uint32_t pl_journal_stack(uint32_t skip) {
 }
 
 static void fail(const char *why) {
+    if (!journal.ended) pl_missed("the recording ended early:", why);
     journal.ended = true;
-    pl_missed("the recording ended early", why);
 }
 
 // --- the file -------------------------------------------------------------------------------------------------------------

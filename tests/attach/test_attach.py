@@ -9,6 +9,7 @@ import pathlib
 import pty
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -27,7 +28,7 @@ class Program:
     """A worker under `vram run` on the simulated driver."""
 
     def __init__(self, name):
-        self.recording = FOLDER / f"{name}.vram"
+        self.recording = FOLDER / name
         self.recording.unlink(missing_ok=True)
         command = [VRAM, "sim", "--", VRAM, "run", "-o", self.recording, "--", WORKER]
         self.process = subprocess.Popen(
@@ -40,7 +41,7 @@ class Program:
         # Other tests may record something at the same time: ask the system, not `vram top`.
         for folder in pathlib.Path("/proc").iterdir():
             try:
-                if folder.name.isdigit() and str(self.recording) in (folder / "maps").read_text():
+                if folder.name.isdigit() and str(self.recording).replace("\n", "\\012") in (folder / "maps").read_text():
                     return int(folder.name)
             except OSError:
                 pass
@@ -61,7 +62,7 @@ class Program:
 
 class Attach(unittest.TestCase):
     def setUp(self):
-        self.program = Program(self._testMethodName)
+        self.program = Program(f"{self._testMethodName}.vram")
 
     def tearDown(self):
         if self.program.process.poll() is None:
@@ -116,6 +117,29 @@ class Attach(unittest.TestCase):
         self.program.tell("a 9")
         report = json.loads(vram("report", "--json", copy).stdout)["devices"]["0"]
         self.assertEqual(report["allocated"]["end_bytes"], 8 * MIB)
+
+    def test_recordings_of_any_name(self):
+        for name in ("no suffix", "two\nlines.vram", "two\nlines.rec"):
+            program = Program(name)
+            status = vram("attach", program.pid)
+            self.assertIn("events     1", status.stdout, status.stderr)
+            self.assertEqual(vram("attach", program.pid, "stop").returncode, 0)
+            self.assertIn("1.0 MiB live", vram("top", "--once", program.pid).stdout)
+            self.assertEqual(program.end(), 0)
+
+    def test_a_program_that_is_stopped_or_killed(self):
+        pid = self.program.pid
+        os.kill(pid, signal.SIGSTOP)
+        self.assertIn("state      recording", vram("attach", pid).stdout)
+        self.assertIn("1.0 MiB live", vram("top", "--once", pid).stdout)
+        os.kill(pid, signal.SIGKILL)
+        self.assertEqual(self.program.process.wait(20), 128 + 9)
+        self.program.process.stdin.close()
+        self.program.process.stdout.close()
+        for command in ("attach", "top"):
+            result = vram(command, pid)
+            self.assertEqual((result.returncode, result.stderr.count("\n")), (3, 1), result.stderr)
+        self.assertIn("1.0 MiB live", vram("top", "--once", self.program.recording).stdout)
 
     def test_mistakes_are_one_line(self):
         for arguments, code in (
