@@ -17,6 +17,8 @@ export class Menu {
         this.root = el("div", { class: "menu" }, this.button, this.list);
         this.list.setAttribute("aria-label", title);
         this.root.addEventListener("keydown", (event) => this.onKey(event));
+        // Where a click does not focus a button (macOS), the press would take the focus from the list, and with it the list.
+        this.root.addEventListener("mousedown", (event) => this.list.hidden || event.preventDefault());
         this.root.addEventListener("focusout", (event) => {
             if (!this.root.contains(event.relatedTarget as Node | null)) this.close();
         });

@@ -17,6 +17,7 @@ function launch(dark) {
     if (!isFirefox) return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu-sandbox"] });
     const firefoxUserPrefs = {
         "layout.css.prefers-color-scheme.content-override": dark ? 0 : 1,
+        "accessibility.mouse_focuses_formcontrol": 0, // a click on a button does not focus it, as on macOS
         "network.proxy.type": 1, // a proxy that is not there
         "network.proxy.http": "127.0.0.1",
         "network.proxy.http_port": 9,
@@ -31,9 +32,9 @@ function launch(dark) {
 // What Firefox notes on the console of errors that the page has caught and told.
 const NOTED = /^Failed to read data from the ReadableStream/;
 
-export async function openPage(htmlPath, { width = 1280, height = 800, dark = false, fragment = "", init } = {}) {
+export async function openPage(htmlPath, { width = 1280, height = 800, dark = false, fragment = "", init, offline = true } = {}) {
     const browser = await launch(dark);
-    const emulated = isFirefox ? {} : { colorScheme: dark ? "dark" : "light", offline: true, acceptDownloads: true };
+    const emulated = isFirefox ? {} : { colorScheme: dark ? "dark" : "light", offline, acceptDownloads: true };
     const context = await browser.newContext({ viewport: { width, height }, ...emulated });
     const page = await context.newPage();
     // Firefox takes the two clicks that Playwright sends for two clicks.
@@ -47,12 +48,12 @@ export async function openPage(htmlPath, { width = 1280, height = 800, dark = fa
     const requests = [];
     const errors = [];
     page.on("request", (request) => {
-        if (!/^(file|blob|data):/.test(request.url())) requests.push(request.url());
+        if (!/^(file|blob|data):/.test(request.url()) && !request.url().startsWith(htmlPath)) requests.push(request.url());
     });
     const note = (text) => NOTED.test(text) || errors.push(text);
     page.on("pageerror", (error) => note(String(error)));
     page.on("console", (message) => message.type() === "error" && note(message.text()));
-    await page.goto(`file://${htmlPath}${fragment}`);
+    await page.goto(`${htmlPath.startsWith("http:") ? "" : "file://"}${htmlPath}${fragment}`);
     return { browser, page, requests, errors };
 }
 
