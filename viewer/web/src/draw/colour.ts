@@ -53,13 +53,13 @@ export const varied = (colour: Rgb, row: number): Rgb => {
 
 export const css = ([r, g, b]: Rgb, alpha = 1): string => (alpha === 1 ? `rgb(${r},${g},${b})` : `rgba(${r},${g},${b},${alpha})`);
 
-const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!;
+// A canvas gives an opaque colour back as #rrggbb. Its pixels are not asked for: browsers that guard against fingerprinting falsify them.
+const probe = document.createElement("canvas").getContext("2d")!;
 export function parse(text: string): Rgb {
     probe.fillStyle = "#000";
     probe.fillStyle = text.trim();
-    probe.fillRect(0, 0, 1, 1);
-    const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
-    return [r, g, b];
+    const value = parseInt(String(probe.fillStyle).slice(1), 16);
+    return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
 // The page's colours as they are now: light or dark.
