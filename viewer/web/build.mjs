@@ -20,7 +20,7 @@ async function bundle(entry) {
         bundle: true,
         minify: true,
         format: "iife",
-        target: entry.endsWith(".css") ? undefined : "es2022", // styles are for the browsers of the day
+        target: ["chrome111", "firefox113", "safari16.4"],
         charset: "ascii",
         write: false,
         legalComments: "none",

@@ -38,6 +38,9 @@ export async function unwrapped(blob: Blob): Promise<Blob> {
     }
 }
 
+// What the engine cannot do without, and old browsers lack or cautious people switch off.
+const NEEDED = ["DecompressionStream", "WebAssembly", "Worker"];
+
 const OWN_MAGIC = "VRAM"; // from the second byte on
 const PREVIEW_LEAST = 8 << 20;
 const PREVIEW_BYTES = 2 << 20;
@@ -57,6 +60,8 @@ export class WorkerEngine implements Engine {
     }
 
     static async create(): Promise<WorkerEngine> {
+        const absent = NEEDED.find((name) => !(name in globalThis));
+        if (absent) throw new Error(`This browser has no ${absent}: the page needs Firefox 113, Chromium 111, Safari 16.4 or newer. \`vram view --serve\` does without.`);
         const engine = new WorkerEngine();
         const code = await (await unwrapped(new Blob([bytesOfBase64(inline("engine"))]))).arrayBuffer();
         engine.worker.postMessage({ kind: "start", engine: code } satisfies ToWorker, [code]);

@@ -2,7 +2,7 @@
 import type { App, Device, Matches, Recording, View } from "./app";
 import { Details } from "./details";
 import { add, clear, el } from "./dom";
-import { emptyState } from "./empty";
+import { emptyState, explainEmpty } from "./empty";
 import { bytesOfBase64, WorkerEngine, type Engine } from "./engine";
 import { bytes } from "./format";
 import type { Changed, Frame, Opened, Panel } from "./frame";
@@ -198,7 +198,7 @@ class Page implements Frame, App {
         this.stage.setAttribute("aria-labelledby", `tab-${chosen.id}`);
         const fresh = this.stage.firstElementChild !== root;
         if (fresh) this.stage.replaceChildren(root);
-        if (!this.device()) return;
+        if (!this.device()) return explainEmpty(root, this.recording()?.name);
         if (fresh || changed === null) chosen.show(state);
         else chosen.update(state, changed);
     }
@@ -220,4 +220,4 @@ async function main(): Promise<void> {
     else if (files.length !== 0) await page.openAll(files);
 }
 
-void main();
+main().catch((error: Error) => add(document.body, el("p", { class: "message", role: "alert" }, error.message)));

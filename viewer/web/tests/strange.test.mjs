@@ -89,4 +89,11 @@ await everyView(second.page, "a page made by vram view");
 const tried = await second.page.evaluate(() => fetch("https://example.com/").then(() => "loaded", () => "refused"));
 equal(tried, "refused", "the policy of the page");
 await second.browser.close();
+
+// An old browser, or one that is told to go without: a sentence, not an empty page.
+for (const name of ["DecompressionStream", "WebAssembly"]) {
+    const old = await openPage(html, { init: `delete window.${name}` });
+    await settles(old.page, (what) => document.body.innerText.includes(`no ${what}`), name, true, `without ${name} the page says so`);
+    await old.browser.close();
+}
 finish();

@@ -104,7 +104,7 @@ export class SvgPen implements Pen {
     }
     image(source: HTMLCanvasElement, x: number, y: number, width: number, height: number): void {
         this.parts.push(
-            `<image x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" preserveAspectRatio="none" style="image-rendering:pixelated" ` +
+            `<image x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" preserveAspectRatio="none" image-rendering="pixelated" ` +
                 `href="${source.toDataURL("image/png")}"/>`,
         );
     }
