@@ -1,6 +1,6 @@
 // How the page behaves with a large recording: node bench/bench_viewer.mjs PAGE.html RECORDING [VIEW...]. Opens the recording in headless
-// Chromium with the network off and prints, as JSON: seconds to the first picture and until everything is there, memory of the tab, and, per
-// view, how long frames and the engine's answers take while a scripted mouse zooms and pans.
+// Chromium (in Firefox with VRAM_TEST_BROWSER=firefox) with the network off and prints, as JSON: seconds to the first picture and until
+// everything is there, memory of the tab, and, per view, how long frames and the engine's answers take while a scripted mouse zooms and pans.
 import { readFileSync, readdirSync } from "node:fs";
 import { openPage } from "../viewer/web/tests/browser.mjs";
 
@@ -47,7 +47,7 @@ function tabBytes() {
     let most = 0;
     for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
         try {
-            if (!readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("--type=renderer")) continue;
+            if (!/--type=renderer|-contentproc.*tab\0*$/s.test(readFileSync(`/proc/${pid}/cmdline`, "utf8"))) continue;
             const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
             most = Math.max(most, 1024 * Number(/Pss:\s+(\d+)/.exec(text)[1]));
         } catch {
