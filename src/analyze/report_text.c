@@ -258,6 +258,14 @@ static void print_pools(struct printer *printer, const struct vram_report_device
     if (device->pool_count > most) vr_text_printf(printer->text, "    ... and %zu more\n", device->pool_count - most);
 }
 
+// Programs in C and C++ often allocate through a function of their own, which then is the call site of most: its callers are what is asked
+// for.
+static void print_callers_hint(struct printer *printer, const struct vram_report_live *live) {
+    const struct vram_report_group *site = &live->sites[0];
+    const bool most = site->bytes >= live->peak.bytes / 4 * 3, several = live->stacks[0].bytes < site->bytes / 10 * 9;
+    if (most && several) vr_text_puts(printer->text, "    Several callers share the first one; `vram report --stack` tells them apart.\n");
+}
+
 static void print_sites(struct printer *printer, const struct vram_report_device *device) {
     static const struct vr_table_column columns[] = {{"bytes", VR_RIGHT, VR_BOLD, false},
                                                      {"share", VR_RIGHT, VR_PLAIN, false},
@@ -285,6 +293,7 @@ static void print_sites(struct printer *printer, const struct vram_report_device
     }
     vr_table_print(&table, printer->text, &printer->style, 4);
     vr_table_release(&table);
+    print_callers_hint(printer, live);
 }
 
 static void print_kinds(struct printer *printer, const struct vram_report_device *device) {

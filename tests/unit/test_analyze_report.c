@@ -255,6 +255,34 @@ static void machine_code_is_told_by_what_it_did(void **state) {
 }
 
 // Equal bytes and counts are ordered by name, also where one file's name begins with the other's.
+// One function allocates for all: the page says where its callers are told.
+static bool hints_at_callers(const char *second_caller) {
+    struct vr_text json = {0}, page = {0};
+    static const char *const callers[] = {"weights", NULL};
+    vr_text_puts(&json, "{\"segments\": [], \"device_traces\": [[");
+    for (unsigned i = 0; i < 2; i++) {
+        vr_text_printf(
+            &json,
+            "%s{\"action\": \"alloc\", \"addr\": %u, \"size\": 3000000, \"stream\": 0, \"frames\": ["
+            "{\"filename\": \"wrap.c\", \"line\": 5, \"name\": \"mal\"}, {\"filename\": \"main.c\", \"line\": 7, \"name\": \"%s\"}]}",
+            i == 0 ? "" : ",", 4096 * (i + 1), callers[i] == NULL ? second_caller : callers[i]);
+    }
+    vr_text_puts(&json, "]], \"allocator_settings\": {}}");
+    struct vram_report *report = report_of(vr_text_string(&json), NULL);
+    assert_int_equal(vram_report_text(report, NULL, NULL, keep, &page), VRAM_OK);
+    const bool hints = strstr(vr_text_string(&page), "vram report --stack") != NULL;
+    vram_report_destroy(report);
+    vr_text_release(&json);
+    vr_text_release(&page);
+    return hints;
+}
+
+static void callers_of_one_function_are_hinted_at(void **state) {
+    (void)state;
+    assert_true(hints_at_callers("cache"));
+    assert_false(hints_at_callers("weights"));
+}
+
 static void ties_are_ordered_by_name(void **state) {
     (void)state;
     struct vr_text text = {0};
@@ -373,6 +401,7 @@ int main(void) {
         cmocka_unit_test(usage_adds_up),
         cmocka_unit_test(remarks),
         cmocka_unit_test(ties_are_ordered_by_name),
+        cmocka_unit_test(callers_of_one_function_are_hinted_at),
         cmocka_unit_test(machine_code_is_told_by_what_it_did),
         cmocka_unit_test(too_many_devices_are_refused),
         cmocka_unit_test(pinned_host_memory_is_no_device),
