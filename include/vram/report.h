@@ -309,6 +309,7 @@ struct vram_report {
     bool has_settings;
     const struct vram_report_setting *settings;
     size_t setting_count;
+    const char *odd_settings;                 // as JSON, where allocator_settings is neither a dictionary nor None; else NULL
     const struct vram_report_device *devices; // ascending
     size_t device_count;
     const struct vram_report_note *notes;

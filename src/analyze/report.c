@@ -80,6 +80,17 @@ static enum vram_status copy_string(const struct vr_model *model, uint32_t id, s
     return vr_arena_copy(arena, vr_model_string(model, id), vr_model_string_length(model, id), text);
 }
 
+// What stands in the place of the settings' dictionary: tools that write recordings by hand put a string there, or None.
+static enum vram_status odd_settings(const struct vr_model *model, struct vr_arena *arena, struct vram_report *report) {
+    for (size_t i = 0; i < model->extra_count && model->extras[i].owner == VR_OWNER_TOP; i++) {
+        const struct vr_extra *extra = &model->extras[i];
+        if (strcmp(vr_model_string(model, extra->key), "allocator_settings") != 0) continue;
+        report->has_settings = strcmp(vr_model_string(model, extra->value), "null") != 0;
+        return report->has_settings ? copy_string(model, extra->value, arena, &report->odd_settings) : VRAM_OK;
+    }
+    return VRAM_OK;
+}
+
 static enum vram_status describe_file(const struct vr_model *model, struct vr_arena *arena, struct vram_report *report) {
     report->form = model->form == VR_FORM_SEGMENT_LIST ? "segment_list" : "dict";
     vr_report_generation(model, &report->generation, &report->era);
@@ -105,7 +116,7 @@ static enum vram_status describe_file(const struct vr_model *model, struct vr_ar
     }
     report->settings = settings;
     report->setting_count = model->setting_count;
-    return VRAM_OK;
+    return odd_settings(model, arena, report);
 }
 
 static enum vram_status build(struct work *work, struct vram_report *report) {

@@ -400,6 +400,10 @@ static void put_settings(struct vr_json *json, const struct vram_report *report)
         vr_json_null(json, "allocator_settings");
         return;
     }
+    if (report->odd_settings != NULL) {
+        vr_json_raw(json, "allocator_settings", report->odd_settings);
+        return;
+    }
     vr_json_object(json, "allocator_settings");
     for (size_t i = 0; i < report->setting_count; i++) vr_json_raw(json, report->settings[i].key, report->settings[i].value);
     vr_json_object_end(json);

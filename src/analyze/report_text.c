@@ -403,6 +403,11 @@ static void print_settings(struct printer *printer) {
     for (size_t i = 0; i < report->setting_count; i++) facts += vr_is_fact(report->settings[i].key);
     if (facts != 0 && facts == report->setting_count) return; // a whole program, written anew: there was no allocator to ask
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    if (report->odd_settings != NULL) {
+        vr_page_foreign(printer->text, &table, "allocator_settings");
+        vr_page_foreign(printer->text, &table, report->odd_settings);
+        shown++;
+    }
     for (size_t i = 0; i < report->setting_count; i++) {
         if (is_default(&report->settings[i]) || vr_is_fact(report->settings[i].key)) continue;
         vr_page_foreign(printer->text, &table, report->settings[i].key);

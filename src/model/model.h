@@ -100,6 +100,7 @@ enum {
     VR_HAS_CATEGORY = 1u << 22,
     VR_HAS_POOL_LIST = 1u << 23, // the pool id is a list of two, not a pair as PyTorch writes it
     VR_HAS_CPP_FRAMES = 1u << 24,
+    VR_HAS_ADDR = 1u << 25, // a block's address, where `address` is missing, is what other tools write as `addr`
 };
 
 // Rows in file order (all devices mixed).

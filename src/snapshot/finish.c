@@ -232,7 +232,7 @@ static void fill_addresses(struct vr_model *model) {
     for (size_t i = 0; i < model->segments.count; i++) {
         uint64_t next = model->segments.address[i];
         for (uint64_t block = model->segments.first_block[i]; block < model->segments.first_block[i + 1]; block++) {
-            if (!(model->blocks.has[block] & VR_HAS_ADDRESS)) model->blocks.address[block] = next;
+            if (!(model->blocks.has[block] & (VR_HAS_ADDRESS | VR_HAS_ADDR))) model->blocks.address[block] = next;
             next = model->blocks.address[block] + model->blocks.size_bytes[block];
         }
     }

@@ -88,7 +88,7 @@ static enum vram_status read_number(struct parser *parser) {
     while (length < limit && is_number_byte(text[length])) length++;
     struct vr_number number;
     if (length == LONGEST_NUMBER || !vr_number_parse(text, length, &number)) {
-        return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON number is malformed or too large for 64 bits");
+        return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON number is malformed");
     }
     source->next += length;
     if (number.kind == VR_NUMBER_FLOAT) return vr_machine_push_float(parser->machine, number.real);

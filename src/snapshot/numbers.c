@@ -101,12 +101,12 @@ bool vr_number_parse(const char *text, size_t length, struct vr_number *number) 
         p = read_exponent(p + 1, end, &decimal);
     }
     if (p != end) return false;
-    *number = (struct vr_number){.kind = decimal.whole ? VR_NUMBER_WHOLE : VR_NUMBER_FLOAT};
-    if (decimal.whole) {
-        if (!read_whole(first, end, negative, &number->bits)) return false;
+    *number = (struct vr_number){.kind = VR_NUMBER_WHOLE};
+    if (decimal.whole && read_whole(first, end, negative, &number->bits)) {
         number->negative = negative && number->bits != 0;
         return true;
     }
+    number->kind = VR_NUMBER_FLOAT;
     bool is_exact;
     double real = scale(decimal.mantissa, decimal.exponent, &is_exact);
     number->real = negative ? -real : real;

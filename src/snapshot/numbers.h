@@ -15,7 +15,7 @@ struct vr_number {
 };
 
 // Reads [+-]digits[.digits][e[+-]digits], all of the text, whatever the locale. A float is exact, unless its text is longer than 64
-// characters: then it is right to the last digit or two. False for anything else, and for whole numbers beyond 64 bits.
+// characters: then it is right to the last digit or two. So is a whole number beyond 64 bits. False for anything else.
 bool vr_number_parse(const char *text, size_t length, struct vr_number *number);
 
 // Writes a code point as UTF-8 (surrogates too, in three bytes) and returns its length, 1 to 4.

@@ -5,6 +5,8 @@
 #include "snapshot/opcodes.h"
 #include "snapshot/shape.h"
 
+enum { MOST_DIGITS = 255 }; // bytes of a whole number; no floating-point number is as large as those of more
+
 const uint8_t vr_opcode_bytes[256] = {
 #define OPCODE_BYTES(code, name, argument) [(code)] = 1 + (argument),
     VR_OPCODES(OPCODE_BYTES)
@@ -55,17 +57,23 @@ static enum vram_status skip_bytes(struct vr_source *source, struct vr_machine *
     return vr_machine_push(machine, vr_value(VR_TAG_OPAQUE, 0));
 }
 
+// A number that 64 bits do not hold: nothing of a recording's own, so the nearest floating-point number will do.
+static enum vram_status push_huge(struct vr_machine *machine, const unsigned char *bytes, size_t length) {
+    double number = (int8_t)bytes[length - 1];
+    for (size_t i = length - 1; i-- > 0;) number = number * 256 + bytes[i];
+    return vr_machine_push_float(machine, number);
+}
+
 // Two's complement of `length` bytes. One byte more than 64 bits is needed for addresses of 2^63 and above.
 static enum vram_status read_long(struct vr_source *source, struct vr_machine *machine, uint64_t length) {
-    if (length > 9) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a number of %llu bytes is too large", (unsigned long long)length);
+    if (length > MOST_DIGITS) return skip_bytes(source, machine, length);
     VR_TRY(need(source, machine, length));
     const unsigned char *bytes = source->next;
     uint64_t low = vr_little_endian(bytes, length < 8 ? (size_t)length : 8);
     source->next += length;
     if (length == 0) return vr_machine_push_signed(machine, 0);
     if (length == 9 && bytes[8] == 0) return vr_machine_push_unsigned(machine, low);
-    if (length == 9 && (bytes[8] != 0xff || low >> 63 == 0))
-        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a number is too large for 64 bits");
+    if (length > 9 || (length == 9 && (bytes[8] != 0xff || low >> 63 == 0))) return push_huge(machine, bytes, (size_t)length);
     unsigned unused = length < 8 ? 64 - 8 * (unsigned)length : 0;
     return vr_machine_push_signed(machine, (int64_t)(low << unused) >> unused);
 }
@@ -336,11 +344,14 @@ static enum vram_status run_rare(struct vr_source *source, struct vr_machine *ma
     case OP_BINBYTES8:
     case OP_BYTEARRAY8: return skip_bytes(source, machine, vr_little_endian(argument, 8));
     case OP_LONG4: return read_long(source, machine, vr_load_32(argument));
+    case OP_EMPTY_SET: return vr_machine_push(machine, vr_value(VR_TAG_NO_ITEMS, 0));
+    case OP_ADDITEMS: return vr_machine_appends(machine);
     case OP_EMPTY_TUPLE: return vr_machine_push(machine, vr_value(VR_TAG_NO_ITEMS, 0));
     case OP_TUPLE: return vr_machine_tuple(machine);
     case OP_TUPLE1: return vr_machine_tuple_of(machine, 1);
     case OP_TUPLE3: return vr_machine_tuple_of(machine, 3);
-    case OP_LIST: return vr_machine_list(machine);
+    case OP_LIST:
+    case OP_FROZENSET: return vr_machine_list(machine);
     case OP_DICT: return vr_machine_dict(machine);
     case OP_POP: return vr_machine_pop(machine);
     case OP_POP_MARK: return vr_machine_pop_mark(machine);

@@ -39,6 +39,15 @@ static enum vram_status refuse_format(const struct vr_source *source, struct vra
                    "not a recording: it begins like no pickle, JSON, HTML page or RMM log (0x%02x)", *source->next);
 }
 
+// Pickles of protocols 0 and 1 do not say what they are: a dictionary or list begins so, and its place in the memo follows.
+static bool is_old_pickle(const struct vr_source *source) {
+    static const char beginnings[][3] = {"(d", "(l", "}q", "]q"};
+    for (size_t i = 0; i < VR_COUNT_OF(beginnings) && vr_source_at_hand(source) > 2; i++) {
+        if (memcmp(source->next, beginnings[i], 2) == 0) return true;
+    }
+    return false;
+}
+
 // Steps over a byte order mark and white space to the byte that tells.
 static enum vram_status find_format(struct vr_source *source, enum format *format, struct vram_error *error) {
     VR_TRY(vr_source_fill(source, 8));
@@ -58,6 +67,10 @@ static enum vram_status find_format(struct vr_source *source, enum format *forma
     }
     if (vr_kineto_begins(source->next, vr_source_at_hand(source))) {
         *format = FORMAT_KINETO;
+        return VRAM_OK;
+    }
+    if (is_old_pickle(source)) {
+        *format = FORMAT_PICKLE;
         return VRAM_OK;
     }
     switch (vr_source_at_hand(source) == 0 ? 0 : *source->next) {

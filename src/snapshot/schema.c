@@ -1,5 +1,7 @@
 #include "snapshot/schema.h"
 
+#include <math.h>
+
 #include "snapshot/jsontext.h"
 #include "snapshot/keep.h"
 
@@ -42,11 +44,9 @@ static const struct vr_field segment_fields[VR_WORD_COUNT] = {
 };
 
 static const struct vr_field block_fields[VR_WORD_COUNT] = {
-    ROW(ADDRESS, ADDRESS, address, VR_HAS_ADDRESS),
-    ROW(SIZE, SIZE, size_bytes, VR_HAS_SIZE),
-    ROW(REQUESTED_SIZE, SIZE, requested_bytes, VR_HAS_REQUESTED_SIZE),
-    ROW(STATE, STATE, state, VR_HAS_STATE),
-    ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
+    ROW(ADDR, OTHER_ADDRESS, addr, VR_HAS_ADDR),    ROW(ADDRESS, ADDRESS, address, VR_HAS_ADDRESS),
+    ROW(SIZE, SIZE, size_bytes, VR_HAS_SIZE),       ROW(REQUESTED_SIZE, SIZE, requested_bytes, VR_HAS_REQUESTED_SIZE),
+    ROW(STATE, STATE, state, VR_HAS_STATE),         ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
     ROW(HISTORY, TENANTS, tenants, VR_HAS_HISTORY),
 };
 
@@ -214,10 +214,21 @@ static bool read_word(enum vr_field_kind kind, uint64_t resolved, uint64_t *slot
     return true;
 }
 
+// Times may be fractions of a microsecond.
+static bool read_time(const struct vr_machine *machine, uint64_t resolved, uint64_t *slot) {
+    if (vr_tag_of(resolved) != VR_TAG_FLOAT) return false;
+    const double number = floor(vr_machine_float(machine, resolved));
+    if (!(number > -0x1p63 && number < 0x1p63)) return false;
+    *slot = (uint64_t)(int64_t)number;
+    return true;
+}
+
 static bool read_number(const struct vr_machine *machine, enum vr_field_kind kind, uint64_t resolved, uint64_t *slot) {
     uint64_t number;
     bool negative;
-    if (!vr_machine_number(machine, resolved, &number, &negative)) return false;
+    if (!vr_machine_number(machine, resolved, &number, &negative)) {
+        return (kind == FIELD_SIGNED || kind == FIELD_LOOSE) && read_time(machine, resolved, slot);
+    }
     switch (kind) {
     case FIELD_SIZE:
         if (negative || number > INT64_MAX) return false;
@@ -325,6 +336,7 @@ static bool is_as_written(const struct vr_machine *machine, const struct vr_fiel
     bool is_whole = tag == VR_TAG_INT || tag == VR_TAG_WIDE, is_negative = is_whole && is_negative_whole(machine, resolved);
     switch ((enum vr_field_kind)field->kind) {
     case FIELD_ADDRESS: return (is_whole && !is_negative) || tag == VR_TAG_UNSIGNED;
+    case FIELD_OTHER_ADDRESS: return false;
     case FIELD_DEVICE: return is_whole && !is_negative;
     case FIELD_THREAD: return is_whole && !is_negative && slots[field->slot] == (uint64_t)vr_int_of(resolved);
     case FIELD_STREAM:
@@ -422,6 +434,7 @@ static void complete_block(struct vr_machine *machine, uint64_t *slots) {
     if (slots[SLOT_tenants] != 0) (void)vr_machine_items(machine, vr_machine_resolve(machine, slots[SLOT_tenants]), &items, &count);
     const struct vr_tenant *tenant = count == 0 ? NULL : &machine->tenants[vr_first_row(vr_machine_resolve(machine, items[0]))];
     if (tenant != NULL && !(slots[SLOT_has] & VR_HAS_FRAMES)) slots[SLOT_stack] = tenant->stack;
+    if ((slots[SLOT_has] & VR_HAS_ADDR) && !(slots[SLOT_has] & VR_HAS_ADDRESS)) slots[SLOT_address] = slots[SLOT_addr];
     if (slots[SLOT_has] & VR_HAS_REQUESTED_SIZE) return;
     slots[SLOT_requested_bytes] = tenant != NULL && (tenant->has & VR_HAS_SIZE) ? tenant->size_bytes : slots[SLOT_size_bytes];
 }

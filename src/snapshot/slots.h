@@ -9,13 +9,14 @@
 #define VR_SLOTS(X) \
     X(action) X(address) X(size_bytes) X(stream) X(time_us) X(stack) X(context) X(metadata) X(pool_first) X(pool_second) \
     X(thread) X(tag) X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes) X(active_bytes) X(requested_bytes) X(counter) X(kind) \
-    X(expandable) X(state) X(blocks) X(tenants) X(name) X(filename) X(line) X(stage) X(cpp_stack)
+    X(expandable) X(state) X(blocks) X(tenants) X(name) X(filename) X(line) X(stage) X(cpp_stack) X(addr)
 
 // How a value is read into a slot. X(KIND, "what is expected")
 #define VR_FIELD_KINDS(X) \
     X(NOTHING, "nothing") \
     X(ADDRESS, "a whole number of 64 bits") \
     X(STREAM, "a whole number of 64 bits") \
+    X(OTHER_ADDRESS, "a whole number of 64 bits") \
     X(SIZE, "a size in bytes") \
     X(SIGNED, "a whole number of 64 bits") \
     X(LOOSE, "a whole number of 64 bits") \

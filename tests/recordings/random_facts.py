@@ -58,6 +58,8 @@ def make_block(rng, address, stacks):
     b = {"size": 512, "state": rng.choice(STATES), "requested_size": rng.randrange(513)}
     if rng.random() < 0.8:
         b["address"] = address
+    if rng.random() < 0.1:
+        b["addr"] = rng.randrange(12) * 512
     style = rng.random()
     if style < 0.7:
         b["frames"] = rng.choice(stacks)
@@ -98,6 +100,9 @@ def make_recording(rng):
         host = [make_segment(rng, 0, 2**40, stacks)]
         events = [make_event(rng, stacks, 0) for _ in range(rng.randrange(5))]
         recording.update(host_segments=host, host_traces=[events] if rng.random() < 0.5 else events)
+    if rng.random() < 0.5:
+        recording["allocator_settings"] = rng.choice((None, {}, "max_split_size_mb:20", [1, "x"], {"max_split_size": -1, "a": {"b": [None, 0.5]}}))
+    recording.update(rng.choice(({}, {}, {"rank": rng.choice((3, "0", 2**70)), "world": {"size": [8]}})))
     return recording
 
 
