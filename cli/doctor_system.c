@@ -84,7 +84,6 @@ static void look_at_parts(struct doctor *doctor) {
     const bool preload = beside_preload(path, sizeof path);
     row = doctor_add(doctor, "vram", "libvram_preload.so", preload ? DOCTOR_OK : DOCTOR_OFF, "%s", preload ? path : "not found");
     if (!preload) doctor_explain(row, "vram run cannot record: name the file in VRAM_PRELOAD");
-    look_at_nvml(doctor);
     const char *others = getenv("LD_PRELOAD");
     if (others != NULL && others[0] != '\0')
         doctor_explain(doctor_add(doctor, "vram", "LD_PRELOAD", DOCTOR_NOTE, "%s", others), "vram run adds to it");
@@ -95,5 +94,6 @@ void doctor_look_at_system(struct doctor *doctor) {
     look_at_container(doctor);
     look_at_overcommit(doctor);
     look_at_profiling(doctor);
+    look_at_nvml(doctor);
     look_at_parts(doctor);
 }
