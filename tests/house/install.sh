@@ -13,7 +13,8 @@ libdir=$(dirname "$(find "$prefix" -name libvram.a)")
 "$prefix-consumer/consumer"
 "$prefix-consumer/consumer_static"
 
-for file in bin/vram include/vram/vram.h share/man/man1/vram.1 share/bash-completion/completions/vram; do
+for file in bin/vram include/vram/vram.h share/man/man1/vram.1 share/bash-completion/completions/vram \
+    share/doc/vram/LICENSE share/doc/vram/docs/json.md; do
     test -s "$prefix/$file" || { echo "not installed: $file"; exit 1; }
 done
 "$prefix/bin/vram" --version
