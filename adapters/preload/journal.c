@@ -32,6 +32,12 @@ struct caller {
     uint32_t name;
 };
 
+// And by the stack.
+#define KNOWN_STACKS 1024
+struct known_stack {
+    uint32_t stack, name;
+};
+
 #define TOTALS 64 // devices whose memory is written down
 static struct {
     struct vram_log *log;
@@ -39,6 +45,7 @@ static struct {
     char path[PL_PATH_MAX];
     uint32_t tags[PL_KIND_COUNT];
     struct caller callers[CALLERS];
+    struct known_stack known[KNOWN_STACKS];
     unsigned dumps;
     unsigned accounts;       // written so far
     bool paused;             // as marked last
@@ -145,13 +152,20 @@ static uint32_t library_by_address(const void *address) {
     return id;
 }
 
-static uint32_t library(const struct pl_entry *entry) {
+// A stack means the same for ever.
+static uint32_t library_by_stack(uint32_t stack) {
+    struct known_stack *known = &journal.known[stack % KNOWN_STACKS];
     struct vram_stacks *table = atomic_load_explicit(&stacks, memory_order_acquire);
-    if (entry->stack != 0 && table != NULL) {
-        const char *name = vram_stack_module(table, entry->stack, between, sizeof between / sizeof between[0]);
-        if (name != NULL && name[0] != '\0') return name_id(name);
-    }
-    return library_by_address(entry->caller);
+    if (stack == 0 || table == NULL) return 0;
+    if (known->stack == stack) return known->name;
+    const char *name = vram_stack_module(table, stack, between, sizeof between / sizeof between[0]);
+    *known = (struct known_stack){stack, name == NULL || name[0] == '\0' ? 0 : name_id(name)};
+    return known->name;
+}
+
+static uint32_t library(const struct pl_entry *entry) {
+    const uint32_t name = library_by_stack(entry->stack);
+    return name != 0 ? name : library_by_address(entry->caller);
 }
 
 static uint64_t now_ns(void) {
