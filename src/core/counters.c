@@ -81,15 +81,18 @@ void vr_totals_wake(struct vr_totals *totals, struct vr_counters *counters) {
     }
 }
 
+// Shard by shard: the lines of one's counters lie in the same places of the processor's cache as those of the next.
 void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
+    int64_t both[VR_FAMILIES], own[VR_POOLS][VR_FAMILIES];
     leave_to_rest(totals, shards, count);
     for (int f = 0; f < VR_FAMILIES && count != 0; f++) {
-        const int64_t both = distance_both(totals, f) / count;
-        const int64_t large = distance(totals, VR_LARGE, f) / count, small = distance(totals, VR_SMALL, f) / count;
-        for (uint32_t s = 0; s < count; s++) {
-            set_slack(shards[s], VR_LARGE, f, large);
-            set_slack(shards[s], VR_SMALL, f, small);
-            shards[s]->slack_both[f] = both;
+        both[f] = distance_both(totals, f) / count;
+        for (unsigned p = 0; p < VR_POOLS; p++) own[p][f] = distance(totals, p, f) / count;
+    }
+    for (uint32_t s = 0; s < count; s++) {
+        memcpy(shards[s]->slack_both, both, sizeof both);
+        for (unsigned p = 0; p < VR_POOLS; p++) {
+            for (int f = 0; f < VR_FAMILIES; f++) set_slack(shards[s], p, f, own[p][f]);
         }
     }
 }

@@ -38,7 +38,9 @@ void vr_device_lock(struct vr_device *device) {
     for (uint32_t i = 0; i < device->awake_count; i++) {
         struct vr_shard *shard = device->awake[i];
         vr_shard_lock(shard);
-        for (int p = 0; p < VR_POOLS; p++) vr_pool_settle(shard, &shard->pool[p]);
+        for (int p = 0; p < VR_POOLS; p++) {
+            if (shard->pool[p].last != 0) vr_pool_settle(shard, &shard->pool[p]); // a pool that nobody used is not written to
+        }
     }
     vr_totals_gather(&device->totals, device->counters, device->awake_count);
 }

@@ -80,6 +80,11 @@ static void bury_the_dead(struct vr_device *device) {
     }
 }
 
+// Who lets go of a pool asks only whether that one died: a look at all of them costs as many steps as there are.
+static void let_go(struct vram_pool *pool) {
+    if (is_dead(pool)) bury_the_dead(pool->device);
+}
+
 void vr_private_release_all(struct vr_device *device) {
     while (device->pools != NULL) {
         struct vram_pool *next = device->pools->next;
@@ -102,7 +107,7 @@ void vram_pool_release(struct vram_pool *pool) {
     struct vr_device *device = pool->device;
     vr_device_lock(device);
     vr_private_drop(pool);
-    bury_the_dead(device);
+    let_go(pool);
     vr_device_unlock(device);
 }
 
@@ -208,7 +213,7 @@ enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *
     struct vr_device *device = pool->device;
     vr_device_lock(device);
     const bool closed = vr_route_close(pool, route);
-    if (closed) bury_the_dead(device);
+    if (closed) let_go(pool);
     vr_device_unlock(device);
     return closed ? VRAM_OK : VRAM_INVALID_ARGUMENT;
 }

@@ -172,8 +172,10 @@ enum vram_status vr_collect_garbage(struct vr_device *device) {
 
 static void drop_pages(struct vr_device *device, struct vr_segment *segment) {
     struct vram_driver *driver = device->allocator->driver;
-    for (uint64_t page = 0; page < segment->size / segment->page_size; page++) {
+    uint64_t left = segment->mapped;
+    for (uint64_t page = 0; left > 0; page++) {
         if (segment->pages[page] == 0) continue;
+        left -= segment->page_size;
         vr_exported_forget(segment, page);
         (void)vr_cu(driver, mem_unmap, segment->address + page * segment->page_size, segment->page_size);
         (void)vr_cu(driver, mem_release, segment->pages[page]);

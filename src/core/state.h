@@ -36,13 +36,13 @@ enum { VR_MAX_SHARDS = 65536, VR_SHARD_SLOTS = 16384, VR_SHARDS_PER_DEVICE = VR_
 // pool as it was before. So that free only books the statistics and marks the block LAZY (`lazy`), and a malloc of the same rounded
 // size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have.
 struct vr_pool {
-    struct vr_index index;
     uint32_t holes; // tree by address
     uint32_t last;
     uint32_t lazy;
     uint64_t last_rounded; // the request that `last` answered, rounded
     int64_t last_splits;   // what handing `last` out changed in inactive_split
     int64_t last_split_bytes;
+    struct vr_index index; // last, and large: a pool that is hardly used touches few pages
 };
 
 // A shard of a private pool, or of none, rests whenever the device's locks are given back: its lock then belongs to the device's mutex, so
