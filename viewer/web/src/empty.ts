@@ -22,8 +22,16 @@ export function emptyState(frame: Frame): HTMLElement {
         : el("div", { class: "zone" }, el("p", { class: "zone-title" }, "Nothing is open"), el("p", {}, "The server has no recording that could be read."));
     return el(
         "section",
-        { class: "empty", "aria-label": "Nothing is open" },
+        { class: "empty", "aria-label": "Nothing to show" },
+        el("p", { class: "empty-why", role: "status", hidden: true }),
         zone,
         el("div", { class: "recipes" }, el("h2", {}, "To record one"), el("pre", {}, RECIPE), el("p", {}, "or any CUDA program, unchanged:"), el("pre", {}, "vram run -o job.vram -- ./program"), el("p", { class: "quiet-text" }, "Several files, the ranks of a job say, can be open at once. Nothing leaves this computer: the page may not reach any network.")),
     );
+}
+
+// Says of a recording that is open why there is nothing to see.
+export function explainEmpty(root: HTMLElement, recording: string | undefined): void {
+    const why = root.querySelector<HTMLElement>(".empty-why")!;
+    why.hidden = recording === undefined;
+    why.textContent = recording === undefined ? "" : `${recording} has neither segments nor events: there is nothing to show.`;
 }

@@ -157,7 +157,8 @@ export class Minimap implements Panel {
         }
         clear(this.readout);
         const size = state.axis === "time" ? duration(to - from) : counted(to - from, "event");
-        this.readout.append(whole ? `all ${size}` : `${text(from)} \u2013 ${text(to)} \u00b7 ${size}`);
+        if (this.frame.device()?.events === 0) this.readout.append("no events");
+        else this.readout.append(whole ? `all ${size}` : `${text(from)} \u2013 ${text(to)} \u00b7 ${size}`);
     }
 
     private kindAt(event: PointerEvent): Drag["kind"] {

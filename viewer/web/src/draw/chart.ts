@@ -53,7 +53,7 @@ export interface Source {
     details(row: number): Promise<Details>;
     rowOf(label: string): Promise<number | null>;
     zoomY?: boolean; // whether the height can be zoomed, too
-    left?: number; // room for the names of the heights
+    left?(wide: number): number; // room for the names of the heights, of so many pixels
 }
 
 const MARGIN = { left: 76, right: 16, top: 30, bottom: 38 };
@@ -122,7 +122,7 @@ export class Chart {
     }
     get box(): Box {
         const { width, height } = this.size;
-        const left = this.source.left ?? MARGIN.left;
+        const left = this.source.left?.(width) ?? MARGIN.left;
         return { left, top: MARGIN.top, width: Math.max(10, width - left - MARGIN.right), height: Math.max(10, height - MARGIN.top - MARGIN.bottom) };
     }
     private byTime(): boolean {

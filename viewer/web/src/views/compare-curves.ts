@@ -8,6 +8,7 @@ import type { Numbers } from "../protocol";
 export type Curve = { title: string; high: Numbers };
 const MARGIN = { left: 64, right: 12, top: 22, bottom: 20 };
 const STEP_PIXELS = 34; // between two numbers of steps
+const NARROW = 420; // too few pixels for names with what they reached
 
 export class Curves {
     private readonly canvas = el("canvas", { role: "img", "aria-label": "Both histories over each other" });
@@ -129,7 +130,8 @@ export class Curves {
             context.fillStyle = side === 0 ? theme.allocated : theme.active;
             context.fillRect(left, 6, 14, 3);
             context.fillStyle = theme.text;
-            const text = (name: string) => `${"AB"[side]}: ${name}, up to ${bytes(largest(high))}`;
+            const most = this.width < NARROW ? "" : `, up to ${bytes(largest(high))}`;
+            const text = (name: string) => `${"AB"[side]}: ${name}${most}`;
             let length = title.length;
             while (length > 6 && context.measureText(text(`${title.slice(0, length)}\u2026`)).width > room) length--;
             context.fillText(text(length < title.length ? `${title.slice(0, length)}\u2026` : title), left + 20, 12);

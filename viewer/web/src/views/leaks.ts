@@ -150,7 +150,7 @@ class Leaks {
     private showChurn(json: ChurnJson): void {
         this.busiest = Math.max(1, ...json.groups.map((group) => group.bytes_per_step));
         const within = json.steps === 0 ? "within a hundredth of the recording" : "within one step";
-        this.churnFacts.textContent = `${counted(json.allocations, "allocation")} made and freed ${within}, ${bytes(json.bytes)} in all. Each is work for the allocator and, where sizes vary, a cause of holes.`;
+        this.churnFacts.textContent = json.allocations === 0 ? `No allocation was made and freed ${within}.` : `${counted(json.allocations, "allocation")} made and freed ${within}, ${bytes(json.bytes)} in all. Each is work for the allocator and, where sizes vary, a cause of holes.`;
         this.churners.show(json.groups);
     }
 

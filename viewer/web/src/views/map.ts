@@ -158,7 +158,7 @@ function source(app: App, chart: () => Chart, working: Working): Source {
         name: "Address map",
         empty: "This recording has neither segments nor allocations: there are no addresses to show.",
         zoomY: true,
-        left: 124,
+        left: () => 124,
         ask: async (wanted, theme) => {
             await prepareOnce();
             const heights = chart().heights;

@@ -13,11 +13,12 @@ export type Lane = { name: string; peak_bytes: number; base_bytes: number; room_
 export type LanesJson = { from: number; to: number; allocations: number; top_bytes: number; lanes: Lane[]; event_position?: number };
 
 const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "first_step", "position", "base", "mapped", "lane_total", "lane_drawn", "reserved"];
-export const LEFT = 196; // room for the names
+// Room for the names: a narrow screen has not so much of it.
+export const namesWidth = (wide: number) => Math.min(196, Math.round(0.36 * wide));
 const TWO_LINES = 30; // pixels that a name with its bytes below takes
 const TALL = 90; // pixels of a lane that has room for a scale
 
-const COMMON = "default pool, "; // says nothing where all lanes have it
+const COMMON = ["default pool, ", "pool not recorded, "]; // says nothing where all lanes have it
 
 const ground = (lane: Lane, y: (value: number) => number) => Math.round(y(lane.base_bytes)) + 0.5;
 
@@ -33,8 +34,9 @@ function nameLane(pen: Pen, lane: Lane, name: string, y: (value: number) => numb
     const bottom = ground(lane, y);
     const height = bottom - y(lane.base_bytes + lane.room_bytes);
     const right = box.left - 8;
-    const upTo = `up to ${bytes(lane.peak_bytes)}${lane.scale > 1 ? ", magnified" : ""}`;
-    const text = (at: number, words: string, colour: string) => pen.text(right, at, fitting(pen, words, LEFT - 20), colour, { align: "right" });
+    const most = `up to ${bytes(lane.peak_bytes)}`;
+    const upTo = lane.scale === 1 ? most : pen.textWidth(`${most}, magnified`) > box.left - 20 ? `${bytes(lane.peak_bytes)}, magnified` : `${most}, magnified`;
+    const text = (at: number, words: string, colour: string) => pen.text(right, at, fitting(pen, words, box.left - 20), colour, { align: "right" });
     pen.line([box.left - 4, bottom, box.left, bottom], theme.quiet);
     if (height < TWO_LINES - 8) return text(bottom - 4, name, theme.text);
     const first = height >= TALL ? bottom - height + 12 : bottom - 14;
@@ -99,8 +101,8 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
     lanes.forEach((lane, i) => addRest(quads, given, lane, lanePixels(columns.lane_total, i, pixels), lanePixels(columns.lane_drawn, i, pixels), theme));
     const colours = groups.map(colourOf);
     for (let i = 0; i < columns.row.length; i++) addShape(quads, given, i, varied(colours[columns.group[i]], columns.row[i]));
-    const common = lanes.every((lane) => lane.name.startsWith(COMMON)) && lanes.length > 1 ? COMMON.length : 0;
-    const short = (lane: Lane) => lane.name.slice(common);
+    const common = COMMON.find((words) => lanes.length > 1 && lanes.every((lane) => lane.name.startsWith(words))) ?? "";
+    const short = (lane: Lane) => lane.name.slice(common.length);
     return {
         from: json.from,
         to: json.to,

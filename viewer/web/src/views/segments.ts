@@ -5,7 +5,7 @@ import { Chart, lifeText, type Details, type Source } from "../draw/chart";
 import { about, windowQuestion } from "../draw/stacked";
 import { bytes, duration } from "../format";
 import type { Answer } from "../protocol";
-import { lanesScene, LEFT, type LanesJson } from "./segments-lanes";
+import { lanesScene, namesWidth, type LanesJson } from "./segments-lanes";
 
 type SegmentJson = {
     row: number;
@@ -26,7 +26,7 @@ function source(app: App, hear: (answer: Answer<LanesJson>) => void): Source {
     return {
         name: "Segments over time",
         empty: "This recording has no segments.",
-        left: LEFT,
+        left: namesWidth,
         ask: async (wanted, theme) => {
             const answer = await app.engine.ask<LanesJson>({ name: "segments", ...about(app), ...windowQuestion(app, wanted), lanes: 1, limit: 4000 });
             hear(answer);
