@@ -27,7 +27,7 @@ static void segment_name(void *user, uint64_t key, struct vr_text *text) {
     const struct vr_segment_lives *segments = user;
     for (size_t row = 0; row < segments->lifetimes.count; row++) {
         if (key_of(segments, row) != key) continue;
-        vr_pool_name((segments->flags[row] & VR_SEGMENT_POOL_KNOWN) != 0, segments->pool_first[row], segments->pool_second[row], text);
+        vr_pool_name(true, segments->pool_first[row], segments->pool_second[row], text); // grouped by numbers: 0, 0 where none is known
         vr_text_puts(text, ", ");
         put_stream_name(segments->stream[row], text);
         return;
