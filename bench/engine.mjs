@@ -16,7 +16,11 @@ export async function openEngine(wasm, recording) {
         page_answer: take,
     };
     const absent = () => 52;
-    const wasi_snapshot_preview1 = { fd_close: absent, fd_seek: absent, fd_write: absent };
+    const clock = (_id, _precision, time) => {
+        new DataView(engine.memory.buffer).setBigUint64(time >>> 0, process.hrtime.bigint(), true);
+        return 0;
+    };
+    const wasi_snapshot_preview1 = { clock_time_get: clock, fd_close: absent, fd_seek: absent, fd_write: absent };
     engine = (await WebAssembly.instantiate(readFileSync(wasm), { page, wasi_snapshot_preview1 })).instance.exports;
     engine._initialize();
 
