@@ -117,7 +117,8 @@ static void print_side(const struct vram_diff *diff, const struct comparison *co
     vr_text_colour(text, style, VR_PLAIN);
     vr_text_printf(text, ", %s, ", vr_view_name(subject->view).text);
     vr_subject_moment(subject, &diff->options[side], text);
-    vr_text_printf(text, ": %s in %s\n", vr_bytes(subject->bytes).text, vr_count(subject->count).text);
+    vr_text_printf(text, ": %s in %s allocation%s\n", vr_bytes(subject->bytes).text, vr_count(subject->count).text,
+                   subject->count == 1 ? "" : "s");
 }
 
 enum vram_status vram_diff_text(const struct vram_diff *diff, const struct vram_style *style, vram_write write, void *user,
