@@ -78,6 +78,12 @@ static void put_labels(struct exporter *exporter, const struct source *source) {
     put(exporter, "\"");
 }
 
+// What was seen to come from the driver is all that is held only where it covers what was handed out: of what a whole program asks the
+// driver for it is a part.
+static bool knows(const struct watch_device *device, const struct metric *metric) {
+    return metric->field != offsetof(struct watch_device, reserved_bytes) || device->reserved_bytes >= device->live_bytes;
+}
+
 static void put_metric(struct exporter *exporter, const struct metric *metric) {
     put(exporter, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name, metric->type);
     for (int i = 0; i < exporter->count; i++) {
@@ -85,6 +91,7 @@ static void put_metric(struct exporter *exporter, const struct metric *metric) {
         const struct watch_device *devices = watch_devices(exporter->sources[i].watch, &count);
         for (size_t d = 0; d < count; d++) {
             uint64_t value;
+            if (!knows(&devices[d], metric)) continue;
             memcpy(&value, (const char *)&devices[d] + metric->field, sizeof value);
             put(exporter, "%s", metric->name);
             put_labels(exporter, &exporter->sources[i]);

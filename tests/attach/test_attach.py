@@ -84,6 +84,12 @@ class Attach(unittest.TestCase):
         self.assertEqual(self.top("--by", "kind")["groups"][0]["label"], "device")
         self.assertEqual(self.top("--by", "library")["groups"][0]["label"], os.path.basename(WORKER))
 
+    def test_export_says_nothing_of_what_it_cannot_know(self):
+        """What a whole program asks the driver for is not reserved by anybody: 0 bytes would be wrong."""
+        text = vram("export", self.program.recording).stdout
+        self.assertRegex(text, r'\nvram_requested_bytes\{[^}]*device="0"\} 1048576\n')
+        self.assertNotIn("\nvram_reserved_bytes", text)
+
     def test_top_once_is_for_people(self):
         text = vram("top", "--once", self.program.pid).stdout
         self.assertIn("1.0 MiB live, 1 block, peak 1.0 MiB", text)
