@@ -104,15 +104,35 @@ bool vr_walk_outdated(const struct vr_walk *walk) {
 
 // --- the walk ------------------------------------------------------------------------------------------------------------------
 
-// The stack that the thread was last seen on.
-static _Thread_local uint64_t stack_low, stack_high;
+// The stack that the thread was last seen on, and some before it: coroutines come back to theirs.
+enum { EARLIER = 4 };
+struct range {
+    uint64_t low, high;
+};
+static _Thread_local struct range stack, earlier[EARLIER];
+static _Thread_local unsigned next_earlier;
 
-VR_NOINLINE static bool find_stack(uint64_t sp) { return vr_os_stack_bounds(sp, &stack_low, &stack_high); }
+VR_INLINE bool is_in(const struct range *range, uint64_t address) { return address - range->low < range->high - range->low; }
+
+// An earlier one may be gone, and something smaller lie in its place.
+VR_NOINLINE static bool find_stack(uint64_t sp) {
+    struct range found = {0, 0};
+    size_t at = 0;
+    while (at < EARLIER && !is_in(&earlier[at], sp)) at++;
+    if (at < EARLIER && vr_os_is_mapped(sp, earlier[at].high))
+        found = earlier[at];
+    else if (!vr_os_stack_bounds(sp, &found.low, &found.high))
+        return false;
+    if (at == EARLIER) at = next_earlier++ % EARLIER;
+    earlier[at] = stack;
+    stack = found;
+    return true;
+}
 
 bool vr_walk_begin(struct vr_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp) {
-    if (VR_UNLIKELY(sp < stack_low || sp >= stack_high) && !find_stack(sp)) return false;
+    if (VR_UNLIKELY(!is_in(&stack, sp)) && !find_stack(sp)) return false;
     *walk =
-        (struct vr_walk){.pc = pc, .sp = sp, .bp = bp, .high = stack_high, .epoch = atomic_load_explicit(&forgotten, memory_order_acquire)};
+        (struct vr_walk){.pc = pc, .sp = sp, .bp = bp, .high = stack.high, .epoch = atomic_load_explicit(&forgotten, memory_order_acquire)};
     return true;
 }
 
@@ -130,9 +150,9 @@ VR_UNSANITIZED VR_NOINLINE static bool leave_signal(struct vr_walk *walk, uint64
     const uint64_t sp = load(walk->sp + RSP);
     walk->bp = load(walk->sp + RBP);
     walk->pc = load(walk->sp + RIP) + 1;
-    if ((sp < stack_low || sp >= stack_high) && !find_stack(sp)) return false;
+    if (!is_in(&stack, sp) && !find_stack(sp)) return false;
     *cfa = walk->sp + RIP + 8;
-    walk->high = stack_high;
+    walk->high = stack.high;
     walk->sp = sp;
     return true;
 }

@@ -182,6 +182,8 @@ void vr_os_modules_hold(void (*inside)(void *context, uint64_t loads, uint64_t u
 // The part of the address space, [*low, *high), that the stack around `address` (of the calling thread) lies in: the thread's own, or
 // the mapping that holds it where the thread runs on another. False when it cannot be told. Not for hot paths.
 bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high);
+// Whether something lies at every address of [start, end). Costs a system call.
+bool vr_os_is_mapped(uint64_t start, uint64_t end);
 // The function of a program file or shared library, [*start, *end), that the loader knows to hold `address`. False for none.
 bool vr_os_function(uint64_t address, uint64_t *start, uint64_t *end);
 // Calls these around every fork() from now on; each may be NULL. For locks that must not be left held in the child.

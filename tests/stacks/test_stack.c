@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "history/stack_modules.h"
@@ -171,6 +173,50 @@ static void through_a_signal_handler(void **state) {
     assert_int_equal(sigaltstack(&none, NULL), 0);
 }
 
+// --- stacks of the program's own --------------------------------------------------------------------------------------------------
+
+static ucontext_t home, away;
+static uint32_t taken_away;
+
+static void coroutine(void) {
+    for (;;) {
+        taken_away = vram_stack_take(stacks, VRAM_STACK_C, 0);
+        (void)swapcontext(&away, &home);
+    }
+}
+
+// More of them than are remembered, each twice; then a smaller one in the place of one that is gone.
+static void on_coroutines(void **state) {
+    (void)state;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    skip(); // which want to be told of such stacks
+#endif
+    enum { COROUTINES = 7, BYTES = 65536 };
+    char *memory[COROUTINES];
+    for (int i = 0; i < 2 * COROUTINES + 1; i++) {
+        const int which = i % COROUTINES;
+        const size_t bytes = i < 2 * COROUTINES ? BYTES : BYTES / 2;
+        if (i == 2 * COROUTINES) assert_int_equal(munmap(memory[which], BYTES), 0);
+        void *place = i < COROUTINES ? NULL : memory[which];
+        if (i % (2 * COROUTINES) < COROUTINES)
+            memory[which] = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_true(memory[which] != MAP_FAILED && (place == NULL || memory[which] == place));
+        assert_int_equal(getcontext(&away), 0);
+        away.uc_stack = (stack_t){.ss_sp = memory[which], .ss_size = bytes};
+        makecontext(&away, coroutine, 0);
+        taken_away = 0;
+        assert_int_equal(swapcontext(&home, &away), 0);
+        assert_true(has_name(taken_away, "coroutine"));
+        assert_true(has_name(vram_stack_take(stacks, VRAM_STACK_C, 0), "on_coroutines"));
+    }
+    const uint64_t start = (uint64_t)(uintptr_t)memory[0];
+    assert_true(vr_os_is_mapped(start + 100, start + BYTES / 2));
+    assert_int_equal(munmap(memory[0] + BYTES / 4, BYTES / 4), 0);
+    assert_true(vr_os_is_mapped(start + 100, start + BYTES / 4));
+    assert_false(vr_os_is_mapped(start + 100, start + BYTES / 2));
+    for (int i = 0; i < COROUTINES; i++) assert_int_equal(munmap(memory[i], i == 0 ? BYTES / 4 : BYTES), 0);
+}
+
 // --- modules that come and go --------------------------------------------------------------------------------------------------
 
 struct called {
@@ -311,6 +357,7 @@ int main(void) {
         cmocka_unit_test(equal_stacks_have_one_number),
         cmocka_unit_test(frames_have_names),
         cmocka_unit_test(through_a_signal_handler),
+        cmocka_unit_test(on_coroutines),
         cmocka_unit_test(an_address_stands_for_its_module_at_the_time),
         cmocka_unit_test(threads_agree),
         cmocka_unit_test(a_child_can_take_stacks),

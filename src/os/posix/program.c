@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "os/os.h"
@@ -160,6 +161,11 @@ bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high) {
         }
     }
     return find_mapping(address, low, high);
+}
+
+bool vr_os_is_mapped(uint64_t start, uint64_t end) {
+    start -= start % (uint64_t)sysconf(_SC_PAGESIZE);
+    return msync((void *)(uintptr_t)start, end - start, MS_ASYNC) == 0; // which does nothing else
 }
 
 bool vr_os_function(uint64_t address, uint64_t *start, uint64_t *end) {
