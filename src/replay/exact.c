@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "model/recording.h"
+#include "analyze/view.h"
 #include "replay/exact.h"
 
 enum { DEVICE = 0, KEEP_BY_DEFAULT = 16, OPEN_CLAIMS_MAX = 1024 };
@@ -218,12 +219,44 @@ static enum vram_status replay_known_pools(struct vr_subject *subject, const str
     return VRAM_OK;
 }
 
+// The least memory that the device has: what the program held and, at an out-of-memory event, what was free. What others held is not in it.
+static uint64_t capacity_of(const struct vr_subject *subject) {
+    const struct vr_history *history = subject->history;
+    uint64_t held = 0, capacity = 0;
+    for (size_t i = 0; i < subject->segment_count; i++) held += subject->model->segments.total_bytes[subject->segments[i]];
+    for (size_t event = history->count; event-- > 0;) {
+        const bool tells = history->action[event] == VR_ACTION_OOM && (history->has[event] & VR_HAS_DEVICE_FREE);
+        const uint64_t least = held + (tells ? history->address[event] : 0);
+        if (least > capacity) capacity = least;
+        held -= vr_reserved_delta(history, event);
+    }
+    return capacity;
+}
+
+// Of free blocks in expandable segments one with little room to grow is preferred, and at the end of a segment that room is what was
+// reserved by the device's memory. A history that differs is replayed once more with no more memory than it shows.
+static enum vram_status replay_with_capacity(struct vr_subject *subject, const struct vram_exact_options *options, const char *conf,
+                                             struct vram_exact_device *device, struct vram_error *error) {
+    struct vram_exact_device again = {0};
+    subject->capacity_bytes = capacity_of(subject);
+    if (subject->capacity_bytes == 0) return VRAM_OK;
+    const enum vram_status status = replay_subject(subject, options, conf, &again, error);
+    const bool better = status == VRAM_OK && again.verdict != VRAM_EXACT_CONTRADICTION && again.difference_count < device->difference_count;
+    if (!better) subject->capacity_bytes = 0;
+    release_device(better ? device : &again);
+    if (better) *device = again;
+    return status;
+}
+
 static enum vram_status replay_device(const struct vr_model *model, const struct vr_options *settings, uint32_t ordinal,
                                       const struct vram_exact_options *options, const char *conf, struct vram_exact_device *device,
                                       struct vram_error *error) {
     struct vr_subject subject;
     VR_TRY(vr_subject_init(&subject, model, settings, ordinal, error));
     enum vram_status status = replay_subject(&subject, options, conf, device, error);
+    if (status == VRAM_OK && device->verdict == VRAM_EXACT_DIFFERENT && settings->expandable_segments) {
+        status = replay_with_capacity(&subject, options, conf, device, error);
+    }
     if (status == VRAM_OK && subject.pools.unknown_events > 0 && !agrees(device->verdict)) {
         status = replay_known_pools(&subject, options, conf, device, error);
     }

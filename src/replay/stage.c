@@ -169,6 +169,7 @@ enum vram_status vr_stage_spacing(const struct vr_subject *subject, const struct
     free(extents);
     const uint64_t pages = 4 * subject->options->large_segment_bytes; // the allocator rounds its reservations up to pages
     *memory_bytes = reserve > 2 * pages ? (reserve - pages) / 9 * 8 : pages;
+    if (subject->capacity_bytes != 0 && subject->capacity_bytes < *memory_bytes) *memory_bytes = subject->capacity_bytes;
     return VRAM_OK;
 }
 
@@ -200,7 +201,8 @@ static enum vram_status build_expandable(struct vr_stage *stage, const struct vr
     const struct vr_start_segment *base = &start->segments[first], *top = &start->segments[last - 1];
     const uint64_t page = base->small ? 2 * VR_MIB : subject->options->large_segment_bytes;
     const uint64_t extent = vr_round_up(top->address + top->size - base->address, page);
-    uint64_t reserve = vr_round_down(usual_bytes, page), address = 0;
+    const bool known = subject->capacity_bytes != 0; // else it is the distance to the next thing in use
+    uint64_t reserve = known ? vr_round_up(usual_bytes, page) : vr_round_down(usual_bytes, page), address = 0;
     if (reserve < extent) reserve = extent;
     enum vram_status status = vr_stage_enter(stage, base->pool);
     if (status == VRAM_OK) status = vram_sim_queue_reservation(stage->driver, base->address);

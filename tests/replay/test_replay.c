@@ -155,6 +155,21 @@ static void histories_with_ooms_are_exact(void **state) {
 // --- what differs is found ---------------------------------------------------------------------------------------------------
 static const struct selfmade_options plain = {.conf = "", .seed = 7, .memory_bytes = 80 * VR_GIB, .operations = 1500, .streams = 2};
 
+// Where the pages of a nearly full device come and go, a free block at the end of an expandable segment competes with one before a hole:
+// which has more room to grow depends on the device's memory, which the history tells where it ran out.
+static void full_devices_with_expandable_segments_are_exact(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {5, 6, 7, 35};
+    for (size_t i = 0; i < VR_COUNT_OF(seeds); i++) {
+        struct selfmade made;
+        const struct selfmade_options options = {
+            .conf = "expandable_segments:True", .seed = seeds[i], .memory_bytes = 700 * VR_MIB, .operations = 3000, .streams = 1};
+        selfmade_run(&made, &options);
+        replay_from(&made, 0, seeds[i]);
+        selfmade_release(&made);
+    }
+}
+
 static void other_settings_differ(void **state) {
     (void)state;
     static const char *const wrong[] = {"roundup_power2_divisions:4", "expandable_segments:True", "large_segment_size_mb:32"};
@@ -494,6 +509,7 @@ int main(void) {
         cmocka_unit_test(cut_histories_of_small_blocks_are_exact),
         cmocka_unit_test(cut_histories_of_large_blocks_are_placed),
         cmocka_unit_test(histories_with_ooms_are_exact),
+        cmocka_unit_test(full_devices_with_expandable_segments_are_exact),
         cmocka_unit_test(other_settings_differ),
         cmocka_unit_test(order_of_releases_differs),
         cmocka_unit_test(one_block_of_the_picture_differs),
