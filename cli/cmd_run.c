@@ -185,18 +185,19 @@ static FILE *make_list(char *path) {
     return file < 0 ? NULL : fdopen(file, "r");
 }
 
-// The pattern from the root on: the program may go to another folder before it asks for memory. False when it is too long.
-static bool make_absolute(const char *pattern, char absolute[PATH_CAPACITY]) {
+// The pattern from the root on: the program may go to another folder before it asks for memory. NULL, or why there is none.
+static const char *make_absolute(const char *pattern, char absolute[PATH_CAPACITY]) {
     char folder[PATH_CAPACITY];
     size_t length = 0;
     if (pattern[0] != '/') {
-        if (getcwd(folder, sizeof folder - 1) == NULL) return false;
+        if (getcwd(folder, sizeof folder - 1) == NULL) return strerror(errno);
         for (const char *at = strcat(folder, "/"); *at != '\0' && length + 2 < PATH_CAPACITY; at++) {
             absolute[length++] = *at;
             if (*at == '%') absolute[length++] = '%';
         }
     }
-    return snprintf(absolute + length, PATH_CAPACITY - length, "%s", pattern) < (int)(PATH_CAPACITY - length);
+    const int wanted = snprintf(absolute + length, PATH_CAPACITY - length, "%s", pattern);
+    return wanted < (int)(PATH_CAPACITY - length) ? NULL : strerror(ENAMETOOLONG);
 }
 
 // Where the pattern is a plain name, the recording of the last run stands there, and goes. NULL, or why there can be no recording.
@@ -214,7 +215,8 @@ static int run(const struct settings *settings, char **arguments) {
         ui_say("vram run: libvram_preload.so is not there; name it in VRAM_PRELOAD");
         return CLI_DEVICE;
     }
-    const char *why = make_absolute(settings->output, output) ? make_room(settings->output) : "too long a name";
+    const char *why = make_absolute(settings->output, output);
+    if (why == NULL) why = make_room(settings->output);
     if (why != NULL) {
         ui_say("vram run: --output: %s: %s", settings->output, why);
         return CLI_BAD_INPUT;
