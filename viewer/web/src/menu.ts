@@ -28,7 +28,7 @@ export class Menu {
         if (!this.list.hidden) return this.close();
         clear(this.list);
         for (const command of this.commands()) {
-            const item = el("button", { type: "button", role: "menuitem", tabindex: -1, "aria-disabled": command.disabled ?? false }, command.title);
+            const item = el("button", { type: "button", role: "menuitem", tabindex: -1, "aria-disabled": String(command.disabled ?? false) }, command.title);
             if (command.hint) item.append(el("kbd", {}, command.hint));
             item.addEventListener("click", () => {
                 if (command.disabled) return;

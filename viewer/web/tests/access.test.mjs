@@ -139,6 +139,11 @@ async function useKeys(page) {
     await page.keyboard.press("x");
     await settles(page, () => document.activeElement.getAttribute("role"), null, "menuitem", "x opens the menu");
     await page.keyboard.press("Escape");
+    await page.keyboard.press("6");
+    await page.keyboard.press("x");
+    const off = () => [...document.querySelectorAll('[role="menuitem"]')].map((item) => item.getAttribute("aria-disabled"));
+    await settles(page, off, null, ["true", "true", "false", "false"], "a view without a picture says so in the menu");
+    await page.keyboard.press("Escape");
     await page.keyboard.press("l");
     await settles(page, () => document.documentElement.dataset.theme, null, "dark", "l makes it dark");
     await page.keyboard.press("l");
