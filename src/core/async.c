@@ -331,12 +331,15 @@ enum vram_status vr_async_malloc(struct vr_shard *shard, struct vram_pool *pool,
     vr_device_lock_guarded(device, &guard);
     enum vram_status status = serve_locked(&request, pool, address, &oom);
     vr_device_unlock(device);
-    if (status == VRAM_OUT_OF_MEMORY && vr_run_callbacks(device, size_bytes)) {
+    bool freed = false;
+    const enum vram_status ran = status == VRAM_OUT_OF_MEMORY ? vr_run_callbacks(device, size_bytes, &freed) : VRAM_OK;
+    if (ran == VRAM_OK && freed) {
         vr_device_lock_guarded(device, &guard);
         status = serve_locked(&request, pool, address, &oom);
         vr_device_unlock(device);
     }
     vr_context_leave(&guard);
+    if (ran != VRAM_OK) return ran;
     if (status == VRAM_OUT_OF_MEMORY) vr_oom_announce(device->allocator, &oom);
     return status;
 }

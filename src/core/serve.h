@@ -57,8 +57,9 @@ enum vram_status vr_hand_out_at(const struct vr_request *request, uint64_t addre
 VR_NOINLINE enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address);
 // What can be completed before a request on `stream` looks for memory (3.1.2). Under all locks, context current.
 enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream);
-// Runs the free callbacks, without any lock. True when one of them freed something.
-bool vr_run_callbacks(struct vr_device *device, uint64_t size_bytes);
+// Runs the free callbacks, without any lock, with the device's context current before and after. *freed: one of them freed something.
+// DRIVER when the context cannot be made current again.
+enum vram_status vr_run_callbacks(struct vr_device *device, uint64_t size_bytes, bool *freed);
 // The part of it after the search: hands out `given` bytes of a block that is in the index (or loose), and books them. Under all locks.
 void vr_hand_out_slow(const struct vr_request *request, uint32_t block, uint64_t given, bool loose);
 // The first half of a free, under all locks: the allocated block waits from now on. held: it is counted as waiting.

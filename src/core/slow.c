@@ -103,24 +103,23 @@ static struct attempt find_memory(struct vr_request *request, uint32_t *block) {
     return get_memory(request, block);
 }
 
-// Runs the callbacks without the locks. True when one of them freed something. A request that a callback makes runs none: it would come
-// here again, without end.
-bool vr_run_callbacks(struct vr_device *device, uint64_t size_bytes) {
+// A request that a callback makes runs none: it would come here again, without end.
+enum vram_status vr_run_callbacks(struct vr_device *device, uint64_t size_bytes, bool *freed) {
     static _Thread_local bool running;
-    if (running) return false;
+    *freed = false;
+    if (running) return VRAM_OK;
     struct vram_allocator *allocator = device->allocator;
     struct vr_callback callbacks[VR_MAX_CALLBACKS];
     vr_mutex_lock(&allocator->mutex);
     const uint32_t count = atomic_load_explicit(&allocator->callback_count, memory_order_relaxed);
     memcpy(callbacks, allocator->callbacks, count * sizeof *callbacks);
     vr_mutex_unlock(&allocator->mutex);
-    bool freed = false;
     const uint32_t stack = vr_current_stack;
     running = true;
-    for (uint32_t i = 0; i < count; i++) freed |= callbacks[i].function(device->ordinal, size_bytes, callbacks[i].user);
+    for (uint32_t i = 0; i < count; i++) *freed |= callbacks[i].function(device->ordinal, size_bytes, callbacks[i].user);
     running = false;
     vr_current_stack = stack; // theirs are other calls
-    return freed;
+    return vr_driver_status(vr_cu(allocator->driver, ctx_set_current, device->context));
 }
 
 enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
@@ -150,9 +149,11 @@ static enum vram_status serve_locked(struct vr_request *request, struct vram_poo
     VR_TRY(choose_pool(request, home, pool));
     uint32_t block = search(request);
     if (block == 0 && atomic_load_explicit(&device->allocator->callback_count, memory_order_relaxed) != 0) {
+        bool freed = false;
         vr_device_unlock(device);
-        const bool freed = vr_run_callbacks(device, request->size_bytes);
+        const enum vram_status status = vr_run_callbacks(device, request->size_bytes, &freed);
         vr_device_lock_guarded(device, guard);
+        VR_TRY(status);
         VR_TRY(choose_pool(request, home, pool));
         if (freed) block = search(request);
     }

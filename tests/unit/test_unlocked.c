@@ -64,6 +64,35 @@ static void a_request_is_not_served_by_a_pool_that_is_gone(void **state) {
     expect_end(&world);
 }
 
+// --- another device --------------------------------------------------------------------------------------------------------------------
+
+static bool use_other_device(uint32_t device, uint64_t size_bytes, void *user) {
+    const struct vr_world *world = user;
+    (void)device, (void)size_bytes;
+    assert_int_equal(vr_cu(world->sim, ctx_set_current, world->context[1]), VR_CU_SUCCESS);
+    return false;
+}
+
+// A callback that leaves another device current does not decide where the memory comes from.
+static void a_callback_does_not_choose_the_device(void **state) {
+    static const char *const confs[] = {"", "expandable_segments:True", "backend:cudaMallocAsync"};
+    (void)state;
+    for (size_t i = 0; i < VR_COUNT_OF(confs); i++) {
+        struct vr_world world;
+        const struct vr_world_options options = {.sim = {.device_count = 2, .memory_bytes = VR_GIB}, .conf = confs[i]};
+        EXPECT_OK(vr_world_open(&world, &options));
+        EXPECT_OK(vram_add_free_callback(world.allocator, use_other_device, &world));
+        uint64_t address = 0;
+        EXPECT_OK(vram_malloc(world.allocator, 0, 900 * VR_MIB, 0, &address));
+        assert_int_equal(vram_sim_memory_used(world.sim, 1), 0);
+        EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 900 * VR_MIB, 0, &(uint64_t){0}));
+        assert_int_equal(vram_sim_memory_used(world.sim, 1), 0);
+        expect_free(&world, address);
+        assert_int_equal(vr_cu(world.sim, ctx_set_current, world.context[0]), VR_CU_SUCCESS);
+        expect_end(&world);
+    }
+}
+
 // --- a capture that begins --------------------------------------------------------------------------------------------------------------
 
 // The driver's table with one entry replaced: before it answers, another thread begins a capture that forbids calls like this one.
@@ -127,6 +156,7 @@ static void a_call_without_the_lock_does_not_spoil_a_capture(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_is_not_served_by_a_pool_that_is_gone),
+        cmocka_unit_test(a_callback_does_not_choose_the_device),
         cmocka_unit_test(a_call_without_the_lock_does_not_spoil_a_capture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
