@@ -6,9 +6,10 @@
 // an allocator must not be destroyed while a call on it is under way. Nothing here prints, exits or throws.
 //
 // In every header of vram a pointer that is NULL where nothing is said about it is INVALID_ARGUMENT (with a sentence, where the function
-// takes a struct vram_error), or 0, false, NULL or nothing from a function that returns no status; nothing is touched then. Only
-// vram_malloc() and vram_free(), where every instruction counts, look at no pointer. Handles that were destroyed are undefined. What can be
-// told from the arguments alone (devices, addresses, sizes, words) is always checked. With vram_destroy() end the pools, routes, captures and imports of the allocator; graphs, workspaces and caches
+// takes a struct vram_error), or 0, false, NULL or nothing from a function that returns no status; nothing is touched then. An array may be
+// NULL where its count is 0, a buffer for text where its capacity is 0. Only vram_malloc() and vram_free(), where every instruction counts,
+// look at no pointer. Handles that were destroyed are undefined. What can be told from the arguments alone (devices, addresses, sizes,
+// words) is always checked. With vram_destroy() end the pools, routes, captures and imports of the allocator; graphs, workspaces and caches
 // of plans made on it are to be destroyed before. After fork() the child must not use the parent's allocators, not even to destroy them:
 // CUDA does not work there, and a lock may be held for ever by a thread that the child has not.
 #ifndef VRAM_ALLOCATOR_H
@@ -51,18 +52,24 @@ VRAM_API void vram_destroy(struct vram_allocator *allocator);
 // --- memory ---------------------------------------------------------------------------------------------------------
 // Gives size_bytes on `device` for use on `stream`; *address is a multiple of 512. 0 bytes give address 0 and change nothing.
 // OUT_OF_MEMORY after the cache was released and the request tried again (vram_last_oom() has the report), REJECTED,
-// INVALID_ARGUMENT for a device the driver has not, DRIVER for any other driver failure.
+// INVALID_ARGUMENT for a device the driver has not, DRIVER for any other driver failure; LIMIT beyond 8,192 streams of a device, those of
+// each pool counted; NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes,
                                                      uint64_t stream, uint64_t *address);
-// Takes a block back; work already queued on its own stream may still use it. Address 0 is ignored. INVALID_POINTER for an
-// address that is not a live block of this allocator (also for a second free); nothing changes then.
+// Takes a block back; work already queued on its own stream may still use it. Address 0 is ignored. INVALID_POINTER for an address that is
+// not a live block of this allocator (also for a second free); DRIVER, NO_HOST_MEMORY when it cannot be told when other streams that used
+// the block have passed, or the driver does not take back what it gave out itself (caching off, backend:cudaMallocAsync). Nothing changes
+// then: the block stays live.
 VRAM_API VRAM_NODISCARD enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address);
 // Declares that a live block is also used on `stream`: after its free it is not given out again until work queued on that stream
-// by then has finished. The block's own stream and address 0 are ignored. INVALID_POINTER as for vram_free().
+// by then has finished. The block's own stream and address 0 are ignored. INVALID_POINTER as for vram_free(); DRIVER for a stream that the
+// driver does not know (where it has several devices); LIMIT, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t address, uint64_t stream);
-// Waits for pending frees and returns every cached segment (and every unused page of expandable segments) of all devices.
+// Waits for pending frees and returns every cached segment (and every unused page of expandable segments) of all devices; while a capture
+// is under way only those of pools that nobody references. DRIVER when the driver refuses a part: the rest goes back all the same, and the
+// part is offered again later. NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_empty_cache(struct vram_allocator *allocator);
-// The same for one device.
+// The same for one device; INVALID_ARGUMENT for one that the driver has not.
 VRAM_API VRAM_NODISCARD enum vram_status vram_empty_cache_device(struct vram_allocator *allocator, uint32_t device);
 
 // PyTorch's identity of a pool: (n, 0) made for a graph, (0, n) made by a user, (0, 0) the default pools. See vram/pool.h.
@@ -92,14 +99,16 @@ VRAM_API uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t
 VRAM_API VRAM_NODISCARD enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info);
 
 // --- settings -----------------------------------------------------------------------------------------------------------
-// Reads an option string as PyTorch does at run time (some options reset, some only apply to later segments). BAD_OPTION changes nothing.
+// Reads an option string as PyTorch does at run time (some options reset, some only apply to later segments). conf: NULL is "". BAD_OPTION
+// and NO_HOST_MEMORY change nothing. error may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_configure(struct vram_allocator *allocator, const char *conf, struct vram_error *error);
 // The last option string that was accepted. Copied, always NUL-terminated; returns the length it wanted, without the NUL.
 VRAM_API size_t vram_configuration(struct vram_allocator *allocator, char *text, size_t capacity);
 // Limits the bytes this allocator may hold on `device` to fraction (0 to 1) of its memory, rounded to the nearest byte; 1 = no limit.
+// INVALID_ARGUMENT for another fraction or a device that the driver has not; DRIVER, NO_HOST_MEMORY when the device cannot be set up.
 VRAM_API VRAM_NODISCARD enum vram_status vram_set_memory_fraction(struct vram_allocator *allocator, uint32_t device, double fraction);
 VRAM_API VRAM_NODISCARD enum vram_status vram_memory_fraction(struct vram_allocator *allocator, uint32_t device, double *fraction);
-// The same limit in bytes; UINT64_MAX = no limit.
+// The same limit in bytes; UINT64_MAX = no limit. Statuses as above.
 VRAM_API VRAM_NODISCARD enum vram_status vram_set_memory_limit(struct vram_allocator *allocator, uint32_t device, uint64_t limit_bytes);
 // Names the class of a stream (of any device) for the option expandable_segments_reserve_by_class: it decides how much address space later
 // expandable segments of the stream reserve. NULL and "" take the name back. INVALID_ARGUMENT beyond 31 characters; NO_HOST_MEMORY.
@@ -110,11 +119,12 @@ VRAM_API void vram_set_caching(struct vram_allocator *allocator, bool enabled);
 VRAM_API bool vram_caching(struct vram_allocator *allocator);
 
 // --- statistics -----------------------------------------------------------------------------------------------------------
-// A consistent picture of one device's counters. A device never used has all zeros, and max_split_size -1.
+// A consistent picture of one device's counters. A device never used has all zeros, and max_split_size -1. INVALID_ARGUMENT here and in
+// both resets for a device that the driver has not.
 VRAM_API VRAM_NODISCARD enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t device, struct vram_stats *stats);
 VRAM_API VRAM_NODISCARD enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_t device);
 VRAM_API VRAM_NODISCARD enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, uint32_t device);
-// Driver's free and total bytes of the device.
+// Driver's free and total bytes of the device. INVALID_ARGUMENT, DRIVER, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_memory_info(struct vram_allocator *allocator, uint32_t device, uint64_t *free_bytes,
                                                           uint64_t *total_bytes);
 VRAM_API VRAM_NODISCARD enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count);
@@ -167,7 +177,7 @@ struct vram_block_view {
     bool small_pool;
 };
 // Calls visit for every mapped block of the device in ascending address order (one that the driver gave out itself is a segment of its
-// own), on a copy made under the locks; stops when it returns false.
+// own), on a copy made under the locks; stops when it returns false. INVALID_ARGUMENT, NO_HOST_MEMORY.
 typedef bool (*vram_block_visitor)(const struct vram_block_view *view, void *user);
 VRAM_API VRAM_NODISCARD enum vram_status vram_walk(struct vram_allocator *allocator, uint32_t device, vram_block_visitor visit, void *user);
 // Verifies every invariant of the allocator's state; for tests and debugging. MISMATCH with the first broken one in *error.

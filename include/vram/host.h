@@ -36,7 +36,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_host_create(const struct vram_host
 // Ends the background thread, waits for pending frees and returns all memory, also of blocks that were never freed. Pools end with
 // it, whatever references they have. NULL is ignored.
 VRAM_API void vram_host_destroy(struct vram_host *host);
-// Reads an option string as PyTorch does at run time; what is pinned already stays as it is. BAD_OPTION changes nothing. error may be NULL.
+// Reads an option string as PyTorch does at run time; what is pinned already stays as it is. conf: NULL is "". BAD_OPTION changes nothing.
+// error may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_host_configure(struct vram_host *host, const char *conf, struct vram_error *error);
 
 // --- memory -----------------------------------------------------------------------------------------------------------------

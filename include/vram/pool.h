@@ -32,7 +32,7 @@ struct vram_pool_options {
 };
 
 // Makes a pool with one reference. options may be NULL. *pool is given to the caller: vram_pool_release().
-// INVALID_ARGUMENT, NO_HOST_MEMORY, DRIVER.
+// INVALID_ARGUMENT, NO_HOST_MEMORY, DRIVER; UNSUPPORTED for functions of its own with backend:cudaMallocAsync.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t device,
                                                           const struct vram_pool_options *options, struct vram_pool **pool);
 // One reference more / less. After the last release the handle is dead; live blocks of the pool stay valid until they are freed. NULL is
@@ -59,10 +59,11 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_begin(struct vram_pool *pool,
 // Closes the newest route into the pool with the same kind and stream (of this thread, for VRAM_ROUTE_THREAD) and gives its reference
 // back. INVALID_ARGUMENT when there is none.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *route);
-// vram_malloc() in this pool whatever the routes say.
+// vram_malloc() in this pool whatever the routes say. Statuses of vram_malloc().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address);
 
 // Returns the pool's wholly free segments. A pool that a capture used keeps them while it has references: graphs know the addresses.
+// Statuses of vram_empty_cache().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_trim(struct vram_pool *pool);
 
 struct vram_pool_stats {
@@ -80,7 +81,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_walk(struct vram_pool *pool, 
 // --- checkpoints ----------------------------------------------------------------------------------------------------------------
 struct vram_checkpoint;
 // Remembers which blocks of the pool are live, and where. INVALID_ARGUMENT while a block of the pool waits for fences. *checkpoint is given
-// to the caller: vram_checkpoint_destroy().
+// to the caller: vram_checkpoint_destroy(). NO_HOST_MEMORY; UNSUPPORTED here and below with backend:cudaMallocAsync.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkpoint **checkpoint);
 // NULL is ignored.
 VRAM_API void vram_checkpoint_destroy(struct vram_checkpoint *checkpoint);
@@ -93,15 +94,17 @@ struct vram_restore_observer {
 // Brings the pool back to the blocks of the checkpoint: every live block is freed, those of the checkpoint are made again at their
 // addresses. Segments made since stay, free. Where another stream uses a live block, the block's own stream waits for it, not the host.
 // INVALID_ARGUMENT (and nothing changed) while a block waits for fences, or would have to in a capture, or when memory of the
-// checkpoint was given back; DRIVER.
+// checkpoint was given back; DRIVER; NO_HOST_MEMORY. observer may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                                            const struct vram_restore_observer *observer);
-// Whether the live blocks of the pool are exactly these.
+// Whether the live blocks of the pool are exactly these, in any order. INVALID_ARGUMENT while a block of the pool waits for fences;
+// NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t *addresses, size_t count,
                                                                  bool *equal);
 
 // --- exact addresses --------------------------------------------------------------------------------------------------------------
-// vram_malloc() at a given address: it must be free, cached, on this stream and (by the routes) in this pool. INVALID_ARGUMENT otherwise.
+// vram_malloc() at a given address: it must be free, cached, on this stream and (by the routes) in this pool. INVALID_ARGUMENT otherwise,
+// for 0 bytes, and while caching is off; UNSUPPORTED with backend:cudaMallocAsync; DRIVER, LIMIT, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes,
                                                         uint64_t stream, uint64_t address);
 
