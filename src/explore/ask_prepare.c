@@ -6,7 +6,7 @@
 #include "explore/moment.h"
 
 // Rows or events that one piece looks at, where the work can be divided: less than a frame of the page.
-enum { PIECE = 200000, MOST_PARTS = 8 };
+enum { PIECE = 200000, HUNTED_PIECE = 100000, MOST_PARTS = 8 };
 
 // One part of the work. Does a piece of it unless it is done (*worked: whether it did); *share: how much of the part is done then.
 typedef enum vram_status (*part)(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share);
@@ -90,7 +90,7 @@ static enum vram_status hunt(const struct vr_ask *ask, enum vr_prey prey, bool *
     const struct vr_hunt *found = NULL;
     const enum vram_status status = vr_asked_hunt(ask, prey, 0, share, &found);
     *worked = *share < 1;
-    return status != VRAM_OK || !*worked ? status : vr_asked_hunt(ask, prey, PIECE, share, &found);
+    return status != VRAM_OK || !*worked ? status : vr_asked_hunt(ask, prey, HUNTED_PIECE, share, &found);
 }
 
 static enum vram_status growth(const struct vr_ask *ask, struct vr_seen_device *device, bool *worked, double *share) {
