@@ -18,12 +18,14 @@ const pictures = [
     { name: "map", view: "map" },
     { name: "state", view: "state" },
     { name: "peak", view: "peak" },
+    { name: "oom", view: "oom", of: "examples/recordings/oom.pickle.gz", until: ".oom-cure[data-verdict]" },
 ];
 
-async function shoot({ name, view, dark = false, pick = false }) {
+async function shoot({ name, view, dark = false, pick = false, of, until }) {
     const { browser, page, errors } = await openPage(html, { ...SIZE, dark, fragment: `#view=${view}` });
-    await openFiles(page, [recording]);
+    await openFiles(page, [of ? join(root, of) : recording]);
     await page.waitForTimeout(800);
+    if (until) await page.waitForSelector(until);
     if (pick) {
         const box = await page.locator("main canvas").first().boundingBox();
         await page.mouse.click(box.x + box.width * 0.655, box.y + box.height * 0.5);

@@ -4,8 +4,8 @@
 #include "analyze/device.h"
 #include "replay/cure.h"
 
-// A search takes up to 80 replays, each of some 100 ns an event: about 20 seconds for so many.
-enum { MOST_EVENTS = 2500000 };
+// In WebAssembly an event takes about 300 ns: with so many each of up to 80 replays is a third of a second.
+enum { MOST_EVENTS = 1000000 };
 
 enum vram_status vr_seen_ooms(struct vr_seen_recording *recording, struct vr_seen_device *device, uint64_t memory_bytes,
                               struct vr_arena *arena, struct vram_report_device *facts) {

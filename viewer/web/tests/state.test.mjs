@@ -144,7 +144,7 @@ async function outOfMemory(page, truth) {
     }
     const last = ooms.at(-1).event;
     assert.equal(await page.locator(".oom-card").first().getAttribute("data-event"), String(last));
-    await page.locator(".oom-card button").first().click();
+    await page.getByRole("button", { name: "Show segments and blocks at that moment" }).first().click();
     await checkMoment(page, truth, last);
     await page.keyboard.press("Home");
     await checkMoment(page, truth, -1);

@@ -1,0 +1,92 @@
+// Out of memory: the page names the cure that `vram report` names, in its words, and goes on with anything else meanwhile.
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { openFiles, openPage } from "./browser.mjs";
+import { equal, expect, finish, go, html, recordings, report, vram } from "./check.mjs";
+
+const MIB = 2 ** 20;
+const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
+const example = join(dirname(fileURLToPath(import.meta.url)), "../../../examples/recordings/oom.pickle.gz");
+const plain = (text) => text.replace(/\s+/g, " ").trim();
+
+// Segments of 100 MiB of which a block in the middle stays, as often as said, and a request that fails then.
+function made(name, { hollow, size, free, settings = {} }) {
+    const events = [];
+    const base = 2 ** 40;
+    const event = (action, addr, bytes) => events.push({ action, addr, size: bytes, stream: 0, frames: [] });
+    const segments = [];
+    for (let i = 0; i < hollow; i++) {
+        const at = base + i * 100 * MIB;
+        event("segment_alloc", at, 100 * MIB);
+        for (const [from, length] of [[0, 49], [49, 2], [51, 49]]) event("alloc", at + from * MIB, length * MIB);
+        for (const [from, length] of [[0, 49], [51, 49]]) for (const half of ["free_requested", "free_completed"]) event(half, at + from * MIB, length * MIB);
+        const block = (bytes, state) => ({ size: bytes * MIB, requested_size: state === "inactive" ? 0 : bytes * MIB, state });
+        segments.push({ device: 0, address: at, total_size: 100 * MIB, stream: 0, segment_type: "large", blocks: [block(49, "inactive"), block(2, "active_allocated"), block(49, "inactive")] });
+    }
+    events.push({ action: "oom", device_free: free * MIB, size: size * MIB, stream: 0, frames: [] });
+    writeFileSync(join(folder, name), JSON.stringify({ segments, device_traces: [events], allocator_settings: settings }));
+    return join(folder, name);
+}
+
+const { browser, page, errors } = await openPage(html, { fragment: "#view=oom" });
+await page.context().grantPermissions(["clipboard-read", "clipboard-write"]).catch(() => {});
+
+// What the page says of the last file's device, and what the report says.
+async function same(path, device) {
+    const said = report(path);
+    const wanted = said.cures.find((cure) => cure.device === device);
+    const { advice } = said.devices[device].oom_causes.at(-1);
+    const text = execFileSync(vram, ["report", path], { env: { ...process.env, COLUMNS: "400", LC_ALL: "C" }, maxBuffer: 1 << 28 }).toString();
+    await openFiles(page, [path]);
+    await go(page, { view: "oom", rec: opened++, device });
+    const box = page.locator(`.oom-card[data-event="${wanted.index}"] .oom-cure[data-verdict]`);
+    await box.waitFor({ timeout: 120000 });
+    equal(await box.getAttribute("data-verdict"), wanted.verdict, `${path}: verdict`);
+    const line = wanted.conf === null ? "" : wanted.conf === "" ? "unset PYTORCH_CUDA_ALLOC_CONF" : `PYTORCH_CUDA_ALLOC_CONF=${wanted.conf}`;
+    equal(await box.locator("code").allTextContents(), wanted.conf === null ? [] : [line], `${path}: setting`);
+    const sentence = plain(await box.locator("p").last().textContent());
+    expect(sentence.length > 20 && plain(text).includes(sentence), `${path}: '${sentence}' is not in the report`);
+    equal(await page.locator(".oom-advice:visible").count(), wanted.verdict === "setting" || !advice ? 0 : 1, `${path}: advice`);
+    return { box, wanted, line };
+}
+
+let opened = 0;
+const { box, wanted, line } = await same(example, 0);
+equal(wanted.conf, "expandable_segments:True", "the example's cure");
+await box.getByRole("button").click();
+await box.getByRole("button", { name: "Copied" }).waitFor();
+const copied = await page.evaluate(() => navigator.clipboard.readText()).catch(() => null);
+if (copied !== null) equal(copied, line, "what was copied");
+
+const verdicts = new Set([wanted.verdict]);
+const cases = [
+    made("hollow.json", { hollow: 4, size: 120, free: 1 }),
+    made("hollow-expandable.json", { hollow: 4, size: 120, free: 1, settings: { max_split_size: 32 * MIB } }),
+    made("full.json", { hollow: 1, size: 400, free: 1 }),
+    made("one-piece.json", { hollow: 1, size: 40, free: 90 }),
+    made("program.json", { hollow: 2, size: 10, free: 1, settings: { vram_run_process: 7 } }),
+];
+for (const path of cases) verdicts.add((await same(path, 0)).wanted.verdict);
+for (const verdict of ["setting", "demand", "not_seen"]) expect(verdicts.has(verdict), `no case is '${verdict}': ${[...verdicts]}`);
+const real = recordings && join(recordings, "091_Constructor-Sun_memory_snapshot.pickle");
+if (real && existsSync(real)) await same(real, 1);
+
+// A view that is left stops the search, and goes on with it when it is shown again.
+await page.reload();
+await go(page, { view: "timeline" });
+await openFiles(page, [example]);
+await page.keyboard.press("7");
+await page.waitForSelector(".oom-cure");
+await page.keyboard.press("1");
+await page.waitForTimeout(300);
+equal(await page.locator(".oom-cure").count(), 0, "another view is on show");
+await page.keyboard.press("7");
+await page.locator('.oom-cure[data-verdict="setting"]').waitFor({ timeout: 120000 });
+
+equal(errors, [], "errors of the page");
+await browser.close();
+rmSync(folder, { recursive: true });
+finish();
