@@ -37,7 +37,7 @@ IMPORTS = {
     "src/os/posix: libraries": "dlopen dlsym dlclose dlerror",
     "src/os/posix: memory and files": "mmap munmap mprotect madvise memfd_create ftruncate fallocate close sysconf getpagesize getpid",
     "src/os/posix: memory files of other processes, descriptors through a socket": "open read pread pwrite lseek fcntl fstat stat recv recvmsg sendmsg",
-    "src/os/posix: modules of the process, bounds of stacks, forks": """dl_iterate_phdr dladdr1 readlink fgets sscanf msync pthread_getattr_np
+    "src/os/posix: modules of the process, bounds of stacks, forks": """dl_iterate_phdr dladdr1 readlink fgets sscanf msync gnu_get_libc_version pthread_getattr_np
         pthread_attr_getstack pthread_atfork __register_atfork __dso_handle""",
     "the compiler and the loader": """_GLOBAL_OFFSET_TABLE_ __stack_chk_fail __tls_get_addr __errno_location _ITM_deregisterTMCloneTable
         _ITM_registerTMCloneTable __cxa_finalize __gmon_start__""",

@@ -1,5 +1,8 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
@@ -80,12 +83,20 @@ struct visitor {
     bool first;
 };
 
+// Without asking for a symbol, which would take the lock of dlopen() under that of the list.
+static uint64_t place_in_c_library(void) {
+#ifdef __GLIBC__
+    return (uint64_t)(uintptr_t)gnu_get_libc_version();
+#else
+    return (uint64_t)(uintptr_t)fork;
+#endif
+}
+
 static int visit_module(struct dl_phdr_info *info, size_t size, void *data) {
     (void)size;
     struct visitor *visitor = data;
     struct vr_os_module module = {.path = visitor->first ? program_path : info->dlpi_name, .bias = info->dlpi_addr, .start = UINT64_MAX};
-    // The C library is the one that calls here. Asking for a symbol of it would take the lock of dlopen() under that of the list.
-    const uint64_t caller = (uint64_t)(uintptr_t)__builtin_return_address(0);
+    const uint64_t in_library = place_in_c_library();
     const bool program = visitor->first;
     visitor->first = false;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
@@ -102,7 +113,7 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *data) {
             read_notes(&module, bytes, bytes + header->p_memsz);
         }
     }
-    module.lasting = program || (caller >= module.start && caller < module.end);
+    module.lasting = program || (in_library >= module.start && in_library < module.end);
     return module.end == 0 || visitor->visit(visitor->context, &module) ? 0 : 1;
 }
 
