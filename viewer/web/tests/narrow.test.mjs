@@ -35,11 +35,18 @@ for (const view of await phone.page.$$eval('[role="tab"]', (all) => all.map((tab
     const wide = await phone.page.evaluate(() => document.querySelector("main").getBoundingClientRect().width);
     equal(wide, 390, `${view}: the view has the whole width`);
 }
+await phone.page.keyboard.press("?");
+await phone.page.waitForSelector("dialog.help[open]");
+equal((await phone.page.evaluate(outside, "dialog.help, dialog.help .close, .help-columns section")).cut, [], "the keys lie on the screen");
+await phone.page.keyboard.press("Escape");
+await openFiles(phone.page, [put("nothing.json", { segments: [], device_traces: [] })]);
+await phone.page.waitForSelector(".empty-why");
+expect(await phone.page.evaluate(() => document.querySelector(".empty-why").getBoundingClientRect().top >= document.querySelector("main").getBoundingClientRect().top), "why there is nothing to see can be read");
 equal(phone.errors, [], "errors of the page");
 await phone.browser.close();
 
 const { browser, page, errors } = await openPage(html);
-await openFiles(page, [put("nothing.json", { segments: [], device_traces: [] })]);
+await openFiles(page, [join(folder, "nothing.json")]);
 equal(await page.locator(".empty-why").textContent(), "nothing.json has neither segments nor events: there is nothing to show.", "a recording with nothing in it");
 await openFiles(page, [put("still.json", { segments: [segment], device_traces: [[]] })]);
 await page.waitForSelector(".minimap:not([hidden]) .readout:not(:empty)");
