@@ -17,7 +17,8 @@ extern "C" {
 struct vram_pool;
 
 // Memory for a pool from elsewhere (ncclMemAlloc, a driver pool, ...). Called with segment sizes, under the device's locks and with its
-// context current; must not call the allocator. allocate returns 0 for "out of memory".
+// context current; must not call the allocator. allocate returns a multiple of 512 (anything else is given back at once, and the request is
+// UNSUPPORTED), or 0 for "out of memory".
 typedef uint64_t (*vram_pool_allocate)(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user);
 typedef void (*vram_pool_deallocate)(uint64_t address, uint64_t size_bytes, uint32_t device, uint64_t stream, void *user);
 

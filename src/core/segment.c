@@ -133,6 +133,8 @@ static enum vram_status give(struct vr_shard *shard, uint64_t address, uint64_t 
 
 static enum vram_status enter_books(struct vr_shard *shard, bool small, uint64_t address, uint64_t size, uint32_t *block) {
     struct vram_allocator *allocator = shard->device->allocator;
+    // Functions of a user may return anything.
+    if (address % VR_MIN_BLOCK != 0 || size > UINT64_MAX - address) return VRAM_UNSUPPORTED;
     VR_TRY(vr_pages_prepare(&allocator->pages, address, size, small));
     uint32_t segment = 0;
     const bool oversize = size >= shard->device->options.max_split_bytes;

@@ -236,6 +236,41 @@ static void own_memory_at_the_end(void **state) {
 
 // --- loans ---------------------------------------------------------------------------------------------------------------------------
 
+// Functions of the user's own may return what is no memory, MAP_FAILED for one: it is given back to them.
+struct nonsense {
+    uint64_t address;
+    uint64_t given_back;
+};
+
+static uint64_t give_nonsense(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
+    (void)size_bytes, (void)device, (void)stream;
+    return ((struct nonsense *)user)->address;
+}
+
+static void take_nonsense(uint64_t address, uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
+    (void)size_bytes, (void)device, (void)stream;
+    ((struct nonsense *)user)->given_back = address;
+}
+
+static void own_functions_may_return_nonsense(void **state) {
+    static const uint64_t addresses[] = {UINT64_MAX, UINT64_MAX - 511, 0 - 2 * VR_MIB + 512, 256, VR_GIB + 1};
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    struct nonsense nonsense;
+    const struct vram_pool_options options = {.allocate = give_nonsense, .deallocate = take_nonsense, .user = &nonsense};
+    struct vram_pool *pool = expect_pool(&world, &options);
+    for (size_t i = 0; i < VR_COUNT_OF(addresses); i++) {
+        uint64_t address = 0;
+        nonsense = (struct nonsense){addresses[i], 0};
+        EXPECT_STATUS(UNSUPPORTED, vram_pool_malloc(pool, 100, 0, &address));
+        assert_int_equal(nonsense.given_back, addresses[i]);
+        EXPECT_CURRENT(&world, reserved_bytes, 0);
+    }
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
 static void a_pool_lends_when_memory_is_short(void **state) {
     (void)state;
     struct vr_world world;
@@ -399,19 +434,13 @@ static void one_pool_can_be_walked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_as_pytorch_gives_them),
-        cmocka_unit_test(the_newest_route_that_accepts_wins),
-        cmocka_unit_test(a_pool_may_have_several_routes),
-        cmocka_unit_test(memory_goes_when_nothing_needs_it),
-        cmocka_unit_test(trim_returns_what_is_free),
-        cmocka_unit_test(pools_come_and_go),
-        cmocka_unit_test(own_functions_whole_blocks),
-        cmocka_unit_test(own_memory_at_the_end),
-        cmocka_unit_test(a_pool_lends_when_memory_is_short),
-        cmocka_unit_test(a_pool_returns_to_its_checkpoint),
-        cmocka_unit_test(a_checkpoint_needs_its_memory),
-        cmocka_unit_test(blocks_at_exact_addresses),
-        cmocka_unit_test(one_pool_can_be_walked),
+        cmocka_unit_test(ids_as_pytorch_gives_them),         cmocka_unit_test(the_newest_route_that_accepts_wins),
+        cmocka_unit_test(a_pool_may_have_several_routes),    cmocka_unit_test(memory_goes_when_nothing_needs_it),
+        cmocka_unit_test(trim_returns_what_is_free),         cmocka_unit_test(pools_come_and_go),
+        cmocka_unit_test(own_functions_whole_blocks),        cmocka_unit_test(own_memory_at_the_end),
+        cmocka_unit_test(own_functions_may_return_nonsense), cmocka_unit_test(a_pool_lends_when_memory_is_short),
+        cmocka_unit_test(a_pool_returns_to_its_checkpoint),  cmocka_unit_test(a_checkpoint_needs_its_memory),
+        cmocka_unit_test(blocks_at_exact_addresses),         cmocka_unit_test(one_pool_can_be_walked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
