@@ -132,6 +132,7 @@ static int watch_live(struct watch *watch, struct top_view *view) {
         uint64_t events = 0;
         if (!view->paused) status = watch_update(watch, &events, &error);
         if (status != VRAM_OK) break;
+        if (view->by == WATCH_SITE) watch_name_sites(watch);
         measure(view);
         top_draw(watch, view, true);
         fflush(stdout);
@@ -150,6 +151,7 @@ static int watch_once(struct watch *watch, struct top_view *view, bool json) {
     uint64_t events = 0;
     const enum vram_status status = watch_update(watch, &events, &error);
     if (status != VRAM_OK) return ui_error(view->path, &error);
+    if (view->by == WATCH_SITE) watch_name_sites(watch);
     measure(view);
     if (json)
         top_json(watch, view);

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "input.h"
+#include "vram/recording.h"
+#include "vram/symbols.h"
+#include "vram/walk.h"
 
 // An allocation that is alive: its device and address, and the groups it counts in.
 struct piece {
@@ -42,25 +45,33 @@ const char *watch_by_name(enum watch_by by) {
 }
 
 // --- groups -----------------------------------------------------------------------------------------------------------------------
-// The frame that means most to the reader: the innermost one of Python, else the innermost one.
-static void site_label(const struct watch *watch, uint32_t stack, char *label, size_t capacity) {
+// The frame that means most to the reader: the innermost one of Python, else the innermost one. False without any.
+static bool site_frame(const struct watch *watch, uint32_t stack, struct vram_frame *frame) {
     enum { MOST = 64 };
     struct vram_frame frames[MOST];
     size_t count = vram_follow_stack(watch->follow, stack, frames, MOST), chosen = 0;
     if (count > MOST) count = MOST;
-    if (count == 0) {
-        snprintf(label, capacity, "(no stack)");
-        return;
-    }
     for (size_t i = count; i-- > 0;) {
         const size_t length = strlen(frames[i].filename);
         if (length > 3 && strcmp(frames[i].filename + length - 3, ".py") == 0) chosen = i;
     }
-    const struct vram_frame *frame = &frames[chosen];
+    if (count != 0) *frame = frames[chosen];
+    return count != 0;
+}
+
+static void frame_label(const struct vram_frame *frame, char *label, size_t capacity) {
     if (frame->line > 0)
         snprintf(label, capacity, "%s:%" PRId64 " %s", input_base_name(frame->filename), frame->line, frame->name);
     else
         snprintf(label, capacity, "%s %s", input_base_name(frame->filename), frame->name);
+}
+
+static void site_label(const struct watch *watch, uint32_t stack, char *label, size_t capacity) {
+    struct vram_frame frame;
+    if (site_frame(watch, stack, &frame))
+        frame_label(&frame, label, capacity);
+    else
+        snprintf(label, capacity, "(no stack)");
 }
 
 static void make_label(const struct watch *watch, enum watch_by by, const struct vram_log_event *event, char *label, size_t capacity) {
@@ -108,10 +119,15 @@ static bool grow_keys(struct grouping *grouping) {
     return true;
 }
 
+static char *copy_of(const char *text) {
+    char *copy = malloc(strlen(text) + 1);
+    return copy == NULL ? NULL : memcpy(copy, text, strlen(text) + 1);
+}
+
 // The group with this label, made where it is new. SIZE_MAX without memory.
 static size_t group_labelled(struct grouping *grouping, const char *label) {
     for (size_t i = 0; i < grouping->count; i++)
-        if (strcmp(grouping->groups[i].label, label) == 0) return i;
+        if (strcmp(grouping->groups[i].place, label) == 0) return i;
     if (grouping->count == grouping->capacity) {
         const size_t capacity = grouping->capacity == 0 ? 64 : 2 * grouping->capacity;
         struct watch_group *groups = realloc(grouping->groups, capacity * sizeof *groups);
@@ -119,11 +135,22 @@ static size_t group_labelled(struct grouping *grouping, const char *label) {
         grouping->groups = groups;
         grouping->capacity = capacity;
     }
-    char *copy = malloc(strlen(label) + 1);
-    if (copy == NULL) return SIZE_MAX;
-    memcpy(copy, label, strlen(label) + 1);
-    grouping->groups[grouping->count] = (struct watch_group){.label = copy};
+    struct watch_group made = {.label = copy_of(label), .place = copy_of(label)};
+    if (made.label == NULL || made.place == NULL) {
+        free(made.label);
+        free(made.place);
+        return SIZE_MAX;
+    }
+    grouping->groups[grouping->count] = made;
     return grouping->count++;
+}
+
+// Remembers where a call site in machine code lies, for its name. Without memory it keeps none.
+static void note_place(const struct watch *watch, uint32_t stack, struct watch_group *group) {
+    struct vram_frame frame;
+    if (group->offset != NULL || !site_frame(watch, stack, &frame) || strncmp(frame.name, "0x", 2) != 0) return;
+    group->module = copy_of(frame.filename);
+    group->offset = copy_of(frame.name);
 }
 
 // The group of an event. Stacks of one site share a group. SIZE_MAX without memory.
@@ -137,9 +164,72 @@ static size_t group_of(struct watch *watch, enum watch_by by, const struct vram_
     make_label(watch, by, event, label, sizeof label);
     const size_t group = group_labelled(grouping, label);
     if (group == SIZE_MAX) return group;
+    if (by == WATCH_SITE) note_place(watch, event->stack, &grouping->groups[group]);
     *slot = (struct key_slot){key, (uint32_t)group + 1};
     grouping->slots_used++;
     return group;
+}
+
+// --- names of machine code ------------------------------------------------------------------------------------------------------------
+// A recording of one event per place: what vram_recording_symbolize() takes. Paths that JSON would have to escape are left out.
+static bool places_json(struct watch_group *const *places, size_t count, char **text, size_t *length) {
+    FILE *out = open_memstream(text, length);
+    if (out == NULL) return false;
+    fputs("{\"segments\": [], \"device_traces\": [[", out);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%s{\"action\": \"alloc\", \"addr\": %zu, \"size\": 1, \"stream\": 0, \"frames\": [", i == 0 ? "" : ",", i + 1);
+        fprintf(out, "{\"filename\": \"%s\", \"line\": 0, \"name\": \"%s\"}]}", places[i]->module, places[i]->offset);
+    }
+    fputs("]], \"vram_modules\": [", out);
+    for (size_t i = 0; i < count; i++) fprintf(out, "%s{\"path\": \"%s\", \"build_id\": \"\"}", i == 0 ? "" : ",", places[i]->module);
+    fputs("]}", out);
+    return fclose(out) == 0;
+}
+
+static void take_name(const struct vram_recording *recording, uint64_t event, struct watch_group *group) {
+    struct vram_recorded_event row;
+    struct vram_frame frame;
+    uint64_t count = 0;
+    char label[256];
+    if (!vram_recording_event(recording, 0, event, &row)) return;
+    const uint32_t *frames = vram_recording_stack(recording, row.stack, &count);
+    if (count == 0 || !vram_recording_frame(recording, frames[0], &frame) || strncmp(frame.name, "0x", 2) == 0) return;
+    frame_label(&frame, label, sizeof label);
+    char *name = copy_of(label);
+    if (name == NULL) return;
+    free(group->label);
+    group->label = name;
+}
+
+static void name_places(struct watch_group *const *places, size_t count) {
+    struct vram_recording *recording = NULL;
+    char *text = NULL;
+    size_t length = 0;
+    if (places_json(places, count, &text, &length) && vram_recording_read_memory(text, length, NULL, &recording, NULL) == VRAM_OK) {
+        if (vram_recording_symbolize(recording, NULL, NULL) == VRAM_OK)
+            for (size_t i = 0; i < count; i++) take_name(recording, i, places[i]);
+        vram_recording_destroy(recording);
+    }
+    free(text);
+}
+
+void watch_name_sites(struct watch *watch) {
+    struct grouping *sites = &watch->by[WATCH_SITE];
+    struct watch_group **places = calloc(sites->count + 1, sizeof *places);
+    size_t count = 0;
+    if (places == NULL) return;
+    for (size_t i = 0; i < sites->count; i++) {
+        struct watch_group *group = &sites->groups[i];
+        const bool plain = group->module != NULL && group->offset != NULL && strpbrk(group->module, "\"\\\n\t") == NULL;
+        if (plain) places[count++] = group;
+    }
+    if (count != 0) name_places(places, count);
+    // Each is looked for once.
+    for (size_t i = 0; i < count; i++) {
+        free(places[i]->module);
+        places[i]->module = NULL;
+    }
+    free(places);
 }
 
 // --- pieces -------------------------------------------------------------------------------------------------------------------------
@@ -266,11 +356,18 @@ enum vram_status watch_open(const char *path, struct watch **watch, struct vram_
     return VRAM_OK;
 }
 
+static void release_group(struct watch_group *group) {
+    free(group->label);
+    free(group->place);
+    free(group->module);
+    free(group->offset);
+}
+
 void watch_close(struct watch *watch) {
     if (watch == NULL) return;
     vram_follow_close(watch->follow);
     for (int by = 0; by < WATCH_BY_COUNT; by++) {
-        for (size_t i = 0; i < watch->by[by].count; i++) free(watch->by[by].groups[i].label);
+        for (size_t i = 0; i < watch->by[by].count; i++) release_group(&watch->by[by].groups[i]);
         free(watch->by[by].groups);
         free(watch->by[by].slots);
     }

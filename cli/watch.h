@@ -14,6 +14,8 @@ const char *watch_by_name(enum watch_by by);
 
 struct watch_group {
     char *label;           // owned
+    char *place;           // owned: the label as it was made, by which stacks find their group
+    char *module, *offset; // owned: the place in a program file that the label tells until watch_name_sites(); else NULL
     uint64_t bytes, count; // alive
     uint64_t peak_bytes;   // of this group
     uint64_t made;         // allocations ever
@@ -40,6 +42,8 @@ bool watch_ended(const struct watch *watch);
 // Borrowed until the next update.
 const struct watch_device *watch_devices(const struct watch *watch, size_t *count);
 const struct watch_group *watch_groups(const struct watch *watch, enum watch_by by, size_t *count);
+// Gives names to call sites in machine code, as far as their program files are here: those of the recorded program's machine.
+void watch_name_sites(struct watch *watch);
 uint64_t watch_events(const struct watch *watch);
 // Of the events: first and last, since the epoch; 0 where there are none.
 uint64_t watch_first_ns(const struct watch *watch);

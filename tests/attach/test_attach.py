@@ -84,6 +84,11 @@ class Attach(unittest.TestCase):
         self.assertEqual(self.top("--by", "kind")["groups"][0]["label"], "device")
         self.assertEqual(self.top("--by", "library")["groups"][0]["label"], os.path.basename(WORKER))
 
+    def test_call_sites_have_names(self):
+        labels = [group["label"] for group in self.top("--by", "site")["groups"]]
+        self.assertEqual(len(labels), 1)
+        self.assertRegex(labels[0], r"^(worker\.c:\d+|\S*worker) (take|main)$")
+
     def test_export_says_nothing_of_what_it_cannot_know(self):
         """What a whole program asks the driver for is not reserved by anybody: 0 bytes would be wrong."""
         text = vram("export", self.program.recording).stdout
