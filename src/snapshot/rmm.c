@@ -20,6 +20,7 @@ struct reader {
     struct vram_error *error;
     uint64_t line;
     uint64_t offset; // of the line
+    bool ended;      // the line has an end: it is all there
     bool has_device; // a seventh column
     int64_t day_us;  // what midnights passed add to times
     int64_t last_us; // of the day
@@ -49,7 +50,8 @@ static enum vram_status next_line(struct reader *reader, struct piece *line, boo
     if (end == NULL && held >= LONGEST_LINE) return refuse(reader, "row: it has no end", (struct piece){text, 40});
     line->text = text;
     line->length = end == NULL ? limit : (size_t)(end - text);
-    source->next += line->length + (end != NULL);
+    reader->ended = end != NULL;
+    source->next += line->length + reader->ended;
     if (line->length != 0 && text[line->length - 1] == '\r') line->length--;
     return VRAM_OK;
 }
@@ -156,7 +158,7 @@ static enum vram_status add_row(struct reader *reader, struct piece action, uint
         row->action = VR_ACTION_OOM;
         row->address = 0;
         row->has &= ~(uint32_t)VR_HAS_ADDRESS;
-    } else if (is(action, "free")) {
+    } else if (is(action, "free") || is(action, "deallocate")) { // the latter is what RMM's guide calls it
         row->action = VR_ACTION_FREE_REQUESTED;
         VR_TRY(vr_event_list_add(&reader->list, device, row));
         row->action = VR_ACTION_FREE_COMPLETED;
@@ -198,13 +200,19 @@ static enum vram_status read_head(struct reader *reader) {
 
 static enum vram_status read_all(struct reader *reader, struct vr_model *model) {
     struct piece line;
-    bool found = true;
+    bool found = true, cut = false;
     VR_TRY(read_head(reader));
-    while (found) {
+    while (found && !cut) {
         VR_TRY(next_line(reader, &line, &found));
-        if (found && line.length != 0) VR_TRY(read_row(reader, line));
+        const enum vram_status status = found && line.length != 0 ? read_row(reader, line) : VRAM_OK;
+        cut = status == VRAM_BAD_INPUT && !reader->ended;
+        if (!cut) VR_TRY(status);
     }
-    return vr_event_list_finish(&reader->list, reader->source, model, reader->error);
+    // A program that crashes leaves half a row: RMM writes whole buffers.
+    if (cut) *reader->error = (struct vram_error){.offset = VRAM_NO_OFFSET};
+    VR_TRY(vr_event_list_finish(&reader->list, reader->source, model, reader->error));
+    if (cut) model->ending = VR_ENDING_CUT;
+    return VRAM_OK;
 }
 
 enum vram_status vr_rmm_read(struct vr_source *source, struct vr_model *model, struct vram_error *error) {

@@ -132,6 +132,29 @@ static bool has_note(const struct vram_report *report, const char *code) {
     return false;
 }
 
+static bool has_note_of(const char *text, const char *code) {
+    struct vram_recording *recording = read_text(text);
+    struct vram_report *report = NULL;
+    assert_int_equal(vram_report_create(recording, NULL, &report, &error), VRAM_OK);
+    const bool has = has_note(report, code);
+    vram_report_destroy(report);
+    vram_recording_destroy(recording);
+    return has;
+}
+
+// What a program that crashed leaves, and the words of RMM's guide.
+static void rmm_logs_may_end_in_a_row(void **state) {
+    (void)state;
+    const char *const cut = HEAD "1,00:00:01,allocate,0x1000,3000,0\n1,00:00:02,deallocate,0x1000,3000,0\n1,00:00:03,alloc";
+    struct vram_recording *recording = read_text(cut);
+    assert_int_equal(vram_recording_event_count(recording, 0), 3);
+    expect_event(recording, 0, 1, "free_requested", 0x1000, 3000, 2000000);
+    vram_recording_destroy(recording);
+    assert_true(has_note_of(cut, "cut"));
+    assert_false(has_note_of(HEAD "1,00:00:01,allocate,0x1000,3000,0", "cut"));
+    refused(HEAD "1,00:00:01,alloc\n1,00:00:02,allocate,0x1000,3000,0\n", "line 2 of the RMM log");
+}
+
 static void a_log_is_not_called_contradictory(void **state) {
     (void)state;
     struct vram_recording *recording = read_text(HEAD "1,00:00:01,allocate,0x1000,3000,0\n1,00:00:02,allocate,0x8000,5000,0\n"
@@ -238,6 +261,7 @@ int main(void) {
         cmocka_unit_test(rmm_times_may_be_seconds_since_the_epoch),
         cmocka_unit_test(rmm_devices),
         cmocka_unit_test(rmm_mistakes_name_their_line),
+        cmocka_unit_test(rmm_logs_may_end_in_a_row),
         cmocka_unit_test(a_log_is_not_called_contradictory),
         cmocka_unit_test(memory_events_have_the_operators_around_them),
         cmocka_unit_test(host_memory_of_a_trace_is_left_out),
