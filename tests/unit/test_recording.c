@@ -39,7 +39,8 @@ static void other_files_are_named(void **state) {
     REFUSED("\x7f"
             "ELF",
             "a program");
-    REFUSED("(dp0\n.", "begins like no pickle, JSON, HTML page or RMM log (0x28)");
+    REFUSED("(dp0\n.", "neither `segments` nor `device_traces`"); // a pickle of protocol 0
+    REFUSED("?dp0\n.", "begins like no pickle, JSON, HTML page or RMM log (0x3f)");
 }
 
 struct pieces {
