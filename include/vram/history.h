@@ -73,7 +73,8 @@ VRAM_API void vram_history_counts(struct vram_allocator *allocator, struct vram_
 VRAM_API VRAM_NODISCARD enum vram_status vram_set_metadata(const char *text);
 // What is set. Always NUL-terminated; returns the length it wanted, without the NUL; text may be NULL for a capacity of 0.
 VRAM_API size_t vram_metadata(char *text, size_t capacity);
-// `category`: what memory is for ("weights"; "" or NULL: none); the innermost counts. At most 32 deep: LIMIT. A pop without push is ignored.
+// `category`: what memory is for ("weights"; "" or NULL: none); the innermost counts. At most 32 deep: LIMIT. A pop without push is
+// ignored.
 VRAM_API VRAM_NODISCARD enum vram_status vram_push_tag(const char *tag);
 VRAM_API void vram_pop_tag(void);
 // `compile_context`: the same for the region of compiled code that runs.

@@ -305,10 +305,8 @@ static void a_pool_that_is_not_recorded_is_not_named(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_state_is_what_the_allocator_said_then),
-        cmocka_unit_test(the_list_has_what_the_filter_lets_through),
-        cmocka_unit_test(a_small_history_is_told_as_it_was),
-        cmocka_unit_test(events_and_segments_have_the_same_labels),
+        cmocka_unit_test(the_state_is_what_the_allocator_said_then), cmocka_unit_test(the_list_has_what_the_filter_lets_through),
+        cmocka_unit_test(a_small_history_is_told_as_it_was),         cmocka_unit_test(events_and_segments_have_the_same_labels),
         cmocka_unit_test(a_pool_that_is_not_recorded_is_not_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
