@@ -132,7 +132,7 @@ static atomic_bool libc_found;
 
 const struct pl_libc *pl_libc(void) {
     if (atomic_load_explicit(&libc_found, memory_order_acquire)) return &true_libc;
-    struct pl_libc libc = {NULL};
+    struct pl_libc libc = {0};
     for (const struct link_map *map = _r_debug.r_map; map != NULL && libc.dlsym == NULL; map = map->l_next) look_at(map, &libc);
     true_libc = libc; // the same, whoever comes first
     atomic_store_explicit(&libc_found, true, memory_order_release);

@@ -112,7 +112,7 @@ static void call_all(void) {
 
 // A context, two modules of which one goes again, and a request that nobody can grant.
 static void run_out(void) {
-    uint64_t context, module, again, address;
+    uint64_t context, module, again = 0, address;
     if (p_cuCtxCreate_v2(&context, 0, 0) != 0 || p_cuModuleLoadData(&module, "") != 0 || p_cuModuleLoadData(&again, "") != 0) die("a call");
     if (p_cuModuleUnload(again) != 0) die("a call");
     if (p_cuMemAlloc_v2(&address, 1 << 20) != 0 || p_cuMemAlloc_v2(&address, (uint64_t)1 << 41) != 2) die("an answer");
