@@ -59,3 +59,12 @@ void calls_load(void) {
 #undef X
 }
 #endif
+
+uint64_t context;
+
+void begin(void) {
+    calls_load();
+    CHECK(call_cuInit(0) == 0);
+    CHECK(call_cuDevicePrimaryCtxRetain(&context, 0) == 0);
+    CHECK(call_cuCtxSetCurrent(context) == 0);
+}

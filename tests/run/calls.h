@@ -1,9 +1,11 @@
-// calls.h: the driver functions that program.c uses, reached in one of three ways that CUDA programs have: CALLS_LINKED (symbols),
-// CALLS_PROC (all by cuGetProcAddress(), as the CUDA runtime does), CALLS_DLSYM (dlopen() and dlsym()).
+// calls.h: the driver functions that program.c and nasty.c use, reached in one of three ways that CUDA programs have: CALLS_LINKED
+// (symbols), CALLS_PROC (all by cuGetProcAddress(), as the CUDA runtime does), CALLS_DLSYM (dlopen() and dlsym()).
 #ifndef TEST_RUN_CALLS_H
 #define TEST_RUN_CALLS_H
 
 #include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
 
 // X(base name, exported name, parameters)
 #define CALLS(X)                                                                                                                           \
@@ -40,7 +42,19 @@
 CALLS(X)
 #undef X
 
+// Ends the program at once, a child of vfork() too.
+#define CHECK(expression)                                                                                                                  \
+    do {                                                                                                                                   \
+        if (!(expression)) {                                                                                                               \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #expression);                                                               \
+            _exit(98);                                                                                                                     \
+        }                                                                                                                                  \
+    } while (0)
+
 // Finds them all; ends the program when one is missing.
 void calls_load(void);
+// The primary context of device 0, once begin() was called: finds the functions, starts the driver, makes the context current.
+extern uint64_t context;
+void begin(void);
 
 #endif

@@ -24,23 +24,6 @@
 #include "calls.h"
 
 static const char *self;
-static uint64_t context;
-
-#define CHECK(expression)                                                                                                                  \
-    do {                                                                                                                                   \
-        if (!(expression)) {                                                                                                               \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #expression);                                                               \
-            _exit(98);                                                                                                                     \
-        }                                                                                                                                  \
-    } while (0)
-
-static void begin(void) {
-    calls_load();
-    CHECK(call_cuInit(0) == 0);
-    CHECK(call_cuDevicePrimaryCtxRetain(&context, 0) == 0);
-    CHECK(call_cuCtxSetCurrent(context) == 0);
-}
-
 // Allocations that are given back at once.
 static void pairs(uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {

@@ -15,23 +15,6 @@
 #define LIVE       24
 #define THREAD_MAX 8
 
-static uint64_t context;
-
-#define CHECK(expression)                                                                                                                  \
-    do {                                                                                                                                   \
-        if (!(expression)) {                                                                                                               \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #expression);                                                               \
-            _exit(98);                                                                                                                     \
-        }                                                                                                                                  \
-    } while (0)
-
-static void begin(void) {
-    calls_load();
-    CHECK(call_cuInit(0) == 0);
-    CHECK(call_cuDevicePrimaryCtxRetain(&context, 0) == 0);
-    CHECK(call_cuCtxSetCurrent(context) == 0);
-}
-
 static uint64_t next(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return *state >> 33;
