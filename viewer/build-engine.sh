@@ -8,9 +8,11 @@ objects=${2:-$(dirname "$output")/engine-objects}
 mkdir -p "$objects"
 
 sources=("$root"/viewer/engine/*.c)
-for room in base model config snapshot analyze explore replay core driver driver/cuda driver/sim os/wasm; do
-    sources+=("$root"/src/$room/*.c)
+# Whole rooms, with their folders; of the driver what the page can use.
+for room in base model config snapshot analyze explore replay core driver/cuda driver/sim os/wasm; do
+    while IFS= read -r source; do sources+=("$source"); done < <(find "$root/src/$room" -name '*.c' | sort)
 done
+sources+=("$root"/src/driver/*.c)
 # Of the history only what reads the recording file. The clock is the C library's.
 sources+=("$root"/src/history/log?*.c "$root/src/os/posix/clock.c")
 
@@ -31,7 +33,8 @@ newer_header() {
 
 linked=()
 for source in "${sources[@]}"; do
-    object="$objects/$(basename "$(dirname "$source")")_$(basename "$source" .c).o"
+    object=${source#"$root"/}
+    object="$objects/${object//\//_}.o"
     compile "$source" "$object"
     linked+=("$object")
 done

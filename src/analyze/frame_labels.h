@@ -3,7 +3,7 @@
 #ifndef VR_ANALYZE_FRAME_LABELS_H
 #define VR_ANALYZE_FRAME_LABELS_H
 
-#include "analyze/map.h"
+#include "base/map.h"
 #include "model/model.h"
 
 // All-zero is an empty table. One thread at a time.

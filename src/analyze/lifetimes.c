@@ -36,11 +36,10 @@ static enum vram_status collect_final(struct passes *passes, enum vr_notion noti
         // In `live` a value up to block_count is 1 + block, anything above it 1 + block_count + event: where the size is found.
         passes->live[passes->addresses->of_block[i]] = (uint32_t)i + 1;
     }
-    for (size_t s = 0; out->final_blocks.slots != NULL && s <= out->final_blocks.mask; s++) {
-        const struct vr_map_slot *slot = &out->final_blocks.slots[s];
-        if (slot->value == 0) continue;
+    size_t at = 0;
+    for (struct vr_map_slot block; vr_map_next(&out->final_blocks, &at, &block);) {
         out->final_state.count++;
-        out->final_state.bytes += blocks->requested_bytes[passes->view->blocks[slot->value - 1]];
+        out->final_state.bytes += blocks->requested_bytes[passes->view->blocks[block.value - 1]];
     }
     return VRAM_OK;
 }

@@ -6,8 +6,8 @@
 #define VR_LIFETIMES_H
 
 #include "analyze/address_ids.h"
-#include "analyze/map.h"
 #include "analyze/view.h"
+#include "base/map.h"
 #include "vram/report.h"
 
 enum vr_notion { VR_ALLOCATED, VR_ACTIVE };

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "analyze/map.h"
+#include "base/map.h"
 
 // Kinds of allocations that are told apart: what a loop makes is met early, and more would only be what never repeats.
 enum { GAP_BINS = 2048, BINS_PER_DOUBLING = 48, LEAST_TURNS = 3, MOST_KINDS = 1 << 20 };

@@ -141,4 +141,14 @@ int vr_order_u64_pair(const void *a, const void *b);
 // Grows *items (an array of items of item_bytes each) so that *capacity >= needed. Doubles. NO_HOST_MEMORY on failure, all untouched.
 enum vram_status vr_grow(void **items, size_t *capacity, size_t needed, size_t item_bytes);
 
+// The same for an array that is a field, typed: owner->field becomes an array of at least `needed` items, owner->field_capacity says of how
+// many. The status of vr_grow().
+#define VR_GROW(owner, field, needed)                                                                                                      \
+    __extension__({                                                                                                                        \
+        void *vr_items_ = (owner)->field;                                                                                                  \
+        const enum vram_status vr_grown_ = vr_grow(&vr_items_, &(owner)->field##_capacity, (needed), sizeof *(owner)->field);              \
+        (owner)->field = vr_items_;                                                                                                        \
+        vr_grown_;                                                                                                                         \
+    })
+
 #endif

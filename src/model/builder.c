@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-enum { GROW_BY_EIGHTH_FROM = 1 << 16, FIRST_SLOTS = 64, MOST_AHEAD = 16 };
+enum { GROW_BY_EIGHTH_FROM = 1 << 16, MOST_AHEAD = 16 };
 
 enum vram_status vr_budget_charge(struct vr_budget *budget, size_t count, size_t item_bytes) {
     uint64_t bytes, used;
@@ -49,57 +49,11 @@ enum vram_status vr_budget_grow(struct vr_budget *budget, void **items, size_t *
         (items) = items_;                                                                                                                  \
     } while (0)
 
-#define SLOT_HASH(hash) ((hash)&0xffffffff00000000u)
-
-// The first slot of a hash comes from its upper half, which the slots keep, so that a table can grow without its keys.
-static size_t first_slot(uint64_t hash, size_t slot_count) { return (size_t)(hash >> 32) & (slot_count - 1); }
-
-static enum vram_status table_grow(struct vr_builder *builder, struct vr_hash_table *table) {
-    size_t slot_count = table->slot_count == 0 ? FIRST_SLOTS : table->slot_count * 2;
-    VR_TRY(vr_budget_charge(&builder->budget, slot_count - table->slot_count, sizeof *table->slots));
-    uint64_t *slots = calloc(slot_count, sizeof *slots);
-    if (slots == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t i = 0; i < table->slot_count; i++) {
-        if (table->slots[i] == 0) continue;
-        size_t at = first_slot(table->slots[i], slot_count);
-        while (slots[at] != 0) at = (at + 1) & (slot_count - 1);
-        slots[at] = table->slots[i];
-    }
-    free(table->slots);
-    table->slots = slots;
-    table->slot_count = slot_count;
-    return VRAM_OK;
+// Room for one more row.
+static enum vram_status index_reserve(struct vr_builder *builder, struct vr_hash_index *index) {
+    VR_TRY(vr_budget_charge(&builder->budget, vr_hash_index_growth_bytes(index), 1));
+    return vr_hash_index_reserve(index);
 }
-
-// Room for one more key.
-static enum vram_status table_reserve(struct vr_builder *builder, struct vr_hash_table *table) {
-    if (table->used + 1 <= table->slot_count / 8 * 5) return VRAM_OK;
-    return table_grow(builder, table);
-}
-
-static void table_insert(struct vr_hash_table *table, uint64_t hash, uint32_t id) {
-    size_t at = first_slot(hash, table->slot_count);
-    while (table->slots[at] != 0) at = (at + 1) & (table->slot_count - 1);
-    table->slots[at] = SLOT_HASH(hash) | ((uint64_t)id + 1);
-    table->used++;
-}
-
-// Walks the slots whose hash half equals that of `hash`; `equal` is an expression over `candidate`.
-#define TABLE_FIND(table, hash, candidate, equal, found)                                                                                   \
-    do {                                                                                                                                   \
-        (found) = false;                                                                                                                   \
-        if ((table)->slot_count == 0) break;                                                                                               \
-        size_t mask_ = (table)->slot_count - 1;                                                                                            \
-        for (size_t at_ = first_slot((hash), (table)->slot_count); (table)->slots[at_] != 0; at_ = (at_ + 1) & mask_) {                    \
-            uint64_t slot_ = (table)->slots[at_];                                                                                          \
-            if (SLOT_HASH(slot_) != SLOT_HASH(hash)) continue;                                                                             \
-            (candidate) = (uint32_t)slot_ - 1;                                                                                             \
-            if (equal) {                                                                                                                   \
-                (found) = true;                                                                                                            \
-                break;                                                                                                                     \
-            }                                                                                                                              \
-        }                                                                                                                                  \
-    } while (0)
 
 static bool string_equals(const struct vr_strings *strings, uint32_t id, const char *bytes, size_t length) {
     uint64_t begin = strings->offset[id];
@@ -109,13 +63,13 @@ static bool string_equals(const struct vr_strings *strings, uint32_t id, const c
 static bool find_string(const struct vr_builder *builder, uint64_t hash, const char *bytes, size_t length, uint32_t *id) {
     uint32_t candidate = 0;
     bool found;
-    TABLE_FIND(&builder->string_table, hash, candidate, string_equals(&builder->strings, candidate, bytes, length), found);
+    VR_HASH_INDEX_FIND(&builder->string_index, hash, candidate, string_equals(&builder->strings, candidate, bytes, length), found);
     if (found) *id = candidate;
     return found;
 }
 
 bool vr_builder_find_string(const struct vr_builder *builder, const char *bytes, size_t length, uint32_t *id) {
-    return find_string(builder, vr_hash_bytes(builder->seed, bytes, length), bytes, length, id);
+    return find_string(builder, vr_hash_bytes(builder->string_index.secret, bytes, length), bytes, length, id);
 }
 
 static enum vram_status add_string(struct vr_builder *builder, uint64_t hash, const char *bytes, size_t length, uint32_t *id) {
@@ -127,29 +81,30 @@ static enum vram_status add_string(struct vr_builder *builder, uint64_t hash, co
     VR_TRY(status);
     GROW(builder, strings->offset, builder->string_capacity, (size_t)strings->count + 2, status);
     VR_TRY(status);
-    VR_TRY(table_reserve(builder, &builder->string_table));
+    VR_TRY(index_reserve(builder, &builder->string_index));
     memcpy(strings->bytes + begin, bytes, length);
     strings->bytes[begin + length] = '\0';
     strings->offset[strings->count] = begin;
     strings->offset[strings->count + 1] = begin + length + 1;
-    table_insert(&builder->string_table, hash, strings->count);
+    vr_hash_index_add(&builder->string_index, hash, strings->count);
     *id = strings->count++;
     return VRAM_OK;
 }
 
 enum vram_status vr_builder_string(struct vr_builder *builder, const char *bytes, size_t length, uint32_t *id) {
-    uint64_t hash = vr_hash_bytes(builder->seed, bytes, length);
+    uint64_t hash = vr_hash_bytes(builder->string_index.secret, bytes, length);
     if (find_string(builder, hash, bytes, length, id)) return VRAM_OK;
     return add_string(builder, hash, bytes, length, id);
 }
 
 enum vram_status vr_builder_frame(struct vr_builder *builder, uint32_t name, uint32_t filename, int64_t line, uint32_t *id) {
     struct vr_frames *frames = &builder->frames;
-    uint64_t hash = vr_mix64(vr_hash_step(vr_hash_step(builder->seed, ((uint64_t)name << 32) | filename), (uint64_t)line));
+    uint64_t hash = vr_mix64(vr_hash_step(vr_hash_step(builder->frame_index.secret, ((uint64_t)name << 32) | filename), (uint64_t)line));
     uint32_t candidate = 0;
     bool found;
-    TABLE_FIND(&builder->frame_table, hash, candidate,
-               frames->name[candidate] == name && frames->filename[candidate] == filename && frames->line[candidate] == line, found);
+    VR_HASH_INDEX_FIND(&builder->frame_index, hash, candidate,
+                       frames->name[candidate] == name && frames->filename[candidate] == filename && frames->line[candidate] == line,
+                       found);
     if (found) {
         *id = candidate;
         return VRAM_OK;
@@ -166,11 +121,11 @@ enum vram_status vr_builder_frame(struct vr_builder *builder, uint32_t name, uin
     GROW(builder, frames->line, capacity, needed, status);
     VR_TRY(status);
     builder->frame_capacity = capacity;
-    VR_TRY(table_reserve(builder, &builder->frame_table));
+    VR_TRY(index_reserve(builder, &builder->frame_index));
     frames->name[frames->count] = name;
     frames->filename[frames->count] = filename;
     frames->line[frames->count] = line;
-    table_insert(&builder->frame_table, hash, frames->count);
+    vr_hash_index_add(&builder->frame_index, hash, frames->count);
     *id = frames->count++;
     return VRAM_OK;
 }
@@ -186,10 +141,10 @@ enum vram_status vr_builder_stack(struct vr_builder *builder, const uint32_t *fr
         return VRAM_OK;
     }
     struct vr_stacks *stacks = &builder->stacks;
-    uint64_t hash = vr_hash_bytes(builder->seed, frames, count * sizeof *frames);
+    uint64_t hash = vr_hash_bytes(builder->stack_index.secret, frames, count * sizeof *frames);
     uint32_t candidate = 0;
     bool found;
-    TABLE_FIND(&builder->stack_table, hash, candidate, stack_equals(stacks, candidate, frames, count), found);
+    VR_HASH_INDEX_FIND(&builder->stack_index, hash, candidate, stack_equals(stacks, candidate, frames, count), found);
     if (found) {
         *id = candidate;
         return VRAM_OK;
@@ -201,10 +156,10 @@ enum vram_status vr_builder_stack(struct vr_builder *builder, const uint32_t *fr
     VR_TRY(status);
     GROW(builder, stacks->offset, builder->stack_capacity, (size_t)stacks->count + 2, status);
     VR_TRY(status);
-    VR_TRY(table_reserve(builder, &builder->stack_table));
+    VR_TRY(index_reserve(builder, &builder->stack_index));
     memcpy(stacks->frame + begin, frames, count * sizeof *frames);
     stacks->offset[stacks->count + 1] = begin + count;
-    table_insert(&builder->stack_table, hash, stacks->count);
+    vr_hash_index_add(&builder->stack_index, hash, stacks->count);
     *id = stacks->count++;
     return VRAM_OK;
 }
@@ -223,8 +178,9 @@ static enum vram_status add_nothings(struct vr_builder *builder) {
 enum vram_status vr_builder_init(struct vr_builder *builder, uint64_t limit_bytes) {
     memset(builder, 0, sizeof *builder);
     builder->budget.limit_bytes = limit_bytes;
-    // Where the system lays out addresses at random, the seed is as well; ids do not depend on it.
-    builder->seed = vr_mix64((uint64_t)(uintptr_t)builder ^ ((uint64_t)(uintptr_t)&vr_builder_init << 20));
+    vr_hash_index_init(&builder->string_index);
+    vr_hash_index_init(&builder->frame_index);
+    vr_hash_index_init(&builder->stack_index);
     enum vram_status status = add_nothings(builder);
     if (status != VRAM_OK) vr_builder_release(builder);
     return status;
@@ -238,9 +194,9 @@ void vr_builder_release(struct vr_builder *builder) {
     free(builder->frames.line);
     free(builder->stacks.frame);
     free(builder->stacks.offset);
-    free(builder->string_table.slots);
-    free(builder->frame_table.slots);
-    free(builder->stack_table.slots);
+    vr_hash_index_release(&builder->string_index);
+    vr_hash_index_release(&builder->frame_index);
+    vr_hash_index_release(&builder->stack_index);
     memset(builder, 0, sizeof *builder);
 }
 

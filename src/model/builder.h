@@ -6,6 +6,7 @@
 #ifndef VR_BUILDER_H
 #define VR_BUILDER_H
 
+#include "base/hash_index.h"
 #include "model/model.h"
 
 // How many bytes of tables may be held. used_bytes counts capacities, not only what is filled.
@@ -26,27 +27,19 @@ size_t vr_budget_expected(const struct vr_budget *budget, size_t needed);
 // Grows *items (items of item_bytes each) so that *capacity >= needed. LIMIT, NO_HOST_MEMORY; all untouched on failure.
 enum vram_status vr_budget_grow(struct vr_budget *budget, void **items, size_t *capacity, size_t needed, size_t item_bytes);
 
-// Open addressing with linear probing; a slot is 0 (free) or the hash's upper half and id + 1. At most 5/8 full.
-struct vr_hash_table {
-    uint64_t *slots;
-    size_t slot_count; // 0 or a power of two
-    size_t used;
-};
-
 struct vr_builder {
     struct vr_budget budget;
-    uint64_t seed; // of all hashes: what collides is not known to who writes a file
     struct vr_strings strings;
     size_t string_bytes_capacity;
     size_t string_capacity;
-    struct vr_hash_table string_table;
+    struct vr_hash_index string_index;
     struct vr_frames frames;
     size_t frame_capacity;
-    struct vr_hash_table frame_table;
+    struct vr_hash_index frame_index;
     struct vr_stacks stacks;
     size_t stack_frame_capacity;
     size_t stack_capacity;
-    struct vr_hash_table stack_table;
+    struct vr_hash_index stack_index;
 };
 
 // An empty builder with the empty string and the empty stack at id 0. limit_bytes: the budget; UINT64_MAX for none. On failure nothing

@@ -1,4 +1,4 @@
-// The parts of the analysis against plainer ones: the address map, the hash of stacks, lifetimes of random histories.
+// The parts of the analysis against plainer ones: the hash of stacks, lifetimes of random histories.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,37 +11,6 @@
 static uint64_t random_state;
 
 static uint64_t random_below(uint64_t n) { return vr_mix64(random_state += 0x9E3779B97F4A7C15u) % n; }
-
-static void map_is_a_map(void **state) {
-    (void)state;
-    enum { KEYS = 300 };
-    uint32_t plain[KEYS] = {0};
-    struct vr_map map = {0};
-    random_state = 1;
-    assert_int_equal(vr_map_get(&map, 5), 0);
-    assert_int_equal(vr_map_take(&map, 5), 0);
-    for (unsigned i = 0; i < 100000; i++) {
-        const uint64_t key = random_below(KEYS);
-        // Addresses as they are: multiples of 512, 0 and all ones among them.
-        const uint64_t address = key == 1 ? UINT64_MAX : key * 512;
-        if (random_below(2) == 0) {
-            plain[key] = 1 + (uint32_t)random_below(1000);
-            assert_int_equal(vr_map_set(&map, address, plain[key]), VRAM_OK);
-        } else {
-            assert_int_equal(vr_map_take(&map, address), plain[key]);
-            plain[key] = 0;
-        }
-        const uint64_t other = random_below(KEYS);
-        assert_int_equal(vr_map_get(&map, other == 1 ? UINT64_MAX : other * 512), plain[other]);
-    }
-    size_t count = 0;
-    for (size_t key = 0; key < KEYS; key++) count += plain[key] != 0;
-    assert_int_equal(map.count, count);
-    vr_map_clear(&map);
-    assert_int_equal(map.count, 0);
-    for (uint64_t key = 0; key < KEYS; key++) assert_int_equal(vr_map_get(&map, key * 512), 0);
-    vr_map_release(&map);
-}
 
 static uint64_t sha1_of(const char *text, size_t times) {
     struct vr_sha1 sha1;
@@ -305,7 +274,6 @@ static void runs_of_events_cover_them_all(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(map_is_a_map),
         cmocka_unit_test(sha1_of_the_standard),
         cmocka_unit_test(lifetimes_agree_with_plain_replay),
         cmocka_unit_test(layout_is_the_picture_that_was),

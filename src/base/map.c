@@ -1,0 +1,93 @@
+#include "base/map.h"
+
+enum { FIRST_SLOTS = 64 };
+
+void vr_map_release(struct vr_map *map) {
+    free(map->slots);
+    *map = (struct vr_map){0};
+}
+
+void vr_map_clear(struct vr_map *map) {
+    if (map->count != 0) memset(map->slots, 0, (map->mask + 1) * sizeof *map->slots);
+    map->count = 0;
+}
+
+// The capacity that `count` keys need; 0 where no table can hold them.
+static size_t capacity_for(const struct vr_map *map, size_t count) {
+    size_t capacity = map->slots == NULL ? FIRST_SLOTS : map->mask + 1;
+    while (count > capacity / 4 * 3) {
+        if (capacity > SIZE_MAX / 2 / sizeof *map->slots) return 0;
+        capacity *= 2;
+    }
+    return capacity;
+}
+
+static enum vram_status resize(struct vr_map *map, size_t capacity) {
+    struct vr_map grown = {.mask = capacity - 1, .count = map->count};
+    grown.slots = calloc(capacity, sizeof *grown.slots);
+    if (grown.slots == NULL) return VRAM_NO_HOST_MEMORY;
+    grown.secret = vr_hash_secret(grown.slots);
+    for (size_t i = 0; map->slots != NULL && i <= map->mask; i++) {
+        if (map->slots[i].value != 0) *vr_map_slot_of(&grown, map->slots[i].key) = map->slots[i];
+    }
+    free(map->slots);
+    *map = grown;
+    return VRAM_OK;
+}
+
+enum vram_status vr_map_reserve(struct vr_map *map, size_t more) {
+    if (more > SIZE_MAX - map->count) return VRAM_NO_HOST_MEMORY;
+    const size_t capacity = capacity_for(map, map->count + more);
+    if (capacity == 0) return VRAM_NO_HOST_MEMORY;
+    return map->slots != NULL && capacity == map->mask + 1 ? VRAM_OK : resize(map, capacity);
+}
+
+size_t vr_map_growth_bytes(const struct vr_map *map) {
+    const size_t before = map->slots == NULL ? 0 : map->mask + 1;
+    return (capacity_for(map, map->count + 1) - before) * sizeof *map->slots;
+}
+
+enum vram_status vr_map_set(struct vr_map *map, uint64_t key, uint64_t value) {
+    assert(value != 0);
+    if (VR_UNLIKELY(map->slots == NULL || map->count + 1 > (map->mask + 1) / 4 * 3)) VR_TRY(vr_map_reserve(map, 1));
+    struct vr_map_slot *slot = vr_map_slot_of(map, key);
+    map->count += slot->value == 0;
+    *slot = (struct vr_map_slot){.key = key, .value = value};
+    return VRAM_OK;
+}
+
+uint64_t vr_map_take(struct vr_map *map, uint64_t key) {
+    if (map->slots == NULL) return 0;
+    size_t gap = (size_t)(vr_map_slot_of(map, key) - map->slots);
+    const uint64_t value = map->slots[gap].value;
+    if (value == 0) return 0;
+    // Every later entry of the run moves back unless it would come before its home.
+    for (size_t at = (gap + 1) & map->mask; map->slots[at].value != 0; at = (at + 1) & map->mask) {
+        const size_t home = (size_t)vr_mix64(map->slots[at].key ^ map->secret) & map->mask;
+        if (((at - home) & map->mask) < ((at - gap) & map->mask)) continue;
+        map->slots[gap] = map->slots[at];
+        gap = at;
+    }
+    map->slots[gap].value = 0;
+    map->count--;
+    return value;
+}
+
+bool vr_map_next(const struct vr_map *map, size_t *at, struct vr_map_slot *entry) {
+    for (; map->slots != NULL && *at <= map->mask; ++*at) {
+        if (map->slots[*at].value == 0) continue;
+        *entry = map->slots[(*at)++];
+        return true;
+    }
+    return false;
+}
+
+bool vr_map_check(const struct vr_map *map) {
+    size_t count = 0, at = 0;
+    struct vr_map_slot entry;
+    while (vr_map_next(map, &at, &entry)) {
+        count++;
+        if (vr_map_slot_of(map, entry.key) != &map->slots[at - 1]) return false;
+    }
+    return count == map->count && (map->slots == NULL || count <= (map->mask + 1) / 4 * 3);
+}
