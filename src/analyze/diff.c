@@ -123,7 +123,7 @@ static void print_side(const struct vram_diff *diff, const struct comparison *co
 
 enum vram_status vram_diff_text(const struct vram_diff *diff, const struct vram_style *style, vram_write write, void *user,
                                 struct vram_diff_result *result, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, diff && write && diff->recording[0] && diff->recording[1]);
+    VR_REQUIRE_OR_FAIL(error, diff && write && diff->recording[0] && diff->recording[1]);
     const struct vram_style plain = {.columns = 0};
     const struct vram_style *shown = style == NULL ? &plain : style;
     struct comparison comparison;
@@ -177,7 +177,7 @@ static void put_json(const struct vram_diff *diff, const struct comparison *comp
 
 enum vram_status vram_diff_json(const struct vram_diff *diff, vram_write write, void *user, struct vram_diff_result *result,
                                 struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, diff && write && diff->recording[0] && diff->recording[1]);
+    VR_REQUIRE_OR_FAIL(error, diff && write && diff->recording[0] && diff->recording[1]);
     struct comparison comparison;
     struct vr_text text = {0};
     struct vr_json json;

@@ -74,7 +74,7 @@ static void put_line(struct vr_text *text, const struct flame *flame, uint32_t n
 
 enum vram_status vram_flame_folded(const struct vram_recording *recording, const struct vram_recording *before,
                                    const struct vram_profile_options *options, vram_write write, void *user, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, recording && options && write);
+    VR_REQUIRE_OR_FAIL(error, recording && options && write);
     struct flame flame;
     struct vr_text text = {0};
     VR_TRY(open_flame(recording, before, options, &flame, error));
@@ -241,7 +241,7 @@ static enum vram_status draw(const struct flame *flame, const struct vram_profil
 enum vram_status vram_flame_svg(const struct vram_recording *recording, const struct vram_recording *before,
                                 const struct vram_profile_options *options, const char *title, vram_write write, void *user,
                                 struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, recording && options && write);
+    VR_REQUIRE_OR_FAIL(error, recording && options && write);
     struct flame flame;
     struct vr_text text = {0};
     VR_TRY(open_flame(recording, before, options, &flame, error));

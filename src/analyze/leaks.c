@@ -162,7 +162,7 @@ static void print_verdict(const struct hunt *hunt, const struct vram_style *styl
 
 enum vram_status vram_leaks_text(const struct vram_recording *recording, const struct vram_profile_options *options, const char *title,
                                  const struct vram_style *style, vram_write write, void *user, size_t *leaks, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, recording && options && write);
+    VR_REQUIRE_OR_FAIL(error, recording && options && write);
     const struct vram_style plain = {.columns = 0};
     const struct vram_style *shown = style == NULL ? &plain : style;
     struct hunt hunt;
@@ -213,7 +213,7 @@ static enum vram_status put_json(const struct hunt *hunt, struct vr_json *json) 
 
 enum vram_status vram_leaks_json(const struct vram_recording *recording, const struct vram_profile_options *options, const char *title,
                                  vram_write write, void *user, size_t *leaks, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, recording && options && write);
+    VR_REQUIRE_OR_FAIL(error, recording && options && write);
     struct hunt hunt;
     struct vr_text text = {0};
     struct vr_json json;

@@ -92,7 +92,7 @@ static void print_groups(const struct profile *profile, const struct vram_style 
 
 enum vram_status vram_profile_text(const struct vram_recording *recording, const struct vram_profile_options *options, const char *title,
                                    const struct vram_style *style, vram_write write, void *user, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, recording && options && write);
+    VR_REQUIRE_OR_FAIL(error, recording && options && write);
     const struct vram_style plain = {.columns = 0};
     const struct vram_style *shown = style == NULL ? &plain : style;
     struct profile profile;
@@ -137,7 +137,7 @@ static enum vram_status put_json(const struct profile *profile, struct vr_json *
 
 enum vram_status vram_profile_json(const struct vram_recording *recording, const struct vram_profile_options *options, const char *title,
                                    vram_write write, void *user, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, recording && options && write);
+    VR_REQUIRE_OR_FAIL(error, recording && options && write);
     struct profile profile;
     struct vr_text text = {0};
     struct vr_json json;
@@ -157,7 +157,7 @@ enum { LEAST_COLUMNS = 60, USUAL_COLUMNS = 100, LEAST_ROWS = 4 };
 
 enum vram_status vram_timeline_text(const struct vram_report *report, const char *title, unsigned rows, const struct vram_style *style,
                                     vram_write write, void *user) {
-    VR_GIVEN(report && write);
+    VR_REQUIRE(report && write);
     struct vram_style shown = style == NULL ? (struct vram_style){.columns = 0} : *style;
     struct vr_text text = {0};
     if (shown.columns == 0) shown.columns = USUAL_COLUMNS;

@@ -471,7 +471,7 @@ static void put_report(struct vr_json *json, const struct vram_report *report, c
 }
 
 enum vram_status vram_report_json(const struct vram_report *report, const struct vram_report_source *source, vram_write write, void *user) {
-    VR_GIVEN(report && write);
+    VR_REQUIRE(report && write);
     struct vr_text text = {0};
     struct vr_json json;
     vr_json_init(&json, &text, true);

@@ -421,7 +421,7 @@ static void print_settings(struct printer *printer) {
 
 enum vram_status vram_report_text(const struct vram_report *report, const struct vram_report_source *source, const struct vram_style *style,
                                   vram_write write, void *user) {
-    VR_GIVEN(report && write);
+    VR_REQUIRE(report && write);
     struct vr_text text = {0};
     struct printer printer = {.text = &text, .style = style == NULL ? (struct vram_style){0} : *style, .report = report, .source = source};
     if (printer.style.columns == 0) printer.style.columns = 100;

@@ -5,7 +5,7 @@
 static_assert(VR_NO_SITE == VRAM_NO_FRAME, "handed on as it is");
 
 enum vram_status vram_recording_sites(const struct vram_recording *recording, uint32_t *frames) {
-    VR_GIVEN(recording && frames);
+    VR_REQUIRE(recording && frames);
     const struct vr_model *model = vr_recording_model(recording);
     struct vr_sites sites;
     VR_TRY(vr_sites_init(&sites, model));

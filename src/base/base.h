@@ -57,14 +57,14 @@
 // Fills *error (may be NULL) and returns `status`. The message is cut to fit.
 enum vram_status vr_fail(struct vram_error *error, enum vram_status status, uint64_t offset, const char *format, ...) VRAM_PRINTF(4, 5);
 // For functions whose steps do not all say why they fail: clears *error (may be NULL) before the first step ...
-void vr_unsaid(struct vram_error *error);
+void vr_error_clear(struct vram_error *error);
 // ... and after the last gives a failure that nobody put into words the sentence of its status. Returns `status`.
-enum vram_status vr_said(struct vram_error *error, enum vram_status status);
+enum vram_status vr_error_complete(struct vram_error *error, enum vram_status status);
 
 // Pointers that a public function must be given, as a condition, before anything else: INVALID_ARGUMENT where one is NULL. Where the
 // function takes a struct vram_error, it says which ones it needs.
-#define VR_GIVEN(pointers) VR_TRY((pointers) ? VRAM_OK : VRAM_INVALID_ARGUMENT)
-#define VR_GIVEN_OR_SAY(error, pointers)                                                                                                   \
+#define VR_REQUIRE(pointers) VR_TRY((pointers) ? VRAM_OK : VRAM_INVALID_ARGUMENT)
+#define VR_REQUIRE_OR_FAIL(error, pointers)                                                                                                \
     VR_TRY((pointers) ? VRAM_OK                                                                                                            \
                       : vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a pointer is NULL: the function needs %s", #pointers))
 

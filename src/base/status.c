@@ -60,11 +60,11 @@ int vr_order_u64_pair(const void *a, const void *b) {
     return x[0] != y[0] ? VR_ORDER(x[0], y[0]) : VR_ORDER(x[1], y[1]);
 }
 
-void vr_unsaid(struct vram_error *error) {
+void vr_error_clear(struct vram_error *error) {
     if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
 }
 
-enum vram_status vr_said(struct vram_error *error, enum vram_status status) {
+enum vram_status vr_error_complete(struct vram_error *error, enum vram_status status) {
     if (status == VRAM_OK || error == NULL || error->status == status) return status;
     return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
 }

@@ -192,7 +192,7 @@ enum vram_status vram_options_check(const char *text, struct vram_error *error) 
 }
 
 enum vram_status vram_options_list(const char *text, vram_option_visitor visit, void *user, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, visit);
+    VR_REQUIRE_OR_FAIL(error, visit);
     struct vr_text value = {0}, usual = {0};
     struct vr_options options;
     vr_options_init(&options);

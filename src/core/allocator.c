@@ -67,14 +67,14 @@ enum vram_status vr_allocator_create(const struct vram_create_info *info, struct
     vr_mutex_init(&made->imports.mutex);
     made->arena.order = info->tie_break == VRAM_TIE_OLDEST_SEGMENT ? VR_BY_SIZE_AGE_ADDRESS : VR_BY_SIZE_ADDRESS;
     atomic_store_explicit(&made->caching, !environment_says_no_caching(), memory_order_relaxed);
-    vr_unsaid(error);
+    vr_error_clear(error);
     enum vram_status status = read_options(made, info, error);
     made->async = made->options.backend == VR_BACKEND_ASYNC;
     if (status == VRAM_OK) status = make_tables(made);
     if (status == VRAM_OK) status = open_driver(made, info->driver, error);
     if (status != VRAM_OK) {
         vr_allocator_destroy(made);
-        return vr_said(error, status);
+        return vr_error_complete(error, status);
     }
     *allocator = made;
     return VRAM_OK;
@@ -121,14 +121,14 @@ VR_INLINE enum vram_status empty_cache_of(struct vr_device *device) {
 }
 
 enum vram_status vram_empty_cache_device(struct vram_allocator *allocator, uint32_t ordinal) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     return device == NULL ? VRAM_OK : vr_checked(allocator, empty_cache_of(device));
 }
 
 enum vram_status vram_empty_cache(struct vram_allocator *allocator) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     enum vram_status first = VRAM_OK;
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
@@ -164,7 +164,7 @@ static enum vram_status configure_locked(struct vram_allocator *allocator, const
 }
 
 enum vram_status vram_configure(struct vram_allocator *allocator, const char *conf, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator);
+    VR_REQUIRE_OR_FAIL(error, allocator);
     vr_mutex_lock(&allocator->mutex);
     const enum vram_status status = configure_locked(allocator, conf == NULL ? "" : conf, error);
     vr_mutex_unlock(&allocator->mutex);
@@ -188,7 +188,7 @@ static void set_limit(struct vr_device *device, uint64_t limit_bytes) {
 }
 
 enum vram_status vram_set_memory_limit(struct vram_allocator *allocator, uint32_t ordinal, uint64_t limit_bytes) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
     set_limit(device, limit_bytes);
@@ -196,7 +196,7 @@ enum vram_status vram_set_memory_limit(struct vram_allocator *allocator, uint32_
 }
 
 enum vram_status vram_set_memory_fraction(struct vram_allocator *allocator, uint32_t ordinal, double fraction) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     if (!(fraction >= 0.0 && fraction <= 1.0)) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
@@ -205,7 +205,7 @@ enum vram_status vram_set_memory_fraction(struct vram_allocator *allocator, uint
 }
 
 enum vram_status vram_memory_fraction(struct vram_allocator *allocator, uint32_t ordinal, double *fraction) {
-    VR_GIVEN(allocator && fraction);
+    VR_REQUIRE(allocator && fraction);
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
     vr_device_lock(device);
@@ -232,7 +232,7 @@ static enum vram_status name_stream_locked(struct vr_classes *classes, uint64_t 
 }
 
 enum vram_status vram_set_stream_class(struct vram_allocator *allocator, uint64_t stream, const char *name) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     if (name == NULL) name = "";
     if (strlen(name) >= VR_CLASS_NAME) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&allocator->classes.mutex);
@@ -260,7 +260,7 @@ bool vram_caching(struct vram_allocator *allocator) {
 // --- listeners ------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_add_oom_observer(struct vram_allocator *allocator, vram_oom_observer observer, void *user) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     if (observer == NULL) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&allocator->mutex);
     void *observers = allocator->observers;
@@ -273,7 +273,7 @@ enum vram_status vram_add_oom_observer(struct vram_allocator *allocator, vram_oo
 }
 
 enum vram_status vram_remove_oom_observer(struct vram_allocator *allocator, vram_oom_observer observer, void *user) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     vr_mutex_lock(&allocator->mutex);
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     for (size_t i = 0; i < allocator->observer_count && status != VRAM_OK; i++) {
@@ -288,7 +288,7 @@ enum vram_status vram_remove_oom_observer(struct vram_allocator *allocator, vram
 }
 
 enum vram_status vram_add_free_callback(struct vram_allocator *allocator, vram_free_callback callback, void *user) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     if (callback == NULL) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&allocator->mutex);
     const uint32_t count = atomic_load_explicit(&allocator->callback_count, memory_order_relaxed);
@@ -301,7 +301,7 @@ enum vram_status vram_add_free_callback(struct vram_allocator *allocator, vram_f
 }
 
 enum vram_status vram_remove_free_callback(struct vram_allocator *allocator, vram_free_callback callback, void *user) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     vr_mutex_lock(&allocator->mutex);
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     const uint32_t count = atomic_load_explicit(&allocator->callback_count, memory_order_relaxed);

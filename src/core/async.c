@@ -203,14 +203,14 @@ static enum vram_status free_locked(struct vr_device *device, struct vr_raw_bloc
         block->postponed = true;
         vr_raw_change(allocator, block);
         device->postponed_count++;
-        vr_tell_raw(device, VR_RECORD_FREE_REQUESTED, block);
+        vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, block);
         book(device, block, -1, 0, 1);
         return VRAM_OK;
     }
     VR_TRY(give_to_driver(device, block));
     vr_raw_forget(allocator, block->address);
-    vr_tell_raw(device, VR_RECORD_FREE_REQUESTED, block);
-    vr_tell_raw(device, VR_RECORD_FREE_COMPLETED, block);
+    vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, block);
+    vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, block);
     book(device, block, -1, -1, 0);
     forget_uses(allocator, block->uses);
     return VRAM_OK;
@@ -236,7 +236,7 @@ static enum vram_status free_postponed_block(struct vr_device *device, const str
     VR_TRY(give_to_driver(device, block));
     vr_raw_forget(device->allocator, block->address);
     device->postponed_count--;
-    vr_tell_raw(device, VR_RECORD_FREE_COMPLETED, block);
+    vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, block);
     book(device, block, 0, -1, -1);
     forget_uses(device->allocator, block->uses);
     return VRAM_OK;
@@ -289,7 +289,7 @@ static enum vram_status fail(const struct vr_request *request, vr_cu_result resu
     const uint64_t held = oom->reserved_bytes, used = oom->allocated_bytes + oom->pending_bytes;
     oom->cached_bytes = held > used ? held - used : 0;
     device->num_ooms++;
-    vr_tell(device, VR_RECORD_OOM, oom->device_free_bytes, request->size_bytes, request->shard->stream);
+    vr_notify(device, VR_RECORD_OOM, oom->device_free_bytes, request->size_bytes, request->shard->stream);
     return VRAM_OUT_OF_MEMORY;
 }
 
@@ -302,7 +302,7 @@ static enum vram_status serve_locked(const struct vr_request *request, const str
     if (pool == NULL && device->route_count != 0) pool = vr_route(device, stream);
     struct vr_raw_block block = {.size = request->size_bytes, .stream = stream, .device = device->ordinal, .driver_pool = true};
     VR_TRY(ask_capture(device, stream, &block.capture));
-    block.stack = vr_is_told(device) ? vr_current_stack : 0;
+    block.stack = vr_has_listener(device) ? vr_current_stack : 0;
     if (pool != NULL) block.pool = pool->id;
     const uint64_t used = (uint64_t)device->totals.current[VR_LARGE][VR_F_BYTES] + (uint64_t)device->totals.pending_bytes[VR_LARGE];
     if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
@@ -316,7 +316,7 @@ static enum vram_status serve_locked(const struct vr_request *request, const str
     }
     book(device, &block, 1, 1, 0);
     vr_async_refresh(device);
-    vr_tell_raw(device, VR_RECORD_ALLOC, &block);
+    vr_notify_raw(device, VR_RECORD_ALLOC, &block);
     *address = block.address;
     return VRAM_OK;
 }

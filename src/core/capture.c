@@ -269,7 +269,7 @@ static void count_out(struct vr_device *device) {
 // The route is opened before the driver begins, so that nothing slips between (5.8).
 static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
     struct vr_device *device = pool->device;
-    if (vr_asks_capturing(device, stream)) return refuse(error, "this stream is capturing already");
+    if (vr_stream_is_capturing(device, stream)) return refuse(error, "this stream is capturing already");
     VR_TRY(enter_locked(pool, stream, false));
     const vr_cu_result result = vr_cu(device->allocator->driver, stream_begin_capture, stream, (int)mode);
     if (result != VR_CU_SUCCESS) {
@@ -283,20 +283,20 @@ static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, en
 }
 
 enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, pool);
+    VR_REQUIRE_OR_FAIL(error, pool);
     if (stream == 0) return refuse(error, "a capture cannot be made on the default stream: use a stream of its own");
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
-    vr_unsaid(error);
+    vr_error_clear(error);
     const enum vram_status entered = vr_context_enter(device, &guard);
-    if (entered != VRAM_OK) return vr_said(error, entered);
+    if (entered != VRAM_OK) return vr_error_complete(error, entered);
     vr_capture_count(device->allocator, true);
     vr_device_lock_guarded(device, &guard);
     const enum vram_status status = begin_locked(pool, stream, mode, error);
     if (status != VRAM_OK) count_out(device);
     vr_device_unlock(device);
     vr_context_leave(&guard);
-    return vr_said(error, status);
+    return vr_error_complete(error, status);
 }
 
 // Ends the stream's capture in the driver. A refusal that leaves it capturing is met by asking once more: a stream must not be lost.
@@ -320,10 +320,10 @@ static enum vram_status settle_ended(struct vr_device *device) {
 
 // Whatever the driver says, the capture is over for the allocator: a failed one leaves nothing behind. That needs no context of ours.
 enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint64_t *graph, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, pool && graph);
+    VR_REQUIRE_OR_FAIL(error, pool && graph);
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
-    vr_unsaid(error);
+    vr_error_clear(error);
     vr_gather(device, VR_LEVEL_ALL, 0);
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
@@ -343,7 +343,7 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
     if (entered) vr_context_leave(&guard);
     if (!known) return refuse(error, "this pool has no capture under way on this stream");
     *graph = result == VR_CU_SUCCESS ? made : 0;
-    if (*graph != 0) return vr_said(error, status);
+    if (*graph != 0) return vr_error_complete(error, status);
     (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the capture gave no graph: %s", vr_cu_result_name(result));
     if (error != NULL) error->driver_result = result;
     return VRAM_DRIVER;
@@ -352,7 +352,7 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
 // --- captures of others -----------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream) {
-    VR_GIVEN(pool);
+    VR_REQUIRE(pool);
     if (stream == 0) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = pool->device;
     vr_capture_count(device->allocator, true);
@@ -365,7 +365,7 @@ enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream) {
 }
 
 enum vram_status vram_capture_leave(struct vram_pool *pool, uint64_t stream) {
-    VR_GIVEN(pool);
+    VR_REQUIRE(pool);
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     vr_gather(device, VR_LEVEL_ALL, 0);

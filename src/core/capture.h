@@ -7,7 +7,7 @@
 // Whether the stream is capturing now. Asks the driver only while a capture is known on some device.
 bool vr_is_capturing(const struct vr_device *device, uint64_t stream);
 // The same, asking the driver always: a capture that nobody told us of.
-bool vr_asks_capturing(const struct vr_device *device, uint64_t stream);
+bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream);
 // The driver's id of the capture that a stream takes part in; 0 for none.
 uint64_t vr_capture_id(const struct vr_device *device, uint64_t stream);
 // Whether any capture is known, on whatever device.

@@ -14,7 +14,7 @@ bool vr_any_captures(const struct vr_device *device) {
     return atomic_load_explicit(&device->allocator->captures, memory_order_acquire) != 0;
 }
 
-bool vr_asks_capturing(const struct vr_device *device, uint64_t stream) {
+bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream) {
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
     // A stream that does not answer (the default stream during a capture) takes part in none.
     if (vr_cu(device->allocator->driver, stream_is_capturing, stream, &status) != VR_CU_SUCCESS) return false;
@@ -22,7 +22,7 @@ bool vr_asks_capturing(const struct vr_device *device, uint64_t stream) {
 }
 
 bool vr_is_capturing(const struct vr_device *device, uint64_t stream) {
-    return vr_any_captures(device) && vr_asks_capturing(device, stream);
+    return vr_any_captures(device) && vr_stream_is_capturing(device, stream);
 }
 
 bool vr_device_captures(const struct vr_device *device) {
@@ -31,7 +31,7 @@ bool vr_device_captures(const struct vr_device *device) {
     const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         const struct vr_shard *shard = device->shards[i];
-        if (!shard->idle && shard->stream != 0 && vr_asks_capturing(device, shard->stream)) return true;
+        if (!shard->idle && shard->stream != 0 && vr_stream_is_capturing(device, shard->stream)) return true;
     }
     return false;
 }
@@ -80,7 +80,7 @@ bool vr_thread_captures(const struct vr_device *device) {
 bool vr_use_captures(const struct vr_device *device, const struct vr_block *block) {
     const struct vram_allocator *allocator = device->allocator;
     for (uint32_t use = block->held.uses; use != 0; use = vr_use_at(allocator, use)->next) {
-        if (vr_asks_capturing(device, vr_use_at(allocator, use)->stream)) return true;
+        if (vr_stream_is_capturing(device, vr_use_at(allocator, use)->stream)) return true;
     }
     return false;
 }

@@ -190,7 +190,7 @@ static enum vram_status check_device(const struct vr_device *device, struct vram
 }
 
 enum vram_status vram_check(struct vram_allocator *allocator, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator);
+    VR_REQUIRE_OR_FAIL(error, allocator);
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;

@@ -56,7 +56,7 @@ static enum vram_status list_live(const struct vram_pool *pool, struct vram_chec
 }
 
 enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkpoint **checkpoint) {
-    VR_GIVEN(pool && checkpoint);
+    VR_REQUIRE(pool && checkpoint);
     if (vr_is_async(pool->device->allocator)) return VRAM_UNSUPPORTED;
     struct vram_checkpoint *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
@@ -148,7 +148,7 @@ static void tell(const struct vram_restore_observer *observer, const struct vram
 
 enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                    const struct vram_restore_observer *observer) {
-    VR_GIVEN(pool && checkpoint);
+    VR_REQUIRE(pool && checkpoint);
     if (vr_is_async(pool->device->allocator)) return VRAM_UNSUPPORTED;
     struct vram_checkpoint live = {0};
     vr_gather(pool->device, VR_LEVEL_STATE, 0);
@@ -161,7 +161,7 @@ enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_che
 }
 
 enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t *addresses, size_t count, bool *equal) {
-    VR_GIVEN(pool && equal && (addresses || count == 0));
+    VR_REQUIRE(pool && equal && (addresses || count == 0));
     uint64_t *sorted = malloc((count + 1) * sizeof *sorted);
     if (sorted == NULL) return VRAM_NO_HOST_MEMORY;
     if (count != 0) memcpy(sorted, addresses, count * sizeof *sorted);

@@ -57,7 +57,7 @@ static enum vram_status serve_at(struct vr_request *request, uint64_t address) {
 
 enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream,
                                 uint64_t address) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT || address % VR_MIN_BLOCK != 0 || !vram_caching(allocator))
         return VRAM_INVALID_ARGUMENT;
     if (vr_is_async(allocator)) return VRAM_UNSUPPORTED;

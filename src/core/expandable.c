@@ -162,8 +162,8 @@ enum vram_status vr_expandable_map(struct vr_shard *shard, uint32_t hole, uint64
     segment->mapped += wanted;
     vr_reserved_add(shard, segment->small, (int64_t)wanted);
     device->num_device_alloc++;
-    if (vr_is_told(device) && segment->stack == 0) segment->stack = vr_current_stack;
-    vr_tell_range(shard, VR_RECORD_SEGMENT_MAP, segment, address, wanted);
+    if (vr_has_listener(device) && segment->stack == 0) segment->stack = vr_current_stack;
+    vr_notify_range(shard, VR_RECORD_SEGMENT_MAP, segment, address, wanted);
     return VRAM_OK;
 }
 
@@ -309,7 +309,7 @@ enum vram_status vr_expandable_shrink(struct vr_shard *shard, uint32_t block) {
     segment->mapped -= high - low;
     vr_reserved_add(shard, segment->small, -(int64_t)(high - low));
     device->num_device_free++;
-    vr_tell_range(shard, VR_RECORD_SEGMENT_UNMAP, segment, low, high - low);
+    vr_notify_range(shard, VR_RECORD_SEGMENT_UNMAP, segment, low, high - low);
     if (segment->mapped == 0 && shard->owner != NULL) shard->owner->segments--;
     if (segment->mapped == 0) vr_expandable_unreserve(shard, number);
     return status;

@@ -30,7 +30,7 @@ VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uin
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
     if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) return false;
     vr_counters_apply(&shard->counters, kind, &delta);
-    if (told) vr_tell_freed(shard, item);
+    if (told) vr_notify_freed(shard, item);
     item->state = VR_LAZY;
     pool->lazy = block;
     return true;
@@ -54,7 +54,7 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool told) {
     } else {
         vr_counters_apply(&shard->counters, kind, &delta);
     }
-    if (told) vr_tell_freed(shard, item);
+    if (told) vr_notify_freed(shard, item);
     (void)vr_pool_merge(shard, block);
     return true;
 }
@@ -80,7 +80,7 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     struct vr_shard *shard = vr_shard_of(device->allocator, item);
     const int64_t size = (int64_t)item->size;
     const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
-    vr_tell_block(shard, VR_RECORD_FREE_REQUESTED, item);
+    vr_notify_block(shard, VR_RECORD_FREE_REQUESTED, item);
     item->state = VR_PENDING;
     vr_totals_apply(&device->totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
     vr_stat_add(&device->oversize_allocations, -(int64_t)item->oversize);
@@ -124,7 +124,7 @@ VR_NOINLINE static enum vram_status take_back_told(struct vram_allocator *alloca
         block = vr_find_and_lock(allocator, address, &shard);
         if (block == 0) return vr_raw_free(allocator, address);
     }
-    const bool done = vr_is_told(shard->device) && put_back(shard, block, true);
+    const bool done = vr_has_listener(shard->device) && put_back(shard, block, true);
     vr_shard_unlock(shard);
     return done ? VRAM_OK : vr_free_slow(allocator, address);
 }
@@ -134,7 +134,7 @@ VR_INLINE enum vram_status take_back(struct vram_allocator *allocator, uint64_t 
     struct vr_shard *shard = NULL;
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (VR_UNLIKELY(block == 0)) return vr_raw_free(allocator, address);
-    if (VR_UNLIKELY(vr_is_told(shard->device))) {
+    if (VR_UNLIKELY(vr_has_listener(shard->device))) {
         const enum vram_status status = take_back_told(allocator, shard, block, address);
         VR_NO_TAIL_CALL();
         return status;
@@ -163,7 +163,7 @@ static enum vram_status record_in_capture(struct vram_allocator *allocator, uint
 }
 
 enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     if (address == 0) return VRAM_OK;
     VR_TRY(vr_know_stream(allocator, stream));
     struct vr_shard *shard = NULL;

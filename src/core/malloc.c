@@ -17,7 +17,7 @@ VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned 
     item->state = VR_ALLOCATED;
     item->requested = size_bytes;
     item->labels = 0;
-    if (told) vr_tell_hand_out(shard, item);
+    if (told) vr_notify_hand_out(shard, item);
     *address = item->address;
     return true;
 }
@@ -69,11 +69,11 @@ VR_NOINLINE static bool take_told(struct vr_shard *shard, uint64_t size_bytes, u
 // Whatever the bare fast way could not do. Called by the public function itself: see the depth given to vr_gather().
 VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     struct vr_device *device = shard->device;
-    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_TOLD) != 0) {
+    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_LISTENER) != 0) {
         vr_gather(device, VR_LEVEL_STATE, 1);
         if (size_bytes < VR_REQUEST_LIMIT) {
             vr_shard_lock(shard);
-            const bool bare = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_TOLD;
+            const bool bare = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_LISTENER;
             const bool served = bare && take_told(shard, size_bytes, address);
             vr_shard_unlock(shard);
             if (served) return VRAM_OK;

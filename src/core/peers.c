@@ -9,7 +9,7 @@ static bool are_devices(const struct vram_allocator *allocator, uint32_t device,
 }
 
 enum vram_status vram_peer_possible(struct vram_allocator *allocator, uint32_t device, uint32_t peer, bool *possible) {
-    VR_GIVEN(allocator && possible);
+    VR_REQUIRE(allocator && possible);
     int can = 1;
     if (!are_devices(allocator, device, peer)) return VRAM_INVALID_ARGUMENT;
     if (device != peer) VR_TRY(vr_driver_status(vr_cu(allocator->driver, device_can_access_peer, &can, (int)device, (int)peer)));
@@ -70,7 +70,7 @@ static vr_cu_result enable_in_driver(struct vr_device *device, const struct vr_d
 }
 
 enum vram_status vram_peer_enable(struct vram_allocator *allocator, uint32_t device, uint32_t peer, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator);
+    VR_REQUIRE_OR_FAIL(error, allocator);
     bool possible = false;
     struct vr_device *user = NULL, *owner = NULL;
     if (!are_devices(allocator, device, peer)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no such device");

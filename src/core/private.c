@@ -16,7 +16,7 @@ void vr_private_drop(struct vram_pool *pool) {
 
 enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t ordinal, const struct vram_pool_options *options,
                                   struct vram_pool **pool) {
-    VR_GIVEN(allocator && pool);
+    VR_REQUIRE(allocator && pool);
     static const struct vram_pool_options defaults;
     if (options == NULL) options = &defaults;
     if (options->allocate != NULL && options->deallocate == NULL) return VRAM_INVALID_ARGUMENT;
@@ -199,7 +199,7 @@ bool vr_route_close(struct vram_pool *pool, const struct vram_route *route) {
 }
 
 enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route *route) {
-    VR_GIVEN(pool && route);
+    VR_REQUIRE(pool && route);
     if ((unsigned)route->kind > VRAM_ROUTE_ALL) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = pool->device;
     vr_device_lock(device);
@@ -209,7 +209,7 @@ enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route
 }
 
 enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *route) {
-    VR_GIVEN(pool && route);
+    VR_REQUIRE(pool && route);
     struct vr_device *device = pool->device;
     vr_device_lock(device);
     const bool closed = vr_route_close(pool, route);
@@ -219,7 +219,7 @@ enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *
 }
 
 enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
-    VR_GIVEN(pool && address);
+    VR_REQUIRE(pool && address);
     if (size_bytes == 0) {
         *address = 0;
         return VRAM_OK;
@@ -249,7 +249,7 @@ enum vram_status vr_private_shrink_freeable(struct vr_device *device) {
 }
 
 enum vram_status vram_pool_trim(struct vram_pool *pool) {
-    VR_GIVEN(pool);
+    VR_REQUIRE(pool);
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
@@ -281,7 +281,7 @@ static void count_block(const struct vr_block *block, struct vram_pool_stats *st
 }
 
 enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats) {
-    VR_GIVEN(pool && stats);
+    VR_REQUIRE(pool && stats);
     struct vr_device *device = pool->device;
     const struct vram_allocator *allocator = device->allocator;
     *stats = (struct vram_pool_stats){.segments = 0};

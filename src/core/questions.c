@@ -5,13 +5,13 @@
 #include "core/source.h"
 
 enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count) {
-    VR_GIVEN(allocator && count);
+    VR_REQUIRE(allocator && count);
     *count = (uint32_t)allocator->device_count;
     return VRAM_OK;
 }
 
 enum vram_status vram_memory_info(struct vram_allocator *allocator, uint32_t ordinal, uint64_t *free_bytes, uint64_t *total_bytes) {
-    VR_GIVEN(allocator && free_bytes && total_bytes);
+    VR_REQUIRE(allocator && free_bytes && total_bytes);
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
     struct vr_context_guard guard;
@@ -37,7 +37,7 @@ static void fill_stats(const struct vr_device *device, struct vram_stats *stats)
 }
 
 enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_stats *stats) {
-    VR_GIVEN(allocator && stats);
+    VR_REQUIRE(allocator && stats);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     *stats = (struct vram_stats){.max_split_size = -1};
@@ -65,7 +65,7 @@ static void reset_peak(struct vram_stat *stat) { stat->peak = stat->current; }
 static void reset_accumulated(struct vram_stat *stat) { stat->allocated = stat->freed = 0; }
 
 enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_t ordinal) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (device == NULL) return VRAM_OK;
@@ -77,7 +77,7 @@ enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_
 }
 
 enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, uint32_t ordinal) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (device == NULL) return VRAM_OK;
@@ -121,7 +121,7 @@ static struct vram_block_info describe_raw(const struct vr_raw_block *raw) {
 }
 
 enum vram_status vram_block_info(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
-    VR_GIVEN(allocator && info);
+    VR_REQUIRE(allocator && info);
     struct vr_raw_block raw;
     struct vr_device *device = NULL;
     const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
@@ -169,7 +169,7 @@ static bool find_raw_containing(struct vram_allocator *allocator, uint64_t addre
 }
 
 enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
-    VR_GIVEN(allocator && info);
+    VR_REQUIRE(allocator && info);
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;
@@ -253,13 +253,13 @@ static enum vram_status walk(struct vr_device *device, const struct vram_pool *o
 }
 
 enum vram_status vram_walk(struct vram_allocator *allocator, uint32_t ordinal, vram_block_visitor visit, void *user) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     if (ordinal >= (uint32_t)allocator->device_count || visit == NULL) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     return device == NULL ? VRAM_OK : walk(device, NULL, visit, user);
 }
 
 enum vram_status vram_pool_walk(struct vram_pool *pool, vram_block_visitor visit, void *user) {
-    VR_GIVEN(pool);
+    VR_REQUIRE(pool);
     return visit == NULL ? VRAM_INVALID_ARGUMENT : walk(pool->device, pool, visit, user);
 }

@@ -118,9 +118,9 @@ enum vram_status vr_raw_copy(const struct vr_device *device, const struct vram_p
 // Under the device's locks, so that a picture and the history agree.
 static enum vram_status enter(struct vr_device *device, struct vr_raw_block *block) {
     vr_device_lock(device);
-    if (vr_is_told(device)) block->stack = vr_current_stack;
+    if (vr_has_listener(device)) block->stack = vr_current_stack;
     const enum vram_status status = vr_raw_remember(device->allocator, block);
-    if (status == VRAM_OK) vr_tell_raw(device, VR_RECORD_ALLOC, block);
+    if (status == VRAM_OK) vr_notify_raw(device, VR_RECORD_ALLOC, block);
     vr_device_unlock(device);
     return status;
 }
@@ -159,8 +159,8 @@ static enum vram_status free_direct(struct vr_device *device, uint64_t address) 
     enum vram_status status = vr_raw_find(allocator, address, &block) ? give_back(allocator, &block) : VRAM_INVALID_POINTER;
     if (status == VRAM_OK) {
         vr_raw_forget(allocator, address);
-        vr_tell_raw(device, VR_RECORD_FREE_REQUESTED, &block);
-        vr_tell_raw(device, VR_RECORD_FREE_COMPLETED, &block);
+        vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, &block);
+        vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, &block);
     }
     vr_device_unlock(device);
     return status;

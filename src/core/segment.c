@@ -162,8 +162,8 @@ enum vram_status vr_segment_make(struct vr_shard *shard, bool small, uint64_t se
     device->num_device_alloc++;
     struct vr_segment *made = vr_segment_at(device->allocator, vr_block_at(device->allocator, *block)->segment);
     count_segment(shard, made, 1);
-    if (vr_is_told(device)) made->stack = vr_current_stack;
-    vr_tell_range(shard, VR_RECORD_SEGMENT_ALLOC, made, address, segment_bytes);
+    if (vr_has_listener(device)) made->stack = vr_current_stack;
+    vr_notify_range(shard, VR_RECORD_SEGMENT_ALLOC, made, address, segment_bytes);
     return VRAM_OK;
 }
 
@@ -173,7 +173,7 @@ enum vram_status vr_segment_free(struct vr_shard *shard, uint32_t block) {
     const uint32_t segment = vr_block_at(allocator, block)->segment;
     const struct vr_segment facts = *vr_segment_at(allocator, segment);
     vr_pool_remove(shard, block);
-    vr_tell_range(shard, VR_RECORD_SEGMENT_FREE, &facts, facts.address, facts.size);
+    vr_notify_range(shard, VR_RECORD_SEGMENT_FREE, &facts, facts.address, facts.size);
     device->num_device_free++;
     count_segment(shard, &facts, -1);
     vr_segment_forget(shard, segment);

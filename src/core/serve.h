@@ -38,10 +38,10 @@ VR_INLINE void vr_hand_out_as(const struct vr_request *request, uint32_t block, 
     item->held.uses = item->held.pending = 0;
     vr_pages_set(&allocator->pages, item->address, block);
     item->labels = 0;
-    if (told) vr_tell_hand_out(shard, item);
+    if (told) vr_notify_hand_out(shard, item);
 }
 VR_INLINE void vr_hand_out(const struct vr_request *request, uint32_t block, uint64_t given, bool loose) {
-    vr_hand_out_as(request, block, given, loose, vr_is_told(request->shard->device));
+    vr_hand_out_as(request, block, given, loose, vr_has_listener(request->shard->device));
 }
 
 // Whether [address, address + size) lies in the block.

@@ -175,7 +175,7 @@ static enum vram_status write_handle(struct subject *subject, unsigned char *to,
 }
 
 enum vram_status vram_export_size(struct vram_allocator *allocator, uint64_t address, size_t *size_bytes) {
-    VR_GIVEN(allocator && size_bytes);
+    VR_REQUIRE(allocator && size_bytes);
     struct subject subject;
     VR_TRY(open_subject(allocator, address, &subject));
     *size_bytes = size_of_handle(&subject);
@@ -185,7 +185,7 @@ enum vram_status vram_export_size(struct vram_allocator *allocator, uint64_t add
 
 enum vram_status vram_export(struct vram_allocator *allocator, uint64_t address, void *handle, size_t capacity, size_t *size_bytes,
                              struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator && handle && size_bytes);
+    VR_REQUIRE_OR_FAIL(error, allocator && handle && size_bytes);
     struct subject subject;
     enum vram_status status = open_subject(allocator, address, &subject);
     if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
@@ -203,7 +203,7 @@ static enum vram_status end_pages(const struct subject *subject) {
 }
 
 enum vram_status vram_export_end(struct vram_allocator *allocator, uint64_t address) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     struct subject subject;
     VR_TRY(open_subject(allocator, address, &subject));
     const enum vram_status status = subject.pages == 0 ? VRAM_OK : end_pages(&subject);

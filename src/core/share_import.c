@@ -286,7 +286,7 @@ enum vram_status vr_import(struct vram_allocator *allocator, const struct vr_han
 
 enum vram_status vram_import(struct vram_allocator *allocator, const void *handle, size_t size_bytes, struct vram_imported *imported,
                              struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator && imported);
+    VR_REQUIRE_OR_FAIL(error, allocator && imported);
     struct vr_handle read;
     const unsigned char *pages = NULL;
     VR_TRY(vr_handle_parse(handle, size_bytes, &read, &pages, error));
@@ -303,7 +303,7 @@ static enum vram_status release_locked(struct vr_imports *imports, uint64_t addr
 }
 
 enum vram_status vram_import_release(struct vram_allocator *allocator, uint64_t address) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     vr_mutex_lock(&allocator->imports.mutex);
     const enum vram_status status = release_locked(&allocator->imports, address);
     vr_mutex_unlock(&allocator->imports.mutex);

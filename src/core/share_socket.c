@@ -28,7 +28,7 @@ static enum vram_status send_handle(int socket, const void *bytes, uint64_t size
 }
 
 enum vram_status vram_export_send(struct vram_allocator *allocator, uint64_t address, int socket, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator);
+    VR_REQUIRE_OR_FAIL(error, allocator);
     size_t size_bytes = 0;
     enum vram_status status = vram_export_size(allocator, address, &size_bytes);
     if (status != VRAM_OK) return failed(error, status);
@@ -80,7 +80,7 @@ static enum vram_status import_pages(struct vram_allocator *allocator, int socke
 
 enum vram_status vram_import_receive(struct vram_allocator *allocator, int socket, struct vram_imported *imported,
                                      struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator && imported);
+    VR_REQUIRE_OR_FAIL(error, allocator && imported);
     void *bytes = NULL;
     size_t size_bytes = 0;
     struct vr_handle handle;

@@ -165,7 +165,7 @@ static enum vram_status serve_locked(struct vr_request *request, struct vram_poo
             vr_oom_describe(request, vr_segment_size(&device->options, request->rounded), rejected, attempt.limit_hit, oom);
             if (!rejected) {
                 device->num_ooms++;
-                vr_tell_range(request->shard, VR_RECORD_OOM, NULL, oom->device_free_bytes, request->rounded);
+                vr_notify_range(request->shard, VR_RECORD_OOM, NULL, oom->device_free_bytes, request->rounded);
             }
         }
         VR_TRY(attempt.status);

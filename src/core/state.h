@@ -104,7 +104,7 @@ struct vr_orphan {
 };
 
 // Why a malloc must take the slow way before it looks at its pool. Bits of vr_device.gate.
-enum { VR_GATE_FENCES = 1, VR_GATE_COLLECT = 2, VR_GATE_RAW = 4, VR_GATE_ROUTES = 8, VR_GATE_CAPTURE = 16, VR_GATE_TOLD = 32 };
+enum { VR_GATE_FENCES = 1, VR_GATE_COLLECT = 2, VR_GATE_RAW = 4, VR_GATE_ROUTES = 8, VR_GATE_CAPTURE = 16, VR_GATE_LISTENER = 32 };
 
 // A private pool of one device. Everything in it is guarded by all locks of the device, but for what never changes (id, options).
 struct vram_pool {
@@ -168,7 +168,7 @@ struct vr_device {
     bool expandable;      // option on and supported
     bool divisions;       // some rounding divisor is in force
     struct vr_options options;
-    _Atomic(const struct vr_listener *) listener; // VR_GATE_TOLD is set where it is not NULL; read without a lock to take a stack
+    _Atomic(const struct vr_listener *) listener; // VR_GATE_LISTENER is set where it is not NULL; read without a lock to take a stack
     _Atomic uint64_t sequence;
     struct vr_fences fences;
     struct vr_orphan *orphans;
@@ -319,8 +319,8 @@ VR_INLINE struct vr_shard *vr_shard_of(const struct vram_allocator *allocator, c
 }
 
 // Whether somebody listens. Under a lock of the device. The gate says the same and is at hand in the hot path.
-VR_INLINE bool vr_is_told(const struct vr_device *device) {
-    return (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_TOLD) != 0;
+VR_INLINE bool vr_has_listener(const struct vr_device *device) {
+    return (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_LISTENER) != 0;
 }
 
 // Whether calls of this kind take their stack now.
@@ -334,32 +334,32 @@ VR_NOINLINE void vr_gather(struct vr_device *device, enum vr_level need, uint32_
 
 // Tell the listener, which must be there, what happens to a block, a segment (or a range of one; of no segment, for OOM), or the device.
 // Under the lock that guards what is told.
-VR_NOINLINE void vr_tell_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block);
-VR_NOINLINE void vr_tell_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
-                                   uint64_t size_bytes);
+VR_NOINLINE void vr_notify_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block);
+VR_NOINLINE void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment,
+                                     uint64_t address, uint64_t size_bytes);
 // A block that lies outside of the pools is a segment of its own, which comes before it and goes after it. Under the device's locks.
-VR_NOINLINE void vr_tell_raw_now(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block);
-VR_NOINLINE void vr_tell_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
-                             uint64_t stream);
+VR_NOINLINE void vr_notify_raw_now(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block);
+VR_NOINLINE void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
+                               uint64_t stream);
 
 // Both halves of a free that waits for nothing.
-VR_NOINLINE void vr_tell_freed(struct vr_shard *shard, const struct vr_block *block);
+VR_NOINLINE void vr_notify_freed(struct vr_shard *shard, const struct vr_block *block);
 // A hand-out: the block keeps the stack from now on.
-VR_NOINLINE void vr_tell_hand_out(struct vr_shard *shard, struct vr_block *block);
+VR_NOINLINE void vr_notify_hand_out(struct vr_shard *shard, struct vr_block *block);
 
 // The same where nobody may be listening.
-VR_INLINE void vr_tell_block(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
-    if (VR_UNLIKELY(vr_is_told(shard->device))) vr_tell_block_now(shard, action, block);
+VR_INLINE void vr_notify_block(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
+    if (VR_UNLIKELY(vr_has_listener(shard->device))) vr_notify_block_now(shard, action, block);
 }
-VR_INLINE void vr_tell_range(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
-                             uint64_t size_bytes) {
-    if (VR_UNLIKELY(vr_is_told(shard->device))) vr_tell_range_now(shard, action, segment, address, size_bytes);
+VR_INLINE void vr_notify_range(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
+                               uint64_t size_bytes) {
+    if (VR_UNLIKELY(vr_has_listener(shard->device))) vr_notify_range_now(shard, action, segment, address, size_bytes);
 }
-VR_INLINE void vr_tell_raw(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
-    if (VR_UNLIKELY(vr_is_told(device))) vr_tell_raw_now(device, action, block);
+VR_INLINE void vr_notify_raw(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
+    if (VR_UNLIKELY(vr_has_listener(device))) vr_notify_raw_now(device, action, block);
 }
-VR_INLINE void vr_tell(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes, uint64_t stream) {
-    if (VR_UNLIKELY(vr_is_told(device))) vr_tell_now(device, action, address, size_bytes, stream);
+VR_INLINE void vr_notify(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes, uint64_t stream) {
+    if (VR_UNLIKELY(vr_has_listener(device))) vr_notify_now(device, action, address, size_bytes, stream);
 }
 
 #endif

@@ -4,7 +4,7 @@
 #include "driver/driver.h"
 
 enum vram_status vram_driver_version(struct vram_driver *driver, int32_t *version) {
-    VR_GIVEN(driver && version);
+    VR_REQUIRE(driver && version);
     int found = 0;
     if (vr_cu(driver, driver_get_version, &found) != VR_CU_SUCCESS) return VRAM_DRIVER;
     *version = found;
@@ -12,7 +12,7 @@ enum vram_status vram_driver_version(struct vram_driver *driver, int32_t *versio
 }
 
 enum vram_status vram_driver_devices(struct vram_driver *driver, uint32_t *count) {
-    VR_GIVEN(driver && count);
+    VR_REQUIRE(driver && count);
     int found = 0;
     if (vr_cu(driver, device_get_count, &found) != VR_CU_SUCCESS) return VRAM_DRIVER;
     *count = found < 0 ? 0 : (uint32_t)found;
@@ -70,7 +70,7 @@ static vr_cu_result ask_free(struct vram_driver *driver, int device, struct vram
 
 enum vram_status vram_driver_device_facts(struct vram_driver *driver, uint32_t device, struct vram_device_facts *facts,
                                           struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, driver && facts);
+    VR_REQUIRE_OR_FAIL(error, driver && facts);
     uint32_t count = 0;
     if (vram_driver_devices(driver, &count) != VRAM_OK)
         return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the driver does not tell how many devices there are");
@@ -93,7 +93,7 @@ enum vram_status vram_driver_device_facts(struct vram_driver *driver, uint32_t d
 }
 
 enum vram_status vram_driver_can_access_peer(struct vram_driver *driver, uint32_t device, uint32_t peer, bool *can) {
-    VR_GIVEN(driver && can);
+    VR_REQUIRE(driver && can);
     int answer = 0;
     const vr_cu_result result = vr_cu(driver, device_can_access_peer, &answer, (int)device, (int)peer);
     if (result == VR_CU_INVALID_DEVICE) return VRAM_INVALID_ARGUMENT;

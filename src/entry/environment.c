@@ -80,7 +80,7 @@ static enum vram_status start_text(struct vram_allocator *allocator, struct vr_h
 }
 
 enum vram_status vram_history_start_text(struct vram_allocator *allocator, const char *value, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator && value);
+    VR_REQUIRE_OR_FAIL(error, allocator && value);
     struct vr_history_text text = {0};
     if (copy_text(value, &text.storage) != VRAM_OK)
         return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for options");

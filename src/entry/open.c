@@ -6,7 +6,7 @@
 #include "os/os.h"
 
 enum vram_status vram_create(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator);
+    VR_REQUIRE_OR_FAIL(error, allocator);
     struct vram_allocator *made = NULL;
     VR_TRY(vr_allocator_create(info, &made, error));
     if (info == NULL || !info->ignore_environment) {

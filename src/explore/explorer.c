@@ -15,7 +15,7 @@ static const struct {
 };
 
 enum vram_status vram_explorer_create(struct vram_explorer **explorer) {
-    VR_GIVEN(explorer);
+    VR_REQUIRE(explorer);
     struct vram_explorer *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     *explorer = made;

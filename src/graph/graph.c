@@ -93,10 +93,10 @@ static enum vram_status begin_graph(struct vram_allocator *allocator, uint32_t o
 
 enum vram_status vram_graph_begin(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream,
                                   const struct vram_graph_options *options, struct vram_graph **graph, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator && graph);
+    VR_REQUIRE_OR_FAIL(error, allocator && graph);
     static const struct vram_graph_options defaults;
-    vr_unsaid(error);
-    return vr_said(error, begin_graph(allocator, ordinal, stream, options == NULL ? &defaults : options, graph, error));
+    vr_error_clear(error);
+    return vr_error_complete(error, begin_graph(allocator, ordinal, stream, options == NULL ? &defaults : options, graph, error));
 }
 
 static enum vram_status instantiate(struct vram_graph *graph, struct vram_error *error) {
@@ -123,21 +123,21 @@ static enum vram_status explain(struct vram_error *error) {
 }
 
 enum vram_status vram_graph_end(struct vram_graph *graph, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, graph);
+    VR_REQUIRE_OR_FAIL(error, graph);
     struct vram_error detail;
     if (error == NULL) error = &detail;
-    vr_unsaid(error);
+    vr_error_clear(error);
     if (!graph->capturing) return refuse(error, "this graph is not being captured");
     graph->capturing = false;
     const enum vram_status status = vram_capture_end(graph->pool, graph->stream, &graph->handle, error);
     if (status == VRAM_DRIVER) return explain(error);
-    return vr_said(error, status == VRAM_OK ? instantiate(graph, error) : status);
+    return vr_error_complete(error, status == VRAM_OK ? instantiate(graph, error) : status);
 }
 
 // --- launch --------------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_graph_add_static(struct vram_graph *graph, uint64_t address) {
-    VR_GIVEN(graph);
+    VR_REQUIRE(graph);
     struct vram_block_info info;
     VR_TRY(vram_block_info(graph->device->allocator, address, &info));
     void *fixtures = graph->fixtures;
@@ -188,7 +188,7 @@ static enum vram_status launch(struct vram_graph *graph, uint64_t stream, struct
 }
 
 enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, graph);
+    VR_REQUIRE_OR_FAIL(error, graph);
     if (graph->exec == 0) return refuse(error, "this graph is not ready: its capture has not ended, or failed");
     VR_TRY(check_fixtures(graph, error));
     uint64_t before = 0;
@@ -268,15 +268,15 @@ static enum vram_status capture_all(struct vram_allocator *allocator, uint32_t d
 enum vram_status vram_graph_capture_all(struct vram_allocator *allocator, uint32_t device, uint64_t stream,
                                         const struct vram_graph_callable *callables, size_t count, uint32_t warmups,
                                         struct vram_graph **graphs, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator && (count == 0 || (callables && graphs)));
+    VR_REQUIRE_OR_FAIL(error, allocator && (count == 0 || (callables && graphs)));
     if (stream == 0) return refuse(error, "a graph cannot be captured on the default stream: make a stream for it");
     if (count == 0) return VRAM_OK;
-    vr_unsaid(error);
+    vr_error_clear(error);
     struct vram_graph **made = calloc(count, sizeof(struct vram_graph *));
     if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the graphs");
     enum vram_status status = warm_up(callables, count, warmups, stream);
     if (status == VRAM_OK) status = capture_all(allocator, device, stream, callables, count, made, error);
     if (status == VRAM_OK) memcpy(graphs, made, count * sizeof(struct vram_graph *));
     free(made);
-    return vr_said(error, status);
+    return vr_error_complete(error, status);
 }

@@ -35,7 +35,7 @@ static void free_log(struct vram_log *log) {
 
 enum vram_status vram_log_create(const char *path, const struct vram_log_options *options, struct vram_log **log,
                                  struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, path && log);
+    VR_REQUIRE_OR_FAIL(error, path && log);
     static const struct vram_log_options defaults;
     if (options == NULL) options = &defaults;
     struct vram_log *made = calloc(1, sizeof *made);
@@ -131,7 +131,7 @@ static enum vram_status text_locked(struct vram_log *log, const char *text, uint
 }
 
 enum vram_status vram_log_string(struct vram_log *log, const char *bytes, size_t length, uint32_t *id) {
-    VR_GIVEN(log && id && (bytes || length == 0));
+    VR_REQUIRE(log && id && (bytes || length == 0));
     vr_mutex_lock(&log->lock);
     enum vram_status status = string_locked(log, bytes, length, id);
     vr_mutex_unlock(&log->lock);
@@ -151,7 +151,7 @@ static enum vram_status frame_locked(struct vram_log *log, uint32_t name, uint32
 }
 
 enum vram_status vram_log_frame(struct vram_log *log, uint32_t name, uint32_t filename, int64_t line, uint32_t *id) {
-    VR_GIVEN(log && id);
+    VR_REQUIRE(log && id);
     vr_mutex_lock(&log->lock);
     enum vram_status status = frame_locked(log, name, filename, line, id);
     vr_mutex_unlock(&log->lock);
@@ -179,7 +179,7 @@ static enum vram_status module_locked(struct vram_log *log, const char *path, co
 }
 
 enum vram_status vram_log_module(struct vram_log *log, const char *path, const char *build_id, uint32_t *id) {
-    VR_GIVEN(log && path && id);
+    VR_REQUIRE(log && path && id);
     vr_mutex_lock(&log->lock);
     enum vram_status status = module_locked(log, path, build_id, id);
     vr_mutex_unlock(&log->lock);
@@ -196,7 +196,7 @@ static enum vram_status code_locked(struct vram_log *log, uint32_t module, uint6
 }
 
 enum vram_status vram_log_code(struct vram_log *log, uint32_t module, uint64_t offset, uint32_t *frame) {
-    VR_GIVEN(log && frame);
+    VR_REQUIRE(log && frame);
     vr_mutex_lock(&log->lock);
     enum vram_status status = code_locked(log, module, offset, frame);
     vr_mutex_unlock(&log->lock);
@@ -219,7 +219,7 @@ static enum vram_status stack_locked(struct vram_log *log, const uint32_t *frame
 }
 
 enum vram_status vram_log_stack(struct vram_log *log, const uint32_t *frames, size_t count, uint32_t *id) {
-    VR_GIVEN(log && id && (frames || count == 0));
+    VR_REQUIRE(log && id && (frames || count == 0));
     uint32_t usual[STACK_FRAMES_USUAL], *rows = usual;
     if (count > STACK_FRAMES_MAX) return VRAM_INVALID_ARGUMENT;
     if (count > STACK_FRAMES_USUAL) rows = malloc(count * sizeof *rows);
@@ -273,7 +273,7 @@ static enum vram_status append_locked(struct vram_log *log, const struct vram_lo
 }
 
 enum vram_status vram_log_append(struct vram_log *log, const struct vram_log_event *events, size_t count) {
-    VR_GIVEN(log && (events || count == 0));
+    VR_REQUIRE(log && (events || count == 0));
     enum vram_status status = VRAM_OK;
     vr_mutex_lock(&log->lock);
     for (size_t i = 0; i < count && status == VRAM_OK; i++) status = append_locked(log, &events[i]);
@@ -298,7 +298,7 @@ static enum vram_status annotation_locked(struct vram_log *log, uint32_t device,
 }
 
 enum vram_status vram_log_annotation(struct vram_log *log, uint32_t device, const char *stage, const char *name, uint64_t time_ns) {
-    VR_GIVEN(log && stage && name);
+    VR_REQUIRE(log && stage && name);
     vr_mutex_lock(&log->lock);
     enum vram_status status = annotation_locked(log, device, stage, name, time_ns == 0 ? vr_os_epoch_ns() : time_ns);
     vr_mutex_unlock(&log->lock);
@@ -318,7 +318,7 @@ static enum vram_status setting_locked(struct vram_log *log, const char *key, co
 }
 
 enum vram_status vram_log_setting(struct vram_log *log, const char *key, const char *json) {
-    VR_GIVEN(log && key && json);
+    VR_REQUIRE(log && key && json);
     vr_mutex_lock(&log->lock);
     enum vram_status status = setting_locked(log, key, json);
     vr_mutex_unlock(&log->lock);
@@ -328,7 +328,7 @@ enum vram_status vram_log_setting(struct vram_log *log, const char *key, const c
 // ---- the rest
 
 enum vram_status vram_log_state(struct vram_log *log, const struct vram_log_segment *segments, size_t count) {
-    VR_GIVEN(log && (segments || count == 0));
+    VR_REQUIRE(log && (segments || count == 0));
     vr_mutex_lock(&log->lock);
     enum vram_status status = log->stopped == VRAM_OK ? vr_log_seal_locked(log) : log->stopped;
     if (status == VRAM_OK) status = vr_log_state_sections(log, segments, count);
@@ -340,7 +340,7 @@ enum vram_status vram_log_state(struct vram_log *log, const struct vram_log_segm
 }
 
 enum vram_status vram_log_flush(struct vram_log *log) {
-    VR_GIVEN(log);
+    VR_REQUIRE(log);
     vr_mutex_lock(&log->lock);
     enum vram_status status = log->stopped == VRAM_OK ? vr_log_seal_locked(log) : log->stopped;
     vr_mutex_unlock(&log->lock);

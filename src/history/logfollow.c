@@ -240,7 +240,7 @@ static enum vram_status advance(struct vram_follow *follow, bool *more) {
 
 enum vram_status vram_follow_next(struct vram_follow *follow, struct vram_log_event *events, size_t capacity, size_t *count,
                                   struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, follow && count && (events || capacity == 0));
+    VR_REQUIRE_OR_FAIL(error, follow && count && (events || capacity == 0));
     size_t given = 0;
     bool more = true;
     enum vram_status status = VRAM_OK;

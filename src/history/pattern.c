@@ -32,7 +32,7 @@ static bool expand(char letter, struct vr_text *path) {
 }
 
 enum vram_status vram_expand_path(const char *pattern, char *path, size_t capacity, size_t *length) {
-    VR_GIVEN(pattern);
+    VR_REQUIRE(pattern);
     struct vr_text text = {0};
     bool good = true;
     for (const char *at = pattern; good && *at != '\0'; at++) {

@@ -20,7 +20,7 @@ struct vr_event {
     uint64_t size_bytes;
     uint64_t stream;
     uint64_t pool; // 2 * first, or 2 * second + 1; 0: a default pool
-    struct vr_said said;
+    struct vr_error_complete said;
     uint32_t stack;
     uint32_t action; // enum vr_action
 };

@@ -187,7 +187,7 @@ static void prepare(void) {
 }
 
 enum vram_status vram_stacks_create(const struct vram_stack_options *options, struct vram_stacks **stacks) {
-    VR_GIVEN(stacks);
+    VR_REQUIRE(stacks);
     enum { DEFAULT_FRAMES = 128 };
     struct vram_stacks *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;

@@ -27,7 +27,7 @@ static char *demangle(const char *name) {
     return call == NULL ? NULL : call(name, NULL, NULL, &status);
 }
 
-enum vram_status vr_symbol_tell(const struct vr_symbol_sink *sink, size_t index, const char *name, const char *filename, int64_t line) {
+enum vram_status vr_symbol_emit(const struct vr_symbol_sink *sink, size_t index, const char *name, const char *filename, int64_t line) {
     char *plain = demangle(name);
     const enum vram_status status = sink->frame(sink->context, index, plain != NULL ? plain : name, filename, line);
     free(plain);
@@ -93,7 +93,7 @@ static enum vram_status search_files(const struct vr_symbol_places *places, cons
         if (program != NULL && !lines) VR_TRY(find_lines(program, offsets, count, search, sink, &lines));
     }
     for (size_t i = 0; i < count; i++) {
-        if (!search->told[i] && search->names[i] != NULL) VR_TRY(vr_symbol_tell(sink, i, search->names[i], NULL, 0));
+        if (!search->told[i] && search->names[i] != NULL) VR_TRY(vr_symbol_emit(sink, i, search->names[i], NULL, 0));
     }
     *source = lines ? VR_SYMBOLS_LINES : program != NULL || debug != NULL ? VR_SYMBOLS_NAMES : VR_SYMBOLS_NONE;
     return VRAM_OK;

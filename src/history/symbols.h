@@ -70,6 +70,6 @@ void vr_elf_names(const struct vr_elf *elf, const uint64_t *offsets, size_t coun
 enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *told,
                                const struct vr_symbol_sink *sink);
 // Gives `name` on, as C++ writes it if it is mangled and the C++ library is there to say.
-enum vram_status vr_symbol_tell(const struct vr_symbol_sink *sink, size_t index, const char *name, const char *filename, int64_t line);
+enum vram_status vr_symbol_emit(const struct vr_symbol_sink *sink, size_t index, const char *name, const char *filename, int64_t line);
 
 #endif

@@ -146,7 +146,7 @@ static enum vram_status tell_path(const struct task *task, size_t index, struct 
         struct dwarf_die *die = &path->dies[i];
         const char *name = name_of(die);
         if (i == 0 && task->names[index] != NULL) name = task->names[index];
-        VR_TRY(vr_symbol_tell(task->sink, index, name == NULL ? "" : name, filename, line));
+        VR_TRY(vr_symbol_emit(task->sink, index, name == NULL ? "" : name, filename, line));
         line = (int)number_of(die, AT_CALL_LINE);
         const uint64_t file = number_of(die, AT_CALL_FILE);
         filename = file < task->file_count ? dw.filesrc(task->files, (size_t)file, NULL, NULL) : NULL;
@@ -198,7 +198,7 @@ static enum vram_status tell_rest(const struct task *task, struct dwarf_die *uni
             void *row = dw.getsrc_die(unit, task->offsets[i] - 1);
             int line = 0;
             if (row == NULL || dw.lineno(row, &line) != 0) continue;
-            VR_TRY(vr_symbol_tell(task->sink, i, task->names[i], dw.linesrc(row, NULL, NULL), line));
+            VR_TRY(vr_symbol_emit(task->sink, i, task->names[i], dw.linesrc(row, NULL, NULL), line));
             task->told[i] = true;
         }
     }

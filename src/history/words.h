@@ -15,7 +15,7 @@ struct vr_word_stack {
 };
 
 // What goes into each event. Numbers of texts; 0: none.
-struct vr_said {
+struct vr_error_complete {
     uint32_t thread; // the system's number; 0: not asked yet
     uint32_t context;
     uint32_t metadata;
@@ -24,7 +24,7 @@ struct vr_said {
 
 // Of one thread.
 struct vr_speech {
-    struct vr_said said; // the innermost of `tags` and `contexts`
+    struct vr_error_complete said; // the innermost of `tags` and `contexts`
     struct vr_word_stack tags;
     struct vr_word_stack contexts;
 };

@@ -130,7 +130,7 @@ static enum vram_status check_locked(const struct vram_host *host, struct vram_e
 
 // The poll lock keeps deferred uses from being under way between two lists.
 enum vram_status vram_host_check(struct vram_host *host, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, host);
+    VR_REQUIRE_OR_FAIL(error, host);
     vr_mutex_lock(&host->poll);
     vr_host_lock(host);
     const enum vram_status status = check_locked(host, error);

@@ -2,7 +2,7 @@
 #include "host/bins.h"
 #include "host/context.h"
 #include "host/source.h"
-#include "host/tell.h"
+#include "host/host_notify.h"
 
 // --- lanes and uses ---------------------------------------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ void vr_host_uses_queue(struct vram_host *host, struct vr_host_block *block) {
 // --- completion ---------------------------------------------------------------------------------------------------------------------
 
 void vr_host_finish(struct vram_host *host, struct vr_host_block *block) {
-    vr_host_tell(host, VR_HOST_TOLD_FREE_COMPLETED, block);
+    vr_host_notify(host, VR_HOST_ACTION_FREE_COMPLETED, block);
     vr_stat_add(&host->stats.active_requests, -1);
     vr_stat_add(&host->stats.active_bytes, -(int64_t)block->size);
     vr_stat_add(&host->stats.requested_bytes, -(int64_t)block->requested);

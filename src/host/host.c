@@ -16,7 +16,7 @@ static enum vram_status open_driver(struct vram_host *host, struct vram_driver *
 }
 
 enum vram_status vram_host_create(const struct vram_host_create_info *info, struct vram_host **host, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, host);
+    VR_REQUIRE_OR_FAIL(error, host);
     static const struct vram_host_create_info defaults;
     if (info == NULL) info = &defaults;
     struct vram_host *made = calloc(1, sizeof *made);
@@ -43,7 +43,7 @@ enum vram_status vram_host_create(const struct vram_host_create_info *info, stru
 }
 
 enum vram_status vram_host_configure(struct vram_host *host, const char *conf, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, host);
+    VR_REQUIRE_OR_FAIL(error, host);
     vr_host_lock(host);
     struct vr_options options = host->options;
     const enum vram_status status = vr_options_parse(&options, conf, error);

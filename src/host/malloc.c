@@ -5,7 +5,7 @@
 #include "host/fences.h"
 #include "host/pools.h"
 #include "host/source.h"
-#include "host/tell.h"
+#include "host/host_notify.h"
 
 enum { LEGACY = VR_CU_STREAM_LEGACY, PER_THREAD = VR_CU_STREAM_PER_THREAD };
 
@@ -26,7 +26,7 @@ static void hand_out(struct vram_host *host, struct request *request, struct vr_
     block->captured = request->captured;
     block->stream = request->stream;
     block->stack = 0;
-    vr_host_tell_hand_out(host, block);
+    vr_host_notify_hand_out(host, block);
     request->block = block;
     vr_stat_add(&host->stats.active_requests, 1);
     vr_stat_add(&host->stats.active_bytes, (int64_t)block->size);
@@ -50,7 +50,7 @@ static void adopt(struct vram_host *host, struct request *request, struct vr_hos
     vr_stat_add(&host->stats.allocated_bytes, (int64_t)block->size);
     host->stats.bucket_allocation[vr_host_bucket(block->size)]++;
     block->stream = request->stream;
-    vr_host_tell(host, VR_HOST_TOLD_SEGMENT_ALLOC, block);
+    vr_host_notify(host, VR_HOST_ACTION_SEGMENT_ALLOC, block);
     hand_out(host, request, block);
 }
 
@@ -191,19 +191,19 @@ static enum vram_status host_malloc(struct vram_host *host, struct vram_host_poo
 }
 
 enum vram_status vram_host_malloc(struct vram_host *host, uint64_t size_bytes, uint64_t stream, void **pointer) {
-    VR_GIVEN(host && pointer);
+    VR_REQUIRE(host && pointer);
     vr_host_gather(host, false);
     return host_malloc(host, NULL, size_bytes, stream, pointer);
 }
 
 enum vram_status vram_host_pool_malloc(struct vram_host_pool *pool, uint64_t size_bytes, uint64_t stream, void **pointer) {
-    VR_GIVEN(pool && pointer);
+    VR_REQUIRE(pool && pointer);
     vr_host_gather(pool->host, false);
     return host_malloc(pool->host, pool, size_bytes, stream, pointer);
 }
 
 enum vram_status vram_host_empty_cache(struct vram_host *host) {
-    VR_GIVEN(host);
+    VR_REQUIRE(host);
     vr_host_gather(host, true);
     const enum vram_status polled = vr_host_poll(host, VR_HOST_POLL_NOW);
     const enum vram_status released = release_cache(host);
@@ -223,7 +223,7 @@ static enum vram_status free_used(struct vram_host *host, struct vr_host_block *
     vr_host_lock(host);
     if (host->options.pinned_free_catch_all) status = VRAM_OK;
     if (status == VRAM_OK) {
-        vr_host_tell(host, VR_HOST_TOLD_FREE_REQUESTED, block);
+        vr_host_notify(host, VR_HOST_ACTION_FREE_REQUESTED, block);
         vr_host_uses_queue(host, block);
         vr_host_background_wake(host);
     } else {
@@ -235,17 +235,17 @@ static enum vram_status free_used(struct vram_host *host, struct vr_host_block *
 }
 
 enum vram_status vram_host_free(struct vram_host *host, void *pointer) {
-    VR_GIVEN(host);
+    VR_REQUIRE(host);
     if (pointer == NULL) return VRAM_OK;
     bool fences = false;
     vr_host_gather(host, true);
     vr_host_lock(host);
     struct vr_host_block *block = find_live(host, pointer);
     if (block != NULL && block->uses == NULL) {
-        vr_host_tell(host, VR_HOST_TOLD_FREE_REQUESTED, block);
+        vr_host_notify(host, VR_HOST_ACTION_FREE_REQUESTED, block);
         vr_host_finish(host, block);
     } else if (block != NULL && block->captured && block->pool->references != 0) {
-        vr_host_tell(host, VR_HOST_TOLD_FREE_REQUESTED, block);
+        vr_host_notify(host, VR_HOST_ACTION_FREE_REQUESTED, block);
         vr_host_keep(host, block);
     } else if (block != NULL) {
         block->state = VR_HOST_FREEING;
@@ -276,7 +276,7 @@ static enum vram_status ask_about(struct vram_host *host, uint64_t stream, uint6
 }
 
 enum vram_status vram_host_record_stream(struct vram_host *host, void *pointer, uint64_t stream) {
-    VR_GIVEN(host);
+    VR_REQUIRE(host);
     if (pointer == NULL) return VRAM_OK;
     if (stream == PER_THREAD) return VRAM_INVALID_ARGUMENT;
     if (stream == LEGACY) stream = 0;

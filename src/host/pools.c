@@ -4,12 +4,12 @@
 #include "host/context.h"
 #include "host/fences.h"
 #include "host/source.h"
-#include "host/tell.h"
+#include "host/host_notify.h"
 
 // --- lifetime -----------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_host_pool_create(struct vram_host *host, const struct vram_host_pool_options *options, struct vram_host_pool **pool) {
-    VR_GIVEN(host && pool);
+    VR_REQUIRE(host && pool);
     const bool for_graph = options != NULL && options->for_graph;
     struct vram_host_pool *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
@@ -90,7 +90,7 @@ uint32_t vram_host_pool_references(struct vram_host_pool *pool) {
 }
 
 enum vram_status vram_host_pool_trim(struct vram_host_pool *pool) {
-    VR_GIVEN(pool);
+    VR_REQUIRE(pool);
     struct vram_host *host = pool->host;
     vr_host_gather(host, true);
     vr_host_lock(host);
@@ -131,7 +131,7 @@ struct vram_host_pool *vr_host_route(struct vram_host *host, uint64_t stream) {
 }
 
 enum vram_status vram_host_pool_begin(struct vram_host_pool *pool, const struct vram_route *route) {
-    VR_GIVEN(pool && route);
+    VR_REQUIRE(pool && route);
     if ((unsigned)route->kind > VRAM_ROUTE_ALL) return VRAM_INVALID_ARGUMENT;
     struct vram_host *host = pool->host;
     vr_host_lock(host);
@@ -168,7 +168,7 @@ static bool close_route_locked(struct vram_host_pool *pool, const struct vram_ro
 }
 
 enum vram_status vram_host_pool_end(struct vram_host_pool *pool, const struct vram_route *route) {
-    VR_GIVEN(pool && route);
+    VR_REQUIRE(pool && route);
     struct vram_host *host = pool->host;
     vr_host_lock(host);
     const bool closed = close_route_locked(pool, route);

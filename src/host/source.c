@@ -2,7 +2,7 @@
 #include "host/bins.h"
 #include "host/context.h"
 #include "host/pools.h"
-#include "host/tell.h"
+#include "host/host_notify.h"
 
 enum { PAGE = 4096, MOST_THREADS = 128 };
 
@@ -170,7 +170,7 @@ enum vram_status vr_host_pin(struct vram_host *host, uint64_t size, uint64_t *ad
 
 void vr_host_send_out(struct vram_host *host, struct vr_host_block *block) {
     assert(block->origin != VRAM_HOST_RESERVED);
-    vr_host_tell(host, VR_HOST_TOLD_SEGMENT_FREE, block);
+    vr_host_notify(host, VR_HOST_ACTION_SEGMENT_FREE, block);
     vr_host_table_remove(&host->table, block);
     block->pool->blocks--;
     block->pool = NULL;

@@ -100,7 +100,7 @@ static uint32_t count_uses(const struct vr_host_block *block) {
 }
 
 enum vram_status vram_host_block_info(struct vram_host *host, const void *pointer, struct vram_host_block_info *info) {
-    VR_GIVEN(host && info);
+    VR_REQUIRE(host && info);
     vr_host_lock(host);
     const struct vr_host_block *block = vr_host_table_find(&host->table, (uint64_t)(uintptr_t)pointer);
     const bool live = block != NULL && block->state == VR_HOST_LIVE;

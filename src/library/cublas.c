@@ -15,7 +15,7 @@ struct vram_cublas {
 static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", NULL};
 
 enum vram_status vram_cublas_open(const char *path, struct vram_cublas **cublas, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, cublas);
+    VR_REQUIRE_OR_FAIL(error, cublas);
     struct vram_cublas *made = calloc(1, sizeof *made);
     if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for cuBLAS");
     void *found[2];
@@ -46,7 +46,7 @@ static enum vram_status answer(struct vram_error *error, const char *call, int r
 
 enum vram_status vram_cublas_set(struct vram_cublas *cublas, struct vram_workspaces *workspaces, uint32_t device, void *handle,
                                  uint64_t stream, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, cublas && workspaces);
+    VR_REQUIRE_OR_FAIL(error, cublas && workspaces);
     struct vram_workspace workspace;
     const enum vram_status status =
         vram_workspace_get(workspaces, device, (uint64_t)(uintptr_t)handle, stream, VRAM_WORKSPACE_CUBLAS, &workspace);

@@ -27,7 +27,7 @@ enum { CUFFT_CALLS(X) CALL_COUNT };
 static const char *const names[] = {"libcufft.so.12", "libcufft.so.11", "libcufft.so.10", NULL};
 
 enum vram_status vram_cufft_open(const char *path, struct vram_cufft **cufft, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, cufft);
+    VR_REQUIRE_OR_FAIL(error, cufft);
     struct vram_cufft *made = calloc(1, sizeof *made);
     if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for cuFFT");
     void *found[CALL_COUNT];
@@ -106,7 +106,7 @@ static enum vram_status answer(struct vram_error *error, const char *call, int r
 }
 
 enum vram_status vram_cufft_set(struct vram_cufft *cufft, const struct vram_plan *plan, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, cufft && plan);
+    VR_REQUIRE_OR_FAIL(error, cufft && plan);
     const int handle = (int)plan->handle;
     VR_TRY(answer(error, "cufftSetStream", cufft->set_stream(handle, (void *)(uintptr_t)plan->stream)));
     return answer(error, "cufftSetWorkArea", cufft->set_work_area(handle, (void *)(uintptr_t)plan->work_address));

@@ -127,7 +127,7 @@ static void end_plans(const struct vram_plan_cache *cache, uint32_t device, stru
 
 enum vram_status vram_plan_cache_create(struct vram_allocator *allocator, const struct vram_plan_functions *functions,
                                         struct vram_plan_cache **cache) {
-    VR_GIVEN(allocator && functions && cache);
+    VR_REQUIRE(allocator && functions && cache);
     if (functions->build == NULL || functions->destroy == NULL) return VRAM_INVALID_ARGUMENT;
     struct vram_plan_cache *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
@@ -163,14 +163,14 @@ void vram_plan_cache_destroy(struct vram_plan_cache *cache) {
 }
 
 enum vram_status vram_plan_cache_clear(struct vram_plan_cache *cache, uint32_t device) {
-    VR_GIVEN(cache);
+    VR_REQUIRE(cache);
     if (device >= VRAM_MAX_DEVICES) return VRAM_INVALID_ARGUMENT;
     clear(cache, device);
     return VRAM_OK;
 }
 
 enum vram_status vram_plan_cache_set_max(struct vram_plan_cache *cache, uint32_t device, int64_t max_plans) {
-    VR_GIVEN(cache);
+    VR_REQUIRE(cache);
     if (device >= VRAM_MAX_DEVICES || max_plans < 0) return VRAM_INVALID_ARGUMENT;
     struct shelf *shelf = &cache->shelves[device];
     vr_mutex_lock(&shelf->mutex);
@@ -182,7 +182,7 @@ enum vram_status vram_plan_cache_set_max(struct vram_plan_cache *cache, uint32_t
 }
 
 enum vram_status vram_plan_cache_stats(struct vram_plan_cache *cache, uint32_t device, struct vram_plan_cache_stats *stats) {
-    VR_GIVEN(cache && stats);
+    VR_REQUIRE(cache && stats);
     if (device >= VRAM_MAX_DEVICES) return VRAM_INVALID_ARGUMENT;
     struct shelf *shelf = &cache->shelves[device];
     vr_mutex_lock(&shelf->mutex);
@@ -252,7 +252,7 @@ static void give_back(struct vram_plan_cache *cache, uint32_t device, struct pla
 
 enum vram_status vram_plan_acquire(struct vram_plan_cache *cache, uint32_t device, uint64_t stream, const void *key, size_t key_bytes,
                                    struct vram_plan *plan) {
-    VR_GIVEN(cache && plan);
+    VR_REQUIRE(cache && plan);
     if (device >= VRAM_MAX_DEVICES || key == NULL || key_bytes == 0) return VRAM_INVALID_ARGUMENT;
     struct shelf *shelf = &cache->shelves[device];
     struct plan *taken = NULL, *gone = NULL;
@@ -280,7 +280,7 @@ enum vram_status vram_plan_acquire(struct vram_plan_cache *cache, uint32_t devic
 }
 
 enum vram_status vram_plan_release(struct vram_plan_cache *cache, const struct vram_plan *plan) {
-    VR_GIVEN(cache && plan);
+    VR_REQUIRE(cache && plan);
     const enum vram_status status = vram_free(cache->allocator, plan->work_address);
     give_back(cache, plan->device, plan->entry, true);
     return status;

@@ -30,7 +30,7 @@ struct vram_workspaces {
 };
 
 enum vram_status vram_workspaces_create(struct vram_allocator *allocator, struct vram_workspaces **workspaces) {
-    VR_GIVEN(allocator && workspaces);
+    VR_REQUIRE(allocator && workspaces);
     struct vram_workspaces *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     made->allocator = allocator;
@@ -90,12 +90,12 @@ void vram_workspaces_destroy(struct vram_workspaces *workspaces) {
 }
 
 enum vram_status vram_workspaces_clear(struct vram_workspaces *workspaces) {
-    VR_GIVEN(workspaces);
+    VR_REQUIRE(workspaces);
     return drop(workspaces, every, NULL);
 }
 
 enum vram_status vram_workspaces_forget(struct vram_workspaces *workspaces, uint64_t handle) {
-    VR_GIVEN(workspaces);
+    VR_REQUIRE(workspaces);
     return drop(workspaces, of_handle, &handle);
 }
 
@@ -172,7 +172,7 @@ static enum vram_status sizes_of(struct vr_device *device, struct vram_workspace
 
 enum vram_status vram_workspace_get(struct vram_workspaces *workspaces, uint32_t ordinal, uint64_t handle, uint64_t stream,
                                     enum vram_workspace_kind kind, struct vram_workspace *workspace) {
-    VR_GIVEN(workspaces && workspace);
+    VR_REQUIRE(workspaces && workspace);
     struct vr_device *device = NULL;
     struct vram_workspace_sizes sizes;
     VR_TRY(vr_device_get(workspaces->allocator, ordinal, &device));

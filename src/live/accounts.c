@@ -167,7 +167,7 @@ void vr_accounts_text(const struct vram_accounts *accounts, struct vr_text *text
 }
 
 enum vram_status vram_accounts_log(struct vram_log *log, const struct vram_accounts *accounts, unsigned slot) {
-    VR_GIVEN(log && accounts);
+    VR_REQUIRE(log && accounts);
     char key[32];
     if (slot >= VRAM_ACCOUNTS_SLOTS) return VRAM_INVALID_ARGUMENT;
     struct vr_text text = {0};

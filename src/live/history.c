@@ -171,10 +171,10 @@ static enum vram_status start(struct vram_allocator *allocator, const struct vra
 
 enum vram_status vram_history_start(struct vram_allocator *allocator, const struct vram_history_options *options,
                                     struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator);
+    VR_REQUIRE_OR_FAIL(error, allocator);
     static const struct vram_history_options defaults;
-    vr_unsaid(error);
-    return vr_said(error, start(allocator, options == NULL ? &defaults : options, error));
+    vr_error_clear(error);
+    return vr_error_complete(error, start(allocator, options == NULL ? &defaults : options, error));
 }
 
 static void stop_listening(struct vram_allocator *allocator) {
@@ -195,7 +195,7 @@ static enum vram_status stop_locked(struct vr_tracer *tracer) {
 }
 
 enum vram_status vram_history_stop(struct vram_allocator *allocator) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     struct vr_tracer *tracer = vr_tracer_of(allocator);
     if (tracer == NULL) return VRAM_OK;
     vr_mutex_lock(&tracer->mutex);
@@ -266,22 +266,22 @@ static enum vram_status mark(struct vram_allocator *allocator, uint32_t device, 
 }
 
 enum vram_status vram_annotation_begin(struct vram_allocator *allocator, uint32_t device, const char *name) {
-    VR_GIVEN(allocator && name);
+    VR_REQUIRE(allocator && name);
     return mark(allocator, device, VR_STAGE_START, name);
 }
 enum vram_status vram_annotation_end(struct vram_allocator *allocator, uint32_t device, const char *name) {
-    VR_GIVEN(allocator && name);
+    VR_REQUIRE(allocator && name);
     return mark(allocator, device, VR_STAGE_END, name);
 }
 enum vram_status vram_step(struct vram_allocator *allocator, uint32_t device, const char *name) {
-    VR_GIVEN(allocator && name);
+    VR_REQUIRE(allocator && name);
     return mark(allocator, device, VR_STAGE_STEP, name);
 }
 
 // --- names of blocks -----------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_annotate(struct vram_allocator *allocator, uint64_t address, const char *text) {
-    VR_GIVEN(allocator);
+    VR_REQUIRE(allocator);
     uint32_t words = 0;
     VR_TRY(vr_speech_word(text, &words));
     struct vr_shard *shard = NULL;
@@ -294,7 +294,7 @@ enum vram_status vram_annotate(struct vram_allocator *allocator, uint64_t addres
     if (block == 0) return VRAM_INVALID_POINTER;
     struct vr_block *item = vr_block_at(allocator, block);
     item->words = words;
-    vr_tell_block(shard, VR_RECORD_ANNOTATE, item);
+    vr_notify_block(shard, VR_RECORD_ANNOTATE, item);
     vr_shard_unlock(shard);
     return VRAM_OK;
 }

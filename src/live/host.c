@@ -1,16 +1,16 @@
 #include "live/host.h"
 
-#include "host/tell.h"
+#include "host/host_notify.h"
 
-static void listen(enum vr_host_told what, const struct vr_host_block *block, uint32_t stack, void *user) {
+static void listen(enum vr_host_action what, const struct vr_host_block *block, uint32_t stack, void *user) {
     static const enum vr_record_action actions[] = {
-        [VR_HOST_TOLD_ALLOC] = VR_RECORD_ALLOC,
-        [VR_HOST_TOLD_FREE_REQUESTED] = VR_RECORD_FREE_REQUESTED,
-        [VR_HOST_TOLD_FREE_COMPLETED] = VR_RECORD_FREE_COMPLETED,
-        [VR_HOST_TOLD_SEGMENT_ALLOC] = VR_RECORD_SEGMENT_ALLOC,
-        [VR_HOST_TOLD_SEGMENT_FREE] = VR_RECORD_SEGMENT_FREE,
+        [VR_HOST_ACTION_ALLOC] = VR_RECORD_ALLOC,
+        [VR_HOST_ACTION_FREE_REQUESTED] = VR_RECORD_FREE_REQUESTED,
+        [VR_HOST_ACTION_FREE_COMPLETED] = VR_RECORD_FREE_COMPLETED,
+        [VR_HOST_ACTION_SEGMENT_ALLOC] = VR_RECORD_SEGMENT_ALLOC,
+        [VR_HOST_ACTION_SEGMENT_FREE] = VR_RECORD_SEGMENT_FREE,
     };
-    const bool segment = what == VR_HOST_TOLD_SEGMENT_ALLOC || what == VR_HOST_TOLD_SEGMENT_FREE;
+    const bool segment = what == VR_HOST_ACTION_SEGMENT_ALLOC || what == VR_HOST_ACTION_SEGMENT_FREE;
     const struct vr_record record = {
         .address = block->address,
         .size_bytes = segment ? block->size : block->requested,
@@ -19,7 +19,7 @@ static void listen(enum vr_host_told what, const struct vr_host_block *block, ui
         .action = actions[what],
         .stack = stack,
     };
-    vr_tracer_tell(user, VR_TRACER_HOST, &record);
+    vr_tracer_notify(user, VR_TRACER_HOST, &record);
 }
 
 static uint32_t gather(bool frees, uint32_t skip, void *user) {

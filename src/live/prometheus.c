@@ -101,7 +101,7 @@ static void put_text(struct vr_text *text, const struct devices *devices) {
 }
 
 enum vram_status vram_prometheus_write(struct vram_allocator *allocator, vram_write write, void *user) {
-    VR_GIVEN(allocator && write);
+    VR_REQUIRE(allocator && write);
     struct devices devices = {.stats = malloc(VRAM_MAX_DEVICES * sizeof *devices.stats)};
     struct vr_text text = {0};
     enum vram_status status = devices.stats == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
@@ -167,7 +167,7 @@ static void release(struct vr_prometheus *exporter) {
 
 enum vram_status vram_prometheus_start(struct vram_allocator *allocator, const struct vram_prometheus_options *options,
                                        struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator && options);
+    VR_REQUIRE_OR_FAIL(error, allocator && options);
     const size_t size = strlen(options->file) + 1;
     struct vr_prometheus *made = calloc(1, sizeof *made);
     char *file = malloc(size);

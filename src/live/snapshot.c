@@ -27,7 +27,7 @@ static void note_moment(struct vr_device *device, const struct vr_picture *pictu
     struct moment *moment = user;
     if (moment->tracer != NULL) moment->mark = vr_ring_mark(&moment->tracer->rings[device->ordinal]);
     vr_current_stack = 0;
-    vr_tell(device, VR_RECORD_SNAPSHOT, 0, picture->active_bytes, 0);
+    vr_notify(device, VR_RECORD_SNAPSHOT, 0, picture->active_bytes, 0);
 }
 
 static enum vram_status copy_device(struct vr_copied *copied, struct vr_device *device, const struct vram_snapshot_options *options) {
@@ -119,13 +119,13 @@ static enum vram_status snapshot(struct vram_allocator *allocator, const struct 
 
 enum vram_status vram_snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                struct vram_recording **recording, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator && recording);
+    VR_REQUIRE_OR_FAIL(error, allocator && recording);
     return snapshot(allocator, options, NULL, recording, error);
 }
 
 enum vram_status vram_snapshot_write(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                      enum vram_recording_format format, vram_write write, void *user, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator && write);
+    VR_REQUIRE_OR_FAIL(error, allocator && write);
     struct vram_recording *recording = NULL;
     VR_TRY(vram_snapshot(allocator, options, &recording, error));
     const enum vram_status status = vram_recording_write(recording, format, write, user, error);
@@ -151,7 +151,7 @@ static enum vram_status save(struct vram_allocator *allocator, const struct vram
 
 enum vram_status vram_snapshot_save(struct vram_allocator *allocator, const struct vram_snapshot_options *options, const char *pattern,
                                     struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, allocator && pattern);
+    VR_REQUIRE_OR_FAIL(error, allocator && pattern);
     return save(allocator, options, NULL, pattern, error);
 }
 

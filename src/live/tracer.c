@@ -48,7 +48,7 @@ _Static_assert(sizeof actions == VR_RECORD_COUNT, "an action for each record");
 enum vr_action vr_tracer_action(enum vr_record_action action) { return (enum vr_action)actions[action]; }
 
 static void make_event(const struct vr_record *record, uint32_t flags, uint64_t ticks, struct vr_event *event) {
-    struct vr_said *said = &vr_speech.said;
+    struct vr_error_complete *said = &vr_speech.said;
     if (VR_UNLIKELY(said->thread == 0)) said->thread = (uint32_t)vr_os_thread_id();
     event->ticks = ticks;
     event->address = record->address;
@@ -67,7 +67,7 @@ static void store_locked(struct vr_ring *ring, const struct vr_event *event) {
     if (VR_LIKELY(slot != NULL)) *slot = *event;
 }
 
-void vr_tracer_tell(struct vr_tracer *tracer, uint32_t number, const struct vr_record *record) {
+void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr_record *record) {
     const uint32_t flags = atomic_load_explicit(&tracer->flags, memory_order_relaxed);
     const bool first = (flags >> record->action & 1) == 0;
     const bool second = record->completed && (flags >> VR_RECORD_FREE_COMPLETED & 1) == 0;
@@ -91,7 +91,7 @@ void vr_tracer_tell(struct vr_tracer *tracer, uint32_t number, const struct vr_r
     vr_ring_unlock(ring);
 }
 
-static void listen(const struct vr_record *record, void *user) { vr_tracer_tell(user, record->device, record); }
+static void listen(const struct vr_record *record, void *user) { vr_tracer_notify(user, record->device, record); }
 
 // One frame more than the core's own is skipped: this function's.
 static uint32_t gather(uint32_t skip, void *user) {

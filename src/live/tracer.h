@@ -14,7 +14,7 @@
 #include "core/record.h"
 #include "history/ring.h"
 #include "history/words.h"
-#include "host/tell.h"
+#include "host/host_notify.h"
 #include "model/model.h"
 #include "os/os.h"
 #include "vram/history.h"
@@ -100,7 +100,7 @@ enum vram_status vr_tracer_close(struct vram_allocator *allocator);
 void vr_tracer_set_pattern(struct vr_tracer *tracer, const char *pattern);
 
 // Records an event (two, of a free that is complete) in a ring. Under the lock that orders it.
-void vr_tracer_tell(struct vr_tracer *tracer, uint32_t ring, const struct vr_record *record);
+void vr_tracer_notify(struct vr_tracer *tracer, uint32_t ring, const struct vr_record *record);
 // The model's name of a record's action.
 enum vr_action vr_tracer_action(enum vr_record_action action);
 

@@ -288,7 +288,7 @@ static enum vram_status replay_all(const struct vr_model *model, const struct vr
 
 enum vram_status vram_replay_exact(const struct vram_recording *recording, const struct vram_exact_options *options,
                                    struct vram_exact_result **result, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, recording && result);
+    VR_REQUIRE_OR_FAIL(error, recording && result);
     static const struct vram_exact_options defaults = {0};
     const struct vr_model *model = vr_recording_model(recording);
     struct vr_text conf = {0};

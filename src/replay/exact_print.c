@@ -84,7 +84,7 @@ static void device_json(struct vr_json *json, const struct vram_exact_device *de
 }
 
 enum vram_status vram_exact_json(const struct vram_exact_result *result, const char *file, vram_write write, void *user) {
-    VR_GIVEN(result && write);
+    VR_REQUIRE(result && write);
     struct vr_text text = {0};
     struct vr_json json;
     vr_json_init(&json, &text, true);
@@ -165,7 +165,7 @@ static void remarks(struct vr_text *text, const struct vram_style *style, const 
 
 enum vram_status vram_exact_text(const struct vram_exact_result *result, const char *file, const struct vram_style *style, vram_write write,
                                  void *user) {
-    VR_GIVEN(result && write);
+    VR_REQUIRE(result && write);
     struct vr_text text = {0};
     static const struct vram_style plain = {0};
     if (style == NULL) style = &plain;
@@ -181,7 +181,7 @@ enum vram_status vram_exact_text(const struct vram_exact_result *result, const c
 
 // --- placements -------------------------------------------------------------------------------------------------------------------
 enum vram_status vram_exact_placements(const struct vram_exact_result *result, vram_write write, void *user) {
-    VR_GIVEN(result && write);
+    VR_REQUIRE(result && write);
     struct vr_text text = {0};
     vr_text_puts(&text, "device,event_index,address\n");
     for (size_t i = 0; i < result->device_count; i++) {

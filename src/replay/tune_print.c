@@ -28,7 +28,7 @@ static void setting_json(struct vr_json *json, const char *key, const struct vra
 }
 
 enum vram_status vram_tune_json(const struct vram_tune_result *result, const char *file, vram_write write, void *user) {
-    VR_GIVEN(result && write);
+    VR_REQUIRE(result && write);
     struct vr_text text = {0};
     struct vr_json json;
     vr_json_init(&json, &text, true);
@@ -314,7 +314,7 @@ static bool asks_for_more(const struct vram_tune_result *result) {
 
 enum vram_status vram_tune_text(const struct vram_tune_result *result, const char *file, const struct vram_style *style, vram_write write,
                                 void *user) {
-    VR_GIVEN(result && write);
+    VR_REQUIRE(result && write);
     static const struct vram_style plain = {0};
     struct vr_text text = {0};
     if (style == NULL) style = &plain;

@@ -92,7 +92,7 @@ static void run_json(struct vr_json *json, const struct vram_whatif_result *run)
 
 enum vram_status vram_whatif_json(const struct vram_whatif_result *const *results, size_t count, const char *file, vram_write write,
                                   void *user) {
-    VR_GIVEN(write && (results || count == 0));
+    VR_REQUIRE(write && (results || count == 0));
     struct vr_text text = {0};
     struct vr_json json;
     vr_json_init(&json, &text, true);
@@ -178,7 +178,7 @@ static void heading(struct vr_text *text, const struct vram_whatif_result *const
 
 enum vram_status vram_whatif_text(const struct vram_whatif_result *const *results, size_t count, const char *file,
                                   const struct vram_style *style, vram_write write, void *user) {
-    VR_GIVEN(write && (results || count == 0));
+    VR_REQUIRE(write && (results || count == 0));
     static const struct vram_style plain = {0};
     struct vr_text text = {0};
     if (style == NULL) style = &plain;

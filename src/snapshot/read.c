@@ -150,7 +150,7 @@ static enum vram_status read_source(struct vr_source *source, const char *name, 
 }
 
 enum vram_status vram_recording_read(const struct vram_input *input, struct vram_recording **recording, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, input && input->read && recording);
+    VR_REQUIRE_OR_FAIL(error, input && input->read && recording);
     struct vr_source source;
     enum vram_status status = vr_source_on_input(&source, input);
     if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
@@ -161,7 +161,7 @@ enum vram_status vram_recording_read(const struct vram_input *input, struct vram
 
 enum vram_status vram_recording_read_memory(const void *data, size_t size, const char *name, struct vram_recording **recording,
                                             struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, recording && (data || size == 0));
+    VR_REQUIRE_OR_FAIL(error, recording && (data || size == 0));
     struct vr_source source;
     vr_source_on_memory(&source, data, size);
     return read_source(&source, name, recording, error);
@@ -173,7 +173,7 @@ static size_t read_file(void *context, void *buffer, size_t capacity) {
 }
 
 enum vram_status vram_recording_read_file(const char *path, struct vram_recording **recording, struct vram_error *error) {
-    VR_GIVEN_OR_SAY(error, path && recording);
+    VR_REQUIRE_OR_FAIL(error, path && recording);
     FILE *file = fopen(path, "rb");
     if (file == NULL) return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: the file cannot be opened", path);
     (void)setvbuf(file, NULL, _IONBF, 0);

@@ -79,7 +79,7 @@ enum vram_status vram_driver_fault(struct vram_driver *inner, struct vram_driver
 }
 
 enum vram_status vram_driver_fault_set(struct vram_driver *driver, const char *call, uint64_t nth, int32_t result) {
-    VR_GIVEN(driver);
+    VR_REQUIRE(driver);
     struct fault_driver *fault = fault_of(driver);
     if (fault == NULL || (nth != 0 && result == VR_CU_SUCCESS)) return VRAM_INVALID_ARGUMENT;
     enum call chosen = CALL_ANY;

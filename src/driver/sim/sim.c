@@ -223,7 +223,7 @@ static enum vram_status stream_create_locked(struct vr_sim *sim, uint32_t device
 }
 
 enum vram_status vram_sim_stream_create(struct vram_driver *driver, uint32_t device, uint64_t *stream) {
-    VR_GIVEN(driver && stream);
+    VR_REQUIRE(driver && stream);
     struct vr_sim *sim = vr_sim_of(driver);
     if (sim == NULL) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&sim->lock);

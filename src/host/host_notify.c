@@ -1,4 +1,4 @@
-#include "host/tell.h"
+#include "host/host_notify.h"
 
 // The stack of the calling thread's call that is under way, and whose number it is.
 static _Thread_local struct {
@@ -32,15 +32,15 @@ void vr_host_gather_now(struct vram_host *host, bool frees) {
     current.number = listener->gather(frees, 2, listener->user);
 }
 
-void vr_host_tell_now(struct vram_host *host, enum vr_host_told what, const struct vr_host_block *block) {
+void vr_host_notify_now(struct vram_host *host, enum vr_host_action what, const struct vr_host_block *block) {
     const struct vr_host_listener *listener = atomic_load_explicit(&host->listener, memory_order_relaxed);
     const uint32_t stack = current_stack(listener);
     listener->record(what, block, stack != 0 ? stack : block->stack, listener->user);
 }
 
-void vr_host_tell_hand_out_now(struct vram_host *host, struct vr_host_block *block) {
+void vr_host_notify_hand_out_now(struct vram_host *host, struct vr_host_block *block) {
     block->stack = current_stack(atomic_load_explicit(&host->listener, memory_order_relaxed));
-    vr_host_tell_now(host, VR_HOST_TOLD_ALLOC, block);
+    vr_host_notify_now(host, VR_HOST_ACTION_ALLOC, block);
 }
 
 static int by_address(const void *left, const void *right) {

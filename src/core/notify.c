@@ -36,12 +36,12 @@ static struct vr_record of_block(const struct vr_shard *shard, enum vr_record_ac
     };
 }
 
-void vr_tell_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
+void vr_notify_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
     struct vr_record record = of_block(shard, action, block);
     tell(shard->device, &record);
 }
 
-void vr_tell_freed(struct vr_shard *shard, const struct vr_block *block) {
+void vr_notify_freed(struct vr_shard *shard, const struct vr_block *block) {
     struct vr_record record = of_block(shard, VR_RECORD_FREE_REQUESTED, block);
     record.completed = atomic_load_explicit(&shard->device->listener, memory_order_relaxed)->pairs;
     tell(shard->device, &record);
@@ -50,13 +50,13 @@ void vr_tell_freed(struct vr_shard *shard, const struct vr_block *block) {
     tell(shard->device, &record);
 }
 
-void vr_tell_hand_out(struct vr_shard *shard, struct vr_block *block) {
+void vr_notify_hand_out(struct vr_shard *shard, struct vr_block *block) {
     block->stack = vr_current_stack;
-    vr_tell_block_now(shard, VR_RECORD_ALLOC, block);
+    vr_notify_block_now(shard, VR_RECORD_ALLOC, block);
 }
 
-void vr_tell_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
-                       uint64_t size_bytes) {
+void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
+                         uint64_t size_bytes) {
     const uint32_t current = vr_current_stack;
     struct vr_record record = {
         .address = address,
@@ -84,13 +84,13 @@ static void tell_raw(struct vr_device *device, enum vr_record_action action, con
     tell(device, &record);
 }
 
-void vr_tell_raw_now(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
+void vr_notify_raw_now(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
     if (action == VR_RECORD_ALLOC) tell_raw(device, VR_RECORD_SEGMENT_ALLOC, block);
     tell_raw(device, action, block);
     if (action == VR_RECORD_FREE_COMPLETED) tell_raw(device, VR_RECORD_SEGMENT_FREE, block);
 }
 
-void vr_tell_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes, uint64_t stream) {
+void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes, uint64_t stream) {
     struct vr_record record = {
         .address = address,
         .size_bytes = size_bytes,
@@ -109,7 +109,7 @@ void vr_device_listen(struct vr_device *device) {
     const bool wanted = (allocator->listened_devices >> device->ordinal & 1) != 0;
     const struct vr_listener *listener = wanted ? allocator->listener : NULL;
     atomic_store_explicit(&device->listener, listener, memory_order_release);
-    vr_device_gate(device, VR_GATE_TOLD, listener != NULL);
+    vr_device_gate(device, VR_GATE_LISTENER, listener != NULL);
 }
 
 void vr_allocator_set_listener(struct vram_allocator *allocator, const struct vr_listener *listener, uint64_t devices) {

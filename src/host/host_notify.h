@@ -1,21 +1,21 @@
 // tell.h: what happens to pinned blocks is told to one listener, under the allocator's mutex. Each block is a segment of its own.
-#ifndef VR_HOST_TELL_H
-#define VR_HOST_TELL_H
+#ifndef VR_HOST_NOTIFY_H
+#define VR_HOST_NOTIFY_H
 
 #include "host/state.h"
 
-enum vr_host_told {
-    VR_HOST_TOLD_ALLOC,
-    VR_HOST_TOLD_FREE_REQUESTED,
-    VR_HOST_TOLD_FREE_COMPLETED,
-    VR_HOST_TOLD_SEGMENT_ALLOC,
-    VR_HOST_TOLD_SEGMENT_FREE,
+enum vr_host_action {
+    VR_HOST_ACTION_ALLOC,
+    VR_HOST_ACTION_FREE_REQUESTED,
+    VR_HOST_ACTION_FREE_COMPLETED,
+    VR_HOST_ACTION_SEGMENT_ALLOC,
+    VR_HOST_ACTION_SEGMENT_FREE,
 };
 
 // Lives until no thread can be in a call on the allocator any more.
 struct vr_host_listener {
     // stack: of the call under way, else of the block. Must be quick and must not call the allocator.
-    void (*record)(enum vr_host_told what, const struct vr_host_block *block, uint32_t stack, void *user);
+    void (*record)(enum vr_host_action what, const struct vr_host_block *block, uint32_t stack, void *user);
     // Takes the stack of the caller without its `skip` innermost frames, where a request (or a free) takes its own. Without a lock.
     uint32_t (*gather)(bool frees, uint32_t skip, void *user);
     uint64_t stacks; // names what numbers its stacks, not 0: blocks forget what another listener's numbers said
@@ -29,14 +29,14 @@ VR_NOINLINE void vr_host_gather_now(struct vram_host *host, bool frees);
 VR_INLINE void vr_host_gather(struct vram_host *host, bool frees) {
     if (VR_UNLIKELY(atomic_load_explicit(&host->listener, memory_order_acquire) != NULL)) vr_host_gather_now(host, frees);
 }
-VR_NOINLINE void vr_host_tell_now(struct vram_host *host, enum vr_host_told what, const struct vr_host_block *block);
-VR_INLINE void vr_host_tell(struct vram_host *host, enum vr_host_told what, const struct vr_host_block *block) {
-    if (VR_UNLIKELY(atomic_load_explicit(&host->listener, memory_order_relaxed) != NULL)) vr_host_tell_now(host, what, block);
+VR_NOINLINE void vr_host_notify_now(struct vram_host *host, enum vr_host_action what, const struct vr_host_block *block);
+VR_INLINE void vr_host_notify(struct vram_host *host, enum vr_host_action what, const struct vr_host_block *block) {
+    if (VR_UNLIKELY(atomic_load_explicit(&host->listener, memory_order_relaxed) != NULL)) vr_host_notify_now(host, what, block);
 }
 // The block keeps the stack from now on.
-VR_NOINLINE void vr_host_tell_hand_out_now(struct vram_host *host, struct vr_host_block *block);
-VR_INLINE void vr_host_tell_hand_out(struct vram_host *host, struct vr_host_block *block) {
-    if (VR_UNLIKELY(atomic_load_explicit(&host->listener, memory_order_relaxed) != NULL)) vr_host_tell_hand_out_now(host, block);
+VR_NOINLINE void vr_host_notify_hand_out_now(struct vram_host *host, struct vr_host_block *block);
+VR_INLINE void vr_host_notify_hand_out(struct vram_host *host, struct vr_host_block *block) {
+    if (VR_UNLIKELY(atomic_load_explicit(&host->listener, memory_order_relaxed) != NULL)) vr_host_notify_hand_out_now(host, block);
 }
 
 // A block as it is at one moment.
