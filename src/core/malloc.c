@@ -3,7 +3,8 @@
 #include "core/serve.h"
 
 // A block that was just freed and is booked as free already: give it out again as it was.
-VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned kind, uint64_t size_bytes, bool notified, uint64_t *address) {
+VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned kind, uint64_t size_bytes, bool notified,
+                         uint64_t *address) {
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, pool->lazy);
     const struct vr_delta delta = {{[VR_F_COUNT] = 1,

@@ -25,8 +25,8 @@ struct vr_alloc_request {
 };
 
 // Commits a hand-out: takes the block out of the index unless `loose` (it is in none), splits it at `block_size` bytes where that is less
-// than its size, enters the address into the address map, tells where somebody listens (`notified`). The statistics are the caller's. A spare
-// record must be there.
+// than its size, enters the address into the address map, tells where somebody listens (`notified`). The statistics are the caller's. A
+// spare record must be there.
 VR_INLINE void vr_hand_out_as(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose, bool notified) {
     struct vr_shard *shard = request->shard;
     struct vram_allocator *allocator = shard->device->allocator;
@@ -60,7 +60,8 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream);
 // Runs the free callbacks, without any lock, with the device's context current before and after. *freed: one of them freed something.
 // DRIVER when the context cannot be made current again.
 enum vram_status vr_run_callbacks(struct vr_device *device, uint64_t size_bytes, bool *freed);
-// The part of it after the search: hands out `block_size` bytes of a block that is in the index (or loose), and books them. Under all locks.
+// The part of it after the search: hands out `block_size` bytes of a block that is in the index (or loose), and books them. Under all
+// locks.
 void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose);
 // The first half of a free, under all locks: the allocated block waits from now on. held: it is counted as waiting.
 void vr_request_free(struct vr_device *device, uint32_t block, bool held);

@@ -141,8 +141,8 @@ static enum vram_status choose_pool(struct vr_alloc_request *request, struct vr_
     return vr_shard_reserve_records(request->shard, 8);
 }
 
-static enum vram_status serve_locked(struct vr_alloc_request *request, struct vram_pool *pool, struct vr_context_guard *guard, uint64_t *address,
-                                     struct vram_oom *oom) {
+static enum vram_status serve_locked(struct vr_alloc_request *request, struct vram_pool *pool, struct vr_context_guard *guard,
+                                     uint64_t *address, struct vram_oom *oom) {
     struct vr_shard *home = request->shard;
     struct vr_device *device = home->device;
     VR_TRY(vr_complete_frees(device, home->stream));
