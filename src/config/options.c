@@ -7,16 +7,33 @@
 #define VR_OPTION_ALIAS(alias, key)
 #define VR_RECORDED(key, usual, meaning)
 #define VR_OPTION(key, kind, field, smallest, usual, reset, recorded, places, syntax, summary)                                             \
-    {#key,     syntax,         summary,        recorded,       offsetof(struct vr_options, field), sizeof(((struct vr_options *)0)->field), \
-     smallest, VR_KIND_##kind, OPTION_##reset, OPTION_##places},
+    {                                                                                                                                      \
+        #key,                                                                                                                              \
+        syntax,                                                                                                                            \
+        summary,                                                                                                                           \
+        recorded,                                                                                                                          \
+        offsetof(struct vr_options, field),                                                                                                \
+        sizeof(((struct vr_options *)0)->field),                                                                                           \
+        smallest,                                                                                                                          \
+        VR_KIND_##kind,                                                                                                                    \
+        OPTION_##reset,                                                                                                                    \
+        OPTION_##places},
 #define OPTION_KEEP   false
 #define OPTION_RESET  true
 #define OPTION_OTHER  false
 #define OPTION_PLACES true
-#define ALWAYS(key)   {key, false}
-#define WHEN_SET(key) {key, true}
-#define NEVER         {NULL, false}
-#define NO_CLASSES    {{{0}, {0, 0}}}
+#define ALWAYS(key)                                                                                                                        \
+    { key, false }
+#define WHEN_SET(key)                                                                                                                      \
+    { key, true }
+#define NEVER                                                                                                                              \
+    { NULL, false }
+#define NO_CLASSES                                                                                                                         \
+    {                                                                                                                                      \
+        {                                                                                                                                  \
+            {0}, { 0, 0 }                                                                                                                  \
+        }                                                                                                                                  \
+    }
 const struct vr_option_row vr_option_rows[] = {
 #include "config/options.def"
 };
