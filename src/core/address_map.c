@@ -1,9 +1,10 @@
 #include "core/address_map.h"
+#include "base/hash.h"
 
 enum { MAP_LIMIT = 1 << 18 };
 
 enum vram_status vr_address_map_init(struct vr_address_map *map) {
-    *map = (struct vr_address_map){0};
+    *map = (struct vr_address_map){.secret = vr_hash_secret(map) | 1};
     void *regions = NULL;
     VR_TRY(vr_os_reserve(VR_REGIONS * sizeof *map->regions, &regions));
     const enum vram_status status = vr_slab_init(&map->maps, sizeof(struct vr_mib_map), MAP_LIMIT);
@@ -36,7 +37,7 @@ static enum vram_status ensure_region_locked(struct vr_address_map *map, uint64_
     VR_TRY(vr_os_reserve(sizeof(struct vr_region), &memory));
     struct vr_region *region = memory;
     region->number = address >> VR_REGION_SHIFT;
-    uint32_t at = (uint32_t)region->number % VR_REGIONS;
+    size_t at = vr_address_map_home(map, region->number);
     while (atomic_load_explicit(&map->regions[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_REGIONS;
     atomic_store_explicit(&map->regions[at], region, memory_order_release);
     map->region_count++;

@@ -114,10 +114,10 @@ VR_NOINLINE static enum vram_status take_back_notified(struct vram_allocator *al
 }
 
 VR_INLINE enum vram_status take_back(struct vram_allocator *allocator, uint64_t address) {
-    if (address == 0) return VRAM_OK;
     struct vr_shard *shard = NULL;
+    // No block starts at 0: the address map says so, and the hot path need not ask.
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
-    if (VR_UNLIKELY(block == 0)) return vr_raw_free(allocator, address);
+    if (VR_UNLIKELY(block == 0)) return address == 0 ? VRAM_OK : vr_raw_free(allocator, address);
     if (VR_UNLIKELY(vr_has_listener(shard->device))) {
         const enum vram_status status = take_back_notified(allocator, shard, block, address);
         VR_NO_TAIL_CALL();
