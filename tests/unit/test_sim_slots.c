@@ -18,7 +18,7 @@ static void handles_find_their_own_object(void **state) {
         const size_t at = (size_t)vr_random_below(&random, OBJECTS);
         struct object *object = vr_sim_slots_find(&slots, handles[at]);
         if (handles[at] == 0) {
-            uint32_t index;
+            uint32_t index = UINT32_MAX;
             assert_int_equal(vr_sim_slots_take(&slots, &index), VRAM_OK);
             handles[at] = vr_sim_slots_handle(&slots, index);
             object = vr_sim_slots_find(&slots, handles[at]);
