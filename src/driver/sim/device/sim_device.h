@@ -30,19 +30,19 @@ struct vr_sim_context {
     uint64_t tail_ns;          // the same of all streams
     bool primary;
     uint64_t *peers; // handles of the contexts whose allocations it may use
-    size_t peer_count, peer_capacity;
+    size_t peer_count, peers_capacity;
 };
 
 // What one thread has set.
 struct vr_sim_thread {
     uint64_t number;    // of the thread; never used again
     uint64_t *contexts; // stack; the last is current
-    size_t context_count, context_capacity;
+    size_t context_count, contexts_capacity;
     struct vr_sim_thread_stream { // the thread's default stream in one context
         uint64_t context;
         uint32_t stream; // its slot
     } * streams;
-    size_t stream_count, stream_capacity;
+    size_t stream_count, streams_capacity;
     int capture_mode; // VR_CU_STREAM_CAPTURE_MODE_*
 };
 

@@ -15,7 +15,7 @@ struct vr_sim_edge {
 // A list of handles of graph nodes.
 struct vr_sim_nodes {
     uint64_t *items;
-    size_t count, capacity;
+    size_t count, items_capacity;
 };
 
 enum vr_sim_stream_kind { VR_SIM_STREAM_BLOCKING, VR_SIM_STREAM_NON_BLOCKING, VR_SIM_STREAM_LEGACY };
@@ -31,7 +31,7 @@ struct vr_sim_stream {
     uint64_t work;             // number of the last work
     uint64_t done_work;        // manual completion: number of the last work that is complete
     struct vr_sim_edge *edges; // manual completion: open edges, `at` rising
-    size_t edge_count, edge_capacity;
+    size_t edge_count, edges_capacity;
     uint32_t references;               // manual completion: events and edges that name it; it outlives its handle until they are gone
     uint64_t capture;                  // handle of the capture that it takes part in, 0 for none
     struct vr_sim_nodes frontier;      // in a capture: what the next node comes after
