@@ -50,7 +50,9 @@ struct vr_sim_thread {
 
 bool vr_sim_is_device(const struct vr_sim *sim, int device);
 // Has the device that many bytes left?
-bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes);
+VR_INLINE bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes) {
+    return device->used_bytes <= device->memory_bytes && size_bytes <= device->memory_bytes - device->used_bytes;
+}
 
 // --- sim_context.c --------------------------------------------------------------------------------------------------
 

@@ -9,10 +9,6 @@
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-struct vr_sim_stream *vr_sim_stream_at(const struct vr_sim *sim, uint32_t index) {
-    return (struct vr_sim_stream *)(void *)vr_sim_slots_item(&sim->streams, index);
-}
-
 static uint32_t index_of(const struct vr_sim *sim, const struct vr_sim_stream *stream) { return vr_sim_slots_index(&sim->streams, stream); }
 
 vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint32_t *index) {

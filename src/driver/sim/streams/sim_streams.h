@@ -94,7 +94,9 @@ bool vr_sim_nodes_reserve(struct vr_sim_nodes *nodes, size_t more);
 // Does a clock or queue that stands at from_ns, or at the present if that is later, have room for more_ns?
 bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t more_ns);
 // The stream in a slot.
-struct vr_sim_stream *vr_sim_stream_at(const struct vr_sim *sim, uint32_t index);
+VR_INLINE struct vr_sim_stream *vr_sim_stream_at(const struct vr_sim *sim, uint32_t index) {
+    return (struct vr_sim_stream *)(void *)vr_sim_slots_item(&sim->streams, index);
+}
 // Gives back what the stream's object holds, not the object.
 void vr_sim_stream_free(struct vr_sim_stream *stream);
 vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint32_t *index);
