@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "model/model.h"
 
-// As an option string of the keys that decide placement (exact-replay 1). Appends to *conf; "" when the recording has no settings. The
-// structured values win over the recorded string, which may be older.
+// As an option string of the keys that decide placement (replay.md §what-is-compared). Appends to *conf; "" when the recording has no
+// settings. The structured values win over the recorded string, which may be older.
 void vr_recorded_conf(const struct vr_model *model, struct vr_text *conf);
 
 #endif

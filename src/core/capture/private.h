@@ -17,7 +17,7 @@ bool vr_pool_is_filled(struct vr_device *device, struct vram_pool_id id);
 void vr_private_retain(struct vram_pool *pool);
 void vr_private_drop(struct vram_pool *pool);
 
-// Releases what is wholly free in the pool: small, then large (allocator-behaviour 3.7). Under all locks, context current.
+// Releases what is wholly free in the pool: small, then large (allocator.md §release-of-the-cache). Under all locks, context current.
 enum vram_status vr_private_shrink(struct vram_pool *pool);
 // The same for every freeable pool; pools that hold nothing more are gone afterwards.
 enum vram_status vr_private_shrink_freeable(struct vr_device *device);

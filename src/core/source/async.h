@@ -1,4 +1,4 @@
-// async.h: backend:cudaMallocAsync: every block is one of the driver's own pool, which is the cache (allocator-behaviour 9.1). The
+// async.h: backend:cudaMallocAsync: every block is one of the driver's own pool, which is the cache (allocator.md §the-drivers-cache). The
 // blocks are in the table of raw.c; routes, captures, statistics, listeners and reports are those of the device. All under all locks of
 // the device with its context current, unless it says otherwise: the driver must see requests and frees in the order of the books.
 #ifndef VR_CORE_SOURCE_ASYNC_H
