@@ -117,3 +117,23 @@ void vr_address_map_retire(struct vr_address_map *map, uint64_t address, uint64_
     retire_locked(map, address, size, small, address + size);
     vr_mutex_unlock(&map->mutex);
 }
+
+static bool check_region(const struct vr_address_map *map, struct vr_region *region) {
+    if (vr_address_map_region(map, region->number << VR_REGION_SHIFT) != region) return false;
+    for (size_t i = 0; i < VR_REGION_SLOTS; i++) {
+        const uint32_t value = atomic_load_explicit(&region->slot[i], memory_order_relaxed);
+        if ((value & VR_SLOT_MAP) != 0 && map_of(map, value)->segments == 0) return false;
+    }
+    return true;
+}
+
+bool vr_address_map_check(const struct vr_address_map *map) {
+    uint32_t count = 0;
+    for (size_t at = 0; at < VR_REGIONS; at++) {
+        struct vr_region *region = atomic_load_explicit(&map->regions[at], memory_order_relaxed);
+        if (region == NULL) continue;
+        count++;
+        if (!check_region(map, region)) return false;
+    }
+    return count == map->region_count && count < VR_REGIONS;
+}

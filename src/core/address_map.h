@@ -45,6 +45,9 @@ enum vram_status vr_address_map_prepare(struct vr_address_map *map, uint64_t add
 // After all its memory is gone. The same range and kind as was prepared.
 void vr_address_map_retire(struct vr_address_map *map, uint64_t address, uint64_t size, bool small);
 
+// Whether every region is found by its number, and every slot that has a map one that segments need.
+bool vr_address_map_check(const struct vr_address_map *map);
+
 // Where the search for a region begins: the high bits of a product with the secret, which costs the hot path one multiplication.
 VR_INLINE size_t vr_address_map_home(const struct vr_address_map *map, uint64_t number) {
     return (size_t)((number * map->secret) >> (64 - VR_REGION_BITS));

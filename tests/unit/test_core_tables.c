@@ -55,7 +55,69 @@ static void regions_at_made_addresses(void **state) {
         vr_address_map_set(&map, address, (uint32_t)i);
         assert_int_equal(vr_address_map_find(&map, address), i);
     }
+    assert_true(vr_address_map_check(&map));
     vr_address_map_release(&map);
+}
+
+// Ranges come and go at random places, whole MiB and parts: who was entered last is found, and nothing of a range that went is left.
+static void the_address_map_holds(void **state) {
+    (void)state;
+    enum { PLACES = 200, UNIT = 64 * 512 };
+    static struct vr_address_map map;
+    uint64_t size[PLACES] = {0}, random = 11;
+    bool small[PLACES] = {false};
+    assert_int_equal(vr_address_map_init(&map), VRAM_OK);
+    for (uint32_t i = 0; i < 20000; i++) {
+        const uint64_t place = vr_random_below(&random, PLACES), address = (7 << 20) + (place << 31) + place % 3 * UNIT;
+        if (size[place] != 0) {
+            assert_int_equal(vr_address_map_find(&map, address), place + 1);
+            vr_address_map_retire(&map, address, size[place], small[place]);
+            size[place] = 0;
+        } else {
+            small[place] = vr_random_below(&random, 2) == 0;
+            size[place] = small[place] ? 2 * VR_MIB : VR_MIB + (1 + vr_random_below(&random, 400)) * UNIT;
+            assert_int_equal(vr_address_map_prepare(&map, address, size[place], small[place]), VRAM_OK);
+            vr_address_map_set(&map, address, (uint32_t)place + 1);
+        }
+        if (i % 500 == 0) assert_true(vr_address_map_check(&map));
+    }
+    vr_address_map_release(&map);
+}
+
+// --- the index ----------------------------------------------------------------------------------------------------------------------
+
+// Against a look at every block.
+static void the_index_finds_the_best_fit(void **state) {
+    (void)state;
+    enum { BLOCKS = 400 };
+    static struct vr_block blocks[BLOCKS];
+    static struct vr_index index;
+    const struct vr_index_arena arena = {.blocks = blocks, .order = VR_BY_SIZE_ADDRESS};
+    bool is_in[BLOCKS] = {false};
+    uint64_t random = 3;
+    size_t count = 0, found = 0;
+    for (uint32_t i = 0; i < 40000; i++) {
+        const uint32_t block = 1 + (uint32_t)vr_random_below(&random, BLOCKS - 1);
+        if (is_in[block]) {
+            vr_index_remove(&index, &arena, block);
+        } else {
+            const uint64_t log = vr_random_below(&random, 30);
+            blocks[block] =
+                (struct vr_block){.address = (uint64_t)block << 45, .size = 512 * (1 + vr_random_below(&random, (uint64_t)1 << log))};
+            blocks[block].state = VR_FREE;
+            vr_index_insert(&index, &arena, block);
+        }
+        is_in[block] = !is_in[block];
+        count = is_in[block] ? count + 1 : count - 1;
+        const uint64_t size = 512 * (1 + vr_random_below(&random, (uint64_t)1 << vr_random_below(&random, 30)));
+        uint32_t best = 0;
+        for (uint32_t b = 1; b < BLOCKS; b++)
+            if (is_in[b] && blocks[b].size >= size && (best == 0 || blocks[b].size < blocks[best].size)) best = b;
+        assert_int_equal(vr_index_first_at_least(&index, &arena, size), best);
+        if (i % 100 != 0) continue;
+        assert_true(vr_index_check(&index, &arena, &found));
+        assert_int_equal(found, count);
+    }
 }
 
 // --- extensions ---------------------------------------------------------------------------------------------------------------------
@@ -91,8 +153,8 @@ static void extensions_end_in_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(raw_blocks_at_made_addresses),
-        cmocka_unit_test(regions_at_made_addresses),
+        cmocka_unit_test(raw_blocks_at_made_addresses), cmocka_unit_test(regions_at_made_addresses),
+        cmocka_unit_test(the_address_map_holds),        cmocka_unit_test(the_index_finds_the_best_fit),
         cmocka_unit_test(extensions_end_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

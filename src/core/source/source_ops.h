@@ -41,7 +41,7 @@ struct vr_source_ops {
     enum vram_status (*check)(const struct vram_allocator *allocator, const struct vr_segment *segment, struct vram_error *error);
 
     // Of sources whose segments come and go whole, by the functions below: asks for `size` bytes, and gives them back. The latter has seen
-    // to it that what is refused is tried again (vr_orphan_add()).
+    // to it that what is refused is tried again (vr_give_back()).
     vr_cu_result (*take)(struct vr_shard *shard, uint64_t size, uint64_t *address);
     enum vram_status (*give)(struct vr_shard *shard, uint64_t address, uint64_t size);
 };
