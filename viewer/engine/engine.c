@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "vram/explorer.h"
 
 #define EXPORT(name) __attribute__((export_name(#name))) name
@@ -27,6 +28,11 @@ static bool take_answer(void *user, const char *bytes, size_t length) {
     page_answer(bytes, length);
     return true;
 }
+
+// Where nothing is laid out at random, the secret of our hash tables is what the page gives: 64 random bits, in two halves, before anything
+// is opened. Answers do not depend on it.
+void EXPORT(engine_seed)(uint32_t low, uint32_t high);
+void engine_seed(uint32_t low, uint32_t high) { vr_hash_seed((uint64_t)high << 32 | low); }
 
 // Room for a text that the page hands over; engine_free() takes it back. NULL without memory.
 char *EXPORT(engine_room)(size_t bytes);
