@@ -2,9 +2,9 @@
 // comes to what a naive second way finds.
 #include "analyze/subject.h"
 #include "base/text.h"
-#include "explore/bundles.h"
-#include "explore/hunt.h"
-#include "explore/lanes.h"
+#include "explore/explored/bundles.h"
+#include "explore/query/step_search.h"
+#include "explore/tables/lanes.h"
 #include "support/answers.h"
 
 static uint64_t seed = 7;
@@ -140,30 +140,30 @@ static void same_answer(struct vram_explorer *a, struct vram_explorer *b, const 
     free(y.bytes);
 }
 
-// Asked with and without preparation, again, and after other questions of the same kind.
+// Asked with and without preparation, again, and after other queries of the same kind.
 static void prepared_answers_are_the_same(void **state) {
     (void)state;
-    static const char *const questions[] = {"state?event=50", "map?pixels=20", "leaks?top=5", "churn?by=size", "leaks?every=20&by=stack",
-                                            "steps?pixels=9", "ranks",         "leaks?top=5", "churn?every=9", "groups?event=step:2"};
+    static const char *const queries[] = {"state?event=50", "map?pixels=20", "leaks?top=5", "churn?by=size", "leaks?every=20&by=stack",
+                                          "steps?pixels=9", "ranks",         "leaks?top=5", "churn?every=9", "groups?event=step:2"};
     struct loop loop;
     make_loop(&loop);
     struct vram_explorer *explorer = explore(&loop);
-    for (size_t i = 0; i < VR_COUNT_OF(questions); i++) {
+    for (size_t i = 0; i < VR_COUNT_OF(queries); i++) {
         struct vram_explorer *fresh = explore(&loop);
         char question[120];
-        const char *values = strchr(questions[i], '?');
-        const int name = (int)strcspn(questions[i], "?");
-        snprintf(question, sizeof question, "prepare?for=%.*s%s%s", name, questions[i], values == NULL ? "" : "&",
+        const char *values = strchr(queries[i], '?');
+        const int name = (int)strcspn(queries[i], "?");
+        snprintf(question, sizeof question, "prepare?for=%.*s%s%s", name, queries[i], values == NULL ? "" : "&",
                  values == NULL ? "" : values + 1);
-        bool ready = strncmp(questions[i], "groups", 6) == 0; // which has nothing to prepare
+        bool ready = strncmp(queries[i], "groups", 6) == 0; // which has nothing to prepare
         for (size_t turn = 0; turn < 20 && !ready; turn++) {
             struct bytes answer = ask(explorer, question);
             ready = says(&answer, "\"ready\": true");
             free(answer.bytes);
         }
         assert_true(ready);
-        same_answer(explorer, fresh, questions[i]);
-        same_answer(explorer, fresh, questions[i]);
+        same_answer(explorer, fresh, queries[i]);
+        same_answer(explorer, fresh, queries[i]);
         vram_explorer_destroy(fresh);
     }
     struct vram_error error;
@@ -229,7 +229,7 @@ static void make_crowd(struct crowd *crowd) {
             const uint64_t bytes = 512 * (1 + dice(most / 512));
             if (at + bytes > size) break;
             crowd->block[moment->block_count++] = (struct vr_moment_block){
-                .address = address + at, .size_bytes = bytes, .asked_bytes = bytes - dice(512), .flags = (uint8_t)dice(8)};
+                .address = address + at, .size_bytes = bytes, .requested_bytes = bytes - dice(512), .flags = (uint8_t)dice(8)};
             at += bytes;
         }
         moment->sums.reserved_bytes += size;
@@ -249,14 +249,14 @@ static void check_bundle(const struct vr_moment *moment, const struct vr_bundle 
     for (size_t b = bundle->first; b < bundle->end; b++) {
         const struct vr_moment_block *block = &moment->blocks[b];
         bytes += block->size_bytes;
-        asked += block->asked_bytes;
+        asked += block->requested_bytes;
         pending += (block->flags & VR_BLOCK_PENDING) != 0 ? block->size_bytes : 0;
         largest = block->size_bytes > largest ? block->size_bytes : largest;
         assert_int_equal(segment_of(moment, b), segment_of(moment, bundle->first));
         if (bundle->end - bundle->first > 1) assert_true(block->size_bytes < grain);
     }
     assert_int_equal(sums.bytes, bytes);
-    assert_int_equal(sums.asked_bytes, asked);
+    assert_int_equal(sums.requested_bytes, asked);
     assert_int_equal(moment->blocks[sums.largest].size_bytes, largest);
     assert_int_equal((sums.flags & VR_BLOCK_PENDING) != 0, pending > bytes / 2);
     if (bundle->end - bundle->first > 1) assert_true(sums.span_bytes <= grain);

@@ -3,8 +3,8 @@
 #include <math.h>
 #include "analyze/ordered.h"
 #include "analyze/segment_lives.h"
-#include "explore/coverage.h"
-#include "explore/largest.h"
+#include "explore/tables/coverage.h"
+#include "explore/tables/largest.h"
 #include "support/answers.h"
 
 static uint64_t dice_state;
@@ -77,7 +77,7 @@ static void the_largest_are_found_without_looking_at_all(void **state) {
     for (size_t round = 0; round < 400; round++) {
         make_lives(&lives, dice(20));
         const struct vr_lifetimes *l = &lives.lifetimes;
-        struct vr_span span = {.time_us = round % 2 == 0 ? NULL : lives.time_us, .events = EVENTS};
+        struct vr_axis_span span = {.time_us = round % 2 == 0 ? NULL : lives.time_us, .events = EVENTS};
         const double length = round % 2 == 0 ? EVENTS : (double)(lives.time_us[EVENTS - 1] - lives.time_us[0] + 1);
         span.from = (double)dice((uint64_t)length - 1);
         span.to = span.from + 1 + (double)dice((uint64_t)(length - span.from));
@@ -92,8 +92,8 @@ static void the_largest_are_found_without_looking_at_all(void **state) {
         }
         double weights[ROWS], least = dice(2) == 0 ? 0 : (double)dice(100000);
         size_t expected = 0;
-        for (size_t i = 0; i < listed_count; i++) weights[expected++] = vr_span_area(&span, l, listed[i]);
-        for (size_t i = begin; i < end; i++) weights[expected++] = vr_span_area(&span, l, i);
+        for (size_t i = 0; i < listed_count; i++) weights[expected++] = vr_axis_span_area(&span, l, listed[i]);
+        for (size_t i = begin; i < end; i++) weights[expected++] = vr_axis_span_area(&span, l, i);
         qsort(weights, expected, sizeof *weights, falling);
         while (expected > 0 && weights[expected - 1] < least) expected--;
         const size_t limit = dice(80);
@@ -105,7 +105,7 @@ static void the_largest_are_found_without_looking_at_all(void **state) {
         double found[ROWS];
         for (size_t i = 0; i < count; i++) {
             if (i != 0) assert_true(rows[i] > rows[i - 1]);
-            found[i] = vr_span_area(&span, l, rows[i]);
+            found[i] = vr_axis_span_area(&span, l, rows[i]);
         }
         qsort(found, count, sizeof *found, falling);
         for (size_t i = 0; i < count; i++) assert_true(found[i] == weights[i]);

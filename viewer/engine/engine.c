@@ -63,7 +63,7 @@ int engine_open(const char *name, double bytes) {
     return read_into(&explorer, name, bytes);
 }
 
-// Reads what the page gives of a file's beginning; questions are about that alone until the next engine_open(). As above.
+// Reads what the page gives of a file's beginning; queries are about that alone until the next engine_open(). As above.
 int EXPORT(engine_preview)(const char *name, double bytes);
 int engine_preview(const char *name, double bytes) {
     end_preview();
@@ -73,10 +73,10 @@ int engine_preview(const char *name, double bytes) {
 }
 
 // Asks; the answer goes to page_answer(). 0, or 1 with engine_error().
-int EXPORT(engine_ask)(const char *question);
-int engine_ask(const char *question) {
+int EXPORT(engine_ask)(const char *query);
+int engine_ask(const char *query) {
     if (explorer == NULL && vram_explorer_create(&explorer) != VRAM_OK) return 1;
-    return vram_explorer_ask(preview != NULL ? preview : explorer, question, take_answer, NULL, &last_error) == VRAM_OK ? 0 : 1;
+    return vram_explorer_ask(preview != NULL ? preview : explorer, query, take_answer, NULL, &last_error) == VRAM_OK ? 0 : 1;
 }
 
 // The sentence of the last failure.
