@@ -379,11 +379,33 @@ static void lanes_have_what_their_segments_have(void **state) {
     }
 }
 
+// Numbers of pools that a chain of plain mixes takes for one: with that, all would be one lane.
+static void pools_made_to_collide_have_lanes_of_their_own(void **state) {
+    (void)state;
+    static struct lives made;
+    static const struct vr_model model;
+    const struct vr_view view = {.model = &model};
+    struct vr_lanes *lanes = NULL;
+    make_lives(&made, 1);
+    for (size_t i = 0; i < ROWS; i++) {
+        made.size[i] = 20 * VR_MIB;
+        made.stream[i] = 0;
+        made.flags[i] = 0;
+        made.first[i] = i % 10;
+        made.second[i] = vr_mix64(0) - vr_mix64(i % 10);
+    }
+    assert_int_equal(VRAM_OK, vr_lanes_create(&view, &made.lives, &lanes));
+    assert_true(vr_lanes_check(lanes, &made.lives));
+    assert_int_equal(lanes->count, 10);
+    for (size_t i = 0; i < ROWS; i++) assert_int_equal(lanes->lane[lanes->of[i]].pool_first, i % 10);
+    vr_lanes_destroy(lanes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_find_what_the_whole_finds),    cmocka_unit_test(prepared_answers_are_the_same),
         cmocka_unit_test(steps_are_as_high_as_their_events),   cmocka_unit_test(bundles_leave_nothing_out),
-        cmocka_unit_test(lanes_have_what_their_segments_have),
+        cmocka_unit_test(lanes_have_what_their_segments_have), cmocka_unit_test(pools_made_to_collide_have_lanes_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -404,6 +404,19 @@ static void the_story_has_segments_and_a_map(void **state) {
     vram_explorer_destroy(explorer);
 }
 
+// Pools whose numbers have one sum when they are shifted together are two groups all the same.
+static void segments_of_two_pools_are_two_groups(void **state) {
+    (void)state;
+    static const char text[] = "{\"segments\": [{\"device\": 0, \"address\": 65536, \"total_size\": 8192, \"stream\": 0, "
+                               "\"segment_pool_id\": [1, 0], \"blocks\": [{\"size\": 8192, \"state\": \"inactive\"}]}, "
+                               "{\"device\": 0, \"address\": 196608, \"total_size\": 4096, \"stream\": 0, "
+                               "\"segment_pool_id\": [0, 65536], \"blocks\": [{\"size\": 4096, \"state\": \"inactive\"}]}], "
+                               "\"device_traces\": [[]]}";
+    struct vram_explorer *explorer = open_text(text);
+    expect_text(explorer, "segments", "\"groups\": [\"private pool (1, 0), stream 0\", \"private pool (0, 65536), stream 0\"]");
+    vram_explorer_destroy(explorer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_in_an_ordered_set),
@@ -412,6 +425,7 @@ int main(void) {
         cmocka_unit_test(the_grid_says_how_full_addresses_were),
         cmocka_unit_test(the_story_is_stacked),
         cmocka_unit_test(the_story_has_segments_and_a_map),
+        cmocka_unit_test(segments_of_two_pools_are_two_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
