@@ -1,7 +1,10 @@
 // Recordings come in, queries are handed to the function of their name.
-#include "explore/explored/explored.h"
-
+#include "explore/explored/moment.h"
+#include "explore/query/event_selection.h"
+#include "explore/query/step_search.h"
+#include "explore/tables/lanes.h"
 #include "model/recording.h"
+#include "replay/cure.h"
 
 enum { MOST_RECORDINGS = 4096 };
 
@@ -20,6 +23,23 @@ enum vram_status vram_explorer_create(struct vram_explorer **explorer) {
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     *explorer = made;
     return VRAM_OK;
+}
+
+void vr_explored_release(struct vr_explored_device *device) {
+    for (size_t n = 0; n < VR_COUNT_OF(device->lifetimes); n++) {
+        if (device->has_lifetimes[n]) vr_lifetimes_release(&device->lifetimes[n]);
+        if (device->has_rows[n]) vr_event_rows_release(&device->rows[n]);
+        vr_live_rows_destroy(device->live[n]);
+    }
+    vr_address_ids_release(&device->addresses);
+    for (size_t k = 0; k < VR_COUNT_OF(device->curve); k++) vr_curve_destroy(device->curve[k]);
+    vr_explored_release_shapes(device);
+    vr_moments_destroy(device->moments);
+    free(device->versions);
+    vr_event_selections_destroy(device->event_selections);
+    vr_step_searches_destroy(device->step_searches);
+    vr_cure_end(device->cure);
+    free(device->own_time_us);
 }
 
 static void release(struct vr_explored_recording *recording) {
@@ -61,7 +81,7 @@ enum vram_status vram_explorer_add(struct vram_explorer *explorer, struct vram_r
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "explorer, recording and name must not be NULL");
     if (explorer->count == MOST_RECORDINGS)
         return vr_fail(error, VRAM_LIMIT, VRAM_NO_OFFSET, "more than %d recordings in one view", MOST_RECORDINGS);
-    VR_TRY(vr_grow((void **)&explorer->recordings, &explorer->capacity, explorer->count + 1, sizeof *explorer->recordings));
+    VR_TRY(VR_GROW(explorer, recordings, explorer->count + 1));
     struct vr_explored_recording *explored = &explorer->recordings[explorer->count];
     memset(explored, 0, sizeof *explored);
     const enum vram_status status = look_at(explored, recording, name, bytes, error);
@@ -77,8 +97,8 @@ static vr_query_function find(const char *name) {
     return NULL;
 }
 
-static enum vram_status query(struct vram_explorer *explorer, const struct vr_parameters *parameters, vram_write write, void *user,
-                              struct vram_error *error) {
+static enum vram_status answer_query(struct vram_explorer *explorer, const struct vr_parameters *parameters, vram_write write, void *user,
+                                     struct vram_error *error) {
     const vr_query_function answerer = find(parameters->name);
     if (answerer == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no query '%.40s'", parameters->name);
     struct vr_answer answer;
@@ -98,50 +118,9 @@ enum vram_status vram_explorer_ask(struct vram_explorer *explorer, const char *t
     struct vr_parameters parameters;
     enum vram_status status = vr_parameters_parse(&parameters, text, detail);
     if (status == VRAM_OK) {
-        status = query(explorer, &parameters, write, user, detail);
+        status = answer_query(explorer, &parameters, write, user, detail);
         vr_parameters_release(&parameters);
     }
     if (status != VRAM_OK && detail->status == VRAM_OK) return vr_fail(detail, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
     return status;
-}
-
-enum vram_status vr_select_recording(const struct vr_query *query, struct vr_explored_recording **recording) {
-    int64_t index;
-    VR_TRY(vr_parameter_whole(query->parameters, "rec", 0, (int64_t)query->explorer->count - 1, 0, &index));
-    if (query->explorer->count == 0) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording is open");
-    *recording = &query->explorer->recordings[index];
-    return VRAM_OK;
-}
-
-static size_t busiest(const struct vr_explored_recording *recording) {
-    size_t best = 0;
-    for (size_t d = 1; d < recording->views.count; d++) {
-        if (recording->views.view[d].history->count > recording->views.view[best].history->count) best = d;
-    }
-    return best;
-}
-
-enum vram_status vr_select_device(const struct vr_query *query, struct vr_explored_recording **recording,
-                                  struct vr_explored_device **device) {
-    struct vr_explored_recording *explored = NULL;
-    VR_TRY(vr_select_recording(query, &explored));
-    if (explored->views.count == 0)
-        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no device: neither events nor segments");
-    int64_t ordinal;
-    VR_TRY(vr_parameter_whole(query->parameters, "device", 0, UINT32_MAX, -1, &ordinal));
-    size_t found = ordinal < 0 ? busiest(explored) : 0;
-    while (ordinal >= 0 && found < explored->views.count && explored->views.view[found].device != ordinal) found++;
-    if (found == explored->views.count)
-        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no device %lld", (long long)ordinal);
-    *recording = explored;
-    *device = &explored->devices[found];
-    return VRAM_OK;
-}
-
-enum vram_status vr_select_lifetime_kind(const struct vr_query *query, enum vr_lifetime_kind *kind) {
-    static const char *const words[] = {"allocated", "active", NULL};
-    size_t index = VR_LIFETIME_ALLOCATED;
-    VR_TRY(vr_parameter_word(query->parameters, "notion", words, VR_LIFETIME_ALLOCATED, &index));
-    *kind = (enum vr_lifetime_kind)index;
-    return VRAM_OK;
 }

@@ -168,6 +168,7 @@ static void what_is_live_is_found_from_checkpoints(void **state) {
         make_lives(&lives, seed, seed % 7, 400);
         struct vr_live_rows *live = NULL;
         assert_int_equal(VRAM_OK, vr_live_rows_create(&lives.view, &lives.lifetimes, &live));
+        assert_true(vr_live_rows_check(live));
         for (int64_t event = -1; event < 405; event++) {
             uint32_t *rows = NULL;
             size_t count = 0, found = 0;
@@ -209,6 +210,7 @@ static void shapes_lie_on_each_other(void **state) {
         struct vr_stacking stacking;
         const struct vr_stack_window window = {.first = first, .end = end, .most_steps = 1000000};
         assert_int_equal(VRAM_OK, vr_stacking_build(l, rows, count, &window, &stacking));
+        assert_true(vr_stacking_check(&stacking));
         assert_int_equal(stacking.count, count);
         for (size_t event = first; event < end; event++) {
             uint64_t base = 0;

@@ -348,6 +348,7 @@ static void lanes_have_what_their_segments_have(void **state) {
         make_lives(&made, round % 2 == 0 ? 2 : 20);
         struct vr_lanes *lanes = NULL;
         assert_int_equal(VRAM_OK, vr_lanes_create(&view, &made.lives, &lanes));
+        assert_true(vr_lanes_check(lanes, &made.lives));
         assert_int_equal(lanes->lane[lanes->count - 1].others != 0, round % 2 != 0);
         assert_int_equal(lanes->count, round % 2 == 0 ? 16 : VR_MOST_LANES);
         for (size_t i = 0; i < ROWS; i++) {

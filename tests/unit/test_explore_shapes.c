@@ -84,6 +84,7 @@ static void the_largest_are_found_without_looking_at_all(void **state) {
         span.to = span.from + 1 + (double)dice((uint64_t)(length - span.from));
         struct vr_largest *largest = NULL;
         assert_int_equal(VRAM_OK, vr_largest_create(l, &span, &largest));
+        assert_true(vr_largest_check(largest));
         // Rows of the window: some listed, the others a range.
         const size_t begin = l->start_count + dice(ROWS - l->start_count), end = begin + dice(ROWS - begin + 1);
         uint32_t listed[ROWS];
@@ -101,7 +102,8 @@ static void the_largest_are_found_without_looking_at_all(void **state) {
         if (expected > limit) expected = limit;
         uint32_t *rows = NULL;
         size_t count = 0;
-        assert_int_equal(VRAM_OK, vr_largest_pick(largest, &span, listed, listed_count, begin, end, limit, least, &rows, &count));
+        const struct vr_largest_choice choice = {&span, listed, listed_count, begin, end, limit, least};
+        assert_int_equal(VRAM_OK, vr_largest_pick(largest, &choice, &rows, &count));
         assert_int_equal(count, expected);
         double found[ROWS];
         for (size_t i = 0; i < count; i++) {
@@ -248,8 +250,10 @@ static void the_grid_says_how_full_addresses_were(void **state) {
         struct vr_event_rows rows;
         struct vr_coverage *coverage = NULL;
         assert_int_equal(VRAM_OK, vr_event_rows_build(&view, &lives.lifetimes, &rows));
+        assert_true(vr_event_rows_check(&rows, &lives.lifetimes));
         assert_int_equal(VRAM_OK, vr_coverage_begin(&view, &none, &lives.lifetimes, &rows, &coverage));
         for (double share = 0; share < 1;) assert_int_equal(VRAM_OK, vr_coverage_go_on(coverage, 1 + dice(300), &share));
+        assert_true(vr_coverage_check(coverage));
         uint64_t total = 0;
         for (size_t i = 0; i < ROWS; i++) {
             assert_int_equal(vr_coverage_place(coverage, lives.address[i]), total);
@@ -264,7 +268,8 @@ static void the_grid_says_how_full_addresses_were(void **state) {
         }
         const uint64_t low = dice(total / 2), high = low + 1 + dice(total - low);
         struct vr_grid grid;
-        assert_int_equal(VRAM_OK, vr_coverage_count(coverage, live, live_count, first, end, most, low, high, &grid));
+        assert_int_equal(VRAM_OK,
+                         vr_coverage_count(coverage, &(struct vr_grid_window){live, live_count, first, end, most, low, high}, &grid));
         assert_true(grid.columns <= most && grid.first + grid.columns * grid.spacing >= end);
         const double cell = (double)(high - low) / VR_COVERAGE_CELLS;
         for (unsigned trial = 0; trial < 100; trial++) {

@@ -107,13 +107,17 @@ static void run_and_compare(const char *conf, uint64_t seed) {
         snprintf(what, sizeof what, "'%s' seed %llu event %zu", conf, (unsigned long long)seed, i);
         OK(vr_moment_at(&device, (int64_t)i - 1, &moment));
         compare(model_of(run.snapshots[made++]), &moment, what);
-        const struct vr_moment_sums *sums = &moment.sums;
-        assert_int_equal(sums->reserved_bytes, sums->allocated_bytes + sums->pending_bytes + sums->free_bytes);
+        assert_true(vr_moment_check(&moment));
         checked += moment.block_count;
         vr_moment_release(&moment);
     }
     assert_int_equal(made, run.snapshot_count);
     assert_true(checked > 100);
+    for (int kind = 0; kind < VR_CURVE_COUNT; kind++) {
+        const struct vr_curve *curve = NULL;
+        OK(vr_explored_curve(&device, (enum vr_curve_kind)kind, &curve));
+        assert_true(vr_curve_check(curve));
+    }
     vr_explored_release(&device);
     vr_views_release(&views);
     for (size_t i = 0; i < run.snapshot_count; i++) vram_recording_destroy(run.snapshots[i]);

@@ -1,4 +1,7 @@
 // explored.h: the recordings of an explorer, and per device what has been worked out so far.
+//
+// What a query reads is made by the first one that reads it, and stays as long as its recording. Of the parts that query/ makes only the
+// names are known here.
 #ifndef VR_EXPLORE_EXPLORED_EXPLORED_H
 #define VR_EXPLORE_EXPLORED_EXPLORED_H
 
@@ -6,12 +9,11 @@
 #include "analyze/segment_lives.h"
 #include "analyze/sites.h"
 #include "analyze/view.h"
-#include "explore/query/answer.h"
 #include "explore/tables/coverage.h"
 #include "explore/tables/curve.h"
+#include "explore/tables/labels.h"
 #include "explore/tables/largest.h"
 #include "explore/tables/live_rows.h"
-#include "explore/query/parameters.h"
 #include "vram/explorer.h"
 
 // One device of a recording. Parts are made when first asked for, and stay.
@@ -51,30 +53,10 @@ struct vr_explored_recording {
 
 struct vram_explorer {
     struct vr_explored_recording *recordings;
-    size_t count;
-    size_t capacity;
+    size_t count, recordings_capacity;
 };
 
-// What a query is about, and where its answer goes.
-struct vr_query {
-    struct vram_explorer *explorer;
-    const struct vr_parameters *parameters;
-    struct vr_answer *answer;
-    struct vram_error *error; // may be NULL
-};
-
-// Answers one query by adding to query->answer. INVALID_ARGUMENT with a sentence, NO_HOST_MEMORY, LIMIT.
-typedef enum vram_status (*vr_query_function)(const struct vr_query *query);
-#define QUERY(name) enum vram_status vr_query_##name(const struct vr_query *query);
-#include "explore/queries.def"
-#undef QUERY
-
-// The recording that the parameter `rec` names (0 when it is not there), and its device of parameter `device` (an ordinal; when it is not
-// there, the device with the most events). INVALID_ARGUMENT.
-enum vram_status vr_select_recording(const struct vr_query *query, struct vr_explored_recording **recording);
-enum vram_status vr_select_device(const struct vr_query *query, struct vr_explored_recording **recording,
-                                  struct vr_explored_device **device);
-// Frees all that was worked out.
+// Frees all that was worked out: in explorer.c, the only file that knows every part.
 void vr_explored_release(struct vr_explored_device *device);
 // The part of it that explored_shapes.c has made.
 void vr_explored_release_shapes(struct vr_explored_device *device);
@@ -86,6 +68,11 @@ enum vram_status vr_explored_rows(struct vr_explored_device *device, enum vr_lif
 // What is live after an event, ascending rows; *rows is given to the caller (free()). As above.
 enum vram_status vr_explored_live(struct vr_explored_device *device, enum vr_lifetime_kind kind, int64_t event, uint32_t **rows,
                                   size_t *count);
+// The numbers in the labels of allocations, by row of the allocated lifetimes; in those of segments. Borrowed. As above.
+enum vram_status vr_explored_versions(struct vr_explored_device *device, const uint32_t **versions);
+enum vram_status vr_explored_segment_labels(struct vr_explored_device *device, const struct vr_segment_labels **labels);
+// Which row of the allocated lifetimes an event is about (also one that completes a free); SIZE_MAX for none. As above.
+enum vram_status vr_explored_allocation_of(struct vr_explored_device *device, size_t event, size_t *row);
 // Segments with their lives; borrowed. As above.
 enum vram_status vr_explored_segments(struct vr_explored_device *device, const struct vr_segment_lives **segments);
 // What shapes are made of. The first two are those of enum vr_lifetime_kind.
@@ -105,23 +92,5 @@ enum vram_status vr_explored_curve(struct vr_explored_device *device, enum vr_cu
 // Times that never fall: an event without a time, or with an earlier one, has that of the event before it. NO_HOST_MEMORY.
 enum vram_status vr_explored_times(struct vr_explored_device *device, const int64_t **time_us);
 bool vr_explored_has_times(const struct vr_explored_device *device);
-
-// The part of a device's history that a picture shows. Positions count events (position p lies before event p, so that event i covers
-// [i, i + 1)) or, on the axis of time, microseconds since the device's first event.
-struct vr_window {
-    bool by_time;
-    double from, to;        // to > from
-    size_t first, end;      // events that lie in it, at least in part; may be none
-    const int64_t *time_us; // with by_time
-};
-// The parameters `axis` (event or time), `from` and `to` (the whole history where they are not there). INVALID_ARGUMENT.
-enum vram_status vr_select_window(const struct vr_query *query, struct vr_explored_device *device, struct vr_window *window);
-// The first event at or after a position; the count of events past the last.
-size_t vr_window_event(const struct vr_window *window, const struct vr_explored_device *device, double position);
-// The position of an event.
-double vr_window_position(const struct vr_window *window, size_t event);
-
-// The parameter `kind of lifetime`: allocated (the default) or active.
-enum vram_status vr_select_lifetime_kind(const struct vr_query *query, enum vr_lifetime_kind *kind);
 
 #endif

@@ -1,28 +1,10 @@
 // What is worked out about one device, each part when it is first asked for.
-#include "explore/query/event_selection.h"
 #include "explore/explored/explored.h"
+#include "explore/explored/moment.h"
+#include "explore/query/event_selection.h"
 #include "explore/query/step_search.h"
 #include "explore/tables/labels.h"
-#include "explore/explored/moment.h"
 #include "replay/cure.h"
-
-void vr_explored_release(struct vr_explored_device *device) {
-    for (size_t n = 0; n < VR_COUNT_OF(device->lifetimes); n++) {
-        if (device->has_lifetimes[n]) vr_lifetimes_release(&device->lifetimes[n]);
-        if (device->has_rows[n]) vr_event_rows_release(&device->rows[n]);
-        vr_live_rows_destroy(device->live[n]);
-    }
-    vr_address_ids_release(&device->addresses);
-    for (size_t k = 0; k < VR_COUNT_OF(device->curve); k++) vr_curve_destroy(device->curve[k]);
-    vr_explored_release_shapes(device);
-    vr_moments_destroy(device->moments);
-    free(device->versions);
-    vr_segment_labels_destroy(device->segment_labels);
-    vr_event_selections_destroy(device->event_selections);
-    vr_step_searches_destroy(device->step_searches);
-    vr_cure_end(device->cure);
-    free(device->own_time_us);
-}
 
 enum vram_status vr_explored_lifetimes(struct vr_explored_device *device, enum vr_lifetime_kind kind,
                                        const struct vr_lifetimes **lifetimes) {
@@ -106,38 +88,24 @@ enum vram_status vr_explored_times(struct vr_explored_device *device, const int6
     return VRAM_OK;
 }
 
-double vr_window_position(const struct vr_window *window, size_t event) {
-    return window->by_time ? (double)(window->time_us[event] - window->time_us[0]) : (double)event;
+enum vram_status vr_explored_versions(struct vr_explored_device *device, const uint32_t **versions) {
+    const struct vr_lifetimes *allocated = NULL;
+    VR_TRY(vr_explored_lifetimes(device, VR_LIFETIME_ALLOCATED, &allocated));
+    *versions = device->versions;
+    return VRAM_OK;
 }
 
-size_t vr_window_event(const struct vr_window *window, const struct vr_explored_device *device, double position) {
-    const size_t events = device->view->history->count;
-    if (!window->by_time)
-        return position <= 0 ? 0 : position >= (double)events ? events : (size_t)position + (position > (double)(size_t)position);
-    size_t low = 0, high = events;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (vr_window_position(window, middle) < position)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-enum vram_status vr_select_window(const struct vr_query *query, struct vr_explored_device *device, struct vr_window *window) {
-    static const char *const axes[] = {"event", "time", NULL};
-    const size_t events = device->view->history->count;
-    size_t axis = 0;
-    VR_TRY(vr_parameter_word(query->parameters, "axis", axes, 0, &axis));
-    *window = (struct vr_window){.by_time = axis == 1 && vr_explored_has_times(device)};
-    if (window->by_time) VR_TRY(vr_explored_times(device, &window->time_us));
-    const double length = window->by_time ? vr_window_position(window, events - 1) + 1 : (double)events;
-    VR_TRY(vr_parameter_number(query->parameters, "from", 0, &window->from));
-    VR_TRY(vr_parameter_number(query->parameters, "to", length == 0 ? 1 : length, &window->to));
-    if (window->to <= window->from) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "'to' must be greater than 'from'");
-    window->first = vr_window_event(window, device, window->from);
-    window->end = vr_window_event(window, device, window->to);
-    if (!window->by_time && window->first > 0 && (double)window->first > window->from) window->first--;
+enum vram_status vr_explored_allocation_of(struct vr_explored_device *device, size_t event, size_t *row) {
+    const struct vr_lifetimes *allocated = NULL, *active = NULL;
+    const struct vr_event_rows *rows = NULL;
+    const bool completes = device->view->history->action[event] == VR_ACTION_FREE_COMPLETED;
+    VR_TRY(vr_explored_lifetimes(device, VR_LIFETIME_ALLOCATED, &allocated));
+    VR_TRY(vr_explored_rows(device, completes ? VR_LIFETIME_ACTIVE : VR_LIFETIME_ALLOCATED, &rows));
+    *row = SIZE_MAX;
+    if (rows->row[event] == 0) return VRAM_OK;
+    *row = rows->row[event] - 1;
+    if (!completes) return VRAM_OK;
+    VR_TRY(vr_explored_lifetimes(device, VR_LIFETIME_ACTIVE, &active));
+    *row = vr_other_row(active, allocated, *row);
     return VRAM_OK;
 }

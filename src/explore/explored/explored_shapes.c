@@ -10,6 +10,7 @@ void vr_explored_release_shapes(struct vr_explored_device *device) {
         for (size_t axis = 0; axis < VR_COUNT_OF(device->largest[kind]); axis++) vr_largest_destroy(device->largest[kind][axis]);
     }
     vr_coverage_destroy(device->coverage);
+    vr_segment_labels_destroy(device->segment_labels);
 }
 
 enum vram_status vr_explored_segments(struct vr_explored_device *device, const struct vr_segment_lives **segments) {
@@ -71,5 +72,14 @@ enum vram_status vr_explored_coverage(struct vr_explored_device *device, const s
     double share = 0;
     VR_TRY(vr_explored_coverage_go_on(device, SIZE_MAX, &share));
     *coverage = device->coverage;
+    return VRAM_OK;
+}
+
+enum vram_status vr_explored_segment_labels(struct vr_explored_device *device, const struct vr_segment_labels **labels) {
+    const struct vr_segment_lives *segments = NULL;
+    VR_TRY(vr_explored_segments(device, &segments));
+    if (device->segment_labels == NULL)
+        VR_TRY(vr_segment_labels_create(device->view->history, &segments->lifetimes, &device->segment_labels));
+    *labels = device->segment_labels;
     return VRAM_OK;
 }

@@ -1,7 +1,7 @@
 #include "explore/explored/moment.h"
 
-#include "explore/tables/segment_kinds.h"
 #include "explore/query/shapes.h"
+#include "explore/tables/segment_kinds.h"
 
 struct vr_moments {
     const struct vr_lifetimes *allocated, *blocks; // what is drawn as blocks: the active ones
@@ -99,26 +99,25 @@ static bool goes_on(const struct vr_moment_segment *a, const struct vr_moment_se
     return a->expandable && b->expandable && a->end == b->address && a->stream == b->stream && same_pool;
 }
 
-static enum vram_status find_segments(const struct vr_moments *moments, int64_t event, struct vr_moment_segment **segments, size_t *count) {
+// The segments of a moment before they are put together with the blocks.
+struct reserved_list {
+    struct vr_moment_segment *segment; // by address
+    size_t count, segment_capacity;
+};
+
+static enum vram_status find_segments(const struct vr_moments *moments, int64_t event, struct reserved_list *found) {
     const struct vr_segment_lives *lives = moments->segments;
-    struct vr_moment_segment *found = NULL;
-    size_t used = 0, capacity = 0;
     for (size_t i = 0; i < lives->lifetimes.count; i++) {
         const uint32_t row = lives->by_address[i];
         if (!vr_lifetimes_live_at(&lives->lifetimes, row, event)) continue;
         const struct vr_moment_segment segment = segment_of(moments, row);
-        if (used != 0 && goes_on(&found[used - 1], &segment)) {
-            found[used - 1].end = segment.end;
+        if (found->count != 0 && goes_on(&found->segment[found->count - 1], &segment)) {
+            found->segment[found->count - 1].end = segment.end;
             continue;
         }
-        if (vr_grow((void **)&found, &capacity, used + 1, sizeof *found) != VRAM_OK) {
-            free(found);
-            return VRAM_NO_HOST_MEMORY;
-        }
-        found[used++] = segment;
+        VR_TRY(VR_GROW(found, segment, found->count + 1));
+        found->segment[found->count++] = segment;
     }
-    *segments = found;
-    *count = used;
     return VRAM_OK;
 }
 
@@ -174,7 +173,7 @@ static enum vram_status find_blocks(struct vr_explored_device *device, const str
 }
 
 // Puts a block that lies in no segment into one of its own, or into the one before it that it touches.
-static enum vram_status put_outside(struct vr_moment *moment, size_t *capacity, size_t block) {
+static enum vram_status put_outside(struct vr_moment *moment, size_t block) {
     const struct vr_moment_block *at = &moment->blocks[block];
     struct vr_moment_segment *last = moment->segment_count == 0 ? NULL : &moment->segments[moment->segment_count - 1];
     uint64_t end = UINT64_MAX;
@@ -183,23 +182,23 @@ static enum vram_status put_outside(struct vr_moment *moment, size_t *capacity, 
         last->end = end;
         return VRAM_OK;
     }
-    VR_TRY(vr_grow((void **)&moment->segments, capacity, moment->segment_count + 1, sizeof *moment->segments));
+    VR_TRY(VR_GROW(moment, segments, moment->segment_count + 1));
     moment->segments[moment->segment_count++] =
         (struct vr_moment_segment){.address = at->address, .end = end, .row = VR_NO_ROW, .first_block = (uint32_t)block};
     return VRAM_OK;
 }
 
 // Segments and blocks, both by address, become one list.
-static enum vram_status put_together(const struct vr_moment_segment *found, size_t found_count, struct vr_moment *moment) {
-    size_t capacity = 0, block = 0;
-    for (size_t s = 0; s <= found_count; s++) {
-        const uint64_t begin = s == found_count ? UINT64_MAX : found[s].address;
-        for (; block < moment->block_count && (moment->blocks[block].address < begin || s == found_count); block++)
-            VR_TRY(put_outside(moment, &capacity, block));
-        if (s == found_count) break;
-        VR_TRY(vr_grow((void **)&moment->segments, &capacity, moment->segment_count + 1, sizeof *moment->segments));
+static enum vram_status put_together(const struct reserved_list *found, struct vr_moment *moment) {
+    size_t block = 0;
+    for (size_t s = 0; s <= found->count; s++) {
+        const uint64_t begin = s == found->count ? UINT64_MAX : found->segment[s].address;
+        for (; block < moment->block_count && (moment->blocks[block].address < begin || s == found->count); block++)
+            VR_TRY(put_outside(moment, block));
+        if (s == found->count) break;
+        VR_TRY(VR_GROW(moment, segments, moment->segment_count + 1));
         struct vr_moment_segment *segment = &moment->segments[moment->segment_count++];
-        *segment = found[s];
+        *segment = found->segment[s];
         segment->first_block = (uint32_t)block;
         while (block < moment->block_count && moment->blocks[block].address < segment->end) {
             struct vr_moment_block *inside = &moment->blocks[block++];
@@ -241,15 +240,15 @@ static void add_up(struct vr_moment *moment) {
 }
 
 enum vram_status vr_moment_at(struct vr_explored_device *device, int64_t event, struct vr_moment *moment) {
+    assert(event >= -1 && event < (int64_t)device->view->history->count);
     const struct vr_moments *moments = NULL;
     VR_TRY(vr_explored_moments(device, &moments));
     struct vr_moment made = {.segments = NULL};
-    struct vr_moment_segment *found = NULL;
-    size_t found_count = 0;
-    enum vram_status status = find_segments(moments, event, &found, &found_count);
+    struct reserved_list found = {.segment = NULL};
+    enum vram_status status = find_segments(moments, event, &found);
     if (status == VRAM_OK) status = find_blocks(device, moments, event, &made);
-    if (status == VRAM_OK) status = put_together(found, found_count, &made);
-    free(found);
+    if (status == VRAM_OK) status = put_together(&found, &made);
+    free(found.segment);
     if (status != VRAM_OK) {
         vr_moment_release(&made);
         return status;
@@ -263,4 +262,33 @@ void vr_moment_release(struct vr_moment *moment) {
     free(moment->segments);
     free(moment->blocks);
     *moment = (struct vr_moment){.segments = NULL};
+}
+
+static bool segment_holds(const struct vr_moment *moment, size_t s, struct vr_moment_sums *sums) {
+    const struct vr_moment_segment *segment = &moment->segments[s];
+    const size_t end = s + 1 < moment->segment_count ? moment->segments[s + 1].first_block : moment->block_count;
+    if (segment->end < segment->address || segment->first_block > end || end > moment->block_count) return false;
+    if (s != 0 && moment->segments[s - 1].end > segment->address) return false;
+    uint64_t cursor = segment->address;
+    for (size_t b = segment->first_block; b < end; b++) {
+        const struct vr_moment_block *block = &moment->blocks[b];
+        if (block->address < cursor || block->size_bytes > segment->end - block->address) return false;
+        cursor = block->address + block->size_bytes;
+        *((block->flags & VR_BLOCK_PENDING) != 0 ? &sums->pending_bytes : &sums->allocated_bytes) += block->size_bytes;
+    }
+    *(segment->row == VR_NO_ROW ? &sums->outside_bytes : &sums->reserved_bytes) += segment->end - segment->address;
+    return true;
+}
+
+bool vr_moment_check(const struct vr_moment *moment) {
+    const struct vr_moment_sums *sums = &moment->sums;
+    struct vr_moment_sums found = {.reserved_bytes = 0};
+    if (moment->segment_count == 0 ? moment->block_count != 0 : moment->segments[0].first_block != 0) return false;
+    for (size_t s = 0; s < moment->segment_count; s++) {
+        if (!segment_holds(moment, s, &found)) return false;
+    }
+    return sums->reserved_bytes == sums->allocated_bytes + sums->pending_bytes + sums->free_bytes &&
+           sums->cached_bytes <= sums->free_bytes && sums->largest_free_bytes <= sums->free_bytes &&
+           sums->reserved_bytes == found.reserved_bytes && sums->outside_bytes == found.outside_bytes &&
+           sums->allocated_bytes + sums->pending_bytes + sums->outside_bytes >= found.allocated_bytes + found.pending_bytes;
 }

@@ -42,9 +42,10 @@ struct vr_moment_sums {
     uint64_t outside_bytes; // blocks in no known segment, counted nowhere else
 };
 
+// Segments do not overlap, every block lies in one of them, and no block reaches over the next: vr_moment_check().
 struct vr_moment {
     struct vr_moment_segment *segments; // by address
-    size_t segment_count;
+    size_t segment_count, segments_capacity;
     struct vr_moment_block *blocks; // by address
     size_t block_count;
     struct vr_moment_sums sums;
@@ -59,6 +60,8 @@ void vr_moments_destroy(struct vr_moments *moments);
 // After `event` (-1: before event 0). LIMIT, NO_HOST_MEMORY; else given to the caller: vr_moment_release().
 enum vram_status vr_moment_at(struct vr_explored_device *device, int64_t event, struct vr_moment *moment);
 void vr_moment_release(struct vr_moment *moment);
+// What is said of a moment and its sums.
+bool vr_moment_check(const struct vr_moment *moment);
 // What the device's moments are made from, made when first asked for; borrowed. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_explored_moments(struct vr_explored_device *device, const struct vr_moments **moments);
 // The same a piece at a time: looks at up to `most` further rows or events. *share: how much of the work is done, 1 when it is all. As

@@ -5,8 +5,7 @@
 static const struct {
     const char *name;
     size_t bytes;
-} numbers[VR_ANSWER_TYPE_COUNT] = {
-    [VR_U8] = {"u8", 1}, [VR_I32] = {"i32", 4}, [VR_U32] = {"u32", 4}, [VR_F32] = {"f32", 4}, [VR_F64] = {"f64", 8}};
+} numbers[VR_ANSWER_TYPE_COUNT] = {[VR_U8] = {"u8", 1}, [VR_I32] = {"i32", 4}, [VR_U32] = {"u32", 4}, [VR_F64] = {"f64", 8}};
 
 void vr_answer_init(struct vr_answer *answer) {
     memset(answer, 0, sizeof *answer);
@@ -47,9 +46,7 @@ static void append(struct vr_answer *answer, size_t column, enum vr_answer_type 
 void vr_answer_u8(struct vr_answer *answer, size_t column, uint8_t number) { append(answer, column, VR_U8, &number); }
 void vr_answer_i32(struct vr_answer *answer, size_t column, int32_t number) { append(answer, column, VR_I32, &number); }
 void vr_answer_u32(struct vr_answer *answer, size_t column, uint32_t number) { append(answer, column, VR_U32, &number); }
-void vr_answer_f32(struct vr_answer *answer, size_t column, float number) { append(answer, column, VR_F32, &number); }
 void vr_answer_f64(struct vr_answer *answer, size_t column, double number) { append(answer, column, VR_F64, &number); }
-size_t vr_answer_count(const struct vr_answer *answer, size_t column) { return answer->column[column].count; }
 
 void vr_answer_address(struct vr_answer *answer, const char *key, uint64_t address) {
     char text[24];

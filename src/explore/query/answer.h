@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "vram/output.h"
 
-enum vr_answer_type { VR_U8, VR_I32, VR_U32, VR_F32, VR_F64, VR_ANSWER_TYPE_COUNT };
+enum vr_answer_type { VR_U8, VR_I32, VR_U32, VR_F64, VR_ANSWER_TYPE_COUNT };
 enum { VR_ANSWER_COLUMNS = 32 };
 
 struct vr_answer {
@@ -34,10 +34,7 @@ size_t vr_answer_column(struct vr_answer *answer, const char *name, enum vr_answ
 void vr_answer_u8(struct vr_answer *answer, size_t column, uint8_t number);
 void vr_answer_i32(struct vr_answer *answer, size_t column, int32_t number);
 void vr_answer_u32(struct vr_answer *answer, size_t column, uint32_t number);
-void vr_answer_f32(struct vr_answer *answer, size_t column, float number);
 void vr_answer_f64(struct vr_answer *answer, size_t column, double number);
-// How many numbers a column has.
-size_t vr_answer_count(const struct vr_answer *answer, size_t column);
 // An address as the text "0x...": JSON numbers are doubles to those who read them.
 void vr_answer_address(struct vr_answer *answer, const char *key, uint64_t address);
 // Ends the object and hands the bytes to `write`. NO_HOST_MEMORY, IO.

@@ -11,7 +11,7 @@ static const char *const filter_keys[] = {"action", "address", "least", "most", 
 struct kept {
     char *key; // the filter's parameters; NULL: nothing is kept here
     uint32_t *event;
-    size_t count;
+    size_t count, event_capacity;
 };
 
 struct vr_event_selections {
@@ -46,21 +46,6 @@ size_t vr_event_selection_index(const struct vr_event_selection *list, int64_t e
     size_t first;
     VR_LOWER_BOUND(first, i, 0, list->count, list->event[i] < event);
     return first;
-}
-
-enum vram_status vr_event_allocation(struct vr_explored_device *device, size_t event, size_t *row) {
-    const struct vr_lifetimes *allocated = NULL, *active = NULL;
-    const struct vr_event_rows *rows = NULL;
-    const bool completes = device->view->history->action[event] == VR_ACTION_FREE_COMPLETED;
-    VR_TRY(vr_explored_lifetimes(device, VR_LIFETIME_ALLOCATED, &allocated));
-    VR_TRY(vr_explored_rows(device, completes ? VR_LIFETIME_ACTIVE : VR_LIFETIME_ALLOCATED, &rows));
-    *row = SIZE_MAX;
-    if (rows->row[event] == 0) return VRAM_OK;
-    *row = rows->row[event] - 1;
-    if (!completes) return VRAM_OK;
-    VR_TRY(vr_explored_lifetimes(device, VR_LIFETIME_ACTIVE, &active));
-    *row = vr_other_row(active, allocated, *row);
-    return VRAM_OK;
 }
 
 // --- the filter -----------------------------------------------------------------------------------------------------------
@@ -131,7 +116,7 @@ static enum vram_status text_lets_through(struct filter *filter, struct vr_explo
     size_t row = SIZE_MAX;
     *through = vr_search_stack(&filter->search, device->view->history->stack[event]);
     if (*through) return VRAM_OK;
-    VR_TRY(vr_event_allocation(device, event, &row));
+    VR_TRY(vr_explored_allocation_of(device, event, &row));
     *through = row != SIZE_MAX && (filter->found[row / 8] >> row % 8 & 1) != 0;
     return VRAM_OK;
 }
@@ -152,7 +137,6 @@ static bool lets_through(const struct filter *filter, const struct vr_history *h
 
 static enum vram_status choose(struct filter *filter, struct vr_explored_device *device, struct kept *kept) {
     const struct vr_history *history = device->view->history;
-    size_t capacity = 0;
     for (size_t i = 0; i < history->count; i++) {
         if (!lets_through(filter, history, i)) continue;
         if (filter->by_text) {
@@ -160,7 +144,7 @@ static enum vram_status choose(struct filter *filter, struct vr_explored_device 
             VR_TRY(text_lets_through(filter, device, i, &through));
             if (!through) continue;
         }
-        VR_TRY(vr_grow((void **)&kept->event, &capacity, kept->count + 1, sizeof *kept->event));
+        VR_TRY(VR_GROW(kept, event, kept->count + 1));
         kept->event[kept->count++] = (uint32_t)i;
     }
     return VRAM_OK;

@@ -5,7 +5,7 @@
 #ifndef VR_EXPLORE_QUERY_EVENT_SELECTION_H
 #define VR_EXPLORE_QUERY_EVENT_SELECTION_H
 
-#include "explore/explored/explored.h"
+#include "explore/query/query.h"
 
 struct vr_event_selection {
     const uint32_t *event; // ascending; NULL: all events
@@ -23,7 +23,5 @@ VR_INLINE size_t vr_event_selection_at(const struct vr_event_selection *list, si
     return list->event == NULL ? index : list->event[index];
 }
 size_t vr_event_selection_index(const struct vr_event_selection *list, int64_t event);
-// Which row of the allocated lifetimes an event is about (also one that completes a free); SIZE_MAX for none.
-enum vram_status vr_event_allocation(struct vr_explored_device *device, size_t event, size_t *row);
 
 #endif

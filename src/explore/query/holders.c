@@ -1,5 +1,8 @@
-#include "explore/query/step_search.h"
+#include "explore/query/holders.h"
 
+#include "explore/query/selection.h"
+#include "explore/query/step_search.h"
+#include "explore/query/window.h"
 #include "model/recording.h"
 
 static enum vram_status find_recording(const struct vr_query *query, const char *key, const char *fallback,
@@ -42,18 +45,18 @@ static enum vram_status find_step(const struct vr_query *query, const char *numb
     double share = 0;
     int64_t bytes = 0;
     char *end = NULL;
-    VR_TRY(vr_step_search_steps(query, holders->device, SIZE_MAX, &share, &steps));
+    VR_TRY(vr_step_search_steps(query, holders->selection.device, SIZE_MAX, &share, &steps));
     const unsigned long long step = strtoull(number, &end, 10);
     if (end == number || *end != '\0' || step == 0 || step > steps->count)
         return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no step '%.20s': '%.80s' has %zu", number,
-                       holders->recording->name, steps->count);
-    return vr_step_peak(holders->device, kind, steps, (size_t)step - 1, &holders->event, &bytes);
+                       holders->selection.recording->name, steps->count);
+    return vr_step_peak(holders->selection.device, kind, steps, (size_t)step - 1, &holders->event, &bytes);
 }
 
 static enum vram_status find_event(const struct vr_query *query, const char *key, enum vr_lifetime_kind kind, struct vr_holders *holders) {
     const char *text = vr_parameter_text(query->parameters, key);
-    const int64_t last = (int64_t)holders->device->view->history->count - 1;
-    holders->event = holders->lifetimes->peak_event;
+    const int64_t last = (int64_t)holders->selection.device->view->history->count - 1;
+    holders->event = holders->selection.lifetimes->peak_event;
     if (text == NULL || strcmp(text, "peak") == 0) return VRAM_OK;
     holders->event = last;
     if (strcmp(text, "end") == 0) return VRAM_OK;
@@ -63,8 +66,9 @@ static enum vram_status find_event(const struct vr_query *query, const char *key
 
 static enum vram_status list_made(const struct vr_query *query, struct vr_holders *holders) {
     struct vr_window window;
-    VR_TRY(vr_select_window(query, holders->device, &window));
-    const size_t first = vr_first_born(holders->lifetimes, window.first), end = vr_first_born(holders->lifetimes, window.end);
+    VR_TRY(vr_select_window(query, holders->selection.device, &window));
+    const size_t first = vr_first_born(holders->selection.lifetimes, window.first),
+                 end = vr_first_born(holders->selection.lifetimes, window.end);
     holders->rows = malloc((end - first + 1) * sizeof *holders->rows);
     if (holders->rows == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t row = first; row < end; row++) holders->rows[holders->count++] = (uint32_t)row;
@@ -75,13 +79,13 @@ enum vram_status vr_select_holders(const struct vr_query *query, struct vr_holde
     struct vr_holders made = {.event = 0};
     enum vr_lifetime_kind kind = VR_LIFETIME_ALLOCATED;
     int64_t in_window = 0;
-    VR_TRY(vr_select_device(query, &made.recording, &made.device));
+    VR_TRY(vr_select_device(query, &made.selection.recording, &made.selection.device));
     VR_TRY(vr_select_lifetime_kind(query, &kind));
     VR_TRY(vr_parameter_whole(query->parameters, "made", 0, 1, 0, &in_window));
-    VR_TRY(vr_explored_lifetimes(made.device, kind, &made.lifetimes));
+    VR_TRY(vr_explored_lifetimes(made.selection.device, kind, &made.selection.lifetimes));
     VR_TRY(find_event(query, "event", kind, &made));
     made.made = in_window == 1;
-    VR_TRY(made.made ? list_made(query, &made) : vr_explored_live(made.device, kind, made.event, &made.rows, &made.count));
+    VR_TRY(made.made ? list_made(query, &made) : vr_explored_live(made.selection.device, kind, made.event, &made.rows, &made.count));
     *holders = made;
     return VRAM_OK;
 }
@@ -92,12 +96,12 @@ enum vram_status vr_select_other_holders(const struct vr_query *query, struct vr
     struct vr_explored_device *like = NULL;
     enum vr_lifetime_kind kind = VR_LIFETIME_ALLOCATED;
     VR_TRY(vr_select_device(query, &first, &like));
-    VR_TRY(find_recording(query, "rec2", "rec", &made.recording));
-    VR_TRY(find_device(query, "device2", made.recording, like, &made.device));
+    VR_TRY(find_recording(query, "rec2", "rec", &made.selection.recording));
+    VR_TRY(find_device(query, "device2", made.selection.recording, like, &made.selection.device));
     VR_TRY(vr_select_lifetime_kind(query, &kind));
-    VR_TRY(vr_explored_lifetimes(made.device, kind, &made.lifetimes));
+    VR_TRY(vr_explored_lifetimes(made.selection.device, kind, &made.selection.lifetimes));
     VR_TRY(find_event(query, "event2", kind, &made));
-    VR_TRY(vr_explored_live(made.device, kind, made.event, &made.rows, &made.count));
+    VR_TRY(vr_explored_live(made.selection.device, kind, made.event, &made.rows, &made.count));
     *holders = made;
     return VRAM_OK;
 }
@@ -107,21 +111,12 @@ void vr_holders_release(struct vr_holders *holders) {
     holders->rows = NULL;
 }
 
-enum vram_status vr_select_grouping(const struct vr_query *query, const struct vr_holders *holders, struct vr_grouping *grouping) {
-    size_t by = VR_GROUP_SITE;
-    const struct vr_segment_lives *segments = NULL;
-    VR_TRY(vr_parameter_word(query->parameters, "by", vr_grouping_words, VR_GROUP_SITE, &by));
-    if (by == VR_GROUP_POOL || by == VR_GROUP_STREAM) VR_TRY(vr_explored_segments(holders->device, &segments));
-    return vr_grouping_init(grouping, (enum vr_group_by)by, holders->device->view, holders->lifetimes, &holders->recording->sites, segments,
-                            vr_parameter_text(query->parameters, "regex"), query->error);
-}
-
 void vr_put_holders(const struct vr_query *query, const struct vr_holders *holders) {
     struct vr_json *json = &query->answer->json;
     uint64_t bytes = 0;
-    for (size_t i = 0; i < holders->count; i++) bytes += holders->lifetimes->size_bytes[holders->rows[i]];
+    for (size_t i = 0; i < holders->count; i++) bytes += holders->selection.lifetimes->size_bytes[holders->rows[i]];
     vr_json_i64(json, "event", holders->event);
-    vr_json_i64(json, "peak_event", holders->lifetimes->peak_event);
+    vr_json_i64(json, "peak_event", holders->selection.lifetimes->peak_event);
     vr_json_u64(json, "bytes", bytes);
     vr_json_u64(json, "allocations", holders->count);
 }

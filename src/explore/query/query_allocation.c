@@ -1,21 +1,21 @@
 // `allocation`: all that is known of one allocation.
-#include "explore/tables/labels.h"
-#include "explore/query/answer_members.h"
-#include "explore/query/segment_details.h"
-#include "explore/query/shapes.h"
-
 #include <stdio.h>
 
+#include "explore/query/answer_members.h"
+#include "explore/query/segment_details.h"
+#include "explore/query/selection.h"
+#include "explore/query/shapes.h"
+#include "explore/tables/labels.h"
 #include "model/recording.h"
 
-struct subject {
+struct described_row {
     const struct vr_model *model;
     struct vr_explored_recording *recording;
     struct vr_explored_device *device;
     const struct vr_lifetimes *allocated, *active;
 };
 
-static enum vram_status find_row(const struct vr_query *query, const struct subject *subject, size_t *row) {
+static enum vram_status find_row(const struct vr_query *query, const struct described_row *subject, size_t *row) {
     const char *label = vr_parameter_text(query->parameters, "label");
     int64_t number = -1;
     VR_TRY(vr_parameter_whole(query->parameters, "row", 0, (int64_t)subject->allocated->count - 1, -1, &number));
@@ -28,7 +28,7 @@ static enum vram_status find_row(const struct vr_query *query, const struct subj
 }
 
 // What the event of the birth says.
-static void put_birth(struct vr_json *json, const struct subject *subject, uint32_t event) {
+static void put_birth(struct vr_json *json, const struct described_row *subject, uint32_t event) {
     const struct vr_history *history = subject->device->view->history;
     if (event == VR_BEFORE_TRACE) return;
     if ((history->has[event] & VR_HAS_STREAM) != 0) vr_json_i64(json, "stream", (int64_t)history->stream[event]);
@@ -37,7 +37,7 @@ static void put_birth(struct vr_json *json, const struct subject *subject, uint3
 }
 
 // What the final state adds about an allocation that was never freed.
-static void put_final(struct vr_json *json, const struct subject *subject, size_t row) {
+static void put_final(struct vr_json *json, const struct described_row *subject, size_t row) {
     const struct vr_view *view = subject->device->view;
     const uint32_t block =
         subject->allocated->death[row] == VR_NEVER ? vr_map_get(&subject->allocated->final_blocks, subject->allocated->address[row]) : 0;
@@ -45,7 +45,7 @@ static void put_final(struct vr_json *json, const struct subject *subject, size_
 }
 
 enum vram_status vr_query_allocation(const struct vr_query *query) {
-    struct subject subject = {.model = NULL};
+    struct described_row subject = {.model = NULL};
     struct vr_json *json = &query->answer->json;
     size_t row = 0;
     VR_TRY(vr_select_device(query, &subject.recording, &subject.device));

@@ -1,8 +1,9 @@
 // `allocations`: the largest allocations of a window as a table.
 #include <math.h>
 
-#include "explore/tables/labels.h"
+#include "explore/query/selection.h"
 #include "explore/query/shapes.h"
+#include "explore/tables/labels.h"
 
 struct table {
     const struct vr_shapes *shapes;

@@ -1,14 +1,16 @@
 // `compare`: two recordings, ranks or moments side by side: which groups grew, which are only in one. `ranks`: what all recordings that are
+
 // open came to.
 #include "analyze/pairs.h"
+#include "explore/query/selection.h"
 #include "explore/query/holders.h"
 
 enum { MOST_PAIRS = 100000 };
 
 static void put_side(struct vr_json *json, const char *key, const struct vr_holders *holders, const struct vr_pairs *pairs, unsigned side) {
     vr_json_object(json, key);
-    vr_json_string(json, "name", holders->recording->name);
-    vr_json_u64(json, "device", holders->device->view->device);
+    vr_json_string(json, "name", holders->selection.recording->name);
+    vr_json_u64(json, "device", holders->selection.device->view->device);
     vr_json_i64(json, "event", holders->event);
     vr_json_u64(json, "bytes", pairs->bytes[side]);
     vr_json_u64(json, "allocations", pairs->allocations[side]);
@@ -18,7 +20,7 @@ static void put_side(struct vr_json *json, const char *key, const struct vr_hold
 static void put_row(struct vr_json *json, const char *row_key, const char *stack_key, const struct vr_holders *holders, uint32_t row) {
     if (row == VR_PAIR_NO_ROW) return;
     vr_json_u64(json, row_key, row);
-    vr_json_u64(json, stack_key, holders->lifetimes->stack[row]);
+    vr_json_u64(json, stack_key, holders->selection.lifetimes->stack[row]);
 }
 
 // What the pairs beyond the first `top` come to together.
@@ -58,8 +60,8 @@ static void put_pairs(const struct vr_query *query, const struct vr_holders hold
 static enum vram_status compare(const struct vr_query *query, const struct vr_holders holders[2], size_t top) {
     struct vr_grouping grouping[2];
     struct vr_pairs pairs;
-    VR_TRY(vr_select_grouping(query, &holders[0], &grouping[0]));
-    enum vram_status status = vr_select_grouping(query, &holders[1], &grouping[1]);
+    VR_TRY(vr_select_grouping(query, &holders[0].selection, &grouping[0]));
+    enum vram_status status = vr_select_grouping(query, &holders[1].selection, &grouping[1]);
     if (status == VRAM_OK) {
         struct vr_grouping *const both[2] = {&grouping[0], &grouping[1]};
         const uint32_t *const rows[2] = {holders[0].rows, holders[1].rows};

@@ -1,5 +1,7 @@
 // `curve`: the totals along a window, one smallest and largest value per pixel.
-#include "explore/explored/explored.h"
+#include "explore/query/query.h"
+#include "explore/query/selection.h"
+#include "explore/query/window.h"
 
 enum { MOST_PIXELS = 16384 };
 

@@ -1,11 +1,11 @@
 // `events`: rows of the list of events; `event`: all that one of them says.
-#include "explore/query/event_selection.h"
-#include "explore/tables/labels.h"
-#include "explore/explored/moment.h"
-#include "explore/query/answer_members.h"
-
 #include <stdio.h>
 
+#include "explore/explored/moment.h"
+#include "explore/query/answer_members.h"
+#include "explore/query/event_selection.h"
+#include "explore/query/selection.h"
+#include "explore/tables/labels.h"
 #include "model/recording.h"
 
 enum { MOST_ROWS = 65536 };
@@ -24,7 +24,7 @@ static bool is_segment(uint8_t action) {
 // Which allocation an event is about, and the number in its label.
 static enum vram_status row_and_version(struct vr_explored_device *device, size_t event, uint32_t *row, uint32_t *version) {
     size_t found = SIZE_MAX;
-    VR_TRY(vr_event_allocation(device, event, &found));
+    VR_TRY(vr_explored_allocation_of(device, event, &found));
     *row = found == SIZE_MAX ? VR_NO_ROW : (uint32_t)found;
     *version = 0;
     if (found != SIZE_MAX) {
@@ -40,12 +40,12 @@ static enum vram_status row_and_version(struct vr_explored_device *device, size_
 }
 
 // Streams are numbers of 64 bits; rows name them by their place among those of the answer.
-struct streams {
+struct stream_numbers {
     uint64_t value[256];
     size_t count;
 };
 
-static uint8_t stream_number(struct streams *streams, uint64_t value) {
+static uint8_t stream_number(struct stream_numbers *streams, uint64_t value) {
     for (size_t i = 0; i < streams->count; i++) {
         if (streams->value[i] == value) return (uint8_t)i;
     }
@@ -54,7 +54,7 @@ static uint8_t stream_number(struct streams *streams, uint64_t value) {
     return (uint8_t)streams->count++;
 }
 
-static void put_streams(struct vr_json *json, const struct streams *streams) {
+static void put_streams(struct vr_json *json, const struct stream_numbers *streams) {
     vr_json_array(json, "streams");
     for (size_t i = 0; i < streams->count; i++) {
         char text[24];
@@ -67,7 +67,7 @@ static void put_streams(struct vr_json *json, const struct streams *streams) {
 static enum vram_status put_rows(struct vr_answer *answer, struct vr_explored_device *device, const struct vr_event_selection *list,
                                  size_t first, size_t end) {
     const struct vr_history *history = device->view->history;
-    struct streams streams = {.count = 0};
+    struct stream_numbers streams = {.count = 0};
     const size_t event = vr_answer_column(answer, "event", VR_U32), action = vr_answer_column(answer, "action", VR_U8);
     const size_t low = vr_answer_column(answer, "address_low", VR_U32), high = vr_answer_column(answer, "address_high", VR_U32);
     const size_t bytes = vr_answer_column(answer, "bytes", VR_F64), stream = vr_answer_column(answer, "stream", VR_U8);

@@ -1,5 +1,6 @@
 // `groups`: who holds what is live at a moment, or what was made in a window.
 #include "explore/query/holders.h"
+#include "explore/query/selection.h"
 
 enum { MOST_GROUPS = 100000 };
 
@@ -28,7 +29,7 @@ static enum vram_status put_groups(const struct vr_query *query, const struct vr
         vr_json_u64(json, "count", groups[i].count);
         vr_json_u64(json, "largest_bytes", groups[i].largest_bytes);
         vr_json_u64(json, "row", groups[i].largest_row);
-        vr_json_u64(json, "stack", holders->lifetimes->stack[groups[i].largest_row]);
+        vr_json_u64(json, "stack", holders->selection.lifetimes->stack[groups[i].largest_row]);
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
@@ -46,7 +47,7 @@ enum vram_status vr_query_groups(const struct vr_query *query) {
     int64_t top = 100;
     VR_TRY(vr_parameter_whole(query->parameters, "top", 1, MOST_GROUPS, 100, &top));
     VR_TRY(vr_select_holders(query, &holders));
-    enum vram_status status = vr_select_grouping(query, &holders, &grouping);
+    enum vram_status status = vr_select_grouping(query, &holders.selection, &grouping);
     if (status == VRAM_OK) {
         status = vr_grouping_sum(&grouping, holders.rows, holders.count, &groups, &count);
         vr_put_holders(query, &holders);

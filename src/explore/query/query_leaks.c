@@ -8,7 +8,7 @@ enum { MOST_STEP_EVENTS = 4096 };
 static void put_steps(const struct vr_query *query, const struct vr_pattern_search *search) {
     struct vr_json *json = &query->answer->json;
     const struct vr_steps *steps = &search->steps;
-    const struct vr_model *model = vr_recording_model(search->holders.recording->recording);
+    const struct vr_model *model = vr_recording_model(search->selection.recording->recording);
     vr_json_string(json, "source", vr_step_source_word(steps->source));
     vr_json_bool(json, "sure", !steps->unsure);
     if (steps->name != 0) vr_json_string(json, "step_name", vr_model_string(model, steps->name));
@@ -39,7 +39,7 @@ static enum vram_status put_growth(const struct vr_query *query, const struct vr
         vr_json_u64(json, "first_bytes", grower->first_bytes);
         vr_json_u64(json, "last_bytes", grower->last_bytes);
         vr_json_u64(json, "row", grower->row);
-        vr_json_u64(json, "stack", search->holders.lifetimes->stack[grower->row]);
+        vr_json_u64(json, "stack", search->selection.lifetimes->stack[grower->row]);
         vr_json_object_end(json);
         for (size_t p = 0; p < growth->point_count; p++) vr_answer_f64(query->answer, bytes, (double)grower->bytes[p]);
     }
@@ -63,7 +63,7 @@ static enum vram_status put_churn(const struct vr_query *query, const struct vr_
         vr_json_double(json, "allocations_per_step", (double)group->count / (double)churn->steps);
         vr_json_u64(json, "largest_bytes", group->largest_bytes);
         vr_json_u64(json, "row", group->largest_row);
-        vr_json_u64(json, "stack", search->holders.lifetimes->stack[group->largest_row]);
+        vr_json_u64(json, "stack", search->selection.lifetimes->stack[group->largest_row]);
         vr_json_object_end(json);
     }
     vr_json_array_end(json);

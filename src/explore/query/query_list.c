@@ -1,6 +1,5 @@
 // `list`: what is open, and what each device of it has.
-#include "explore/explored/explored.h"
-
+#include "explore/query/query.h"
 #include "model/recording.h"
 
 static enum vram_status describe_device(struct vr_json *json, const struct vr_model *model, struct vr_explored_device *device) {

@@ -1,5 +1,6 @@
 // `map`: addresses over time. Every allocation is one rectangle; what is too small to be one is a shade of the grid behind them.
 #include "explore/query/shapes.h"
+#include "explore/query/window.h"
 
 // Windows of so few events are counted, others taken from what is kept. Picks before those of other addresses are left out.
 enum { COUNTED_EVENTS = 32768, MOST_PICKS = 32768, MOST_RANGES = 4096 };
@@ -101,8 +102,14 @@ static enum vram_status grid_of(const struct map *map, struct vr_grid *grid) {
     uint32_t *live = NULL;
     size_t count = 0;
     VR_TRY(vr_explored_live(map->shapes.device, VR_LIFETIME_ALLOCATED, (int64_t)window->first - 1, &live, &count));
-    const enum vram_status status =
-        vr_coverage_count(map->coverage, live, count, window->first, window->end, most, (uint64_t)map->low, (uint64_t)map->high, grid);
+    const struct vr_grid_window counted = {.live = live,
+                                           .live_count = count,
+                                           .first = window->first,
+                                           .end = window->end,
+                                           .most = most,
+                                           .low = (uint64_t)map->low,
+                                           .high = (uint64_t)map->high};
+    const enum vram_status status = vr_coverage_count(map->coverage, &counted, grid);
     free(live);
     return status;
 }

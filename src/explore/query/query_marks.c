@@ -1,6 +1,6 @@
 // `marks`: moments and spans of a device's history that have a name: out of memory, annotations, steps, snapshots.
-#include "explore/explored/explored.h"
-
+#include "explore/query/query.h"
+#include "explore/query/selection.h"
 #include "model/recording.h"
 
 enum { MOST_MARKS = 20000 };

@@ -1,8 +1,8 @@
 // `notes`: remarks about the recording itself, the same as the report's.
-#include "explore/explored/explored.h"
-
 #include "analyze/device.h"
 #include "analyze/notes.h"
+#include "explore/query/query.h"
+#include "explore/query/selection.h"
 #include "model/recording.h"
 
 // Of one kind of lifetime as much as the remarks look at.

@@ -1,6 +1,7 @@
 // `oom`: why requests failed, as the report explains it.
 #include "analyze/device.h"
 #include "explore/explored/cures.h"
+#include "explore/query/selection.h"
 
 static enum vram_status explain(const struct vr_query *query, struct vr_explored_recording *recording, struct vr_explored_device *device,
                                 uint64_t memory_bytes, struct vr_arena *arena, struct vram_report_device *facts) {

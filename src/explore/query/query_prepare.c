@@ -1,5 +1,7 @@
 // `prepare`: works out, a piece per query, what the answer to another query is made of, so that whoever asks stays free to ask
+
 // something else in between.
+#include "explore/query/selection.h"
 #include "explore/explored/cures.h"
 #include "explore/query/step_search.h"
 #include "explore/tables/labels.h"

@@ -1,7 +1,7 @@
 // `search`: which stacks and allocations have to do with a text.
 #include "analyze/search.h"
-
-#include "explore/explored/explored.h"
+#include "explore/query/query.h"
+#include "explore/query/selection.h"
 #include "model/recording.h"
 
 // Bits as a column of bytes.

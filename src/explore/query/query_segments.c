@@ -2,20 +2,39 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "explore/tables/lanes.h"
+#include "base/hash_index.h"
 #include "explore/query/stacked.h"
+#include "explore/query/window.h"
+#include "explore/tables/lanes.h"
 
 // Streams are handles: small numbers or addresses.
 enum { MOST_COUNTED = 0xffff };
 
-// Segments are told apart by pool and stream.
-static uint64_t key_of(const struct vr_segment_lives *segments, size_t row) {
-    const uint64_t pool = segments->pool_first[row] << 16 ^ segments->pool_second[row];
-    return vr_mix64(vr_mix64(segments->stream[row]) + pool);
+// Segments are grouped by pool and stream: a group's key is the number of the first row that has both.
+struct owner_groups {
+    const struct vr_segment_lives *segments;
+    struct vr_hash_index index; // of such rows
+};
+
+static bool same_pool_and_stream(const struct vr_segment_lives *segments, size_t a, size_t b) {
+    return segments->stream[a] == segments->stream[b] && segments->pool_first[a] == segments->pool_first[b] &&
+           segments->pool_second[a] == segments->pool_second[b];
 }
 
-static enum vram_status segment_key(void *user, size_t row, uint64_t *key) {
-    *key = key_of(user, row);
+static enum vram_status group_key(void *user, size_t row, uint64_t *key) {
+    struct owner_groups *groups = user;
+    const struct vr_segment_lives *segments = groups->segments;
+    const uint64_t words[] = {segments->stream[row], segments->pool_first[row], segments->pool_second[row]};
+    const uint64_t hash = vr_hash_bytes(groups->index.secret, words, sizeof words);
+    uint32_t first = (uint32_t)row;
+    bool found;
+    VR_HASH_INDEX_FIND(&groups->index, hash, first, same_pool_and_stream(segments, first, row), found);
+    if (!found) {
+        VR_TRY(vr_hash_index_reserve(&groups->index));
+        first = (uint32_t)row;
+        vr_hash_index_add(&groups->index, hash, first);
+    }
+    *key = first;
     return VRAM_OK;
 }
 
@@ -23,15 +42,20 @@ static void put_stream_name(uint64_t stream, struct vr_text *text) {
     vr_text_printf(text, stream > MOST_COUNTED ? "stream 0x%llx" : "stream %llu", (unsigned long long)stream);
 }
 
-static void segment_name(void *user, uint64_t key, struct vr_text *text) {
-    const struct vr_segment_lives *segments = user;
-    for (size_t row = 0; row < segments->lifetimes.count; row++) {
-        if (key_of(segments, row) != key) continue;
-        vr_pool_name(true, segments->pool_first[row], segments->pool_second[row], text); // grouped by numbers: 0, 0 where none is known
-        vr_text_puts(text, ", ");
-        put_stream_name(segments->stream[row], text);
-        return;
-    }
+static void group_name(void *user, uint64_t key, struct vr_text *text) {
+    const struct vr_segment_lives *segments = ((const struct owner_groups *)user)->segments;
+    // Grouped by numbers: 0, 0 where none is known.
+    vr_pool_name(true, segments->pool_first[key], segments->pool_second[key], text);
+    vr_text_puts(text, ", ");
+    put_stream_name(segments->stream[key], text);
+}
+
+static enum vram_status put_groups(const struct vr_shapes *shapes, const struct vr_segment_lives *segments) {
+    struct owner_groups groups = {.segments = segments};
+    vr_hash_index_init(&groups.index);
+    const enum vram_status status = vr_shapes_put_groups(shapes, &(struct vr_naming){&groups, group_key, group_name});
+    vr_hash_index_release(&groups.index);
+    return status;
 }
 
 // Events that are not known are NaN.
@@ -54,17 +78,17 @@ static void put_segments(const struct vr_shapes *shapes, const struct vr_segment
 #define HEADROOM     1.08
 
 // Where lanes lie over each other, the first one on top. All have one scale, except that those too low to be seen are magnified.
-struct plan {
+struct lane_plan {
     const struct vr_lanes *lanes;
     double base[VR_MOST_LANES], room[VR_MOST_LANES], scale[VR_MOST_LANES];
     double top;
 };
 
 // A lane's least room is a share of all room, which least rooms make larger: a few turns settle it.
-static void make_plan(const struct vr_lanes *lanes, double height, struct plan *plan) {
+static void make_plan(const struct vr_lanes *lanes, double height, struct lane_plan *plan) {
     const double most = lanes->count == 0 ? 0 : 0.5 / (double)lanes->count;
     const double share = height > 0 && LEAST_PIXELS / height < most ? LEAST_PIXELS / height : most;
-    *plan = (struct plan){.lanes = lanes};
+    *plan = (struct lane_plan){.lanes = lanes};
     for (unsigned turn = 0; turn < 12; turn++) {
         const double least = plan->top * share;
         double cursor = 0;
@@ -102,7 +126,7 @@ static enum vram_status lane_name(const struct vr_lanes *lanes, size_t i, struct
     return vr_text_status(text);
 }
 
-static enum vram_status put_lanes(struct vr_json *json, const struct plan *plan) {
+static enum vram_status put_lanes(struct vr_json *json, const struct lane_plan *plan) {
     struct vr_text name = {.bytes = NULL};
     enum vram_status status = VRAM_OK;
     vr_json_array(json, "lanes");
@@ -158,7 +182,7 @@ static enum vram_status stack_lanes(const struct vr_shapes *shapes, const struct
     return status;
 }
 
-static void put_steps(const struct vr_shapes *shapes, const struct plan *plan, const struct laned *laned) {
+static void put_steps(const struct vr_shapes *shapes, const struct lane_plan *plan, const struct laned *laned) {
     struct vr_answer *answer = shapes->query->answer;
     const size_t first = vr_answer_column(answer, "first_step", VR_U32), of = vr_answer_column(answer, "group", VR_U32);
     const size_t position = vr_answer_column(answer, "position", VR_F64), base = vr_answer_column(answer, "base", VR_F64);
@@ -195,7 +219,7 @@ static void drawn_changes(const struct vr_shapes *shapes, const struct vr_stacki
 }
 
 // Columns lane by lane: per pixel the lane's largest total, and what its shapes have at the pixel's right edge.
-static enum vram_status put_lane_pixels(const struct vr_shapes *shapes, const struct plan *plan, const struct laned *laned) {
+static enum vram_status put_lane_pixels(const struct vr_shapes *shapes, const struct lane_plan *plan, const struct laned *laned) {
     struct vr_answer *answer = shapes->query->answer;
     const struct vr_window *window = &shapes->window;
     const size_t total = vr_answer_column(answer, "lane_total", VR_F64), drawn = vr_answer_column(answer, "lane_drawn", VR_F64);
@@ -235,7 +259,7 @@ static enum vram_status put_reserved(const struct vr_shapes *shapes, const struc
     return VRAM_OK;
 }
 
-static enum vram_status put_laned(const struct vr_shapes *shapes, const struct plan *plan, const struct laned *laned) {
+static enum vram_status put_laned(const struct vr_shapes *shapes, const struct lane_plan *plan, const struct laned *laned) {
     VR_TRY(vr_shapes_put(shapes));
     VR_TRY(put_lanes(&shapes->query->answer->json, plan));
     put_steps(shapes, plan, laned);
@@ -244,7 +268,7 @@ static enum vram_status put_laned(const struct vr_shapes *shapes, const struct p
 }
 
 static enum vram_status answer_in_lanes(struct vr_shapes *shapes, const struct vr_segment_lives *segments) {
-    struct plan plan;
+    struct lane_plan plan;
     struct laned laned = {.place = NULL};
     if (shapes->device->lanes == NULL) VR_TRY(vr_lanes_create(shapes->device->view, segments, &shapes->device->lanes));
     make_plan(shapes->device->lanes, (double)shapes->height, &plan);
@@ -269,8 +293,7 @@ enum vram_status vr_query_segments(const struct vr_query *query) {
     if (status == VRAM_OK)
         status = lanes == 1 ? answer_in_lanes(&shapes, segments) : vr_stacked_answer(&shapes, VR_SHAPES_SEGMENTS, VR_CURVE_RESERVED);
     if (status == VRAM_OK) put_segments(&shapes, segments);
-    if (status == VRAM_OK && lanes == 0)
-        status = vr_shapes_put_groups(&shapes, &(struct vr_naming){&shapes.device->segments, segment_key, segment_name});
+    if (status == VRAM_OK && lanes == 0) status = put_groups(&shapes, segments);
     vr_shapes_release(&shapes);
     return status;
 }

@@ -1,10 +1,10 @@
 // `settings`: what the recording says about the allocator's settings, about itself and its device.
-#include "explore/explored/explored.h"
-
 #include "analyze/device.h"
 #include "analyze/notes.h"
 #include "analyze/recorded_conf.h"
 #include "config/options.h"
+#include "explore/query/query.h"
+#include "explore/query/selection.h"
 #include "model/recording.h"
 #include "vram/options.h"
 

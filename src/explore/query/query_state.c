@@ -1,9 +1,9 @@
 // `state`: segments and blocks as they were after an event.
-#include "explore/explored/bundles.h"
-#include "explore/tables/labels.h"
-
 #include <stdio.h>
 
+#include "explore/explored/bundles.h"
+#include "explore/query/selection.h"
+#include "explore/tables/labels.h"
 #include "model/recording.h"
 
 // Blocks in an answer, unless the query says otherwise: more than a screen has room for.
@@ -14,7 +14,7 @@ static const char *const kinds[] = {"unknown", "small", "large"};
 // Who a segment serves: its stream, pool and size class. Segments name theirs by number.
 struct owners {
     struct vr_moment_segment *owner; // only what is compared is set
-    size_t count, capacity;
+    size_t count, owner_capacity;
 };
 
 static bool same_owner(const struct vr_moment_segment *a, const struct vr_moment_segment *b) {
@@ -29,7 +29,7 @@ static enum vram_status owner_of(struct owners *owners, const struct vr_moment_s
         *number = (uint32_t)i;
         return VRAM_OK;
     }
-    VR_TRY(vr_grow((void **)&owners->owner, &owners->capacity, owners->count + 1, sizeof *owners->owner));
+    VR_TRY(VR_GROW(owners, owner, owners->count + 1));
     *number = (uint32_t)owners->count;
     owners->owner[owners->count++] = *segment;
     return VRAM_OK;
@@ -149,34 +149,35 @@ static enum vram_status put_names(struct vr_json *json, const struct vr_sites *s
     return status;
 }
 
-// Sums by site; a place of `known` is the site's frame.
-static enum vram_status sum_sites(struct vr_sites *sites, const struct vr_moment *moment, struct vr_map *known, struct site **found,
-                                  size_t *count) {
-    size_t capacity = 0;
+struct site_sums {
+    struct vr_map known; // frame -> 1 + place
+    struct site *site;
+    size_t count, site_capacity;
+};
+
+static enum vram_status sum_sites(struct vr_sites *sites, const struct vr_moment *moment, struct site_sums *sums) {
     for (size_t b = 0; b < moment->block_count; b++) {
         const uint32_t frame = vr_sites_frame(sites, moment->blocks[b].stack);
-        uint32_t place = vr_map_get(known, frame);
+        size_t place = (size_t)vr_map_get(&sums->known, frame);
         if (place == 0) {
-            VR_TRY(vr_grow((void **)found, &capacity, *count + 1, sizeof **found));
-            (*found)[*count] = (struct site){.frame = frame};
-            place = (uint32_t)++ * count;
-            VR_TRY(vr_map_set(known, frame, place));
+            VR_TRY(VR_GROW(sums, site, sums->count + 1));
+            sums->site[sums->count] = (struct site){.frame = frame};
+            place = ++sums->count;
+            VR_TRY(vr_map_set(&sums->known, frame, place));
         }
-        (*found)[place - 1].count++;
-        (*found)[place - 1].bytes += moment->blocks[b].size_bytes;
+        sums->site[place - 1].count++;
+        sums->site[place - 1].bytes += moment->blocks[b].size_bytes;
     }
     return VRAM_OK;
 }
 
 static enum vram_status put_sites(struct vr_answer *answer, struct vr_sites *sites, const struct vr_moment *moment) {
-    struct vr_map known = {.slots = NULL};
-    struct site *found = NULL;
-    size_t count = 0;
-    enum vram_status status = sum_sites(sites, moment, &known, &found, &count);
-    if (count != 0) qsort(found, count, sizeof *found, by_bytes);
-    if (status == VRAM_OK) status = put_names(&answer->json, sites, found, count < MOST_SITES ? count : MOST_SITES);
-    vr_map_release(&known);
-    free(found);
+    struct site_sums sums = {.site = NULL};
+    enum vram_status status = sum_sites(sites, moment, &sums);
+    if (sums.count != 0) qsort(sums.site, sums.count, sizeof *sums.site, by_bytes);
+    if (status == VRAM_OK) status = put_names(&answer->json, sites, sums.site, sums.count < MOST_SITES ? sums.count : MOST_SITES);
+    vr_map_release(&sums.known);
+    free(sums.site);
     return status;
 }
 

@@ -1,5 +1,7 @@
 // `steps`: where steps begin, how high each one rose, and the curve drawn step by step, so that two recordings of one loop lie over each
+
 // other.
+#include "explore/query/selection.h"
 #include "explore/query/step_search.h"
 #include "model/recording.h"
 

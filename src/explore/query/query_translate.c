@@ -1,5 +1,7 @@
 // `translate`: a window of one axis on the other one.
-#include "explore/explored/explored.h"
+#include "explore/query/query.h"
+#include "explore/query/selection.h"
+#include "explore/query/window.h"
 
 // The position on the axis of time of a position among the events; between two events, in proportion.
 static double time_of(const struct vr_window *time, size_t events, double position) {

@@ -1,4 +1,5 @@
-// `tree`: the call stacks of what is live at a moment, or was made in a window, as one tree; with a second moment, both on each other.
+// `tree`: the call stacks of what is live at a moment, or was made in a window, as one tree; with a second moment, both on each
+// other.
 #include "analyze/stacktree.h"
 #include "explore/query/holders.h"
 #include "model/recording.h"
@@ -71,12 +72,13 @@ static enum vram_status grow(const struct vr_query *query, bool compared, struct
     struct vr_holders holders;
     VR_TRY(vr_select_holders(query, &holders));
     vr_put_holders(query, &holders);
-    enum vram_status status =
-        vr_stacktree_add(tree, vr_recording_model(holders.recording->recording), holders.lifetimes, holders.rows, holders.count, 0);
+    enum vram_status status = vr_stacktree_add(tree, vr_recording_model(holders.selection.recording->recording),
+                                               holders.selection.lifetimes, holders.rows, holders.count, 0);
     vr_holders_release(&holders);
     if (status != VRAM_OK || !compared) return status;
     VR_TRY(vr_select_other_holders(query, &holders));
-    status = vr_stacktree_add(tree, vr_recording_model(holders.recording->recording), holders.lifetimes, holders.rows, holders.count, 1);
+    status = vr_stacktree_add(tree, vr_recording_model(holders.selection.recording->recording), holders.selection.lifetimes, holders.rows,
+                              holders.count, 1);
     vr_holders_release(&holders);
     return status;
 }

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "explore/tables/labels.h"
 #include "explore/query/answer_members.h"
 #include "explore/query/shapes.h"
+#include "explore/tables/labels.h"
 #include "model/recording.h"
 
 static enum vram_status put_names(struct vr_json *json, const struct vr_segment_lives *segments, const struct vr_segment_labels *labels,

@@ -2,7 +2,7 @@
 #ifndef VR_EXPLORE_QUERY_SEGMENT_DETAILS_H
 #define VR_EXPLORE_QUERY_SEGMENT_DETAILS_H
 
-#include "explore/explored/explored.h"
+#include "explore/query/query.h"
 
 // Whether a query is about a segment: it names a row of them (`segment`) or a label that begins with s.
 bool vr_query_is_about_segment(const struct vr_query *query);

@@ -1,6 +1,8 @@
 #include "explore/query/shapes.h"
 
 #include "analyze/grouping.h"
+#include "explore/query/selection.h"
+#include "explore/query/window.h"
 
 enum vram_status vr_shapes_init(const struct vr_query *query, struct vr_shapes *shapes) {
     *shapes = (struct vr_shapes){.query = query};
@@ -34,8 +36,14 @@ enum vram_status vr_shapes_pick(struct vr_shapes *shapes, enum vr_shape_kind kin
     // Half a pixel's worth of the picture.
     const double pixels = (double)shapes->pixels * (double)shapes->height;
     const double least = pixels == 0 ? 0 : (shapes->window.to - shapes->window.from) * top / pixels / 2;
-    const enum vram_status status =
-        vr_largest_pick(largest, &shapes->span, live, live_count, begin, end, (size_t)shapes->limit, least, &shapes->row, &shapes->count);
+    const struct vr_largest_choice choice = {.span = &shapes->span,
+                                             .listed = live,
+                                             .listed_count = live_count,
+                                             .begin = begin,
+                                             .end = end,
+                                             .limit = (size_t)shapes->limit,
+                                             .least = least};
+    const enum vram_status status = vr_largest_pick(largest, &choice, &shapes->row, &shapes->count);
     free(live);
     return status;
 }
@@ -44,14 +52,6 @@ void vr_shapes_release(struct vr_shapes *shapes) {
     free(shapes->row);
     shapes->row = NULL;
     shapes->count = 0;
-}
-
-size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *to, size_t row) {
-    // One row per alloc event in both, after those that were there before.
-    if (row >= from->start_count) return row - from->start_count + to->start_count;
-    size_t found;
-    VR_LOWER_BOUND(found, i, 0, to->start_count, to->address[i] < from->address[row]);
-    return found < to->start_count && to->address[found] == from->address[row] ? found : SIZE_MAX;
 }
 
 enum { LIVED_BEFORE = 1, NEVER_FREED = 2, BORN_EARLIER = 4, ENDS_LATER = 8 };
@@ -112,7 +112,7 @@ void vr_pool_name(bool known, uint64_t first, uint64_t second, struct vr_text *t
         vr_text_printf(text, "private pool (%llu, %llu)", (unsigned long long)first, (unsigned long long)second);
 }
 
-struct group {
+struct shape_group {
     uint64_t key;
     double area;
     uint32_t number; // in the order of discovery
@@ -121,20 +121,20 @@ struct group {
 enum { MOST_GROUPS = 512 };
 
 static int by_area(const void *a, const void *b) {
-    const struct group *x = a, *y = b;
+    const struct shape_group *x = a, *y = b;
     if (x->area != y->area) return VR_ORDER(y->area, x->area);
     return VR_ORDER(x->number, y->number);
 }
 
 // The groups of all shapes, and per shape which one it is of.
-static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_naming *naming, struct vr_map *known, struct group *groups,
-                               uint32_t *of, size_t *count) {
+static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_naming *naming, struct vr_map *known,
+                               struct shape_group *groups, uint32_t *of, size_t *count) {
     for (size_t i = 0; i < shapes->count; i++) {
         uint64_t key = 0;
         VR_TRY(naming->key(naming->user, shapes->row[i], &key));
         uint32_t found = vr_map_get(known, key);
         if (found == 0) {
-            groups[*count] = (struct group){.key = key, .number = (uint32_t)*count};
+            groups[*count] = (struct shape_group){.key = key, .number = (uint32_t)*count};
             found = (uint32_t)++ * count;
             VR_TRY(vr_map_set(known, key, found));
         }
@@ -144,7 +144,7 @@ static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_n
     return VRAM_OK;
 }
 
-static enum vram_status put_names(const struct vr_shapes *shapes, const struct vr_naming *naming, const struct group *groups,
+static enum vram_status put_names(const struct vr_shapes *shapes, const struct vr_naming *naming, const struct shape_group *groups,
                                   size_t count) {
     struct vr_json *json = &shapes->query->answer->json;
     struct vr_text name = {.bytes = NULL};
@@ -162,7 +162,7 @@ static enum vram_status put_names(const struct vr_shapes *shapes, const struct v
 }
 
 enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const struct vr_naming *naming) {
-    struct group *groups = malloc((shapes->count + 1) * sizeof *groups);
+    struct shape_group *groups = malloc((shapes->count + 1) * sizeof *groups);
     uint32_t *of = malloc((shapes->count + 1) * sizeof *of), *place = malloc((shapes->count + 1) * sizeof *place);
     struct vr_map known = {.slots = NULL};
     size_t count = 0;

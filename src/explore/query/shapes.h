@@ -2,7 +2,7 @@
 #ifndef VR_EXPLORE_QUERY_SHAPES_H
 #define VR_EXPLORE_QUERY_SHAPES_H
 
-#include "explore/explored/explored.h"
+#include "explore/query/window.h"
 
 // As many shapes and pixels as an answer may have.
 enum { VR_MOST_SHAPES = 8192, VR_MOST_PIXELS = 16384 };
@@ -36,9 +36,6 @@ VR_INLINE double vr_shapes_begin(const struct vr_shapes *shapes, size_t i) {
 VR_INLINE double vr_shapes_end(const struct vr_shapes *shapes, size_t i) {
     return vr_axis_span_death(&shapes->span, shapes->lifetimes, shapes->row[i]);
 }
-
-// Which row of the other kind of lifetime a row of a kind of lifetime is; SIZE_MAX for what only one of them has.
-size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *to, size_t row);
 
 // "pool not recorded", "default pool" for (0, 0), else "private pool (0, 1)".
 void vr_pool_name(bool known, uint64_t first, uint64_t second, struct vr_text *text);

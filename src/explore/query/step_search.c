@@ -1,5 +1,7 @@
 #include "explore/query/step_search.h"
 
+#include "explore/query/selection.h"
+
 enum { MOST_GROWERS = 256 };
 // A query's steps take as long as what is looked for in them.
 #define STEPS_SHARE 0.5
@@ -130,7 +132,7 @@ static enum vram_status begin_search(const struct vr_query *query, const struct 
                                      struct vr_pattern_search *search) {
     int64_t top = 0;
     VR_TRY(vr_parameter_whole(query->parameters, "top", 1, pattern == VR_PATTERN_GROWTH ? MOST_GROWERS : 100000, 50, &top));
-    VR_TRY(vr_select_grouping(query, &search->holders, &search->grouping));
+    VR_TRY(vr_select_grouping(query, &search->selection, &search->grouping));
     VR_TRY(copy_steps(steps, &search->steps));
     if (pattern == VR_PATTERN_CHURN) return vr_churn_search_create(&search->grouping, &search->steps, &search->churn);
     return vr_growth_search_create(&search->grouping, &search->steps, (size_t)top, &search->growth);
@@ -140,7 +142,7 @@ static enum vram_status go_on(const struct vr_query *query, enum vr_step_pattern
                               double *share) {
     if (search->growth == NULL && search->churn == NULL) {
         const struct vr_steps *steps = NULL;
-        VR_TRY(vr_step_search_steps(query, search->holders.device, most, share, &steps));
+        VR_TRY(vr_step_search_steps(query, search->selection.device, most, share, &steps));
         const bool found = *share == 1;
         *share *= STEPS_SHARE;
         if (!found) return VRAM_OK;
@@ -154,25 +156,18 @@ static enum vram_status go_on(const struct vr_query *query, enum vr_step_pattern
     return VRAM_OK;
 }
 
-static enum vram_status choose(const struct vr_query *query, struct vr_holders *holders) {
-    enum vr_lifetime_kind kind = VR_LIFETIME_ALLOCATED;
-    VR_TRY(vr_select_device(query, &holders->recording, &holders->device));
-    VR_TRY(vr_select_lifetime_kind(query, &kind));
-    return vr_explored_lifetimes(holders->device, kind, &holders->lifetimes);
-}
-
 enum vram_status vr_step_search_pattern(const struct vr_query *query, enum vr_step_pattern pattern, size_t most, double *share,
                                         const struct vr_pattern_search **search) {
-    struct vr_holders holders = {.event = 0};
+    struct vr_selection selection = {.recording = NULL};
     struct vr_step_searches *searches = NULL;
     char *key = NULL;
-    VR_TRY(choose(query, &holders));
-    VR_TRY(searches_of(holders.device, &searches));
+    VR_TRY(vr_select_lifetimes(query, &selection));
+    VR_TRY(searches_of(selection.device, &searches));
     VR_TRY(key_of(query->parameters, pattern_keys, &key));
     struct kept_pattern *kept = &searches->search[pattern];
     if (kept->key == NULL || strcmp(kept->key, key) != 0) {
         release_pattern(kept);
-        *kept = (struct kept_pattern){.key = key, .search = {.holders = holders}};
+        *kept = (struct kept_pattern){.key = key, .search = {.selection = selection}};
     } else {
         free(key);
     }

@@ -5,7 +5,7 @@
 
 #include "analyze/churn.h"
 #include "analyze/growth.h"
-#include "explore/query/holders.h"
+#include "explore/query/selection.h"
 
 struct vr_step_searches;
 // NULL is ignored.
@@ -24,13 +24,13 @@ enum vram_status vr_step_peak(struct vr_explored_device *device, enum vr_lifetim
 enum vr_step_pattern { VR_PATTERN_GROWTH, VR_PATTERN_CHURN, VR_PATTERN_COUNT };
 
 struct vr_pattern_search {
-    struct vr_holders holders; // recording, device and lifetimes; nothing about a moment
-    struct vr_steps steps;     // owned
+    struct vr_selection selection;
+    struct vr_steps steps; // owned
     struct vr_grouping grouping;
     struct vr_growth_search *growth; // of VR_PATTERN_GROWTH
     struct vr_churn_search *churn;   // of VR_PATTERN_CHURN
 };
-// What the query's parameters `kind of lifetime`, `by`, `regex`, `step`, `every` and `top` mean. Looks at up to `most` further rows or
+// What the query's parameters `notion`, `by`, `regex`, `step`, `every` and `top` mean. Looks at up to `most` further rows or
 // events. *share: how much of the work is done; *search is set when it is 1, and borrowed until another one is asked for. INVALID_ARGUMENT,
 // LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_step_search_pattern(const struct vr_query *query, enum vr_step_pattern pattern, size_t most, double *share,

@@ -8,17 +8,16 @@
 #define SMALL_LIMIT VR_MIB
 
 // What is done in this order: addresses of large blocks are gathered from the rows, then the events are walked.
-enum stage { GATHER, WALK, FINISHED };
+enum sizing_stage { GATHER, WALK, FINISHED };
 
 struct vr_block_sizing {
     struct vr_block_sizes sizes;
     const struct vr_event_rows *rows;
     const struct vr_segment_lives *segments;
-    enum stage stage;
+    enum sizing_stage stage;
     size_t at;       // the next row, or event
-    size_t capacity; // of place
     uint64_t *place; // addresses of large blocks, ascending, distinct
-    size_t place_count;
+    size_t place_count, place_capacity;
     struct vr_map numbers; // address -> 1 + place
     struct vr_ordered live;
 };
@@ -54,7 +53,7 @@ static enum vram_status gather(struct vr_block_sizing *pass, size_t row) {
     const uint64_t address = pass->sizes.lifetimes->address[row];
     if (!is_large(pass, row) || vr_map_get(&pass->numbers, address) != 0) return VRAM_OK;
     VR_TRY(vr_map_set(&pass->numbers, address, 1));
-    VR_TRY(vr_grow((void **)&pass->place, &pass->capacity, pass->place_count + 1, sizeof *pass->place));
+    VR_TRY(VR_GROW(pass, place, pass->place_count + 1));
     pass->place[pass->place_count++] = address;
     return VRAM_OK;
 }

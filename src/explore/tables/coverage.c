@@ -24,13 +24,13 @@ struct vr_coverage {
 
 struct ranges {
     struct vr_fold_range *range;
-    size_t count, capacity;
+    size_t count, range_capacity;
 };
 
 static enum vram_status add_range(struct ranges *ranges, uint64_t address, uint64_t bytes) {
     uint64_t end;
     if (bytes == 0 || !vr_add_u64(address, bytes, &end)) return VRAM_OK;
-    VR_TRY(vr_grow((void **)&ranges->range, &ranges->capacity, ranges->count + 1, sizeof *ranges->range));
+    VR_TRY(VR_GROW(ranges, range, ranges->count + 1));
     ranges->range[ranges->count++] = (struct vr_fold_range){.address = address, .end = end};
     return VRAM_OK;
 }
@@ -168,18 +168,17 @@ static void drop_sweep(struct sweep *sweep) {
     free(sweep);
 }
 
-// A grid of the events [first, end) and the places [low, high), at most `most` columns; nothing is counted yet.
-static enum vram_status begin_sweep(const struct vr_coverage *coverage, size_t first, size_t end, size_t most, uint64_t low, uint64_t high,
-                                    struct sweep **sweep) {
+// Nothing is counted yet, what is live before the window neither.
+static enum vram_status begin_sweep(const struct vr_coverage *coverage, const struct vr_grid_window *window, struct sweep **sweep) {
     struct sweep *made = calloc(1, sizeof *made);
-    const size_t events = end - first, spacing = events / most + (events % most != 0),
+    const size_t events = window->end - window->first, spacing = events / window->most + (events % window->most != 0),
                  columns = spacing == 0 ? 0 : (events + spacing - 1) / spacing;
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     made->coverage = coverage;
-    made->end = end;
-    made->cell_bytes = (double)(high > low ? high - low : 1) / VR_COVERAGE_CELLS;
-    for (size_t k = 0; k < VR_COVERAGE_CELLS; k++) made->cell[k].since = first;
-    made->grid = (struct vr_grid){.first = first, .spacing = spacing, .columns = columns, .low = low, .high = high};
+    made->end = window->end;
+    made->cell_bytes = (double)(window->high > window->low ? window->high - window->low : 1) / VR_COVERAGE_CELLS;
+    for (size_t k = 0; k < VR_COVERAGE_CELLS; k++) made->cell[k].since = window->first;
+    made->grid = (struct vr_grid){.first = window->first, .spacing = spacing, .columns = columns, .low = window->low, .high = window->high};
     made->grid.full = calloc(columns + 1, VR_COVERAGE_CELLS);
     if (made->grid.full == NULL) {
         free(made);
@@ -200,11 +199,11 @@ static void sweep_on(struct sweep *sweep, size_t columns) {
     }
 }
 
-enum vram_status vr_coverage_count(const struct vr_coverage *coverage, const uint32_t *live, size_t live_count, size_t first, size_t end,
-                                   size_t most, uint64_t low, uint64_t high, struct vr_grid *grid) {
+enum vram_status vr_coverage_count(const struct vr_coverage *coverage, const struct vr_grid_window *window, struct vr_grid *grid) {
+    assert(window->first <= window->end && window->end <= coverage->view->history->count && window->most != 0);
     struct sweep *sweep = NULL;
-    VR_TRY(begin_sweep(coverage, first, end, most, low, high, &sweep));
-    for (size_t i = 0; i < live_count; i++) change(sweep, live[i], first, 1);
+    VR_TRY(begin_sweep(coverage, window, &sweep));
+    for (size_t i = 0; i < window->live_count; i++) change(sweep, window->live[i], window->first, 1);
     sweep_on(sweep, SIZE_MAX);
     *grid = sweep->grid;
     free(sweep);
@@ -232,7 +231,8 @@ static enum vram_status keep_coarser(struct vr_coverage *coverage) {
 
 static enum vram_status begin_finest(struct vr_coverage *coverage) {
     const size_t events = coverage->view->history->count, columns = (events + SPACING - 1) / SPACING;
-    VR_TRY(begin_sweep(coverage, 0, events, columns > MOST_COLUMNS ? MOST_COLUMNS : columns + 1, 0, coverage->total, &coverage->sweep));
+    const struct vr_grid_window all = {.end = events, .most = columns > MOST_COLUMNS ? MOST_COLUMNS : columns + 1, .high = coverage->total};
+    VR_TRY(begin_sweep(coverage, &all, &coverage->sweep));
     for (size_t row = 0; row < coverage->lifetimes->start_count; row++) change(coverage->sweep, row, 0, 1);
     return VRAM_OK;
 }
@@ -278,6 +278,7 @@ void vr_coverage_destroy(struct vr_coverage *coverage) {
 }
 
 enum vram_status vr_coverage_kept(const struct vr_coverage *coverage, size_t first, size_t end, size_t most, struct vr_grid *grid) {
+    assert(coverage->sweep == NULL && first <= end && end <= coverage->view->history->count);
     size_t level = 0, begin = 0, columns = 0;
     for (;; level++) {
         const size_t spacing = coverage->level[level].spacing == 0 ? 1 : coverage->level[level].spacing;
@@ -292,4 +293,19 @@ enum vram_status vr_coverage_kept(const struct vr_coverage *coverage, size_t fir
     *grid =
         (struct vr_grid){.first = begin * spacing, .spacing = spacing, .columns = columns, .low = 0, .high = coverage->total, .full = full};
     return VRAM_OK;
+}
+
+bool vr_coverage_check(const struct vr_coverage *coverage) {
+    uint64_t at = 0;
+    for (size_t i = 0; i < coverage->range_count; i++) {
+        const struct vr_fold_range *range = &coverage->ranges[i];
+        if (range->end <= range->address || range->at != at || (i != 0 && range->address <= range[-1].end)) return false;
+        at += range->end - range->address;
+    }
+    const size_t events = coverage->view->history->count;
+    for (size_t i = 0; i < coverage->levels; i++) {
+        const struct level *level = &coverage->level[i];
+        if (level->columns * level->spacing < events || (i != 0 && level->spacing != level[-1].spacing * FAN)) return false;
+    }
+    return at == coverage->total && (coverage->sweep != NULL) == (coverage->levels == 0);
 }

@@ -44,8 +44,17 @@ struct vr_grid {
 // What was kept when the coverage was made, for windows of many events: at most `most` columns over all places, a little more than the
 // events [first, end). grid->full is given to the caller (free()). NO_HOST_MEMORY.
 enum vram_status vr_coverage_kept(const struct vr_coverage *coverage, size_t first, size_t end, size_t most, struct vr_grid *grid);
-// Counted now, from what is live before `first` (rows of the lifetimes) and the events [first, end), for windows of few events. As above.
-enum vram_status vr_coverage_count(const struct vr_coverage *coverage, const uint32_t *live, size_t live_count, size_t first, size_t end,
-                                   size_t most, uint64_t low, uint64_t high, struct vr_grid *grid);
+// What is counted: the events [first, end), in at most `most` columns, over the places [low, high); `live` are the rows of the lifetimes
+// that are live before `first`.
+struct vr_grid_window {
+    const uint32_t *live;
+    size_t live_count;
+    size_t first, end, most;
+    uint64_t low, high;
+};
+// Counted now, for windows of few events. As above.
+enum vram_status vr_coverage_count(const struct vr_coverage *coverage, const struct vr_grid_window *window, struct vr_grid *grid);
+// Ranges are ascending and do not touch, places follow each other without a gap, every level covers all events.
+bool vr_coverage_check(const struct vr_coverage *coverage);
 
 #endif

@@ -18,54 +18,6 @@ struct vr_curve {
     size_t levels;
 };
 
-static int by_event(const void *a, const void *b) {
-    const struct vr_replaced *x = a, *y = b;
-    return (x->event > y->event) - (x->event < y->event);
-}
-
-static enum vram_status find_replaced(const struct vr_lifetimes *lifetimes, struct vr_event_rows *rows) {
-    size_t capacity = 0;
-    for (size_t i = 0; i < lifetimes->count; i++) {
-        const uint32_t death = lifetimes->death[i];
-        if (death == VR_NEVER || rows->row[death] == i + 1) continue;
-        VR_TRY(vr_grow((void **)&rows->replaced, &capacity, rows->replaced_count + 1, sizeof *rows->replaced));
-        rows->replaced[rows->replaced_count++] = (struct vr_replaced){death, (uint32_t)i};
-    }
-    if (rows->replaced_count != 0) qsort(rows->replaced, rows->replaced_count, sizeof *rows->replaced, by_event);
-    return VRAM_OK;
-}
-
-enum vram_status vr_event_rows_build(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_event_rows *rows) {
-    struct vr_event_rows made = {.row = calloc(view->history->count + 1, sizeof *made.row)};
-    if (made.row == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t i = 0; i < lifetimes->count; i++) {
-        if (lifetimes->death[i] != VR_NEVER) made.row[lifetimes->death[i]] = (uint32_t)i + 1;
-    }
-    for (size_t i = lifetimes->start_count; i < lifetimes->count; i++) made.row[lifetimes->birth[i]] = (uint32_t)i + 1;
-    const enum vram_status status = find_replaced(lifetimes, &made);
-    if (status == VRAM_OK) *rows = made;
-    if (status != VRAM_OK) vr_event_rows_release(&made);
-    return status;
-}
-
-void vr_event_rows_release(struct vr_event_rows *rows) {
-    free(rows->row);
-    free(rows->replaced);
-    memset(rows, 0, sizeof *rows);
-}
-
-uint32_t vr_event_replaced(const struct vr_event_rows *rows, size_t event) {
-    for (size_t low = 0, high = rows->replaced_count; low < high;) {
-        const size_t middle = low + (high - low) / 2;
-        if (rows->replaced[middle].event == event) return rows->replaced[middle].row + 1;
-        if (rows->replaced[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return 0;
-}
-
 static int64_t delta(const struct vr_curve *curve, size_t event) {
     if (curve->lifetimes == NULL) return (int64_t)vr_reserved_delta(curve->view->history, event);
     const uint32_t row = curve->rows->row[event];
@@ -195,4 +147,34 @@ void vr_curve_range(const struct vr_curve *curve, size_t first, size_t end, int6
     }
     *low = extreme.low;
     *high = extreme.high;
+}
+
+// An entry of a level is the extremes of those below it.
+static bool level_holds(const struct vr_curve *curve, size_t level) {
+    if (curve->length[level] != (curve->length[level - 1] + FAN - 1) / FAN) return false;
+    for (size_t i = 0; i < curve->length[level]; i++) {
+        struct extreme below = curve->level[level - 1][i * FAN];
+        for (size_t k = i * FAN; k < (i + 1) * FAN && k < curve->length[level - 1]; k++)
+            widen(&below, curve->level[level - 1][k].low, curve->level[level - 1][k].high);
+        if (below.low != curve->level[level][i].low || below.high != curve->level[level][i].high) return false;
+    }
+    return true;
+}
+
+bool vr_curve_check(const struct vr_curve *curve) {
+    const size_t events = curve->view->history->count;
+    int64_t total = curve->start;
+    struct extreme found = {total, total};
+    for (size_t i = 0; i < events; i++) {
+        if (i % BUCKET == 0 && curve->before[i / BUCKET] != total) return false;
+        total = (int64_t)((uint64_t)total + (uint64_t)delta(curve, i));
+        if (i % BUCKET == 0) found = (struct extreme){total, total};
+        widen(&found, total, total);
+        const bool last = i + 1 == events || (i + 1) % BUCKET == 0;
+        if (last && (found.low != curve->level[0][i / BUCKET].low || found.high != curve->level[0][i / BUCKET].high)) return false;
+    }
+    for (size_t level = 1; level < curve->levels; level++) {
+        if (!level_holds(curve, level)) return false;
+    }
+    return true;
 }

@@ -3,8 +3,7 @@
 #ifndef VR_EXPLORE_TABLES_CURVE_H
 #define VR_EXPLORE_TABLES_CURVE_H
 
-#include "analyze/lifetimes.h"
-#include "analyze/view.h"
+#include "explore/tables/event_rows.h"
 
 // The first two are those of enum vr_lifetime_kind.
 enum vr_curve_kind { VR_CURVE_ALLOCATED, VR_CURVE_ACTIVE, VR_CURVE_RESERVED, VR_CURVE_COUNT };
@@ -13,22 +12,6 @@ enum vr_curve_kind { VR_CURVE_ALLOCATED, VR_CURVE_ACTIVE, VR_CURVE_RESERVED, VR_
 enum { VR_CURVE_BUCKET = 64 };
 
 struct vr_curve;
-
-// Which allocation an event begins or ends.
-struct vr_event_rows {
-    uint32_t *row; // by event: 1 + row of the lifetimes, 0 for other events
-    // Where an allocation was made at an address that was live, it ended what was there: by ascending event.
-    struct vr_replaced {
-        uint32_t event;
-        uint32_t row; // of what ended; `row` of the event has what began
-    } * replaced;
-    size_t replaced_count;
-};
-// NO_HOST_MEMORY; *rows is untouched then.
-enum vram_status vr_event_rows_build(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_event_rows *rows);
-void vr_event_rows_release(struct vr_event_rows *rows);
-// 1 + row of what ended at an event that begins an allocation; nearly always 0.
-uint32_t vr_event_replaced(const struct vr_event_rows *rows, size_t event);
 
 // The total of live bytes (rows and lifetimes given, both borrowed) or of reserved bytes (both NULL). Given to the caller:
 // vr_curve_destroy(). NO_HOST_MEMORY.
@@ -40,5 +23,7 @@ void vr_curve_destroy(struct vr_curve *curve);
 int64_t vr_curve_at(const struct vr_curve *curve, int64_t event);
 // Smallest and largest total after the events [first, end), which must lie in the history; first < end.
 void vr_curve_range(const struct vr_curve *curve, size_t first, size_t end, int64_t *low, int64_t *high);
+// Every bucket has the total before it and its extremes, every level those of the one below. Looks at all events.
+bool vr_curve_check(const struct vr_curve *curve);
 
 #endif

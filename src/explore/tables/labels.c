@@ -16,12 +16,6 @@ enum vram_status vr_versions_count(const struct vr_address_ids *addresses, const
     return status;
 }
 
-enum vram_status vr_explored_versions(struct vr_explored_device *device, const uint32_t **versions) {
-    const struct vr_lifetimes *allocated = NULL;
-    VR_TRY(vr_explored_lifetimes(device, VR_LIFETIME_ALLOCATED, &allocated));
-    *versions = device->versions;
-    return VRAM_OK;
-}
 struct vr_segment_labels {
     uint32_t *version; // by row of the segments
     struct segment_event {
@@ -70,25 +64,15 @@ static enum vram_status list_events(struct vr_segment_labels *labels, const stru
     return VRAM_OK;
 }
 
-static enum vram_status make(const struct vr_explored_device *device, const struct vr_lifetimes *rows, struct vr_segment_labels *labels) {
-    VR_TRY(count_rows(labels, rows));
-    return list_events(labels, device->view->history, rows);
-}
-
-enum vram_status vr_explored_segment_labels(struct vr_explored_device *device, const struct vr_segment_labels **labels) {
-    if (device->segment_labels == NULL) {
-        const struct vr_segment_lives *segments = NULL;
-        VR_TRY(vr_explored_segments(device, &segments));
-        struct vr_segment_labels *made = calloc(1, sizeof *made);
-        const enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : make(device, &segments->lifetimes, made);
-        if (status != VRAM_OK) {
-            vr_segment_labels_destroy(made);
-            return status;
-        }
-        device->segment_labels = made;
-    }
-    *labels = device->segment_labels;
-    return VRAM_OK;
+enum vram_status vr_segment_labels_create(const struct vr_history *history, const struct vr_lifetimes *rows,
+                                          struct vr_segment_labels **labels) {
+    struct vr_segment_labels *made = calloc(1, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    enum vram_status status = count_rows(made, rows);
+    if (status == VRAM_OK) status = list_events(made, history, rows);
+    if (status == VRAM_OK) *labels = made;
+    if (status != VRAM_OK) vr_segment_labels_destroy(made);
+    return status;
 }
 
 void vr_segment_labels_destroy(struct vr_segment_labels *labels) {

@@ -2,16 +2,15 @@
 #ifndef VR_EXPLORE_TABLES_LABELS_H
 #define VR_EXPLORE_TABLES_LABELS_H
 
-#include "explore/explored/explored.h"
+#include "analyze/lifetimes.h"
 
 // By row of the allocated lifetimes, whose addresses have these numbers. Given to the caller (free()). NO_HOST_MEMORY.
 enum vram_status vr_versions_count(const struct vr_address_ids *addresses, const struct vr_lifetimes *rows, uint32_t **versions);
-// The device's own, which are made with its allocated lifetimes; borrowed. LIMIT, NO_HOST_MEMORY.
-enum vram_status vr_explored_versions(struct vr_explored_device *device, const uint32_t **versions);
 
-// Those of segments, made when first asked for; borrowed. LIMIT, NO_HOST_MEMORY.
+// Those of segments, whose lives the rows are. Borrows nothing. Given to the caller: vr_segment_labels_destroy(). NO_HOST_MEMORY.
 struct vr_segment_labels;
-enum vram_status vr_explored_segment_labels(struct vr_explored_device *device, const struct vr_segment_labels **labels);
+enum vram_status vr_segment_labels_create(const struct vr_history *history, const struct vr_lifetimes *rows,
+                                          struct vr_segment_labels **labels);
 // NULL is ignored.
 void vr_segment_labels_destroy(struct vr_segment_labels *labels);
 // Of a row of the segments.

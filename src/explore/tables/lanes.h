@@ -20,7 +20,7 @@ struct vr_lane {
     // Totals, by ascending event: what the lane has from `event` on. Before the first one: start_bytes.
     uint32_t *event;
     uint64_t *total;
-    size_t count, capacity;
+    size_t count, event_capacity, total_capacity;
     uint64_t start_bytes;
 };
 
@@ -37,5 +37,7 @@ enum vram_status vr_lanes_create(const struct vr_view *view, const struct vr_seg
 void vr_lanes_destroy(struct vr_lanes *lanes);
 // The largest total of a lane from before event `first` until after event `end` - 1. Looks at all changes in between.
 uint64_t vr_lane_largest(const struct vr_lane *lane, size_t first, size_t end);
+// Every segment has a lane, no total is above its lane's peak, and together the lanes end with what is live. Looks at all changes.
+bool vr_lanes_check(const struct vr_lanes *lanes, const struct vr_segment_lives *segments);
 
 #endif

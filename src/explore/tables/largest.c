@@ -17,7 +17,7 @@ struct vr_largest {
 };
 
 // A row, whose weight is exact, or a run of rows, none of which weighs more.
-struct candidate {
+struct row_candidate {
     double weight;
     uint32_t index;
     int32_t level;
@@ -28,8 +28,8 @@ struct picker {
     const struct vr_axis_span *span;
     size_t begin, end;
     double least;
-    struct candidate *heap;
-    size_t count, capacity;
+    struct row_candidate *heap;
+    size_t count, heap_capacity;
 };
 
 static double position(const struct vr_axis_span *span, size_t event) {
@@ -101,21 +101,21 @@ void vr_largest_destroy(struct vr_largest *largest) {
 }
 
 // Rows before runs of the same weight, so that equal ones end the search.
-static bool before(const struct candidate *a, const struct candidate *b) {
+static bool before(const struct row_candidate *a, const struct row_candidate *b) {
     return a->weight != b->weight ? a->weight > b->weight : a->level < b->level;
 }
 
-static enum vram_status push(struct picker *picker, struct candidate candidate) {
+static enum vram_status push(struct picker *picker, struct row_candidate candidate) {
     if (candidate.weight < picker->least) return VRAM_OK;
-    VR_TRY(vr_grow((void **)&picker->heap, &picker->capacity, picker->count + 1, sizeof *picker->heap));
+    VR_TRY(VR_GROW(picker, heap, picker->count + 1));
     size_t i = picker->count++;
     for (; i > 0 && before(&candidate, &picker->heap[(i - 1) / 2]); i = (i - 1) / 2) picker->heap[i] = picker->heap[(i - 1) / 2];
     picker->heap[i] = candidate;
     return VRAM_OK;
 }
 
-static struct candidate pop(struct picker *picker) {
-    const struct candidate top = picker->heap[0], last = picker->heap[--picker->count];
+static struct row_candidate pop(struct picker *picker) {
+    const struct row_candidate top = picker->heap[0], last = picker->heap[--picker->count];
     size_t i = 0;
     for (;;) {
         size_t child = 2 * i + 1;
@@ -131,17 +131,17 @@ static struct candidate pop(struct picker *picker) {
 
 static enum vram_status push_row(struct picker *picker, size_t row) {
     const double area = vr_axis_span_area(picker->span, picker->largest->lifetimes, row);
-    return push(picker, (struct candidate){area, (uint32_t)row, IS_ROW});
+    return push(picker, (struct row_candidate){area, (uint32_t)row, IS_ROW});
 }
 
 static enum vram_status push_run(struct picker *picker, int level, size_t index) {
     const struct bound *bound = &picker->largest->level[level][index];
     const double clipped = (double)bound->size * (picker->span->to - picker->span->from + 1);
-    return push(picker, (struct candidate){clipped < (double)bound->area ? clipped : (double)bound->area, (uint32_t)index, level});
+    return push(picker, (struct row_candidate){clipped < (double)bound->area ? clipped : (double)bound->area, (uint32_t)index, level});
 }
 
 // The children of a run that hold rows of [begin, end).
-static enum vram_status open_run(struct picker *picker, const struct candidate *run) {
+static enum vram_status open_run(struct picker *picker, const struct row_candidate *run) {
     size_t rows = RUN;
     for (int level = 1; level < run->level; level++) rows *= FAN;
     const size_t fan = run->level == 0 ? RUN : FAN;
@@ -160,7 +160,7 @@ static int ascending(const void *a, const void *b) {
 
 static enum vram_status search(struct picker *picker, size_t limit, uint32_t *rows, size_t *count) {
     while (picker->count != 0 && *count < limit) {
-        const struct candidate top = pop(picker);
+        const struct row_candidate top = pop(picker);
         if (top.level == IS_ROW)
             rows[(*count)++] = top.index;
         else
@@ -169,16 +169,16 @@ static enum vram_status search(struct picker *picker, size_t limit, uint32_t *ro
     return VRAM_OK;
 }
 
-enum vram_status vr_largest_pick(const struct vr_largest *largest, const struct vr_axis_span *span, const uint32_t *listed,
-                                 size_t listed_count, size_t begin, size_t end, size_t limit, double least, uint32_t **rows,
-                                 size_t *count) {
-    struct picker picker = {.largest = largest, .span = span, .begin = begin, .end = end, .least = least};
-    const size_t most = listed_count + (end - begin) < limit ? listed_count + (end - begin) : limit;
+enum vram_status vr_largest_pick(const struct vr_largest *largest, const struct vr_largest_choice *choice, uint32_t **rows, size_t *count) {
+    assert(choice->begin <= choice->end && choice->end <= largest->lifetimes->count);
+    struct picker picker = {.largest = largest, .span = choice->span, .begin = choice->begin, .end = choice->end, .least = choice->least};
+    const size_t rows_in_all = choice->listed_count + (choice->end - choice->begin);
+    const size_t most = rows_in_all < choice->limit ? rows_in_all : choice->limit;
     uint32_t *found = malloc((most + 1) * sizeof *found);
     size_t filled = 0;
     enum vram_status status = found == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
-    for (size_t i = 0; i < listed_count && status == VRAM_OK; i++) status = push_row(&picker, listed[i]);
-    if (status == VRAM_OK && begin < end) status = push_run(&picker, largest->levels - 1, 0);
+    for (size_t i = 0; i < choice->listed_count && status == VRAM_OK; i++) status = push_row(&picker, choice->listed[i]);
+    if (status == VRAM_OK && choice->begin < choice->end) status = push_run(&picker, largest->levels - 1, 0);
     if (status == VRAM_OK) status = search(&picker, most, found, &filled);
     free(picker.heap);
     if (status != VRAM_OK) {
@@ -189,4 +189,17 @@ enum vram_status vr_largest_pick(const struct vr_largest *largest, const struct 
     *rows = found;
     *count = filled;
     return VRAM_OK;
+}
+
+bool vr_largest_check(const struct vr_largest *largest) {
+    for (size_t row = 0; row < largest->lifetimes->count; row++) {
+        if ((double)largest->level[0][row / RUN].size < (double)largest->lifetimes->size_bytes[row]) return false;
+    }
+    for (int level = 1; level < largest->levels; level++) {
+        for (size_t i = 0; i < largest->length[level - 1]; i++) {
+            const struct bound *run = &largest->level[level - 1][i], *above = &largest->level[level][i / FAN];
+            if (run->area > above->area || run->size > above->size) return false;
+        }
+    }
+    return largest->length[largest->levels - 1] <= 1;
 }

@@ -27,9 +27,19 @@ double vr_axis_span_area(const struct vr_axis_span *span, const struct vr_lifeti
 enum vram_status vr_largest_create(const struct vr_lifetimes *lifetimes, const struct vr_axis_span *axis, struct vr_largest **largest);
 // NULL is ignored.
 void vr_largest_destroy(struct vr_largest *largest);
-// Of the rows listed and the rows [begin, end), those of the largest areas in the span: at most `limit`, none below `least`. *rows is
-// ascending and given to the caller (free()). NO_HOST_MEMORY.
-enum vram_status vr_largest_pick(const struct vr_largest *largest, const struct vr_axis_span *span, const uint32_t *listed,
-                                 size_t listed_count, size_t begin, size_t end, size_t limit, double least, uint32_t **rows, size_t *count);
+// Which rows are wanted: of those listed and of [begin, end) the ones of the largest areas in the span, at most `limit`, none below
+// `least`.
+struct vr_largest_choice {
+    const struct vr_axis_span *span;
+    const uint32_t *listed;
+    size_t listed_count;
+    size_t begin, end;
+    size_t limit;
+    double least;
+};
+// *rows is ascending and given to the caller (free()). NO_HOST_MEMORY.
+enum vram_status vr_largest_pick(const struct vr_largest *largest, const struct vr_largest_choice *choice, uint32_t **rows, size_t *count);
+// No row is larger than its run's bound, and no run's bound than that of the run it is part of. Looks at all rows.
+bool vr_largest_check(const struct vr_largest *largest);
 
 #endif

@@ -10,7 +10,7 @@ struct vr_live_rows {
     uint32_t *rows; // of all checkpoints, one after the other, each ascending
     size_t *first;  // count + 1
     size_t count;
-    size_t capacity;
+    size_t rows_capacity;
 };
 
 size_t vr_first_born(const struct vr_lifetimes *lifetimes, size_t event) {
@@ -53,7 +53,7 @@ static enum vram_status add_checkpoint(struct vr_live_rows *live, size_t number)
                  end = number == 0 ? lifetimes->start_count : vr_first_born(lifetimes, event);
     const size_t listed = number == 0 ? 0 : live->first[number] - live->first[number - 1];
     // One more than needed: with nothing to list there are rows all the same.
-    VR_TRY(vr_grow((void **)&live->rows, &live->capacity, live->first[number] + listed + (end - begin) + 1, sizeof *live->rows));
+    VR_TRY(VR_GROW(live, rows, live->first[number] + listed + (end - begin) + 1));
     const uint32_t *list = number == 0 ? live->rows : live->rows + live->first[number - 1];
     const size_t kept = filter(lifetimes, list, listed, begin, end, (int64_t)event - 1, live->rows + live->first[number]);
     live->first[number + 1] = live->first[number] + kept;
@@ -84,6 +84,7 @@ void vr_live_rows_destroy(struct vr_live_rows *live) {
 }
 
 enum vram_status vr_live_rows_at(const struct vr_live_rows *live, int64_t event, uint32_t **rows, size_t *count) {
+    assert(event >= -1);
     const struct vr_lifetimes *lifetimes = live->lifetimes;
     const size_t next = event < 0 ? 0 : (size_t)event + 1 < live->events ? (size_t)event + 1 : live->events;
     const size_t checkpoint = next / live->spacing;
@@ -95,4 +96,23 @@ enum vram_status vr_live_rows_at(const struct vr_live_rows *live, int64_t event,
     *count = filter(lifetimes, live->rows + live->first[checkpoint], listed, begin, end, (int64_t)next - 1, out);
     *rows = out;
     return VRAM_OK;
+}
+
+// Checkpoint c holds exactly what is live before its event, ascending.
+static bool checkpoint_holds(const struct vr_live_rows *live, size_t c) {
+    const int64_t event = (int64_t)(c * live->spacing) - 1;
+    size_t at = live->first[c];
+    for (size_t row = 0; row < live->lifetimes->count; row++) {
+        if (!vr_lifetimes_live_at(live->lifetimes, row, event)) continue;
+        if (at == live->first[c + 1] || live->rows[at++] != row) return false;
+    }
+    return at == live->first[c + 1];
+}
+
+bool vr_live_rows_check(const struct vr_live_rows *live) {
+    if (live->first[0] != 0 || live->count != live->events / live->spacing + 1) return false;
+    for (size_t c = 0; c < live->count; c++) {
+        if (!checkpoint_holds(live, c)) return false;
+    }
+    return true;
 }

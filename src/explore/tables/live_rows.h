@@ -16,5 +16,7 @@ void vr_live_rows_destroy(struct vr_live_rows *live);
 enum vram_status vr_live_rows_at(const struct vr_live_rows *live, int64_t event, uint32_t **rows, size_t *count);
 // The first row born at or after `event`.
 size_t vr_first_born(const struct vr_lifetimes *lifetimes, size_t event);
+// Every checkpoint holds what is live then, ascending. Looks at all rows for each: for tests.
+bool vr_live_rows_check(const struct vr_live_rows *live);
 
 #endif

@@ -1,7 +1,7 @@
 #include "explore/tables/stacking.h"
 
 // A change of the picture: a picked allocation begins or ends.
-struct change {
+struct stack_change {
     uint32_t event;
     uint32_t shape;
     bool begins;
@@ -27,23 +27,23 @@ struct stacker {
 };
 
 static int by_time(const void *a, const void *b) {
-    const struct change *x = a, *y = b;
+    const struct stack_change *x = a, *y = b;
     if (x->before != y->before) return x->before ? -1 : 1;
     if (x->event != y->event) return x->event < y->event ? -1 : 1;
     if (x->begins != y->begins) return x->begins ? 1 : -1; // what is replaced goes first
     return (x->shape > y->shape) - (x->shape < y->shape);
 }
 
-static enum vram_status list_changes(const struct stacker *stacker, struct change **changes, size_t *count) {
+static enum vram_status list_changes(const struct stacker *stacker, struct stack_change **changes, size_t *count) {
     const struct vr_stacking *out = stacker->out;
-    struct change *list = malloc((2 * out->count + 1) * sizeof *list);
+    struct stack_change *list = malloc((2 * out->count + 1) * sizeof *list);
     if (list == NULL) return VRAM_NO_HOST_MEMORY;
     size_t filled = 0;
     for (size_t i = 0; i < out->count; i++) {
         const uint32_t birth = stacker->lifetimes->birth[out->row[i]], death = stacker->lifetimes->death[out->row[i]];
         const bool before = birth == VR_BEFORE_TRACE || birth < stacker->window->first;
-        list[filled++] = (struct change){before ? (uint32_t)stacker->window->first : birth, (uint32_t)i, true, before};
-        if (death != VR_NEVER && death < stacker->window->end) list[filled++] = (struct change){death, (uint32_t)i, false, false};
+        list[filled++] = (struct stack_change){before ? (uint32_t)stacker->window->first : birth, (uint32_t)i, true, before};
+        if (death != VR_NEVER && death < stacker->window->end) list[filled++] = (struct stack_change){death, (uint32_t)i, false, false};
     }
     qsort(list, filled, sizeof *list, by_time);
     *changes = list;
@@ -63,7 +63,7 @@ static enum vram_status note(struct stacker *stacker, uint32_t shape, uint32_t e
         return VRAM_OK;
     }
     if (stacker->noted_count == stacker->window->most_steps) return VRAM_LIMIT;
-    VR_TRY(vr_grow((void **)&stacker->noted, &stacker->noted_capacity, stacker->noted_count + 1, sizeof *stacker->noted));
+    VR_TRY(VR_GROW(stacker, noted, stacker->noted_count + 1));
     stacker->noted[stacker->noted_count++] = (struct noted_step){{event, stacker->base[shape]}, shape};
     stacker->last[shape] = stacker->noted_count;
     return VRAM_OK;
@@ -71,7 +71,7 @@ static enum vram_status note(struct stacker *stacker, uint32_t shape, uint32_t e
 
 static uint64_t size_of(const struct stacker *stacker, uint32_t shape) { return stacker->lifetimes->size_bytes[stacker->out->row[shape]]; }
 
-static enum vram_status begin(struct stacker *stacker, const struct change *change) {
+static enum vram_status begin(struct stacker *stacker, const struct stack_change *change) {
     const size_t below = stacker->standing_count;
     const uint32_t top = below == 0 ? 0 : stacker->standing[below - 1];
     stacker->base[change->shape] = below == 0 ? 0 : stacker->base[top] + size_of(stacker, top);
@@ -79,7 +79,7 @@ static enum vram_status begin(struct stacker *stacker, const struct change *chan
     return note(stacker, change->shape, change->event);
 }
 
-static enum vram_status end(struct stacker *stacker, const struct change *change) {
+static enum vram_status end(struct stacker *stacker, const struct stack_change *change) {
     size_t place = stacker->standing_count;
     while (place > 0 && stacker->standing[place - 1] != change->shape) place--;
     assert(place > 0);
@@ -113,7 +113,7 @@ static enum vram_status run(struct stacker *stacker) {
     stacker->base = calloc(room, sizeof *stacker->base);
     stacker->last = calloc(room, sizeof *stacker->last);
     if (stacker->standing == NULL || stacker->base == NULL || stacker->last == NULL) return VRAM_NO_HOST_MEMORY;
-    struct change *changes = NULL;
+    struct stack_change *changes = NULL;
     size_t count = 0;
     VR_TRY(list_changes(stacker, &changes, &count));
     enum vram_status status = VRAM_OK;
@@ -132,6 +132,7 @@ static enum vram_status copy_rows(struct vr_stacking *stacking, const uint32_t *
 
 enum vram_status vr_stacking_build(const struct vr_lifetimes *lifetimes, const uint32_t *rows, size_t count,
                                    const struct vr_stack_window *window, struct vr_stacking *stacking) {
+    assert(window->first <= window->end && window->most_steps >= 2 * count);
     struct vr_stacking made = {0};
     struct stacker stacker = {.lifetimes = lifetimes, .out = &made, .window = window};
     enum vram_status status = copy_rows(&made, rows, count);
@@ -150,4 +151,18 @@ void vr_stacking_release(struct vr_stacking *stacking) {
     free(stacking->first_step);
     free(stacking->step);
     memset(stacking, 0, sizeof *stacking);
+}
+
+bool vr_stacking_check(const struct vr_stacking *stacking) {
+    if (stacking->first_step[0] != 0) return false;
+    for (size_t i = 0; i < stacking->count; i++) {
+        if (i != 0 && stacking->row[i] <= stacking->row[i - 1]) return false;
+        if (stacking->first_step[i + 1] <= stacking->first_step[i]) return false; // each has a step: where it begins
+        for (size_t s = stacking->first_step[i] + 1; s < stacking->first_step[i + 1]; s++) {
+            // Later it only slides down.
+            if (stacking->step[s].event < stacking->step[s - 1].event || stacking->step[s].base_bytes > stacking->step[s - 1].base_bytes)
+                return false;
+        }
+    }
+    return true;
 }

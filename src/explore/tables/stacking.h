@@ -35,5 +35,7 @@ struct vr_stack_window {
 enum vram_status vr_stacking_build(const struct vr_lifetimes *lifetimes, const uint32_t *rows, size_t count,
                                    const struct vr_stack_window *window, struct vr_stacking *stacking);
 void vr_stacking_release(struct vr_stacking *stacking);
+// Rows are ascending, each has a step, and its steps only go down.
+bool vr_stacking_check(const struct vr_stacking *stacking);
 
 #endif
