@@ -24,13 +24,8 @@ static void add_pixel(struct vr_answer *answer, const struct curve_columns *colu
                       size_t end) {
     vr_answer_f64(answer, columns->event, (double)first);
     for (size_t k = 0; k < VR_CURVE_COUNT; k++) {
-        int64_t low = vr_curve_at(curves[k], (int64_t)first - 1), high = low;
-        if (first < end) {
-            int64_t range_low, range_high;
-            vr_curve_range(curves[k], first, end, &range_low, &range_high);
-            if (range_low < low) low = range_low;
-            if (range_high > high) high = range_high;
-        }
+        int64_t low, high;
+        vr_curve_extremes(curves[k], first, end, &low, &high);
         vr_answer_f64(answer, columns->low[k], (double)low);
         vr_answer_f64(answer, columns->high[k], (double)high);
     }

@@ -248,11 +248,8 @@ static enum vram_status put_reserved(const struct vr_shapes *shapes, const struc
     size_t first = shapes->window.first;
     for (int64_t p = 0; p < shapes->pixels; p++) {
         const size_t end = laned->edge[p];
-        int64_t high = vr_curve_at(curve, (int64_t)first - 1), low, within;
-        if (first < end) {
-            vr_curve_range(curve, first, end, &low, &within);
-            if (within > high) high = within;
-        }
+        int64_t low, high;
+        vr_curve_extremes(curve, first, end, &low, &high);
         vr_answer_f64(shapes->query->answer, column, (double)high);
         first = end;
     }

@@ -26,13 +26,8 @@ static double event_at(const struct curve_by_step *by, double position) {
 
 // Like the pixels of `curve`: from the value that one begins with through all that its events bring.
 static void put_pixel(struct vr_answer *answer, const struct curve_by_step *by, const size_t columns[2], size_t first, size_t end) {
-    int64_t low = vr_curve_at(by->curve, (int64_t)first - 1), high = low;
-    if (first < end) {
-        int64_t least, most;
-        vr_curve_range(by->curve, first, end, &least, &most);
-        if (least < low) low = least;
-        if (most > high) high = most;
-    }
+    int64_t low, high;
+    vr_curve_extremes(by->curve, first, end, &low, &high);
     vr_answer_f64(answer, columns[0], (double)low);
     vr_answer_f64(answer, columns[1], (double)high);
 }

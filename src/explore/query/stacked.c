@@ -10,12 +10,8 @@ static enum vram_status largest_total(const struct vr_shapes *shapes, enum vr_cu
     const struct vr_curve *curve = NULL;
     VR_TRY(vr_explored_curve(shapes->device, kind, &curve));
     const struct vr_window *window = &shapes->window;
-    int64_t low = vr_curve_at(curve, (int64_t)window->first - 1), high = low;
-    if (window->first < window->end) {
-        int64_t within;
-        vr_curve_range(curve, window->first, window->end, &low, &within);
-        if (within > high) high = within;
-    }
+    int64_t low, high;
+    vr_curve_extremes(curve, window->first, window->end, &low, &high);
     *top = high < 1 ? 1 : (double)high;
     return VRAM_OK;
 }
@@ -77,11 +73,8 @@ static enum vram_status totals_of(const struct vr_shapes *shapes, const struct v
 // The largest of each total in a pixel's events, from the value that it begins with.
 static void put_totals(const struct vr_curve *const *curves, const size_t *columns, struct vr_answer *answer, size_t first, size_t end) {
     for (size_t k = 0; k < VR_CURVE_COUNT; k++) {
-        int64_t high = vr_curve_at(curves[k], (int64_t)first - 1), low, within;
-        if (first < end) {
-            vr_curve_range(curves[k], first, end, &low, &within);
-            if (within > high) high = within;
-        }
+        int64_t low, high;
+        vr_curve_extremes(curves[k], first, end, &low, &high);
         vr_answer_f64(answer, columns[k], (double)high);
     }
 }

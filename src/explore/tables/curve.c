@@ -149,6 +149,15 @@ void vr_curve_range(const struct vr_curve *curve, size_t first, size_t end, int6
     *high = extreme.high;
 }
 
+void vr_curve_extremes(const struct vr_curve *curve, size_t first, size_t end, int64_t *low, int64_t *high) {
+    struct extreme extreme = {INT64_MAX, INT64_MIN};
+    const int64_t before = vr_curve_at(curve, (int64_t)first - 1);
+    if (first < end) vr_curve_range(curve, first, end, &extreme.low, &extreme.high);
+    widen(&extreme, before, before);
+    *low = extreme.low;
+    *high = extreme.high;
+}
+
 // An entry of a level is the extremes of those below it.
 static bool level_holds(const struct vr_curve *curve, size_t level) {
     if (curve->length[level] != (curve->length[level - 1] + FAN - 1) / FAN) return false;

@@ -23,6 +23,8 @@ void vr_curve_destroy(struct vr_curve *curve);
 int64_t vr_curve_at(const struct vr_curve *curve, int64_t event);
 // Smallest and largest total after the events [first, end), which must lie in the history; first < end.
 void vr_curve_range(const struct vr_curve *curve, size_t first, size_t end, int64_t *low, int64_t *high);
+// The same, and the total before the first of them: what a part of a picture shows. There may be no events in it: first <= end.
+void vr_curve_extremes(const struct vr_curve *curve, size_t first, size_t end, int64_t *low, int64_t *high);
 // Every bucket has the total before it and its extremes, every level those of the one below. Looks at all events.
 bool vr_curve_check(const struct vr_curve *curve);
 
