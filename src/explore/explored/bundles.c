@@ -68,6 +68,7 @@ void vr_bundles_release(struct vr_bundles *bundles) {
 }
 
 struct vr_bundle_sums vr_bundle_sum(const struct vr_moment *moment, const struct vr_bundle *bundle) {
+    assert(bundle->first < bundle->end && bundle->end <= moment->block_count);
     const struct vr_moment_block *block = moment->blocks;
     const struct vr_moment_block *last = &block[bundle->end - 1];
     struct vr_bundle_sums sums = {.largest = bundle->first, .span_bytes = last->address + last->size_bytes - block[bundle->first].address};

@@ -41,7 +41,7 @@ void vr_event_selections_destroy(struct vr_event_selections *event_selections) {
 }
 
 size_t vr_event_selection_index(const struct vr_event_selection *list, int64_t event) {
-    if (event <= 0) return 0;
+    if (event <= 0) return 0; // -1: before the first
     if (list->event == NULL) return (uint64_t)event < list->count ? (size_t)event : list->count;
     size_t first;
     VR_LOWER_BOUND(first, i, 0, list->count, list->event[i] < event);

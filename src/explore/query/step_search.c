@@ -100,6 +100,7 @@ enum vram_status vr_step_search_steps(const struct vr_query *query, struct vr_ex
 
 enum vram_status vr_step_peak(struct vr_explored_device *device, enum vr_lifetime_kind kind, const struct vr_steps *steps, size_t step,
                               int64_t *event, int64_t *bytes) {
+    assert(step < steps->count);
     const struct vr_curve *curve = NULL;
     VR_TRY(vr_explored_curve(device, (enum vr_curve_kind)kind, &curve));
     size_t first = steps->first[step], end = step + 1 < steps->count ? steps->first[step + 1] : device->view->history->count;

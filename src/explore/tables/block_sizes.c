@@ -37,6 +37,7 @@ static uint32_t final_block(const struct vr_block_sizes *sizes, size_t row) {
 }
 
 uint64_t vr_block_size_at(const struct vr_block_sizes *sizes, size_t row, bool *estimated) {
+    assert(row < sizes->lifetimes->count && sizes->rest != NULL);
     const uint32_t block = final_block(sizes, row);
     *estimated = false;
     if (block != 0) return sizes->view->model->blocks.size_bytes[sizes->view->blocks[block - 1]];
@@ -173,6 +174,7 @@ enum vram_status vr_block_sizing_go_on(struct vr_block_sizing *sizing, size_t mo
 }
 
 void vr_block_sizing_take(struct vr_block_sizing *sizing, struct vr_block_sizes *sizes) {
+    assert(sizing->stage == FINISHED && sizing->sizes.rest != NULL);
     *sizes = sizing->sizes;
     sizing->sizes.rest = NULL;
 }

@@ -100,6 +100,7 @@ int64_t vr_curve_at(const struct vr_curve *curve, int64_t event) {
     const size_t events = curve->view->history->count;
     if (event < 0 || events == 0) return curve->start;
     const size_t last = (uint64_t)event < events ? (size_t)event : events - 1;
+    // The next bucket's beginning says it, without adding up 64 events.
     if (last % BUCKET == BUCKET - 1 && last + 1 < events) return curve->before[last / BUCKET + 1];
     int64_t total = curve->before[last / BUCKET];
     for (size_t i = last / BUCKET * BUCKET; i <= last; i++) total = (int64_t)((uint64_t)total + (uint64_t)delta(curve, i));

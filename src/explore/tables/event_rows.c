@@ -48,6 +48,7 @@ uint32_t vr_event_replaced(const struct vr_event_rows *rows, size_t event) {
 }
 
 size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *to, size_t row) {
+    assert(row < from->count);
     // One row per alloc event in both, after those that were there before.
     if (row >= from->start_count) return row - from->start_count + to->start_count;
     size_t found;

@@ -85,6 +85,7 @@ void vr_segment_labels_destroy(struct vr_segment_labels *labels) {
 uint32_t vr_segment_version(const struct vr_segment_labels *labels, size_t row) { return labels->version[row]; }
 
 uint32_t vr_segment_version_of_event(const struct vr_segment_labels *labels, size_t event) {
+    // Most events are of no segment: the list is short, and searched.
     size_t first;
     VR_LOWER_BOUND(first, i, 0, labels->event_count, labels->events[i].event < event);
     return first < labels->event_count && labels->events[first].event == event ? labels->version[labels->events[first].row] : 0;

@@ -53,6 +53,7 @@ double vr_axis_span_area(const struct vr_axis_span *span, const struct vr_lifeti
     return (double)lifetimes->size_bytes[row] * ((length < 0 ? 0 : length) + 1);
 }
 
+// Bounds are floats to halve the tree; rounded up, none is below what it bounds.
 static float rounded_up(double value) { return nextafterf((float)value, INFINITY); }
 
 static void widen(struct bound *bound, float area, float size) {
