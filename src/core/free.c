@@ -64,6 +64,7 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     struct vr_shard *shard = vr_shard_of(device->allocator, item);
     const int64_t size = (int64_t)item->size;
     const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
+    assert(item->state == VR_ALLOCATED);
     vr_notify_block(shard, VR_RECORD_FREE_REQUESTED, item);
     item->state = VR_PENDING;
     vr_totals_apply(&device->stats.totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);

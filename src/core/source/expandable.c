@@ -161,6 +161,7 @@ static enum vram_status map_hole(struct vr_shard *shard, uint32_t hole, uint64_t
     struct vr_block *item = vr_block_at(device->allocator, hole);
     struct vr_segment *segment = vr_segment_at(device->allocator, item->segment);
     const uint64_t wanted = vr_round_up(size, segment->page_size), first = (item->address - segment->address) / segment->page_size;
+    assert(item->state == VR_HOLE && size != 0);
     VR_TRY(vr_shard_reserve_records(shard, 1));
     VR_TRY(map_pages(device, segment, first, first + wanted / segment->page_size));
     const uint64_t address = item->address;
@@ -308,6 +309,7 @@ static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
     const uint64_t page = segment->page_size;
     const uint64_t first = (item->address - segment->address + page - 1) / page;
     uint64_t end = (item->address + item->size - segment->address) / page;
+    assert(item->state == VR_FREE && segment->expandable);
     if (first >= end) return VRAM_OK;
     VR_TRY(vr_shard_reserve_records(shard, 2));
     const enum vram_status status = unmap_pages(device, segment, shard->stream, first, &end);
