@@ -339,6 +339,8 @@ export class Chart {
         }
         if (["dark", "by", "notion", "axis", "rec", "device", "found", "event"].some((key) => changed.has(key as keyof State))) this.renew();
         if (changed.has("pick") || changed.has("rec")) void this.followPick(state.pick);
+        // What lies under the pointer is another thing now.
+        if (["from", "to", "axis", "rec", "device", "notion", "by"].some((key) => changed.has(key as keyof State))) this.leave();
         this.refresh();
     }
     show(): void {

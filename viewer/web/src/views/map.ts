@@ -197,6 +197,7 @@ export function mapView(app: App): View {
             chart.show();
             table.update();
         },
+        hide: () => chart.leave(),
         update: (state, changed) => {
             by.update();
             chart.update(state, changed);

@@ -126,6 +126,7 @@ export function segmentsView(app: App): View {
             ["z", "zoom to the picked segment"],
         ],
         show: () => chart.show(),
+        hide: () => chart.leave(),
         update: (state, changed) => {
             if (changed.has("rec") || changed.has("device")) lane = -1;
             chart.update(state, changed);
