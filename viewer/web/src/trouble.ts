@@ -51,13 +51,15 @@ export class TroubleBanner implements Panel {
     }
 
     private show(devices: readonly Device[], worst: Device, last: Mark | undefined): void {
-        const here = this.frame.device() === worst;
+        const shown = this.frame.device();
+        if (!shown) return; // another recording was chosen meanwhile
+        const here = shown.device === worst.device;
         const name = deviceName(worst);
         const times = worst.ooms === 1 ? "" : ` ${count(worst.ooms)} times`;
         const what = last === undefined ? "" : `: ${worst.ooms === 1 ? "" : "the last time "}${bytes(last.bytes ?? 0)} asked for at event ${count(last.event)}`;
         const elsewhere = devices.filter((device) => device !== worst && device.ooms > 0);
         const others = elsewhere.length === 0 ? "" : ` So did ${elsewhere.map((device) => `${deviceName(device)} (${count(device.ooms)})`).join(", ")}.`;
-        const away = here ? "" : ` This is ${deviceName(this.frame.device()!)}.`;
+        const away = here ? "" : ` This is ${deviceName(shown)}.`;
         clear(this.root);
         add(
             this.root,

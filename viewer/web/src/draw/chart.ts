@@ -541,6 +541,7 @@ export class Chart {
     private paintNames(pen: Pen, theme: Theme): void {
         let left = this.box.left + 8;
         for (const line of this.scene!.lines) {
+            pen.rect(left - 4, this.box.top + 3, 31 + pen.textWidth(line.name), 16, theme.panel); // shapes may lie there
             pen.line([left, this.box.top + 11, left + 18, this.box.top + 11], theme[line.colour] as string, 2, line.dash);
             pen.text(left + 23, this.box.top + 15, line.name, theme.text, { size: 11 });
             left += 40 + pen.textWidth(line.name);

@@ -97,8 +97,10 @@ export function drawMarks(pen: Pen, marks: Mark[], box: Box, from: number, to: n
             const width = pen.textWidth(text, { size: 10, bold: true });
             if (px - labelled < 4) continue;
             labelled = px + width + 8;
-            if (alarm) pen.rect(px, top, width + 8, LANE, theme.alarm);
-            pen.text(px + 4, top + 11, text, alarm ? inkOn(parse(theme.alarm)) : theme.quiet, { size: 10, bold: alarm });
+            // At the right end there is room at the left alone.
+            const left = px + width + 8 > box.left + box.width ? px - width - 8 : px;
+            if (alarm) pen.rect(left, top, width + 8, LANE, theme.alarm);
+            pen.text(left + 4, top + 11, text, alarm ? inkOn(parse(theme.alarm)) : theme.quiet, { size: 10, bold: alarm });
         }
     });
 }
