@@ -116,6 +116,22 @@ async function states(page, theme) {
     expect(unfound > 1.5 * free, `${theme}: 17 live blocks not found, 6 free: ${unfound} and ${free} pixels`);
     const distance = Math.hypot(...legend.free.map((value, i) => value - legend.unfound[i]));
     expect(distance > 60, `${theme}: they can be told apart: ${distance}`);
+    // The address map paints them in the same grey.
+    await go(page, { view: "map", search: "layer_0" });
+    const faded = () => {
+        const canvas = document.querySelectorAll(".chart-stage canvas")[1];
+        if (!canvas || document.querySelector(".chart-stage").dataset.painter !== "canvas2d" || !document.querySelector(".chart-stage").dataset.ready) return null;
+        const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+        const counts = {};
+        for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) counts[[data[i], data[i + 1], data[i + 2]]] = (counts[[data[i], data[i + 1], data[i + 2]]] ?? 0) + 1;
+        const most = Object.entries(counts).sort((a, b) => b[1] - a[1])[0]?.[0].split(",").map(Number);
+        const style = getComputedStyle(document.documentElement);
+        const rgb = (name) => [1, 3, 5].map((at) => parseInt(style.getPropertyValue(name).trim().slice(at, at + 2), 16));
+        return most && Math.min(...["--reserved", "--ground", "--panel"].map((name) => Math.hypot(...rgb(name).map((value, at) => value - most[at]))));
+    };
+    await page.waitForTimeout(800);
+    const apart = await page.evaluate(faded);
+    if (apart !== null) expect(apart > 40, `${theme}: what the search does not find on the map is neither free nor ground: ${apart}`);
     await go(page, { view: "state", search: "" });
 }
 

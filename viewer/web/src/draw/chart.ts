@@ -85,7 +85,7 @@ export class Chart {
     private marks: Mark[] = [];
     private hover: Hit | null = null;
     private picked: { label: string; row: number } | null = null;
-    private emphasis: Emphasis = { group: -1, matches: false };
+    private emphasis: Omit<Emphasis, "faint"> = { group: -1, matches: false };
     private pinned = "";
     private selecting: [number, number] | null = null;
     private frame = 0;
@@ -482,8 +482,8 @@ export class Chart {
         const box = this.box;
         if (this.scene) {
             this.paintUnder(pens[0], theme);
-            this.painter.paint({ width, height, ratio }, box, this.placing(this.scene), this.emphasis, theme.groundRgb);
-        } else this.painter.paint({ width, height, ratio }, { ...box, width: 0, height: 0 }, { x: 0, width: 0, y: 0, height: 0 }, this.emphasis, theme.groundRgb);
+            this.painter.paint({ width, height, ratio }, box, this.placing(this.scene), { ...this.emphasis, faint: theme.faint }, theme.groundRgb);
+        } else this.painter.paint({ width, height, ratio }, { ...box, width: 0, height: 0 }, { x: 0, width: 0, y: 0, height: 0 }, { ...this.emphasis, faint: theme.faint }, theme.groundRgb);
         this.paintOver(pens[1], theme);
         this.stage.dataset.box = JSON.stringify({ ...box, heights: this.heightsShown() });
         this.stage.dataset.paint = (performance.now() - began).toFixed(2);
@@ -569,7 +569,7 @@ export class Chart {
         const box = this.box;
         if (this.scene) {
             this.paintUnder(pen, theme);
-            pen.clip(box.left, box.top, box.width, box.height, () => drawQuads(pen, this.scene!.quads, width, this.placing(this.scene!), this.emphasis, theme.groundRgb));
+            pen.clip(box.left, box.top, box.width, box.height, () => drawQuads(pen, this.scene!.quads, width, this.placing(this.scene!), { ...this.emphasis, faint: theme.faint }, theme.groundRgb));
         }
         this.paintOver(pen, theme);
         pen.text(box.left, height - 8, title, theme.quiet, { size: 11 });

@@ -81,7 +81,8 @@ export type Theme = {
     alarm: string;
     groundRgb: Rgb;
     rest: Rgb;
-    unfound: string; // what is live and not what is searched for: neither free nor found
+    faint: Rgb; // what is live and not what is searched for: neither free nor found
+    unfound: string; // the same as CSS
 };
 
 export function themeOf(element: Element): Theme {
@@ -92,7 +93,8 @@ export function themeOf(element: Element): Theme {
     ) as unknown as Theme;
     theme.groundRgb = parse(theme.ground);
     theme.rest = blend(theme.groundRgb, parse(theme.quiet), 0.45);
-    theme.unfound = css(blend(parse(theme.panel), parse(theme.quiet), 0.5));
+    theme.faint = blend(parse(theme.panel), parse(theme.quiet), 0.5);
+    theme.unfound = css(theme.faint);
     return theme;
 }
 
