@@ -1,0 +1,226 @@
+#include "snapshot/jsonread.h"
+
+#include <math.h>
+
+#include "snapshot/numerals.h"
+#include "snapshot/quoted.h"
+
+enum { MAX_DEPTH = 500, LONGEST_NUMBER = 1024 };
+
+struct parser {
+    struct vr_input *input;
+    struct vr_machine *machine;
+    bool in_dict[MAX_DEPTH]; // of each open container
+    size_t depth;
+    char *scratch; // a string with escapes, decoded
+    size_t scratch_capacity;
+};
+
+// The next byte, or -1 at the end.
+static enum vram_status peek(struct parser *parser, int *byte) {
+    if (VR_UNLIKELY(parser->input->next == parser->input->end)) VR_TRY(vr_input_fill(parser->input, 1));
+    *byte = parser->input->next == parser->input->end ? -1 : *parser->input->next;
+    return VRAM_OK;
+}
+
+VR_INLINE bool is_space(unsigned char byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
+
+static enum vram_status skip_space(struct parser *parser, int *byte) {
+    for (;;) {
+        const unsigned char *next = parser->input->next, *end = parser->input->end;
+        // Indentation, in eights.
+        while (end - next >= 8 && memcmp(next, "        ", 8) == 0) next += 8;
+        while (next != end && is_space(*next)) next++;
+        parser->input->next = next;
+        if (next != end) {
+            *byte = *next;
+            return VRAM_OK;
+        }
+        VR_TRY(peek(parser, byte));
+        if (*byte < 0) return VRAM_OK;
+    }
+}
+
+static enum vram_status unexpected(struct parser *parser, const char *wanted, int byte) {
+    if (byte < 0) return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON ends where %s is expected", wanted);
+    if (byte < 0x20 || byte >= 0x7f) {
+        return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON has byte 0x%02x where %s is expected", (unsigned)byte, wanted);
+    }
+    return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON has '%c' where %s is expected", byte, wanted);
+}
+
+// ---- strings
+
+static enum vram_status push_escaped(struct parser *parser, const char *text, size_t length) {
+    void *scratch = parser->scratch;
+    enum vram_status status = vr_budget_grow(&parser->machine->builder.budget, &scratch, &parser->scratch_capacity, length + 1, 1);
+    parser->scratch = scratch;
+    VR_TRY(status);
+    size_t used = 0;
+    if (!vr_quoted_decode(text, length, parser->scratch, &used))
+        return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON string has a malformed escape");
+    return vr_machine_push_string(parser->machine, parser->scratch, used);
+}
+
+static enum vram_status read_string(struct parser *parser) {
+    size_t length = 0;
+    bool escaped = false;
+    const enum vram_status found = vr_quoted_measure(parser->input, &length, &escaped);
+    if (found == VRAM_BAD_INPUT) return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON ends inside a string");
+    VR_TRY(found);
+    const char *text = (const char *)parser->input->next + 1;
+    VR_TRY(escaped ? push_escaped(parser, text, length) : vr_machine_push_string(parser->machine, text, length));
+    parser->input->next += length + 2;
+    return VRAM_OK;
+}
+
+// ---- numbers and words
+
+VR_INLINE bool is_number_byte(char byte) {
+    return (byte >= '0' && byte <= '9') || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E';
+}
+
+static enum vram_status read_number(struct parser *parser) {
+    struct vr_input *input = parser->input;
+    if (vr_input_at_hand(input) < LONGEST_NUMBER) VR_TRY(vr_input_fill(input, LONGEST_NUMBER));
+    const char *text = (const char *)input->next;
+    size_t limit = vr_input_at_hand(input) < LONGEST_NUMBER ? vr_input_at_hand(input) : LONGEST_NUMBER, length = 0;
+    while (length < limit && is_number_byte(text[length])) length++;
+    struct vr_numeral number;
+    if (length == LONGEST_NUMBER || !vr_numeral_parse(text, length, &number)) {
+        return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON number is malformed");
+    }
+    input->next += length;
+    if (number.kind == VR_NUMERAL_FLOAT) return vr_machine_push_float(parser->machine, number.real);
+    if (number.negative) return vr_machine_push_signed(parser->machine, (int64_t)number.bits);
+    return vr_machine_push_unsigned(parser->machine, number.bits);
+}
+
+// False when the bytes at input->next are no word, or the wrong one.
+static enum vram_status read_word(struct parser *parser, bool *found) {
+    static const struct {
+        const char *text;
+        uint64_t value; // 0: a float
+        double real;
+    } words[] = {
+        {"true", VR_VALUE(VR_TAG_BOOL, 1), 0},
+        {"false", VR_VALUE(VR_TAG_BOOL, 0), 0},
+        {"null", VR_VALUE(VR_TAG_NONE, 0), 0},
+        {"NaN", 0, NAN},
+        {"Infinity", 0, INFINITY},
+        {"-Infinity", 0, -INFINITY},
+    };
+    VR_TRY(vr_input_fill(parser->input, 9));
+    *found = false;
+    for (size_t i = 0; i < VR_COUNT_OF(words) && !*found; i++) {
+        size_t length = strlen(words[i].text);
+        if (vr_input_at_hand(parser->input) < length || memcmp(parser->input->next, words[i].text, length) != 0) continue;
+        *found = true;
+        parser->input->next += length;
+        if (words[i].value == 0) return vr_machine_push_float(parser->machine, words[i].real);
+        return vr_machine_push(parser->machine, words[i].value);
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status read_scalar(struct parser *parser, int byte) {
+    if (byte == '"') return read_string(parser);
+    if (byte >= '0' && byte <= '9') return read_number(parser);
+    bool found = false;
+    VR_TRY(read_word(parser, &found));
+    if (found) return VRAM_OK;
+    if (byte == '-') return read_number(parser);
+    return unexpected(parser, "a value", byte);
+}
+
+// ---- containers
+
+static enum vram_status open_container(struct parser *parser, bool is_dict) {
+    if (parser->depth == MAX_DEPTH) return VR_MACHINE_FAIL(parser->machine, VRAM_LIMIT, "the JSON nests deeper than %d levels", MAX_DEPTH);
+    parser->input->next++;
+    parser->in_dict[parser->depth++] = is_dict;
+    VR_TRY(vr_machine_push(parser->machine, vr_value(is_dict ? VR_TAG_NO_KEYS : VR_TAG_NO_ITEMS, 0)));
+    return vr_machine_mark(parser->machine);
+}
+
+static enum vram_status add_batch(struct parser *parser) {
+    return parser->in_dict[parser->depth - 1] ? vr_machine_set_items(parser->machine) : vr_machine_appends(parser->machine);
+}
+
+static enum vram_status read_key(struct parser *parser) {
+    int byte = -1;
+    VR_TRY(skip_space(parser, &byte));
+    if (byte != '"') return unexpected(parser, "a key in quotes", byte);
+    VR_TRY(read_string(parser));
+    VR_TRY(skip_space(parser, &byte));
+    if (byte != ':') return unexpected(parser, "':'", byte);
+    parser->input->next++;
+    return VRAM_OK;
+}
+
+// After a comma: long containers are added to piece by piece, so that the stack stays short.
+static enum vram_status next_item(struct parser *parser) {
+    const struct vr_machine *machine = parser->machine;
+    bool is_dict = parser->in_dict[parser->depth - 1];
+    parser->input->next++;
+    if (machine->depth - machine->marks[machine->mark_count - 1] >= (is_dict ? 2 * VR_BATCH : VR_BATCH)) {
+        VR_TRY(add_batch(parser));
+        VR_TRY(vr_machine_mark(parser->machine));
+    }
+    return is_dict ? read_key(parser) : VRAM_OK;
+}
+
+// After a value: closes what ends here, and returns when another value must follow (*more) or all is closed.
+static enum vram_status after_value(struct parser *parser, bool *more) {
+    *more = false;
+    while (parser->depth != 0) {
+        int byte = -1;
+        bool is_dict = parser->in_dict[parser->depth - 1];
+        VR_TRY(skip_space(parser, &byte));
+        if (byte == ',') {
+            *more = true;
+            return next_item(parser);
+        }
+        if (byte != (is_dict ? '}' : ']')) return unexpected(parser, is_dict ? "',' or '}'" : "',' or ']'", byte);
+        parser->input->next++;
+        VR_TRY(add_batch(parser));
+        parser->depth--;
+    }
+    return VRAM_OK;
+}
+
+// A value, or the beginning of one. *complete when what follows is not its first item.
+static enum vram_status begin_value(struct parser *parser, bool *complete) {
+    int byte = -1;
+    VR_TRY(skip_space(parser, &byte));
+    *complete = true;
+    if (byte != '{' && byte != '[') return read_scalar(parser, byte);
+    bool is_dict = byte == '{';
+    VR_TRY(open_container(parser, is_dict));
+    VR_TRY(skip_space(parser, &byte));
+    // An empty container is closed by after_value().
+    if (byte == (is_dict ? '}' : ']')) return VRAM_OK;
+    *complete = false;
+    return is_dict ? read_key(parser) : VRAM_OK;
+}
+
+static enum vram_status read_all(struct parser *parser) {
+    bool more = true;
+    while (more) {
+        bool complete = true;
+        VR_TRY(begin_value(parser, &complete));
+        if (complete) VR_TRY(after_value(parser, &more));
+    }
+    int byte = -1;
+    VR_TRY(skip_space(parser, &byte));
+    return byte < 0 ? VRAM_OK : unexpected(parser, "the end of the file", byte);
+}
+
+enum vram_status vr_json_read(struct vr_input *input, struct vr_machine *machine) {
+    struct parser parser = {.input = input, .machine = machine};
+    machine->pairs_are_lists = true;
+    enum vram_status status = read_all(&parser);
+    free(parser.scratch);
+    if (status != VRAM_OK) vr_machine_locate(machine, status, vr_input_offset(input));
+    return status;
+}
