@@ -3,10 +3,9 @@
 // at once; a new one is asked for at the same time, one question at a time, the latest wins.
 import type { App } from "../app";
 import { add, clear, el } from "../dom";
-import { bytes, count, duration } from "../format";
-import type { Answer, Numbers } from "../protocol";
+import { bytes, count } from "../format";
+import type { Numbers } from "../protocol";
 import type { State } from "../state";
-import { siteFrame } from "../stack";
 import { drawXAxis, drawYAxis, drawYLines, type Box } from "./axes";
 import { CanvasPainter, drawQuads } from "./canvas";
 import { colourOf, css, themeOf, type Theme } from "./colour";
@@ -14,6 +13,7 @@ import { drawMarks, markAt, marksOf, type Mark } from "./marks";
 import { CanvasPen, SvgPen, type Pen } from "./pen";
 import { followPointer } from "./pointer";
 import type { Emphasis, Painter, Placing, Quads } from "./quads";
+import { shortened, type Details } from "./tips";
 import { hasGpu, WebGlPainter } from "./webgl";
 
 export type Wanted = { from: number; to: number; pixels: number; height: number };
@@ -43,8 +43,6 @@ export type Scene = {
     // In place of an axis of bytes: names of parts of the height, left of the box.
     axis?(pen: Pen, y: (value: number) => number, box: Box, theme: Theme): void;
 };
-
-export type Details = { label?: string; title: string; lines: string[] };
 
 export interface Source {
     readonly name: string; // what the picture is, for its label
@@ -575,42 +573,4 @@ export class Chart {
         pen.text(box.left, height - 8, title, theme.quiet, { size: 11 });
         return pen.document(theme.ground);
     }
-}
-
-// "…/models/llama.py:210:forward" for a path too long to read.
-export function shortened(name: string, most = 44): string {
-    if (name.length <= most) return name;
-    const parts = /^(.*\/)?([^/]*)$/s.exec(name)!;
-    const tail = parts[2].length > most ? parts[2].slice(-most) : parts[2];
-    return `\u2026${tail}`;
-}
-
-export const lifeText = (from: number | null, to: number | null): string =>
-    from === null ? (to === null ? "lived before the recording, never freed" : `lived before the recording, freed at event ${count(to)}`)
-    : to === null ? `allocated at event ${count(from)}, never freed` : `events ${count(from)} to ${count(to)}`;
-
-type AllocationJson = {
-    label?: string;
-    bytes: number;
-    birth_event: number | null;
-    death_event: number | null;
-    birth_time_us?: number;
-    death_time_us?: number;
-    stream?: number;
-    category?: string;
-    frames?: [string, string, number][];
-};
-
-// The lines of a tip from the answer to `allocation`.
-export function detailsFrom({ json }: Answer<AllocationJson>): Details {
-    const lived = json.birth_time_us !== undefined && json.death_time_us !== undefined ? duration(json.death_time_us - json.birth_time_us) : "";
-    const frames = json.frames ?? [];
-    const own = siteFrame(frames);
-    const lines = [
-        json.label ?? "",
-        lifeText(json.birth_event, json.death_event) + (lived ? ` (${lived})` : ""),
-        [json.category, json.stream === undefined ? "" : `stream ${json.stream}`].filter((text) => text).join(" \u00b7 "),
-        own ? shortened(own[1] === "" ? own[0] : `${own[1]}:${own[2]}:${own[0]}`, 70) : "",
-    ];
-    return { label: json.label, title: bytes(json.bytes), lines };
 }
