@@ -9,7 +9,7 @@ mkdir -p "$objects"
 
 sources=("$root"/viewer/engine/*.c)
 # Whole rooms, with their folders; of the driver what the page can use.
-for room in base model config snapshot analyze explore replay core driver/cuda driver/sim os/wasm; do
+for room in base model config snapshot analyze replay present explore core driver/cuda driver/sim os/wasm; do
     while IFS= read -r source; do sources+=("$source"); done < <(find "$root/src/$room" -name '*.c' | sort)
 done
 sources+=("$root"/src/driver/*.c)

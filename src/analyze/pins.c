@@ -1,5 +1,5 @@
 // Which few blocks keep large free memory apart.
-#include "analyze/explain.h"
+#include "analyze/oom_cause.h"
 
 // A segment (or mapped range) with what is in use of it.
 struct holder {

@@ -1,8 +1,8 @@
 // `settings`: what the recording says about the allocator's settings, about itself and its device.
 #include "explore/explorer.h"
 
-#include "analyze/device.h"
-#include "analyze/notes.h"
+#include "analyze/report_parts.h"
+#include "analyze/generation.h"
 #include "analyze/recorded_conf.h"
 #include "config/options.h"
 #include "model/recording.h"
