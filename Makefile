@@ -1,5 +1,5 @@
 # The commands of everyday work. CMake does the building (CMakePresets.json); this file only names what to run.
-#   make                   build what is shipped, into build/release
+#   make                   build what is shipped (command, libraries, viewer), into build/release
 #   make demo              report, replay and tune a recording (RECORDING=path for your own)
 #   make test              everything that has to hold before a change lands
 #   make check-asan        the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -18,7 +18,7 @@ export FUZZ_SECONDS
 
 all: setup
 	cmake --preset release --log-level=WARNING
-	cmake --build --preset release
+	cmake --build --preset release --target shipped
 
 setup:
 	@tools/setup.sh
@@ -39,6 +39,7 @@ fuzz: setup
 	@tools/fuzz.sh
 
 bench: all
+	cmake --build --preset release
 	@tools/bench.sh
 
 nightly: setup

@@ -79,6 +79,96 @@ class Floors(unittest.TestCase):
             self.assertEqual(run(sys.executable, TOOLS / "check_floors.py", folder)[0], 1)
 
 
+class Names(unittest.TestCase):
+    """A name in src/ means one thing."""
+
+    GOOD = {
+        "include/vram/pool.h": "#ifndef VRAM_POOL_H\n#define VRAM_POOL_H\nstruct vram_pool;\n#endif\n",
+        "src/base/json.h": "#ifndef VR_BASE_JSON_H\n#define VR_BASE_JSON_H\nstruct vr_json {\n    int at;\n};\n#endif\n",
+        "src/base/json.c": '#include "base/json.h"\nstruct vr_json *vr_json_find(struct vr_json *json);\n',
+        "src/os/posix/map.c": "struct mapping { int at; };\n",
+        "src/os/wasm/map.c": "struct mapping { int at; };\n",
+        "src/core/slots.def": "X(one)\n",
+        "cli/slots.c": "// a lot of what was seen: struct vr_json { }\nint slots(void) { return puts(\"vr_lot\"); }\n",
+    }
+    BAD = {
+        "a guard of another path": ("src/core/json_text.h", "#ifndef VR_JSON_H\n#define VR_JSON_H\n#endif\n", 1,
+                                    "guard VR_JSON_H, expected VR_CORE_JSON_TEXT_H"),
+        "a guard of a public header": ("include/vram/x.h", "// x\n\n#ifndef VR_X_H\n#define VR_X_H\n#endif\n", 3, "expected VRAM_X_H"),
+        "no guard": ("src/core/x.h", "int vr_x(void);\n", 1, "no guard; VR_CORE_X_H is expected"),
+        "a tag twice": ("src/core/x.c", "int a;\nstruct vr_json {\n    int b;\n};\n", 2, "tag vr_json also stands at src/base/json.h:3"),
+        "a tag of another kind": ("src/core/x.c", "enum vr_json { VR_A };\n", 1, "tag vr_json also stands"),
+        "a file name twice": ("src/snapshot/json.c", "", 1, "file name json also stands at src/base/json.c:1"),
+        "a file name below a folder": ("src/core/share/json.def", "", 1, "file name json also stands"),
+        "a vague word": ("src/core/x.c", "\nint vr_lot_count;\n", 2, "vr_lot_count: 'lot'"),
+        "a vague constant": ("cli/x.c", "/* here\n */ int VR_SEEN;\n", 2, "VR_SEEN: 'seen'"),
+        "a vague file name": ("src/core/hunt.c", "", 1, "hunt: 'hunt'"),
+    }
+
+    def check(self, extra=None, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in {**self.GOOD, **dict([extra[:2]] if extra else [])}.items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return run(sys.executable, TOOLS / "check_names.py", *options, folder)
+
+    def test_a_good_tree_passes(self):
+        code, text = self.check()
+        self.assertEqual(code, 0, text)
+
+    def test_every_bad_name_is_found(self):
+        for name, bad in self.BAD.items():
+            with self.subTest(name):
+                code, text = self.check(bad)
+                self.assertEqual(code, 1, text)
+                self.assertIn(bad[3], text)
+                self.assertIn(f"{bad[0]}:{bad[2]}: ", text)
+
+    def test_an_empty_tree_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(run(sys.executable, TOOLS / "check_names.py", folder)[0], 1)
+
+
+class Citations(unittest.TestCase):
+    GOOD = {
+        "README.md": "# Read me\n[the allocator](docs/internals/allocator.md), https://example.org/elsewhere.md\n",
+        "docs/internals/allocator.md": "# The allocator\n\n## Best fit\n\n```\n# no heading\n```\n",
+        "docs/formats/recording.md": "# The file\n\nSee [the allocator](../internals/allocator.md), `allocator.md` §best-fit.\n",
+        "src/core/a.c": "// As in allocator.md §best-fit and docs/formats/recording.md; formats/recording.md §the-file.\n// 2.6 MiB, best-fit 3\n",
+    }
+    BAD = {
+        "a section that is not there": ("src/a.c", "\n// allocator.md §no-heading\n", 2, "allocator.md has no section §no-heading"),
+        "a page that is not there": ("cli/a.h", "// docs/convert.md\n", 1, "there is no page docs/convert.md"),
+        "a page of another folder": ("tests/a.py", "# docs/allocator.md\n", 1, "there is no page docs/allocator.md"),
+        "a page without a path that is not there": ("docs/x.md", "see `hot-path.md`\n", 1, "there is no page hot-path.md"),
+        "a section of nothing": ("src/a.c", "// x\n// the hot path §3\n", 2, "a section of which page?"),
+        "a number of a document elsewhere": ("src/a.c", "// (allocator-behaviour 3.1.6)\n", 1, "'allocator-behaviour 3.1.6' is not in the tree"),
+        "a chapter of a document elsewhere": ("src/a.c", "// (exact-replay 1)\n", 1, "'exact-replay' is not in the tree"),
+    }
+
+    def check(self, extra=None):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in {**self.GOOD, **dict([extra[:2]] if extra else [])}.items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            (Path(folder) / "Makefile").touch()
+            (Path(folder) / "CMakeLists.txt").touch()
+            return run(sys.executable, TOOLS / "check_citations.py", folder)
+
+    def test_a_good_tree_passes(self):
+        code, text = self.check()
+        self.assertEqual(code, 0, text)
+
+    def test_every_dead_citation_is_found(self):
+        for name, bad in self.BAD.items():
+            with self.subTest(name):
+                code, text = self.check(bad)
+                self.assertEqual(code, 1, text)
+                self.assertIn(f"{bad[0]}:{bad[2]}: {bad[3]}", text)
+
+
 class Symbols(unittest.TestCase):
     def build(self, source):
         """Compiles one file into a shared library and an archive; returns their paths."""

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "driver/driver.h"
 #include "model/conf.h"
+#include "support/random.h"
 #include "support/world.h"
 #include "vram/pool.h"
 
@@ -59,7 +60,7 @@ static bool differ(struct run *run, const char *what, uint64_t found, uint64_t e
     return false;
 }
 
-static uint64_t draw(struct run *run, uint64_t limit) { return random_below(&run->random, limit); }
+static uint64_t draw(struct run *run, uint64_t limit) { return vr_random_below(&run->random, limit); }
 
 static void change(struct vram_stat *stat, int64_t by) {
     stat->current += by;

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "support/random.h"
 
-uint64_t both_draw(struct both *both, uint64_t limit) { return random_below(&both->random, limit); }
+uint64_t both_draw(struct both *both, uint64_t limit) { return vr_random_below(&both->random, limit); }
 
 void both_say(const struct both *both, const char *format, ...) {
     if (!both->setup->verbose) return;
@@ -205,7 +206,7 @@ static bool do_reset_accumulated(struct both *both) {
 
 // Nothing that is not the first byte of a live block may be freed or recorded.
 static bool do_bad_pointer(struct both *both) {
-    uint64_t address = random_next(&both->random);
+    uint64_t address = vr_random_next(&both->random);
     if (both->live_count > 0) {
         const struct both_live *live = &both->live[both_draw(both, both->live_count)];
         const uint64_t offsets[] = {1, 512, live->size_bytes / 2 + 1, live->size_bytes + 512, (uint64_t)0 - 512, 2 * VR_MIB};

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "support/random.h"
 
 void both_differ(struct both *both, const char *format, ...) {
     if (both->difference[0]) return;
@@ -204,8 +205,8 @@ static bool equal_answers(struct both *both, uint32_t device) {
     size_t count = 0;
     const struct vram_block_view *views = naive_picture(both->naive, device, &count);
     if (count == 0) return true;
-    const struct vram_block_view *view = &views[random_below(&both->check_random, count)];
-    const uint64_t inside = view->block.address + random_below(&both->check_random, view->block.size_bytes);
+    const struct vram_block_view *view = &views[vr_random_below(&both->check_random, count)];
+    const uint64_t inside = view->block.address + vr_random_below(&both->check_random, view->block.size_bytes);
     const enum vram_status wanted = view->state == VRAM_BLOCK_ALLOCATED ? VRAM_OK : VRAM_INVALID_POINTER;
     struct vram_block_info info = {0}, found = {0};
     const enum vram_status by_start = vram_block_info(both->world.allocator, view->block.address, &info);

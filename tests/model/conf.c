@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "support/random.h"
 
 static const char *const kind_names[CONF_KIND_COUNT] = {
 #define CONF_NAME(name, text) text,
@@ -26,13 +27,6 @@ bool conf_kind_parse(const char *name, enum conf_kind *kind) {
     return false;
 }
 
-uint64_t random_next(uint64_t *state) {
-    *state += 0x9e3779b97f4a7c15u;
-    return vr_mix64(*state);
-}
-
-uint64_t random_below(uint64_t *state, uint64_t limit) { return random_next(state) % limit; }
-
 static void append(char *text, const char *format, ...) VRAM_PRINTF(2, 3);
 static void append(char *text, const char *format, ...) {
     const size_t used = strlen(text);
@@ -45,7 +39,7 @@ static void append(char *text, const char *format, ...) {
 
 static void draw_large_segment(uint64_t *random, struct naive_conf *conf, char *text) {
     static const unsigned sizes[] = {11, 12, 16, 20, 24, 32};
-    const unsigned mib = sizes[random_below(random, VR_COUNT_OF(sizes))];
+    const unsigned mib = sizes[vr_random_below(random, VR_COUNT_OF(sizes))];
     conf->has_large_segment = true;
     conf->large_segment_bytes = mib * VR_MIB;
     append(text, "large_segment_size_mb:%u", mib);
@@ -55,12 +49,12 @@ static void draw_large_segment(uint64_t *random, struct naive_conf *conf, char *
 static void draw_split(uint64_t *random, struct naive_conf *conf, char *text) {
     static const unsigned splits[] = {32, 33, 40, 64, 100, 128, 200};
     static const unsigned roundings[] = {32, 48, 64, 100};
-    const unsigned split = splits[random_below(random, VR_COUNT_OF(splits))];
+    const unsigned split = splits[vr_random_below(random, VR_COUNT_OF(splits))];
     conf->has_max_split = true;
     conf->max_split_bytes = split * VR_MIB;
     append(text, "max_split_size_mb:%u", split);
-    if (random_below(random, 2)) return;
-    const unsigned rounding = roundings[random_below(random, VR_COUNT_OF(roundings))];
+    if (vr_random_below(random, 2)) return;
+    const unsigned rounding = roundings[vr_random_below(random, VR_COUNT_OF(roundings))];
     conf->has_non_split_rounding = true;
     conf->non_split_rounding_bytes = rounding * VR_MIB;
     append(text, "max_non_split_rounding_mb:%u", rounding);
@@ -68,7 +62,7 @@ static void draw_split(uint64_t *random, struct naive_conf *conf, char *text) {
 
 static void draw_gc(uint64_t *random, struct naive_conf *conf, char *text) {
     static const char *const thresholds[] = {"0.1", "0.35", "0.5", "0.6", "0.8", "0.95"};
-    const char *threshold = thresholds[random_below(random, VR_COUNT_OF(thresholds))];
+    const char *threshold = thresholds[vr_random_below(random, VR_COUNT_OF(thresholds))];
     conf->has_gc = true;
     conf->gc_threshold = strtod(threshold, NULL);
     append(text, "garbage_collection_threshold:%s", threshold);
@@ -76,8 +70,8 @@ static void draw_gc(uint64_t *random, struct naive_conf *conf, char *text) {
 
 static void draw_divisions(uint64_t *random, struct naive_conf *conf, char *text) {
     conf->has_divisions = true;
-    if (random_below(random, 2)) {
-        const uint32_t divisor = 1u << random_below(random, 6);
+    if (vr_random_below(random, 2)) {
+        const uint32_t divisor = 1u << vr_random_below(random, 6);
         for (size_t i = 0; i < NAIVE_BUCKETS; i++) conf->divisions[i] = divisor;
         append(text, "roundup_power2_divisions:%u", (unsigned)divisor);
         return;
@@ -86,16 +80,16 @@ static void draw_divisions(uint64_t *random, struct naive_conf *conf, char *text
     unsigned index = 0;
     char list[128] = "";
     for (size_t entry = 0; entry < 3; entry++) {
-        const uint32_t divisor = 1u << random_below(random, 5);
-        const unsigned step = 1 + (unsigned)random_below(random, 3);
-        index = entry ? index + step : (unsigned)random_below(random, 6);
+        const uint32_t divisor = 1u << vr_random_below(random, 5);
+        const unsigned step = 1 + (unsigned)vr_random_below(random, 3);
+        index = entry ? index + step : (unsigned)vr_random_below(random, 6);
         if (entry == 0)
             for (unsigned below = 0; below < index; below++) conf->divisions[below] = divisor;
         conf->divisions[index] = divisor;
         const size_t used = strlen(list);
         (void)snprintf(list + used, sizeof list - used, "%u:%u,", 1u << index, (unsigned)divisor);
     }
-    const uint32_t last = 1u << random_below(random, 4);
+    const uint32_t last = 1u << vr_random_below(random, 4);
     for (unsigned above = index + 1; above < NAIVE_BUCKETS; above++) conf->divisions[above] = last;
     append(text, "roundup_power2_divisions:[%s>:%u]", list, (unsigned)last);
 }
@@ -108,7 +102,7 @@ static void draw_expandable(bool on, struct naive_conf *conf, char *text) {
 
 static void draw_fraction(uint64_t *random, struct naive_conf *conf, char *text) {
     static const char *const fractions[] = {"0.25", "0.5", "0.7", "0.999", "1.0"};
-    const char *fraction = fractions[random_below(random, VR_COUNT_OF(fractions))];
+    const char *fraction = fractions[vr_random_below(random, VR_COUNT_OF(fractions))];
     conf->has_fraction = true;
     conf->fraction = strtod(fraction, NULL);
     append(text, "per_process_memory_fraction:%s", fraction);
@@ -116,13 +110,13 @@ static void draw_fraction(uint64_t *random, struct naive_conf *conf, char *text)
 
 static void draw_throw(uint64_t *random, struct naive_conf *conf, char *text) {
     conf->has_throw = true;
-    conf->throw_on_oom = random_below(random, 3) > 0;
+    conf->throw_on_oom = vr_random_below(random, 3) > 0;
     append(text, "throw_on_cudamalloc_oom:%s", conf->throw_on_oom ? "True" : "False");
 }
 
 static void draw_reserve(uint64_t *random, struct naive_conf *conf, char *text) {
     static const char *const fractions[] = {"0.05", "0.125", "0.3", "0.5", "1.5"};
-    const char *fraction = fractions[random_below(random, VR_COUNT_OF(fractions))];
+    const char *fraction = fractions[vr_random_below(random, VR_COUNT_OF(fractions))];
     conf->has_reserve = true;
     conf->reserve_fraction = strtod(fraction, NULL);
     append(text, "expandable_segments_reserve:%s", fraction);
@@ -130,7 +124,7 @@ static void draw_reserve(uint64_t *random, struct naive_conf *conf, char *text) 
 
 static void draw_reuse(bool at_run_time, uint64_t *random, struct naive_conf *conf, char *text) {
     conf->has_reuse = true;
-    conf->reuse = !at_run_time || random_below(random, 2);
+    conf->reuse = !at_run_time || vr_random_below(random, 2);
     append(text, "graph_capture_record_stream_reuse:%s", conf->reuse ? "True" : "False");
 }
 
@@ -138,16 +132,17 @@ void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct n
     const bool mixed = kind == CONF_MIXED || conf_has_pools(kind);
     memset(conf, 0, sizeof *conf);
     text[0] = '\0';
-    if (mixed ? random_below(random, 4) == 0 : kind != CONF_DEFAULT && random_below(random, 8) == 0) draw_large_segment(random, conf, text);
+    if (mixed ? vr_random_below(random, 4) == 0 : kind != CONF_DEFAULT && vr_random_below(random, 8) == 0)
+        draw_large_segment(random, conf, text);
     if (kind == CONF_EXPANDABLE || kind == CONF_RESERVE) draw_expandable(true, conf, text);
-    if (mixed && random_below(random, 2)) draw_expandable(random_below(random, 2), conf, text);
-    if (kind == CONF_SPLIT || (mixed && random_below(random, 2))) draw_split(random, conf, text);
-    if (kind == CONF_GC && random_below(random, 3) == 0) draw_split(random, conf, text);
-    if (kind == CONF_GC || (mixed && random_below(random, 2))) draw_gc(random, conf, text);
-    if (kind == CONF_ROUNDUP || (mixed && random_below(random, 3) == 0)) draw_divisions(random, conf, text);
-    if (kind == CONF_ROUNDUP && random_below(random, 2)) draw_expandable(true, conf, text);
-    if (kind == CONF_REJECT || (mixed && random_below(random, 4) == 0)) draw_throw(random, conf, text);
-    if (kind == CONF_REJECT || (mixed && !at_run_time && random_below(random, 4) == 0)) draw_fraction(random, conf, text);
-    if (kind == CONF_RESERVE || (mixed && random_below(random, 4) == 0)) draw_reserve(random, conf, text);
-    if (kind == CONF_REUSE && (!at_run_time || random_below(random, 4) == 0)) draw_reuse(at_run_time, random, conf, text);
+    if (mixed && vr_random_below(random, 2)) draw_expandable(vr_random_below(random, 2), conf, text);
+    if (kind == CONF_SPLIT || (mixed && vr_random_below(random, 2))) draw_split(random, conf, text);
+    if (kind == CONF_GC && vr_random_below(random, 3) == 0) draw_split(random, conf, text);
+    if (kind == CONF_GC || (mixed && vr_random_below(random, 2))) draw_gc(random, conf, text);
+    if (kind == CONF_ROUNDUP || (mixed && vr_random_below(random, 3) == 0)) draw_divisions(random, conf, text);
+    if (kind == CONF_ROUNDUP && vr_random_below(random, 2)) draw_expandable(true, conf, text);
+    if (kind == CONF_REJECT || (mixed && vr_random_below(random, 4) == 0)) draw_throw(random, conf, text);
+    if (kind == CONF_REJECT || (mixed && !at_run_time && vr_random_below(random, 4) == 0)) draw_fraction(random, conf, text);
+    if (kind == CONF_RESERVE || (mixed && vr_random_below(random, 4) == 0)) draw_reserve(random, conf, text);
+    if (kind == CONF_REUSE && (!at_run_time || vr_random_below(random, 4) == 0)) draw_reuse(at_run_time, random, conf, text);
 }

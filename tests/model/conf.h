@@ -34,11 +34,6 @@ bool conf_kind_parse(const char *name, enum conf_kind *kind);
 // Whether a run of this kind uses private pools.
 bool conf_has_pools(enum conf_kind kind);
 
-// The next number of a generator whose whole state is *state.
-uint64_t random_next(uint64_t *state);
-// A number below `limit`, which must not be 0.
-uint64_t random_below(uint64_t *state, uint64_t limit);
-
 // Draws an option string of this kind into text (CONF_TEXT bytes). at_run_time leaves out what only counts at the start.
 void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct naive_conf *conf, char *text);
 

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "driver/driver.h"
+#include "support/random.h"
 
 enum { DEVICE = 0, LIVE_MAX = 200, POOLS_MAX = 8 };
 
@@ -42,10 +43,7 @@ static void need(bool condition, const char *what) {
     abort();
 }
 
-static uint64_t next_random(struct player *player) {
-    player->random += 0x9e3779b97f4a7c15u;
-    return vr_mix64(player->random);
-}
+static uint64_t next_random(struct player *player) { return vr_random_next(&player->random); }
 
 static uint64_t below(struct player *player, uint64_t bound) { return next_random(player) % bound; }
 

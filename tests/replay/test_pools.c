@@ -5,6 +5,7 @@
 #include "model/recording.h"
 #include "replay/replaying.h"
 #include "replay/selfmade.h"
+#include "support/random.h"
 
 static const char *const confs[] = {"", "expandable_segments:True", "roundup_power2_divisions:4", "max_split_size_mb:32"};
 
@@ -226,10 +227,7 @@ static void own_settings_give_own_peaks(void **state) {
 
 // --- strangers -------------------------------------------------------------------------------------------------------------------
 static uint64_t random_state;
-static uint64_t random_below(uint64_t bound) {
-    random_state += 0x9e3779b97f4a7c15u;
-    return vr_mix64(random_state) % bound;
-}
+static uint64_t random_below(uint64_t bound) { return vr_random_below(&random_state, bound); }
 
 // Something about pools becomes wrong: an id, whether there is one, or what the id is attributed by.
 static void damage(struct vr_model *model) {

@@ -5,6 +5,7 @@
 
 #include "model/recording.h"
 #include "replay/selfmade.h"
+#include "support/random.h"
 
 static const char *const confs[] = {
     "",
@@ -445,10 +446,7 @@ static void wrong_options_are_refused(void **state) {
 
 // --- strangers -------------------------------------------------------------------------------------------------------------------
 static uint64_t random_state;
-static uint64_t random_below(uint64_t bound) {
-    random_state += 0x9e3779b97f4a7c15u;
-    return vr_mix64(random_state) % bound;
-}
+static uint64_t random_below(uint64_t bound) { return vr_random_below(&random_state, bound); }
 
 // One value of the history becomes another: a neighbour's, a little more or less, or anything at all.
 static void damage(struct vr_history *history) {

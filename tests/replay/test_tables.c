@@ -3,14 +3,12 @@
 
 #include "replay/addresses.h"
 #include "replay/mapped.h"
+#include "support/random.h"
 
 enum { KEYS = 64, PAGES = 96, ROUNDS = 20000 };
 
 static uint64_t random_state = 1;
-static uint64_t random_below(uint64_t bound) {
-    random_state += 0x9e3779b97f4a7c15u;
-    return vr_mix64(random_state) % bound;
-}
+static uint64_t random_below(uint64_t bound) { return vr_random_below(&random_state, bound); }
 
 static void addresses_as_a_plain_array(void **state) {
     (void)state;

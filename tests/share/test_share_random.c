@@ -1,5 +1,6 @@
 // Random blocks of another process, imported and released at random.
 #include "pair.h"
+#include "support/random.h"
 
 #include <string.h>
 
@@ -18,10 +19,7 @@ struct chaos {
     struct shared_block blocks[BLOCKS];
 };
 
-static uint64_t draw(struct chaos *chaos, uint64_t limit) {
-    chaos->random += 0x9e3779b97f4a7c15u;
-    return vr_mix64(chaos->random) % limit;
-}
+static uint64_t draw(struct chaos *chaos, uint64_t limit) { return vr_random_below(&chaos->random, limit); }
 
 static void chaos_make(struct chaos *chaos, struct shared_block *block) {
     struct pair *pair = &chaos->pair;

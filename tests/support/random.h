@@ -4,14 +4,10 @@
 
 #include "base/base.h"
 
-// Any value is a seed.
-struct vr_random {
-    uint64_t state;
-};
-
-VR_INLINE uint64_t vr_random_next(struct vr_random *random) { return vr_mix64(random->state += 0x9e3779b97f4a7c15u); }
+// The next number; any value of *state is a seed.
+VR_INLINE uint64_t vr_random_next(uint64_t *state) { return vr_mix64(*state += 0x9e3779b97f4a7c15u); }
 // Below `limit`, which is not 0.
-VR_INLINE uint64_t vr_random_below(struct vr_random *random, uint64_t limit) { return vr_random_next(random) % limit; }
+VR_INLINE uint64_t vr_random_below(uint64_t *state, uint64_t limit) { return vr_random_next(state) % limit; }
 
 // The number that vr_mix64() makes `mixed` of: for addresses that a table without a secret would put into one slot.
 VR_INLINE uint64_t vr_unmix64(uint64_t mixed) {

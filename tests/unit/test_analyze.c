@@ -7,10 +7,11 @@
 #include "analyze/layout.h"
 #include "analyze/lifetimes.h"
 #include "analyze/sha1.h"
+#include "support/random.h"
 
 static uint64_t random_state;
 
-static uint64_t random_below(uint64_t n) { return vr_mix64(random_state += 0x9E3779B97F4A7C15u) % n; }
+static uint64_t random_below(uint64_t n) { return vr_random_below(&random_state, n); }
 
 static uint64_t sha1_of(const char *text, size_t times) {
     struct vr_sha1 sha1;

@@ -9,9 +9,10 @@
 #include "base/sink.h"
 #include "base/stat.h"
 #include "os/once.h"
+#include "support/random.h"
 
 static uint64_t dice_state;
-static uint64_t dice(uint64_t below) { return vr_mix64(++dice_state * 0x9e3779b97f4a7c15u) % below; }
+static uint64_t dice(uint64_t below) { return vr_random_below(&dice_state, below); }
 
 static void the_first_that_does_not_come_before(void **state) {
     (void)state;

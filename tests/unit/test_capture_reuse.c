@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "support/captures.h"
+#include "support/random.h"
 
 enum { MAX_STREAMS = 4, MAX_NODES = 512, MAX_BLOCKS = 160, MAX_USES = 24 };
 
@@ -27,10 +28,7 @@ struct program {
     size_t node_count;
 };
 
-static uint64_t draw(struct program *program, uint64_t limit) {
-    program->random += 0x9e3779b97f4a7c15u;
-    return vr_mix64(program->random) % limit;
-}
+static uint64_t draw(struct program *program, uint64_t limit) { return vr_random_below(&program->random, limit); }
 
 static bool is_capturing(struct program *program, uint64_t stream) {
     int status = 0;

@@ -6,12 +6,10 @@
 #include "explore/hunt.h"
 #include "explore/lanes.h"
 #include "support/answers.h"
+#include "support/random.h"
 
 static uint64_t seed = 7;
-static uint64_t dice(uint64_t below) {
-    seed += 0x9e3779b97f4a7c15u;
-    return vr_mix64(seed) % below;
-}
+static uint64_t dice(uint64_t below) { return vr_random_below(&seed, below); }
 
 // --- a loop ----------------------------------------------------------------------------------------------------------------
 enum { TURNS = 9, MOST_EVENTS = 4000 };

@@ -6,9 +6,10 @@
 #include "explore/coverage.h"
 #include "explore/largest.h"
 #include "support/answers.h"
+#include "support/random.h"
 
 static uint64_t dice_state;
-static uint64_t dice(uint64_t below) { return vr_mix64(++dice_state * 0x9e3779b97f4a7c15u) % below; }
+static uint64_t dice(uint64_t below) { return vr_random_below(&dice_state, below); }
 
 static void neighbours_in_an_ordered_set(void **state) {
     (void)state;

@@ -4,6 +4,7 @@
 #include "explore/moment.h"
 #include "support/answers.h"
 #include "support/history.h"
+#include "support/random.h"
 
 static const struct vram_history_options NO_STACKS = {.context = VRAM_HISTORY_NONE};
 
@@ -18,10 +19,7 @@ struct run {
     size_t snapshot_count;
 };
 
-static uint64_t dice(struct run *run, uint64_t below) {
-    run->seed += 0x9e3779b97f4a7c15u;
-    return vr_mix64(run->seed) % below;
-}
+static uint64_t dice(struct run *run, uint64_t below) { return vr_random_below(&run->seed, below); }
 
 static uint64_t random_size(struct run *run) {
     switch (dice(run, 5)) {

@@ -2,6 +2,7 @@
 // left behind, whatever fails.
 #include "driver/driver.h"
 #include "support/expect.h"
+#include "support/random.h"
 #include "vram/graph.h"
 
 enum { VALUES = 1024, LAUNCHES = 1000, OTHERS = 64 };
@@ -40,19 +41,14 @@ static void launch(struct vr_world *world, uint64_t stream, struct kernel *kerne
     EXPECT_OK(vram_sim_launch(world->sim, 0, stream, compute, kernel, 1000));
 }
 
-static uint32_t next_random(uint32_t *state) {
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
 // Allocates and frees at random on the default pools, and writes over what it got.
-static void disturb(struct vr_world *world, uint64_t *others, uint32_t *random) {
-    uint64_t *slot = &others[next_random(random) % OTHERS];
+static void disturb(struct vr_world *world, uint64_t *others, uint64_t *random) {
+    uint64_t *slot = &others[vr_random_next(random) % OTHERS];
     if (*slot != 0) expect_free(world, *slot);
-    const uint64_t size = (next_random(random) % 8 == 0 ? 3 * VR_MIB : 4096) + next_random(random) % 100000;
-    *slot = expect_malloc(world, size, world->stream[0][next_random(random) % 3]);
+    const uint64_t size = (vr_random_next(random) % 8 == 0 ? 3 * VR_MIB : 4096) + vr_random_next(random) % 100000;
+    *slot = expect_malloc(world, size, world->stream[0][vr_random_next(random) % 3]);
     assert_int_equal(vr_cu(world->sim, memset_d8, *slot, 0xee, 4096), VR_CU_SUCCESS);
-    if (next_random(random) % 50 == 0) EXPECT_OK(vram_empty_cache(world->allocator));
+    if (vr_random_next(random) % 50 == 0) EXPECT_OK(vram_empty_cache(world->allocator));
 }
 
 static bool can_be_backed(struct vr_world *world, const char *conf) {
@@ -86,7 +82,7 @@ static void a_graph_computes_the_right_bytes(void **state) {
         EXPECT_OK(vram_graph_end(graph, NULL));
         EXPECT_OK(vram_graph_add_static(graph, input));
         uint64_t others[OTHERS] = {0};
-        uint32_t random = 12345;
+        uint64_t random = 12345;
         for (uint32_t round = 0; round < LAUNCHES; round++) {
             for (uint32_t i = 0; i < VALUES; i++) at(input)[i] = round * 31 + i;
             for (int i = 0; i < 4; i++) disturb(&world, others, &random);

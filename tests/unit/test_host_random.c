@@ -1,6 +1,7 @@
 // Random operations on pinned memory against a second, naive allocator: the same sizes, the same blocks kept and returned, the same
 // statistics after every operation, and no byte that two live blocks share.
 #include "host_fixture.h"
+#include "support/random.h"
 
 enum { BLOCKS = 4096, STREAMS = 4, POOLS = 3, ROUNDS = 2000, PAGE = 4096 };
 
@@ -30,10 +31,7 @@ struct pair {
     struct vram_host_stats stats; // what must be counted; times and buckets are not looked at
 };
 
-static uint64_t draw(struct pair *pair, uint64_t limit) {
-    pair->random += 0x9e3779b97f4a7c15u;
-    return vr_mix64(pair->random) % limit;
-}
+static uint64_t draw(struct pair *pair, uint64_t limit) { return vr_random_below(&pair->random, limit); }
 
 static void count(struct vram_stat *stat, int64_t change) {
     stat->current += change;

@@ -5,6 +5,7 @@
 #include "host_fixture.h"
 
 #include "os/os.h"
+#include "support/random.h"
 
 enum { THREADS = 4, STREAMS = 3, MAILBOXES = 16, OWN = 16, ROUNDS = 6000 };
 
@@ -25,10 +26,7 @@ struct worker {
     unsigned char mark;
 };
 
-static uint64_t draw(struct worker *worker, uint64_t limit) {
-    worker->random += 0x9e3779b97f4a7c15u;
-    return vr_mix64(worker->random) % limit;
-}
+static uint64_t draw(struct worker *worker, uint64_t limit) { return vr_random_below(&worker->random, limit); }
 
 static void must(struct worker *worker, bool condition) {
     if (!condition) atomic_fetch_add(&worker->shared->failures, 1);

@@ -5,6 +5,7 @@
 #include "core/state.h"
 #include "driver/driver.h"
 #include "support/expect.h"
+#include "support/random.h"
 
 enum { STREAMS = 200, LIVE = 300, THREADS = 4, ROUNDS = 8000 };
 
@@ -20,10 +21,7 @@ static void open_machine(struct machine *machine) {
         assert_int_equal(vr_cu(machine->world.sim, stream_create, &machine->streams[i], VR_CU_STREAM_NON_BLOCKING), VR_CU_SUCCESS);
 }
 
-static uint64_t draw(uint64_t *random, uint64_t limit) {
-    *random += 0x9e3779b97f4a7c15u;
-    return vr_mix64(*random) % limit;
-}
+static uint64_t draw(uint64_t *random, uint64_t limit) { return vr_random_below(random, limit); }
 
 static uint64_t draw_size(uint64_t *random) { return 512 * (1 + draw(random, draw(random, 8) == 0 ? 8192 : 64)); }
 

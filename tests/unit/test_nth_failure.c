@@ -4,6 +4,7 @@
 
 #include "driver/abi.h"
 #include "model/recording.h"
+#include "support/random.h"
 #include "vram/history.h"
 #include "vram/snapshot.h"
 
@@ -192,10 +193,7 @@ struct chaos {
     size_t live_count;
 };
 
-static uint64_t draw(struct chaos *chaos, uint64_t limit) {
-    chaos->random += 0x9e3779b97f4a7c15u;
-    return vr_mix64(chaos->random) % limit;
-}
+static uint64_t draw(struct chaos *chaos, uint64_t limit) { return vr_random_below(&chaos->random, limit); }
 
 static void chaos_malloc(struct chaos *chaos) {
     if (chaos->live_count == CHAOS_BLOCKS) return;

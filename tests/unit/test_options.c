@@ -10,6 +10,7 @@
 
 #include "config/lex.h"
 #include "config/options.h"
+#include "support/random.h"
 #include "vram/options.h"
 
 static struct vr_options parsed(const char *text) {
@@ -343,19 +344,17 @@ static void options_print_as_they_are_read(void **state) {
     assert_printed("release_lock_on_hipmalloc:1,backend:hipMallocAsync", "backend:cudaMallocAsync,release_lock_on_cudamalloc:True");
 }
 
-static uint64_t next_random(uint64_t *seed) { return vr_mix64(*seed += 0x9e3779b97f4a7c15u); }
-
 static struct vr_options random_options(uint64_t *seed) {
     struct vr_options o;
     vr_options_init(&o);
-    const uint64_t bits = next_random(seed);
-    if (bits & 1) o.large_segment_bytes = (11 + next_random(seed) % 500) * VR_MIB;
-    o.max_non_split_rounding_bytes = o.large_segment_bytes + (bits & 2 ? next_random(seed) % 1000 * VR_MIB : 0);
-    if (bits & 4) o.max_split_bytes = o.large_segment_bytes + (next_random(seed) >> 30) * VR_MIB;
-    if (bits & 8) o.garbage_collection_threshold = (double)(1 + (next_random(seed) >> 12)) * 0x1p-53;
-    if (bits & 16) o.per_process_memory_fraction = (double)(next_random(seed) >> 11) * 0x1p-53;
+    const uint64_t bits = vr_random_next(seed);
+    if (bits & 1) o.large_segment_bytes = (11 + vr_random_next(seed) % 500) * VR_MIB;
+    o.max_non_split_rounding_bytes = o.large_segment_bytes + (bits & 2 ? vr_random_next(seed) % 1000 * VR_MIB : 0);
+    if (bits & 4) o.max_split_bytes = o.large_segment_bytes + (vr_random_next(seed) >> 30) * VR_MIB;
+    if (bits & 8) o.garbage_collection_threshold = (double)(1 + (vr_random_next(seed) >> 12)) * 0x1p-53;
+    if (bits & 16) o.per_process_memory_fraction = (double)(vr_random_next(seed) >> 11) * 0x1p-53;
     for (unsigned i = 0; bits & 32 && i < VR_ROUNDUP_BUCKETS; i++) {
-        const uint64_t roll = next_random(seed) % 40;
+        const uint64_t roll = vr_random_next(seed) % 40;
         o.roundup_divisions[i] = i > 0 && roll < 20 ? o.roundup_divisions[i - 1] : roll > 31 ? 0 : 1u << roll;
     }
     o.expandable_segments = bits >> 6 & 1;
@@ -364,15 +363,15 @@ static struct vr_options random_options(uint64_t *seed) {
     o.throw_on_malloc_oom = bits >> 9 & 1;
     o.backend = bits >> 10 & 1 ? VR_BACKEND_ASYNC : VR_BACKEND_NATIVE;
     o.pinned_register_threads = 1u << (bits >> 11 & 7);
-    if (bits >> 14 & 1) o.expandable_reserve.bytes = 1 + (next_random(seed) >> 11);
-    if (bits >> 15 & 1) o.pinned_max_cached_bytes = (next_random(seed) >> 20) * VR_MIB;
-    o.reserve_class_count = bits >> 16 & 1 ? (uint32_t)(next_random(seed) % (VR_RESERVE_CLASSES + 1)) : 0;
+    if (bits >> 14 & 1) o.expandable_reserve.bytes = 1 + (vr_random_next(seed) >> 11);
+    if (bits >> 15 & 1) o.pinned_max_cached_bytes = (vr_random_next(seed) >> 20) * VR_MIB;
+    o.reserve_class_count = bits >> 16 & 1 ? (uint32_t)(vr_random_next(seed) % (VR_RESERVE_CLASSES + 1)) : 0;
     for (uint32_t i = 0; i < o.reserve_class_count; i++) {
         (void)snprintf(o.reserve_classes[i].name, VR_CLASS_NAME, "class%u>", i);
-        if (next_random(seed) & 1)
-            o.reserve_classes[i].reserve.bytes = 1 + (next_random(seed) >> 11);
+        if (vr_random_next(seed) & 1)
+            o.reserve_classes[i].reserve.bytes = 1 + (vr_random_next(seed) >> 11);
         else
-            o.reserve_classes[i].reserve.fraction = (double)(1 + (next_random(seed) >> 12)) * 0x1p-52;
+            o.reserve_classes[i].reserve.fraction = (double)(1 + (vr_random_next(seed) >> 12)) * 0x1p-52;
     }
     return o;
 }
@@ -399,8 +398,8 @@ static void broken_strings_only_fail(void **state) {
         struct vr_text printed = {0};
         vr_options_print(&source, &printed);
         for (int i = 0; i < 3 && printed.length > 0; i++)
-            printed.bytes[next_random(&seed) % printed.length] = ",:[]>x0 9."[next_random(&seed) % 10];
-        if (printed.length > 0 && (seed & 1)) printed.bytes[next_random(&seed) % printed.length] = '\0';
+            printed.bytes[vr_random_next(&seed) % printed.length] = ",:[]>x0 9."[vr_random_next(&seed) % 10];
+        if (printed.length > 0 && (seed & 1)) printed.bytes[vr_random_next(&seed) % printed.length] = '\0';
         struct vr_options options;
         struct vram_error error = {.offset = VRAM_NO_OFFSET};
         vr_options_init(&options);

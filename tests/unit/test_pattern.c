@@ -2,6 +2,7 @@
 // handed out; the pattern must still be there when the block is freed, and, if another stream uses it, until that stream has passed its
 // event.
 #include "support/expect.h"
+#include "support/random.h"
 
 // The thread sanitizer keeps its shadow where the device addresses lie: these tests are skipped under it.
 #if defined(__SANITIZE_THREAD__)
@@ -29,10 +30,7 @@ struct run {
     uint64_t verified_bytes;
 };
 
-static uint64_t draw(struct run *run, uint64_t limit) {
-    run->random += 0x9e3779b97f4a7c15u;
-    return vr_mix64(run->random) % limit;
-}
+static uint64_t draw(struct run *run, uint64_t limit) { return vr_random_below(&run->random, limit); }
 
 static uint64_t *words_of(const struct block *block) { return (uint64_t *)(uintptr_t)block->address; }
 

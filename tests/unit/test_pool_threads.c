@@ -4,6 +4,7 @@
 #include "driver/driver.h"
 #include "os/os.h"
 #include "support/expect.h"
+#include "support/random.h"
 #include "vram/pool.h"
 
 enum { THREADS = 4, ROUNDS = 3000, HELD = 16 };
@@ -17,10 +18,7 @@ struct worker {
     int failures;
 };
 
-static uint64_t draw(struct worker *worker, uint64_t limit) {
-    worker->seed += 0x9e3779b97f4a7c15u;
-    return vr_mix64(worker->seed) % limit;
-}
+static uint64_t draw(struct worker *worker, uint64_t limit) { return vr_random_below(&worker->seed, limit); }
 
 static enum vram_status get(struct worker *worker, uint64_t size_bytes, uint64_t *address) {
     if (worker->pool != NULL) return vram_pool_malloc(worker->pool, size_bytes, worker->stream, address);

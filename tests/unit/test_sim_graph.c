@@ -1,4 +1,5 @@
 // The simulated driver: graphs. Nodes and edges, launches on the virtual clock, and captured programs against a naive model.
+#include "support/random.h"
 #include "unit/sim_fixture.h"
 
 enum { APART = VR_CU_STREAM_NON_BLOCKING, RELAXED = VR_CU_STREAM_CAPTURE_MODE_RELAXED };
@@ -418,10 +419,7 @@ struct program {
     uint32_t count;
 };
 
-static uint32_t choose(struct program *program, uint32_t below) {
-    program->random = vr_mix64(program->random + 0x9e3779b97f4a7c15u);
-    return (uint32_t)(program->random % below);
-}
+static uint32_t choose(struct program *program, uint32_t below) { return (uint32_t)vr_random_below(&program->random, below); }
 
 static void do_kernel(struct program *program, uint32_t s) {
     const uint32_t number = program->count++;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "support/history.h"
+#include "support/random.h"
 #include "vram/host.h"
 #include "vram/report.h"
 
@@ -18,10 +19,7 @@ struct program {
     uint32_t device[LIVE];
 };
 
-static uint64_t next_random(struct program *program) {
-    program->random += 0x9e3779b97f4a7c15u;
-    return vr_mix64(program->random);
-}
+static uint64_t next_random(struct program *program) { return vr_random_next(&program->random); }
 
 // Allocations of all sizes on all streams of all devices, uses by other streams, releases, private pools.
 static void run(struct program *program, struct vram_pool *pool, int operations) {

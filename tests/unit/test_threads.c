@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "support/expect.h"
+#include "support/random.h"
 
 enum { THREADS = 4, MAILBOXES = 64, ROUNDS = 40000 };
 
@@ -28,10 +29,7 @@ struct worker {
     size_t own_count;
 };
 
-static uint64_t draw(struct worker *worker, uint64_t limit) {
-    worker->random += 0x9e3779b97f4a7c15u;
-    return vr_mix64(worker->random) % limit;
-}
+static uint64_t draw(struct worker *worker, uint64_t limit) { return vr_random_below(&worker->random, limit); }
 
 static void must(struct worker *worker, enum vram_status status) {
     if (status != VRAM_OK) atomic_fetch_add(&worker->shared->failures, 1);

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Checks that a name in src/ means one thing.
+
+Usage: check_names.py [--warn] [ROOT] (--warn: prints what is found and succeeds)
+
+Tags of structs, enums and unions, and base names of files (x.h, x.c and x.def of one folder are one name) occur once in src/; the guard of
+a header is VR_ and its path below src/ in capitals (VRAM_ and its name in include/vram/), so that it occurs once, too. Exempt are src/os,
+whose posix/ and wasm/ implement the same headers. Identifiers of src/ and cli/ use the terms of the field: none has one of the words of VAGUE
+as a part of its name. Prints every offence as FILE:LINE and exits 1 when there is one.
+"""
+import re
+import sys
+from pathlib import Path
+
+# Words that name nothing, and what to look for instead.
+VAGUE = {
+    "lot": "what it is",
+    "seen": "explored, cached, indexed",
+    "hunt": "search",
+    "notion": "kind, measure",
+    "tell": "notify, write, append",
+    "told": "notified, listener",
+    "said": "printed, complete",
+    "unsaid": "clear",
+    "given": "required, block size",
+    "chosen": "selection",
+    "speech": "text",
+}
+FOLDERS_OF_WORDS = ("src", "cli")
+
+COMMENT_OR_TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)
+TAG = re.compile(r"\b(?:struct|enum|union)\s+(?:\w+\s*\(\([^;{}]*\)\)\s*)?(\w+)\s*\{")
+GUARD = re.compile(r"^#ifndef (\w+)\n#define \1\n", re.MULTILINE)
+IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
+SUFFIXES = (".c", ".h", ".def", ".cpp", ".S")
+
+
+def code_of(path):
+    """A file's text with comments, texts and #include lines blanked; line numbers stay."""
+    text = path.read_text(encoding="utf-8")
+    return re.sub(INCLUDE, "", COMMENT_OR_TEXT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text))
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def sources(root, folder):
+    return sorted(path for path in (root / folder).rglob("*") if path.suffix in SUFFIXES)
+
+
+def repeated(kind, places):
+    """'FILE:LINE: KIND NAME also stands in FILE:LINE' for every name that has more than one place, at all but its first."""
+    for name, where in places.items():
+        for place in where[1:]:
+            yield f"{place}: {kind} {name} also stands at {where[0]}"
+
+
+def tag_problems(root, paths):
+    places = {}
+    for path in paths:
+        code = code_of(path)
+        for match in TAG.finditer(code):
+            places.setdefault(match.group(1), []).append(f"{path.relative_to(root)}:{line_of(code, match.start())}")
+    return repeated("tag", places)
+
+
+def file_problems(root, paths):
+    places = {}
+    for path in paths:
+        # x.c beside x.h is one thing.
+        places.setdefault(path.stem, {}).setdefault(path.parent, f"{path.relative_to(root)}:1")
+    return repeated("file name", {stem: list(folders.values()) for stem, folders in places.items()})
+
+
+def guard_problems(root, paths):
+    for path in paths:
+        if path.suffix != ".h":
+            continue
+        source = path.relative_to(root)
+        public = source.parts[0] == "include"
+        wanted = ("VRAM_" + "_".join(source.parts[2:]) if public else "VR_" + "_".join(source.parts[1:])).upper()
+        wanted = re.sub(r"\W", "_", wanted)
+        match = GUARD.search(path.read_text(encoding="utf-8"))
+        if match is None:
+            yield f"{source}:1: no guard; {wanted} is expected"
+        elif match.group(1) != wanted:
+            yield f"{source}:{line_of(match.string, match.start())}: guard {match.group(1)}, expected {wanted}"
+
+
+def word_problems(root):
+    for path in (path for folder in FOLDERS_OF_WORDS for path in sources(root, folder)):
+        code, known = code_of(path), set()
+        named = [(1, path.stem)] + [(line_of(code, match.start()), match.group()) for match in IDENTIFIER.finditer(code)]
+        for line, name in named:
+            vague = sorted(set(name.lower().split("_")) & VAGUE.keys())
+            if vague and name not in known:
+                known.add(name)
+                yield f"{path.relative_to(root)}:{line}: {name}: '{vague[0]}' says little; {VAGUE[vague[0]]}"
+
+
+def check(root):
+    """Every offence as 'FILE:LINE: what', and the number of files read."""
+    inside = [path for path in sources(root, "src") if path.relative_to(root).parts[1] != "os"]
+    headers = inside + sources(root, "include")
+    problems = [*file_problems(root, inside), *tag_problems(root, inside), *guard_problems(root, headers), *word_problems(root)]
+    return problems, len(headers)
+
+
+def main():
+    arguments = [word for word in sys.argv[1:] if word != "--warn"]
+    root = Path(arguments[0] if arguments else Path(__file__).parent.parent).resolve()
+    problems, files = check(root)
+    for problem in problems:
+        print(problem)
+    print(f"{files} files, {len(problems)} names that should be others")
+    return 1 if files == 0 or (problems and "--warn" not in sys.argv) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
