@@ -49,13 +49,13 @@ const char *watch_by_name(enum watch_by by) {
 static bool site_frame(const struct watch *watch, uint32_t stack, struct vram_frame *frame) {
     enum { MOST = 64 };
     struct vram_frame frames[MOST];
-    size_t count = vram_follow_stack(watch->follow, stack, frames, MOST), chosen = 0;
+    size_t count = vram_follow_stack(watch->follow, stack, frames, MOST), site = 0;
     if (count > MOST) count = MOST;
     for (size_t i = count; i-- > 0;) {
         const size_t length = strlen(frames[i].filename);
-        if (length > 3 && strcmp(frames[i].filename + length - 3, ".py") == 0) chosen = i;
+        if (length > 3 && strcmp(frames[i].filename + length - 3, ".py") == 0) site = i;
     }
-    if (count != 0) *frame = frames[chosen];
+    if (count != 0) *frame = frames[site];
     return count != 0;
 }
 

@@ -9,16 +9,16 @@
 
 #define DAY_US ((int64_t)86400 * 1000000)
 
-static void put_row(struct vr_sink *sink, uint32_t thread, int64_t time_us, const char *action, uint64_t address, uint64_t size_bytes,
+static void put_row(struct vr_output *out, uint32_t thread, int64_t time_us, const char *action, uint64_t address, uint64_t size_bytes,
                     uint64_t stream) {
     const int64_t in_day = (time_us % DAY_US + DAY_US) % DAY_US, seconds = in_day / 1000000;
-    vr_text_printf(&sink->text, "%" PRIu32 ",%02d:%02d:%02d.%06d,%s,0x%" PRIx64 ",%" PRIu64 ",0x%" PRIx64, thread, (int)(seconds / 3600),
+    vr_text_printf(&out->text, "%" PRIu32 ",%02d:%02d:%02d.%06d,%s,0x%" PRIx64 ",%" PRIu64 ",0x%" PRIx64, thread, (int)(seconds / 3600),
                    (int)(seconds / 60 % 60), (int)(seconds % 60), (int)(in_day % 1000000), action, address, size_bytes, stream);
 }
 
-static void end_row(struct vr_sink *sink, const struct vr_exporting *from, const struct vr_view *view) {
-    if (from->views->count > 1) vr_text_printf(&sink->text, ",%" PRIu32, view->device);
-    vr_text_puts(&sink->text, "\n");
+static void end_row(struct vr_output *out, const struct vr_exporting *from, const struct vr_view *view) {
+    if (from->views->count > 1) vr_text_printf(&out->text, ",%" PRIu32, view->device);
+    vr_text_puts(&out->text, "\n");
 }
 
 // Which stream a block that was there from the beginning has: known if its segment is there still.
@@ -32,14 +32,14 @@ static uint64_t stream_at(const struct vr_view *view, uint64_t address) {
 }
 
 // What was allocated before the history begins: whoever runs the log again needs it.
-static enum vram_status put_start(const struct vr_exporting *from, const struct vr_view *view, struct vr_sink *sink) {
+static enum vram_status put_start(const struct vr_exporting *from, const struct vr_view *view, struct vr_output *out) {
     struct vr_lifetimes lifetimes;
     const int64_t time_us = view->history->count == 0 ? 0 : vr_export_time_us(view->history, 0);
     VR_TRY(vr_lifetimes_build(view, VR_ALLOCATED, NULL, 0, &lifetimes));
-    for (size_t i = 0; i < lifetimes.start_count && vr_sink_flow(sink); i++) {
+    for (size_t i = 0; i < lifetimes.start_count && vr_output_flow(out); i++) {
         const uint64_t address = lifetimes.address[i];
-        put_row(sink, 0, time_us, "allocate", address, lifetimes.size_bytes[i], stream_at(view, address));
-        end_row(sink, from, view);
+        put_row(out, 0, time_us, "allocate", address, lifetimes.size_bytes[i], stream_at(view, address));
+        end_row(out, from, view);
     }
     vr_lifetimes_release(&lifetimes);
     return VRAM_OK;
@@ -51,20 +51,20 @@ static const char *rmm_action(uint8_t action, uint32_t actions) {
     return vr_export_frees(action, actions) ? "free" : NULL;
 }
 
-enum vram_status vr_export_rmm(const struct vr_exporting *from, struct vr_sink *sink) {
-    vr_text_puts(&sink->text,
+enum vram_status vr_export_rmm(const struct vr_exporting *from, struct vr_output *out) {
+    vr_text_puts(&out->text,
                  from->views->count > 1 ? "Thread,Time,Action,Pointer,Size,Stream,Device\n" : "Thread,Time,Action,Pointer,Size,Stream\n");
     for (size_t v = 0; v < from->views->count; v++) {
         const struct vr_view *view = &from->views->view[v];
         const struct vr_history *history = view->history;
         const uint32_t actions = vr_export_actions(history);
-        VR_TRY(put_start(from, view, sink));
-        for (size_t i = 0; i < history->count && vr_sink_flow(sink); i++) {
+        VR_TRY(put_start(from, view, out));
+        for (size_t i = 0; i < history->count && vr_output_flow(out); i++) {
             const char *action = rmm_action(history->action[i], actions);
             if (action == NULL) continue;
             const uint64_t address = history->action[i] == VR_ACTION_OOM ? 0 : history->address[i];
-            put_row(sink, history->thread[i], vr_export_time_us(history, i), action, address, history->size_bytes[i], history->stream[i]);
-            end_row(sink, from, view);
+            put_row(out, history->thread[i], vr_export_time_us(history, i), action, address, history->size_bytes[i], history->stream[i]);
+            end_row(out, from, view);
         }
     }
     return VRAM_OK;
@@ -73,19 +73,19 @@ enum vram_status vr_export_rmm(const struct vr_exporting *from, struct vr_sink *
 // --- all columns
 
 // In quotes where it must be, with quotes doubled.
-static void put_text(struct vr_sink *sink, const char *text) {
-    struct vr_text *out = &sink->text;
+static void put_text(struct vr_output *out, const char *text) {
+    struct vr_text *cell = &out->text;
     if (strpbrk(text, ",\"\r\n") == NULL) {
-        vr_text_puts(out, text);
+        vr_text_puts(cell, text);
         return;
     }
-    vr_text_puts(out, "\"");
+    vr_text_puts(cell, "\"");
     for (const char *quote; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
-        vr_text_append(out, text, (size_t)(quote - text));
-        vr_text_puts(out, "\"\"");
+        vr_text_append(cell, text, (size_t)(quote - text));
+        vr_text_puts(cell, "\"\"");
     }
-    vr_text_puts(out, text);
-    vr_text_puts(out, "\"");
+    vr_text_puts(cell, text);
+    vr_text_puts(cell, "\"");
 }
 
 // The text of a stack, "file:line:function" from the outermost frame to the innermost, separated by semicolons; of the last one asked for.
@@ -115,58 +115,59 @@ static const char *text_of_stack(struct stack_text *last, const struct vr_model 
     if (last->stack == stack) return vr_text_string(&last->text);
     last->stack = stack;
     last->text.length = 0;
+    vr_text_puts(&last->text, ""); // ends it: a stack without frames adds nothing
     const struct vr_stacks *stacks = &model->stacks;
     for (uint64_t i = stacks->offset[stack + 1]; i-- > stacks->offset[stack];) {
         if (last->text.length != 0) vr_text_puts(&last->text, ";");
         put_frame(&last->text, model, stacks->frame[i]);
     }
-    return stack == 0 ? "" : vr_text_string(&last->text);
+    return vr_text_string(&last->text);
 }
 
-static void put_number(struct vr_sink *sink, bool has, uint64_t value) {
-    if (has) vr_text_printf(&sink->text, "%" PRIu64, value);
-    vr_text_puts(&sink->text, ",");
+static void put_number(struct vr_output *out, bool has, uint64_t value) {
+    if (has) vr_text_printf(&out->text, "%" PRIu64, value);
+    vr_text_puts(&out->text, ",");
 }
 
-static void put_event(struct vr_sink *sink, const struct vr_view *view, size_t i, struct stack_text *last) {
+static void put_event(struct vr_output *out, const struct vr_view *view, size_t i, struct stack_text *last) {
     const struct vr_model *model = view->model;
     const struct vr_history *history = view->history;
     const uint32_t has = history->has[i];
     const enum vr_action action = (enum vr_action)history->action[i];
     const bool pool = (has & VR_HAS_POOL_ID) != 0;
-    put_number(sink, true, view->device);
-    put_number(sink, true, i);
-    if ((has & VR_HAS_TIME) != 0) vr_text_printf(&sink->text, "%" PRId64, history->time_us[i]);
-    vr_text_puts(&sink->text, ",");
-    put_text(sink, action == VR_ACTION_UNKNOWN ? vr_model_string(model, history->unknown[i]) : vr_action_name(action));
-    vr_text_puts(&sink->text, ",");
-    put_number(sink, action != VR_ACTION_OOM, history->address[i]);
-    put_number(sink, true, history->size_bytes[i]);
-    put_number(sink, true, history->stream[i]);
-    put_number(sink, action == VR_ACTION_OOM, history->address[i]);
-    put_number(sink, pool, history->pool_first[i]);
-    put_number(sink, pool, history->pool_second[i]);
-    put_number(sink, history->thread[i] != 0, history->thread[i]);
+    put_number(out, true, view->device);
+    put_number(out, true, i);
+    if ((has & VR_HAS_TIME) != 0) vr_text_printf(&out->text, "%" PRId64, history->time_us[i]);
+    vr_text_puts(&out->text, ",");
+    put_text(out, action == VR_ACTION_UNKNOWN ? vr_model_string(model, history->unknown[i]) : vr_action_name(action));
+    vr_text_puts(&out->text, ",");
+    put_number(out, action != VR_ACTION_OOM, history->address[i]);
+    put_number(out, true, history->size_bytes[i]);
+    put_number(out, true, history->stream[i]);
+    put_number(out, action == VR_ACTION_OOM, history->address[i]);
+    put_number(out, pool, history->pool_first[i]);
+    put_number(out, pool, history->pool_second[i]);
+    put_number(out, history->thread[i] != 0, history->thread[i]);
     const uint32_t words[] = {history->tag[i], history->context[i], history->metadata[i]};
     for (size_t w = 0; w < VR_COUNT_OF(words); w++) {
-        put_text(sink, vr_model_string(model, words[w]));
-        vr_text_puts(&sink->text, ",");
+        put_text(out, vr_model_string(model, words[w]));
+        vr_text_puts(&out->text, ",");
     }
-    put_number(sink, history->stack[i] != 0, history->stack[i]);
-    put_text(sink, text_of_site(last, model, history->stack[i]));
-    vr_text_puts(&sink->text, ",");
-    put_text(sink, text_of_stack(last, model, history->stack[i]));
-    vr_text_puts(&sink->text, "\n");
+    put_number(out, history->stack[i] != 0, history->stack[i]);
+    put_text(out, text_of_site(last, model, history->stack[i]));
+    vr_text_puts(&out->text, ",");
+    put_text(out, text_of_stack(last, model, history->stack[i]));
+    vr_text_puts(&out->text, "\n");
 }
 
-enum vram_status vr_export_events(const struct vr_exporting *from, struct vr_sink *sink) {
+enum vram_status vr_export_events(const struct vr_exporting *from, struct vr_output *out) {
     struct stack_text last = {.stack = UINT32_MAX};
     VR_TRY(vr_sites_init(&last.sites, from->model));
-    vr_text_puts(&sink->text, "device,event,time_us,action,address,size_bytes,stream,device_free_bytes,pool_first,pool_second,thread,"
-                              "category,compile_context,user_metadata,stack,site,frames\n");
+    vr_text_puts(&out->text, "device,event,time_us,action,address,size_bytes,stream,device_free_bytes,pool_first,pool_second,thread,"
+                             "category,compile_context,user_metadata,stack,site,frames\n");
     for (size_t v = 0; v < from->views->count; v++) {
         const struct vr_view *view = &from->views->view[v];
-        for (size_t i = 0; i < view->history->count && vr_sink_flow(sink); i++) put_event(sink, view, i, &last);
+        for (size_t i = 0; i < view->history->count && vr_output_flow(out); i++) put_event(out, view, i, &last);
     }
     const bool good = !last.text.failed && !last.site.failed;
     vr_text_release(&last.text);

@@ -4,20 +4,20 @@
 
 enum { PIECE_BYTES = 1 << 16 };
 
-static bool pass_on(struct vr_sink *sink) {
-    if (!sink->refused && sink->text.length != 0) sink->refused = !sink->write(sink->user, sink->text.bytes, sink->text.length);
-    sink->text.length = 0;
-    return !sink->refused;
+static bool pass_on(struct vr_output *out) {
+    if (!out->refused && out->text.length != 0) out->refused = !out->write(out->user, out->text.bytes, out->text.length);
+    out->text.length = 0;
+    return !out->refused;
 }
 
-bool vr_sink_flow(struct vr_sink *sink) {
-    if (sink->text.failed) return false;
-    return sink->text.length < PIECE_BYTES ? !sink->refused : pass_on(sink);
+bool vr_output_flow(struct vr_output *out) {
+    if (out->text.failed) return false;
+    return out->text.length < PIECE_BYTES ? !out->refused : pass_on(out);
 }
 
-enum vram_status vr_sink_end(struct vr_sink *sink) {
-    if (sink->text.failed) return VRAM_NO_HOST_MEMORY;
-    return pass_on(sink) ? VRAM_OK : VRAM_IO;
+enum vram_status vr_output_end(struct vr_output *out) {
+    if (out->text.failed) return VRAM_NO_HOST_MEMORY;
+    return pass_on(out) ? VRAM_OK : VRAM_IO;
 }
 
 uint32_t vr_export_actions(const struct vr_history *history) {
@@ -38,13 +38,13 @@ enum vram_status vram_recording_export(const struct vram_recording *recording, e
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a recording, a format and a place to write to are needed");
     }
     const struct vr_model *model = vr_recording_model(recording);
-    struct vr_sink sink = {.write = write, .user = user};
+    struct vr_output out = {.write = write, .user = user};
     struct vr_views views = {0};
     VR_TRY(vr_views_build(model, &views, error));
     const struct vr_exporting from = {model, &views, options == NULL ? &defaults : options};
-    enum vram_status status = formats[format](&from, &sink);
-    if (status == VRAM_OK) status = vr_sink_end(&sink);
-    vr_text_release(&sink.text);
+    enum vram_status status = formats[format](&from, &out);
+    if (status == VRAM_OK) status = vr_output_end(&out);
+    vr_text_release(&out.text);
     vr_views_release(&views);
     return status == VRAM_OK ? status : vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
 }

@@ -1,13 +1,13 @@
 // export.h: what the writers of foreign formats share: an output in pieces, and one function per format.
-#ifndef VR_EXPORT_H
-#define VR_EXPORT_H
+#ifndef VR_EXPORT_EXPORT_H
+#define VR_EXPORT_EXPORT_H
 
 #include "analyze/view.h"
 #include "base/text.h"
 #include "vram/export.h"
 
-// Text or bytes on their way out. A failed write is remembered: writers go on and ask vr_sink_end().
-struct vr_sink {
+// Text or bytes on their way out. A failed write is remembered: writers go on and ask vr_output_end().
+struct vr_output {
     struct vr_text text; // not yet written
     vram_write write;
     void *user;
@@ -15,9 +15,9 @@ struct vr_sink {
 };
 
 // Passes on what has gathered, if it is much (or all of it, in the end). False when writing should stop.
-bool vr_sink_flow(struct vr_sink *sink);
+bool vr_output_flow(struct vr_output *out);
 // Writes the rest. IO, NO_HOST_MEMORY.
-enum vram_status vr_sink_end(struct vr_sink *sink);
+enum vram_status vr_output_end(struct vr_output *out);
 
 // A model and its devices. Borrows all.
 struct vr_exporting {
@@ -26,8 +26,8 @@ struct vr_exporting {
     const struct vram_export_options *options;
 };
 
-// One function per format. LIMIT, NO_HOST_MEMORY; a failure to write is the sink's.
-typedef enum vram_status vr_export_function(const struct vr_exporting *from, struct vr_sink *sink);
+// One function per format. LIMIT, NO_HOST_MEMORY; a failure to write is the out's.
+typedef enum vram_status vr_export_function(const struct vr_exporting *from, struct vr_output *out);
 vr_export_function vr_export_rmm, vr_export_events, vr_export_perfetto, vr_export_folded, vr_export_pprof;
 
 // "time since the epoch in microseconds", or a count of events where the file has no times.

@@ -39,16 +39,16 @@ static uint64_t measure(const struct vr_tally *tally, enum vram_export_measure w
     return what == VRAM_EXPORT_PEAK ? tally->peak_bytes : what == VRAM_EXPORT_END ? tally->end_bytes : tally->allocated_bytes;
 }
 
-enum vram_status vr_export_folded(const struct vr_exporting *from, struct vr_sink *sink) {
+enum vram_status vr_export_folded(const struct vr_exporting *from, struct vr_output *out) {
     for (size_t v = 0; v < from->views->count; v++) {
         struct vr_tally *tallies;
         VR_TRY(vr_tally_stacks(&from->views->view[v], &tallies));
-        for (uint32_t stack = 0; stack < from->model->stacks.count && vr_sink_flow(sink); stack++) {
+        for (uint32_t stack = 0; stack < from->model->stacks.count && vr_output_flow(out); stack++) {
             const uint64_t bytes = measure(&tallies[stack], from->options->measure);
             if (bytes == 0) continue;
-            if (from->views->count > 1) vr_text_printf(&sink->text, "device %" PRIu32 ";", from->views->view[v].device);
-            put_stack(&sink->text, from->model, stack);
-            vr_text_printf(&sink->text, " %" PRIu64 "\n", bytes);
+            if (from->views->count > 1) vr_text_printf(&out->text, "device %" PRIu32 ";", from->views->view[v].device);
+            put_stack(&out->text, from->model, stack);
+            vr_text_printf(&out->text, " %" PRIu64 "\n", bytes);
         }
         free(tallies);
     }

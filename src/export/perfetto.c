@@ -27,7 +27,7 @@ struct pool {
 
 enum { MOST_POOLS = 256 };
 struct tracer {
-    struct vr_sink *sink;
+    struct vr_output *out;
     const struct vr_view *view;
     struct pool *pools; // MOST_POOLS
     size_t pool_count;
@@ -44,7 +44,7 @@ static void end_packet(struct tracer *tracer) {
     vr_proto_number(&tracer->packet, PACKET_SEQUENCE, SEQUENCE);
     if (!tracer->begun) vr_proto_number(&tracer->packet, PACKET_FLAGS, FLAG_CLEARED);
     tracer->begun = true;
-    vr_proto_message(&tracer->sink->text, TRACE_PACKET, &tracer->packet);
+    vr_proto_message(&tracer->out->text, TRACE_PACKET, &tracer->packet);
 }
 
 // tracer->part holds what follows uuid, name and parent.
@@ -197,7 +197,7 @@ static void put_changes(struct tracer *tracer, struct pool *pool, const uint64_t
 static void put_history(struct tracer *tracer) {
     const struct vr_history *history = tracer->view->history;
     uint64_t changes[COUNTERS];
-    for (size_t i = 0; i < history->count && vr_sink_flow(tracer->sink); i++) {
+    for (size_t i = 0; i < history->count && vr_output_flow(tracer->out); i++) {
         const int64_t time_us = vr_export_time_us(history, i);
         changes_of(history, i, changes);
         put_changes(tracer, &tracer->pools[0], changes, time_us);
@@ -209,7 +209,7 @@ static void put_history(struct tracer *tracer) {
 // A mark belongs to its device; one of no device that is there, to the first.
 static void put_marks(struct tracer *tracer, bool first) {
     const struct vr_model *model = tracer->view->model;
-    for (size_t i = 0; i < model->annotation_count && vr_sink_flow(tracer->sink); i++) {
+    for (size_t i = 0; i < model->annotation_count && vr_output_flow(tracer->out); i++) {
         const struct vr_annotation *mark = &model->annotations[i];
         const char *stage = vr_model_string(model, mark->stage);
         if (mark->device != (int64_t)tracer->view->device && !(first && mark->device < 0)) continue;
@@ -219,8 +219,8 @@ static void put_marks(struct tracer *tracer, bool first) {
     }
 }
 
-enum vram_status vr_export_perfetto(const struct vr_exporting *from, struct vr_sink *sink) {
-    struct tracer tracer = {.sink = sink, .next_uuid = 1, .pools = malloc(MOST_POOLS * sizeof(struct pool))};
+enum vram_status vr_export_perfetto(const struct vr_exporting *from, struct vr_output *out) {
+    struct tracer tracer = {.out = out, .next_uuid = 1, .pools = malloc(MOST_POOLS * sizeof(struct pool))};
     if (tracer.pools == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t v = 0; v < from->views->count; v++) {
         tracer.view = &from->views->view[v];

@@ -25,37 +25,37 @@ enum { TYPES = 6, STRING_COUNT = 7, STRING_BYTES = 8, STRING_DEVICE = 9, DEFAULT
 
 static uint64_t string_of(uint32_t id) { return id == 0 ? 0 : id + VR_COUNT_OF(own_strings) - 1; }
 
-static void put_head(const struct vr_exporting *from, struct vr_sink *sink, struct vr_text *part) {
+static void put_head(const struct vr_exporting *from, struct vr_output *out, struct vr_text *part) {
     for (unsigned type = 1; type <= TYPES; type++) {
         vr_proto_number(part, 1, type);
         vr_proto_number(part, 2, type % 2 != 0 ? STRING_COUNT : STRING_BYTES);
-        vr_proto_message(&sink->text, PROFILE_SAMPLE_TYPE, part);
+        vr_proto_message(&out->text, PROFILE_SAMPLE_TYPE, part);
     }
-    vr_proto_number(&sink->text, PROFILE_DEFAULT_TYPE, DEFAULT_TYPE);
-    for (size_t i = 0; i < VR_COUNT_OF(own_strings); i++) vr_proto_string(&sink->text, PROFILE_STRING, own_strings[i]);
-    for (uint32_t i = 1; i < from->model->strings.count && vr_sink_flow(sink); i++) {
-        vr_proto_bytes(&sink->text, PROFILE_STRING, vr_model_string(from->model, i), vr_model_string_length(from->model, i));
+    vr_proto_number(&out->text, PROFILE_DEFAULT_TYPE, DEFAULT_TYPE);
+    for (size_t i = 0; i < VR_COUNT_OF(own_strings); i++) vr_proto_string(&out->text, PROFILE_STRING, own_strings[i]);
+    for (uint32_t i = 1; i < from->model->strings.count && vr_output_flow(out); i++) {
+        vr_proto_bytes(&out->text, PROFILE_STRING, vr_model_string(from->model, i), vr_model_string_length(from->model, i));
     }
 }
 
 // A frame is a function and a location of its own: pprof joins functions by name.
-static void put_frames(const struct vr_model *model, struct vr_sink *sink, struct vr_text *part, struct vr_text *line) {
-    for (uint32_t i = 0; i < model->frames.count && vr_sink_flow(sink); i++) {
+static void put_frames(const struct vr_model *model, struct vr_output *out, struct vr_text *part, struct vr_text *line) {
+    for (uint32_t i = 0; i < model->frames.count && vr_output_flow(out); i++) {
         vr_proto_number(part, FUNCTION_ID, (uint64_t)i + 1);
         vr_proto_number(part, FUNCTION_NAME, string_of(model->frames.name[i]));
         vr_proto_number(part, FUNCTION_SYSTEM_NAME, string_of(model->frames.name[i]));
         vr_proto_number(part, FUNCTION_FILE, string_of(model->frames.filename[i]));
-        vr_proto_message(&sink->text, PROFILE_FUNCTION, part);
+        vr_proto_message(&out->text, PROFILE_FUNCTION, part);
         vr_proto_number(line, LINE_FUNCTION, (uint64_t)i + 1);
         vr_proto_number(line, LINE_LINE, model->frames.line[i] > 0 ? (uint64_t)model->frames.line[i] : 0);
         vr_proto_number(part, LOCATION_ID, (uint64_t)i + 1);
         vr_proto_message(part, LOCATION_LINE, line);
-        vr_proto_message(&sink->text, PROFILE_LOCATION, part);
+        vr_proto_message(&out->text, PROFILE_LOCATION, part);
     }
 }
 
-static void put_sample(const struct vr_view *view, uint32_t stack, const struct vr_tally *tally, struct vr_sink *sink, struct vr_text *part,
-                       struct vr_text *packed) {
+static void put_sample(const struct vr_view *view, uint32_t stack, const struct vr_tally *tally, struct vr_output *out,
+                       struct vr_text *part, struct vr_text *packed) {
     const struct vr_stacks *stacks = &view->model->stacks;
     const uint64_t values[TYPES] = {tally->allocated_count, tally->allocated_bytes, tally->end_count,
                                     tally->end_bytes,       tally->peak_count,      tally->peak_bytes};
@@ -66,26 +66,26 @@ static void put_sample(const struct vr_view *view, uint32_t stack, const struct 
     vr_proto_number(packed, LABEL_KEY, STRING_DEVICE);
     vr_proto_number(packed, LABEL_NUMBER, view->device);
     vr_proto_message(part, SAMPLE_LABEL, packed);
-    vr_proto_message(&sink->text, PROFILE_SAMPLE, part);
+    vr_proto_message(&out->text, PROFILE_SAMPLE, part);
 }
 
-static enum vram_status put_samples(const struct vr_view *view, struct vr_sink *sink, struct vr_text *part, struct vr_text *packed) {
+static enum vram_status put_samples(const struct vr_view *view, struct vr_output *out, struct vr_text *part, struct vr_text *packed) {
     struct vr_tally *tallies;
     VR_TRY(vr_tally_stacks(view, &tallies));
-    for (uint32_t stack = 0; stack < view->model->stacks.count && vr_sink_flow(sink); stack++) {
+    for (uint32_t stack = 0; stack < view->model->stacks.count && vr_output_flow(out); stack++) {
         const struct vr_tally *tally = &tallies[stack];
-        if (tally->allocated_count + tally->end_count + tally->peak_count != 0) put_sample(view, stack, tally, sink, part, packed);
+        if (tally->allocated_count + tally->end_count + tally->peak_count != 0) put_sample(view, stack, tally, out, part, packed);
     }
     free(tallies);
     return VRAM_OK;
 }
 
-enum vram_status vr_export_pprof(const struct vr_exporting *from, struct vr_sink *sink) {
+enum vram_status vr_export_pprof(const struct vr_exporting *from, struct vr_output *out) {
     struct vr_text part = {0}, inner = {0};
     enum vram_status status = VRAM_OK;
-    put_head(from, sink, &part);
-    put_frames(from->model, sink, &part, &inner);
-    for (size_t v = 0; v < from->views->count && status == VRAM_OK; v++) status = put_samples(&from->views->view[v], sink, &part, &inner);
+    put_head(from, out, &part);
+    put_frames(from->model, out, &part, &inner);
+    for (size_t v = 0; v < from->views->count && status == VRAM_OK; v++) status = put_samples(&from->views->view[v], out, &part, &inner);
     vr_text_release(&part);
     vr_text_release(&inner);
     return status;

@@ -1,6 +1,6 @@
 // log_inside.h: a log from the inside: who keeps what until it is in a block.
-#ifndef VR_LOG_INSIDE_H
-#define VR_LOG_INSIDE_H
+#ifndef VR_HISTORY_LOG_INSIDE_H
+#define VR_HISTORY_LOG_INSIDE_H
 
 #include "history/logfile.h"
 #include "model/builder.h"

@@ -1,6 +1,6 @@
 // logblock.h: the frames of a recording file (.vram): its header, its blocks, its tail, its end. docs/formats/recording.md says it all.
-#ifndef VR_LOGBLOCK_H
-#define VR_LOGBLOCK_H
+#ifndef VR_HISTORY_LOGBLOCK_H
+#define VR_HISTORY_LOGBLOCK_H
 
 #include "history/logevents.h"
 #include "history/logpack.h"

@@ -2,8 +2,8 @@
 //
 // Numbers are little-endian where their width is fixed, and otherwise varints: seven bits to a byte, the lowest first, the top bit set on
 // all bytes but the last, at most ten bytes. Signed numbers are turned into unsigned ones by zigzag: 0, -1, 1, -2, ...
-#ifndef VR_LOGBYTES_H
-#define VR_LOGBYTES_H
+#ifndef VR_HISTORY_LOGBYTES_H
+#define VR_HISTORY_LOGBYTES_H
 
 #include "base/base.h"
 

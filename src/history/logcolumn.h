@@ -1,6 +1,6 @@
 // logcolumn.h: a column of numbers as bytes, in whichever of four ways takes the fewest.
-#ifndef VR_LOGCOLUMN_H
-#define VR_LOGCOLUMN_H
+#ifndef VR_HISTORY_LOGCOLUMN_H
+#define VR_HISTORY_LOGCOLUMN_H
 
 #include "history/logbytes.h"
 

@@ -1,6 +1,6 @@
 // logdict.h: the dictionaries of a recording file while it is read: what was named so far, by the blocks and by the tail.
-#ifndef VR_LOGDICT_H
-#define VR_LOGDICT_H
+#ifndef VR_HISTORY_LOGDICT_H
+#define VR_HISTORY_LOGDICT_H
 
 #include "history/logblock.h"
 #include "model/builder.h"

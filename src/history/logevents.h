@@ -1,6 +1,6 @@
 // logevents.h: a batch of events as columns, and as the events part of a block of a recording file.
-#ifndef VR_LOGEVENTS_H
-#define VR_LOGEVENTS_H
+#ifndef VR_HISTORY_LOGEVENTS_H
+#define VR_HISTORY_LOGEVENTS_H
 
 #include "history/logbytes.h"
 

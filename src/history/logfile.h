@@ -4,8 +4,8 @@
 // A program that is killed leaves the file as it stood. What orders the stores: a record before the count of bytes that covers it; a
 // block's bytes before the word that makes it one; and only after that the tail moves on. So a reader finds either the block or its tail
 // whole.
-#ifndef VR_LOGFILE_H
-#define VR_LOGFILE_H
+#ifndef VR_HISTORY_LOGFILE_H
+#define VR_HISTORY_LOGFILE_H
 
 #include "history/logblock.h"
 #include "os/os.h"

@@ -15,7 +15,7 @@ struct vram_follow {
     uint64_t from_ns;
     uint64_t offset;   // where the next block will be
     uint64_t sequence; // and its number
-    uint64_t given;    // events of it that the tail had already
+    uint64_t taken;    // events of it that the tail had already
     uint64_t tail_at;  // bytes of the tail's records that were read
     bool ended;
     struct vr_budget budget;
@@ -128,14 +128,14 @@ static enum vram_status read_block(struct vram_follow *follow, const struct vr_l
     VR_TRY(unpack(follow, &header->tables, follow->stored.data, &data));
     VR_TRY(read_tables(follow, data, header->tables.length));
     follow->batch.count = follow->next = 0;
-    if (header->events != 0 && header->events > follow->given && header->last_us >= follow->from_us) {
+    if (header->events != 0 && header->events > follow->taken && header->last_us >= follow->from_us) {
         VR_TRY(unpack(follow, &header->batch, follow->stored.data + header->tables.stored, &data));
         VR_TRY(vr_log_events_read(data, header->batch.length, header->events, &follow->batch));
-        follow->next = (size_t)follow->given;
+        follow->next = (size_t)follow->taken;
     }
     follow->offset += vr_round_up(vr_log_block_bytes(header), 8);
     follow->sequence++;
-    follow->given = follow->tail_at = 0;
+    follow->taken = follow->tail_at = 0;
     return VRAM_OK;
 }
 
@@ -157,7 +157,7 @@ static enum vram_status read_records(struct vram_follow *follow, size_t length) 
         if (record != sizeof event) return VRAM_BAD_INPUT;
         memcpy(&event, at, sizeof event);
         vr_log_batch_add(&follow->batch, &event);
-        follow->given++;
+        follow->taken++;
     }
     return at == end ? VRAM_OK : VRAM_BAD_INPUT;
 }
@@ -241,16 +241,16 @@ static enum vram_status advance(struct vram_follow *follow, bool *more) {
 enum vram_status vram_follow_next(struct vram_follow *follow, struct vram_log_event *events, size_t capacity, size_t *count,
                                   struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, follow && count && (events || capacity == 0));
-    size_t given = 0;
+    size_t count_out = 0;
     bool more = true;
     enum vram_status status = VRAM_OK;
     while (status == VRAM_OK && more) {
-        if (!give(follow, events, capacity, &given)) status = VRAM_BAD_INPUT;
-        if (status != VRAM_OK || given == capacity) break;
+        if (!give(follow, events, capacity, &count_out)) status = VRAM_BAD_INPUT;
+        if (status != VRAM_OK || count_out == capacity) break;
         status = advance(follow, &more);
     }
     if (status != VRAM_OK) return vr_fail(error, status, follow->offset, "the recording cannot be followed: %s", vram_status_text(status));
-    *count = given;
+    *count = count_out;
     return VRAM_OK;
 }
 

@@ -3,8 +3,8 @@
 // Packed bytes are a row of sequences. A sequence is one byte, whose upper half is the number of literal bytes and whose lower half the
 // length of a repetition less 4 (15 in either: bytes follow that add to it, up to and with the first that is not 255); the literal bytes;
 // the distance of the repetition, two bytes, 1 to 65535. The last sequence has literals only and ends with them.
-#ifndef VR_LOGPACK_H
-#define VR_LOGPACK_H
+#ifndef VR_HISTORY_LOGPACK_H
+#define VR_HISTORY_LOGPACK_H
 
 #include "base/base.h"
 

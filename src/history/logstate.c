@@ -4,7 +4,7 @@
 #include "model/columns.h"
 
 // The columns of a state while it is written.
-struct picture {
+struct state_tables {
     struct vr_budget budget; // none
     struct vr_segments segments;
     struct vr_blocks blocks;
@@ -13,15 +13,15 @@ struct picture {
     size_t block_capacity;
 };
 
-static void release_picture(struct picture *picture) {
+static void release_picture(struct state_tables *picture) {
     vr_columns_release(&vr_segment_columns, &picture->segments);
     vr_columns_release(&vr_block_columns, &picture->blocks);
     free(picture->block_counts);
 }
 
 // One block; free ones have no stack.
-static enum vram_status add_block(struct picture *picture, uint64_t address, uint64_t size_bytes, uint64_t requested_bytes, uint32_t stack,
-                                  enum vr_block_state state) {
+static enum vram_status add_block(struct state_tables *picture, uint64_t address, uint64_t size_bytes, uint64_t requested_bytes,
+                                  uint32_t stack, enum vr_block_state state) {
     struct vr_blocks *blocks = &picture->blocks;
     VR_TRY(vr_columns_grow(&vr_block_columns, blocks, &picture->block_capacity, blocks->count + 1, &picture->budget));
     size_t row = blocks->count++;
@@ -41,7 +41,7 @@ static const enum vr_block_state states[] = {
 };
 
 // The segment's blocks and the free ones between them, with their sums into row `row`.
-static enum vram_status add_blocks(struct picture *picture, const struct vram_log_segment *segment, size_t row, uint32_t stack_count) {
+static enum vram_status add_blocks(struct state_tables *picture, const struct vram_log_segment *segment, size_t row, uint32_t stack_count) {
     uint64_t next = segment->address, end = segment->address + segment->size_bytes;
     struct vr_segments *sums = &picture->segments;
     sums->allocated_bytes[row] = sums->active_bytes[row] = sums->requested_bytes[row] = 0;
@@ -60,7 +60,8 @@ static enum vram_status add_blocks(struct picture *picture, const struct vram_lo
     return next < end ? add_block(picture, next, end - next, 0, 0, VR_STATE_INACTIVE) : VRAM_OK;
 }
 
-static enum vram_status add_segment(struct picture *picture, const struct vram_log_segment *segment, size_t row, uint32_t stack_count) {
+static enum vram_status add_segment(struct state_tables *picture, const struct vram_log_segment *segment, size_t row,
+                                    uint32_t stack_count) {
     struct vr_segments *to = &picture->segments;
     size_t blocks_before = picture->blocks.count;
     if (segment->stack >= stack_count || segment->size_bytes > UINT64_MAX - segment->address) return VRAM_INVALID_ARGUMENT;
@@ -82,7 +83,8 @@ static enum vram_status add_segment(struct picture *picture, const struct vram_l
     return VRAM_OK;
 }
 
-static enum vram_status fill_picture(struct picture *picture, const struct vram_log_segment *segments, size_t count, uint32_t stack_count) {
+static enum vram_status fill_picture(struct state_tables *picture, const struct vram_log_segment *segments, size_t count,
+                                     uint32_t stack_count) {
     picture->block_counts = calloc(count + 1, sizeof *picture->block_counts);
     if (picture->block_counts == NULL) return VRAM_NO_HOST_MEMORY;
     VR_TRY(vr_columns_grow(&vr_segment_columns, &picture->segments, &picture->segment_capacity, count, &picture->budget));
@@ -91,7 +93,7 @@ static enum vram_status fill_picture(struct picture *picture, const struct vram_
 }
 
 enum vram_status vr_log_state_sections(struct vram_log *log, const struct vram_log_segment *segments, size_t count) {
-    struct picture picture = {.budget.limit_bytes = UINT64_MAX};
+    struct state_tables picture = {.budget.limit_bytes = UINT64_MAX};
     struct vr_log_sections *out = &log->maker.tables;
     struct vr_log_table table;
     enum vram_status status = fill_picture(&picture, segments, count, log->builder.stacks.count);

@@ -2,8 +2,8 @@
 //
 // The tables part of a block is a row of sections: a varint tag (enum vr_log_section), a varint length, and so many bytes: the
 // number of the first row and of rows, as varints, and the columns. Who does not know a tag skips the section.
-#ifndef VR_LOGTABLES_H
-#define VR_LOGTABLES_H
+#ifndef VR_HISTORY_LOGTABLES_H
+#define VR_HISTORY_LOGTABLES_H
 
 #include "history/logbytes.h"
 #include "model/model.h"

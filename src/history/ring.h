@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "history/words.h"
+#include "history/thread_text.h"
 #include "os/os.h"
 
 // "Without bound": more events than this are kept of no device. 16 GiB of address space.
@@ -20,7 +20,7 @@ struct vr_event {
     uint64_t size_bytes;
     uint64_t stream;
     uint64_t pool; // 2 * first, or 2 * second + 1; 0: a default pool
-    struct vr_error_complete said;
+    struct vr_event_origin origin;
     uint32_t stack;
     uint32_t action; // enum vr_action
 };

@@ -77,7 +77,7 @@ static uint64_t take_encoded(struct cursor *cursor, unsigned encoding) {
 
 enum place { SAME, AT_CFA, AT_EXPRESSION, UNDEFINED, ELSEWHERE };
 
-struct row {
+struct unwind_row {
     uint64_t cfa_register; // UINT64_MAX: an expression
     int64_t cfa_offset;
     struct cursor cfa_expression;
@@ -88,9 +88,9 @@ struct row {
 };
 
 struct machine {
-    struct row row;
-    struct row initial;
-    struct row remembered[REMEMBERED];
+    struct unwind_row row;
+    struct unwind_row initial;
+    struct unwind_row remembered[REMEMBERED];
     size_t depth;
     uint64_t location;
     uint64_t code_align;
@@ -153,7 +153,7 @@ static void recall_row(struct machine *machine, struct cursor *cursor) {
 
 // The instructions without operands in their first byte.
 static void run_extended(struct machine *machine, struct cursor *cursor, unsigned code) {
-    struct row *row = &machine->row;
+    struct unwind_row *row = &machine->row;
     uint64_t number;
     switch (code) {
     case 0x00: break; // nop
@@ -245,7 +245,7 @@ static bool simple_expression(struct cursor block, uint64_t *number, int64_t *of
 
 static bool fits(int64_t offset, int64_t limit) { return offset >= -limit && offset < limit; }
 
-static bool find_cfa(const struct row *row, struct vr_cfi_rule *rule) {
+static bool find_cfa(const struct unwind_row *row, struct vr_cfi_rule *rule) {
     uint64_t number = row->cfa_register;
     int64_t offset = row->cfa_offset;
     bool dereferenced = false;
@@ -260,7 +260,7 @@ static bool find_cfa(const struct row *row, struct vr_cfi_rule *rule) {
     return true;
 }
 
-static bool find_saved(const struct row *row, struct vr_cfi_rule *rule) {
+static bool find_saved(const struct unwind_row *row, struct vr_cfi_rule *rule) {
     int64_t offset = row->bp_offset;
     uint64_t number = REG_BP;
     bool dereferenced = false;

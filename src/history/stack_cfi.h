@@ -2,8 +2,8 @@
 //
 // x86-64 only; elsewhere no rule is found and frame pointers are followed. A rule says where the canonical frame address (CFA: the stack
 // pointer of the caller after the return) is and where the caller's frame pointer was saved. The return address lies 8 bytes below it.
-#ifndef VR_STACK_CFI_H
-#define VR_STACK_CFI_H
+#ifndef VR_HISTORY_STACK_CFI_H
+#define VR_HISTORY_STACK_CFI_H
 
 #include "base/base.h"
 

@@ -61,9 +61,9 @@ static enum vram_status name_module(struct vram_stacks *stacks, const struct pen
     for (size_t i = 0; i < count; i++) offsets[i] = pending[i].offset;
     const struct vr_symbol_places places = {.no_lines = false};
     struct sink sink = {.stacks = stacks, .pending = pending, .path = module.path};
-    const struct vr_symbol_sink told = {.frame = keep_frame, .context = &sink};
+    const struct vr_symbol_sink keeper = {.frame = keep_frame, .context = &sink};
     enum vram_status status =
-        pending->module == UINT32_MAX ? VRAM_OK : vr_symbols_find(&places, module.path, module.build_id, offsets, count, &told, NULL);
+        pending->module == UINT32_MAX ? VRAM_OK : vr_symbols_find(&places, module.path, module.build_id, offsets, count, &keeper, NULL);
     for (size_t i = 0; status == VRAM_OK && i < count; i++) {
         struct vr_frame_row *row = &stacks->frames[pending[i].row];
         if (row->count == 0) status = add_name(stacks, row, "", module.path, 0);

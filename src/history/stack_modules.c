@@ -9,7 +9,7 @@ static struct {
     struct vr_mutex mutex;
     struct vr_code_module *rows; // in the order of their loading
     size_t count;
-    size_t capacity;
+    size_t rows_capacity;
     uint64_t text_bytes;
     _Atomic uint64_t loads; // the loader's counts when the list was made
     _Atomic uint64_t unloads;
@@ -82,8 +82,7 @@ static bool visit(void *context, const struct vr_os_module *module) {
             return true;
         }
     }
-    if (modules.count >= UINT32_MAX - 1 ||
-        vr_grow((void **)&modules.rows, &modules.capacity, modules.count + 1, sizeof modules.rows[0]) != VRAM_OK) {
+    if (modules.count >= UINT32_MAX - 1 || VR_GROW(&modules, rows, modules.count + 1) != VRAM_OK) {
         modules.failed = true;
         return false;
     }
@@ -101,26 +100,26 @@ static bool visit(void *context, const struct vr_os_module *module) {
     return true;
 }
 
-struct seen {
+struct load_counts {
     uint64_t loads;
     uint64_t unloads;
 };
 
 static void note_counts(void *context, uint64_t loads, uint64_t unloads) {
-    struct seen *seen = context;
-    seen->loads = loads;
-    seen->unloads = unloads;
+    struct load_counts *counts = context;
+    counts->loads = loads;
+    counts->unloads = unloads;
 }
 
 bool vr_modules_current(void) {
-    struct seen seen;
-    vr_os_modules_hold(note_counts, &seen);
-    return seen.loads == atomic_load_explicit(&modules.loads, memory_order_relaxed) &&
-           seen.unloads == atomic_load_explicit(&modules.unloads, memory_order_relaxed);
+    struct load_counts counts;
+    vr_os_modules_hold(note_counts, &counts);
+    return counts.loads == atomic_load_explicit(&modules.loads, memory_order_relaxed) &&
+           counts.unloads == atomic_load_explicit(&modules.unloads, memory_order_relaxed);
 }
 
 void vr_modules_refresh_locked(bool *changed) {
-    struct seen before;
+    struct load_counts before;
     vr_os_modules_hold(note_counts, &before);
     *changed = before.unloads != atomic_load_explicit(&modules.unloads, memory_order_relaxed) ||
                before.loads != atomic_load_explicit(&modules.loads, memory_order_relaxed);
@@ -172,4 +171,4 @@ bool vr_modules_hold_locked(void (*inside)(void *context), void *context) {
     return state.done;
 }
 
-uint64_t vr_modules_bytes_locked(void) { return modules.capacity * sizeof modules.rows[0] + modules.text_bytes; }
+uint64_t vr_modules_bytes_locked(void) { return modules.rows_capacity * sizeof modules.rows[0] + modules.text_bytes; }

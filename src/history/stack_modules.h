@@ -3,8 +3,8 @@
 // One list for the process, under one lock, brought up to date when an address is looked at for the first time and when something was
 // unloaded. A module keeps its row for ever. Where a module lies over the place of an older one, it has a generation of its own, so that
 // the word of a frame, vr_code_word(address, generation), never stands for the code of two modules.
-#ifndef VR_STACK_MODULES_H
-#define VR_STACK_MODULES_H
+#ifndef VR_HISTORY_STACK_MODULES_H
+#define VR_HISTORY_STACK_MODULES_H
 
 #include "history/stack_cfi.h"
 

@@ -64,7 +64,7 @@ struct interpreter {
 
 static struct interpreter interpreter;
 static _Atomic int found; // 0 not yet, 1 being looked for, 2 interpreter is filled, 3 there is one that is not known here
-static _Atomic uint64_t loads_seen;
+static _Atomic uint64_t loads_then;
 
 VR_INLINE uint64_t word_at(uint64_t address) { return *(const uint64_t *)(uintptr_t)address; }
 VR_INLINE uint32_t int_at(uint64_t address) { return *(const uint32_t *)(uintptr_t)address; }
@@ -136,9 +136,9 @@ VR_NOINLINE static bool look_again(void) {
     int expected = 0;
     if (atomic_load_explicit(&found, memory_order_acquire) != 0) return false;
     vr_os_modules_hold(note_loads, &loads);
-    if (loads == atomic_load_explicit(&loads_seen, memory_order_relaxed) && loads != 0) return false;
+    if (loads == atomic_load_explicit(&loads_then, memory_order_relaxed) && loads != 0) return false;
     if (!atomic_compare_exchange_strong(&found, &expected, 1)) return false;
-    atomic_store_explicit(&loads_seen, loads, memory_order_relaxed);
+    atomic_store_explicit(&loads_then, loads, memory_order_relaxed);
     const int next = find_interpreter();
     atomic_store_explicit(&found, next, memory_order_release);
     return next == 2;

@@ -5,8 +5,8 @@
 // they keep their code objects alive. No reference is taken and nothing is called that could run Python code or wait. What a code object
 // says (name, file, lines) is copied when it is met for the first time, so that names can be found at any time later, also when the
 // interpreter is gone; an address that comes to stand for another code object is told by the contents.
-#ifndef VR_STACK_PYTHON_H
-#define VR_STACK_PYTHON_H
+#ifndef VR_HISTORY_STACK_PYTHON_H
+#define VR_HISTORY_STACK_PYTHON_H
 
 #include "base/base.h"
 

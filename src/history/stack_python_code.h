@@ -1,6 +1,6 @@
 // stack_python_code.h: copies of what code objects say.
-#ifndef VR_STACK_PYTHON_CODE_H
-#define VR_STACK_PYTHON_CODE_H
+#ifndef VR_HISTORY_STACK_PYTHON_CODE_H
+#define VR_HISTORY_STACK_PYTHON_CODE_H
 
 #include "base/base.h"
 

@@ -23,7 +23,7 @@ VR_INLINE bool equal(const uint64_t *a, const uint64_t *b, size_t count) {
 }
 
 // The number of an equal stack in `slots`; 0 for none.
-VR_INLINE uint32_t find(struct vram_stacks *stacks, struct vr_slots *slots, const uint64_t *words, size_t count, uint64_t hash) {
+VR_INLINE uint32_t find(struct vram_stacks *stacks, struct vr_stack_slots *slots, const uint64_t *words, size_t count, uint64_t hash) {
     for (size_t at = (size_t)hash & (slots->count - 1);; at = (at + 1) & (slots->count - 1)) {
         const uint64_t slot = atomic_load_explicit(&slots->slot[at], memory_order_acquire);
         if (slot == 0) return 0;
@@ -33,7 +33,7 @@ VR_INLINE uint32_t find(struct vram_stacks *stacks, struct vr_slots *slots, cons
     }
 }
 
-static void put(struct vr_slots *slots, uint64_t slot, uint64_t hash) {
+static void put(struct vr_stack_slots *slots, uint64_t slot, uint64_t hash) {
     size_t at = (size_t)hash & (slots->count - 1);
     while (atomic_load_explicit(&slots->slot[at], memory_order_relaxed) != 0) at = (at + 1) & (slots->count - 1);
     atomic_store_explicit(&slots->slot[at], slot, memory_order_release);
@@ -50,10 +50,10 @@ static uint64_t hash_of(const struct vr_stack *stack) {
 }
 
 static bool make_slots_locked(struct vram_stacks *stacks, uint32_t count) {
-    struct vr_slots *old = atomic_load_explicit(&stacks->slots, memory_order_relaxed);
+    struct vr_stack_slots *old = atomic_load_explicit(&stacks->slots, memory_order_relaxed);
     if (old != NULL && (size_t)count * 2 < old->count) return true;
     const size_t slots = old == NULL ? FIRST_SLOTS : old->count * 2, bytes = sizeof *old + slots * sizeof old->slot[0];
-    struct vr_slots *larger = calloc(1, bytes);
+    struct vr_stack_slots *larger = calloc(1, bytes);
     if (larger == NULL) return false;
     larger->count = slots;
     larger->outgrown = old;
@@ -116,12 +116,12 @@ static bool make_frame_slots_locked(struct vram_stacks *stacks, size_t count) {
 }
 
 static bool add_frame_locked(struct vram_stacks *stacks, uint64_t word) {
-    const size_t count = (size_t)atomic_load_explicit(&stacks->frame_count, memory_order_relaxed), before = stacks->frame_capacity;
+    const size_t count = (size_t)atomic_load_explicit(&stacks->frame_count, memory_order_relaxed), before = stacks->frames_capacity;
     if (count >= UINT32_MAX - 1 || !make_frame_slots_locked(stacks, count)) return false;
     const size_t slot = frame_slot(stacks, word);
     if (stacks->frame_table[slot] != 0) return true;
-    if (vr_grow((void **)&stacks->frames, &stacks->frame_capacity, count + 1, sizeof stacks->frames[0]) != VRAM_OK) return false;
-    count_bytes(stacks, (stacks->frame_capacity - before) * sizeof stacks->frames[0]);
+    if (VR_GROW(stacks, frames, count + 1) != VRAM_OK) return false;
+    count_bytes(stacks, (stacks->frames_capacity - before) * sizeof stacks->frames[0]);
     stacks->frames[count] = (struct vr_frame_row){.word = word};
     stacks->frame_table[slot] = (uint32_t)count + 1;
     atomic_store_explicit(&stacks->frame_count, count + 1, memory_order_relaxed);
@@ -219,7 +219,7 @@ void vram_stacks_destroy(struct vram_stacks *stacks) {
     while (*link != stacks) link = &(*link)->next;
     *link = stacks->next;
     vr_mutex_unlock(&all_mutex);
-    for (struct vr_slots *slots = atomic_load(&stacks->slots), *outgrown; slots != NULL; slots = outgrown) {
+    for (struct vr_stack_slots *slots = atomic_load(&stacks->slots), *outgrown; slots != NULL; slots = outgrown) {
         outgrown = slots->outgrown;
         free(slots);
     }

@@ -2,8 +2,8 @@
 //
 // Readers take no lock: they probe a table of (hash, number) whose slots are written once, compare words that never change, and are done.
 // A new stack is added under the table's lock. What a reader may still be in is kept until the table is destroyed.
-#ifndef VR_STACK_TABLE_H
-#define VR_STACK_TABLE_H
+#ifndef VR_HISTORY_STACK_TABLE_H
+#define VR_HISTORY_STACK_TABLE_H
 
 #include <stdatomic.h>
 
@@ -19,9 +19,9 @@ struct vr_stack {
     uint32_t log_id; // what the log in use calls it; 0: not written yet
 };
 
-struct vr_slots {
+struct vr_stack_slots {
     size_t count; // a power of two
-    struct vr_slots *outgrown;
+    struct vr_stack_slots *outgrown;
     _Atomic uint64_t slot[]; // upper half of the hash, number; 0: free
 };
 
@@ -47,7 +47,7 @@ enum { VR_STACK_LEVELS = 22, VR_STACK_FIRST = 1024, VR_STACK_MAX_FRAMES = 1024 }
 struct vram_stacks {
     uint32_t max_frames;
     struct vr_mutex mutex; // taken before the lock of modules
-    _Atomic(struct vr_slots *) slots;
+    _Atomic(struct vr_stack_slots *) slots;
     // Stack `id` is levels[n][id + FIRST - (FIRST << n)], n chosen so that levels double: rows never move.
     _Atomic(struct vr_stack *) levels[VR_STACK_LEVELS];
     _Atomic uint32_t count; // stacks, number 0 included
@@ -57,7 +57,7 @@ struct vram_stacks {
     // Under the lock.
     struct vr_chunk *chunk;
     struct vr_frame_row *frames;
-    size_t frame_capacity;
+    size_t frames_capacity;
     uint32_t *frame_table; // row + 1 by word, open addressing
     size_t frame_slots;
     struct vram_log *log;

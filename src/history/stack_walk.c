@@ -106,17 +106,17 @@ bool vr_walk_outdated(const struct vr_walk *walk) {
 
 // The stack that the thread was last seen on, and some before it: coroutines come back to theirs.
 enum { EARLIER = 4 };
-struct range {
+struct stack_range {
     uint64_t low, high;
 };
-static _Thread_local struct range stack, earlier[EARLIER];
+static _Thread_local struct stack_range stack, earlier[EARLIER];
 static _Thread_local unsigned next_earlier;
 
-VR_INLINE bool is_in(const struct range *range, uint64_t address) { return address - range->low < range->high - range->low; }
+VR_INLINE bool is_in(const struct stack_range *range, uint64_t address) { return address - range->low < range->high - range->low; }
 
 // An earlier one may be gone, and something smaller lie in its place.
 VR_NOINLINE static bool find_stack(uint64_t sp) {
-    struct range found = {0, 0};
+    struct stack_range found = {0, 0};
     size_t at = 0;
     while (at < EARLIER && !is_in(&earlier[at], sp)) at++;
     if (at < EARLIER && vr_os_is_mapped(sp, earlier[at].high))

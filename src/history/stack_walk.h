@@ -2,8 +2,8 @@
 //
 // For every return address the rule that leads to its caller is kept in one table of the process, read without a lock: a walk over
 // known code takes no lock, calls nothing and reads nothing but the stack. Reads stay inside the thread's stack.
-#ifndef VR_STACK_WALK_H
-#define VR_STACK_WALK_H
+#ifndef VR_HISTORY_STACK_WALK_H
+#define VR_HISTORY_STACK_WALK_H
 
 #include "history/stack_modules.h"
 

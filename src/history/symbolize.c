@@ -18,7 +18,7 @@ struct became {
     uint32_t count;
 };
 
-struct work {
+struct symbolizing {
     struct vr_model *model;
     struct vr_builder builder;
     struct unresolved *unresolved;
@@ -64,7 +64,7 @@ static enum vram_status map_modules(const struct vr_model *model, uint32_t **mod
     return VRAM_OK;
 }
 
-static enum vram_status gather(struct work *work) {
+static enum vram_status gather(struct symbolizing *work) {
     const struct vr_model *model = work->model;
     uint32_t *modules;
     work->unresolved = malloc(((size_t)model->frames.count + 1) * sizeof work->unresolved[0]);
@@ -84,7 +84,7 @@ static enum vram_status gather(struct work *work) {
 }
 
 // Old strings keep their numbers.
-static enum vram_status copy_strings(struct work *work) {
+static enum vram_status copy_strings(struct symbolizing *work) {
     const struct vr_model *model = work->model;
     for (uint32_t i = 1; i < model->strings.count; i++) {
         uint32_t id;
@@ -94,19 +94,19 @@ static enum vram_status copy_strings(struct work *work) {
     return VRAM_OK;
 }
 
-static enum vram_status add_text(struct work *work, const char *text, uint32_t *id) {
+static enum vram_status add_text(struct symbolizing *work, const char *text, uint32_t *id) {
     // Names out of a program file are any bytes; a recording has UTF-8 only.
     const size_t length = strlen(text);
     return vr_builder_string(&work->builder, vr_utf8_valid(text, length) ? text : "?", vr_utf8_valid(text, length) ? length : 1, id);
 }
 
 static enum vram_status keep_frame(void *context, size_t index, const char *name, const char *filename, int64_t line) {
-    struct work *work = context;
+    struct symbolizing *work = context;
     uint32_t name_id, filename_id = work->current_path, frame;
     VR_TRY(add_text(work, name[0] == '\0' ? "?" : name, &name_id));
     if (filename != NULL) VR_TRY(add_text(work, filename, &filename_id));
     VR_TRY(vr_builder_frame(&work->builder, name_id, filename_id, line, &frame));
-    VR_TRY(vr_grow((void **)&work->made, &work->made_capacity, work->made_count + 1, sizeof work->made[0]));
+    VR_TRY(VR_GROW(work, made, work->made_count + 1));
     struct became *became = &work->became[work->current[index].frame];
     if (became->count == 0) {
         became->first = (uint32_t)work->made_count;
@@ -118,7 +118,7 @@ static enum vram_status keep_frame(void *context, size_t index, const char *name
     return VRAM_OK;
 }
 
-static enum vram_status resolve_module(struct work *work, const struct vr_symbol_places *places, const struct unresolved *rows,
+static enum vram_status resolve_module(struct symbolizing *work, const struct vr_symbol_places *places, const struct unresolved *rows,
                                        size_t count) {
     const struct vr_module *module = &work->model->modules[rows[0].module];
     const struct vr_symbol_sink sink = {.frame = keep_frame, .context = work};
@@ -137,7 +137,7 @@ static enum vram_status resolve_module(struct work *work, const struct vr_symbol
     return VRAM_OK;
 }
 
-static enum vram_status resolve(struct work *work, const struct vr_symbol_places *places) {
+static enum vram_status resolve(struct symbolizing *work, const struct vr_symbol_places *places) {
     for (size_t begin = 0, end; begin < work->count; begin = end) {
         for (end = begin + 1; end < work->count && work->unresolved[end].module == work->unresolved[begin].module;) end++;
         VR_TRY(resolve_module(work, places, work->unresolved + begin, end - begin));
@@ -145,7 +145,7 @@ static enum vram_status resolve(struct work *work, const struct vr_symbol_places
     return VRAM_OK;
 }
 
-static enum vram_status map_frames(struct work *work) {
+static enum vram_status map_frames(struct symbolizing *work) {
     const struct vr_frames *frames = &work->model->frames;
     for (uint32_t i = 0; i < frames->count; i++) {
         if (work->became[i].count != 0) {
@@ -157,24 +157,26 @@ static enum vram_status map_frames(struct work *work) {
     return VRAM_OK;
 }
 
-static enum vram_status map_stacks(struct work *work) {
+static enum vram_status map_stacks(struct symbolizing *work) {
     const struct vr_stacks *stacks = &work->model->stacks;
-    uint32_t *row = NULL;
-    size_t capacity = 0;
+    struct {
+        uint32_t *frames;
+        size_t frames_capacity;
+    } row = {NULL, 0};
     enum vram_status status = VRAM_OK;
     for (uint32_t i = 0; status == VRAM_OK && i < stacks->count; i++) {
         size_t count = 0;
         for (uint64_t at = stacks->offset[i]; status == VRAM_OK && at < stacks->offset[i + 1]; at++) {
             const uint32_t frame = stacks->frame[at];
             const struct became became = work->became[frame];
-            status = vr_grow((void **)&row, &capacity, count + became.count + 1, sizeof row[0]);
+            status = VR_GROW(&row, frames, count + became.count + 1);
             if (status != VRAM_OK) break;
-            if (became.count == 0) row[count++] = work->frames[frame];
-            for (uint32_t k = 0; k < became.count; k++) row[count++] = work->made[became.first + k];
+            if (became.count == 0) row.frames[count++] = work->frames[frame];
+            for (uint32_t k = 0; k < became.count; k++) row.frames[count++] = work->made[became.first + k];
         }
-        if (status == VRAM_OK) status = vr_builder_stack(&work->builder, row, count, &work->stacks[i]);
+        if (status == VRAM_OK) status = vr_builder_stack(&work->builder, row.frames, count, &work->stacks[i]);
     }
-    free(row);
+    free(row.frames);
     return status;
 }
 
@@ -187,7 +189,7 @@ static int by_owner(const void *left, const void *right) {
 }
 
 // Keys of frames move with their frames; of frames that became one, equal keys are kept once.
-static void move_extras(struct work *work) {
+static void move_extras(struct symbolizing *work) {
     struct vr_model *model = work->model;
     size_t begin = 0, end, kept;
     while (begin < model->extra_count && model->extras[begin].owner != VR_OWNER_FRAME) begin++;
@@ -204,12 +206,12 @@ static void move_extras(struct work *work) {
     model->extra_count -= end - kept;
 }
 
-static void map_column(const struct work *work, uint32_t *column, size_t count) {
+static void map_column(const struct symbolizing *work, uint32_t *column, size_t count) {
     for (size_t i = 0; i < count; i++) column[i] = work->stacks[column[i]];
 }
 
 // The new tables take the place of the old ones. Cannot fail.
-static void replace(struct work *work) {
+static void replace(struct symbolizing *work) {
     struct vr_model *model = work->model;
     map_column(work, model->segments.stack, model->segments.count);
     map_column(work, model->blocks.stack, model->blocks.count);
@@ -223,7 +225,7 @@ static void replace(struct work *work) {
     vr_builder_finish(&work->builder, model);
 }
 
-static enum vram_status run(struct work *work, const struct vr_symbol_places *places) {
+static enum vram_status run(struct symbolizing *work, const struct vr_symbol_places *places) {
     const struct vr_model *model = work->model;
     VR_TRY(gather(work));
     if (work->count == 0) return VRAM_OK;
@@ -248,7 +250,7 @@ enum vram_status vram_recording_symbolize(struct vram_recording *recording, cons
         places.debug_dirs = options->debug_dirs;
         places.debug_dir_count = options->debug_dirs == NULL ? 0 : options->debug_dir_count;
     }
-    struct work work = {.model = &recording->model};
+    struct symbolizing work = {.model = &recording->model};
     VR_TRY(vr_builder_init(&work.builder, UINT64_MAX));
     const enum vram_status status = run(&work, &places);
     vr_builder_release(&work.builder);

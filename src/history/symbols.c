@@ -69,31 +69,34 @@ static bool open_by_id(const struct vr_symbol_places *places, const char *build_
 
 // --- all of a file's addresses -------------------------------------------------------------------------------------------------
 
-struct search {
+// One look for the return addresses of one file, and what each of them is known by so far.
+struct symbol_search {
+    const uint64_t *offsets;
+    size_t count;
+    const struct vr_symbol_sink *sink;
     const char **names;
     uint8_t *ranks;
-    bool *told;
+    bool *found;
 };
 
-static enum vram_status find_lines(const struct file *file, const uint64_t *offsets, size_t count, const struct search *search,
-                                   const struct vr_symbol_sink *sink, bool *found) {
-    const enum vram_status status = vr_dwarf_find(file->view.file, offsets, count, search->names, search->told, sink);
+static enum vram_status find_lines(const struct file *file, const struct symbol_search *search, bool *found) {
+    const enum vram_status status =
+        vr_dwarf_find(file->view.file, search->offsets, search->count, search->names, search->found, search->sink);
     if (status == VRAM_OK) *found = true;
     return status == VRAM_UNSUPPORTED ? VRAM_OK : status;
 }
 
 static enum vram_status search_files(const struct vr_symbol_places *places, const struct file *program, const struct file *debug,
-                                     const uint64_t *offsets, size_t count, const struct search *search, const struct vr_symbol_sink *sink,
-                                     enum vr_symbol_source *source) {
+                                     const struct symbol_search *search, enum vr_symbol_source *source) {
     bool lines = false;
-    if (program != NULL) vr_elf_names(&program->elf, offsets, count, search->names, search->ranks);
-    if (debug != NULL) vr_elf_names(&debug->elf, offsets, count, search->names, search->ranks);
+    if (program != NULL) vr_elf_names(&program->elf, search->offsets, search->count, search->names, search->ranks);
+    if (debug != NULL) vr_elf_names(&debug->elf, search->offsets, search->count, search->names, search->ranks);
     if (!places->no_lines) {
-        if (debug != NULL) VR_TRY(find_lines(debug, offsets, count, search, sink, &lines));
-        if (program != NULL && !lines) VR_TRY(find_lines(program, offsets, count, search, sink, &lines));
+        if (debug != NULL) VR_TRY(find_lines(debug, search, &lines));
+        if (program != NULL && !lines) VR_TRY(find_lines(program, search, &lines));
     }
-    for (size_t i = 0; i < count; i++) {
-        if (!search->told[i] && search->names[i] != NULL) VR_TRY(vr_symbol_emit(sink, i, search->names[i], NULL, 0));
+    for (size_t i = 0; i < search->count; i++) {
+        if (!search->found[i] && search->names[i] != NULL) VR_TRY(vr_symbol_emit(search->sink, i, search->names[i], NULL, 0));
     }
     *source = lines ? VR_SYMBOLS_LINES : program != NULL || debug != NULL ? VR_SYMBOLS_NAMES : VR_SYMBOLS_NONE;
     return VRAM_OK;
@@ -103,20 +106,23 @@ enum vram_status vr_symbols_find(const struct vr_symbol_places *places, const ch
                                  size_t count, const struct vr_symbol_sink *sink, enum vr_symbol_source *source) {
     struct file program, debug;
     enum vr_symbol_source found = VR_SYMBOLS_NONE;
-    const struct search search = {.names = calloc(count + 1, sizeof search.names[0]),
-                                  .ranks = calloc(count + 1, sizeof search.ranks[0]),
-                                  .told = calloc(count + 1, sizeof search.told[0])};
+    const struct symbol_search search = {.offsets = offsets,
+                                         .count = count,
+                                         .sink = sink,
+                                         .names = calloc(count + 1, sizeof search.names[0]),
+                                         .ranks = calloc(count + 1, sizeof search.ranks[0]),
+                                         .found = calloc(count + 1, sizeof search.found[0])};
     enum vram_status status = VRAM_NO_HOST_MEMORY;
-    if (search.names != NULL && search.ranks != NULL && search.told != NULL) {
+    if (search.names != NULL && search.ranks != NULL && search.found != NULL) {
         const bool has_program = (path[0] != '\0' && open_file(path, build_id, &program)) || open_by_id(places, build_id, "", &program);
         const bool has_debug = open_by_id(places, build_id, ".debug", &debug);
-        status = search_files(places, has_program ? &program : NULL, has_debug ? &debug : NULL, offsets, count, &search, sink, &found);
+        status = search_files(places, has_program ? &program : NULL, has_debug ? &debug : NULL, &search, &found);
         if (has_program) vr_os_view_close(&program.view);
         if (has_debug) vr_os_view_close(&debug.view);
     }
     free(search.names);
     free(search.ranks);
-    free(search.told);
+    free(search.found);
     if (status == VRAM_OK && source != NULL) *source = found;
     return status;
 }

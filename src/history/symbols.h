@@ -3,8 +3,8 @@
 // Functions are named by the file's symbol table, read here; lines and inlined functions come from its debug information through
 // libdw, if that is on the machine (loaded when first needed). Debug information may lie in a file of its own, found by build id
 // under DIR/.build-id. Many addresses of one file are asked for at once: its tables are read once for all of them.
-#ifndef VR_SYMBOLS_H
-#define VR_SYMBOLS_H
+#ifndef VR_HISTORY_SYMBOLS_H
+#define VR_HISTORY_SYMBOLS_H
 
 #include "base/base.h"
 #include "vram/stack.h"
@@ -15,7 +15,7 @@ struct vr_symbol_places {
     bool no_lines; // symbol tables only
 };
 
-// What is told about one address: frames from the innermost inlined function outwards. Strings are borrowed for the call. `filename` is
+// What is found about one address: frames from the innermost inlined function outwards. Strings are borrowed for the call. `filename` is
 // NULL and `line` 0 where no source is known.
 struct vr_symbol_sink {
     // NO_HOST_MEMORY ends everything.
@@ -30,7 +30,7 @@ enum vr_symbol_source {
     VR_SYMBOLS_LINES, // debug information too
 };
 
-// Tells the frames of `count` return addresses, given by their offsets in the file at `path` (or in one with the same build id, where it
+// Emits the frames of `count` return addresses, given by their offsets in the file at `path` (or in one with the same build id, where it
 // is not empty), ascending and distinct. Addresses of which nothing is known are not told. *source may be NULL. NO_HOST_MEMORY.
 enum vram_status vr_symbols_find(const struct vr_symbol_places *places, const char *path, const char *build_id, const uint64_t *offsets,
                                  size_t count, const struct vr_symbol_sink *sink, enum vr_symbol_source *source);
@@ -59,15 +59,14 @@ struct vr_elf {
 bool vr_elf_open(struct vr_elf *elf, const unsigned char *bytes, uint64_t size_bytes);
 // Its build id in hexadecimal, "" for none; `text` has room for 129 bytes.
 void vr_elf_build_id(const struct vr_elf *elf, char *text);
-bool vr_elf_has_section(const struct vr_elf *elf, const char *name);
 // For every address (offsets[i] - 1) that a function of its symbol tables holds, puts the name into names[i] (borrowed from the bytes), if
 // the one found is better than ranks[i], which then says how good it is. Ranks begin at 0.
 void vr_elf_names(const struct vr_elf *elf, const uint64_t *offsets, size_t count, const char **names, uint8_t *ranks);
 
 // --- symbols_dwarf.c -----------------------------------------------------------------------------------------------------------
-// Tells lines and inlined functions from the debug information in the open file, and sets told[i] for each address it knew. names[i] (may
+// Emits lines and inlined functions from the debug information in the open file, and sets found[i] for each address it knew. names[i] (may
 // be NULL) stands in where the debug information names no function. UNSUPPORTED without libdw or debug information.
-enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *told,
+enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *found,
                                const struct vr_symbol_sink *sink);
 // Gives `name` on, as C++ writes it if it is mangled and the C++ library is there to say.
 enum vram_status vr_symbol_emit(const struct vr_symbol_sink *sink, size_t index, const char *name, const char *filename, int64_t line);

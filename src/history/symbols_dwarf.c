@@ -75,11 +75,11 @@ static void prepare(void) {
 
 enum { DEPTH_MAX = 64, NESTING_MAX = 256 };
 
-struct task {
+struct dwarf_task {
     const uint64_t *offsets;
     size_t count;
     const char *const *names;
-    bool *told;
+    bool *found;
     const struct vr_symbol_sink *sink;
     struct dwarf_die *unit;
     void *files; // of the unit
@@ -134,7 +134,7 @@ static uint64_t number_of(struct dwarf_die *die, unsigned name) {
     return value;
 }
 
-static enum vram_status tell_path(const struct task *task, size_t index, struct path *path) {
+static enum vram_status emit_path(const struct dwarf_task *task, size_t index, struct path *path) {
     int line = 0;
     const char *filename = NULL;
     void *row = dw.getsrc_die(task->unit, task->offsets[index] - 1);
@@ -151,61 +151,61 @@ static enum vram_status tell_path(const struct task *task, size_t index, struct 
         const uint64_t file = number_of(die, AT_CALL_FILE);
         filename = file < task->file_count ? dw.filesrc(task->files, (size_t)file, NULL, NULL) : NULL;
     }
-    task->told[index] = true;
+    task->found[index] = true;
     return VRAM_OK;
 }
 
 // The first of the addresses that is at or after `address`.
-static size_t first_at(const struct task *task, uint64_t address) {
+static size_t first_at(const struct dwarf_task *task, uint64_t address) {
     size_t first;
     VR_LOWER_BOUND(first, i, 0, task->count, task->offsets[i] - 1 < address);
     return first;
 }
 
-static enum vram_status tell_function(const struct task *task, struct dwarf_die *function) {
+static enum vram_status emit_function(const struct dwarf_task *task, struct dwarf_die *function) {
     uint64_t base, start, end;
     struct path path;
     for (ptrdiff_t at = 0; (at = dw.ranges(function, at, &base, &start, &end)) > 0;) {
         for (size_t i = first_at(task, start); i < task->count && task->offsets[i] - 1 < end; i++) {
-            if (task->told[i]) continue;
+            if (task->found[i]) continue;
             path.dies[0] = *function;
             path.count = 1;
             descend(&path, task->offsets[i] - 1);
-            VR_TRY(tell_path(task, i, &path));
+            VR_TRY(emit_path(task, i, &path));
         }
     }
     return VRAM_OK;
 }
 
 // The functions of a unit, also those inside namespaces and classes.
-static enum vram_status tell_functions(const struct task *task, struct dwarf_die *scope, unsigned nesting) {
+static enum vram_status emit_functions(const struct dwarf_task *task, struct dwarf_die *scope, unsigned nesting) {
     struct dwarf_die child;
     if (nesting == DEPTH_MAX || dw.child(scope, &child) != 0) return VRAM_OK;
     do {
         const int tag = dw.tag(&child);
-        if (tag == TAG_SUBPROGRAM) VR_TRY(tell_function(task, &child));
-        if (tag == TAG_NAMESPACE || tag == TAG_CLASS || tag == TAG_STRUCTURE) VR_TRY(tell_functions(task, &child, nesting + 1));
+        if (tag == TAG_SUBPROGRAM) VR_TRY(emit_function(task, &child));
+        if (tag == TAG_NAMESPACE || tag == TAG_CLASS || tag == TAG_STRUCTURE) VR_TRY(emit_functions(task, &child, nesting + 1));
     } while (dw.siblingof(&child, &child) == 0);
     return VRAM_OK;
 }
 
 // Lines of addresses in the unit that lie in no function it describes, such as assembly.
-static enum vram_status tell_rest(const struct task *task, struct dwarf_die *unit) {
+static enum vram_status emit_rest(const struct dwarf_task *task, struct dwarf_die *unit) {
     uint64_t base, start, end;
     for (ptrdiff_t at = 0; (at = dw.ranges(unit, at, &base, &start, &end)) > 0;) {
         for (size_t i = first_at(task, start); i < task->count && task->offsets[i] - 1 < end; i++) {
-            if (task->told[i] || task->names[i] == NULL) continue;
+            if (task->found[i] || task->names[i] == NULL) continue;
             void *row = dw.getsrc_die(unit, task->offsets[i] - 1);
             int line = 0;
             if (row == NULL || dw.lineno(row, &line) != 0) continue;
             VR_TRY(vr_symbol_emit(task->sink, i, task->names[i], dw.linesrc(row, NULL, NULL), line));
-            task->told[i] = true;
+            task->found[i] = true;
         }
     }
     return VRAM_OK;
 }
 
-static bool any_inside(const struct task *task, struct dwarf_die *unit) {
+static bool any_inside(const struct dwarf_task *task, struct dwarf_die *unit) {
     uint64_t base, start, end;
     for (ptrdiff_t at = 0; (at = dw.ranges(unit, at, &base, &start, &end)) > 0;) {
         const size_t i = first_at(task, start);
@@ -214,7 +214,7 @@ static bool any_inside(const struct task *task, struct dwarf_die *unit) {
     return false;
 }
 
-static enum vram_status find_locked(int file, struct task *task) {
+static enum vram_status find_locked(int file, struct dwarf_task *task) {
     void *dwarf = dw.begin(file, 0);
     if (dwarf == NULL) return VRAM_UNSUPPORTED;
     enum vram_status status = VRAM_OK;
@@ -228,8 +228,8 @@ static enum vram_status find_locked(int file, struct task *task) {
             task->unit = &unit;
             task->file_count = 0;
             if (dw.getsrcfiles(&unit, &task->files, &task->file_count) != 0) task->file_count = 0;
-            status = tell_functions(task, &unit, 0);
-            if (status == VRAM_OK) status = tell_rest(task, &unit);
+            status = emit_functions(task, &unit, 0);
+            if (status == VRAM_OK) status = emit_rest(task, &unit);
         }
         offset = next;
     }
@@ -237,11 +237,11 @@ static enum vram_status find_locked(int file, struct task *task) {
     return status == VRAM_OK && !any ? VRAM_UNSUPPORTED : status;
 }
 
-enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *told,
+enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *found,
                                const struct vr_symbol_sink *sink) {
     vr_once(&prepared, prepare);
     if (!have_libdw) return VRAM_UNSUPPORTED;
-    struct task task = {.offsets = offsets, .count = count, .names = names, .told = told, .sink = sink};
+    struct dwarf_task task = {.offsets = offsets, .count = count, .names = names, .found = found, .sink = sink};
     vr_mutex_lock(&mutex);
     const enum vram_status status = find_locked(file, &task);
     vr_mutex_unlock(&mutex);

@@ -55,18 +55,6 @@ static const char *get_text(const struct vr_elf *elf, const struct section *tabl
     return memchr(text, '\0', (size_t)(table->size - at)) == NULL ? NULL : text;
 }
 
-bool vr_elf_has_section(const struct vr_elf *elf, const char *name) {
-    struct section names, section;
-    if (!get_section(elf, (uint32_t)number(elf->bytes + 62, 2), &names)) return false;
-    for (uint32_t i = 0; i < elf->section_count; i++) {
-        const unsigned char *at = elf->bytes + elf->sections + (uint64_t)i * elf->section_bytes;
-        const char *text = get_text(elf, &names, number(at, 4));
-        (void)get_section(elf, i, &section);
-        if (text != NULL && strcmp(text, name) == 0) return number(at + 4, 4) != SECTION_NO_BYTES;
-    }
-    return false;
-}
-
 static bool find_note(const unsigned char *at, const unsigned char *end, char *text) {
     while (end - at >= 12) {
         const uint64_t name = number(at, 4), bytes = number(at + 4, 4), type = number(at + 8, 4);

@@ -2,21 +2,21 @@
 
 enum { PIECE = 65536, FIRST_SLOTS = 1024 };
 
-struct piece {
-    struct piece *older;
+struct text_chunk {
+    struct text_chunk *older;
     size_t used;
     size_t capacity;
     char bytes[];
 };
 
 struct vr_names {
-    struct piece *piece;
+    struct text_chunk *piece;
     const char **slots; // strings by hash, open addressing
     size_t slot_count;
     size_t string_count;
     struct vram_frame *frames;
     size_t frame_count;
-    size_t frame_capacity;
+    size_t frames_capacity;
     uint64_t bytes;
 };
 
@@ -36,7 +36,7 @@ enum vram_status vr_names_create(struct vr_names **names) {
 
 void vr_names_destroy(struct vr_names *names) {
     if (names == NULL) return;
-    for (struct piece *piece = names->piece, *older; piece != NULL; piece = older) {
+    for (struct text_chunk *piece = names->piece, *older; piece != NULL; piece = older) {
         older = piece->older;
         free(piece);
     }
@@ -73,12 +73,12 @@ const char *vr_names_string(struct vr_names *names, const char *text) {
     if (names->string_count * 2 >= names->slot_count && !more_slots(names)) return NULL;
     const size_t slot = slot_of(names, text), bytes = strlen(text) + 1;
     if (names->slots[slot] != NULL) return names->slots[slot];
-    struct piece *piece = names->piece;
+    struct text_chunk *piece = names->piece;
     if (piece == NULL || piece->capacity - piece->used < bytes) {
         const size_t capacity = bytes > PIECE ? bytes : PIECE;
         piece = malloc(sizeof *piece + capacity);
         if (piece == NULL) return NULL;
-        *piece = (struct piece){.older = names->piece, .capacity = capacity};
+        *piece = (struct text_chunk){.older = names->piece, .capacity = capacity};
         names->piece = piece;
         names->bytes += capacity;
     }
@@ -91,7 +91,7 @@ const char *vr_names_string(struct vr_names *names, const char *text) {
 
 enum vram_status vr_names_add(struct vr_names *names, struct vram_frame frame, uint32_t *index) {
     if (names->frame_count >= UINT32_MAX - 1) return VRAM_LIMIT;
-    VR_TRY(vr_grow((void **)&names->frames, &names->frame_capacity, names->frame_count + 1, sizeof frame));
+    VR_TRY(VR_GROW(names, frames, names->frame_count + 1));
     names->frames[names->frame_count] = frame;
     *index = (uint32_t)names->frame_count++;
     return VRAM_OK;
@@ -100,5 +100,5 @@ enum vram_status vr_names_add(struct vr_names *names, struct vram_frame frame, u
 const struct vram_frame *vr_names_frame(const struct vr_names *names, uint32_t index) { return &names->frames[index]; }
 
 uint64_t vr_names_bytes(const struct vr_names *names) {
-    return names == NULL ? 0 : names->bytes + names->frame_capacity * sizeof names->frames[0];
+    return names == NULL ? 0 : names->bytes + names->frames_capacity * sizeof names->frames[0];
 }

@@ -93,7 +93,7 @@ static enum vram_status word_id(struct filler *filler, uint32_t word, uint32_t *
     if (word >= filler->words.capacity) VR_TRY(make_room(&filler->words, word));
     if (filler->words.ids[word] == 0) {
         struct vr_text text = {0};
-        vr_speech_text(word, &text);
+        vr_thread_text_append(word, &text);
         enum vram_status status = vr_text_status(&text);
         if (status == VRAM_OK) status = vr_builder_string(&filler->builder, vr_text_string(&text), text.length, id);
         vr_text_release(&text);
@@ -117,7 +117,7 @@ static enum vram_status add_name(struct filler *filler, size_t row, uint32_t wor
     struct vr_text text = {0}, value = {0};
     struct vr_json json;
     vr_json_init(&json, &value, false);
-    vr_speech_text(words, &text);
+    vr_thread_text_append(words, &text);
     vr_json_string_bytes(&json, NULL, vr_text_string(&text), text.length);
     uint32_t id = 0;
     enum vram_status status = vr_text_status(&value);
@@ -215,16 +215,16 @@ static enum vram_status fill_event(struct filler *filler, struct vr_history *his
     history->time_us[row] = time_us(filler, from->ticks);
     history->pool_first[row] = user ? 0 : from->pool >> 1;
     history->pool_second[row] = user ? from->pool >> 1 : 0;
-    history->thread[row] = from->said.thread;
+    history->thread[row] = from->origin.thread;
     history->unknown[row] = 0;
     history->context[row] = filler->no_context;
-    if (from->said.context != 0) VR_TRY(word_id(filler, from->said.context, &history->context[row]));
-    VR_TRY(word_id(filler, from->said.metadata, &history->metadata[row]));
-    VR_TRY(word_id(filler, from->said.tag, &history->tag[row]));
+    if (from->origin.context != 0) VR_TRY(word_id(filler, from->origin.context, &history->context[row]));
+    VR_TRY(word_id(filler, from->origin.metadata, &history->metadata[row]));
+    VR_TRY(word_id(filler, from->origin.tag, &history->tag[row]));
     VR_TRY(stack_id(filler, from->stack, &history->stack[row]));
     history->has[row] = VR_HAS_ACTION | (oom ? VR_HAS_DEVICE_FREE : VR_HAS_ADDRESS) | VR_HAS_SIZE | VR_HAS_STREAM | VR_HAS_TIME |
                         VR_HAS_COMPILE_CONTEXT | VR_HAS_USER_METADATA | VR_HAS_POOL_ID | VR_HAS_THREAD |
-                        (from->said.tag != 0 ? VR_HAS_CATEGORY : 0) | (from->stack != 0 ? VR_HAS_FRAMES : 0);
+                        (from->origin.tag != 0 ? VR_HAS_CATEGORY : 0) | (from->stack != 0 ? VR_HAS_FRAMES : 0);
     return VRAM_OK;
 }
 

@@ -250,7 +250,7 @@ static enum vram_status mark(struct vram_allocator *allocator, uint32_t device, 
     if (only != 0 && only != (uint32_t)vr_os_thread_id()) return VRAM_OK;
     if (device >= VRAM_MAX_DEVICES) return VRAM_INVALID_ARGUMENT;
     struct vr_mark made = {.ticks = vr_os_ticks(), .stage = (uint8_t)stage, .device = (uint8_t)device};
-    VR_TRY(vr_speech_word(name, &made.name));
+    VR_TRY(vr_thread_text_number(name, &made.name));
     vr_mutex_lock(&tracer->mutex);
     struct vr_stream *stream = tracer->stream;
     enum vram_status status = VRAM_OK;
@@ -283,7 +283,7 @@ enum vram_status vram_step(struct vram_allocator *allocator, uint32_t device, co
 enum vram_status vram_annotate(struct vram_allocator *allocator, uint64_t address, const char *text) {
     VR_REQUIRE(allocator);
     uint32_t words = 0;
-    VR_TRY(vr_speech_word(text, &words));
+    VR_TRY(vr_thread_text_number(text, &words));
     struct vr_shard *shard = NULL;
     uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (block == 0) return VRAM_INVALID_POINTER;

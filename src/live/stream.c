@@ -56,7 +56,7 @@ void vr_stream_leave(struct vr_stream *stream, struct vr_stream **made) {
 
 static enum vram_status ask_string(struct vr_stream *stream, uint32_t word, uint32_t *id) {
     struct vr_text text = {0};
-    vr_speech_text(word, &text);
+    vr_thread_text_append(word, &text);
     enum vram_status status = vr_text_status(&text);
     if (status == VRAM_OK) status = vram_log_string(stream->log, vr_text_string(&text), text.length, id);
     vr_text_release(&text);
@@ -106,11 +106,11 @@ static enum vram_status append_locked(struct vr_stream *stream, struct vram_stac
         .pool = {(event->pool & 1) != 0 ? 0 : event->pool >> 1, (event->pool & 1) != 0 ? event->pool >> 1 : 0},
         .device = ring == VR_TRACER_HOST ? VRAM_LOG_HOST : ring,
         .action = log_action(event->action),
-        .thread = event->said.thread,
+        .thread = event->origin.thread,
     };
-    VR_TRY(string_of(stream, event->said.context, &made.context));
-    VR_TRY(string_of(stream, event->said.metadata, &made.metadata));
-    VR_TRY(string_of(stream, event->said.tag, &made.tag));
+    VR_TRY(string_of(stream, event->origin.context, &made.context));
+    VR_TRY(string_of(stream, event->origin.metadata, &made.metadata));
+    VR_TRY(string_of(stream, event->origin.tag, &made.tag));
     if (event->stack != 0) VR_TRY(vram_stack_log(stacks, event->stack, stream->log, &made.stack));
     return vram_log_append(stream->log, &made, 1);
 }
@@ -125,7 +125,7 @@ void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint3
 
 enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *mark) {
     struct vr_text name = {0};
-    vr_speech_text(mark->name, &name);
+    vr_thread_text_append(mark->name, &name);
     enum vram_status status = vr_text_status(&name);
     if (status == VRAM_OK) status = vram_log_annotation(stream->log, mark->device, vr_stage_names[mark->stage], vr_text_string(&name), 0);
     vr_text_release(&name);

@@ -48,18 +48,18 @@ _Static_assert(sizeof actions == VR_RECORD_COUNT, "an action for each record");
 enum vr_action vr_tracer_action(enum vr_record_action action) { return (enum vr_action)actions[action]; }
 
 static void make_event(const struct vr_record *record, uint32_t flags, uint64_t ticks, struct vr_event *event) {
-    struct vr_error_complete *said = &vr_speech.said;
-    if (VR_UNLIKELY(said->thread == 0)) said->thread = (uint32_t)vr_os_thread_id();
+    struct vr_event_origin *origin = &vr_thread_text.origin;
+    if (VR_UNLIKELY(origin->thread == 0)) origin->thread = (uint32_t)vr_os_thread_id();
     event->ticks = ticks;
     event->address = record->address;
     event->size_bytes = record->size_bytes;
     event->stream = record->stream;
     event->pool = record->pool.second != 0 ? record->pool.second << 1 | 1 : record->pool.first << 1;
-    event->said = *said;
+    event->origin = *origin;
     event->stack = (flags & VR_TRACER_STACKS) != 0 ? record->stack : 0;
     event->action = actions[record->action];
-    if ((flags & VR_TRACER_CONTEXTS) == 0) event->said.context = 0;
-    if (VR_UNLIKELY(record->action == VR_RECORD_ANNOTATE)) event->said.metadata = record->words;
+    if ((flags & VR_TRACER_CONTEXTS) == 0) event->origin.context = 0;
+    if (VR_UNLIKELY(record->action == VR_RECORD_ANNOTATE)) event->origin.metadata = record->words;
 }
 
 static void store_locked(struct vr_ring *ring, const struct vr_event *event) {

@@ -13,7 +13,7 @@
 
 #include "core/record.h"
 #include "history/ring.h"
-#include "history/words.h"
+#include "history/thread_text.h"
 #include "host/host_notify.h"
 #include "model/model.h"
 #include "os/os.h"

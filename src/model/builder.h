@@ -3,8 +3,8 @@
 // Whoever makes a model (a reader of files, the allocator's snapshot) makes one builder, asks it for ids, and moves the tables
 // into the model at the end. A builder has a memory budget, so that a stranger's file cannot grow tables beyond a few times
 // its own size; whoever needs none leaves the limit at UINT64_MAX. One thread at a time.
-#ifndef VR_BUILDER_H
-#define VR_BUILDER_H
+#ifndef VR_MODEL_BUILDER_H
+#define VR_MODEL_BUILDER_H
 
 #include "base/hash_index.h"
 #include "model/model.h"

@@ -1,6 +1,6 @@
 // columns.h: which columns the tables of a model have, so that growing, releasing and checking are loops.
-#ifndef VR_COLUMNS_H
-#define VR_COLUMNS_H
+#ifndef VR_MODEL_COLUMNS_H
+#define VR_MODEL_COLUMNS_H
 
 #include "model/builder.h"
 

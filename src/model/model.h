@@ -3,8 +3,8 @@
 //
 // Everything is an array indexed by a small number: string ids, frame ids, stack ids, segment and block rows, and per device the
 // rows of its history. Id 0 is always "none": the empty string, no stack. Arrays of n+1 offsets end with the total.
-#ifndef VR_MODEL_H
-#define VR_MODEL_H
+#ifndef VR_MODEL_MODEL_H
+#define VR_MODEL_MODEL_H
 
 #include "base/base.h"
 

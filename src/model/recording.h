@@ -1,6 +1,6 @@
 // recording.h: the public handle around a model.
-#ifndef VR_RECORDING_H
-#define VR_RECORDING_H
+#ifndef VR_MODEL_RECORDING_H
+#define VR_MODEL_RECORDING_H
 
 #include "model/model.h"
 #include "vram/recording.h"

@@ -1,8 +1,8 @@
 // echo.h: lists of frames that come again byte for byte. A training step has the stacks of the step before it, in the same order, and
 // Python writes each of them out anew; most of a recording is such lists. The echo keeps the bytes of the lists seen, guesses from the
 // two lists before which comes next, and where the guess is right a comparison of bytes replaces reading it.
-#ifndef VR_ECHO_H
-#define VR_ECHO_H
+#ifndef VR_SNAPSHOT_ECHO_H
+#define VR_SNAPSHOT_ECHO_H
 
 #include "model/builder.h"
 

@@ -3,11 +3,11 @@
 //
 // A name is a word of words.h, or VR_WORD_COUNT + a string id of the model: names are what repeats, and a format may write each once. Calls
 // never fail: a writer asks for the status at the end. One thread at a time.
-#ifndef VR_EMIT_H
-#define VR_EMIT_H
+#ifndef VR_SNAPSHOT_EMIT_H
+#define VR_SNAPSHOT_EMIT_H
 
 #include "model/model.h"
-#include "snapshot/words.h"
+#include "snapshot/vocabulary.h"
 #include "vram/output.h"
 
 enum { VR_EMIT_CHUNK = 1 << 16, VR_EMIT_DEPTH = 160 };

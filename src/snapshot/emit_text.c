@@ -1,6 +1,6 @@
 // Values that the model keeps as JSON text (settings, further keys), emitted as what they say.
 #include "snapshot/emit.h"
-#include "snapshot/numbers.h"
+#include "snapshot/numerals.h"
 
 enum { MAX_DEPTH = 100, LONGEST_NUMBER = 1024 };
 
@@ -46,13 +46,13 @@ static bool take_word(struct walker *walker, const char *word) {
 
 static bool walk_number(struct walker *walker) {
     const char *begin = walker->next;
-    struct vr_number number;
+    struct vr_numeral number;
     while (walker->next < walker->end && strchr("+-.0123456789eE", *walker->next) != NULL && *walker->next != '\0') walker->next++;
     size_t length = (size_t)(walker->next - begin);
-    if (length > LONGEST_NUMBER || !vr_number_parse(begin, length, &number)) return false;
+    if (length > LONGEST_NUMBER || !vr_numeral_parse(begin, length, &number)) return false;
     struct vr_emitter *emitter = walker->emitter;
     if (emitter == NULL) return true;
-    if (number.kind == VR_NUMBER_FLOAT)
+    if (number.kind == VR_NUMERAL_FLOAT)
         emitter->calls->real(emitter, number.real);
     else if (number.negative)
         emitter->calls->signed_number(emitter, (int64_t)number.bits);

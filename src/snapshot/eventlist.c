@@ -5,15 +5,15 @@
 // The picture of a log in which nothing is freed takes this much more than the log.
 enum { PICTURE_FACTOR = 9 };
 
-enum vram_status vr_event_list_init(struct vr_event_list *list, struct vr_source *source) {
+enum vram_status vr_event_list_init(struct vr_event_list *list, struct vr_input *input) {
     memset(list, 0, sizeof *list);
     VR_TRY(vr_builder_init(&list->builder, VR_BUDGET_BASE));
-    vr_source_set_budget(source, &list->builder.budget);
+    vr_input_set_budget(input, &list->builder.budget);
     return VRAM_OK;
 }
 
-void vr_event_list_release(struct vr_event_list *list, struct vr_source *source) {
-    vr_source_set_budget(source, NULL);
+void vr_event_list_release(struct vr_event_list *list, struct vr_input *input) {
+    vr_input_set_budget(input, NULL);
     for (size_t i = 0; i < list->lane_count; i++) vr_columns_release(&vr_history_columns, &list->lanes[i].history);
     free(list->lanes);
     free(list->annotations);
@@ -115,9 +115,9 @@ static enum vram_status finish(struct vr_event_list *list, struct vr_model *mode
     return VRAM_OK;
 }
 
-enum vram_status vr_event_list_finish(struct vr_event_list *list, const struct vr_source *source, struct vr_model *model,
+enum vram_status vr_event_list_finish(struct vr_event_list *list, const struct vr_input *input, struct vr_model *model,
                                       struct vram_error *error) {
-    list->builder.budget.limit_bytes += PICTURE_FACTOR * vr_source_offset(source);
+    list->builder.budget.limit_bytes += PICTURE_FACTOR * vr_input_offset(input);
     const enum vram_status status = finish(list, model, error);
     if (status != VRAM_OK) vr_model_release(model);
     return status;

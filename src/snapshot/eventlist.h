@@ -1,10 +1,10 @@
 // eventlist.h: a recording made of events alone, for formats that know no segments: the logs of other allocators and profilers.
-#ifndef VR_EVENTLIST_H
-#define VR_EVENTLIST_H
+#ifndef VR_SNAPSHOT_EVENTLIST_H
+#define VR_SNAPSHOT_EVENTLIST_H
 
 #include "model/builder.h"
 #include "model/columns.h"
-#include "snapshot/source.h"
+#include "snapshot/input.h"
 
 enum { VR_EVENTLIST_DEVICES = 1024 }; // device numbers are below
 
@@ -35,15 +35,15 @@ struct vr_event_list {
     size_t annotation_capacity;
 };
 
-// An empty list, whose tables grow with what `source` gives. NO_HOST_MEMORY. Release it also after a failure.
-enum vram_status vr_event_list_init(struct vr_event_list *list, struct vr_source *source);
-void vr_event_list_release(struct vr_event_list *list, struct vr_source *source);
+// An empty list, whose tables grow with what `input` gives. NO_HOST_MEMORY. Release it also after a failure.
+enum vram_status vr_event_list_init(struct vr_event_list *list, struct vr_input *input);
+void vr_event_list_release(struct vr_event_list *list, struct vr_input *input);
 // Appends an event of a device, which must be below VR_EVENTLIST_DEVICES. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_event_list_add(struct vr_event_list *list, uint32_t device, const struct vr_event_row *row);
 // Appends a mark. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_event_list_mark(struct vr_event_list *list, int64_t device, const char *stage, uint32_t name, int64_t time_us);
 // Makes *model (zeroed) of the list; what is live at the end becomes segments of one block. LIMIT, NO_HOST_MEMORY.
-enum vram_status vr_event_list_finish(struct vr_event_list *list, const struct vr_source *source, struct vr_model *model,
+enum vram_status vr_event_list_finish(struct vr_event_list *list, const struct vr_input *input, struct vr_model *model,
                                       struct vram_error *error);
 
 #endif

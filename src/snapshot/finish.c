@@ -78,23 +78,37 @@ static enum vram_status collect(struct vr_machine *machine, const char *key, uin
 
 static enum vram_status gather_column(const struct vr_columns *columns, size_t index, const void *from, const struct runs *runs, void *to) {
     size_t item_bytes = columns->column[index].item_bytes;
-    const char *source = vr_column_pointer(columns, from, index);
-    if (source == NULL) return VRAM_OK;
+    const char *input = vr_column_pointer(columns, from, index);
+    if (input == NULL) return VRAM_OK;
     char *gathered = malloc((runs->rows + 1) * item_bytes), *next = gathered;
     if (gathered == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < runs->count; i++) {
         size_t bytes = (size_t)vr_row_count(runs->items[i]) * item_bytes;
-        memcpy(next, source + (size_t)vr_first_row(runs->items[i]) * item_bytes, bytes);
+        memcpy(next, input + (size_t)vr_first_row(runs->items[i]) * item_bytes, bytes);
         next += bytes;
     }
     vr_column_set(columns, to, index, gathered);
     return VRAM_OK;
 }
 
-// Distributes the rows of *from to `count` tables, each to_stride bytes after the other; *from is left without columns. A table that is
-// wanted as it is moves. Column by column, so that never more than one column is held twice.
-static enum vram_status distribute(struct vr_machine *machine, const struct vr_columns *columns, void *from, size_t row_count,
-                                   const struct runs *runs, char *to, size_t to_stride, size_t count) {
+// Rows of one table that become `count` tables, each to_stride bytes after the other: runs[i] are those of table i.
+struct distribution {
+    const struct vr_columns *columns;
+    void *from;
+    size_t row_count;
+    const struct runs *runs;
+    void *to;
+    size_t to_stride;
+    size_t count;
+};
+
+// *from is left without columns. A table that is wanted as it is moves. Column by column, so that never more than one column is held twice.
+static enum vram_status distribute(struct vr_machine *machine, struct distribution all) {
+    const struct vr_columns *columns = all.columns;
+    const struct runs *runs = all.runs;
+    char *to = all.to;
+    const size_t row_count = all.row_count, to_stride = all.to_stride, count = all.count;
+    void *from = all.from;
     size_t rows = 0, only = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         rows += runs[i].rows;
@@ -316,15 +330,15 @@ static enum vram_status build_tables(struct vr_machine *machine, struct parts *p
     model->host_count = parts->host_first == SIZE_MAX ? 0 : 1;
     VR_TRY(gather_annotations(machine, &parts->annotations, model));
     VR_TRY(gather_extras(machine, parts, model));
-    VR_TRY(distribute(machine, &vr_history_columns, &machine->events, machine->events.count, parts->devices, (char *)model->histories,
-                      sizeof *model->histories, device_count));
+    VR_TRY(distribute(machine, (struct distribution){&vr_history_columns, &machine->events, machine->events.count, parts->devices,
+                                                     model->histories, sizeof *model->histories, device_count}));
     for (size_t i = 0; i < device_count; i++) model->histories[i].count = parts->devices[i].rows;
-    VR_TRY(distribute(machine, &vr_segment_columns, &machine->segments, machine->segments.count, &parts->segments, (char *)&model->segments,
-                      sizeof model->segments, 1));
+    VR_TRY(distribute(machine, (struct distribution){&vr_segment_columns, &machine->segments, machine->segments.count, &parts->segments,
+                                                     &model->segments, sizeof model->segments, 1}));
     model->segments.count = parts->segments.rows;
     for (size_t i = parts->host_first; i < model->segments.count; i++) model->segments.device[i] = (uint32_t)device_count - 1;
-    VR_TRY(distribute(machine, &vr_block_columns, &machine->blocks, machine->blocks.count, &parts->blocks, (char *)&model->blocks,
-                      sizeof model->blocks, 1));
+    VR_TRY(distribute(machine, (struct distribution){&vr_block_columns, &machine->blocks, machine->blocks.count, &parts->blocks,
+                                                     &model->blocks, sizeof model->blocks, 1}));
     model->blocks.count = parts->blocks.rows;
     fill_addresses(model);
     return VRAM_OK;

@@ -1,6 +1,6 @@
 // finish.h: from what a machine holds when its input is read to a model.
-#ifndef VR_FINISH_H
-#define VR_FINISH_H
+#ifndef VR_SNAPSHOT_FINISH_H
+#define VR_SNAPSHOT_FINISH_H
 
 #include "snapshot/machine.h"
 

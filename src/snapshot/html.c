@@ -3,9 +3,9 @@
 static bool is_space(unsigned char byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
 
 // Steps over white space. False at the end of the page.
-static enum vram_status skip_space(struct vr_source *page, unsigned char *byte, bool *found) {
+static enum vram_status skip_space(struct vr_input *page, unsigned char *byte, bool *found) {
     for (;;) {
-        VR_TRY(vr_source_fill(page, 1));
+        VR_TRY(vr_input_fill(page, 1));
         *found = page->next != page->end;
         if (!*found) return VRAM_OK;
         *byte = *page->next;
@@ -15,14 +15,14 @@ static enum vram_status skip_space(struct vr_source *page, unsigned char *byte, 
 }
 
 // Steps past the next `"base64"`. False at the end of the page.
-static enum vram_status find_key(struct vr_source *page, bool *found) {
+static enum vram_status find_key(struct vr_input *page, bool *found) {
     static const char key[] = "\"base64\"";
     const size_t length = sizeof key - 1;
     *found = false;
     for (;;) {
-        VR_TRY(vr_source_fill(page, length));
-        if (vr_source_at_hand(page) < length) return VRAM_OK;
-        const unsigned char *quote = memchr(page->next, '"', vr_source_at_hand(page) - length + 1);
+        VR_TRY(vr_input_fill(page, length));
+        if (vr_input_at_hand(page) < length) return VRAM_OK;
+        const unsigned char *quote = memchr(page->next, '"', vr_input_at_hand(page) - length + 1);
         if (quote == NULL) {
             page->next = page->end - (length - 1);
         } else if (memcmp(quote, key, length) == 0) {
@@ -36,7 +36,7 @@ static enum vram_status find_key(struct vr_source *page, bool *found) {
 }
 
 // Steps past `: "` with any white space. False when something else follows.
-static enum vram_status find_text(struct vr_source *page, bool *found) {
+static enum vram_status find_text(struct vr_input *page, bool *found) {
     static const char wanted[] = ":\"";
     for (size_t i = 0; i < sizeof wanted - 1; i++) {
         unsigned char byte = 0;
@@ -98,7 +98,7 @@ static size_t read_decoded(void *context, void *buffer, size_t capacity) {
     return used;
 }
 
-enum vram_status vr_html_open(struct vr_html *html, struct vr_source *page, const char *name, struct vram_input *input,
+enum vram_status vr_html_open(struct vr_html *html, struct vr_input *page, const char *name, struct vram_input *input,
                               struct vram_error *error) {
     bool found = false;
     do {

@@ -8,13 +8,13 @@
 enum { MAX_DEPTH = 60, KEY_CAPACITY = 32 };
 static_assert(MAX_DEPTH < VR_JSON_DEPTH, "the writer must be able to nest as deep");
 
-struct printer {
+struct json_printer {
     struct vr_machine *machine;
     struct vr_json json;
     uint64_t limit_bytes;
 };
 
-static enum vram_status add_value(struct printer *printer, const char *key, uint64_t value, unsigned depth);
+static enum vram_status add_value(struct json_printer *printer, const char *key, uint64_t value, unsigned depth);
 
 static const char *string_of(const struct vr_machine *machine, uint64_t value, size_t *length) {
     const struct vr_strings *strings = &machine->builder.strings;
@@ -23,7 +23,7 @@ static const char *string_of(const struct vr_machine *machine, uint64_t value, s
     return strings->bytes + strings->offset[id];
 }
 
-static void add_whole(struct printer *printer, const char *key, uint64_t resolved) {
+static void add_whole(struct json_printer *printer, const char *key, uint64_t resolved) {
     uint64_t number = 0;
     bool negative = false;
     (void)vr_machine_number(printer->machine, resolved, &number, &negative);
@@ -33,13 +33,13 @@ static void add_whole(struct printer *printer, const char *key, uint64_t resolve
         vr_json_u64(&printer->json, key, number);
 }
 
-static void add_string(struct printer *printer, const char *key, uint64_t resolved) {
+static void add_string(struct json_printer *printer, const char *key, uint64_t resolved) {
     size_t length;
     const char *bytes = string_of(printer->machine, resolved, &length);
     vr_json_string_bytes(&printer->json, key, bytes, length);
 }
 
-static void add_pair(struct printer *printer, const char *key, uint64_t resolved) {
+static void add_pair(struct json_printer *printer, const char *key, uint64_t resolved) {
     vr_json_array(&printer->json, key);
     vr_json_u64(&printer->json, NULL, vr_payload(resolved) & (((uint64_t)1 << VR_PAIR_BITS) - 1));
     vr_json_u64(&printer->json, NULL, vr_payload(resolved) >> VR_PAIR_BITS);
@@ -47,7 +47,7 @@ static void add_pair(struct printer *printer, const char *key, uint64_t resolved
 }
 
 // A float without a fraction keeps a point, so that it is one again when it is read.
-static void add_float(struct printer *printer, const char *key, uint64_t resolved) {
+static void add_float(struct json_printer *printer, const char *key, uint64_t resolved) {
     struct vr_text *out = printer->json.out;
     vr_json_double(&printer->json, key, vr_machine_float(printer->machine, resolved));
     size_t at = out->length;
@@ -57,7 +57,7 @@ static void add_float(struct printer *printer, const char *key, uint64_t resolve
     if (has_digits && (at == 0 || strchr(".e+", out->bytes[at - 1]) == NULL)) vr_text_puts(out, ".0");
 }
 
-static void add_frame(struct printer *printer, const char *key, uint32_t frame) {
+static void add_frame(struct json_printer *printer, const char *key, uint32_t frame) {
     const struct vr_frames *frames = &printer->machine->builder.frames;
     vr_json_object(&printer->json, key);
     add_string(printer, "name", frames->name[frame]);
@@ -66,14 +66,14 @@ static void add_frame(struct printer *printer, const char *key, uint32_t frame) 
     vr_json_object_end(&printer->json);
 }
 
-static void add_stack(struct printer *printer, const char *key, uint32_t stack) {
+static void add_stack(struct json_printer *printer, const char *key, uint32_t stack) {
     const struct vr_stacks *stacks = &printer->machine->builder.stacks;
     vr_json_array(&printer->json, key);
     for (uint64_t i = stacks->offset[stack]; i < stacks->offset[stack + 1]; i++) add_frame(printer, NULL, stacks->frame[i]);
     vr_json_array_end(&printer->json);
 }
 
-static enum vram_status add_list(struct printer *printer, const char *key, uint64_t resolved, unsigned depth) {
+static enum vram_status add_list(struct json_printer *printer, const char *key, uint64_t resolved, unsigned depth) {
     const uint64_t *items = NULL;
     size_t count = 0;
     (void)vr_machine_items(printer->machine, resolved, &items, &count);
@@ -94,7 +94,7 @@ static const char *key_text(const struct vr_machine *machine, uint64_t key, char
     return digits;
 }
 
-static enum vram_status add_dict(struct printer *printer, const char *key, uint64_t resolved, unsigned depth) {
+static enum vram_status add_dict(struct json_printer *printer, const char *key, uint64_t resolved, unsigned depth) {
     const uint64_t *pairs = NULL;
     size_t count = 0;
     char digits[KEY_CAPACITY];
@@ -107,7 +107,7 @@ static enum vram_status add_dict(struct printer *printer, const char *key, uint6
     return VRAM_OK;
 }
 
-static enum vram_status add_value(struct printer *printer, const char *key, uint64_t value, unsigned depth) {
+static enum vram_status add_value(struct json_printer *printer, const char *key, uint64_t value, unsigned depth) {
     if (depth > MAX_DEPTH)
         return VR_MACHINE_FAIL(printer->machine, VRAM_LIMIT, "a setting or metadata nests deeper than %d levels", MAX_DEPTH);
     if (printer->json.out->length > printer->limit_bytes) return VRAM_LIMIT;
@@ -135,7 +135,7 @@ static enum vram_status add_value(struct printer *printer, const char *key, uint
 
 enum vram_status vr_json_text_write(struct vr_text *text, struct vr_machine *machine, uint64_t value) {
     const struct vr_budget *budget = &machine->builder.budget;
-    struct printer printer = {.machine = machine, .limit_bytes = text->length + (budget->limit_bytes - budget->used_bytes)};
+    struct json_printer printer = {.machine = machine, .limit_bytes = text->length + (budget->limit_bytes - budget->used_bytes)};
     vr_json_init(&printer.json, text, false);
     VR_TRY(add_value(&printer, NULL, value, 0));
     return vr_text_status(text);

@@ -1,6 +1,6 @@
 // jsontext.h: a value of the machine as JSON text (compact, ASCII), for settings and for metadata that is no string.
-#ifndef VR_JSONTEXT_H
-#define VR_JSONTEXT_H
+#ifndef VR_SNAPSHOT_JSONTEXT_H
+#define VR_SNAPSHOT_JSONTEXT_H
 
 #include "base/text.h"
 #include "snapshot/machine.h"

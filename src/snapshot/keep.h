@@ -1,8 +1,8 @@
 // keep.h: what the columns of the model cannot say is kept as text while reading, and becomes the model's extras at the end.
 //
 // Everything here is off the beaten track: a recording as PyTorch writes it keeps nothing.
-#ifndef VR_KEEP_H
-#define VR_KEEP_H
+#ifndef VR_SNAPSHOT_KEEP_H
+#define VR_SNAPSHOT_KEEP_H
 
 #include "snapshot/machine.h"
 

@@ -23,7 +23,7 @@ struct happening {
 };
 
 // One event of the trace, as far as it is read.
-struct entry {
+struct trace_entry {
     char phase;
     char category[KEY_BYTES];
     char name[NAME_BYTES];
@@ -36,7 +36,7 @@ struct entry {
     bool has_bytes, has_start;
 };
 
-struct reader {
+struct trace_reader {
     struct vr_scan scan;
     struct vr_event_list list;
     struct happening *items;
@@ -71,15 +71,15 @@ static int64_t clamp(double value) {
 
 static int64_t whole(const struct vr_scan_value *value) {
     if (value->kind != VR_SCAN_NUMBER) return 0;
-    if (value->number.kind == VR_NUMBER_FLOAT) return clamp(value->number.real);
+    if (value->number.kind == VR_NUMERAL_FLOAT) return clamp(value->number.real);
     return value->number.bits > INT64_MAX && !value->number.negative ? INT64_MAX : (int64_t)value->number.bits;
 }
 
 // Microseconds, with a fraction from newer versions.
 static int64_t nanoseconds(const struct vr_scan_value *value) {
-    const double us = value->number.kind == VR_NUMBER_FLOAT ? value->number.real : 0;
+    const double us = value->number.kind == VR_NUMERAL_FLOAT ? value->number.real : 0;
     if (value->kind != VR_SCAN_NUMBER) return 0;
-    if (value->number.kind == VR_NUMBER_FLOAT) return clamp(us * 1000);
+    if (value->number.kind == VR_NUMERAL_FLOAT) return clamp(us * 1000);
     const int64_t number = whole(value);
     return number > INT64_MAX / 1000 ? INT64_MAX / 1000 * 1000 : number < INT64_MIN / 1000 ? INT64_MIN / 1000 * 1000 : number * 1000;
 }
@@ -101,7 +101,7 @@ static void copy_text(const struct vr_scan_value *value, char *to, size_t capaci
 
 // --- one event
 
-static enum vram_status read_arguments(struct reader *reader, struct entry *entry) {
+static enum vram_status read_arguments(struct trace_reader *reader, struct trace_entry *entry) {
     char key[KEY_BYTES];
     bool first = true, more;
     int byte;
@@ -123,7 +123,7 @@ static enum vram_status read_arguments(struct reader *reader, struct entry *entr
     }
 }
 
-static void read_field(const char *key, const struct vr_scan_value *value, struct entry *entry) {
+static void read_field(const char *key, const struct vr_scan_value *value, struct trace_entry *entry) {
     size_t length;
     if (strcmp(key, "ph") == 0) {
         entry->phase = value->kind == VR_SCAN_STRING && value->length == 1 ? value->text[0] : '\0';
@@ -144,7 +144,7 @@ static void read_field(const char *key, const struct vr_scan_value *value, struc
     }
 }
 
-static enum vram_status read_entry(struct reader *reader, struct entry *entry) {
+static enum vram_status read_entry(struct trace_reader *reader, struct trace_entry *entry) {
     char key[KEY_BYTES];
     bool first = true, more;
     VR_TRY(vr_scan_open(&reader->scan, '{'));
@@ -162,12 +162,12 @@ static enum vram_status read_entry(struct reader *reader, struct entry *entry) {
 }
 
 // A sum beyond 64 bits lasts for ever.
-static int64_t end_of(const struct entry *entry) {
+static int64_t end_of(const struct trace_entry *entry) {
     if (entry->duration_ns <= 0) return entry->start_ns;
     return entry->start_ns > INT64_MAX - entry->duration_ns ? INT64_MAX : entry->start_ns + entry->duration_ns;
 }
 
-static enum vram_status keep(struct reader *reader, const struct entry *entry, uint32_t name) {
+static enum vram_status keep(struct trace_reader *reader, const struct trace_entry *entry, uint32_t name) {
     void *items = reader->items;
     const enum vram_status status =
         vr_budget_grow(&reader->list.builder.budget, &items, &reader->capacity, reader->count + 1, sizeof *reader->items);
@@ -188,7 +188,7 @@ static enum vram_status keep(struct reader *reader, const struct entry *entry, u
     return VRAM_OK;
 }
 
-static enum vram_status keep_memory(struct reader *reader, const struct entry *entry) {
+static enum vram_status keep_memory(struct trace_reader *reader, const struct trace_entry *entry) {
     // Device type 0 is the host.
     if (!entry->has_bytes || !entry->has_start || entry->device_type == 0) return VRAM_OK;
     if (entry->device >= VR_EVENTLIST_DEVICES) return vr_scan_refuse(&reader->scan, "a memory event with a device that exists");
@@ -196,7 +196,7 @@ static enum vram_status keep_memory(struct reader *reader, const struct entry *e
     return keep(reader, entry, 0);
 }
 
-static enum vram_status keep_entry(struct reader *reader, struct entry *entry) {
+static enum vram_status keep_entry(struct trace_reader *reader, struct trace_entry *entry) {
     static const char *const lasting[] = {"cpu_op", "python_function", "user_annotation"};
     uint32_t name;
     if (strcmp(entry->name, "[memory]") == 0 || strcmp(entry->name, "[OutOfMemory]") == 0) return keep_memory(reader, entry);
@@ -215,11 +215,11 @@ static enum vram_status keep_entry(struct reader *reader, struct entry *entry) {
     return VRAM_OK;
 }
 
-static enum vram_status read_entries(struct reader *reader) {
+static enum vram_status read_entries(struct trace_reader *reader) {
     bool first = true, more;
     VR_TRY(vr_scan_open(&reader->scan, '['));
     for (;;) {
-        struct entry entry;
+        struct trace_entry entry;
         int byte;
         VR_TRY(vr_scan_item(&reader->scan, &first, &more));
         if (!more) return VRAM_OK;
@@ -228,8 +228,8 @@ static enum vram_status read_entries(struct reader *reader) {
             VR_TRY(vr_scan_skip(&reader->scan));
             continue;
         }
-        memset(&entry, 0, offsetof(struct entry, name));
-        memset(&entry.name_length, 0, sizeof entry - offsetof(struct entry, name_length));
+        memset(&entry, 0, offsetof(struct trace_entry, name));
+        memset(&entry.name_length, 0, sizeof entry - offsetof(struct trace_entry, name_length));
         entry.name[0] = '\0';
         entry.device_type = 1;
         VR_TRY(read_entry(reader, &entry));
@@ -237,7 +237,7 @@ static enum vram_status read_entries(struct reader *reader) {
     }
 }
 
-static enum vram_status read_trace(struct reader *reader) {
+static enum vram_status read_trace(struct trace_reader *reader) {
     char key[KEY_BYTES];
     bool first = true, more;
     int byte;
@@ -254,7 +254,7 @@ static enum vram_status read_trace(struct reader *reader) {
         if (strcmp(key, "baseTimeNanoseconds") == 0) reader->base_ns = whole(&value);
     }
     VR_TRY(vr_scan_peek(&reader->scan, &byte));
-    if (byte != 0 || reader->scan.source->next != reader->scan.source->end) return vr_scan_refuse(&reader->scan, "the end of the file");
+    if (byte != 0 || reader->scan.input->next != reader->scan.input->end) return vr_scan_refuse(&reader->scan, "the end of the file");
     if (reader->memory_events != 0) return VRAM_OK;
     return vr_fail(reader->scan.error, VRAM_BAD_INPUT, VRAM_NO_OFFSET,
                    "the trace has no memory events of a device: it needs torch.profiler.profile(profile_memory=True)");
@@ -279,7 +279,7 @@ static int by_time(const void *a, const void *b) {
 }
 
 // The stack of what is under way, innermost first.
-static enum vram_status stack_of(struct reader *reader, uint32_t *stack) {
+static enum vram_status stack_of(struct trace_reader *reader, uint32_t *stack) {
     uint32_t frames[MOST_FRAMES];
     for (size_t i = 0; i < reader->open_count; i++) {
         const struct happening *item = &reader->items[reader->open[reader->open_count - 1 - i]];
@@ -289,7 +289,7 @@ static enum vram_status stack_of(struct reader *reader, uint32_t *stack) {
 }
 
 // Gives every memory event its stack, in `name`, and leaves only these.
-static enum vram_status find_stacks(struct reader *reader) {
+static enum vram_status find_stacks(struct trace_reader *reader) {
     size_t kept = 0;
     if (reader->count > UINT32_MAX) return VRAM_LIMIT;
     qsort(reader->items, reader->count, sizeof *reader->items, by_thread);
@@ -311,11 +311,11 @@ static enum vram_status find_stacks(struct reader *reader) {
     return VRAM_OK;
 }
 
-static int64_t time_us(const struct reader *reader, int64_t ns) {
+static int64_t time_us(const struct trace_reader *reader, int64_t ns) {
     return reader->base_ns / 1000 + (ns >= 0 || ns % 1000 == 0 ? ns / 1000 : ns / 1000 - 1);
 }
 
-static enum vram_status add_events(struct reader *reader) {
+static enum vram_status add_events(struct trace_reader *reader) {
     qsort(reader->items, reader->count, sizeof *reader->items, by_time);
     for (size_t i = 0; i < reader->count; i++) {
         const struct happening *item = &reader->items[i];
@@ -339,15 +339,15 @@ static enum vram_status add_events(struct reader *reader) {
     return VRAM_OK;
 }
 
-enum vram_status vr_kineto_read(struct vr_source *source, struct vr_model *model, struct vram_error *error) {
-    struct reader reader = {.scan = {.source = source, .error = error}};
-    enum vram_status status = vr_event_list_init(&reader.list, source);
+enum vram_status vr_kineto_read(struct vr_input *input, struct vr_model *model, struct vram_error *error) {
+    struct trace_reader reader = {.scan = {.input = input, .error = error}};
+    enum vram_status status = vr_event_list_init(&reader.list, input);
     if (status == VRAM_OK) status = read_trace(&reader);
     if (status == VRAM_OK) status = find_stacks(&reader);
     if (status == VRAM_OK) status = add_events(&reader);
-    if (status == VRAM_OK) status = vr_event_list_finish(&reader.list, source, model, error);
+    if (status == VRAM_OK) status = vr_event_list_finish(&reader.list, input, model, error);
     free(reader.items);
     vr_scan_release(&reader.scan);
-    vr_event_list_release(&reader.list, source);
+    vr_event_list_release(&reader.list, input);
     return status;
 }

@@ -4,12 +4,12 @@
 // A dictionary that is recognised by its keys (an event, a frame, a segment, a block...) becomes a row of a table as soon as it is
 // complete, and a list of frames a stack id, so that what is held while reading is little more than the model itself. A container
 // that the memo refers to lives in its memo slot, and the stack then holds a reference to the slot.
-#ifndef VR_MACHINE_H
-#define VR_MACHINE_H
+#ifndef VR_SNAPSHOT_MACHINE_H
+#define VR_SNAPSHOT_MACHINE_H
 
 #include "model/columns.h"
 #include "snapshot/value.h"
-#include "snapshot/words.h"
+#include "snapshot/vocabulary.h"
 
 // Items of one batch: Python's pickler writes so many per APPENDS or SETITEMS, so fewer mean that the container is complete.
 enum { VR_BATCH = 1000 };

@@ -1,6 +1,6 @@
 // opcodes.h: the opcodes of Python's pickles up to protocol 5, and loads of their arguments.
-#ifndef VR_OPCODES_H
-#define VR_OPCODES_H
+#ifndef VR_SNAPSHOT_OPCODES_H
+#define VR_SNAPSHOT_OPCODES_H
 
 #include "base/base.h"
 

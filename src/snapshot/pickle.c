@@ -1,7 +1,7 @@
 #include "snapshot/pickle.h"
 
 #include "snapshot/echo.h"
-#include "snapshot/numbers.h"
+#include "snapshot/numerals.h"
 #include "snapshot/opcodes.h"
 #include "snapshot/shape.h"
 
@@ -33,25 +33,25 @@ static enum vram_status refuse(struct vr_machine *machine, unsigned char code) {
                            "the pickle holds more than plain data: opcode %s is refused, because it could run code or build objects", name);
 }
 
-// `length` bytes from source->next on, at hand.
-static enum vram_status need(struct vr_source *source, struct vr_machine *machine, uint64_t length) {
-    if (VR_LIKELY(vr_source_at_hand(source) >= length)) return VRAM_OK;
-    VR_TRY(vr_source_fill(source, length));
-    return vr_source_at_hand(source) < length ? cut_short(machine) : VRAM_OK;
+// `length` bytes from input->next on, at hand.
+static enum vram_status need(struct vr_input *input, struct vr_machine *machine, uint64_t length) {
+    if (VR_LIKELY(vr_input_at_hand(input) >= length)) return VRAM_OK;
+    VR_TRY(vr_input_fill(input, length));
+    return vr_input_at_hand(input) < length ? cut_short(machine) : VRAM_OK;
 }
 
-static enum vram_status read_string(struct vr_source *source, struct vr_machine *machine, uint64_t length) {
-    VR_TRY(need(source, machine, length));
-    VR_TRY(vr_machine_push_string(machine, (const char *)source->next, (size_t)length));
-    source->next += length;
+static enum vram_status read_string(struct vr_input *input, struct vr_machine *machine, uint64_t length) {
+    VR_TRY(need(input, machine, length));
+    VR_TRY(vr_machine_push_string(machine, (const char *)input->next, (size_t)length));
+    input->next += length;
     return VRAM_OK;
 }
 
-static enum vram_status skip_bytes(struct vr_source *source, struct vr_machine *machine, uint64_t length) {
+static enum vram_status skip_bytes(struct vr_input *input, struct vr_machine *machine, uint64_t length) {
     while (length != 0) {
-        VR_TRY(need(source, machine, 1));
-        size_t step = vr_source_at_hand(source) < length ? vr_source_at_hand(source) : (size_t)length;
-        source->next += step;
+        VR_TRY(need(input, machine, 1));
+        size_t step = vr_input_at_hand(input) < length ? vr_input_at_hand(input) : (size_t)length;
+        input->next += step;
         length -= step;
     }
     return vr_machine_push(machine, vr_value(VR_TAG_OPAQUE, 0));
@@ -65,12 +65,12 @@ static enum vram_status push_huge(struct vr_machine *machine, const unsigned cha
 }
 
 // Two's complement of `length` bytes. One byte more than 64 bits is needed for addresses of 2^63 and above.
-static enum vram_status read_long(struct vr_source *source, struct vr_machine *machine, uint64_t length) {
-    if (length > MOST_DIGITS) return skip_bytes(source, machine, length);
-    VR_TRY(need(source, machine, length));
-    const unsigned char *bytes = source->next;
+static enum vram_status read_long(struct vr_input *input, struct vr_machine *machine, uint64_t length) {
+    if (length > MOST_DIGITS) return skip_bytes(input, machine, length);
+    VR_TRY(need(input, machine, length));
+    const unsigned char *bytes = input->next;
     uint64_t low = vr_little_endian(bytes, length < 8 ? (size_t)length : 8);
-    source->next += length;
+    input->next += length;
     if (length == 0) return vr_machine_push_signed(machine, 0);
     if (length == 9 && bytes[8] == 0) return vr_machine_push_unsigned(machine, low);
     if (length > 9 || (length == 9 && (bytes[8] != 0xff || low >> 63 == 0))) return push_huge(machine, bytes, (size_t)length);
@@ -86,16 +86,16 @@ static enum vram_status read_binfloat(struct vr_machine *machine, const unsigned
     return vr_machine_push_float(machine, number);
 }
 
-// The rest of the line, without its end; source->next is past it.
-static enum vram_status read_line(struct vr_source *source, struct vr_machine *machine, const char **text, size_t *length) {
+// The rest of the line, without its end; input->next is past it.
+static enum vram_status read_line(struct vr_input *input, struct vr_machine *machine, const char **text, size_t *length) {
     const unsigned char *newline;
-    while ((newline = memchr(source->next, '\n', vr_source_at_hand(source))) == NULL) {
-        if (source->ended) return cut_short(machine);
-        VR_TRY(vr_source_fill(source, (uint64_t)vr_source_at_hand(source) * 2 + 1));
+    while ((newline = memchr(input->next, '\n', vr_input_at_hand(input))) == NULL) {
+        if (input->ended) return cut_short(machine);
+        VR_TRY(vr_input_fill(input, (uint64_t)vr_input_at_hand(input) * 2 + 1));
     }
-    *text = (const char *)source->next;
-    *length = (size_t)(newline - source->next);
-    source->next = newline + 1;
+    *text = (const char *)input->next;
+    *length = (size_t)(newline - input->next);
+    input->next = newline + 1;
     return VRAM_OK;
 }
 
@@ -104,27 +104,27 @@ static enum vram_status bad_number(struct vr_machine *machine) {
 }
 
 static enum vram_status push_text_number(struct vr_machine *machine, unsigned char code, const char *text, size_t length) {
-    struct vr_number number;
+    struct vr_numeral number;
     if (code == OP_INT && length == 2 && text[0] == '0' && (text[1] == '0' || text[1] == '1')) {
         return vr_machine_push(machine, vr_value(VR_TAG_BOOL, text[1] == '1'));
     }
     if (code == OP_LONG && length != 0 && text[length - 1] == 'L') length--;
-    if (!vr_number_parse(text, length, &number) || (code != OP_FLOAT && number.kind == VR_NUMBER_FLOAT)) return bad_number(machine);
-    if (number.kind == VR_NUMBER_FLOAT) return vr_machine_push_float(machine, number.real);
+    if (!vr_numeral_parse(text, length, &number) || (code != OP_FLOAT && number.kind == VR_NUMERAL_FLOAT)) return bad_number(machine);
+    if (number.kind == VR_NUMERAL_FLOAT) return vr_machine_push_float(machine, number.real);
     if (code == OP_FLOAT) return vr_machine_push_float(machine, number.negative ? (double)(int64_t)number.bits : (double)number.bits);
     return number.negative ? vr_machine_push_signed(machine, (int64_t)number.bits) : vr_machine_push_unsigned(machine, number.bits);
 }
 
 // The text forms of protocols 0 and 1: a line each. Strings with escapes are left to Python.
-static enum vram_status read_text(struct vr_source *source, struct vr_machine *machine, unsigned char code) {
+static enum vram_status read_text(struct vr_input *input, struct vr_machine *machine, unsigned char code) {
     const char *text = "";
     size_t length = 0;
-    struct vr_number number;
-    VR_TRY(read_line(source, machine, &text, &length));
+    struct vr_numeral number;
+    VR_TRY(read_line(input, machine, &text, &length));
     switch (code) {
     case OP_GET:
     case OP_PUT:
-        if (!vr_number_parse(text, length, &number) || number.kind != VR_NUMBER_WHOLE || number.negative || number.bits > UINT32_MAX) {
+        if (!vr_numeral_parse(text, length, &number) || number.kind != VR_NUMERAL_WHOLE || number.negative || number.bits > UINT32_MAX) {
             return bad_number(machine);
         }
         return code == OP_GET ? vr_machine_get(machine, (size_t)number.bits) : vr_machine_put(machine, (size_t)number.bits);
@@ -206,14 +206,14 @@ VR_INLINE bool run_memoize(struct fast *fast, struct vr_machine *machine) {
 }
 
 // At a mark: when it opens a list that came before, the list is done with.
-static bool run_echo(struct fast *fast, const struct vr_source *source, struct vr_machine *machine, struct listening *listening) {
+static bool run_echo(struct fast *fast, const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     if ((size_t)(fast->top - machine->stack) <= machine->marks[machine->mark_count - 1]) return false;
     uint64_t *place = vr_machine_place(machine, fast->top[-1]), *container = place == NULL ? fast->top - 1 : place;
     if (vr_tag_of(*container) != VR_TAG_NO_ITEMS || !vr_echo_listens(&listening->echo)) return false;
     const unsigned char *items = fast->next + 1;
-    listening->begin = source->start_offset + (uint64_t)(items - source->start);
+    listening->begin = input->start_offset + (uint64_t)(items - input->start);
     vr_echo_renew(&listening->echo, machine->memo_generation);
-    const struct vr_echo_run *run = vr_echo_guess(&listening->echo, items, source->end);
+    const struct vr_echo_run *run = vr_echo_guess(&listening->echo, items, input->end);
     if (run == NULL) return false;
     vr_echo_hit(&listening->echo, run);
     *container = vr_value(VR_TAG_STACK, run->stack);
@@ -223,15 +223,15 @@ static bool run_echo(struct fast *fast, const struct vr_source *source, struct v
 }
 
 // At a mark: when it opens an event as the one before, the event is done with.
-static bool run_event(struct fast *fast, const struct vr_source *source, struct vr_machine *machine, struct listening *listening) {
+static bool run_event(struct fast *fast, const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     if ((size_t)(fast->top - machine->stack) <= machine->marks[machine->mark_count - 1]) return false;
     uint64_t *place = vr_machine_place(machine, fast->top[-1]), *container = place == NULL ? fast->top - 1 : place;
     if (vr_tag_of(*container) != VR_TAG_NO_KEYS || machine->skipping) return false;
     const unsigned char *keys = fast->next + 1, *after;
-    listening->dict_begin = source->start_offset + (uint64_t)(keys - source->start);
+    listening->dict_begin = input->start_offset + (uint64_t)(keys - input->start);
     vr_echo_renew(&listening->echo, machine->memo_generation);
     vr_shape_renew(&listening->shape, machine->memo_generation);
-    after = vr_shape_read(&listening->shape, &listening->echo, machine, keys, source->end, container);
+    after = vr_shape_read(&listening->shape, &listening->echo, machine, keys, input->end, container);
     if (after == NULL) return false;
     fast->next = after;
     listening->dict_begin = VRAM_NO_OFFSET;
@@ -239,12 +239,12 @@ static bool run_event(struct fast *fast, const struct vr_source *source, struct 
 }
 
 // After SETITEMS: the events that follow will be like this one.
-static void end_dict(const struct vr_source *source, struct vr_machine *machine, struct listening *listening) {
+static void end_dict(const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     uint64_t value = vr_machine_resolve(machine, machine->stack[machine->depth - 1]), begin = listening->dict_begin;
     listening->dict_begin = VRAM_NO_OFFSET;
-    if (vr_tag_of(value) != VR_TAG_EVENT || begin == VRAM_NO_OFFSET || begin < source->start_offset) return;
+    if (vr_tag_of(value) != VR_TAG_EVENT || begin == VRAM_NO_OFFSET || begin < input->start_offset) return;
     vr_shape_renew(&listening->shape, machine->memo_generation);
-    vr_shape_learn(&listening->shape, machine, source->start + (begin - source->start_offset), source->next);
+    vr_shape_learn(&listening->shape, machine, input->start + (begin - input->start_offset), input->next);
 }
 
 // Whether the bytes are nothing but BINGETs and LONG_BINGETs, and the end of the list.
@@ -255,12 +255,12 @@ static bool only_gets(const unsigned char *bytes, size_t length) {
 }
 
 // After APPENDS: a list that did not come before may come again.
-static void end_list(const struct vr_source *source, struct vr_machine *machine, struct listening *listening) {
+static void end_list(const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     uint64_t value = vr_machine_resolve(machine, machine->stack[machine->depth - 1]), begin = listening->begin;
     listening->begin = VRAM_NO_OFFSET;
-    if (vr_tag_of(value) != VR_TAG_STACK || begin == VRAM_NO_OFFSET || begin < source->start_offset) return;
-    const unsigned char *bytes = source->start + (begin - source->start_offset);
-    size_t length = (size_t)(source->next - bytes);
+    if (vr_tag_of(value) != VR_TAG_STACK || begin == VRAM_NO_OFFSET || begin < input->start_offset) return;
+    const unsigned char *bytes = input->start + (begin - input->start_offset);
+    size_t length = (size_t)(input->next - bytes);
     vr_echo_renew(&listening->echo, machine->memo_generation);
     uint32_t stack = (uint32_t)vr_payload(value);
     if (!vr_echo_miss(&listening->echo, bytes, length, stack) || !only_gets(bytes, length)) return;
@@ -268,10 +268,10 @@ static void end_list(const struct vr_source *source, struct vr_machine *machine,
 }
 
 // The frequent opcodes that only push, until one comes that is none of them or would need more room or bytes than are there.
-static void run_pushes(struct vr_source *source, struct vr_machine *machine, struct listening *listening) {
+static void run_pushes(struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     enum { LONGEST = 10 }; // LONG1 with a length and 8 bytes
-    if (source->end - source->next < LONGEST) return;
-    struct fast fast = {source->next, source->end - LONGEST, machine->stack + machine->depth, machine->stack + machine->stack_capacity};
+    if (input->end - input->next < LONGEST) return;
+    struct fast fast = {input->next, input->end - LONGEST, machine->stack + machine->depth, machine->stack + machine->stack_capacity};
     while (fast.next <= fast.last && fast.top < fast.limit) {
         const unsigned char *next = fast.next;
         switch (next[0]) {
@@ -285,7 +285,7 @@ static void run_pushes(struct vr_source *source, struct vr_machine *machine, str
         case OP_MARK:
             // The outermost marks decide what is skipped.
             if (machine->mark_count < 2 || machine->mark_count == machine->mark_capacity) goto done;
-            if (run_echo(&fast, source, machine, listening) || run_event(&fast, source, machine, listening)) break;
+            if (run_echo(&fast, input, machine, listening) || run_event(&fast, input, machine, listening)) break;
             machine->marks[machine->mark_count++] = (size_t)(fast.top - machine->stack);
             fast.next = next + 1;
             break;
@@ -323,12 +323,12 @@ static void run_pushes(struct vr_source *source, struct vr_machine *machine, str
         }
     }
 done:
-    source->next = fast.next;
+    input->next = fast.next;
     machine->depth = (size_t)(fast.top - machine->stack);
 }
 
 // What is neither frequent nor refused.
-static enum vram_status run_rare(struct vr_source *source, struct vr_machine *machine, unsigned char code, const unsigned char *argument) {
+static enum vram_status run_rare(struct vr_input *input, struct vr_machine *machine, unsigned char code, const unsigned char *argument) {
     switch (code) {
     case OP_PROTO:
         if (argument[0] <= 5) return VRAM_OK;
@@ -336,14 +336,14 @@ static enum vram_status run_rare(struct vr_source *source, struct vr_machine *ma
     case OP_FRAME: return VRAM_OK;
     case OP_NONE: return vr_machine_push(machine, vr_value(VR_TAG_NONE, 0));
     case OP_BINFLOAT: return read_binfloat(machine, argument);
-    case OP_BINUNICODE8: return read_string(source, machine, vr_little_endian(argument, 8));
-    case OP_BINSTRING: return read_string(source, machine, vr_load_32(argument));
-    case OP_SHORT_BINSTRING: return read_string(source, machine, argument[0]);
-    case OP_SHORT_BINBYTES: return skip_bytes(source, machine, argument[0]);
-    case OP_BINBYTES: return skip_bytes(source, machine, vr_load_32(argument));
+    case OP_BINUNICODE8: return read_string(input, machine, vr_little_endian(argument, 8));
+    case OP_BINSTRING: return read_string(input, machine, vr_load_32(argument));
+    case OP_SHORT_BINSTRING: return read_string(input, machine, argument[0]);
+    case OP_SHORT_BINBYTES: return skip_bytes(input, machine, argument[0]);
+    case OP_BINBYTES: return skip_bytes(input, machine, vr_load_32(argument));
     case OP_BINBYTES8:
-    case OP_BYTEARRAY8: return skip_bytes(source, machine, vr_little_endian(argument, 8));
-    case OP_LONG4: return read_long(source, machine, vr_load_32(argument));
+    case OP_BYTEARRAY8: return skip_bytes(input, machine, vr_little_endian(argument, 8));
+    case OP_LONG4: return read_long(input, machine, vr_load_32(argument));
     case OP_EMPTY_SET: return vr_machine_push(machine, vr_value(VR_TAG_NO_ITEMS, 0));
     case OP_ADDITEMS: return vr_machine_appends(machine);
     case OP_EMPTY_TUPLE: return vr_machine_push(machine, vr_value(VR_TAG_NO_ITEMS, 0));
@@ -361,12 +361,12 @@ static enum vram_status run_rare(struct vr_source *source, struct vr_machine *ma
     case OP_FLOAT:
     case OP_UNICODE:
     case OP_GET:
-    case OP_PUT: return read_text(source, machine, code);
+    case OP_PUT: return read_text(input, machine, code);
     default: return refuse(machine, code);
     }
 }
 
-static enum vram_status run_one(struct vr_source *source, struct vr_machine *machine, unsigned char code, const unsigned char *argument) {
+static enum vram_status run_one(struct vr_input *input, struct vr_machine *machine, unsigned char code, const unsigned char *argument) {
     switch (code) {
     case OP_BINGET: return vr_machine_get(machine, argument[0]);
     case OP_LONG_BINGET: return vr_machine_get(machine, vr_load_32(argument));
@@ -376,9 +376,9 @@ static enum vram_status run_one(struct vr_source *source, struct vr_machine *mac
     case OP_BININT1: return vr_machine_push(machine, vr_value(VR_TAG_INT, argument[0]));
     case OP_BININT2: return vr_machine_push(machine, vr_value(VR_TAG_INT, (uint64_t)argument[0] | (uint64_t)argument[1] << 8));
     case OP_BININT: return vr_machine_push_signed(machine, (int32_t)vr_load_32(argument));
-    case OP_LONG1: return read_long(source, machine, argument[0]);
-    case OP_SHORT_BINUNICODE: return read_string(source, machine, argument[0]);
-    case OP_BINUNICODE: return read_string(source, machine, vr_load_32(argument));
+    case OP_LONG1: return read_long(input, machine, argument[0]);
+    case OP_SHORT_BINUNICODE: return read_string(input, machine, argument[0]);
+    case OP_BINUNICODE: return read_string(input, machine, vr_load_32(argument));
     case OP_NEWTRUE: return vr_machine_push(machine, vr_value(VR_TAG_BOOL, 1));
     case OP_NEWFALSE: return vr_machine_push(machine, vr_value(VR_TAG_BOOL, 0));
     case OP_EMPTY_DICT: return vr_machine_push(machine, vr_value(VR_TAG_NO_KEYS, 0));
@@ -389,32 +389,32 @@ static enum vram_status run_one(struct vr_source *source, struct vr_machine *mac
     case OP_APPENDS: return vr_machine_appends(machine);
     case OP_APPEND: return vr_machine_append(machine);
     case OP_TUPLE2: return vr_machine_tuple_of(machine, 2);
-    default: return run_rare(source, machine, code, argument);
+    default: return run_rare(input, machine, code, argument);
     }
 }
 
-static enum vram_status run(struct vr_source *source, struct vr_machine *machine, struct listening *listening, uint64_t *opcode_offset) {
+static enum vram_status run(struct vr_input *input, struct vr_machine *machine, struct listening *listening, uint64_t *opcode_offset) {
     for (;;) {
-        run_pushes(source, machine, listening);
-        *opcode_offset = vr_source_offset(source);
-        VR_TRY(need(source, machine, 1));
-        unsigned char code = *source->next;
+        run_pushes(input, machine, listening);
+        *opcode_offset = vr_input_offset(input);
+        VR_TRY(need(input, machine, 1));
+        unsigned char code = *input->next;
         size_t bytes = vr_opcode_bytes[code];
         if (VR_UNLIKELY(bytes == 0)) return refuse(machine, code);
-        VR_TRY(need(source, machine, bytes));
-        const unsigned char *argument = source->next + 1;
-        source->next += bytes;
+        VR_TRY(need(input, machine, bytes));
+        const unsigned char *argument = input->next + 1;
+        input->next += bytes;
         if (VR_UNLIKELY(code == OP_STOP)) return VRAM_OK;
-        VR_TRY(run_one(source, machine, code, argument));
-        if (code == OP_APPENDS) end_list(source, machine, listening);
-        if (code == OP_SETITEMS) end_dict(source, machine, listening);
+        VR_TRY(run_one(input, machine, code, argument));
+        if (code == OP_APPENDS) end_list(input, machine, listening);
+        if (code == OP_SETITEMS) end_dict(input, machine, listening);
     }
 }
 
-enum vram_status vr_pickle_read(struct vr_source *source, struct vr_machine *machine) {
-    uint64_t offset = vr_source_offset(source);
+enum vram_status vr_pickle_read(struct vr_input *input, struct vr_machine *machine) {
+    uint64_t offset = vr_input_offset(input);
     struct listening listening = {.begin = VRAM_NO_OFFSET, .dict_begin = VRAM_NO_OFFSET};
-    enum vram_status status = run(source, machine, &listening, &offset);
+    enum vram_status status = run(input, machine, &listening, &offset);
     vr_echo_release(&listening.echo, &machine->builder.budget);
     if (status == VRAM_OK && machine->depth == 0) {
         status = VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle is damaged: it ends without a value");

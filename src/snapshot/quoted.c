@@ -1,12 +1,12 @@
 #include "snapshot/quoted.h"
 
-#include "snapshot/numbers.h"
+#include "snapshot/numerals.h"
 
-enum vram_status vr_quoted_measure(struct vr_source *source, size_t *length, bool *escaped) {
+enum vram_status vr_quoted_measure(struct vr_input *input, size_t *length, bool *escaped) {
     bool backslash = false;
     for (size_t at = 1;;) {
-        const unsigned char *text = source->next;
-        const size_t count = vr_source_at_hand(source);
+        const unsigned char *text = input->next;
+        const size_t count = vr_input_at_hand(input);
         while (at < count && text[at] != '"' && text[at] != '\\') at++;
         if (at < count && text[at] == '"') {
             *length = at - 1;
@@ -17,10 +17,10 @@ enum vram_status vr_quoted_measure(struct vr_source *source, size_t *length, boo
             // What follows a backslash ends no string.
             backslash = true;
             at += 2;
-        } else if (source->ended) {
+        } else if (input->ended) {
             return VRAM_BAD_INPUT;
         } else {
-            VR_TRY(vr_source_fill(source, (uint64_t)at + 1));
+            VR_TRY(vr_input_fill(input, (uint64_t)at + 1));
         }
     }
 }

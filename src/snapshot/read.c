@@ -4,7 +4,7 @@
 #include "model/recording.h"
 #include "snapshot/finish.h"
 #include "snapshot/html.h"
-#include "snapshot/json.h"
+#include "snapshot/jsonread.h"
 #include "snapshot/kineto.h"
 #include "snapshot/pickle.h"
 #include "snapshot/rmm.h"
@@ -28,69 +28,69 @@ static const struct {
      "a program"},
 };
 
-static enum vram_status refuse_format(const struct vr_source *source, struct vram_error *error) {
-    if (vr_source_at_hand(source) == 0) return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "the file is empty");
+static enum vram_status refuse_format(const struct vr_input *input, struct vram_error *error) {
+    if (vr_input_at_hand(input) == 0) return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input), "the file is empty");
     for (size_t i = 0; i < VR_COUNT_OF(foreign); i++) {
         size_t length = strlen(foreign[i].bytes);
-        if (vr_source_at_hand(source) < length || memcmp(source->next, foreign[i].bytes, length) != 0) continue;
-        return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source), "not a recording but %s; unpack it first", foreign[i].what);
+        if (vr_input_at_hand(input) < length || memcmp(input->next, foreign[i].bytes, length) != 0) continue;
+        return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input), "not a recording but %s; unpack it first", foreign[i].what);
     }
-    return vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(source),
-                   "not a recording: it begins like no pickle, JSON, HTML page or RMM log (0x%02x)", *source->next);
+    return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input),
+                   "not a recording: it begins like no pickle, JSON, HTML page or RMM log (0x%02x)", *input->next);
 }
 
 // Pickles of protocols 0 and 1 do not say what they are: a dictionary or list begins so, and its place in the memo follows.
-static bool is_old_pickle(const struct vr_source *source) {
+static bool is_old_pickle(const struct vr_input *input) {
     static const char beginnings[][3] = {"(d", "(l", "}q", "]q"};
-    for (size_t i = 0; i < VR_COUNT_OF(beginnings) && vr_source_at_hand(source) > 2; i++) {
-        if (memcmp(source->next, beginnings[i], 2) == 0) return true;
+    for (size_t i = 0; i < VR_COUNT_OF(beginnings) && vr_input_at_hand(input) > 2; i++) {
+        if (memcmp(input->next, beginnings[i], 2) == 0) return true;
     }
     return false;
 }
 
 // Steps over a byte order mark and white space to the byte that tells.
-static enum vram_status find_format(struct vr_source *source, enum format *format, struct vram_error *error) {
-    VR_TRY(vr_source_fill(source, 8));
-    if (vr_source_at_hand(source) >= VR_VRAMFILE_MAGIC_LENGTH && memcmp(source->next, VR_VRAMFILE_MAGIC, VR_VRAMFILE_MAGIC_LENGTH) == 0) {
+static enum vram_status find_format(struct vr_input *input, enum format *format, struct vram_error *error) {
+    VR_TRY(vr_input_fill(input, 8));
+    if (vr_input_at_hand(input) >= VR_VRAMFILE_MAGIC_LENGTH && memcmp(input->next, VR_VRAMFILE_MAGIC, VR_VRAMFILE_MAGIC_LENGTH) == 0) {
         *format = FORMAT_VRAM;
         return VRAM_OK;
     }
-    if (vr_source_at_hand(source) >= 3 && memcmp(source->next, "\xef\xbb\xbf", 3) == 0) source->next += 3;
-    while (vr_source_at_hand(source) != 0 && strchr(" \t\r\n", *source->next) != NULL && *source->next != '\0') {
-        source->next++;
-        VR_TRY(vr_source_fill(source, 1));
+    if (vr_input_at_hand(input) >= 3 && memcmp(input->next, "\xef\xbb\xbf", 3) == 0) input->next += 3;
+    while (vr_input_at_hand(input) != 0 && strchr(" \t\r\n", *input->next) != NULL && *input->next != '\0') {
+        input->next++;
+        VR_TRY(vr_input_fill(input, 1));
     }
-    VR_TRY(vr_source_fill(source, TELLING_BYTES));
-    if (vr_source_at_hand(source) >= VR_RMM_MAGIC_LENGTH && memcmp(source->next, VR_RMM_MAGIC, VR_RMM_MAGIC_LENGTH) == 0) {
+    VR_TRY(vr_input_fill(input, TELLING_BYTES));
+    if (vr_input_at_hand(input) >= VR_RMM_MAGIC_LENGTH && memcmp(input->next, VR_RMM_MAGIC, VR_RMM_MAGIC_LENGTH) == 0) {
         *format = FORMAT_RMM;
         return VRAM_OK;
     }
-    if (vr_kineto_begins(source->next, vr_source_at_hand(source))) {
+    if (vr_kineto_begins(input->next, vr_input_at_hand(input))) {
         *format = FORMAT_KINETO;
         return VRAM_OK;
     }
-    if (is_old_pickle(source)) {
+    if (is_old_pickle(input)) {
         *format = FORMAT_PICKLE;
         return VRAM_OK;
     }
-    switch (vr_source_at_hand(source) == 0 ? 0 : *source->next) {
+    switch (vr_input_at_hand(input) == 0 ? 0 : *input->next) {
     case 0x80: *format = FORMAT_PICKLE; return VRAM_OK;
     case '{':
     case '[': *format = FORMAT_JSON; return VRAM_OK;
     case '<': *format = FORMAT_HTML; return VRAM_OK;
-    default: return refuse_format(source, error);
+    default: return refuse_format(input, error);
     }
 }
 
-static enum vram_status read_model(struct vr_source *source, enum format format, struct vr_model *model, struct vram_error *error) {
+static enum vram_status read_model(struct vr_input *input, enum format format, struct vr_model *model, struct vram_error *error) {
     struct vr_machine machine;
-    if (format == FORMAT_VRAM) return vr_vramfile_read(source, model, error);
-    if (format == FORMAT_RMM) return vr_rmm_read(source, model, error);
-    if (format == FORMAT_KINETO) return vr_kineto_read(source, model, error);
+    if (format == FORMAT_VRAM) return vr_vramfile_read(input, model, error);
+    if (format == FORMAT_RMM) return vr_rmm_read(input, model, error);
+    if (format == FORMAT_KINETO) return vr_kineto_read(input, model, error);
     VR_TRY(vr_machine_init(&machine, error, VR_BUDGET_BASE));
-    vr_source_set_budget(source, &machine.builder.budget);
-    enum vram_status status = format == FORMAT_PICKLE ? vr_pickle_read(source, &machine) : vr_json_read(source, &machine);
-    vr_source_set_budget(source, NULL);
+    vr_input_set_budget(input, &machine.builder.budget);
+    enum vram_status status = format == FORMAT_PICKLE ? vr_pickle_read(input, &machine) : vr_json_read(input, &machine);
+    vr_input_set_budget(input, NULL);
     if (status == VRAM_OK) {
         status = vr_finish(&machine, model);
         if (status != VRAM_OK) vr_machine_locate(&machine, status, VRAM_NO_OFFSET);
@@ -99,22 +99,22 @@ static enum vram_status read_model(struct vr_source *source, enum format format,
     return status;
 }
 
-static enum vram_status read_page(struct vr_source *page, const char *name, struct vr_model *model, struct vram_error *error) {
+static enum vram_status read_page(struct vr_input *page, const char *name, struct vr_model *model, struct vram_error *error) {
     struct vr_html html;
-    struct vram_input input;
-    struct vr_source inner;
+    struct vram_input from;
+    struct vr_input inner;
     enum format format = FORMAT_PICKLE;
-    VR_TRY(vr_html_open(&html, page, name, &input, error));
-    VR_TRY(vr_source_on_input(&inner, &input));
+    VR_TRY(vr_html_open(&html, page, name, &from, error));
+    VR_TRY(vr_input_on_input(&inner, &from));
     enum vram_status status = find_format(&inner, &format, error);
     if (status == VRAM_OK && format == FORMAT_HTML) {
         status = vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the HTML page embeds another HTML page");
     }
     if (status == VRAM_OK) status = read_model(&inner, format, model, error);
     if (status == VRAM_IO && html.damaged) {
-        status = vr_fail(error, VRAM_BAD_INPUT, vr_source_offset(page), "the data in the HTML page is not base64");
+        status = vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(page), "the data in the HTML page is not base64");
     }
-    vr_source_release(&inner);
+    vr_input_release(&inner);
     return status;
 }
 
@@ -132,14 +132,13 @@ static void complete_error(struct vram_error *error, enum vram_status status, co
         (void)vr_fail(error, status, error->offset, "%s%s%s (at byte %llu)", prefix, colon, message, (unsigned long long)error->offset);
 }
 
-static enum vram_status read_source(struct vr_source *source, const char *name, struct vram_recording **recording,
-                                    struct vram_error *error) {
+static enum vram_status read_input(struct vr_input *input, const char *name, struct vram_recording **recording, struct vram_error *error) {
     struct vram_error own = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     struct vr_model model = {0};
     enum format format = FORMAT_PICKLE;
-    enum vram_status status = find_format(source, &format, &own);
+    enum vram_status status = find_format(input, &format, &own);
     if (status == VRAM_OK) {
-        status = format == FORMAT_HTML ? read_page(source, name, &model, &own) : read_model(source, format, &model, &own);
+        status = format == FORMAT_HTML ? read_page(input, name, &model, &own) : read_model(input, format, &model, &own);
     }
     if (status == VRAM_OK) status = vr_recording_create(&model, recording);
     if (status == VRAM_OK) return VRAM_OK;
@@ -149,22 +148,22 @@ static enum vram_status read_source(struct vr_source *source, const char *name, 
     return status;
 }
 
-enum vram_status vram_recording_read(const struct vram_input *input, struct vram_recording **recording, struct vram_error *error) {
-    VR_REQUIRE_OR_FAIL(error, input && input->read && recording);
-    struct vr_source source;
-    enum vram_status status = vr_source_on_input(&source, input);
+enum vram_status vram_recording_read(const struct vram_input *from, struct vram_recording **recording, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, from && from->read && recording);
+    struct vr_input input;
+    enum vram_status status = vr_input_on_input(&input, from);
     if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
-    status = read_source(&source, input->name, recording, error);
-    vr_source_release(&source);
+    status = read_input(&input, from->name, recording, error);
+    vr_input_release(&input);
     return status;
 }
 
 enum vram_status vram_recording_read_memory(const void *data, size_t size, const char *name, struct vram_recording **recording,
                                             struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, recording && (data || size == 0));
-    struct vr_source source;
-    vr_source_on_memory(&source, data, size);
-    return read_source(&source, name, recording, error);
+    struct vr_input input;
+    vr_input_on_memory(&input, data, size);
+    return read_input(&input, name, recording, error);
 }
 
 static size_t read_file(void *context, void *buffer, size_t capacity) {
@@ -177,8 +176,8 @@ enum vram_status vram_recording_read_file(const char *path, struct vram_recordin
     FILE *file = fopen(path, "rb");
     if (file == NULL) return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: the file cannot be opened", path);
     (void)setvbuf(file, NULL, _IONBF, 0);
-    struct vram_input input = {.read = read_file, .context = file, .name = path};
-    enum vram_status status = vram_recording_read(&input, recording, error);
+    struct vram_input from = {.read = read_file, .context = file, .name = path};
+    enum vram_status status = vram_recording_read(&from, recording, error);
     (void)fclose(file);
     return status;
 }

@@ -1,7 +1,7 @@
 #include "snapshot/rmm.h"
 
 #include "snapshot/eventlist.h"
-#include "snapshot/numbers.h"
+#include "snapshot/numerals.h"
 
 enum { LONGEST_LINE = 4096, FIELDS = 7 };
 enum field { THREAD, TIME, ACTION, POINTER, SIZE, STREAM, DEVICE };
@@ -9,13 +9,13 @@ enum field { THREAD, TIME, ACTION, POINTER, SIZE, STREAM, DEVICE };
 #define EVENT_HAS (VR_HAS_ACTION | VR_HAS_ADDRESS | VR_HAS_SIZE | VR_HAS_STREAM | VR_HAS_TIME | VR_HAS_FRAMES | VR_HAS_THREAD)
 
 // A piece of a line.
-struct piece {
+struct cell {
     const char *text;
     size_t length;
 };
 
-struct reader {
-    struct vr_source *source;
+struct table_reader {
+    struct vr_input *input;
     struct vr_event_list list;
     struct vram_error *error;
     uint64_t line;
@@ -26,7 +26,7 @@ struct reader {
     int64_t last_us; // of the day
 };
 
-static enum vram_status refuse(const struct reader *reader, const char *what, struct piece piece) {
+static enum vram_status refuse(const struct table_reader *reader, const char *what, struct cell piece) {
     const int shown = piece.length > 40 ? 40 : (int)piece.length;
     char text[41] = "";
     for (int i = 0; i < shown; i++) text[i] = piece.text[i] >= ' ' && piece.text[i] < 0x7f ? piece.text[i] : '?';
@@ -34,40 +34,40 @@ static enum vram_status refuse(const struct reader *reader, const char *what, st
                    (unsigned long long)reader->line, text, what);
 }
 
-static bool is(struct piece piece, const char *text) { return piece.length == strlen(text) && memcmp(piece.text, text, piece.length) == 0; }
+static bool is(struct cell piece, const char *text) { return piece.length == strlen(text) && memcmp(piece.text, text, piece.length) == 0; }
 
 // --- lines and fields
 
 // The next line without its end, at hand as a whole. *found false at the end of the file.
-static enum vram_status next_line(struct reader *reader, struct piece *line, bool *found) {
-    struct vr_source *source = reader->source;
-    VR_TRY(vr_source_fill(source, LONGEST_LINE));
-    const size_t held = vr_source_at_hand(source), limit = held < LONGEST_LINE ? held : LONGEST_LINE;
-    const char *text = (const char *)source->next, *end = limit == 0 ? NULL : memchr(text, '\n', limit);
+static enum vram_status next_line(struct table_reader *reader, struct cell *line, bool *found) {
+    struct vr_input *input = reader->input;
+    VR_TRY(vr_input_fill(input, LONGEST_LINE));
+    const size_t held = vr_input_at_hand(input), limit = held < LONGEST_LINE ? held : LONGEST_LINE;
+    const char *text = (const char *)input->next, *end = limit == 0 ? NULL : memchr(text, '\n', limit);
     *found = held != 0;
-    reader->offset = vr_source_offset(source);
+    reader->offset = vr_input_offset(input);
     reader->line++;
-    if (end == NULL && held >= LONGEST_LINE) return refuse(reader, "row: it has no end", (struct piece){text, 40});
+    if (end == NULL && held >= LONGEST_LINE) return refuse(reader, "row: it has no end", (struct cell){text, 40});
     line->text = text;
     line->length = end == NULL ? limit : (size_t)(end - text);
     reader->ended = end != NULL;
-    source->next += line->length + reader->ended;
+    input->next += line->length + reader->ended;
     if (line->length != 0 && text[line->length - 1] == '\r') line->length--;
     return VRAM_OK;
 }
 
-static struct piece trim(struct piece piece) {
+static struct cell trim(struct cell piece) {
     while (piece.length != 0 && piece.text[0] == ' ') piece.text++, piece.length--;
     while (piece.length != 0 && piece.text[piece.length - 1] == ' ') piece.length--;
     return piece;
 }
 
 // Divides the line at its commas; how many pieces there are, at most FIELDS + 1.
-static size_t split(struct piece line, struct piece fields[FIELDS + 1]) {
+static size_t split(struct cell line, struct cell fields[FIELDS + 1]) {
     size_t count = 0;
     for (const char *at = line.text, *end = line.text + line.length; count <= FIELDS; at++) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
-        fields[count++] = trim((struct piece){at, (size_t)((comma == NULL ? end : comma) - at)});
+        fields[count++] = trim((struct cell){at, (size_t)((comma == NULL ? end : comma) - at)});
         if (comma == NULL) break;
         at = comma;
     }
@@ -76,16 +76,16 @@ static size_t split(struct piece line, struct piece fields[FIELDS + 1]) {
 
 // --- values
 
-static bool decimal(struct piece piece, uint64_t *value) {
-    struct vr_number number;
+static bool decimal(struct cell piece, uint64_t *value) {
+    struct vr_numeral number;
     if (piece.length == 0 || piece.text[0] < '0' || piece.text[0] > '9') return false;
-    if (!vr_number_parse(piece.text, piece.length, &number) || number.kind != VR_NUMBER_WHOLE) return false;
+    if (!vr_numeral_parse(piece.text, piece.length, &number) || number.kind != VR_NUMERAL_WHOLE) return false;
     *value = number.bits;
     return true;
 }
 
 // "0x7f00", "1024", or "(nil)", as C libraries print no pointer.
-static bool pointer(struct piece piece, uint64_t *value) {
+static bool pointer(struct cell piece, uint64_t *value) {
     uint32_t high = 0, low = 0;
     if (is(piece, "(nil)") || is(piece, "nullptr")) {
         *value = 0;
@@ -106,7 +106,7 @@ static bool two_digits(const char *text, int64_t limit, int64_t *value) {
 }
 
 // The digits of a fraction of a second from `at` on, in microseconds.
-static bool fraction_of_second(struct piece piece, size_t at, int64_t *us) {
+static bool fraction_of_second(struct cell piece, size_t at, int64_t *us) {
     int64_t fraction = 0, unit = 1000000;
     for (; at < piece.length; at++) {
         if (piece.text[at] < '0' || piece.text[at] > '9') return false;
@@ -117,7 +117,7 @@ static bool fraction_of_second(struct piece piece, size_t at, int64_t *us) {
 }
 
 // HH:MM:SS and a fraction after '.' or, from older versions, ':'.
-static bool time_of_day(struct piece piece, int64_t *us) {
+static bool time_of_day(struct cell piece, int64_t *us) {
     int64_t seconds = 0, fraction = 0;
     const char *text = piece.text;
     if (piece.length < 8 || piece.length > 18 || text[2] != ':' || text[5] != ':') return false;
@@ -129,19 +129,19 @@ static bool time_of_day(struct piece piece, int64_t *us) {
 }
 
 // Seconds since the epoch, and a fraction after '.'.
-static bool time_since_epoch(struct piece piece, int64_t *us) {
+static bool time_since_epoch(struct cell piece, int64_t *us) {
     int64_t fraction = 0;
     uint64_t seconds;
     const char *point = memchr(piece.text, '.', piece.length);
     const size_t digits = point == NULL ? piece.length : (size_t)(point - piece.text);
-    if (digits > 12 || !decimal((struct piece){piece.text, digits}, &seconds)) return false;
+    if (digits > 12 || !decimal((struct cell){piece.text, digits}, &seconds)) return false;
     if (point != NULL && !fraction_of_second(piece, digits + 1, &fraction)) return false;
     *us = (int64_t)seconds * 1000000 + fraction;
     return true;
 }
 
 // Time that falls by more than half a day has passed midnight; by less, threads overtook each other.
-static int64_t time_of_log(struct reader *reader, int64_t us) {
+static int64_t time_of_log(struct table_reader *reader, int64_t us) {
     if (us + DAY_US / 2 < reader->last_us) reader->day_us += DAY_US;
     const int64_t back = us > reader->last_us + DAY_US / 2 && reader->day_us != 0 ? DAY_US : 0;
     if (back == 0) reader->last_us = us;
@@ -150,7 +150,7 @@ static int64_t time_of_log(struct reader *reader, int64_t us) {
 
 // --- rows
 
-static enum vram_status add_row(struct reader *reader, struct piece action, uint32_t device, struct vr_event_row *row) {
+static enum vram_status add_row(struct table_reader *reader, struct cell action, uint32_t device, struct vr_event_row *row) {
     row->has = EVENT_HAS;
     if (is(action, "allocate")) {
         row->action = VR_ACTION_ALLOC;
@@ -168,8 +168,8 @@ static enum vram_status add_row(struct reader *reader, struct piece action, uint
     return vr_event_list_add(&reader->list, device, row);
 }
 
-static enum vram_status read_row(struct reader *reader, struct piece line) {
-    struct piece fields[FIELDS + 1];
+static enum vram_status read_row(struct table_reader *reader, struct cell line) {
+    struct cell fields[FIELDS + 1];
     struct vr_event_row row = {.has = 0};
     uint64_t thread, device = 0;
     int64_t time_us = 0;
@@ -190,16 +190,16 @@ static enum vram_status read_row(struct reader *reader, struct piece line) {
     return add_row(reader, fields[ACTION], (uint32_t)device, &row);
 }
 
-static enum vram_status read_head(struct reader *reader) {
-    struct piece line;
+static enum vram_status read_head(struct table_reader *reader) {
+    struct cell line;
     bool found;
     VR_TRY(next_line(reader, &line, &found));
     reader->has_device = is(line, VR_RMM_MAGIC ",Device");
     return reader->has_device || is(line, VR_RMM_MAGIC) ? VRAM_OK : refuse(reader, "first line of an RMM log: " VR_RMM_MAGIC, line);
 }
 
-static enum vram_status read_all(struct reader *reader, struct vr_model *model) {
-    struct piece line;
+static enum vram_status read_all(struct table_reader *reader, struct vr_model *model) {
+    struct cell line;
     bool found = true, cut = false;
     VR_TRY(read_head(reader));
     while (found && !cut) {
@@ -210,15 +210,15 @@ static enum vram_status read_all(struct reader *reader, struct vr_model *model) 
     }
     // A program that crashes leaves half a row: RMM writes whole buffers.
     if (cut) *reader->error = (struct vram_error){.offset = VRAM_NO_OFFSET};
-    VR_TRY(vr_event_list_finish(&reader->list, reader->source, model, reader->error));
+    VR_TRY(vr_event_list_finish(&reader->list, reader->input, model, reader->error));
     if (cut) model->ending = VR_ENDING_CUT;
     return VRAM_OK;
 }
 
-enum vram_status vr_rmm_read(struct vr_source *source, struct vr_model *model, struct vram_error *error) {
-    struct reader reader = {.source = source, .error = error};
-    enum vram_status status = vr_event_list_init(&reader.list, source);
+enum vram_status vr_rmm_read(struct vr_input *input, struct vr_model *model, struct vram_error *error) {
+    struct table_reader reader = {.input = input, .error = error};
+    enum vram_status status = vr_event_list_init(&reader.list, input);
     if (status == VRAM_OK) status = read_all(&reader, model);
-    vr_event_list_release(&reader.list, source);
+    vr_event_list_release(&reader.list, input);
     return status;
 }

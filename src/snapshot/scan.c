@@ -10,19 +10,19 @@ void vr_scan_release(struct vr_scan *scan) {
 }
 
 enum vram_status vr_scan_refuse(struct vr_scan *scan, const char *wanted) {
-    const struct vr_source *source = scan->source;
-    const bool ended = source->next == source->end;
-    return vr_fail(scan->error, VRAM_BAD_INPUT, vr_source_offset(source),
+    const struct vr_input *input = scan->input;
+    const bool ended = input->next == input->end;
+    return vr_fail(scan->error, VRAM_BAD_INPUT, vr_input_offset(input),
                    ended ? "the JSON ends where %s is expected" : "%s is expected here in the JSON", wanted);
 }
 
 enum vram_status vr_scan_peek(struct vr_scan *scan, int *byte) {
-    struct vr_source *source = scan->source;
+    struct vr_input *input = scan->input;
     for (;;) {
-        if (source->next == source->end) VR_TRY(vr_source_fill(source, 1));
-        *byte = source->next == source->end ? 0 : *source->next;
-        if (source->next == source->end || (*byte != ' ' && *byte != '\n' && *byte != '\t' && *byte != '\r')) return VRAM_OK;
-        source->next++;
+        if (input->next == input->end) VR_TRY(vr_input_fill(input, 1));
+        *byte = input->next == input->end ? 0 : *input->next;
+        if (input->next == input->end || (*byte != ' ' && *byte != '\n' && *byte != '\t' && *byte != '\r')) return VRAM_OK;
+        input->next++;
     }
 }
 
@@ -31,7 +31,7 @@ static enum vram_status take(struct vr_scan *scan, char wanted) {
     int byte;
     VR_TRY(vr_scan_peek(scan, &byte));
     if (byte != wanted) return vr_scan_refuse(scan, quoted);
-    scan->source->next++;
+    scan->input->next++;
     return VRAM_OK;
 }
 
@@ -41,9 +41,9 @@ enum vram_status vr_scan_open(struct vr_scan *scan, char open) { return take(sca
 
 static enum vram_status decode(struct vr_scan *scan, struct vr_scan_value *value) {
     size_t used = 0;
-    VR_TRY(vr_grow((void **)&scan->scratch, &scan->scratch_capacity, value->length + 1, 1));
+    VR_TRY(VR_GROW(scan, scratch, value->length + 1));
     if (!vr_quoted_decode(value->text, value->length, scan->scratch, &used))
-        return vr_fail(scan->error, VRAM_BAD_INPUT, vr_source_offset(scan->source), "a JSON string has a malformed escape");
+        return vr_fail(scan->error, VRAM_BAD_INPUT, vr_input_offset(scan->input), "a JSON string has a malformed escape");
     value->text = scan->scratch;
     value->length = used;
     return VRAM_OK;
@@ -52,14 +52,14 @@ static enum vram_status decode(struct vr_scan *scan, struct vr_scan_value *value
 static enum vram_status read_string(struct vr_scan *scan, struct vr_scan_value *value) {
     size_t length = 0;
     bool escaped = false;
-    const enum vram_status found = vr_quoted_measure(scan->source, &length, &escaped);
-    if (found == VRAM_BAD_INPUT) return vr_fail(scan->error, found, vr_source_offset(scan->source), "the JSON ends inside a string");
+    const enum vram_status found = vr_quoted_measure(scan->input, &length, &escaped);
+    if (found == VRAM_BAD_INPUT) return vr_fail(scan->error, found, vr_input_offset(scan->input), "the JSON ends inside a string");
     VR_TRY(found);
     value->kind = VR_SCAN_STRING;
-    value->text = (const char *)scan->source->next + 1;
+    value->text = (const char *)scan->input->next + 1;
     value->length = length;
     if (escaped) VR_TRY(decode(scan, value));
-    scan->source->next += length + 2;
+    scan->input->next += length + 2;
     return VRAM_OK;
 }
 
@@ -72,20 +72,20 @@ static bool is_word_byte(unsigned char byte) {
 
 static enum vram_status read_word(struct vr_scan *scan, struct vr_scan_value *value) {
     static const char *const words[] = {"true", "false", "null", "NaN", "Infinity", "-Infinity", "nan", "inf", "-nan", "-inf"};
-    struct vr_source *source = scan->source;
+    struct vr_input *input = scan->input;
     size_t length = 0;
-    VR_TRY(vr_source_fill(source, LONGEST_WORD));
-    const char *text = (const char *)source->next;
-    while (length < LONGEST_WORD && length < vr_source_at_hand(source) && is_word_byte(source->next[length])) length++;
+    VR_TRY(vr_input_fill(input, LONGEST_WORD));
+    const char *text = (const char *)input->next;
+    while (length < LONGEST_WORD && length < vr_input_at_hand(input) && is_word_byte(input->next[length])) length++;
     value->kind = VR_SCAN_OTHER;
     bool good = false;
     for (size_t i = 0; i < VR_COUNT_OF(words) && !good; i++) good = strlen(words[i]) == length && memcmp(words[i], text, length) == 0;
-    if (!good && length != 0 && length < LONGEST_WORD && text[0] != '+' && vr_number_parse(text, length, &value->number)) {
+    if (!good && length != 0 && length < LONGEST_WORD && text[0] != '+' && vr_numeral_parse(text, length, &value->number)) {
         value->kind = VR_SCAN_NUMBER;
         good = true;
     }
     if (!good) return vr_scan_refuse(scan, "a value");
-    source->next += length;
+    input->next += length;
     return VRAM_OK;
 }
 
@@ -97,7 +97,7 @@ enum vram_status vr_scan_item(struct vr_scan *scan, bool *first, bool *more) {
     *more = byte != ']';
     if (!*more || !*first) {
         if (*more && byte != ',') return vr_scan_refuse(scan, "',' or ']'");
-        scan->source->next++;
+        scan->input->next++;
     }
     *first = false;
     return VRAM_OK;
@@ -109,7 +109,7 @@ enum vram_status vr_scan_member(struct vr_scan *scan, bool *first, char *key, si
     VR_TRY(vr_scan_peek(scan, &byte));
     *more = byte != '}';
     if (!*more) {
-        scan->source->next++;
+        scan->input->next++;
         return VRAM_OK;
     }
     if (!*first) {
@@ -134,9 +134,9 @@ static enum vram_status skip(struct vr_scan *scan, unsigned depth) {
     if (byte == '"') return read_string(scan, &value);
     if (byte != '{' && byte != '[') return read_word(scan, &value);
     if (depth == MAX_DEPTH) {
-        return vr_fail(scan->error, VRAM_LIMIT, vr_source_offset(scan->source), "the JSON nests deeper than %d levels", MAX_DEPTH);
+        return vr_fail(scan->error, VRAM_LIMIT, vr_input_offset(scan->input), "the JSON nests deeper than %d levels", MAX_DEPTH);
     }
-    scan->source->next++;
+    scan->input->next++;
     for (;;) {
         VR_TRY(byte == '{' ? vr_scan_member(scan, &first, key, sizeof key, &more) : vr_scan_item(scan, &first, &more));
         if (!more) return VRAM_OK;

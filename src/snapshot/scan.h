@@ -1,12 +1,12 @@
 // scan.h: reads JSON of which most is not wanted, in one pass and without building it: members and items are asked for, or skipped.
-#ifndef VR_SCAN_H
-#define VR_SCAN_H
+#ifndef VR_SNAPSHOT_SCAN_H
+#define VR_SNAPSHOT_SCAN_H
 
-#include "snapshot/numbers.h"
-#include "snapshot/source.h"
+#include "snapshot/numerals.h"
+#include "snapshot/input.h"
 
 struct vr_scan {
-    struct vr_source *source; // borrowed
+    struct vr_input *input;   // borrowed
     struct vram_error *error; // borrowed
     char *scratch;            // a string with escapes, decoded
     size_t scratch_capacity;
@@ -17,7 +17,7 @@ struct vr_scan_value {
     enum { VR_SCAN_STRING, VR_SCAN_NUMBER, VR_SCAN_OTHER } kind; // OTHER: skipped
     const char *text;
     size_t length;
-    struct vr_number number;
+    struct vr_numeral number;
 };
 
 void vr_scan_release(struct vr_scan *scan);

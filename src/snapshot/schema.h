@@ -1,9 +1,9 @@
 // schema.h: what PyTorch's dictionaries mean: which keys make an event, a frame, a segment, a block, and where each value goes.
-#ifndef VR_SCHEMA_H
-#define VR_SCHEMA_H
+#ifndef VR_SNAPSHOT_SCHEMA_H
+#define VR_SNAPSHOT_SCHEMA_H
 
 #include "snapshot/machine.h"
-#include "snapshot/slots.h"
+#include "snapshot/fields.h"
 
 // What a dictionary of these keys is: FRAME, EVENT, SEGMENT, BLOCK, TENANT, ANNOTATION, or DICT where the keys do not tell.
 enum vr_tag vr_schema_classify(const uint64_t *pairs, size_t count);

@@ -54,12 +54,12 @@ static const struct vr_field *key_field(const struct vr_machine *machine, const 
 void vr_shape_learn(struct vr_shape *shape, const struct vr_machine *machine, const unsigned char *begin, const unsigned char *end) {
     struct vr_shape learned = {.generation = shape->generation};
     const unsigned char *next = begin;
-    uint32_t seen = 0;
+    uint32_t slots_used = 0;
     while (next != NULL && next < end && *next != OP_SETITEMS) {
         const struct vr_field *field = key_field(machine, next, end);
         // A repeated key, which counts once, is for the machine.
-        if (field == NULL || learned.count == VR_SHAPE_FIELDS || (seen & 1u << field->slot) != 0) return;
-        seen |= 1u << field->slot;
+        if (field == NULL || learned.count == VR_SHAPE_FIELDS || (slots_used & 1u << field->slot) != 0) return;
+        slots_used |= 1u << field->slot;
         uint8_t length = vr_opcode_bytes[*next];
         learned.fields[learned.count].field = *field;
         learned.fields[learned.count].length = length;

@@ -1,8 +1,8 @@
 // shape.h: events whose keys are those of the event before, byte for byte. PyTorch writes every event of a history with the same keys in
 // the same order, as references into the memo; once that is known, an event is read straight into a row. What deviates in any way is left
 // to the general machine, which nothing was changed for.
-#ifndef VR_SHAPE_H
-#define VR_SHAPE_H
+#ifndef VR_SNAPSHOT_SHAPE_H
+#define VR_SNAPSHOT_SHAPE_H
 
 #include "snapshot/echo.h"
 #include "snapshot/schema.h"

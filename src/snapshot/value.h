@@ -1,6 +1,6 @@
 // value.h: what the snapshot machine computes with: eight bytes, the uppermost bits a tag and the lower seven bytes what it means.
-#ifndef VR_VALUE_H
-#define VR_VALUE_H
+#ifndef VR_SNAPSHOT_VALUE_H
+#define VR_SNAPSHOT_VALUE_H
 
 #include "base/base.h"
 

@@ -1,9 +1,9 @@
 // vramfile.h: recording files of our own (.vram, docs/formats/recording.md): read into a model, and a model written as one.
-#ifndef VR_VRAMFILE_H
-#define VR_VRAMFILE_H
+#ifndef VR_SNAPSHOT_VRAMFILE_H
+#define VR_SNAPSHOT_VRAMFILE_H
 
 #include "model/model.h"
-#include "snapshot/source.h"
+#include "snapshot/input.h"
 #include "vram/output.h"
 
 // The first bytes of every recording file.
@@ -12,7 +12,7 @@
 
 // Reads a file of our own into *model, which is zeroed when it fails. A file that ends in the middle, or that its program did not close, is
 // read as far as it goes: model->ending says so. BAD_INPUT, LIMIT, IO, NO_HOST_MEMORY; *error says what.
-enum vram_status vr_vramfile_read(struct vr_source *source, struct vr_model *model, struct vram_error *error);
+enum vram_status vr_vramfile_read(struct vr_input *input, struct vr_model *model, struct vram_error *error);
 
 // Writes the model, which is borrowed, as a complete file into `write` (false from it: IO). Every table, has-bit and order comes back when
 // it is read. *error may be NULL. IO, NO_HOST_MEMORY. Any thread.

@@ -19,8 +19,8 @@ struct lane {
     size_t capacity, held; // rows
 };
 
-struct reader {
-    struct vr_source *source;
+struct log_reader {
+    struct vr_input *input;
     struct vram_error *error;
     struct vr_budget budget;
     struct vr_log_dictionary dictionary;
@@ -67,13 +67,13 @@ struct reader {
         (items) = items_;                                                                                                                  \
     } while (0)
 
-static enum vram_status damaged(const struct reader *reader, const char *what) {
-    return vr_fail(reader->error, VRAM_BAD_INPUT, vr_source_offset(reader->source), "the recording is damaged: %s", what);
+static enum vram_status damaged(const struct log_reader *reader, const char *what) {
+    return vr_fail(reader->error, VRAM_BAD_INPUT, vr_input_offset(reader->input), "the recording is damaged: %s", what);
 }
 
 // ---- events
 
-static enum vram_status lane_of(struct reader *reader, uint64_t device, struct lane **lane) {
+static enum vram_status lane_of(struct log_reader *reader, uint64_t device, struct lane **lane) {
     enum vram_status status;
     if (device == UINT32_MAX) {
         *lane = &reader->host;
@@ -129,7 +129,7 @@ static enum vram_status add_times(struct lane *lane, const struct vr_log_batch *
 #define put_pool_second(value) (value)
 
 // Events [from, from + count) of the batch, all of the lane's device.
-static enum vram_status add_run(struct reader *reader, struct lane *lane, size_t from, size_t count) {
+static enum vram_status add_run(struct log_reader *reader, struct lane *lane, size_t from, size_t count) {
     const struct vr_log_batch *batch = &reader->batch;
     size_t capacity = lane->capacity;
     VR_TRY(vr_columns_grow_ahead(&vr_history_columns, &lane->history, &lane->capacity, &lane->held, lane->history.count + count,
@@ -153,7 +153,7 @@ static enum vram_status add_run(struct reader *reader, struct lane *lane, size_t
     return VRAM_OK;
 }
 
-static bool ids_fit(const struct reader *reader) {
+static bool ids_fit(const struct log_reader *reader) {
     const uint64_t *largest = reader->batch.largest, strings = reader->dictionary.strings.count;
     return largest[VR_LOG_COLUMN_ACTION] <= VR_ACTION_UNKNOWN && largest[VR_LOG_COLUMN_STACK] < reader->dictionary.stacks.count &&
            largest[VR_LOG_COLUMN_CONTEXT] < strings && largest[VR_LOG_COLUMN_METADATA] < strings && largest[VR_LOG_COLUMN_TAG] < strings &&
@@ -161,7 +161,7 @@ static bool ids_fit(const struct reader *reader) {
            largest[VR_LOG_COLUMN_HAS] <= UINT32_MAX;
 }
 
-static enum vram_status add_batch(struct reader *reader) {
+static enum vram_status add_batch(struct log_reader *reader) {
     const uint64_t *devices = reader->batch.column[VR_LOG_COLUMN_DEVICE];
     if (!ids_fit(reader)) return damaged(reader, "an event names what is not there");
     reader->stale = reader->stale || reader->batch.count != 0;
@@ -190,7 +190,7 @@ static enum vram_status add_batch(struct reader *reader) {
         (held) += (size_t)(reading)->count;                                                                                                \
     } while (0)
 
-static enum vram_status read_segments(struct reader *reader, struct vr_log_reading *reading) {
+static enum vram_status read_segments(struct log_reader *reader, struct vr_log_reading *reading) {
     size_t count = (size_t)reading->count;
     struct vr_log_table table;
     enum vram_status status;
@@ -210,7 +210,7 @@ static enum vram_status read_segments(struct reader *reader, struct vr_log_readi
     return VRAM_OK;
 }
 
-static enum vram_status read_blocks(struct reader *reader, struct vr_log_reading *reading) {
+static enum vram_status read_blocks(struct log_reader *reader, struct vr_log_reading *reading) {
     struct vr_log_table table;
     if (reader->blocks.count != 0) return damaged(reader, "blocks of no state");
     VR_TRY(vr_columns_grow(&vr_block_columns, &reader->blocks, &reader->block_capacity, (size_t)reading->count, &reader->budget));
@@ -221,7 +221,7 @@ static enum vram_status read_blocks(struct reader *reader, struct vr_log_reading
     return VRAM_OK;
 }
 
-static enum vram_status read_shape(struct reader *reader, struct vr_log_reading *reading) {
+static enum vram_status read_shape(struct log_reader *reader, struct vr_log_reading *reading) {
     struct vr_log_table table;
     vr_log_table_shape(&reader->shape, &table);
     if (reading->count != 1 || !vr_log_read_table(reading, &table, reader->dictionary.scratch)) return damaged(reader, "its shape");
@@ -234,7 +234,7 @@ static enum vram_status read_shape(struct reader *reader, struct vr_log_reading 
     return VRAM_OK;
 }
 
-static enum vram_status read_section(struct reader *reader, struct vr_log_reading *reading) {
+static enum vram_status read_section(struct log_reader *reader, struct vr_log_reading *reading) {
     if (vr_log_is_dictionary(reading->tag)) {
         enum vram_status status = vr_log_dictionary_section(&reader->dictionary, reading);
         return status == VRAM_BAD_INPUT ? damaged(reader, "a dictionary") : status;
@@ -262,7 +262,7 @@ static enum vram_status read_section(struct reader *reader, struct vr_log_readin
     }
 }
 
-static enum vram_status read_tables(struct reader *reader, const unsigned char *data, size_t length) {
+static enum vram_status read_tables(struct log_reader *reader, const unsigned char *data, size_t length) {
     struct vr_cursor cursor = {data, data + length, false};
     struct vr_log_reading reading;
     while (vr_log_next_section(&cursor, &reading)) VR_TRY(read_section(reader, &reading));
@@ -272,7 +272,7 @@ static enum vram_status read_tables(struct reader *reader, const unsigned char *
 // ---- blocks
 
 // *data: the part as it was before it was packed, valid until the next part.
-static enum vram_status unpack(struct reader *reader, const struct vr_log_part *part, const unsigned char *stored,
+static enum vram_status unpack(struct log_reader *reader, const struct vr_log_part *part, const unsigned char *stored,
                                const unsigned char **data) {
     enum vram_status status;
     GROW(reader, reader->unpacked, reader->unpacked_capacity, part->length == part->stored ? 0 : part->length, status);
@@ -285,7 +285,7 @@ static bool is_sound(const struct vr_log_block_header *header, const unsigned ch
     return vr_log_checksum(payload, (size_t)vr_log_block_bytes(header) - VR_LOG_BLOCK_HEADER_BYTES) == header->checksum;
 }
 
-static enum vram_status read_block(struct reader *reader, const struct vr_log_block_header *header, const unsigned char *payload) {
+static enum vram_status read_block(struct log_reader *reader, const struct vr_log_block_header *header, const unsigned char *payload) {
     const unsigned char *data;
     VR_TRY(unpack(reader, &header->tables, payload, &data));
     VR_TRY(read_tables(reader, data, header->tables.length));
@@ -296,14 +296,14 @@ static enum vram_status read_block(struct reader *reader, const struct vr_log_bl
     return status == VRAM_OK ? add_batch(reader) : status;
 }
 
-static void widen_budget(struct reader *reader, uint64_t more) {
-    reader->budget.limit_bytes = BUDGET_BASE + (vr_source_offset(reader->source) + more) * BUDGET_FACTOR;
-    reader->budget.ahead = vr_source_ahead(reader->source);
+static void widen_budget(struct log_reader *reader, uint64_t more) {
+    reader->budget.limit_bytes = BUDGET_BASE + (vr_input_offset(reader->input) + more) * BUDGET_FACTOR;
+    reader->budget.ahead = vr_input_ahead(reader->input);
 }
 
 // ---- the tail
 
-static enum vram_status tail_mark(struct reader *reader, unsigned kind, const unsigned char *record, size_t length) {
+static enum vram_status tail_mark(struct log_reader *reader, unsigned kind, const unsigned char *record, size_t length) {
     enum vram_status status;
     const uint32_t strings = reader->dictionary.strings.count;
     if (length < 16 || vr_load32(record + 4) >= strings || vr_load32(record + 8) >= strings) return VRAM_BAD_INPUT;
@@ -323,13 +323,13 @@ static enum vram_status tail_mark(struct reader *reader, unsigned kind, const un
     return VRAM_OK;
 }
 
-static bool event_fits(const struct reader *reader, const struct vr_log_record_event *event) {
+static bool event_fits(const struct log_reader *reader, const struct vr_log_record_event *event) {
     const uint32_t strings = reader->dictionary.strings.count;
     return event->action < VR_ACTION_UNKNOWN && (event->device < MAX_DEVICES || event->device == UINT32_MAX) &&
            event->stack < reader->dictionary.stacks.count && event->context < strings && event->metadata < strings && event->tag < strings;
 }
 
-static enum vram_status tail_event(struct reader *reader, const unsigned char *record, size_t length) {
+static enum vram_status tail_event(struct log_reader *reader, const unsigned char *record, size_t length) {
     struct vr_log_record_event event;
     if (length != sizeof event) return VRAM_BAD_INPUT;
     memcpy(&event, record, sizeof event);
@@ -338,7 +338,7 @@ static enum vram_status tail_event(struct reader *reader, const unsigned char *r
     return VRAM_OK;
 }
 
-static enum vram_status add_tail_batch(struct reader *reader) {
+static enum vram_status add_tail_batch(struct log_reader *reader) {
     for (size_t column = 0; column < VR_LOG_COLUMN_COUNT; column++) {
         reader->batch.largest[column] = 0;
         for (size_t i = 0; i < reader->batch.count; i++) {
@@ -350,7 +350,7 @@ static enum vram_status add_tail_batch(struct reader *reader) {
 }
 
 // The records from `at` on, as far as they are whole. *whole: all of them were.
-static enum vram_status read_records(struct reader *reader, const unsigned char *at, const unsigned char *end, uint64_t sequence,
+static enum vram_status read_records(struct log_reader *reader, const unsigned char *at, const unsigned char *end, uint64_t sequence,
                                      bool *whole) {
     size_t length, most = (size_t)(end - at) / sizeof(struct vr_log_record_event) + 1;
     unsigned kind;
@@ -373,22 +373,23 @@ static enum vram_status read_records(struct reader *reader, const unsigned char 
     return add_tail_batch(reader);
 }
 
-// No block begins where the source stands: what the tail holds.
-static enum vram_status read_tail(struct reader *reader, const struct vr_log_file_header *file, uint64_t sequence, enum vr_ending *ending) {
-    struct vr_source *source = reader->source;
+// No block begins where the input stands: what the tail holds.
+static enum vram_status read_tail(struct log_reader *reader, const struct vr_log_file_header *file, uint64_t sequence,
+                                  enum vr_ending *ending) {
+    struct vr_input *input = reader->input;
     struct vr_log_tail_header tail;
     uint64_t head = file->tail_distance + sizeof tail;
     *ending = VR_ENDING_CUT;
     if (file->tail_distance == 0) return VRAM_OK;
     if (file->tail_distance > TAIL_MOST || file->tail_bytes > TAIL_MOST) return damaged(reader, "its header");
-    VR_TRY(vr_source_fill(source, head + file->tail_bytes));
-    if (vr_source_at_hand(source) < head) return VRAM_OK;
-    memcpy(&tail, source->next + file->tail_distance, sizeof tail);
+    VR_TRY(vr_input_fill(input, head + file->tail_bytes));
+    if (vr_input_at_hand(input) < head) return VRAM_OK;
+    memcpy(&tail, input->next + file->tail_distance, sizeof tail);
     bool good = tail.magic == VR_LOG_TAIL_MAGIC && tail.sequence == sequence &&
                 tail.checksum == vr_log_checksum(&tail.sequence, sizeof tail.sequence) && tail.used <= file->tail_bytes;
     if (!good) return VRAM_OK;
-    uint64_t there = vr_source_at_hand(source) - head, used = tail.used < there ? tail.used : there;
-    const unsigned char *records = source->next + head;
+    uint64_t there = vr_input_at_hand(input) - head, used = tail.used < there ? tail.used : there;
+    const unsigned char *records = input->next + head;
     bool whole;
     widen_budget(reader, head + used);
     VR_TRY(read_records(reader, records, records + used, sequence, &whole));
@@ -398,45 +399,45 @@ static enum vram_status read_tail(struct reader *reader, const struct vr_log_fil
 
 // ---- the file
 
-static enum vram_status read_header(struct reader *reader, struct vr_log_file_header *header) {
-    if (!vr_log_get_file_header(reader->source->next, header)) return damaged(reader, "its header");
+static enum vram_status read_header(struct log_reader *reader, struct vr_log_file_header *header) {
+    if (!vr_log_get_file_header(reader->input->next, header)) return damaged(reader, "its header");
     if (header->version != VR_LOG_VERSION) {
         return vr_fail(reader->error, VRAM_BAD_INPUT, 8, "the recording has version %u of its format; this program knows version %u",
                        header->version, (unsigned)VR_LOG_VERSION);
     }
-    reader->source->next += VR_LOG_HEADER_BYTES;
+    reader->input->next += VR_LOG_HEADER_BYTES;
     return VRAM_OK;
 }
 
 // The blocks after one that is damaged need its rows: the file counts as cut here.
-static enum vram_status stop_at_damage(const struct reader *reader, uint64_t *damaged_at) {
-    *damaged_at = vr_source_offset(reader->source);
+static enum vram_status stop_at_damage(const struct log_reader *reader, uint64_t *damaged_at) {
+    *damaged_at = vr_input_offset(reader->input);
     return VRAM_OK;
 }
 
-static enum vram_status read_blocks_of_file(struct reader *reader, enum vr_ending *ending, uint64_t *damaged_at) {
-    struct vr_source *source = reader->source;
+static enum vram_status read_blocks_of_file(struct log_reader *reader, enum vr_ending *ending, uint64_t *damaged_at) {
+    struct vr_input *input = reader->input;
     struct vr_log_file_header file;
     struct vr_log_block_header header;
     *ending = VR_ENDING_CUT;
-    VR_TRY(vr_source_fill(source, VR_LOG_HEADER_BYTES));
-    if (vr_source_at_hand(source) < VR_LOG_HEADER_BYTES) return VRAM_OK;
+    VR_TRY(vr_input_fill(input, VR_LOG_HEADER_BYTES));
+    if (vr_input_at_hand(input) < VR_LOG_HEADER_BYTES) return VRAM_OK;
     VR_TRY(read_header(reader, &file));
     for (uint64_t sequence = 0; !reader->ended; sequence++) {
-        VR_TRY(vr_source_fill(source, VR_LOG_BLOCK_HEADER_BYTES));
-        if (vr_source_at_hand(source) < VR_LOG_BLOCK_HEADER_BYTES) return VRAM_OK;
-        if (!vr_log_get_block_header(source->next, sequence, vr_source_offset(source), &header)) {
-            if (vr_load32(source->next) == VR_LOG_BLOCK_MAGIC) return stop_at_damage(reader, damaged_at);
+        VR_TRY(vr_input_fill(input, VR_LOG_BLOCK_HEADER_BYTES));
+        if (vr_input_at_hand(input) < VR_LOG_BLOCK_HEADER_BYTES) return VRAM_OK;
+        if (!vr_log_get_block_header(input->next, sequence, vr_input_offset(input), &header)) {
+            if (vr_load32(input->next) == VR_LOG_BLOCK_MAGIC) return stop_at_damage(reader, damaged_at);
             return read_tail(reader, &file, sequence, ending);
         }
         uint64_t length = vr_round_up(vr_log_block_bytes(&header), 8);
-        VR_TRY(vr_source_fill(source, length));
-        if (vr_source_at_hand(source) < length) return VRAM_OK;
-        const unsigned char *payload = source->next + VR_LOG_BLOCK_HEADER_BYTES;
+        VR_TRY(vr_input_fill(input, length));
+        if (vr_input_at_hand(input) < length) return VRAM_OK;
+        const unsigned char *payload = input->next + VR_LOG_BLOCK_HEADER_BYTES;
         if (!is_sound(&header, payload)) return stop_at_damage(reader, damaged_at);
         widen_budget(reader, length);
         VR_TRY(read_block(reader, &header, payload));
-        source->next += length;
+        input->next += length;
     }
     *ending = VR_ENDING_WHOLE;
     return VRAM_OK;
@@ -444,7 +445,7 @@ static enum vram_status read_blocks_of_file(struct reader *reader, enum vr_endin
 
 // ---- the model
 
-static enum vram_status move_histories(struct reader *reader, struct vr_model *model) {
+static enum vram_status move_histories(struct log_reader *reader, struct vr_model *model) {
     bool host = reader->has_shape ? reader->shape.host_count != 0 : reader->host.history.count != 0;
     for (size_t i = 0; i < reader->segments.count && !reader->has_shape; i++) {
         if (reader->segments.device[i] == UINT32_MAX)
@@ -474,7 +475,7 @@ static enum vram_status move_histories(struct reader *reader, struct vr_model *m
     return VRAM_OK;
 }
 
-static enum vram_status move_state(struct reader *reader, struct vr_model *model) {
+static enum vram_status move_state(struct log_reader *reader, struct vr_model *model) {
     uint64_t total = 0;
     model->segments = reader->segments;
     model->blocks = reader->blocks;
@@ -492,7 +493,7 @@ static enum vram_status move_state(struct reader *reader, struct vr_model *model
 }
 
 // The last value of each key, in the place of the first.
-static enum vram_status last_settings(struct reader *reader) {
+static enum vram_status last_settings(struct log_reader *reader) {
     uint32_t *place = calloc((size_t)reader->dictionary.strings.count + 1, sizeof *place);
     size_t kept = 0;
     if (place == NULL) return VRAM_NO_HOST_MEMORY;
@@ -515,7 +516,7 @@ static enum vram_status last_settings(struct reader *reader) {
     return status;
 }
 
-static void move_tables(struct reader *reader, struct vr_model *model) {
+static void move_tables(struct log_reader *reader, struct vr_model *model) {
     struct vr_log_dictionary *dictionary = &reader->dictionary;
     model->form = (enum vr_form)reader->shape.form;
     model->strings = dictionary->strings;
@@ -538,7 +539,7 @@ static void move_tables(struct reader *reader, struct vr_model *model) {
     reader->keys = NULL;
 }
 
-static enum vram_status finish(struct reader *reader, struct vr_model *model) {
+static enum vram_status finish(struct log_reader *reader, struct vr_model *model) {
     VR_TRY(last_settings(reader));
     VR_TRY(move_histories(reader, model));
     VR_TRY(move_state(reader, model));
@@ -549,7 +550,7 @@ static enum vram_status finish(struct reader *reader, struct vr_model *model) {
     return vr_picture_advance(model, &reader->marks, &reader->budget);
 }
 
-static void release(struct reader *reader) {
+static void release(struct log_reader *reader) {
     vr_log_dictionary_release(&reader->dictionary);
     vr_log_batch_release(&reader->batch);
     free(reader->unpacked);
@@ -567,14 +568,14 @@ static void release(struct reader *reader) {
     free(reader->marks.device);
 }
 
-enum vram_status vr_vramfile_read(struct vr_source *source, struct vr_model *model, struct vram_error *error) {
-    struct reader reader = {.source = source, .error = error, .budget.limit_bytes = BUDGET_BASE};
+enum vram_status vr_vramfile_read(struct vr_input *input, struct vr_model *model, struct vram_error *error) {
+    struct log_reader reader = {.input = input, .error = error, .budget.limit_bytes = BUDGET_BASE};
     memset(model, 0, sizeof *model);
     VR_TRY(vr_log_dictionary_init(&reader.dictionary, &reader.budget));
     enum vram_status status = read_blocks_of_file(&reader, &model->ending, &model->damaged_at);
     if (status == VRAM_OK) status = finish(&reader, model);
     if (status == VRAM_LIMIT && error->status != status) {
-        (void)vr_fail(error, status, vr_source_offset(source), "the recording unpacks to more than %d times its size", (int)BUDGET_FACTOR);
+        (void)vr_fail(error, status, vr_input_offset(input), "the recording unpacks to more than %d times its size", (int)BUDGET_FACTOR);
     }
     release(&reader);
     if (status != VRAM_OK) vr_model_release(model);

@@ -13,7 +13,7 @@ enum { ROUNDING = 512 };
 #define BLOCK_HAS (VR_HAS_ADDRESS | VR_HAS_SIZE | VR_HAS_REQUESTED_SIZE | VR_HAS_STATE | VR_HAS_FRAMES)
 
 // A segment or a block. One that is gone stays, for the next at its address.
-struct row {
+struct live_row {
     uint64_t address;
     uint64_t size_bytes;
     uint64_t requested_bytes;
@@ -27,18 +27,18 @@ struct row {
 };
 
 // Rows by address.
-struct book {
-    struct row *rows;
+struct live_rows {
+    struct live_row *rows;
     size_t count;
     size_t capacity;
     uint32_t *slots; // row + 1; at most half of them are used
     size_t slot_count;
 };
 
-struct picture {
+struct advance {
     struct vr_budget *budget;
-    struct book ranges; // of one device
-    struct book blocks;
+    struct live_rows ranges; // of one device
+    struct live_rows blocks;
     struct vr_segments made_segments; // of all devices so far
     struct vr_blocks made_blocks;
     size_t segment_capacity;
@@ -54,19 +54,19 @@ enum vram_status vr_picture_marks_set(struct vr_picture_marks *marks, size_t cou
     return VRAM_OK;
 }
 
-static void release_book(struct book *book) {
+static void release_book(struct live_rows *book) {
     free(book->rows);
     free(book->slots);
     memset(book, 0, sizeof *book);
 }
 
-static size_t slot_of(const struct book *book, uint64_t address) {
+static size_t slot_of(const struct live_rows *book, uint64_t address) {
     size_t mask = book->slot_count - 1, at = (size_t)vr_mix64(address) & mask;
     while (book->slots[at] != 0 && book->rows[book->slots[at] - 1].address != address) at = (at + 1) & mask;
     return at;
 }
 
-static enum vram_status grow_slots(struct book *book, struct vr_budget *budget) {
+static enum vram_status grow_slots(struct live_rows *book, struct vr_budget *budget) {
     size_t slot_count = book->slot_count == 0 ? 64 : 2 * book->slot_count;
     VR_TRY(vr_budget_charge(budget, slot_count - book->slot_count, sizeof *book->slots));
     uint32_t *slots = calloc(slot_count, sizeof *slots);
@@ -79,13 +79,13 @@ static enum vram_status grow_slots(struct book *book, struct vr_budget *budget) 
 }
 
 // The row of the address if one is alive, else NULL.
-static struct row *find(const struct book *book, uint64_t address) {
+static struct live_row *find(const struct live_rows *book, uint64_t address) {
     if (book->slot_count == 0) return NULL;
     uint32_t slot = book->slots[slot_of(book, address)];
     return slot == 0 || !book->rows[slot - 1].alive ? NULL : &book->rows[slot - 1];
 }
 
-static enum vram_status put(struct book *book, struct vr_budget *budget, const struct row *row) {
+static enum vram_status put(struct live_rows *book, struct vr_budget *budget, const struct live_row *row) {
     if (book->count >= UINT32_MAX - 1) return VRAM_LIMIT;
     if (2 * (book->count + 1) > book->slot_count) VR_TRY(grow_slots(book, budget));
     size_t at = slot_of(book, row->address);
@@ -102,8 +102,8 @@ static enum vram_status put(struct book *book, struct vr_budget *budget, const s
 }
 
 // A mapped range, in pages, so that parts of it can go.
-static enum vram_status put_range(struct picture *picture, const struct row *range) {
-    struct row page = *range;
+static enum vram_status put_range(struct advance *picture, const struct live_row *range) {
+    struct live_row page = *range;
     if (!range->expandable || range->size_bytes % PAGE_BYTES != 0 || range->size_bytes > PAGED_AT_MOST) {
         return put(&picture->ranges, picture->budget, range);
     }
@@ -115,8 +115,8 @@ static enum vram_status put_range(struct picture *picture, const struct row *ran
     return VRAM_OK;
 }
 
-static void take_range(struct picture *picture, uint64_t address, uint64_t size_bytes) {
-    struct row *row;
+static void take_range(struct advance *picture, uint64_t address, uint64_t size_bytes) {
+    struct live_row *row;
     for (uint64_t done = 0; (row = find(&picture->ranges, address + done)) != NULL;) {
         row->alive = false;
         done += row->size_bytes;
@@ -126,12 +126,12 @@ static void take_range(struct picture *picture, uint64_t address, uint64_t size_
 
 // ---- what is there, and what happens
 
-static enum vram_status load_picture(struct picture *picture, const struct vr_model *model, uint32_t device) {
+static enum vram_status load_picture(struct advance *picture, const struct vr_model *model, uint32_t device) {
     const struct vr_segments *segments = &model->segments;
     const struct vr_blocks *blocks = &model->blocks;
     for (size_t i = 0; i < segments->count; i++) {
         if (segments->device[i] != device) continue;
-        struct row range = {.address = segments->address[i], .size_bytes = segments->total_bytes[i], .stream = segments->stream[i]};
+        struct live_row range = {.address = segments->address[i], .size_bytes = segments->total_bytes[i], .stream = segments->stream[i]};
         range.pool_first = segments->pool_first[i];
         range.pool_second = segments->pool_second[i];
         range.stack = segments->stack[i];
@@ -140,7 +140,7 @@ static enum vram_status load_picture(struct picture *picture, const struct vr_mo
         VR_TRY(put_range(picture, &range));
         for (uint64_t b = segments->first_block[i]; b < segments->first_block[i + 1]; b++) {
             if (!vr_state_active(blocks->state[b])) continue;
-            struct row block = {.address = blocks->address[b], .size_bytes = blocks->size_bytes[b], .stream = range.stream};
+            struct live_row block = {.address = blocks->address[b], .size_bytes = blocks->size_bytes[b], .stream = range.stream};
             block.requested_bytes = blocks->requested_bytes[b];
             block.pool_first = range.pool_first;
             block.pool_second = range.pool_second;
@@ -152,9 +152,9 @@ static enum vram_status load_picture(struct picture *picture, const struct vr_mo
     return VRAM_OK;
 }
 
-static enum vram_status apply(struct picture *picture, const struct vr_history *history, size_t i) {
-    struct row row = {.address = history->address[i], .size_bytes = history->size_bytes[i], .stream = history->stream[i]};
-    struct row *found;
+static enum vram_status apply(struct advance *picture, const struct vr_history *history, size_t i) {
+    struct live_row row = {.address = history->address[i], .size_bytes = history->size_bytes[i], .stream = history->stream[i]};
+    struct live_row *found;
     row.pool_first = history->pool_first[i];
     row.pool_second = history->pool_second[i];
     row.stack = history->stack[i];
@@ -184,12 +184,12 @@ static enum vram_status apply(struct picture *picture, const struct vr_history *
 // ---- the new picture
 
 static int by_address(const void *left, const void *right) {
-    const struct row *a = left, *b = right;
+    const struct live_row *a = left, *b = right;
     return VR_ORDER(a->address, b->address);
 }
 
 // Only what is alive, in the order of addresses. The book can no longer be searched.
-static void settle(struct book *book) {
+static void settle(struct live_rows *book) {
     size_t kept = 0;
     for (size_t i = 0; i < book->count; i++) {
         if (book->rows[i].alive && book->rows[i].size_bytes != 0) book->rows[kept++] = book->rows[i];
@@ -198,13 +198,13 @@ static void settle(struct book *book) {
     if (kept != 0) qsort(book->rows, kept, sizeof *book->rows, by_address);
 }
 
-static bool joins(const struct row *a, const struct row *b) {
+static bool joins(const struct live_row *a, const struct live_row *b) {
     return a->expandable && b->expandable && a->address + a->size_bytes == b->address && a->stream == b->stream &&
            a->pool_first == b->pool_first && a->pool_second == b->pool_second;
 }
 
 // Pages that follow one another are one segment.
-static void join_ranges(struct book *ranges) {
+static void join_ranges(struct live_rows *ranges) {
     size_t kept = 0;
     for (size_t i = 0; i < ranges->count; i++) {
         if (kept != 0 && joins(&ranges->rows[kept - 1], &ranges->rows[i]))
@@ -215,7 +215,7 @@ static void join_ranges(struct book *ranges) {
     ranges->count = kept;
 }
 
-static enum vram_status add_block(struct picture *picture, uint64_t address, uint64_t size_bytes, const struct row *block) {
+static enum vram_status add_block(struct advance *picture, uint64_t address, uint64_t size_bytes, const struct live_row *block) {
     struct vr_blocks *made = &picture->made_blocks;
     VR_TRY(vr_columns_grow(&vr_block_columns, made, &picture->block_capacity, made->count + 1, picture->budget));
     size_t row = made->count++;
@@ -228,7 +228,7 @@ static enum vram_status add_block(struct picture *picture, uint64_t address, uin
     return VRAM_OK;
 }
 
-static enum vram_status begin_segment(struct picture *picture, uint32_t device, const struct row *range) {
+static enum vram_status begin_segment(struct advance *picture, uint32_t device, const struct live_row *range) {
     struct vr_segments *made = &picture->made_segments;
     VR_TRY(vr_columns_grow(&vr_segment_columns, made, &picture->segment_capacity, made->count + 1, picture->budget));
     size_t row = made->count++;
@@ -247,7 +247,7 @@ static enum vram_status begin_segment(struct picture *picture, uint32_t device, 
     return VRAM_OK;
 }
 
-static void book_block(struct vr_segments *made, uint64_t size_bytes, const struct row *block) {
+static void book_block(struct vr_segments *made, uint64_t size_bytes, const struct live_row *block) {
     size_t row = made->count - 1;
     made->active_bytes[row] += size_bytes;
     made->requested_bytes[row] += block->requested_bytes;
@@ -255,12 +255,12 @@ static void book_block(struct vr_segments *made, uint64_t size_bytes, const stru
 }
 
 // The range with blocks from *next on that begin in it, and what is free between them.
-static enum vram_status add_range(struct picture *picture, uint32_t device, const struct row *range, size_t *next) {
-    const struct book *blocks = &picture->blocks;
+static enum vram_status add_range(struct advance *picture, uint32_t device, const struct live_row *range, size_t *next) {
+    const struct live_rows *blocks = &picture->blocks;
     uint64_t at = range->address, end = range->size_bytes > UINT64_MAX - at ? UINT64_MAX : at + range->size_bytes;
     VR_TRY(begin_segment(picture, device, range));
     for (; *next < blocks->count && blocks->rows[*next].address < end; ++*next) {
-        const struct row *block = &blocks->rows[*next];
+        const struct live_row *block = &blocks->rows[*next];
         uint64_t room = (*next + 1 < blocks->count && block[1].address < end ? block[1].address : end) - block->address;
         uint64_t size_bytes = block->size_bytes < room ? block->size_bytes : room;
         if (block->address > at) VR_TRY(add_block(picture, at, block->address - at, NULL));
@@ -279,8 +279,8 @@ static enum vram_status add_range(struct picture *picture, uint32_t device, cons
 }
 
 // A block in no segment is one itself; it ends where the next block or segment begins.
-static enum vram_status add_lone_block(struct picture *picture, uint32_t device, uint64_t limit, size_t *next) {
-    struct row range = picture->blocks.rows[*next];
+static enum vram_status add_lone_block(struct advance *picture, uint32_t device, uint64_t limit, size_t *next) {
+    struct live_row range = picture->blocks.rows[*next];
     if (*next + 1 < picture->blocks.count && range.address < picture->blocks.rows[*next + 1].address &&
         picture->blocks.rows[*next + 1].address < limit) {
         limit = picture->blocks.rows[*next + 1].address;
@@ -291,8 +291,8 @@ static enum vram_status add_lone_block(struct picture *picture, uint32_t device,
     return add_range(picture, device, &range, next);
 }
 
-static enum vram_status add_device(struct picture *picture, uint32_t device) {
-    struct book *ranges = &picture->ranges, *blocks = &picture->blocks;
+static enum vram_status add_device(struct advance *picture, uint32_t device) {
+    struct live_rows *ranges = &picture->ranges, *blocks = &picture->blocks;
     size_t next = 0;
     settle(ranges);
     settle(blocks);
@@ -305,7 +305,7 @@ static enum vram_status add_device(struct picture *picture, uint32_t device) {
     return VRAM_OK;
 }
 
-static enum vram_status make(struct picture *picture, const struct vr_model *model, const struct vr_picture_marks *marks) {
+static enum vram_status make(struct advance *picture, const struct vr_model *model, const struct vr_picture_marks *marks) {
     void *first = NULL;
     VR_TRY(vr_budget_grow(picture->budget, &first, &picture->first_block_capacity, 1, sizeof(uint64_t)));
     picture->made_segments.first_block = first;
@@ -323,7 +323,7 @@ static enum vram_status make(struct picture *picture, const struct vr_model *mod
 }
 
 enum vram_status vr_picture_advance(struct vr_model *model, const struct vr_picture_marks *marks, struct vr_budget *budget) {
-    struct picture picture = {.budget = budget};
+    struct advance picture = {.budget = budget};
     enum vram_status status = make(&picture, model, marks);
     release_book(&picture.ranges);
     release_book(&picture.blocks);

@@ -1,6 +1,6 @@
 // vramstate.h: the segments and blocks at the end of a recording that has no picture of them, because its program was killed.
-#ifndef VR_VRAMSTATE_H
-#define VR_VRAMSTATE_H
+#ifndef VR_SNAPSHOT_VRAMSTATE_H
+#define VR_SNAPSHOT_VRAMSTATE_H
 
 #include "model/builder.h"
 

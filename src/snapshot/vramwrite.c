@@ -6,7 +6,7 @@
 enum { BATCH_EVENTS = 4096, ROWS_AT_ONCE = 1 << 15 };
 #define STRING_BYTES_AT_ONCE VR_MIB
 
-struct writer {
+struct file_writer {
     const struct vr_model *model;
     vram_write write;
     void *user;
@@ -19,13 +19,13 @@ struct writer {
     size_t span_capacity;
 };
 
-static enum vram_status send(struct writer *writer, const void *bytes, size_t length) {
+static enum vram_status send(struct file_writer *writer, const void *bytes, size_t length) {
     writer->offset += length;
     return writer->write(writer->user, bytes, length) ? VRAM_OK : VRAM_IO;
 }
 
 // What the maker holds, as a block.
-static enum vram_status send_block(struct writer *writer) {
+static enum vram_status send_block(struct file_writer *writer) {
     struct vr_log_block_header header;
     if (writer->maker.tables.out.count == 0 && writer->maker.batch.count == 0) return VRAM_OK;
     VR_TRY(vr_log_make_block(&writer->maker, writer->sequence++, writer->offset, &header));
@@ -44,7 +44,7 @@ static enum vram_status send_block(struct writer *writer) {
     return send(writer, writer->maker.block.data, writer->maker.block.count);
 }
 
-static enum vram_status send_dictionaries(struct writer *writer) {
+static enum vram_status send_dictionaries(struct file_writer *writer) {
     const struct vr_model *model = writer->model;
     struct vr_log_sections *out = &writer->maker.tables;
     struct vr_log_table table;
@@ -97,7 +97,7 @@ static void fill_batch(struct vr_log_batch *batch, const struct vr_history *hist
     batch->time_unit_ns = 1000;
 }
 
-static enum vram_status send_events(struct writer *writer) {
+static enum vram_status send_events(struct file_writer *writer) {
     const struct vr_model *model = writer->model;
     VR_TRY(vr_log_batch_reserve(&writer->maker.batch, BATCH_EVENTS));
     for (size_t device = 0; device < model->history_count; device++) {
@@ -126,7 +126,7 @@ static enum vram_status copy_segments(const struct vr_model *model, struct vr_se
     return VRAM_OK;
 }
 
-static enum vram_status write_state(struct writer *writer) {
+static enum vram_status write_state(struct file_writer *writer) {
     const struct vr_model *model = writer->model;
     struct vr_segments segments;
     uint64_t *block_counts = NULL;
@@ -146,7 +146,7 @@ static enum vram_status write_state(struct writer *writer) {
     return status;
 }
 
-static enum vram_status send_rest(struct writer *writer) {
+static enum vram_status send_rest(struct file_writer *writer) {
     const struct vr_model *model = writer->model;
     struct vr_log_sections *out = &writer->maker.tables;
     struct vr_log_shape shape = {model->form, model->history_count, model->host_count};
@@ -165,7 +165,7 @@ static enum vram_status send_rest(struct writer *writer) {
     return send_block(writer);
 }
 
-static enum vram_status send_end(struct writer *writer) {
+static enum vram_status send_end(struct file_writer *writer) {
     unsigned char trailer[VR_LOG_TRAILER_BYTES];
     struct vr_log_table table;
     memcpy(trailer, &writer->offset, 8);
@@ -177,7 +177,7 @@ static enum vram_status send_end(struct writer *writer) {
     return send(writer, trailer, sizeof trailer);
 }
 
-static enum vram_status send_file(struct writer *writer) {
+static enum vram_status send_file(struct file_writer *writer) {
     unsigned char header[VR_LOG_HEADER_BYTES];
     vr_log_put_file_header(&(struct vr_log_file_header){.version = VR_LOG_VERSION, .producer = "vram convert"}, header);
     VR_TRY(send(writer, header, sizeof header));
@@ -188,7 +188,7 @@ static enum vram_status send_file(struct writer *writer) {
 }
 
 enum vram_status vr_log_write_model(const struct vr_model *model, vram_write write, void *user, struct vram_error *error) {
-    struct writer writer = {.model = model, .write = write, .user = user};
+    struct file_writer writer = {.model = model, .write = write, .user = user};
     enum vram_status status = send_file(&writer);
     vr_log_maker_release(&writer.maker);
     free(writer.spans);

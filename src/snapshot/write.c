@@ -11,7 +11,7 @@ struct extras {
     size_t begin, end;
 };
 
-struct writer {
+struct dict_writer {
     struct vr_emitter emitter;
     const struct vr_model *model;
     struct extras of_owner[VR_OWNER_COUNT];
@@ -25,7 +25,7 @@ static uint64_t string_name(uint32_t id) { return (uint64_t)VR_WORD_COUNT + id; 
 
 // ---- further keys
 
-static void find_owners(struct writer *writer) {
+static void find_owners(struct dict_writer *writer) {
     const struct vr_model *model = writer->model;
     size_t next = 0;
     for (unsigned owner = 0; owner < VR_OWNER_COUNT; owner++) {
@@ -40,13 +40,13 @@ static bool is_before(const struct vr_extra *extra, uint32_t device, uint64_t ro
     return extra->device < device || (extra->device == device && extra->row < row);
 }
 
-static size_t first_not_before(const struct writer *writer, struct extras range, uint32_t device, uint64_t row) {
+static size_t first_not_before(const struct dict_writer *writer, struct extras range, uint32_t device, uint64_t row) {
     size_t first;
     VR_LOWER_BOUND(first, i, range.begin, range.end, is_before(&writer->model->extras[i], device, row));
     return first;
 }
 
-VR_INLINE struct extras extras_of(const struct writer *writer, enum vr_owner owner, size_t device, uint64_t row) {
+VR_INLINE struct extras extras_of(const struct dict_writer *writer, enum vr_owner owner, size_t device, uint64_t row) {
     struct extras range = writer->of_owner[owner];
     if (VR_LIKELY(range.begin == range.end)) return range;
     size_t begin = first_not_before(writer, range, (uint32_t)device, row);
@@ -54,7 +54,7 @@ VR_INLINE struct extras extras_of(const struct writer *writer, enum vr_owner own
 }
 
 // The extra that takes the key's place, or NULL.
-static const struct vr_extra *find_extra(const struct writer *writer, struct extras extras, const char *key) {
+static const struct vr_extra *find_extra(const struct dict_writer *writer, struct extras extras, const char *key) {
     for (size_t i = extras.begin; i < extras.end; i++) {
         const struct vr_extra *extra = &writer->model->extras[i];
         if (strcmp(vr_model_string(writer->model, extra->key), key) == 0) return extra;
@@ -62,23 +62,23 @@ static const struct vr_extra *find_extra(const struct writer *writer, struct ext
     return NULL;
 }
 
-static void put_text(struct writer *writer, uint32_t text) {
+static void put_text(struct dict_writer *writer, uint32_t text) {
     vr_emit_text(&writer->emitter, vr_model_string(writer->model, text), vr_model_string_length(writer->model, text));
 }
 
 // ---- single keys: each writes nothing when an extra takes its place
 
-static bool is_replaced(const struct writer *writer, struct extras extras, enum vr_word key) {
+static bool is_replaced(const struct dict_writer *writer, struct extras extras, enum vr_word key) {
     return VR_UNLIKELY(extras.begin != extras.end) && find_extra(writer, extras, vr_word_text(key)) != NULL;
 }
 
-static void hand_on(struct writer *writer) {
+static void hand_on(struct dict_writer *writer) {
     if (writer->field_count != 0) writer->emitter.calls->fields(&writer->emitter, writer->fields, writer->field_count);
     writer->field_count = 0;
 }
 
 // The last keys of a row.
-static void put_extras(struct writer *writer, struct extras extras) {
+static void put_extras(struct dict_writer *writer, struct extras extras) {
     hand_on(writer);
     for (size_t i = extras.begin; i < extras.end; i++) {
         const struct vr_extra *extra = &writer->model->extras[i];
@@ -89,32 +89,32 @@ static void put_extras(struct writer *writer, struct extras extras) {
     }
 }
 
-static bool begin_key(struct writer *writer, struct extras extras, enum vr_word key) {
+static bool begin_key(struct dict_writer *writer, struct extras extras, enum vr_word key) {
     if (is_replaced(writer, extras, key)) return false;
     hand_on(writer);
     writer->emitter.calls->key(&writer->emitter, key);
     return true;
 }
 
-VR_INLINE void put_field(struct writer *writer, struct extras extras, enum vr_word key, enum vr_field_value kind, uint64_t value) {
+VR_INLINE void put_field(struct dict_writer *writer, struct extras extras, enum vr_word key, enum vr_field_value kind, uint64_t value) {
     if (is_replaced(writer, extras, key)) return;
     if (writer->field_count == VR_EMIT_FIELDS) hand_on(writer);
     writer->fields[writer->field_count++] = (struct vr_emit_field){.key = key, .kind = kind, .value = value};
 }
 
-static void put_number(struct writer *writer, struct extras extras, enum vr_word key, uint64_t number) {
+static void put_number(struct dict_writer *writer, struct extras extras, enum vr_word key, uint64_t number) {
     put_field(writer, extras, key, VR_FIELD_NUMBER, number);
 }
 
-static void put_signed(struct writer *writer, struct extras extras, enum vr_word key, int64_t number) {
+static void put_signed(struct dict_writer *writer, struct extras extras, enum vr_word key, int64_t number) {
     put_field(writer, extras, key, VR_FIELD_SIGNED, (uint64_t)number);
 }
 
-static void put_name(struct writer *writer, struct extras extras, enum vr_word key, uint64_t name) {
+static void put_name(struct dict_writer *writer, struct extras extras, enum vr_word key, uint64_t name) {
     put_field(writer, extras, key, VR_FIELD_NAME, name);
 }
 
-static void put_pool(struct writer *writer, struct extras extras, enum vr_word key, uint64_t first, uint64_t second, bool is_list) {
+static void put_pool(struct dict_writer *writer, struct extras extras, enum vr_word key, uint64_t first, uint64_t second, bool is_list) {
     struct vr_emitter *emitter = &writer->emitter;
     if (!begin_key(writer, extras, key)) return;
     if (!is_list) {
@@ -130,7 +130,7 @@ static void put_pool(struct writer *writer, struct extras extras, enum vr_word k
 
 // ---- frames and stacks
 
-static void put_frame(struct writer *writer, uint32_t frame) {
+static void put_frame(struct dict_writer *writer, uint32_t frame) {
     const struct vr_frames *frames = &writer->model->frames;
     struct extras extras = extras_of(writer, VR_OWNER_FRAME, 0, frame);
     if (writer->emitter.calls->shared(&writer->emitter, VR_SHARED_FRAME, frame)) return;
@@ -141,7 +141,7 @@ static void put_frame(struct writer *writer, uint32_t frame) {
     writer->emitter.calls->end_shared(&writer->emitter, VR_SHARED_FRAME, frame);
 }
 
-static void put_stack(struct writer *writer, struct extras extras, enum vr_word key, uint32_t stack) {
+static void put_stack(struct dict_writer *writer, struct extras extras, enum vr_word key, uint32_t stack) {
     const struct vr_stacks *stacks = &writer->model->stacks;
     struct vr_emitter *emitter = &writer->emitter;
     if (!begin_key(writer, extras, key)) return;
@@ -157,7 +157,7 @@ static void put_stack(struct writer *writer, struct extras extras, enum vr_word 
 
 // ---- rows
 
-static void put_tenant(struct writer *writer, size_t row) {
+static void put_tenant(struct dict_writer *writer, size_t row) {
     const struct vr_tenant *tenant = &writer->model->tenants[row];
     struct extras extras = extras_of(writer, VR_OWNER_TENANT, 0, row);
     writer->emitter.calls->begin(&writer->emitter, true);
@@ -169,7 +169,7 @@ static void put_tenant(struct writer *writer, size_t row) {
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_tenants(struct writer *writer, struct extras extras, size_t block) {
+static void put_tenants(struct dict_writer *writer, struct extras extras, size_t block) {
     const struct vr_model *model = writer->model;
     while (writer->next_tenant < model->tenant_count && model->tenants[writer->next_tenant].block < block) writer->next_tenant++;
     if (!begin_key(writer, extras, VR_WORD_HISTORY)) return;
@@ -180,7 +180,7 @@ static void put_tenants(struct writer *writer, struct extras extras, size_t bloc
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_block(struct writer *writer, size_t row) {
+static void put_block(struct dict_writer *writer, size_t row) {
     const struct vr_blocks *blocks = &writer->model->blocks;
     const uint32_t has = blocks->has[row];
     struct extras extras = extras_of(writer, VR_OWNER_BLOCK, 0, row);
@@ -201,7 +201,7 @@ static void put_block(struct writer *writer, size_t row) {
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_blocks(struct writer *writer, struct extras extras, size_t row) {
+static void put_blocks(struct dict_writer *writer, struct extras extras, size_t row) {
     const struct vr_segments *segments = &writer->model->segments;
     if (!begin_key(writer, extras, VR_WORD_BLOCKS)) return;
     writer->emitter.calls->begin(&writer->emitter, false);
@@ -209,7 +209,7 @@ static void put_blocks(struct writer *writer, struct extras extras, size_t row) 
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_segment(struct writer *writer, size_t row) {
+static void put_segment(struct dict_writer *writer, size_t row) {
     const struct vr_segments *segments = &writer->model->segments;
     const uint32_t has = segments->has[row], device = vr_model_is_host(writer->model, segments->device[row]) ? 0 : segments->device[row];
     struct extras extras = extras_of(writer, VR_OWNER_SEGMENT, 0, row);
@@ -237,7 +237,7 @@ static void put_segment(struct writer *writer, size_t row) {
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_event(struct writer *writer, size_t device, size_t row) {
+static void put_event(struct dict_writer *writer, size_t device, size_t row) {
     const struct vr_history *history = &writer->model->histories[device];
     const uint32_t has = history->has[row];
     struct extras extras = extras_of(writer, VR_OWNER_EVENT, device, row);
@@ -264,7 +264,7 @@ static void put_event(struct writer *writer, size_t device, size_t row) {
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_annotation(struct writer *writer, size_t row) {
+static void put_annotation(struct dict_writer *writer, size_t row) {
     const struct vr_annotation *annotation = &writer->model->annotations[row];
     struct extras extras = extras_of(writer, VR_OWNER_ANNOTATION, 0, row);
     writer->emitter.calls->begin(&writer->emitter, true);
@@ -278,7 +278,7 @@ static void put_annotation(struct writer *writer, size_t row) {
 
 // ---- the top level
 
-static void put_segments_of(struct writer *writer, bool host) {
+static void put_segments_of(struct dict_writer *writer, bool host) {
     const struct vr_model *model = writer->model;
     writer->emitter.calls->begin(&writer->emitter, false);
     writer->next_tenant = 0;
@@ -288,22 +288,22 @@ static void put_segments_of(struct writer *writer, bool host) {
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_segments(struct writer *writer) { put_segments_of(writer, false); }
-static void put_host_segments(struct writer *writer) { put_segments_of(writer, true); }
+static void put_segments(struct dict_writer *writer) { put_segments_of(writer, false); }
+static void put_host_segments(struct dict_writer *writer) { put_segments_of(writer, true); }
 
-static void put_history(struct writer *writer, size_t device) {
+static void put_history(struct dict_writer *writer, size_t device) {
     writer->emitter.calls->begin(&writer->emitter, false);
     for (size_t i = 0; i < writer->model->histories[device].count && writer->emitter.status == VRAM_OK; i++) put_event(writer, device, i);
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_traces(struct writer *writer) {
+static void put_traces(struct dict_writer *writer) {
     writer->emitter.calls->begin(&writer->emitter, false);
     for (size_t i = 0; i + writer->model->host_count < writer->model->history_count; i++) put_history(writer, i);
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_host_traces(struct writer *writer) {
+static void put_host_traces(struct dict_writer *writer) {
     const struct vr_model *model = writer->model;
     bool is_nested = find_extra(writer, writer->of_owner[VR_OWNER_TOP], vr_word_text(VR_WORD_VRAM_HOST_NESTED)) != NULL;
     if (is_nested) writer->emitter.calls->begin(&writer->emitter, false);
@@ -324,11 +324,11 @@ static bool has_top_key(const struct vr_model *model, const char *key) {
 }
 
 // Whether the setting stands beside allocator_settings: the top level has its key, but no value of its own for it.
-static bool is_beside(const struct writer *writer, const char *key) {
+static bool is_beside(const struct dict_writer *writer, const char *key) {
     return has_top_key(writer->model, key) && find_extra(writer, writer->of_owner[VR_OWNER_TOP], key) == NULL;
 }
 
-static void put_settings(struct writer *writer) {
+static void put_settings(struct dict_writer *writer) {
     const struct vr_model *model = writer->model;
     writer->emitter.calls->begin(&writer->emitter, true);
     for (size_t i = 0; i < model->setting_count; i++) {
@@ -339,13 +339,13 @@ static void put_settings(struct writer *writer) {
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_annotations(struct writer *writer) {
+static void put_annotations(struct dict_writer *writer) {
     writer->emitter.calls->begin(&writer->emitter, false);
     for (size_t i = 0; i < writer->model->annotation_count; i++) put_annotation(writer, i);
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_modules(struct writer *writer) {
+static void put_modules(struct dict_writer *writer) {
     const struct extras none = {0, 0};
     writer->emitter.calls->begin(&writer->emitter, false);
     for (size_t i = 0; i < writer->model->module_count; i++) {
@@ -358,7 +358,7 @@ static void put_modules(struct writer *writer) {
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_setting_beside(struct writer *writer, enum vr_word key) {
+static void put_setting_beside(struct dict_writer *writer, enum vr_word key) {
     const char *value = vr_model_setting(writer->model, vr_word_text(key));
     if (value == NULL)
         writer->emitter.calls->null(&writer->emitter);
@@ -366,8 +366,8 @@ static void put_setting_beside(struct writer *writer, enum vr_word key) {
         vr_emit_text(&writer->emitter, value, strlen(value));
 }
 
-static void put_max_entries(struct writer *writer) { put_setting_beside(writer, VR_WORD_TRACE_ALLOC_MAX_ENTRIES); }
-static void put_overflowed(struct writer *writer) { put_setting_beside(writer, VR_WORD_TRACE_ALLOC_OVERFLOWED); }
+static void put_max_entries(struct dict_writer *writer) { put_setting_beside(writer, VR_WORD_TRACE_ALLOC_MAX_ENTRIES); }
+static void put_overflowed(struct dict_writer *writer) { put_setting_beside(writer, VR_WORD_TRACE_ALLOC_OVERFLOWED); }
 
 static bool always(const struct vr_model *model) { return model != NULL; }
 static bool has_host(const struct vr_model *model) { return model->host_count != 0; }
@@ -376,7 +376,7 @@ static bool has_modules(const struct vr_model *model) { return model->module_cou
 // The keys that the model has tables for, in PyTorch's order. `wanted`: whether a model has the key that does not say which keys it has.
 static const struct {
     enum vr_word key;
-    void (*put)(struct writer *writer);
+    void (*put)(struct dict_writer *writer);
     bool (*wanted)(const struct vr_model *model);
 } parts[] = {
     {VR_WORD_SEGMENTS, put_segments, always},
@@ -390,7 +390,7 @@ static const struct {
     {VR_WORD_TRACE_ALLOC_OVERFLOWED, put_overflowed, NULL},
 };
 
-static void put_part(struct writer *writer, uint32_t key) {
+static void put_part(struct dict_writer *writer, uint32_t key) {
     const char *text = vr_model_string(writer->model, key);
     const struct vr_extra *extra = find_extra(writer, writer->of_owner[VR_OWNER_TOP], text);
     if (extra != NULL && extra->value == 0) return;
@@ -407,7 +407,7 @@ static void put_part(struct writer *writer, uint32_t key) {
     writer->emitter.calls->null(&writer->emitter);
 }
 
-static void put_dict(struct writer *writer) {
+static void put_dict(struct dict_writer *writer) {
     const struct vr_model *model = writer->model;
     const struct extras none = {0, 0};
     writer->emitter.calls->begin(&writer->emitter, true);
@@ -424,7 +424,7 @@ static void put_dict(struct writer *writer) {
 
 static enum vram_status write_emitted(const struct vr_model *model, const struct vr_emit_calls *calls, bool rows, vram_write write,
                                       void *user) {
-    struct writer *writer = calloc(1, sizeof *writer);
+    struct dict_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return VRAM_NO_HOST_MEMORY;
     writer->model = model;
     find_owners(writer);

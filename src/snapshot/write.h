@@ -1,6 +1,6 @@
 // write.h: a model as a pickle or JSON of PyTorch's dictionaries.
-#ifndef VR_WRITE_H
-#define VR_WRITE_H
+#ifndef VR_SNAPSHOT_WRITE_H
+#define VR_SNAPSHOT_WRITE_H
 
 #include "model/model.h"
 #include "vram/write.h"

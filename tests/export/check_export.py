@@ -175,6 +175,13 @@ class Export(unittest.TestCase):
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
         self.assertEqual([(r["compile_context"], r["frames"]) for r in rows], [('a "b", c\nd', "x:1:f,g")])
 
+    def test_events_without_a_stack(self):
+        frames = [{"name": "f", "filename": "x", "line": 1}]
+        trace = [{"action": "alloc", "addr": 4096 * n, "size": 512, "stream": 0, "frames": frames if n == 1 else []} for n in range(1, 5)]
+        data = json.dumps({"segments": [], "device_traces": [trace]}).encode()
+        rows = list(csv.DictReader(io.StringIO(vram("convert", "-", "--to", "events", data=data).stdout.decode())))
+        self.assertEqual([(r["site"], r["frames"]) for r in rows], [("x:1:f", "x:1:f")] + 3 * [("", "")])
+
     def test_sqlite(self):
         path = convert(RECORDING, "x.sqlite")
         with sqlite3.connect(path) as base:

@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "model/recording.h"
-#include "snapshot/numbers.h"
+#include "snapshot/numerals.h"
 
 static struct vram_error error;
 
@@ -154,9 +154,9 @@ static void nesting_has_an_end(void **state) {
 }
 
 static double parse(const char *text) {
-    struct vr_number number = {0};
-    assert_true(vr_number_parse(text, strlen(text), &number));
-    assert_int_equal(number.kind, VR_NUMBER_FLOAT);
+    struct vr_numeral number = {0};
+    assert_true(vr_numeral_parse(text, strlen(text), &number));
+    assert_int_equal(number.kind, VR_NUMERAL_FLOAT);
     return number.real;
 }
 
@@ -171,8 +171,8 @@ static void floats_are_what_the_c_library_reads(void **state) {
         if (!close) fail_msg("%s: %.17g, not %.17g", texts[i], ours, theirs);
     }
     static const char *const bad[] = {"", "-", ".", "e5", "1e", "1e+", "1x", "--1", "0x10"};
-    struct vr_number number;
-    for (size_t i = 0; i < VR_COUNT_OF(bad); i++) assert_false(vr_number_parse(bad[i], strlen(bad[i]), &number));
+    struct vr_numeral number;
+    for (size_t i = 0; i < VR_COUNT_OF(bad); i++) assert_false(vr_numeral_parse(bad[i], strlen(bad[i]), &number));
 }
 
 int main(void) {

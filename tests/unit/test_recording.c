@@ -6,7 +6,7 @@
 
 #include "model/recording.h"
 #include "snapshot/finish.h"
-#include "snapshot/json.h"
+#include "snapshot/jsonread.h"
 #include "snapshot/pickle.h"
 
 static struct vram_error error;
@@ -259,9 +259,9 @@ static void every_refused_growth_is_survived(void **state) {
         enum vram_status status = VRAM_LIMIT;
         for (uint64_t limit = 0; status != VRAM_OK; limit += 61) {
             struct vr_machine machine;
-            struct vr_source source;
+            struct vr_input source;
             struct vr_model model = {0};
-            vr_source_on_memory(&source, bytes, size);
+            vr_input_on_memory(&source, bytes, size);
             status = vr_machine_init(&machine, &error, limit);
             if (status != VRAM_OK) continue;
             status = strstr(names[i], "json") != NULL ? vr_json_read(&source, &machine) : vr_pickle_read(&source, &machine);

@@ -1,12 +1,12 @@
-// slots.h: where the values of a dictionary are while it becomes a row, and how each key's value is read.
-#ifndef VR_SLOTS_H
-#define VR_SLOTS_H
+// fields.h: where the values of a dictionary are while it becomes a row, and how each key's value is read.
+#ifndef VR_SNAPSHOT_FIELDS_H
+#define VR_SNAPSHOT_FIELDS_H
 
-#include "snapshot/words.h"
+#include "snapshot/vocabulary.h"
 
 // Every column of every table has a slot; columns of the same name share one.
 // clang-format off
-#define VR_SLOTS(X) \
+#define VR_FIELD_SLOTS(X) \
     X(action) X(address) X(size_bytes) X(stream) X(time_us) X(stack) X(context) X(metadata) X(pool_first) X(pool_second) \
     X(thread) X(tag) X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes) X(active_bytes) X(requested_bytes) X(counter) X(kind) \
     X(expandable) X(state) X(blocks) X(tenants) X(name) X(filename) X(line) X(stage) X(cpp_stack) X(addr)
@@ -34,10 +34,10 @@
     X(TENANTS, "a list of dictionaries")
 // clang-format on
 
-enum vr_slot {
-#define VR_SLOT_ENUM(name) SLOT_##name,
-    VR_SLOTS(VR_SLOT_ENUM)
-#undef VR_SLOT_ENUM
+enum vr_field_slot {
+#define VR_FIELD_SLOT_ENUM(name) SLOT_##name,
+    VR_FIELD_SLOTS(VR_FIELD_SLOT_ENUM)
+#undef VR_FIELD_SLOT_ENUM
         SLOT_COUNT
 };
 
@@ -50,7 +50,7 @@ enum vr_field_kind {
 // What a key means in a dictionary of one kind. All zero: nothing.
 struct vr_field {
     uint8_t kind; // enum vr_field_kind
-    uint8_t slot; // enum vr_slot
+    uint8_t slot; // enum vr_field_slot
     uint32_t has; // VR_HAS_ bit
 };
 

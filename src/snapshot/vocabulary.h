@@ -1,6 +1,6 @@
-// words.h: the words of PyTorch's snapshots. Every reader interns them first, in this order, so that a word's string id is its enum.
-#ifndef VR_WORDS_H
-#define VR_WORDS_H
+// vocabulary.h: the words of PyTorch's snapshots. Every reader interns them first, in this order, so that a word's string id is its enum.
+#ifndef VR_SNAPSHOT_VOCABULARY_H
+#define VR_SNAPSHOT_VOCABULARY_H
 
 #include "model/model.h"
 

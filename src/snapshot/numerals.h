@@ -1,14 +1,14 @@
-// numbers.h: numbers and strings that stand as text in pickles and JSON.
-#ifndef VR_NUMBERS_H
-#define VR_NUMBERS_H
+// numerals.h: numbers and strings that stand as text in pickles and JSON.
+#ifndef VR_SNAPSHOT_NUMERALS_H
+#define VR_SNAPSHOT_NUMERALS_H
 
 #include "base/base.h"
 
-enum vr_number_kind { VR_NUMBER_WHOLE, VR_NUMBER_FLOAT };
+enum vr_numeral_kind { VR_NUMERAL_WHOLE, VR_NUMERAL_FLOAT };
 
 // A whole number of 64 bits (two's complement where negative), or a floating-point number.
-struct vr_number {
-    enum vr_number_kind kind;
+struct vr_numeral {
+    enum vr_numeral_kind kind;
     bool negative;
     uint64_t bits;
     double real;
@@ -16,7 +16,7 @@ struct vr_number {
 
 // Reads [+-]digits[.digits][e[+-]digits], all of the text, whatever the locale. A float is exact, unless its text is longer than 64
 // characters: then it is right to the last digit or two. So is a whole number beyond 64 bits. False for anything else.
-bool vr_number_parse(const char *text, size_t length, struct vr_number *number);
+bool vr_numeral_parse(const char *text, size_t length, struct vr_numeral *number);
 
 // Writes a code point as UTF-8 (surrogates too, in three bytes) and returns its length, 1 to 4.
 size_t vr_utf8_put(uint32_t code, char *bytes);

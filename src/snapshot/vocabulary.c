@@ -1,4 +1,4 @@
-#include "snapshot/words.h"
+#include "snapshot/vocabulary.h"
 
 const char *vr_word_text(enum vr_word word) {
     static const char *const words[VR_WORD_COUNT] = {"",

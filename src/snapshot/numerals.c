@@ -1,4 +1,4 @@
-#include "snapshot/numbers.h"
+#include "snapshot/numerals.h"
 
 enum { MAX_EXPONENT = 9999, EXACT_EXPONENT = 22, MANTISSA_DIGITS = 19 };
 
@@ -84,7 +84,7 @@ static bool read_whole(const char *p, const char *end, bool negative, uint64_t *
     return true;
 }
 
-bool vr_number_parse(const char *text, size_t length, struct vr_number *number) {
+bool vr_numeral_parse(const char *text, size_t length, struct vr_numeral *number) {
     const char *p = text, *end = text + length;
     struct decimal decimal = {.whole = true};
     bool negative = false;
@@ -101,12 +101,12 @@ bool vr_number_parse(const char *text, size_t length, struct vr_number *number) 
         p = read_exponent(p + 1, end, &decimal);
     }
     if (p != end) return false;
-    *number = (struct vr_number){.kind = VR_NUMBER_WHOLE};
+    *number = (struct vr_numeral){.kind = VR_NUMERAL_WHOLE};
     if (decimal.whole && read_whole(first, end, negative, &number->bits)) {
         number->negative = negative && number->bits != 0;
         return true;
     }
-    number->kind = VR_NUMBER_FLOAT;
+    number->kind = VR_NUMERAL_FLOAT;
     bool is_exact;
     double real = scale(decimal.mantissa, decimal.exponent, &is_exact);
     number->real = negative ? -real : real;

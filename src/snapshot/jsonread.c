@@ -1,14 +1,14 @@
-#include "snapshot/json.h"
+#include "snapshot/jsonread.h"
 
 #include <math.h>
 
-#include "snapshot/numbers.h"
+#include "snapshot/numerals.h"
 #include "snapshot/quoted.h"
 
 enum { MAX_DEPTH = 500, LONGEST_NUMBER = 1024 };
 
 struct parser {
-    struct vr_source *source;
+    struct vr_input *input;
     struct vr_machine *machine;
     bool in_dict[MAX_DEPTH]; // of each open container
     size_t depth;
@@ -18,8 +18,8 @@ struct parser {
 
 // The next byte, or -1 at the end.
 static enum vram_status peek(struct parser *parser, int *byte) {
-    if (VR_UNLIKELY(parser->source->next == parser->source->end)) VR_TRY(vr_source_fill(parser->source, 1));
-    *byte = parser->source->next == parser->source->end ? -1 : *parser->source->next;
+    if (VR_UNLIKELY(parser->input->next == parser->input->end)) VR_TRY(vr_input_fill(parser->input, 1));
+    *byte = parser->input->next == parser->input->end ? -1 : *parser->input->next;
     return VRAM_OK;
 }
 
@@ -27,11 +27,11 @@ VR_INLINE bool is_space(unsigned char byte) { return byte == ' ' || byte == '\n'
 
 static enum vram_status skip_space(struct parser *parser, int *byte) {
     for (;;) {
-        const unsigned char *next = parser->source->next, *end = parser->source->end;
+        const unsigned char *next = parser->input->next, *end = parser->input->end;
         // Indentation, in eights.
         while (end - next >= 8 && memcmp(next, "        ", 8) == 0) next += 8;
         while (next != end && is_space(*next)) next++;
-        parser->source->next = next;
+        parser->input->next = next;
         if (next != end) {
             *byte = *next;
             return VRAM_OK;
@@ -65,12 +65,12 @@ static enum vram_status push_escaped(struct parser *parser, const char *text, si
 static enum vram_status read_string(struct parser *parser) {
     size_t length = 0;
     bool escaped = false;
-    const enum vram_status found = vr_quoted_measure(parser->source, &length, &escaped);
+    const enum vram_status found = vr_quoted_measure(parser->input, &length, &escaped);
     if (found == VRAM_BAD_INPUT) return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "the JSON ends inside a string");
     VR_TRY(found);
-    const char *text = (const char *)parser->source->next + 1;
+    const char *text = (const char *)parser->input->next + 1;
     VR_TRY(escaped ? push_escaped(parser, text, length) : vr_machine_push_string(parser->machine, text, length));
-    parser->source->next += length + 2;
+    parser->input->next += length + 2;
     return VRAM_OK;
 }
 
@@ -81,22 +81,22 @@ VR_INLINE bool is_number_byte(char byte) {
 }
 
 static enum vram_status read_number(struct parser *parser) {
-    struct vr_source *source = parser->source;
-    if (vr_source_at_hand(source) < LONGEST_NUMBER) VR_TRY(vr_source_fill(source, LONGEST_NUMBER));
-    const char *text = (const char *)source->next;
-    size_t limit = vr_source_at_hand(source) < LONGEST_NUMBER ? vr_source_at_hand(source) : LONGEST_NUMBER, length = 0;
+    struct vr_input *input = parser->input;
+    if (vr_input_at_hand(input) < LONGEST_NUMBER) VR_TRY(vr_input_fill(input, LONGEST_NUMBER));
+    const char *text = (const char *)input->next;
+    size_t limit = vr_input_at_hand(input) < LONGEST_NUMBER ? vr_input_at_hand(input) : LONGEST_NUMBER, length = 0;
     while (length < limit && is_number_byte(text[length])) length++;
-    struct vr_number number;
-    if (length == LONGEST_NUMBER || !vr_number_parse(text, length, &number)) {
+    struct vr_numeral number;
+    if (length == LONGEST_NUMBER || !vr_numeral_parse(text, length, &number)) {
         return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON number is malformed");
     }
-    source->next += length;
-    if (number.kind == VR_NUMBER_FLOAT) return vr_machine_push_float(parser->machine, number.real);
+    input->next += length;
+    if (number.kind == VR_NUMERAL_FLOAT) return vr_machine_push_float(parser->machine, number.real);
     if (number.negative) return vr_machine_push_signed(parser->machine, (int64_t)number.bits);
     return vr_machine_push_unsigned(parser->machine, number.bits);
 }
 
-// False when the bytes at source->next are no word, or the wrong one.
+// False when the bytes at input->next are no word, or the wrong one.
 static enum vram_status read_word(struct parser *parser, bool *found) {
     static const struct {
         const char *text;
@@ -110,13 +110,13 @@ static enum vram_status read_word(struct parser *parser, bool *found) {
         {"Infinity", 0, INFINITY},
         {"-Infinity", 0, -INFINITY},
     };
-    VR_TRY(vr_source_fill(parser->source, 9));
+    VR_TRY(vr_input_fill(parser->input, 9));
     *found = false;
     for (size_t i = 0; i < VR_COUNT_OF(words) && !*found; i++) {
         size_t length = strlen(words[i].text);
-        if (vr_source_at_hand(parser->source) < length || memcmp(parser->source->next, words[i].text, length) != 0) continue;
+        if (vr_input_at_hand(parser->input) < length || memcmp(parser->input->next, words[i].text, length) != 0) continue;
         *found = true;
-        parser->source->next += length;
+        parser->input->next += length;
         if (words[i].value == 0) return vr_machine_push_float(parser->machine, words[i].real);
         return vr_machine_push(parser->machine, words[i].value);
     }
@@ -137,7 +137,7 @@ static enum vram_status read_scalar(struct parser *parser, int byte) {
 
 static enum vram_status open_container(struct parser *parser, bool is_dict) {
     if (parser->depth == MAX_DEPTH) return VR_MACHINE_FAIL(parser->machine, VRAM_LIMIT, "the JSON nests deeper than %d levels", MAX_DEPTH);
-    parser->source->next++;
+    parser->input->next++;
     parser->in_dict[parser->depth++] = is_dict;
     VR_TRY(vr_machine_push(parser->machine, vr_value(is_dict ? VR_TAG_NO_KEYS : VR_TAG_NO_ITEMS, 0)));
     return vr_machine_mark(parser->machine);
@@ -154,7 +154,7 @@ static enum vram_status read_key(struct parser *parser) {
     VR_TRY(read_string(parser));
     VR_TRY(skip_space(parser, &byte));
     if (byte != ':') return unexpected(parser, "':'", byte);
-    parser->source->next++;
+    parser->input->next++;
     return VRAM_OK;
 }
 
@@ -162,7 +162,7 @@ static enum vram_status read_key(struct parser *parser) {
 static enum vram_status next_item(struct parser *parser) {
     const struct vr_machine *machine = parser->machine;
     bool is_dict = parser->in_dict[parser->depth - 1];
-    parser->source->next++;
+    parser->input->next++;
     if (machine->depth - machine->marks[machine->mark_count - 1] >= (is_dict ? 2 * VR_BATCH : VR_BATCH)) {
         VR_TRY(add_batch(parser));
         VR_TRY(vr_machine_mark(parser->machine));
@@ -182,7 +182,7 @@ static enum vram_status after_value(struct parser *parser, bool *more) {
             return next_item(parser);
         }
         if (byte != (is_dict ? '}' : ']')) return unexpected(parser, is_dict ? "',' or '}'" : "',' or ']'", byte);
-        parser->source->next++;
+        parser->input->next++;
         VR_TRY(add_batch(parser));
         parser->depth--;
     }
@@ -216,11 +216,11 @@ static enum vram_status read_all(struct parser *parser) {
     return byte < 0 ? VRAM_OK : unexpected(parser, "the end of the file", byte);
 }
 
-enum vram_status vr_json_read(struct vr_source *source, struct vr_machine *machine) {
-    struct parser parser = {.source = source, .machine = machine};
+enum vram_status vr_json_read(struct vr_input *input, struct vr_machine *machine) {
+    struct parser parser = {.input = input, .machine = machine};
     machine->pairs_are_lists = true;
     enum vram_status status = read_all(&parser);
     free(parser.scratch);
-    if (status != VRAM_OK) vr_machine_locate(machine, status, vr_source_offset(source));
+    if (status != VRAM_OK) vr_machine_locate(machine, status, vr_input_offset(input));
     return status;
 }

@@ -1,4 +1,4 @@
-#include "history/words.h"
+#include "history/thread_text.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "os/os.h"
 #include "vram/history.h"
 
-_Thread_local struct vr_speech vr_speech;
+_Thread_local struct vr_thread_text vr_thread_text;
 
 // A lock that needs no making. Held for a look into a table.
 static _Atomic uint32_t held;
@@ -25,14 +25,14 @@ static void unlock(void) { atomic_store_explicit(&held, 0, memory_order_release)
 
 static enum vram_status word_locked(const char *text, size_t length, uint32_t *word) {
     if (!made) {
-        VR_TRY(vr_builder_init(&texts, VR_WORDS_MOST_BYTES));
+        VR_TRY(vr_builder_init(&texts, VR_THREAD_TEXT_MOST_BYTES));
         made = true;
     }
     if (vr_builder_find_string(&texts, text, length, word)) return VRAM_OK;
-    return texts.strings.count >= VR_WORDS_MOST ? VRAM_LIMIT : vr_builder_string(&texts, text, length, word);
+    return texts.strings.count >= VR_THREAD_TEXT_MOST ? VRAM_LIMIT : vr_builder_string(&texts, text, length, word);
 }
 
-enum vram_status vr_speech_word(const char *text, uint32_t *word) {
+enum vram_status vr_thread_text_number(const char *text, uint32_t *word) {
     const size_t length = text == NULL ? 0 : strlen(text);
     if (length == 0) {
         *word = 0;
@@ -45,7 +45,7 @@ enum vram_status vr_speech_word(const char *text, uint32_t *word) {
     return status;
 }
 
-void vr_speech_text(uint32_t word, struct vr_text *text) {
+void vr_thread_text_append(uint32_t word, struct vr_text *text) {
     if (word == 0) return;
     lock();
     const struct vr_strings *strings = &texts.strings;
@@ -55,29 +55,29 @@ void vr_speech_text(uint32_t word, struct vr_text *text) {
 
 // --- what a thread says -------------------------------------------------------------------------------------------------------------
 
-enum vram_status vram_set_metadata(const char *text) { return vr_speech_word(text, &vr_speech.said.metadata); }
+enum vram_status vram_set_metadata(const char *text) { return vr_thread_text_number(text, &vr_thread_text.origin.metadata); }
 
 size_t vram_metadata(char *text, size_t capacity) {
     struct vr_text copy = {0};
-    vr_speech_text(vr_speech.said.metadata, &copy);
+    vr_thread_text_append(vr_thread_text.origin.metadata, &copy);
     const int length = snprintf(text, capacity, "%s", vr_text_string(&copy));
     vr_text_release(&copy);
     return (size_t)length;
 }
 
-static enum vram_status push(struct vr_word_stack *stack, const char *text, uint32_t *innermost) {
-    if (stack->depth == VR_WORDS_DEPTH) return VRAM_LIMIT;
-    VR_TRY(vr_speech_word(text, &stack->word[stack->depth]));
+static enum vram_status push(struct vr_thread_text_stack *stack, const char *text, uint32_t *innermost) {
+    if (stack->depth == VR_THREAD_TEXT_DEPTH) return VRAM_LIMIT;
+    VR_TRY(vr_thread_text_number(text, &stack->word[stack->depth]));
     *innermost = stack->word[stack->depth++];
     return VRAM_OK;
 }
 
-static void pop(struct vr_word_stack *stack, uint32_t *innermost) {
+static void pop(struct vr_thread_text_stack *stack, uint32_t *innermost) {
     if (stack->depth != 0) stack->depth--;
     *innermost = stack->depth == 0 ? 0 : stack->word[stack->depth - 1];
 }
 
-enum vram_status vram_push_tag(const char *tag) { return push(&vr_speech.tags, tag, &vr_speech.said.tag); }
-void vram_pop_tag(void) { pop(&vr_speech.tags, &vr_speech.said.tag); }
-enum vram_status vram_push_context(const char *name) { return push(&vr_speech.contexts, name, &vr_speech.said.context); }
-void vram_pop_context(void) { pop(&vr_speech.contexts, &vr_speech.said.context); }
+enum vram_status vram_push_tag(const char *tag) { return push(&vr_thread_text.tags, tag, &vr_thread_text.origin.tag); }
+void vram_pop_tag(void) { pop(&vr_thread_text.tags, &vr_thread_text.origin.tag); }
+enum vram_status vram_push_context(const char *name) { return push(&vr_thread_text.contexts, name, &vr_thread_text.origin.context); }
+void vram_pop_context(void) { pop(&vr_thread_text.contexts, &vr_thread_text.origin.context); }
