@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/share.h"
+#include "core/share/share.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

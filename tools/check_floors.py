@@ -4,8 +4,8 @@
 Usage: check_floors.py [ROOT]
 
 A room of src/ may include itself, the rooms listed for it, and the public headers. Rooms above the library (cli, adapters,
-examples) see public headers and their own folder only. Only os/posix and the shared libcuda include headers of the operating
-system. Prints every include that breaks this, as FILE:LINE, and exits 1 when there is one.
+examples) see public headers and their own folder only. A stand-in is a folder of standins/: it may include itself and the rooms of src/
+listed for it. Of src/ only os/posix includes headers of the operating system. Prints every include that breaks this, as FILE:LINE, and exits 1 when there is one.
 """
 import re
 import sys
@@ -36,6 +36,12 @@ BELOW = {
     # vram_create() with what the environment asks for: histories, pages with their cures. Above what it puts together.
     "entry": "base os model config history driver core host live replay",
 }
+# What a foreign program loads in place of NVIDIA's libraries. One stands on the simulated device, or on another one at run time (libcudart
+# on libcuda), never on the library as a whole.
+STANDINS = {
+    "standins/libcuda": "base os driver",
+    "standins/libcudart": "",
+}
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 
 C_HEADERS = set(
@@ -44,14 +50,16 @@ C_HEADERS = set(
 ) | {"regex"}  # of POSIX, and in the C library of WebAssembly: src/analyze/finder.c
 # What src/ may use of the C library; threads, clocks and signals go through os.h.
 NOT_IN_ROOMS = {"threads", "time", "signal", "setjmp", "locale"}
-SYSTEM_FOLDERS = ("src/os/posix/", "src/driver/libcuda/")
+SYSTEM_FOLDERS = ("src/os/posix/",)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 
 
 def room_of(path):
-    """'config' for src/config/lex.h, 'cli' for cli/args.h, 'include' for a public header."""
+    """'config' for src/config/lex.h, 'cli' for cli/args.h, 'standins/libcuda' for its files, 'include' for a public header."""
     parts = path.parts
+    if parts[0] == "standins":
+        return "/".join(parts[:2])
     return parts[1] if parts[0] == "src" and len(parts) > 2 else parts[0]
 
 
@@ -75,9 +83,10 @@ def quoted_problem(root, source, name):
         return "a public header may include public headers only"
     if here in PUBLIC_ONLY:
         return f"{here} may include public headers only, not {there}"
-    if here not in BELOW:
+    below = STANDINS if here.startswith("standins/") else BELOW
+    if here not in below:
         return f"{here} is no room that this script knows"
-    if there not in BELOW[here].split():
+    if there not in below[here].split():
         return f"{here} may not look at {there}"
     return None
 
@@ -97,7 +106,7 @@ def angle_problem(source, name):
 def check(root):
     """Every broken rule as 'FILE:LINE: include NAME: reason', and the number of files read."""
     problems, files = [], 0
-    folders = [root / "src", root / "include"] + [root / name for name in PUBLIC_ONLY]
+    folders = [root / "src", root / "include", root / "standins"] + [root / name for name in PUBLIC_ONLY]
     for folder in folders:
         for path in sorted(p for p in folder.rglob("*") if p.suffix in (".c", ".h", ".def", ".cpp", ".hpp")):
             files += 1

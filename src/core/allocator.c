@@ -1,11 +1,11 @@
 // Making and unmaking an allocator, and the calls that concern all of it.
 #include "base/sink.h"
-#include "core/async.h"
-#include "core/events.h"
-#include "core/open.h"
+#include "core/source/async.h"
+#include "core/fences.h"
+#include "core/allocator.h"
 #include "core/release.h"
 #include "core/serve.h"
-#include "core/share.h"
+#include "core/share/share.h"
 
 enum { MAX_BLOCKS = 1 << 25, MAX_SEGMENTS = 1 << 22, MAX_USES = 1 << 22 };
 
@@ -35,7 +35,7 @@ static enum vram_status make_tables(struct vram_allocator *allocator) {
     VR_TRY(vr_slab_init(&allocator->blocks, sizeof(struct vr_block), MAX_BLOCKS));
     VR_TRY(vr_slab_init(&allocator->segments, sizeof(struct vr_segment), MAX_SEGMENTS));
     VR_TRY(vr_slab_init(&allocator->uses, sizeof(struct vr_use), MAX_USES));
-    VR_TRY(vr_pages_init(&allocator->pages));
+    VR_TRY(vr_address_map_init(&allocator->addresses));
     void *shards = NULL;
     VR_TRY(vr_os_reserve(VR_MAX_SHARDS * sizeof *allocator->shards, &shards));
     allocator->shards = shards;
@@ -95,7 +95,7 @@ void vr_allocator_destroy(struct vram_allocator *allocator) {
     vr_slab_release(&allocator->blocks);
     vr_slab_release(&allocator->segments);
     vr_slab_release(&allocator->uses);
-    vr_pages_release(&allocator->pages);
+    vr_address_map_release(&allocator->addresses);
     vr_os_unreserve(allocator->shards, VR_MAX_SHARDS * sizeof *allocator->shards);
     if (allocator->owns_driver) vram_driver_destroy(allocator->driver);
     free(allocator->observers);

@@ -48,9 +48,9 @@ void vr_device_lock(struct vr_device *device) {
 // Whether the shard handed anything out since the last time it was asked.
 static bool is_in_use(struct vr_shard *shard) {
     const struct vr_counters *counters = &shard->counters;
-    const int64_t given = counters->increased[VR_SMALL][VR_F_COUNT] + counters->increased[VR_LARGE][VR_F_COUNT];
-    const bool changed = given != shard->given;
-    shard->given = given;
+    const int64_t handed_out = counters->increased[VR_SMALL][VR_F_COUNT] + counters->increased[VR_LARGE][VR_F_COUNT];
+    const bool changed = handed_out != shard->handed_out;
+    shard->handed_out = handed_out;
     return changed;
 }
 
@@ -248,15 +248,15 @@ static bool has_free_block(const struct vr_shard *shard) {
 
 enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count) {
     const uint32_t all = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
-    struct vr_shard **chosen = malloc((all + 1) * sizeof *chosen);
-    if (chosen == NULL) return VRAM_NO_HOST_MEMORY;
+    struct vr_shard **listed = malloc((all + 1) * sizeof *listed);
+    if (listed == NULL) return VRAM_NO_HOST_MEMORY;
     *count = 0;
     for (uint32_t i = 0; i < all; i++) {
         struct vr_shard *shard = device->shards[i];
-        if (shard->owner == NULL && !shard->idle && has_free_block(shard)) chosen[(*count)++] = shard;
+        if (shard->owner == NULL && !shard->idle && has_free_block(shard)) listed[(*count)++] = shard;
     }
-    qsort(chosen, *count, sizeof *chosen, by_stream);
-    *shards = chosen;
+    qsort(listed, *count, sizeof *listed, by_stream);
+    *shards = listed;
     return VRAM_OK;
 }
 

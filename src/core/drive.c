@@ -1,8 +1,8 @@
 #include "core/drive.h"
-#include "core/events.h"
-#include "core/private.h"
+#include "core/fences.h"
+#include "core/capture/private.h"
 #include "core/serve.h"
-#include "core/source.h"
+#include "core/source/source_ops.h"
 
 // One operation under all locks with the device's context current.
 struct session {
@@ -127,7 +127,7 @@ enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t d
                                     uint64_t size_bytes, uint64_t requested_bytes) {
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
-    const struct vr_request request = {
+    const struct vr_alloc_request request = {
         .shard = session.shard, .size_bytes = requested_bytes, .rounded = size_bytes, .kind = small_pool ? VR_SMALL : VR_LARGE};
     const enum vram_status status = vr_hand_out_at(&request, address, size_bytes);
     close_session(&session);
@@ -145,7 +145,7 @@ enum vram_status vr_drive_free_request(struct vram_allocator *allocator, uint64_
 }
 
 enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64_t address) {
-    const uint32_t block = vr_pages_find(&allocator->pages, address);
+    const uint32_t block = vr_address_map_find(&allocator->addresses, address);
     if (block == 0) return VRAM_INVALID_POINTER;
     const struct vr_block *item = vr_block_at(allocator, block);
     struct vr_device *device = vr_shard_of(allocator, item)->device;

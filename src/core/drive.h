@@ -1,8 +1,8 @@
 // drive.h: the doors for replay and checkpoints: put the allocator into a given state and drive the two halves of a free apart.
 // Segments and blocks are made in the pool that the open routes say (vram_pool_begin()), the default pools without one.
 // All of it goes through the same blocks, index, sources and statistics as vram_malloc() and vram_free().
-#ifndef VR_DRIVE_H
-#define VR_DRIVE_H
+#ifndef VR_CORE_DRIVE_H
+#define VR_CORE_DRIVE_H
 
 #include "base/base.h"
 #include "vram/allocator.h"

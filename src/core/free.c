@@ -1,11 +1,11 @@
 // vram_free(): the fast way under one shard's lock, the slow way under all of a device's, and vram_record_stream().
-#include "core/async.h"
-#include "core/capture.h"
-#include "core/events.h"
+#include "core/source/async.h"
+#include "core/capture/captures.h"
+#include "core/fences.h"
 #include "core/serve.h"
 
 uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t address, struct vr_device **device) {
-    const uint32_t block = vr_pages_find(&allocator->pages, address);
+    const uint32_t block = vr_address_map_find(&allocator->addresses, address);
     if (block == 0) return 0;
     const struct vr_block *item = vr_block_at(allocator, block);
     *device = allocator->shards[atomic_load_explicit(&item->shard, memory_order_relaxed)]->device;
@@ -21,7 +21,7 @@ static void delta_of_free(const struct vr_block *item, struct vr_delta *delta) {
 
 // The block is the last one handed out and nothing has happened since: book it, leave the merge for later. False when its
 // inactive_split would be a new peak beyond the allowance.
-VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uint32_t block, bool told) {
+VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uint32_t block, bool notified) {
     struct vr_block *item = vr_block_at(shard->device->allocator, block);
     struct vr_delta delta;
     delta_of_free(item, &delta);
@@ -30,20 +30,20 @@ VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uin
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
     if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) return false;
     vr_counters_apply(&shard->counters, kind, &delta);
-    if (told) vr_notify_freed(shard, item);
+    if (notified) vr_notify_freed(shard, item);
     item->state = VR_LAZY;
     pool->lazy = block;
     return true;
 }
 
-// told: somebody listens, a constant to the compiler.
-VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool told) {
+// notified: somebody listens, a constant to the compiler.
+VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool notified) {
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, block);
     if (VR_UNLIKELY(item->held.uses != 0 || item->oversize)) return false;
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
     struct vr_pool *pool = &shard->pool[kind];
-    if (pool->last == block && put_back_lazily(shard, pool, block, told)) return true;
+    if (pool->last == block && put_back_lazily(shard, pool, block, notified)) return true;
     vr_pool_settle(shard, pool);
     struct vr_delta delta;
     delta_of_free(item, &delta);
@@ -54,7 +54,7 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool told) {
     } else {
         vr_counters_apply(&shard->counters, kind, &delta);
     }
-    if (told) vr_notify_freed(shard, item);
+    if (notified) vr_notify_freed(shard, item);
     (void)vr_pool_merge(shard, block);
     return true;
 }
@@ -115,8 +115,8 @@ enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address
 
 // With a listener. The shard is locked, and is not any more afterwards. Called by the public function itself: see the depth given to
 // vr_gather().
-VR_NOINLINE static enum vram_status take_back_told(struct vram_allocator *allocator, struct vr_shard *shard, uint32_t block,
-                                                   uint64_t address) {
+VR_NOINLINE static enum vram_status take_back_notified(struct vram_allocator *allocator, struct vr_shard *shard, uint32_t block,
+                                                       uint64_t address) {
     vr_current_stack = 0;
     if (vr_takes_stack(shard->device, VR_LEVEL_ALL)) {
         vr_shard_unlock(shard);
@@ -135,7 +135,7 @@ VR_INLINE enum vram_status take_back(struct vram_allocator *allocator, uint64_t 
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (VR_UNLIKELY(block == 0)) return vr_raw_free(allocator, address);
     if (VR_UNLIKELY(vr_has_listener(shard->device))) {
-        const enum vram_status status = take_back_told(allocator, shard, block, address);
+        const enum vram_status status = take_back_notified(allocator, shard, block, address);
         VR_NO_TAIL_CALL();
         return status;
     }

@@ -2,7 +2,7 @@
 
 VR_INLINE uint32_t priority(uint32_t block) { return (uint32_t)vr_mix64(block); }
 
-static bool less(const struct vr_arena *arena, enum vr_order order, uint32_t a, uint32_t b) {
+static bool less(const struct vr_index_arena *arena, enum vr_order order, uint32_t a, uint32_t b) {
     const struct vr_block *x = &arena->blocks[a], *y = &arena->blocks[b];
     if (order != VR_BY_ADDRESS && x->size != y->size) return x->size < y->size;
     if (order == VR_BY_SIZE_AGE_ADDRESS) {
@@ -12,7 +12,7 @@ static bool less(const struct vr_arena *arena, enum vr_order order, uint32_t a, 
     return x->address < y->address;
 }
 
-void vr_tree_insert(uint32_t *root, const struct vr_arena *arena, enum vr_order order, uint32_t block) {
+void vr_tree_insert(uint32_t *root, const struct vr_index_arena *arena, enum vr_order order, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
     uint32_t *link = root;
     if (VR_LIKELY(*link == 0)) {
@@ -40,7 +40,7 @@ void vr_tree_insert(uint32_t *root, const struct vr_arena *arena, enum vr_order 
     *smaller = *larger = 0;
 }
 
-void vr_tree_remove(uint32_t *root, const struct vr_arena *arena, enum vr_order order, uint32_t block) {
+void vr_tree_remove(uint32_t *root, const struct vr_index_arena *arena, enum vr_order order, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
     uint32_t *link = root;
     while (*link != block) {
@@ -62,19 +62,19 @@ void vr_tree_remove(uint32_t *root, const struct vr_arena *arena, enum vr_order 
     *link = left != 0 ? left : right;
 }
 
-uint32_t vr_tree_first(uint32_t root, const struct vr_arena *arena) {
+uint32_t vr_tree_first(uint32_t root, const struct vr_index_arena *arena) {
     if (root == 0) return 0;
     while (arena->blocks[root].node.left != 0) root = arena->blocks[root].node.left;
     return root;
 }
 
-static uint32_t tree_last(uint32_t root, const struct vr_arena *arena) {
+static uint32_t tree_last(uint32_t root, const struct vr_index_arena *arena) {
     if (root == 0) return 0;
     while (arena->blocks[root].node.right != 0) root = arena->blocks[root].node.right;
     return root;
 }
 
-uint32_t vr_tree_after(uint32_t root, const struct vr_arena *arena, enum vr_order order, uint32_t block) {
+uint32_t vr_tree_after(uint32_t root, const struct vr_index_arena *arena, enum vr_order order, uint32_t block) {
     uint32_t found = 0;
     while (root != 0) {
         if (less(arena, order, block, root)) {
@@ -87,7 +87,7 @@ uint32_t vr_tree_after(uint32_t root, const struct vr_arena *arena, enum vr_orde
     return found;
 }
 
-static uint32_t tree_before(uint32_t root, const struct vr_arena *arena, enum vr_order order, uint32_t block) {
+static uint32_t tree_before(uint32_t root, const struct vr_index_arena *arena, enum vr_order order, uint32_t block) {
     uint32_t found = 0;
     while (root != 0) {
         if (less(arena, order, root, block)) {
@@ -100,7 +100,7 @@ static uint32_t tree_before(uint32_t root, const struct vr_arena *arena, enum vr
     return found;
 }
 
-static uint32_t tree_first_at_least(uint32_t root, const struct vr_arena *arena, uint64_t size) {
+static uint32_t tree_first_at_least(uint32_t root, const struct vr_index_arena *arena, uint64_t size) {
     uint32_t found = 0;
     while (root != 0) {
         if (arena->blocks[root].size >= size) {
@@ -159,19 +159,19 @@ static unsigned previous_bin(const struct vr_index *index, unsigned bin) {
     return VR_BINS;
 }
 
-void vr_index_insert(struct vr_index *index, const struct vr_arena *arena, uint32_t block) {
+void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     const unsigned bin = bin_of(arena->blocks[block].size);
     if (index->root[bin] == 0) mark(index, bin);
     vr_tree_insert(&index->root[bin], arena, arena->order, block);
 }
 
-void vr_index_remove(struct vr_index *index, const struct vr_arena *arena, uint32_t block) {
+void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     const unsigned bin = bin_of(arena->blocks[block].size);
     vr_tree_remove(&index->root[bin], arena, arena->order, block);
     if (index->root[bin] == 0) unmark(index, bin);
 }
 
-uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_arena *arena, uint64_t size) {
+uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_index_arena *arena, uint64_t size) {
     unsigned bin = bin_of(size);
     if (index->root[bin] != 0) {
         const uint32_t found = tree_first_at_least(index->root[bin], arena, size);
@@ -181,7 +181,7 @@ uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_a
     return bin == VR_BINS ? 0 : vr_tree_first(index->root[bin], arena);
 }
 
-uint32_t vr_index_next(const struct vr_index *index, const struct vr_arena *arena, uint32_t block) {
+uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     unsigned bin = bin_of(arena->blocks[block].size);
     const uint32_t found = vr_tree_after(index->root[bin], arena, arena->order, block);
     if (found != 0) return found;
@@ -189,7 +189,7 @@ uint32_t vr_index_next(const struct vr_index *index, const struct vr_arena *aren
     return bin == VR_BINS ? 0 : vr_tree_first(index->root[bin], arena);
 }
 
-uint32_t vr_index_previous(const struct vr_index *index, const struct vr_arena *arena, uint32_t block) {
+uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     unsigned bin = VR_BINS;
     if (block != 0) {
         bin = bin_of(arena->blocks[block].size);

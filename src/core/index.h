@@ -22,7 +22,7 @@ enum {
 enum vr_order { VR_BY_SIZE_ADDRESS, VR_BY_SIZE_AGE_ADDRESS, VR_BY_ADDRESS };
 
 // What a comparison needs to look at. Borrowed by every index of an allocator.
-struct vr_arena {
+struct vr_index_arena {
     struct vr_block *blocks;
     const struct vr_segment *segments;
     enum vr_order order; // of the free blocks: one of the two BY_SIZE orders
@@ -34,20 +34,20 @@ struct vr_index {
     uint32_t root[VR_BINS];
 };
 
-void vr_index_insert(struct vr_index *index, const struct vr_arena *arena, uint32_t block);
-void vr_index_remove(struct vr_index *index, const struct vr_arena *arena, uint32_t block);
+void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
+void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 // The first block, in order, of at least `size` bytes; 0 if there is none.
-uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_arena *arena, uint64_t size);
+uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_index_arena *arena, uint64_t size);
 // The block after `block` in order; 0 at the end.
-uint32_t vr_index_next(const struct vr_index *index, const struct vr_arena *arena, uint32_t block);
+uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 // The block before `block` in order; 0 at the beginning. block == 0: the last.
-uint32_t vr_index_previous(const struct vr_index *index, const struct vr_arena *arena, uint32_t block);
+uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 
 // The treap alone, also used for the holes (by address).
-void vr_tree_insert(uint32_t *root, const struct vr_arena *arena, enum vr_order order, uint32_t block);
-void vr_tree_remove(uint32_t *root, const struct vr_arena *arena, enum vr_order order, uint32_t block);
-uint32_t vr_tree_first(uint32_t root, const struct vr_arena *arena);
+void vr_tree_insert(uint32_t *root, const struct vr_index_arena *arena, enum vr_order order, uint32_t block);
+void vr_tree_remove(uint32_t *root, const struct vr_index_arena *arena, enum vr_order order, uint32_t block);
+uint32_t vr_tree_first(uint32_t root, const struct vr_index_arena *arena);
 // The first block greater than `block` (which need not be in the tree).
-uint32_t vr_tree_after(uint32_t root, const struct vr_arena *arena, enum vr_order order, uint32_t block);
+uint32_t vr_tree_after(uint32_t root, const struct vr_index_arena *arena, enum vr_order order, uint32_t block);
 
 #endif

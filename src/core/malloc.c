@@ -3,7 +3,8 @@
 #include "core/serve.h"
 
 // A block that was just freed and is booked as free already: give it out again as it was.
-VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned kind, uint64_t size_bytes, bool told, uint64_t *address) {
+VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned kind, uint64_t size_bytes, bool notified,
+                         uint64_t *address) {
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, pool->lazy);
     const struct vr_delta delta = {{[VR_F_COUNT] = 1,
@@ -17,7 +18,7 @@ VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned 
     item->state = VR_ALLOCATED;
     item->requested = size_bytes;
     item->labels = 0;
-    if (told) vr_notify_hand_out(shard, item);
+    if (notified) vr_notify_hand_out(shard, item);
     *address = item->address;
     return true;
 }
@@ -33,26 +34,26 @@ static bool book(struct vr_shard *shard, unsigned kind, const struct vr_delta *d
     return true;
 }
 
-// told: somebody listens (a constant to the compiler, so that the way without costs nothing).
-VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool told, uint64_t *address) {
+// notified: somebody listens (a constant to the compiler, so that the way without costs nothing).
+VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool notified, uint64_t *address) {
     struct vr_device *device = shard->device;
     const uint64_t rounded = vr_round_for(device, size_bytes);
     const unsigned kind = vr_pool_kind(rounded);
     struct vr_pool *pool = &shard->pool[kind];
     if (pool->lazy != 0) {
-        if (pool->last_rounded == rounded && take_lazy(shard, pool, kind, size_bytes, told, address)) return true;
+        if (pool->last_rounded == rounded && take_lazy(shard, pool, kind, size_bytes, notified, address)) return true;
         vr_pool_settle(shard, pool);
     }
     const uint32_t block = vr_pool_search(shard, kind, rounded, shard->expandable);
     if (VR_UNLIKELY(block == 0) || VR_UNLIKELY(vr_shard_reserve_records(shard, 1) != VRAM_OK)) return false;
     const struct vr_block *item = vr_block_at(device->allocator, block);
-    const uint64_t given = vr_pool_splits(shard, item, rounded) ? rounded : item->size;
-    if (VR_UNLIKELY(given >= device->options.max_split_bytes)) return false;
+    const uint64_t block_size = vr_pool_splits(shard, item, rounded) ? rounded : item->size;
+    if (VR_UNLIKELY(block_size >= device->options.max_split_bytes)) return false;
     struct vr_delta delta;
-    vr_delta_of_malloc(item, given, size_bytes, &delta);
+    vr_delta_of_malloc(item, block_size, size_bytes, &delta);
     if (VR_UNLIKELY(!book(shard, kind, &delta))) return false;
-    const struct vr_request request = {shard, size_bytes, rounded, kind};
-    vr_hand_out_as(&request, block, given, false, told);
+    const struct vr_alloc_request request = {shard, size_bytes, rounded, kind};
+    vr_hand_out_as(&request, block, block_size, false, notified);
     pool->last = block;
     pool->last_rounded = rounded;
     pool->last_splits = delta.of[VR_F_SPLITS];
@@ -62,7 +63,7 @@ VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool tol
 }
 
 // With a listener. The shard is locked; the gate is not 0.
-VR_NOINLINE static bool take_told(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+VR_NOINLINE static bool take_notified(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     return take_cached(shard, size_bytes, true, address);
 }
 
@@ -74,7 +75,7 @@ VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_
         if (size_bytes < VR_REQUEST_LIMIT) {
             vr_shard_lock(shard);
             const bool bare = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_LISTENER;
-            const bool served = bare && take_told(shard, size_bytes, address);
+            const bool served = bare && take_notified(shard, size_bytes, address);
             vr_shard_unlock(shard);
             if (served) return VRAM_OK;
         }

@@ -12,7 +12,7 @@ void vr_gather(struct vr_device *device, enum vr_level need, uint32_t above) {
     vr_current_stack = stack;
 }
 
-static void tell(struct vr_device *device, struct vr_record *record) {
+static void send(struct vr_device *device, struct vr_record *record) {
     const struct vr_listener *listener = atomic_load_explicit(&device->listener, memory_order_relaxed);
     if (listener->numbered) record->sequence = atomic_fetch_add_explicit(&device->sequence, 1, memory_order_relaxed);
     listener->record(record, listener->user);
@@ -38,16 +38,16 @@ static struct vr_record of_block(const struct vr_shard *shard, enum vr_record_ac
 
 void vr_notify_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
     struct vr_record record = of_block(shard, action, block);
-    tell(shard->device, &record);
+    send(shard->device, &record);
 }
 
 void vr_notify_freed(struct vr_shard *shard, const struct vr_block *block) {
     struct vr_record record = of_block(shard, VR_RECORD_FREE_REQUESTED, block);
     record.completed = atomic_load_explicit(&shard->device->listener, memory_order_relaxed)->pairs;
-    tell(shard->device, &record);
+    send(shard->device, &record);
     if (record.completed) return;
     record.action = VR_RECORD_FREE_COMPLETED;
-    tell(shard->device, &record);
+    send(shard->device, &record);
 }
 
 void vr_notify_hand_out(struct vr_shard *shard, struct vr_block *block) {
@@ -67,10 +67,10 @@ void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, c
         .action = action,
         .stack = current != 0 || segment == NULL ? current : segment->stack,
     };
-    tell(shard->device, &record);
+    send(shard->device, &record);
 }
 
-static void tell_raw(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
+static void send_raw(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
     const uint32_t current = vr_current_stack;
     struct vr_record record = {
         .address = block->address,
@@ -81,13 +81,13 @@ static void tell_raw(struct vr_device *device, enum vr_record_action action, con
         .action = action,
         .stack = current != 0 ? current : block->stack,
     };
-    tell(device, &record);
+    send(device, &record);
 }
 
 void vr_notify_raw_now(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
-    if (action == VR_RECORD_ALLOC) tell_raw(device, VR_RECORD_SEGMENT_ALLOC, block);
-    tell_raw(device, action, block);
-    if (action == VR_RECORD_FREE_COMPLETED) tell_raw(device, VR_RECORD_SEGMENT_FREE, block);
+    if (action == VR_RECORD_ALLOC) send_raw(device, VR_RECORD_SEGMENT_ALLOC, block);
+    send_raw(device, action, block);
+    if (action == VR_RECORD_FREE_COMPLETED) send_raw(device, VR_RECORD_SEGMENT_FREE, block);
 }
 
 void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes, uint64_t stream) {
@@ -99,7 +99,7 @@ void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint6
         .action = action,
         .stack = vr_current_stack,
     };
-    tell(device, &record);
+    send(device, &record);
 }
 
 // --- who listens ------------------------------------------------------------------------------------------------------------------------

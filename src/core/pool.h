@@ -2,7 +2,7 @@
 #ifndef VR_CORE_POOL_H
 #define VR_CORE_POOL_H
 
-#include "core/sizes.h"
+#include "core/size_rules.h"
 #include "core/state.h"
 
 // Best fit (2.3): the block that would be handed out for `rounded` bytes, still in the index; 0 if none. with_expandable: blocks of
@@ -29,8 +29,8 @@ void vr_block_absorb_next(struct vr_shard *shard, uint32_t block);
 void vr_pool_insert(struct vr_shard *shard, uint32_t block);
 void vr_pool_remove(struct vr_shard *shard, uint32_t block);
 
-// What handing out `given` bytes of a free block changes (7.3). requested: the client's size.
-void vr_delta_of_malloc(const struct vr_block *block, uint64_t given, uint64_t requested, struct vr_delta *delta);
+// What handing out `block_size` bytes of a free block changes (7.3). requested: the client's size.
+void vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested, struct vr_delta *delta);
 // What making a block reusable changes in the inactive_split families.
 void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_block *block, struct vr_delta *delta);
 

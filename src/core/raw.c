@@ -1,6 +1,6 @@
 // Blocks that go straight to the driver while caching is off. They remember how they were made, so that toggling is safe.
-#include "core/async.h"
-#include "core/oom.h"
+#include "core/source/async.h"
+#include "core/oom_report.h"
 #include "core/serve.h"
 
 static size_t slot_of(const struct vr_raw *raw, uint64_t address) {

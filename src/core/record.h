@@ -1,6 +1,6 @@
 // record.h: the door through which what the allocator does is told to whoever listens (history, replay, tests).
-#ifndef VR_RECORD_H
-#define VR_RECORD_H
+#ifndef VR_CORE_RECORD_H
+#define VR_CORE_RECORD_H
 
 #include <stdatomic.h>
 

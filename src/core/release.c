@@ -1,9 +1,9 @@
 #include "core/release.h"
-#include "core/capture.h"
-#include "core/events.h"
-#include "core/private.h"
-#include "core/share.h"
-#include "core/source.h"
+#include "core/capture/captures.h"
+#include "core/fences.h"
+#include "core/capture/private.h"
+#include "core/share/share.h"
+#include "core/source/source_ops.h"
 
 // Free and spanning its whole cudaMalloc segment.
 static bool is_whole_segment(const struct vr_block *block) { return !block->expandable && block->previous == 0 && block->next == 0; }

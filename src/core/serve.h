@@ -17,40 +17,40 @@ VR_INLINE enum vram_status vr_checked(struct vram_allocator *allocator, enum vra
 }
 
 // A request on its way through the allocator.
-struct vr_request {
+struct vr_alloc_request {
     struct vr_shard *shard;
     uint64_t size_bytes;
     uint64_t rounded;
     unsigned kind; // enum vr_pool_kind
 };
 
-// Commits a hand-out: takes the block out of the index unless `loose` (it is in none), splits it at `given` bytes where that is less
-// than its size, enters the address into the page table, tells where somebody listens (`told`). The statistics are the caller's. A spare
-// record must be there.
-VR_INLINE void vr_hand_out_as(const struct vr_request *request, uint32_t block, uint64_t given, bool loose, bool told) {
+// Commits a hand-out: takes the block out of the index unless `loose` (it is in none), splits it at `block_size` bytes where that is less
+// than its size, enters the address into the address map, tells where somebody listens (`notified`). The statistics are the caller's. A
+// spare record must be there.
+VR_INLINE void vr_hand_out_as(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose, bool notified) {
     struct vr_shard *shard = request->shard;
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     if (!loose) vr_pool_remove(shard, block);
-    if (given != item->size) vr_pool_insert(shard, vr_block_split(shard, block, given));
+    if (block_size != item->size) vr_pool_insert(shard, vr_block_split(shard, block, block_size));
     item->state = VR_ALLOCATED;
     item->requested = request->size_bytes;
     item->held.uses = item->held.pending = 0;
-    vr_pages_set(&allocator->pages, item->address, block);
+    vr_address_map_set(&allocator->addresses, item->address, block);
     item->labels = 0;
-    if (told) vr_notify_hand_out(shard, item);
+    if (notified) vr_notify_hand_out(shard, item);
 }
-VR_INLINE void vr_hand_out(const struct vr_request *request, uint32_t block, uint64_t given, bool loose) {
-    vr_hand_out_as(request, block, given, loose, vr_has_listener(request->shard->device));
+VR_INLINE void vr_hand_out(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {
+    vr_hand_out_as(request, block, block_size, loose, vr_has_listener(request->shard->device));
 }
 
 // Whether [address, address + size) lies in the block.
 VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, uint64_t size) {
     return size != 0 && address >= block->address && size <= block->size && address - block->address <= block->size - size;
 }
-// Hands out exactly [address, address + given): it must lie in one free block of the request's shard and kind, aligned to 512. What is
+// Hands out exactly [address, address + block_size): it must lie in one free block of the request's shard and kind, aligned to 512. What is
 // before and after stays free, whatever the split rules say. INVALID_ARGUMENT otherwise. Under all locks, with 8 spare records.
-enum vram_status vr_hand_out_at(const struct vr_request *request, uint64_t address, uint64_t given);
+enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t address, uint64_t block_size);
 
 // The whole of malloc under all locks (allocator-behaviour 3.1), with a report when it fails.
 // shard: the default one of the device and stream. pool: NULL for whatever the routes say.
@@ -60,8 +60,9 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream);
 // Runs the free callbacks, without any lock, with the device's context current before and after. *freed: one of them freed something.
 // DRIVER when the context cannot be made current again.
 enum vram_status vr_run_callbacks(struct vr_device *device, uint64_t size_bytes, bool *freed);
-// The part of it after the search: hands out `given` bytes of a block that is in the index (or loose), and books them. Under all locks.
-void vr_hand_out_slow(const struct vr_request *request, uint32_t block, uint64_t given, bool loose);
+// The part of it after the search: hands out `block_size` bytes of a block that is in the index (or loose), and books them. Under all
+// locks.
+void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose);
 // The first half of a free, under all locks: the allocated block waits from now on. held: it is counted as waiting.
 void vr_request_free(struct vr_device *device, uint32_t block, bool held);
 // The free of an allocated block without uses, under all locks: nothing can fail.
@@ -72,7 +73,7 @@ VR_NOINLINE enum vram_status vr_free_slow(struct vram_allocator *allocator, uint
 // The allocated block that starts at `address`, with its shard locked; 0 (and nothing locked) when there is none.
 // The slot may name a block that was handed out here once and is something else now: only under its shard's lock can that be told.
 VR_INLINE uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t address, struct vr_shard **shard) {
-    const uint32_t block = vr_pages_find(&allocator->pages, address);
+    const uint32_t block = vr_address_map_find(&allocator->addresses, address);
     if (VR_UNLIKELY(block == 0)) return 0;
     const struct vr_block *item = vr_block_at(allocator, block);
     const uint32_t number = atomic_load_explicit(&item->shard, memory_order_relaxed);

@@ -1,8 +1,8 @@
 // Devices: set up at their first use, taken down at the end.
-#include "core/async.h"
+#include "core/source/async.h"
 #include "core/device.h"
-#include "core/events.h"
-#include "core/private.h"
+#include "core/fences.h"
+#include "core/capture/private.h"
 #include "core/release.h"
 
 // What a driver does not know it has not.
@@ -97,7 +97,7 @@ void vr_device_release(struct vr_device *device) {
     struct vram_allocator *allocator = device->allocator;
     if (vr_is_async(allocator)) vr_async_close(device);
     vr_release_at_end(device);
-    vr_events_release(device);
+    vr_fences_release(device);
     (void)vr_cu(allocator->driver, primary_ctx_release, (int)device->ordinal);
     const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) vr_os_unreserve(device->shards[i], sizeof(struct vr_shard));

@@ -1,12 +1,12 @@
 // malloc under all locks of the device: fences, callbacks, garbage collection, new memory, the ladder of retries, the report.
-#include "core/async.h"
-#include "core/capture.h"
-#include "core/events.h"
-#include "core/oom.h"
-#include "core/private.h"
+#include "core/source/async.h"
+#include "core/capture/captures.h"
+#include "core/fences.h"
+#include "core/oom_report.h"
+#include "core/capture/private.h"
 #include "core/release.h"
 #include "core/serve.h"
-#include "core/source.h"
+#include "core/source/source_ops.h"
 
 // How an attempt to get new memory ended.
 struct attempt {
@@ -14,19 +14,19 @@ struct attempt {
     bool limit_hit;
 };
 
-void vr_hand_out_slow(const struct vr_request *request, uint32_t block, uint64_t given, bool loose) {
+void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {
     struct vr_device *device = request->shard->device;
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_delta delta;
-    vr_delta_of_malloc(item, given, request->size_bytes, &delta);
+    vr_delta_of_malloc(item, block_size, request->size_bytes, &delta);
     vr_totals_apply(&device->totals, &request->shard->counters, request->kind, &delta, 0, 0);
-    item->oversize = given >= device->options.max_split_bytes;
+    item->oversize = block_size >= device->options.max_split_bytes;
     vr_stat_add(&device->oversize_allocations, item->oversize);
-    vr_hand_out(request, block, given, loose);
+    vr_hand_out(request, block, block_size, loose);
 }
 
 // One search of a default pool counts as one tick of the garbage collector's clock, while it is on.
-static uint32_t search(const struct vr_request *request) {
+static uint32_t search(const struct vr_alloc_request *request) {
     struct vr_device *device = request->shard->device;
     const bool on = device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0;
     if (on && request->shard->owner == NULL) device->clock[request->kind]++;
@@ -40,7 +40,7 @@ static bool is_rejected(const struct vr_device *device, uint64_t held, uint64_t 
     return held + segment_bytes > most;
 }
 
-static struct attempt get_memory(const struct vr_request *request, uint32_t *block) {
+static struct attempt get_memory(const struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
     const uint64_t segment_bytes = vr_segment_size(&device->options, request->rounded);
     const uint64_t held = (uint64_t)device->reserved[VRAM_STAT_ALL].current;
@@ -57,7 +57,7 @@ static struct attempt get_memory(const struct vr_request *request, uint32_t *blo
 
 // Cached blocks of pools that lend to the default pool in need (3.6). The request's shard becomes the lender's. A pool that nobody holds
 // any more lends nothing, nor one whose memory a graph writes to.
-static uint32_t borrow(struct vr_request *request) {
+static uint32_t borrow(struct vr_alloc_request *request) {
     const struct vr_device *device = request->shard->device;
     if (request->shard->owner != NULL) return 0;
     for (const struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) {
@@ -80,7 +80,7 @@ static bool collects(const struct vr_device *device) {
 
 // The ladder of 3.1.6. Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the driver while
 // a capture is under way, and of a pool that a graph knows not at all.
-static struct attempt find_memory(struct vr_request *request, uint32_t *block) {
+static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
     if (collects(device)) {
         const enum vram_status status = vr_collect_garbage(device);
@@ -133,7 +133,7 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
 
 // The pool of the request: the caller's choice, else the newest route that accepts it, else the default, whose shard is `home`. To be asked
 // again whenever the locks were given back: the route may be closed by then, and its pool gone.
-static enum vram_status choose_pool(struct vr_request *request, struct vr_shard *home, struct vram_pool *pool) {
+static enum vram_status choose_pool(struct vr_alloc_request *request, struct vr_shard *home, struct vram_pool *pool) {
     struct vr_device *device = home->device;
     request->shard = home;
     if (pool == NULL && device->route_count != 0) pool = vr_route(device, home->stream);
@@ -141,8 +141,8 @@ static enum vram_status choose_pool(struct vr_request *request, struct vr_shard 
     return vr_shard_reserve_records(request->shard, 8);
 }
 
-static enum vram_status serve_locked(struct vr_request *request, struct vram_pool *pool, struct vr_context_guard *guard, uint64_t *address,
-                                     struct vram_oom *oom) {
+static enum vram_status serve_locked(struct vr_alloc_request *request, struct vram_pool *pool, struct vr_context_guard *guard,
+                                     uint64_t *address, struct vram_oom *oom) {
     struct vr_shard *home = request->shard;
     struct vr_device *device = home->device;
     VR_TRY(vr_complete_frees(device, home->stream));
@@ -184,7 +184,7 @@ static enum vram_status serve_locked(struct vr_request *request, struct vram_poo
 
 // A failure outside the pools: more than an exabyte was asked for, or the driver refused while caching is off.
 static enum vram_status refuse(struct vr_device *device, struct vr_shard *shard, uint64_t size_bytes) {
-    const struct vr_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = size_bytes, .kind = VR_LARGE};
+    const struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = size_bytes, .kind = VR_LARGE};
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     struct vram_oom oom;
@@ -209,7 +209,7 @@ enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, 
     VR_TRY(vr_context_enter(device, &guard));
     struct vram_oom oom;
     vr_device_lock_guarded(device, &guard);
-    struct vr_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
+    struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
     request.kind = vr_pool_kind(request.rounded);
     const enum vram_status status = serve_locked(&request, pool, &guard, address, &oom);
     vr_device_unlock(device);

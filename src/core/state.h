@@ -1,6 +1,6 @@
 // state.h: the live state: an allocator has devices, a device has a shard per stream, a shard has two pools.
 //
-//   allocator ── tables of blocks, segments, recorded uses; page table; option string; observers
+//   allocator ── tables of blocks, segments, recorded uses; address map; option string; observers
 //     └─ device ── driver context, limit, fences, totals and peaks
 //          └─ shard (device, stream) ── lock, counters
 //               └─ pool (large, small) ── index of free blocks, holes
@@ -15,7 +15,7 @@
 #include "core/block.h"
 #include "core/counters.h"
 #include "core/index.h"
-#include "core/pages.h"
+#include "core/address_map.h"
 #include "core/record.h"
 #include "driver/driver.h"
 #include "vram/pool.h"
@@ -25,7 +25,7 @@ enum vr_lock_rank {
     VR_RANK_ALLOCATOR, // vr_allocator.mutex: devices made, options, observers
     VR_RANK_DEVICE,    // vr_device.mutex: who may hold all shards
     VR_RANK_SHARD,     // vr_shard.lock: several only by who holds the device's mutex
-    VR_RANK_LEAF,      // vr_imports.mutex, vr_slab.mutex, vr_pages.mutex, vr_raw.mutex, vr_events.mutex, vr_classes.mutex
+    VR_RANK_LEAF,      // vr_imports.mutex, vr_slab.mutex, vr_address_map.mutex, vr_raw.mutex, vr_events.mutex, vr_classes.mutex
 };
 
 enum { VR_MAX_SHARDS = 65536, VR_SHARD_SLOTS = 16384, VR_SHARDS_PER_DEVICE = VR_SHARD_SLOTS / 2, VR_MAX_CALLBACKS = 16 };
@@ -61,7 +61,7 @@ struct vr_shard {
     bool whole;              // blocks are handed out whole (no_split)
     uint32_t spare[64];      // block records at hand
     uint32_t spare_count;
-    int64_t given; // blocks handed out, ever, when it was last asked whether the shard is in use
+    int64_t handed_out; // blocks handed out, ever, when it was last asked whether the shard is in use
     _Alignas(64) struct vr_counters counters;
     struct vr_pool pool[VR_POOLS];
 };
@@ -279,11 +279,11 @@ struct vram_allocator {
     struct vr_mutex mutex;
     int device_count;
     _Atomic(struct vr_device *) devices[VRAM_MAX_DEVICES];
-    struct vr_arena arena;
+    struct vr_index_arena arena;
     struct vr_slab blocks;
     struct vr_slab segments;
     struct vr_slab uses;
-    struct vr_pages pages;
+    struct vr_address_map addresses;
     struct vr_raw raw;
     struct vr_classes classes;
     struct vr_imports imports;

@@ -7,13 +7,13 @@
 // --- JSON -----------------------------------------------------------------------------------------------------------------
 enum counter_shape { SHAPE_POOLS, SHAPE_STAT, SHAPE_NUMBER };
 
-struct counter {
+struct stat_row {
     const char *name;
     size_t field; // offset in struct vram_stats
     enum counter_shape shape;
 };
 
-static const struct counter counters[] = {
+static const struct stat_row counters[] = {
 #define FAMILY_ROW(name, is_bytes, text) {#name, offsetof(struct vram_stats, name), SHAPE_POOLS},
     VRAM_STAT_FAMILIES(FAMILY_ROW)
 #undef FAMILY_ROW
@@ -36,7 +36,7 @@ static void print_stat(struct vr_sink *sink, const char *name, const char *pool,
     print_member(sink, name, pool, ".peak", stat->peak);
 }
 
-static void print_counter(struct vr_sink *sink, const struct counter *counter, const struct vram_stats *stats) {
+static void print_counter(struct vr_sink *sink, const struct stat_row *counter, const struct vram_stats *stats) {
     const void *field = (const char *)stats + counter->field;
     const struct vram_stat *stat = field;
     switch (counter->shape) {
@@ -53,7 +53,7 @@ static void print_counter(struct vr_sink *sink, const struct counter *counter, c
 size_t vram_stats_json(const struct vram_stats *stats, char *text, size_t capacity) {
     if (stats == NULL) return vr_sink_begin(text, capacity).length;
     // Keys in the order of their bytes. A name that begins another one comes first in both: '.' is less than '_'.
-    const struct counter *sorted[VR_COUNT_OF(counters)];
+    const struct stat_row *sorted[VR_COUNT_OF(counters)];
     for (size_t i = 0; i < VR_COUNT_OF(counters); i++) {
         size_t at = i;
         for (; at > 0 && strcmp(sorted[at - 1]->name, counters[i].name) > 0; at--) sorted[at] = sorted[at - 1];

@@ -1,5 +1,5 @@
 // vram_create() and vram_destroy(): the core's, with what the environment asks to record.
-#include "core/open.h"
+#include "core/allocator.h"
 #include "entry/environment.h"
 #include "live/prometheus.h"
 #include "live/tracer.h"

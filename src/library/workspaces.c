@@ -1,6 +1,6 @@
 // Workspaces by device, handle, stream and kind, and by the private pool that a capture fills.
-#include "core/capture.h"
-#include "core/private.h"
+#include "core/capture/captures.h"
+#include "core/capture/private.h"
 #include "os/os.h"
 #include "vram/workspace.h"
 

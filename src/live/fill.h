@@ -3,7 +3,7 @@
 #define VR_LIVE_FILL_H
 
 #include "config/options.h"
-#include "core/picture.h"
+#include "core/device_picture.h"
 #include "live/aftermath.h"
 #include "live/tracer.h"
 #include "model/model.h"

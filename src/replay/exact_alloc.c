@@ -1,5 +1,5 @@
 // exact_alloc.c: one allocation of a recorded history (exact-replay 2.2.1, 2.2.2).
-#include "core/sizes.h"
+#include "core/size_rules.h"
 #include "replay/exact.h"
 
 enum { DEVICE = 0 };

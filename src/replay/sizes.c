@@ -1,5 +1,5 @@
 // sizes.c: where the blocks of the start state lie and how large they were (exact-replay 2.1.4).
-#include "core/sizes.h"
+#include "core/size_rules.h"
 #include "replay/start.h"
 
 uint64_t vr_start_round(const struct vr_options *options, uint64_t requested) {

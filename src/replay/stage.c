@@ -1,7 +1,7 @@
 // stage.c: see stage.h.
 #include <inttypes.h>
 
-#include "core/open.h"
+#include "core/allocator.h"
 #include "driver/driver.h"
 #include "replay/stage.h"
 

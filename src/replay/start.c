@@ -1,7 +1,7 @@
 // start.c: undoes a history, last event first. See start.h.
 #include <stdio.h>
 
-#include "core/sizes.h"
+#include "core/size_rules.h"
 #include "replay/addresses.h"
 #include "replay/start.h"
 

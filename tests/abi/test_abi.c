@@ -234,7 +234,7 @@ static void versions_are_nvidias(void **state) {
 #include "driver/calls.def"
 #undef X
 #define X(symbol, exported, version, parameters) rows += sizeof(PFN_##symbol##_v##version) == sizeof(void *);
-#include "driver/libcuda/companions.def"
+#include "standins/libcuda/companions.def"
 #undef X
     assert_true(rows > 70);
     (void)state;

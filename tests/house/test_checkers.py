@@ -33,6 +33,9 @@ class Floors(unittest.TestCase):
         "src/replay/replay.c": '#include "core/index.h"\n',
         "cli/main.c": '#include "args.h"\n#include "vram/vram.h"\n#include <unistd.h>\n',
         "cli/args.h": "",
+        "src/driver/driver.h": "",
+        "standins/libcuda/exports.c": '#include "libcuda.h"\n#include <fcntl.h>\n',
+        "standins/libcuda/libcuda.h": '#include "driver/driver.h"\n#include "os/os.h"\n',
     }
     BAD = {
         "up": ("src/base/base.c", '#include "os/os.h"\n', "base may not look at os"),
@@ -46,6 +49,10 @@ class Floors(unittest.TestCase):
         "system header in a public one": ("include/vram/x.h", "#include <sys/mman.h>\n", "belong into src/os/posix"),
         "time": ("src/core/x.c", "#include <time.h>\n", "reached through os/os.h"),
         "missing file": ("src/core/x.c", '#include "core/none.h"\n', "no such file"),
+        "stand-in above the driver": ("standins/libcuda/x.c", '#include "core/index.h"\n', "standins/libcuda may not look at core"),
+        "stand-in beside a stand-in": ("standins/libcudart/x.c", '#include "../libcuda/libcuda.h"\n', "may not look at standins/libcuda"),
+        "room above a stand-in": ("src/core/x.c", '#include "../../standins/libcuda/libcuda.h"\n', "core may not look at standins/libcuda"),
+        "unknown stand-in": ("standins/libnew/x.c", '#include "base/base.h"\n', "no room that this script knows"),
         "unknown room": ("src/attic/x.c", '#include "base/base.h"\n', "no room that this script knows"),
     }
 

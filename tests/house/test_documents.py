@@ -42,7 +42,7 @@ class Documents(unittest.TestCase):
         self.assertEqual([key for key in keys if f"`{key}`" not in page], [])
 
     def test_every_variable_is_described(self):
-        files = [path for folder in ("src", "adapters", "cli") for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".py")]
+        files = [path for folder in ("src", "adapters", "standins", "cli") for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".py")]
         read = {name for path in files
                 for name in re.findall(r'"((?:VRAM|TORCH|PYTORCH|CUBLAS|CUBLASLT)_[A-Z_]+)"', path.read_text(encoding="utf-8"))}
         # Words of a message and statuses are no variables, and VRAM_RUN_* is nobody's to set.
@@ -125,11 +125,11 @@ class Documents(unittest.TestCase):
                 for name in re.findall(pattern, page.read_text(encoding="utf-8")) if name not in words]
 
     def test_functions_in_documents_exist(self):
-        words = words_of("include", "src", "adapters", "examples")
+        words = words_of("include", "src", "adapters", "standins", "examples")
         self.assertEqual(self.names_missing(r"\b(v(?:ram|r)_\w+)\(", words), [])
 
     def test_variables_and_constants_in_documents_exist(self):
-        words = words_of("include", "src", "adapters", "cli", "viewer", "tests")
+        words = words_of("include", "src", "adapters", "standins", "cli", "viewer", "tests")
         words |= set(re.findall(r"\w+", text("CMakeLists.txt") + text("CMakePresets.json")))
         self.assertEqual(self.names_missing(r"\b(VR(?:AM)?_[A-Z][A-Z0-9_]*[A-Z0-9])\b", words), [])
 

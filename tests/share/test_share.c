@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/share.h"
+#include "core/share/share.h"
 #include "driver/driver.h"
 #include "os/os.h"
 #include "pair.h"

@@ -1,5 +1,5 @@
 // sim.c: making and ending a simulator, and the functions of vram/sim.h that steer and read it.
-#include "driver/sim/pools.h"
+#include "driver/sim/memory/sim_pools.h"
 
 #include <stdatomic.h>
 
@@ -61,25 +61,25 @@ static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     if (options->backed && options->alloc_small_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_small_alignment = VR_SIM_PAGE_BYTES;
     if (options->backed && options->alloc_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_alignment = VR_SIM_PAGE_BYTES;
     for (uint32_t i = 0; i < options->device_count; i++) sim->devices[i].memory_bytes = options->memory_bytes;
-    sim->contexts = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_context), .tag = TAG_CONTEXT};
-    sim->streams = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_stream), .tag = TAG_STREAM};
-    sim->events = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_event), .tag = TAG_EVENT};
-    sim->physicals = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_physical), .tag = TAG_PHYSICAL};
-    sim->graphs = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_graph), .tag = TAG_GRAPH};
-    sim->nodes = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_node), .tag = TAG_NODE};
-    sim->execs = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_exec), .tag = TAG_EXEC};
-    sim->captures = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_capture), .tag = TAG_CAPTURE};
-    sim->pools = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_pool), .tag = TAG_POOL};
-    sim->pieces = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_piece), .tag = TAG_PIECE};
-    sim->graph_memories = (struct vr_slots){.item_bytes = sizeof(struct vr_sim_graph_memory), .tag = TAG_GRAPH_MEMORY};
+    sim->contexts = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_context), .tag = TAG_CONTEXT};
+    sim->streams = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_stream), .tag = TAG_STREAM};
+    sim->events = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_event), .tag = TAG_EVENT};
+    sim->physicals = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_physical), .tag = TAG_PHYSICAL};
+    sim->graphs = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_graph), .tag = TAG_GRAPH};
+    sim->nodes = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_node), .tag = TAG_NODE};
+    sim->execs = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_exec), .tag = TAG_EXEC};
+    sim->captures = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_capture), .tag = TAG_CAPTURE};
+    sim->pools = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_pool), .tag = TAG_POOL};
+    sim->pieces = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_piece), .tag = TAG_PIECE};
+    sim->graph_memories = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_graph_memory), .tag = TAG_GRAPH_MEMORY};
     sim->alloc_cursor = options->alloc_base;
     sim->reserve_cursor = options->reserve_base;
     sim->lowest_device = UINT64_MAX;
     vr_mutex_init(&sim->lock);
 }
 
-static void *live_item(const struct vr_slots *slots, uint32_t index) {
-    struct vr_slot *slot = vr_slots_item(slots, index);
+static void *live_item(const struct vr_sim_slots *slots, uint32_t index) {
+    struct vr_sim_slot *slot = vr_sim_slots_item(slots, index);
     return slot->live ? slot : NULL;
 }
 
@@ -120,13 +120,13 @@ static void destroy(struct vram_driver *driver) {
     free(sim->threads);
     free(sim->shared);
     free(sim->files);
-    struct vr_slots *tables[] = {&sim->contexts, &sim->streams,  &sim->events, &sim->physicals, &sim->graphs,        &sim->nodes,
-                                 &sim->execs,    &sim->captures, &sim->pools,  &sim->pieces,    &sim->graph_memories};
+    struct vr_sim_slots *tables[] = {&sim->contexts, &sim->streams,  &sim->events, &sim->physicals, &sim->graphs,        &sim->nodes,
+                                     &sim->execs,    &sim->captures, &sim->pools,  &sim->pieces,    &sim->graph_memories};
     for (size_t i = 0; i < VR_COUNT_OF(tables); i++) free(tables[i]->items);
-    vr_ranges_release(&sim->spaces);
-    vr_ranges_release(&sim->mappings);
-    vr_ranges_release(&sim->hosts);
-    vr_ranges_release(&sim->pooled);
+    vr_sim_ranges_release(&sim->spaces);
+    vr_sim_ranges_release(&sim->mappings);
+    vr_sim_ranges_release(&sim->hosts);
+    vr_sim_ranges_release(&sim->pooled);
     free(sim->alloc_queue.items);
     free(sim->reserve_queue.items);
     vr_mutex_destroy(&sim->lock);
@@ -153,7 +153,7 @@ enum vram_status vram_sim_create(const struct vram_sim_options *options, struct 
 
 // A created stream is found wherever it was made; default streams are those of the calling thread's current context.
 static enum vram_status complete_locked(struct vr_sim *sim, uint64_t handle) {
-    struct vr_sim_stream *stream = vr_slots_find(&sim->streams, handle);
+    struct vr_sim_stream *stream = vr_sim_slots_find(&sim->streams, handle);
     if (stream == NULL && vr_sim_stream_find(sim, handle, &stream) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;
     vr_sim_complete_stream(sim, stream);
     return VRAM_OK;
@@ -191,7 +191,7 @@ static enum vram_status status_of(vr_cu_result result) {
 static enum vram_status launch_locked(struct vr_sim *sim, uint32_t device, uint64_t handle, const struct vr_sim_work *work) {
     if (device >= sim->options.device_count || !vr_sim_fits_in_time(sim, sim->devices[device].tail_ns, work->cost_ns))
         return VRAM_INVALID_ARGUMENT;
-    struct vr_sim_stream *stream = vr_slots_find(&sim->streams, handle);
+    struct vr_sim_stream *stream = vr_sim_slots_find(&sim->streams, handle);
     if (stream == NULL) {
         uint64_t primary = sim->devices[device].primary;
         if (primary == 0 || vr_sim_stream_in(sim, primary, handle, &stream) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;

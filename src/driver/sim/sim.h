@@ -1,15 +1,16 @@
 // sim.h: the inside of the simulated driver. One struct, one lock; every vr_sim_* function below is called with it held.
 //
-// memory.c, vmm.c, peers.c, share.c, ipc.c, host.c, copy.c, stream.c, event.c, context.c, capture.c, graph_*.c and exec.c hold one function
-// per row of calls.def; entry.c takes the lock, counts the call and charges its cost. What a row does is the driver API's documentation;
-// what it costs is cost.c.
-#ifndef VR_SIM_H
-#define VR_SIM_H
+// It is cut by what it models: device/ (devices, contexts, peers, what calls cost), memory/ (addresses, allocations, pages, pools, the
+// host's memory, what other processes have), streams/ (queues of work, events, time), graphs/ (captures, graphs, their launches). These
+// hold one function per row of calls.def; sim_calls.c takes the lock, counts the call and charges its cost. What a row does is the driver
+// API's documentation; what it costs is device/sim_cost.c.
+#ifndef VR_DRIVER_SIM_SIM_H
+#define VR_DRIVER_SIM_SIM_H
 
 #include "base/base.h"
 #include "driver/driver.h"
-#include "driver/sim/ranges.h"
-#include "driver/sim/slots.h"
+#include "driver/sim/sim_ranges.h"
+#include "driver/sim/sim_slots.h"
 #include "os/os.h"
 #include "vram/sim.h"
 
@@ -51,7 +52,7 @@ struct vr_sim_device {
 
 // A context: a device and its implicit stream.
 struct vr_sim_context {
-    struct vr_slot slot;
+    struct vr_sim_slot slot;
     uint32_t device;
     uint32_t legacy;           // slot of the legacy default stream
     uint64_t blocking_tail_ns; // when the last work of all blocking streams ends; the legacy stream starts after it
@@ -78,7 +79,7 @@ enum vr_sim_stream_kind { VR_SIM_STREAM_BLOCKING, VR_SIM_STREAM_NON_BLOCKING, VR
 
 // A queue of work. Work is numbered from 1; all that is known of the work before is when it ends.
 struct vr_sim_stream {
-    struct vr_slot slot;
+    struct vr_sim_slot slot;
     uint64_t context;
     uint64_t serial; // of the stream in the instance, from 1 up, never used again
     enum vr_sim_stream_kind kind;
@@ -101,7 +102,7 @@ struct vr_sim_stream {
 
 // Recorded on a stream, or in a capture, or neither.
 struct vr_sim_event {
-    struct vr_slot slot;
+    struct vr_sim_slot slot;
     uint64_t context;
     unsigned flags;
     uint64_t capture;             // handle of the capture that it was recorded in, which may be over; 0 for none
@@ -116,7 +117,7 @@ struct vr_sim_event {
 
 // A physical allocation of cuMemCreate. It lives while its handle or a mapping lives.
 struct vr_sim_physical {
-    struct vr_slot slot;
+    struct vr_sim_slot slot;
     uint32_t device;
     uint64_t size_bytes;
     uint64_t mappings;
@@ -171,13 +172,13 @@ struct vr_sim {
     uint64_t counts[VR_SIM_CALL_COUNT], costs_ns[VR_SIM_CALL_COUNT];
 
     struct vr_sim_device devices[VR_SIM_MAX_DEVICES];
-    struct vr_slots contexts, streams, events, physicals, graphs, nodes, execs, captures, pools, pieces, graph_memories;
-    uint64_t last_mark;        // of a walk over nodes
-    uint64_t last_capture_id;  // that a program saw
-    struct vr_ranges spaces;   // allocations (owner: context) and reservations
-    struct vr_ranges mappings; // owner: handle of the physical allocation
-    struct vr_ranges hosts;    // owner: context
-    struct vr_ranges pooled;   // taken pieces of pools; owner: slot of the piece
+    struct vr_sim_slots contexts, streams, events, physicals, graphs, nodes, execs, captures, pools, pieces, graph_memories;
+    uint64_t last_mark;            // of a walk over nodes
+    uint64_t last_capture_id;      // that a program saw
+    struct vr_sim_ranges spaces;   // allocations (owner: context) and reservations
+    struct vr_sim_ranges mappings; // owner: handle of the physical allocation
+    struct vr_sim_ranges hosts;    // owner: context
+    struct vr_sim_ranges pooled;   // taken pieces of pools; owner: slot of the piece
     uint64_t last_stream_serial;
     uint64_t user_pools;                    // live handles of cuMemPoolCreate
     uint64_t user_streams;                  // live handles of cuStreamCreate
@@ -293,7 +294,7 @@ void vr_sim_free_vmm(struct vr_sim *sim);
 
 // --- peers.c ---------------------------------------------------------------------------------------------------------
 // May work of `device` use the allocation `range` of a context (any kind but a reservation) where it lies?
-bool vr_sim_reaches(const struct vr_sim *sim, uint32_t device, const struct vr_range *range);
+bool vr_sim_reaches(const struct vr_sim *sim, uint32_t device, const struct vr_sim_range *range);
 // Whether the hardware could: all pairs of different devices, unless the options say otherwise.
 bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer);
 
@@ -332,7 +333,7 @@ void vr_sim_pools_synchronized(struct vr_sim *sim);
 // Frees what streams of the context took, and all chunks of its device that nothing uses.
 void vr_sim_pools_end_context(struct vr_sim *sim, uint64_t context);
 // May `device` read (write) that part of a chunk? Where a piece is taken, as the pool's access says.
-bool vr_sim_chunk_allows(const struct vr_sim *sim, const struct vr_range *chunk, uint64_t address, uint64_t size_bytes, uint32_t device,
+bool vr_sim_chunk_allows(const struct vr_sim *sim, const struct vr_sim_range *chunk, uint64_t address, uint64_t size_bytes, uint32_t device,
                          bool write);
 // cuMemFree of memory of a pool or a graph: false when it is neither.
 bool vr_sim_pool_free_now(struct vr_sim *sim, uint64_t address, vr_cu_result *result);

@@ -1,0 +1,118 @@
+#include "core/address_map.h"
+
+enum { MAP_LIMIT = 1 << 18 };
+
+enum vram_status vr_address_map_init(struct vr_address_map *map) {
+    *map = (struct vr_address_map){0};
+    void *regions = NULL;
+    VR_TRY(vr_os_reserve(VR_REGIONS * sizeof *map->regions, &regions));
+    const enum vram_status status = vr_slab_init(&map->maps, sizeof(struct vr_mib_map), MAP_LIMIT);
+    if (status != VRAM_OK) {
+        vr_os_unreserve(regions, VR_REGIONS * sizeof *map->regions);
+        return status;
+    }
+    map->regions = regions;
+    vr_mutex_init(&map->mutex);
+    return VRAM_OK;
+}
+
+void vr_address_map_release(struct vr_address_map *map) {
+    if (map->regions == NULL) return;
+    for (uint32_t i = 0; i < VR_REGIONS; i++) {
+        struct vr_region *region = atomic_load_explicit(&map->regions[i], memory_order_relaxed);
+        if (region != NULL) vr_os_unreserve(region, sizeof *region);
+    }
+    vr_os_unreserve(map->regions, VR_REGIONS * sizeof *map->regions);
+    vr_slab_release(&map->maps);
+    vr_mutex_destroy(&map->mutex);
+    *map = (struct vr_address_map){0};
+}
+
+static enum vram_status ensure_region_locked(struct vr_address_map *map, uint64_t address) {
+    if (vr_address_map_region(map, address) != NULL) return VRAM_OK;
+    // One slot stays empty: it ends every search.
+    if (map->region_count + 1 >= VR_REGIONS) return VRAM_LIMIT;
+    void *memory = NULL;
+    VR_TRY(vr_os_reserve(sizeof(struct vr_region), &memory));
+    struct vr_region *region = memory;
+    region->number = address >> VR_REGION_SHIFT;
+    uint32_t at = (uint32_t)region->number % VR_REGIONS;
+    while (atomic_load_explicit(&map->regions[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_REGIONS;
+    atomic_store_explicit(&map->regions[at], region, memory_order_release);
+    map->region_count++;
+    return VRAM_OK;
+}
+
+static _Atomic uint32_t *slot_of(const struct vr_address_map *map, uint64_t address) {
+    return &vr_address_map_region(map, address)->slot[(address >> 20) & (VR_REGION_SLOTS - 1)];
+}
+
+static struct vr_mib_map *map_of(const struct vr_address_map *map, uint32_t slot_value) {
+    return (struct vr_mib_map *)(void *)map->maps.items + (slot_value & ~VR_SLOT_MAP);
+}
+
+static bool needs_map(uint64_t mib, uint64_t address, uint64_t size, bool small) {
+    return small || mib < address || mib + VR_MIB > address + size;
+}
+
+static enum vram_status add_map_locked(struct vr_address_map *map, uint64_t mib) {
+    _Atomic uint32_t *slot = slot_of(map, mib);
+    const uint32_t value = atomic_load_explicit(slot, memory_order_relaxed);
+    if ((value & VR_SLOT_MAP) != 0) {
+        map_of(map, value)->segments++;
+        return VRAM_OK;
+    }
+    uint32_t made = 0;
+    VR_TRY(vr_slab_take(&map->maps, 1, &made));
+    map_of(map, made)->segments = 1;
+    atomic_store_explicit(slot, VR_SLOT_MAP | made, memory_order_release);
+    return VRAM_OK;
+}
+
+// Entries keep their old values: a stale block number is caught by whoever reads it.
+static void drop_map_locked(struct vr_address_map *map, uint64_t mib) {
+    _Atomic uint32_t *slot = slot_of(map, mib);
+    const uint32_t value = atomic_load_explicit(slot, memory_order_relaxed);
+    assert((value & VR_SLOT_MAP) != 0);
+    if (--map_of(map, value)->segments != 0) return;
+    atomic_store_explicit(slot, 0, memory_order_release);
+    vr_slab_give(&map->maps, value & ~VR_SLOT_MAP);
+}
+
+static void retire_locked(struct vr_address_map *map, uint64_t address, uint64_t size, bool small, uint64_t until) {
+    for (uint64_t mib = vr_round_down(address, VR_MIB); mib < until; mib += VR_MIB) {
+        if (needs_map(mib, address, size, small)) drop_map_locked(map, mib);
+    }
+}
+
+static enum vram_status prepare_locked(struct vr_address_map *map, uint64_t address, uint64_t size, bool small) {
+    for (uint64_t mib = vr_round_down(address, VR_MIB); mib < address + size; mib += VR_MIB) {
+        enum vram_status status = ensure_region_locked(map, mib);
+        if (status == VRAM_OK && needs_map(mib, address, size, small)) status = add_map_locked(map, mib);
+        if (status != VRAM_OK) {
+            retire_locked(map, address, size, small, mib);
+            return status;
+        }
+        // Whole MiB of a large segment need no map each: skip to the next region border or the last MiB.
+        if (!small && mib >= address) {
+            const uint64_t region_end = ((mib >> VR_REGION_SHIFT) + 1) << VR_REGION_SHIFT;
+            const uint64_t last = vr_round_down(address + size - 1, VR_MIB);
+            const uint64_t jump = region_end < last ? region_end : last;
+            if (jump > mib + VR_MIB) mib = jump - VR_MIB;
+        }
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_address_map_prepare(struct vr_address_map *map, uint64_t address, uint64_t size, bool small) {
+    vr_mutex_lock(&map->mutex);
+    const enum vram_status status = prepare_locked(map, address, size, small);
+    vr_mutex_unlock(&map->mutex);
+    return status;
+}
+
+void vr_address_map_retire(struct vr_address_map *map, uint64_t address, uint64_t size, bool small) {
+    vr_mutex_lock(&map->mutex);
+    retire_locked(map, address, size, small, address + size);
+    vr_mutex_unlock(&map->mutex);
+}

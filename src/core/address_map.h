@@ -1,0 +1,80 @@
+// address_map.h: from an address to the block that starts there, without a lock.
+//
+// A table with a slot per MiB of address space. An allocated block of the large pool is longer than 1 MiB, so at most one
+// starts in any MiB and the slot names it. MiB that hold small-pool memory, or that a segment covers only in part, have a map
+// with an entry per 512 bytes instead. Which of the two a MiB has is settled when a segment is made, never while blocks in it
+// live. An entry is written under the lock of its block's shard before the address is handed out; it is not erased at the free,
+// so a reader must verify, under that lock, that the block has this address and is allocated.
+#ifndef VR_CORE_ADDRESS_MAP_H
+#define VR_CORE_ADDRESS_MAP_H
+
+#include "core/block.h"
+
+enum {
+    VR_REGION_SHIFT = 33, // a region is 8 GiB of address space
+    VR_REGIONS = 16384,   // hash slots for regions
+    VR_REGION_SLOTS = 1 << (VR_REGION_SHIFT - 20),
+    VR_MAP_ENTRIES = 2048,
+};
+
+struct vr_region {
+    uint64_t number;                        // address >> VR_REGION_SHIFT
+    _Atomic uint32_t slot[VR_REGION_SLOTS]; // 0, a block, or VR_SLOT_MAP | number of a map
+};
+
+struct vr_mib_map {
+    _Atomic uint32_t entry[VR_MAP_ENTRIES];
+    uint32_t segments; // how many segments need this map; guarded by vr_address_map.mutex
+};
+
+struct vr_address_map {
+    struct vr_mutex mutex; // guards making and retiring regions and maps; a leaf lock
+    _Atomic(struct vr_region *) *regions;
+    uint32_t region_count;
+    struct vr_slab maps;
+};
+
+#define VR_SLOT_MAP 0x80000000u
+
+enum vram_status vr_address_map_init(struct vr_address_map *map);
+void vr_address_map_release(struct vr_address_map *map);
+// Before a segment (or a newly mapped range) is used. small: of the small pool. NO_HOST_MEMORY or LIMIT leave nothing behind.
+enum vram_status vr_address_map_prepare(struct vr_address_map *map, uint64_t address, uint64_t size, bool small);
+// After all its memory is gone. The same range and kind as was prepared.
+void vr_address_map_retire(struct vr_address_map *map, uint64_t address, uint64_t size, bool small);
+
+VR_INLINE struct vr_region *vr_address_map_region(const struct vr_address_map *map, uint64_t address) {
+    const uint64_t number = address >> VR_REGION_SHIFT;
+    for (uint32_t at = (uint32_t)number % VR_REGIONS;; at = (at + 1) % VR_REGIONS) {
+        struct vr_region *region = atomic_load_explicit(&map->regions[at], memory_order_acquire);
+        if (region == NULL || region->number == number) return region;
+    }
+}
+
+VR_INLINE _Atomic uint32_t *vr_address_map_slot(struct vr_region *region, uint64_t address) {
+    return &region->slot[(address >> 20) & (VR_REGION_SLOTS - 1)];
+}
+
+VR_INLINE _Atomic uint32_t *vr_address_map_entry(const struct vr_address_map *map, uint32_t slot_value, uint64_t address) {
+    struct vr_mib_map *maps = (struct vr_mib_map *)(void *)map->maps.items;
+    return &maps[slot_value & ~VR_SLOT_MAP].entry[(address >> 9) & (VR_MAP_ENTRIES - 1)];
+}
+
+// The block that was last handed out at `address`, or something else; see above. 0 when certainly none. Any thread, no lock.
+VR_INLINE uint32_t vr_address_map_find(const struct vr_address_map *map, uint64_t address) {
+    struct vr_region *region = vr_address_map_region(map, address);
+    if (VR_UNLIKELY(region == NULL)) return 0;
+    const uint32_t value = atomic_load_explicit(vr_address_map_slot(region, address), memory_order_acquire);
+    if ((value & VR_SLOT_MAP) == 0) return value;
+    return atomic_load_explicit(vr_address_map_entry(map, value, address), memory_order_acquire);
+}
+
+// The range was prepared. Under the lock of the block's shard.
+VR_INLINE void vr_address_map_set(const struct vr_address_map *map, uint64_t address, uint32_t block) {
+    _Atomic uint32_t *slot = vr_address_map_slot(vr_address_map_region(map, address), address);
+    const uint32_t value = atomic_load_explicit(slot, memory_order_relaxed);
+    if ((value & VR_SLOT_MAP) != 0) slot = vr_address_map_entry(map, value, address);
+    atomic_store_explicit(slot, block, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,11 @@
+// allocator.h: the allocator's bare beginning and end. vram_create() and vram_destroy() add what the environment asks to record (src/live).
+#ifndef VR_CORE_ALLOCATOR_H
+#define VR_CORE_ALLOCATOR_H
+
+#include "vram/allocator.h"
+
+// As vram_create() and vram_destroy(), without a history. allocator may not be NULL.
+enum vram_status vr_allocator_create(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error);
+void vr_allocator_destroy(struct vram_allocator *allocator);
+
+#endif

@@ -1,0 +1,39 @@
+// captures.h: captures of CUDA graphs under way, and frees that they put off. All under all locks of the device.
+#ifndef VR_CORE_CAPTURE_CAPTURES_H
+#define VR_CORE_CAPTURE_CAPTURES_H
+
+#include "core/device.h"
+
+// Whether the stream is capturing now. Asks the driver only while a capture is known on some device.
+bool vr_is_capturing(const struct vr_device *device, uint64_t stream);
+// The same, asking the driver always: a capture that nobody told us of.
+bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream);
+// The driver's id of the capture that a stream takes part in; 0 for none.
+uint64_t vr_capture_id(const struct vr_device *device, uint64_t stream);
+// Whether any capture is known, on whatever device.
+bool vr_any_captures(const struct vr_device *device);
+// Whether a known capture concerns the device: it goes into one of its pools, or one of its streams takes part. Nothing goes back to the
+// driver then.
+bool vr_device_captures(const struct vr_device *device);
+// Counts a capture in (without any lock, before it begins) or out, on all devices.
+void vr_capture_count(struct vram_allocator *allocator, bool begins);
+// Sets the gate bit of captures on or off, as is right now.
+void vr_capture_gate(struct vr_device *device);
+// Whether both streams take part in one capture.
+bool vr_same_capture(const struct vr_device *device, uint64_t stream, uint64_t other);
+// Whether this thread began a capture on the device that has not ended.
+bool vr_thread_captures(const struct vr_device *device);
+// Whether a stream that the block was used on captures, known or not: a fence on it would be a node of the graph.
+bool vr_use_captures(const struct vr_device *device, const struct vr_block *block);
+// Whether the free of a block with uses must be put off: this thread captures, or one of the streams concerned does.
+bool vr_must_defer(const struct vr_device *device, const struct vr_block *block);
+
+// Puts the free of a pending block with uses off. NO_HOST_MEMORY leaves everything as it was.
+enum vram_status vr_defer(struct vr_device *device, uint32_t block);
+// No known capture is under way any more: completes deferred blocks, or fences the uses that were recorded outside a capture. Those with
+// a stream that captures all the same wait on.
+enum vram_status vr_deferred_convert(struct vr_device *device);
+// graph_capture_record_stream_reuse: completes the deferred blocks of `stream` whose markers all lie before what it does next.
+enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream);
+
+#endif

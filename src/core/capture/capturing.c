@@ -1,0 +1,92 @@
+// Who is capturing: what the driver says of streams, and who began what.
+#include "core/capture/captures.h"
+
+// The driver's id of the capture a stream takes part in; 0 for none.
+uint64_t vr_capture_id(const struct vr_device *device, uint64_t stream) {
+    int status = 0;
+    uint64_t id = 0, graph = 0, count = 0;
+    const uint64_t *frontier = NULL;
+    const vr_cu_result result = vr_cu(device->allocator->driver, stream_get_capture_info, stream, &status, &id, &graph, &frontier, &count);
+    return result == VR_CU_SUCCESS && status == VR_CU_STREAM_CAPTURE_STATUS_ACTIVE ? id : 0;
+}
+
+bool vr_any_captures(const struct vr_device *device) {
+    return atomic_load_explicit(&device->allocator->captures, memory_order_acquire) != 0;
+}
+
+bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream) {
+    int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
+    // A stream that does not answer (the default stream during a capture) takes part in none.
+    if (vr_cu(device->allocator->driver, stream_is_capturing, stream, &status) != VR_CU_SUCCESS) return false;
+    return status != VR_CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+bool vr_is_capturing(const struct vr_device *device, uint64_t stream) {
+    return vr_any_captures(device) && vr_stream_is_capturing(device, stream);
+}
+
+bool vr_device_captures(const struct vr_device *device) {
+    if (device->capture_count != 0) return true;
+    if (!vr_any_captures(device)) return false;
+    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct vr_shard *shard = device->shards[i];
+        if (!shard->idle && shard->stream != 0 && vr_stream_is_capturing(device, shard->stream)) return true;
+    }
+    return false;
+}
+
+// Whoever took a device's locks before its gate was set makes driver calls that could spoil the capture: they are waited for. The count is
+// changed before the gates, and a gate is opened before the count is looked at (vr_capture_gate): so no gate stays open.
+void vr_capture_count(struct vram_allocator *allocator, bool begins) {
+    atomic_fetch_add_explicit(&allocator->capture_changes, 1, memory_order_acq_rel);
+    if (!begins) {
+        atomic_fetch_sub_explicit(&allocator->captures, 1, memory_order_acq_rel);
+        return;
+    }
+    atomic_fetch_add_explicit(&allocator->captures, 1, memory_order_acq_rel);
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device == NULL) continue;
+        vr_device_gate(device, VR_GATE_CAPTURE, true);
+        vr_mutex_lock(&device->mutex);
+        vr_mutex_unlock(&device->mutex);
+    }
+}
+
+void vr_capture_gate(struct vr_device *device) {
+    if (device->deferred_count != 0 || vr_any_captures(device)) {
+        vr_device_gate(device, VR_GATE_CAPTURE, true);
+        return;
+    }
+    vr_device_gate(device, VR_GATE_CAPTURE, false);
+    if (vr_any_captures(device)) vr_device_gate(device, VR_GATE_CAPTURE, true);
+}
+
+bool vr_same_capture(const struct vr_device *device, uint64_t stream, uint64_t other) {
+    const uint64_t id = vr_capture_id(device, stream);
+    return id != 0 && vr_capture_id(device, other) == id;
+}
+
+bool vr_thread_captures(const struct vr_device *device) {
+    if (device->capture_count == 0) return false;
+    const uint64_t thread = vr_os_thread_id();
+    for (size_t i = 0; i < device->capture_count; i++) {
+        if (device->captures[i].thread == thread) return true;
+    }
+    return false;
+}
+
+bool vr_use_captures(const struct vr_device *device, const struct vr_block *block) {
+    const struct vram_allocator *allocator = device->allocator;
+    for (uint32_t use = block->held.uses; use != 0; use = vr_use_at(allocator, use)->next) {
+        if (vr_stream_is_capturing(device, vr_use_at(allocator, use)->stream)) return true;
+    }
+    return false;
+}
+
+bool vr_must_defer(const struct vr_device *device, const struct vr_block *block) {
+    const struct vram_allocator *allocator = device->allocator;
+    if (vr_thread_captures(device) || vr_is_capturing(device, vr_shard_of(allocator, block)->stream)) return true;
+    return vr_use_captures(device, block);
+}

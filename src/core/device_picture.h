@@ -1,0 +1,43 @@
+// device_picture.h: a copy of what a device's memory looks like, made under its locks.
+#ifndef VR_CORE_DEVICE_PICTURE_H
+#define VR_CORE_DEVICE_PICTURE_H
+
+#include "core/state.h"
+
+struct vr_picture_block {
+    uint64_t address;
+    uint64_t size;
+    uint64_t requested; // 0 for a free block
+    uint32_t stack;
+    uint32_t words;
+    uint8_t state; // VR_FREE, VR_ALLOCATED, VR_PENDING
+};
+
+// A cudaMalloc segment, one mapped run of an expandable one, or a block outside of the pools, which is a segment of its own.
+struct vr_picture_segment {
+    uint64_t address;
+    uint64_t size;
+    uint64_t stream;
+    uint64_t counter;
+    struct vram_pool_id pool;
+    uint32_t stack;
+    bool small;
+    bool expandable;
+    size_t first_block; // index in blocks; the next segment's is the end
+};
+
+struct vr_picture {
+    struct vr_picture_segment *segments; // by ascending address
+    size_t segment_count, segment_capacity;
+    struct vr_picture_block *blocks;
+    size_t block_count, block_capacity;
+    uint64_t active_bytes;
+};
+
+// Copies the device's state, of one pool or (only NULL) of all, into an empty picture. at (may be NULL) is called at that moment, under the
+// locks. vr_picture_release() afterwards, also on failure. NO_HOST_MEMORY.
+enum vram_status vr_picture_take(struct vr_device *device, const struct vram_pool *only, struct vr_picture *picture,
+                                 void (*at)(struct vr_device *device, const struct vr_picture *picture, void *user), void *user);
+void vr_picture_release(struct vr_picture *picture);
+
+#endif

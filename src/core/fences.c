@@ -1,0 +1,269 @@
+#include "core/fences.h"
+#include "core/device.h"
+
+enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured) {
+    for (uint32_t use = block->held.uses; use != 0; use = vr_use_at(allocator, use)->next) {
+        if (vr_use_at(allocator, use)->stream != stream) continue;
+        if (!captured) vr_use_at(allocator, use)->captured = false;
+        return VRAM_OK;
+    }
+    uint32_t made = 0;
+    VR_TRY(vr_slab_take(&allocator->uses, 1, &made));
+    *vr_use_at(allocator, made) = (struct vr_use){.stream = stream, .next = block->held.uses, .captured = captured};
+    block->held.uses = made;
+    return VRAM_OK;
+}
+
+void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block) {
+    for (uint32_t use = block->held.uses; use != 0;) {
+        const uint32_t next = vr_use_at(allocator, use)->next;
+        vr_slab_give(&allocator->uses, use);
+        use = next;
+    }
+    block->held.uses = 0;
+}
+
+// --- events -------------------------------------------------------------------------------------------------------------
+
+static bool take_idle_event(struct vr_events *events, uint64_t *event) {
+    vr_mutex_lock(&events->mutex);
+    const bool found = events->count != 0;
+    if (found) *event = events->idle[--events->count];
+    vr_mutex_unlock(&events->mutex);
+    return found;
+}
+
+static void return_event(struct vr_device *device, uint64_t event) {
+    struct vr_events *events = &device->events;
+    vr_mutex_lock(&events->mutex);
+    void *idle = events->idle;
+    const bool room = vr_grow(&idle, &events->capacity, events->count + 1, sizeof *events->idle) == VRAM_OK;
+    events->idle = idle;
+    if (room) events->idle[events->count++] = event;
+    vr_mutex_unlock(&events->mutex);
+    if (!room) (void)vr_cu(device->allocator->driver, event_destroy, event);
+}
+
+// The stream was destroyed: it has no more work, but what it was given may still run.
+static bool is_gone(vr_cu_result result) {
+    return result == VR_CU_INVALID_HANDLE || result == VR_CU_INVALID_CONTEXT || result == VR_CU_CONTEXT_IS_DESTROYED;
+}
+
+// The device whose context a stream belongs to; the legacy default stream is the block's own device's.
+static vr_cu_result device_of_stream(struct vr_device *device, uint64_t stream, struct vr_device **owner) {
+    struct vram_allocator *allocator = device->allocator;
+    *owner = device;
+    if (stream == 0 || allocator->device_count == 1) return VR_CU_SUCCESS;
+    uint64_t context = 0;
+    const vr_cu_result result = vr_cu(allocator->driver, stream_get_ctx, stream, &context);
+    struct vr_device *found = result == VR_CU_SUCCESS ? vr_device_with_context(allocator, context) : NULL;
+    if (found != NULL) *owner = found;
+    return result;
+}
+
+// An event of *owner, the stream's device, at what the stream has now. *gone (may be NULL): it failed because there is no such stream.
+static enum vram_status record_event(struct vr_device *device, uint64_t stream, struct vr_device **owner, uint64_t *event, bool *gone) {
+    struct vram_driver *driver = device->allocator->driver;
+    struct vr_context_guard guard;
+    vr_cu_result result = device_of_stream(device, stream, owner);
+    if (gone != NULL) *gone = is_gone(result);
+    VR_TRY(vr_driver_status(result));
+    VR_TRY(vr_context_enter(*owner, &guard));
+    uint64_t made = 0;
+    if (!take_idle_event(&(*owner)->events, &made)) result = vr_cu(driver, event_create, &made, VR_CU_EVENT_DISABLE_TIMING);
+    if (result == VR_CU_SUCCESS) {
+        result = vr_cu(driver, event_record, made, stream);
+        if (result != VR_CU_SUCCESS) return_event(*owner, made);
+        if (gone != NULL) *gone = is_gone(result);
+    }
+    vr_context_leave(&guard);
+    VR_TRY(vr_driver_status(result));
+    *event = made;
+    return VRAM_OK;
+}
+
+// --- fences -------------------------------------------------------------------------------------------------------------
+
+static enum vram_status queue_for(struct vr_fences *fences, uint64_t stream, struct vr_fence_queue **queue) {
+    for (size_t i = 0; i < fences->count; i++) {
+        if (fences->queues[i].stream == stream) {
+            *queue = &fences->queues[i];
+            return VRAM_OK;
+        }
+    }
+    void *queues = fences->queues;
+    const enum vram_status status = vr_grow(&queues, &fences->capacity, fences->count + 1, sizeof *fences->queues);
+    fences->queues = queues;
+    VR_TRY(status);
+    *queue = &fences->queues[fences->count++];
+    **queue = (struct vr_fence_queue){.stream = stream};
+    return VRAM_OK;
+}
+
+static enum vram_status make_room(struct vr_fence_queue *queue) {
+    if (queue->count < queue->capacity) return VRAM_OK;
+    const size_t capacity = queue->capacity == 0 ? 16 : queue->capacity * 2;
+    struct vr_fence *fences = malloc(capacity * sizeof *fences);
+    if (fences == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < queue->count; i++) fences[i] = queue->fences[(queue->head + i) & (queue->capacity - 1)];
+    free(queue->fences);
+    *queue = (struct vr_fence_queue){.stream = queue->stream, .fences = fences, .capacity = capacity, .count = queue->count};
+    return VRAM_OK;
+}
+
+static enum vram_status record_fence(struct vr_device *device, uint32_t block, uint64_t stream, bool *gone) {
+    struct vr_fence_queue *queue = NULL;
+    VR_TRY(queue_for(&device->fences, stream, &queue));
+    VR_TRY(make_room(queue));
+    struct vr_fence fence = {.block = block};
+    VR_TRY(record_event(device, stream, &fence.event_device, &fence.event, gone));
+    queue->fences[(queue->head + queue->count++) & (queue->capacity - 1)] = fence;
+    return VRAM_OK;
+}
+
+// Takes back the newest fence of a stream: it is this operation's own.
+static void retract_fence(struct vr_device *device, uint64_t stream) {
+    struct vr_fence_queue *queue = NULL;
+    if (queue_for(&device->fences, stream, &queue) != VRAM_OK) return;
+    const struct vr_fence *fence = &queue->fences[(queue->head + --queue->count) & (queue->capacity - 1)];
+    return_event(fence->event_device, fence->event);
+}
+
+static void drop_queue_if_empty(struct vr_fences *fences, size_t at) {
+    if (fences->queues[at].count != 0) return;
+    free(fences->queues[at].fences);
+    memmove(&fences->queues[at], &fences->queues[at + 1], (fences->count - at - 1) * sizeof *fences->queues);
+    fences->count--;
+}
+
+static void drop_empty_queues(struct vr_device *device) {
+    for (size_t i = device->fences.count; i-- > 0;) drop_queue_if_empty(&device->fences, i);
+    vr_device_gate(device, VR_GATE_FENCES, device->fences.count != 0);
+}
+
+enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool *gone) {
+    struct vram_allocator *allocator = device->allocator;
+    struct vr_block *item = vr_block_at(allocator, block);
+    enum vram_status status = VRAM_OK;
+    uint32_t recorded = 0, use = item->held.uses;
+    for (; use != 0 && status == VRAM_OK; use = vr_use_at(allocator, use)->next) {
+        status = record_fence(device, block, vr_use_at(allocator, use)->stream, gone);
+        if (status == VRAM_OK) recorded++;
+    }
+    if (status != VRAM_OK) {
+        use = item->held.uses;
+        for (uint32_t i = 0; i < recorded; i++, use = vr_use_at(allocator, use)->next)
+            retract_fence(device, vr_use_at(allocator, use)->stream);
+    } else {
+        vr_uses_clear(allocator, item);
+        item->held.pending = recorded;
+    }
+    drop_empty_queues(device);
+    return status;
+}
+
+// All devices are waited for: which one a stream was of cannot be asked any more.
+enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block) {
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device == NULL) continue;
+        struct vr_context_guard guard;
+        VR_TRY(vr_context_enter(device, &guard));
+        const vr_cu_result result = vr_cu(allocator->driver, ctx_synchronize, 0);
+        vr_context_leave(&guard);
+        VR_TRY(vr_driver_status(result));
+    }
+    vr_uses_clear(allocator, block);
+    return VRAM_OK;
+}
+
+enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block) {
+    struct vram_allocator *allocator = device->allocator;
+    const uint64_t own = vr_shard_of(allocator, block)->stream;
+    while (block->held.uses != 0) {
+        const uint32_t use = block->held.uses;
+        struct vr_device *owner = NULL;
+        uint64_t event = 0;
+        bool gone = false;
+        const enum vram_status status = record_event(device, vr_use_at(allocator, use)->stream, &owner, &event, &gone);
+        if (gone) return vr_uses_wait(allocator, block);
+        VR_TRY(status);
+        const vr_cu_result result = vr_cu(allocator->driver, stream_wait_event, own, event, 0);
+        return_event(owner, event); // the stream waits for what the event stood for
+        if (is_gone(result)) return vr_uses_wait(allocator, block);
+        VR_TRY(vr_driver_status(result));
+        block->held.uses = vr_use_at(allocator, use)->next;
+        vr_slab_give(&allocator->uses, use);
+    }
+    return VRAM_OK;
+}
+
+void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
+    struct vram_allocator *allocator = device->allocator;
+    struct vr_block *item = vr_block_at(allocator, block);
+    struct vr_shard *shard = vr_shard_of(allocator, item);
+    struct vr_delta delta = {{[VR_F_REQUESTED] = -(int64_t)item->requested}};
+    vr_notify_block(shard, VR_RECORD_FREE_COMPLETED, item);
+    vr_delta_of_merge(allocator, item, &delta);
+    vr_totals_apply(&device->totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0,
+                    held ? -(int64_t)item->size : 0);
+    (void)vr_pool_merge(shard, block);
+}
+
+static void pass_fence(struct vr_device *device, struct vr_fence_queue *queue) {
+    const struct vr_fence fence = queue->fences[queue->head];
+    queue->head = (queue->head + 1) & (queue->capacity - 1);
+    queue->count--;
+    return_event(fence.event_device, fence.event);
+    if (--vr_block_at(device->allocator, fence.block)->held.pending == 0) vr_complete_free(device, fence.block, true);
+}
+
+static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_queue *queue) {
+    while (queue->count != 0) {
+        const vr_cu_result result = vr_cu(device->allocator->driver, event_query, queue->fences[queue->head].event);
+        if (result == VR_CU_NOT_READY) return VRAM_OK;
+        VR_TRY(vr_driver_status(result));
+        pass_fence(device, queue);
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_fences_poll(struct vr_device *device) {
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < device->fences.count && status == VRAM_OK; i++) status = poll_queue(device, &device->fences.queues[i]);
+    drop_empty_queues(device);
+    return status;
+}
+
+static enum vram_status wait_queue(struct vr_device *device, struct vr_fence_queue *queue) {
+    while (queue->count != 0) {
+        VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, event_synchronize, queue->fences[queue->head].event)));
+        pass_fence(device, queue);
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_fences_wait(struct vr_device *device) {
+    device->num_sync_all_streams++;
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < device->fences.count && status == VRAM_OK; i++) status = wait_queue(device, &device->fences.queues[i]);
+    drop_empty_queues(device);
+    return status;
+}
+
+void vr_fences_release(struct vr_device *device) {
+    for (size_t i = 0; i < device->fences.count; i++) {
+        struct vr_fence_queue *queue = &device->fences.queues[i];
+        for (; queue->count != 0; queue->count--) {
+            const struct vr_fence *fence = &queue->fences[(queue->head + queue->count - 1) & (queue->capacity - 1)];
+            (void)vr_cu(device->allocator->driver, event_destroy, fence->event);
+        }
+        free(queue->fences);
+    }
+    free(device->fences.queues);
+    device->fences = (struct vr_fences){0};
+    for (size_t i = 0; i < device->events.count; i++) (void)vr_cu(device->allocator->driver, event_destroy, device->events.idle[i]);
+    free(device->events.idle);
+    device->events.idle = NULL;
+    device->events.count = 0;
+}

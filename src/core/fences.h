@@ -1,0 +1,37 @@
+// fences.h: uses on other streams, and the fences that hold a freed block back until those streams have passed.
+//
+// Within a stream fences complete in the order they were recorded; streams are looked at in the order of their first use.
+#ifndef VR_CORE_FENCES_H
+#define VR_CORE_FENCES_H
+
+#include "core/state.h"
+
+// Adds `stream` to the uses of an allocated block; repeated calls change nothing. Under the block's shard lock. LIMIT, NO_HOST_MEMORY.
+// captured: recorded during a capture.
+enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured);
+// Forgets all uses of a block.
+void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block);
+
+// Records a fence on every stream that the block was used on, and forgets the uses; block->held.pending becomes their number. On
+// failure nothing is recorded and the uses stay. *gone (may be NULL): DRIVER because a stream was destroyed. Under all locks.
+enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool *gone);
+// Waits until nothing on any device uses the block, and forgets its uses: for streams that take no fence. Not while a capture is under
+// way: it would spoil it. DRIVER. Under all locks.
+enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block);
+// Lets the block's own stream wait for the other ones, and forgets these: then it can be used again at once, in the stream's order. Not
+// while a capture concerns the device. On failure (DRIVER) the rest of the uses stay. Under all locks, context current.
+enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block);
+// Looks at the oldest fence of each stream, and the ones after it, until one is pending; completes the blocks that have none left.
+// DRIVER when a query fails. Under all locks.
+enum vram_status vr_fences_poll(struct vr_device *device);
+// Waits for every fence (num_sync_all_streams + 1) and completes all blocks. Under all locks: the caller asked to wait, and what
+// becomes free must be released before anybody takes it again.
+enum vram_status vr_fences_wait(struct vr_device *device);
+
+// The second half of a free: the block becomes reusable. held: it was counted as waiting. Under all locks.
+void vr_complete_free(struct vr_device *device, uint32_t block, bool held);
+
+// Destroys idle events and fences. At the end only.
+void vr_fences_release(struct vr_device *device);
+
+#endif

@@ -1,0 +1,265 @@
+// What can be asked of an allocator: statistics, facts about an address, the list of all blocks.
+#include "core/source/async.h"
+#include "core/fences.h"
+#include "core/serve.h"
+#include "core/source/source_ops.h"
+
+enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count) {
+    VR_REQUIRE(allocator && count);
+    *count = (uint32_t)allocator->device_count;
+    return VRAM_OK;
+}
+
+enum vram_status vram_memory_info(struct vram_allocator *allocator, uint32_t ordinal, uint64_t *free_bytes, uint64_t *total_bytes) {
+    VR_REQUIRE(allocator && free_bytes && total_bytes);
+    struct vr_device *device = NULL;
+    VR_TRY(vr_device_get(allocator, ordinal, &device));
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    const vr_cu_result result = vr_cu(allocator->driver, mem_get_info, free_bytes, total_bytes);
+    vr_context_leave(&guard);
+    return vr_driver_status(result);
+}
+
+static void fill_stats(const struct vr_device *device, struct vram_stats *stats) {
+    vr_totals_report(&device->totals, stats);
+    memcpy(stats->segment, device->segment, sizeof stats->segment);
+    memcpy(stats->reserved_bytes, device->reserved, sizeof stats->reserved_bytes);
+    stats->oversize_allocations = device->oversize_allocations;
+    stats->oversize_segments = device->oversize_segments;
+    stats->num_alloc_retries = device->num_alloc_retries;
+    stats->num_ooms = device->num_ooms;
+    stats->max_split_size = device->max_split_at_start;
+    stats->num_sync_all_streams = device->num_sync_all_streams;
+    stats->num_device_alloc = device->num_device_alloc;
+    stats->num_device_free = device->num_device_free;
+    stats->num_oom_rejections = device->num_oom_rejections;
+}
+
+enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_stats *stats) {
+    VR_REQUIRE(allocator && stats);
+    if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    *stats = (struct vram_stats){.max_split_size = -1};
+    if (device == NULL) return VRAM_OK;
+    vr_device_lock(device);
+    if (vr_is_async(allocator)) vr_async_refresh(device);
+    fill_stats(device, stats);
+    vr_device_unlock(device);
+    return VRAM_OK;
+}
+
+static void for_each_plain_stat(struct vr_device *device, void (*change)(struct vram_stat *stat)) {
+    for (int v = 0; v < VRAM_STAT_POOLS; v++) {
+        change(&device->segment[v]);
+        change(&device->reserved[v]);
+    }
+    change(&device->oversize_allocations);
+    change(&device->oversize_segments);
+    for (struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) {
+        for (int v = 0; v < VRAM_STAT_POOLS; v++) change(&pool->reserved[v]);
+    }
+}
+
+static void reset_peak(struct vram_stat *stat) { stat->peak = stat->current; }
+static void reset_accumulated(struct vram_stat *stat) { stat->allocated = stat->freed = 0; }
+
+enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_t ordinal) {
+    VR_REQUIRE(allocator);
+    if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    if (device == NULL) return VRAM_OK;
+    vr_device_lock(device);
+    vr_totals_reset_peak(&device->totals);
+    for_each_plain_stat(device, reset_peak);
+    vr_device_unlock(device);
+    return VRAM_OK;
+}
+
+enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, uint32_t ordinal) {
+    VR_REQUIRE(allocator);
+    if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    if (device == NULL) return VRAM_OK;
+    vr_device_lock(device);
+    vr_totals_reset_accumulated(&device->totals);
+    for_each_plain_stat(device, reset_accumulated);
+    device->num_alloc_retries = device->num_ooms = device->num_sync_all_streams = 0;
+    device->num_device_alloc = device->num_device_free = device->num_oom_rejections = 0;
+    vr_device_unlock(device);
+    return VRAM_OK;
+}
+
+// --- one address ----------------------------------------------------------------------------------------------------------------
+
+static struct vram_block_info describe(const struct vram_allocator *allocator, const struct vr_block *block) {
+    const struct vr_segment *segment = vr_segment_at(allocator, block->segment);
+    return (struct vram_block_info){
+        .address = block->address,
+        .size_bytes = block->size,
+        .requested_bytes = block->state == VR_FREE ? 0 : block->requested,
+        .segment_address = segment->address,
+        .segment_bytes = segment->mapped,
+        .stream = vr_shard_of(allocator, block)->stream,
+        .device = segment->device,
+        .expandable = block->expandable != 0,
+        .pool = vr_shard_of(allocator, block)->owner == NULL ? (struct vram_pool_id){0, 0} : vr_shard_of(allocator, block)->owner->id,
+    };
+}
+
+static struct vram_block_info describe_raw(const struct vr_raw_block *raw) {
+    return (struct vram_block_info){
+        .address = raw->address,
+        .size_bytes = raw->size,
+        .requested_bytes = raw->size,
+        .segment_address = raw->address,
+        .segment_bytes = raw->size,
+        .stream = raw->stream,
+        .device = raw->device,
+        .pool = raw->pool,
+    };
+}
+
+enum vram_status vram_block_info(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
+    VR_REQUIRE(allocator && info);
+    struct vr_raw_block raw;
+    struct vr_device *device = NULL;
+    const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
+    if (block != 0) {
+        *info = describe(allocator, vr_block_at(allocator, block));
+        vr_device_unlock(device);
+        return VRAM_OK;
+    }
+    if (!vr_raw_find(allocator, address, &raw)) return VRAM_INVALID_POINTER;
+    *info = describe_raw(&raw);
+    return VRAM_OK;
+}
+
+uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address) {
+    if (allocator == NULL) return 0;
+    struct vr_shard *shard = NULL;
+    struct vr_raw_block raw;
+    const uint32_t block = vr_find_and_lock(allocator, address, &shard);
+    if (block == 0) return vr_raw_find(allocator, address, &raw) ? raw.size : 0;
+    const uint64_t size = vr_block_at(allocator, block)->size;
+    vr_shard_unlock(shard);
+    return size;
+}
+
+static bool find_in_device(struct vr_device *device, uint64_t address, struct vram_block_info *info) {
+    const struct vram_allocator *allocator = device->allocator;
+    const uint32_t block = vr_block_containing(device, address);
+    if (block == 0 || vr_block_at(allocator, block)->state != VR_ALLOCATED) return false;
+    *info = describe(allocator, vr_block_at(allocator, block));
+    return true;
+}
+
+static bool find_raw_containing(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
+    struct vr_raw *raw = &allocator->raw;
+    bool found = false;
+    vr_mutex_lock(&raw->mutex);
+    for (size_t i = 0; i < raw->capacity && !found; i++) {
+        const struct vr_raw_block *candidate = &raw->slots[i];
+        found = candidate->address != 0 && !candidate->postponed && address >= candidate->address &&
+                address - candidate->address < candidate->size;
+        if (found) *info = describe_raw(candidate);
+    }
+    vr_mutex_unlock(&raw->mutex);
+    return found;
+}
+
+enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
+    VR_REQUIRE(allocator && info);
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device == NULL) continue;
+        vr_device_lock(device);
+        const bool found = find_in_device(device, address, info);
+        vr_device_unlock(device);
+        if (found) return VRAM_OK;
+    }
+    return find_raw_containing(allocator, address, info) ? VRAM_OK : VRAM_INVALID_POINTER;
+}
+
+// --- all blocks -----------------------------------------------------------------------------------------------------------------
+
+struct view_list {
+    struct vram_block_view *views;
+    size_t count;
+    size_t capacity;
+};
+
+static enum vram_status add_segment(const struct vram_allocator *allocator, const struct vr_segment *segment, struct view_list *list) {
+    for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
+        const struct vr_block *block = vr_block_at(allocator, at);
+        if (block->state == VR_HOLE) continue;
+        void *views = list->views;
+        const enum vram_status status = vr_grow(&views, &list->capacity, list->count + 1, sizeof *list->views);
+        list->views = views;
+        VR_TRY(status);
+        list->views[list->count++] = (struct vram_block_view){
+            .block = describe(allocator, block),
+            .state = block->state == VR_FREE      ? VRAM_BLOCK_FREE
+                     : block->state == VR_PENDING ? VRAM_BLOCK_PENDING
+                                                  : VRAM_BLOCK_ALLOCATED,
+            .small_pool = block->small != 0,
+        };
+    }
+    return VRAM_OK;
+}
+
+static int by_address(const void *a, const void *b) {
+    const uint64_t x = ((const struct vram_block_view *)a)->block.address, y = ((const struct vram_block_view *)b)->block.address;
+    return VR_ORDER(x, y);
+}
+
+// Blocks outside of the pools: of what lies between them nothing is known.
+static enum vram_status add_raw(const struct vr_device *device, const struct vram_pool *only, struct view_list *list) {
+    struct vr_raw_block *blocks = NULL;
+    size_t count = 0;
+    VR_TRY(vr_raw_copy(device, only, &blocks, &count));
+    void *views = list->views;
+    const enum vram_status status = vr_grow(&views, &list->capacity, list->count + count, sizeof *list->views);
+    list->views = views;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) {
+        const enum vram_block_state state = blocks[i].postponed ? VRAM_BLOCK_PENDING : VRAM_BLOCK_ALLOCATED;
+        list->views[list->count++] = (struct vram_block_view){.block = describe_raw(&blocks[i]), .state = state};
+    }
+    free(blocks);
+    if (count != 0 && status == VRAM_OK) qsort(list->views, list->count, sizeof *list->views, by_address);
+    return status;
+}
+
+// Of one private pool, or (NULL) of all pools.
+static enum vram_status list_views(const struct vr_device *device, const struct vram_pool *only, struct view_list *list) {
+    const struct vram_allocator *allocator = device->allocator;
+    for (size_t i = 0; i < device->segment_count; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
+        if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
+        VR_TRY(add_segment(allocator, segment, list));
+    }
+    return add_raw(device, only, list);
+}
+
+static enum vram_status walk(struct vr_device *device, const struct vram_pool *only, vram_block_visitor visit, void *user) {
+    struct view_list list = {0};
+    vr_device_lock(device);
+    const enum vram_status status = list_views(device, only, &list);
+    vr_device_unlock(device);
+    for (size_t i = 0; status == VRAM_OK && i < list.count && visit(&list.views[i], user); i++) {
+    }
+    free(list.views);
+    return status;
+}
+
+enum vram_status vram_walk(struct vram_allocator *allocator, uint32_t ordinal, vram_block_visitor visit, void *user) {
+    VR_REQUIRE(allocator);
+    if (ordinal >= (uint32_t)allocator->device_count || visit == NULL) return VRAM_INVALID_ARGUMENT;
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    return device == NULL ? VRAM_OK : walk(device, NULL, visit, user);
+}
+
+enum vram_status vram_pool_walk(struct vram_pool *pool, vram_block_visitor visit, void *user) {
+    VR_REQUIRE(pool);
+    return visit == NULL ? VRAM_INVALID_ARGUMENT : walk(pool->device, pool, visit, user);
+}

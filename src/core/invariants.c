@@ -1,0 +1,203 @@
+// vram_check(): every invariant that the comments of this room state, as code. For tests, and for builds with VRAM_CHECK=3.
+#include "base/invariant.h"
+#include "core/source/async.h"
+#include "core/serve.h"
+#include "core/share/share.h"
+
+// What one walk over a device's blocks found, to be held against the counters.
+struct block_census {
+    int64_t count[VR_POOLS];
+    int64_t bytes[VR_POOLS];
+    int64_t requested[VR_POOLS];
+    int64_t splits[VR_POOLS];
+    int64_t split_bytes[VR_POOLS];
+    int64_t pending[VR_POOLS];
+    int64_t pending_bytes[VR_POOLS];
+    int64_t mapped[VR_POOLS];
+    int64_t segments[VR_POOLS];
+    int64_t oversize;
+    int64_t oversize_segments;
+};
+
+static bool in_tree(const struct vram_allocator *allocator, uint32_t root, enum vr_order order, uint32_t block) {
+    // The successor of the block's predecessor position is the block itself exactly when it is in the tree.
+    for (uint32_t at = vr_tree_first(root, &allocator->arena); at != 0; at = vr_tree_after(root, &allocator->arena, order, at)) {
+        if (at == block) return true;
+    }
+    return false;
+}
+
+static bool in_index(const struct vram_allocator *allocator, const struct vr_pool *pool, uint32_t block) {
+    const uint64_t size = vr_block_at(allocator, block)->size;
+    uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, size);
+    while (at != 0 && at != block && vr_block_at(allocator, at)->size == size) at = vr_index_next(&pool->index, &allocator->arena, at);
+    return at == block;
+}
+
+static bool is_deferred(const struct vr_device *device, uint32_t block) {
+    for (size_t i = 0; i < device->deferred_count; i++) {
+        if (device->deferred[i].block == block) return true;
+    }
+    return false;
+}
+
+static enum vram_status check_block(const struct vram_allocator *allocator, const struct vr_segment *segment, uint32_t number,
+                                    struct vram_error *error) {
+    const struct vr_block *block = vr_block_at(allocator, number);
+    const struct vr_shard *shard = vr_shard_of(allocator, block);
+    const struct vr_pool *pool = &shard->pool[block->small ? VR_SMALL : VR_LARGE];
+    const uint64_t at = block->address;
+    VR_INVARIANT(block->size != 0 && block->size % 512 == 0, "a block's size is not a multiple of 512", at);
+    VR_INVARIANT(!shard->idle, "a block belongs to a pool that is gone", at);
+    VR_INVARIANT(block->state == VR_ALLOCATED || !block->oversize, "a block that nobody has is counted as oversize", at);
+    VR_INVARIANT(shard->number == segment->shard && block->small == segment->small && block->expandable == segment->expandable,
+                 "a block and its segment disagree", at);
+    switch (block->state) {
+    case VR_FREE:
+        VR_INVARIANT(in_index(allocator, pool, number), "a free block is not in its pool's index", at);
+        VR_INVARIANT(!vr_is_free(allocator, block->next), "two free neighbours are not merged", at);
+        break;
+    case VR_HOLE:
+        VR_INVARIANT(block->expandable && (at - segment->address) % segment->page_size == 0 && block->size % segment->page_size == 0,
+                     "a hole is not made of whole pages", at);
+        VR_INVARIANT(in_tree(allocator, pool->holes, VR_BY_ADDRESS, number), "a hole is not in its pool's set", at);
+        VR_INVARIANT(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_HOLE, "two holes are not joined", at);
+        break;
+    case VR_ALLOCATED:
+        VR_INVARIANT(vr_address_map_find(&allocator->addresses, at) == number, "an allocated block cannot be found by its address", at);
+        break;
+    case VR_PENDING: VR_INVARIANT(block->held.uses == 0 || is_deferred(shard->device, number), "a waiting block still has uses", at); break;
+    default: VR_INVARIANT(false, "a block in a segment has no valid state", at);
+    }
+    return VRAM_OK;
+}
+
+static void count_block(const struct vr_block *block, struct block_census *census) {
+    const unsigned pool = block->small ? VR_SMALL : VR_LARGE;
+    const int64_t size = (int64_t)block->size;
+    if (block->state == VR_HOLE) return;
+    census->mapped[pool] += size;
+    census->oversize += block->oversize;
+    if (block->state == VR_ALLOCATED) census->count[pool]++, census->bytes[pool] += size;
+    if (block->state == VR_PENDING) census->pending[pool]++, census->pending_bytes[pool] += size;
+    if (block->state != VR_FREE) census->requested[pool] += (int64_t)block->requested;
+    if (block->state == VR_FREE && !block->expandable && (block->previous != 0 || block->next != 0)) {
+        census->splits[pool]++;
+        census->split_bytes[pool] += size;
+    }
+}
+
+static enum vram_status check_pages(const struct vram_allocator *allocator, const struct vr_segment *segment, struct vram_error *error) {
+    for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
+        const struct vr_block *block = vr_block_at(allocator, at);
+        const uint64_t first = (block->address - segment->address) / segment->page_size;
+        const uint64_t end = (block->address + block->size - segment->address + segment->page_size - 1) / segment->page_size;
+        const bool hole = block->state == VR_HOLE;
+        for (uint64_t page = first; page < end && (!hole || page < first + 8); page++) {
+            VR_INVARIANT((segment->pages[page] == 0) == hole, "a page and the block on it disagree whether it is mapped", block->address);
+            VR_INVARIANT(!hole || segment->exported == NULL || segment->exported[page].serial == 0, "a page that is gone is still exported",
+                         block->address);
+        }
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status check_segment(const struct vram_allocator *allocator, const struct vr_segment *segment, struct block_census *census,
+                                      struct vram_error *error) {
+    uint64_t address = segment->address, mapped = 0;
+    uint32_t previous = 0;
+    for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
+        const struct vr_block *block = vr_block_at(allocator, at);
+        VR_INVARIANT(block->address == address, "blocks of a segment do not touch", address);
+        VR_INVARIANT(block->previous == previous, "a block's links disagree", address);
+        VR_TRY(check_block(allocator, segment, at, error));
+        count_block(block, census);
+        if (block->state != VR_HOLE) mapped += block->size;
+        address += block->size;
+        previous = at;
+    }
+    VR_INVARIANT(address == segment->address + segment->size, "the blocks do not add up to their segment", segment->address);
+    VR_INVARIANT(mapped == segment->mapped, "the mapped bytes of a segment are miscounted", segment->address);
+    if (segment->expandable) return check_pages(allocator, segment, error);
+    census->segments[segment->small ? VR_SMALL : VR_LARGE]++;
+    census->oversize_segments += segment->oversize;
+    return VRAM_OK;
+}
+
+static enum vram_status check_counters(const struct vr_device *device, const struct block_census *census, struct vram_error *error) {
+    for (unsigned p = 0; p < VR_POOLS; p++) {
+        const int64_t *current = device->totals.current[p];
+        const enum vram_stat_pool view = p == VR_SMALL ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL;
+        VR_INVARIANT(current[VR_F_COUNT] == census->count[p] && current[VR_F_BYTES] == census->bytes[p], "allocated blocks are miscounted",
+                     p);
+        VR_INVARIANT(current[VR_F_REQUESTED] == census->requested[p], "requested bytes are miscounted", p);
+        VR_INVARIANT(current[VR_F_SPLITS] == census->splits[p] && current[VR_F_SPLIT_BYTES] == census->split_bytes[p],
+                     "inactive splits are miscounted", p);
+        VR_INVARIANT(device->totals.pending[p] == census->pending[p] && device->totals.pending_bytes[p] == census->pending_bytes[p],
+                     "waiting blocks are miscounted", p);
+        VR_INVARIANT(device->reserved[view].current == census->mapped[p], "reserved bytes are miscounted", p);
+        VR_INVARIANT(device->segment[view].current == census->segments[p], "segments are miscounted", p);
+    }
+    VR_INVARIANT(device->oversize_allocations.current == census->oversize && device->oversize_segments.current == census->oversize_segments,
+                 "what is oversize is miscounted", 0);
+    return VRAM_OK;
+}
+
+// The allowances of the shards add up to no more than the distance to the peak, as they stand before sharing out again.
+static enum vram_status check_slack(const struct vr_device *device, struct vram_error *error) {
+    const uint32_t count = device->awake_count;
+    for (unsigned p = 0; p < VR_POOLS; p++) {
+        const enum vram_stat_pool view = p == VR_SMALL ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL;
+        for (int f = 0; f < VR_FAMILIES; f++) {
+            int64_t slack = 0, both = 0;
+            for (uint32_t s = 0; s < count; s++) slack += device->counters[s]->slack[p][f], both += device->counters[s]->slack_both[f];
+            const int64_t own = device->totals.current[p][f], other = device->totals.current[p ^ 1][f];
+            VR_INVARIANT(own + slack <= device->totals.peak[view][f], "the allowances of a pool exceed the distance to its peak",
+                         (uint64_t)f);
+            VR_INVARIANT(own + other + both <= device->totals.peak[VRAM_STAT_ALL][f], "the allowances exceed the distance to the peak",
+                         (uint64_t)f);
+        }
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status check_fences(const struct vr_device *device, struct vram_error *error) {
+    for (size_t i = 0; i < device->fences.count; i++) {
+        const struct vr_fence_queue *queue = &device->fences.queues[i];
+        VR_INVARIANT(queue->count != 0, "an empty fence queue was kept", queue->stream);
+        for (size_t k = 0; k < queue->count; k++) {
+            const struct vr_block *block = vr_block_at(device->allocator, queue->fences[(queue->head + k) & (queue->capacity - 1)].block);
+            VR_INVARIANT(block->state == VR_PENDING && block->held.pending != 0, "a fence belongs to a block that does not wait",
+                         block->address);
+        }
+    }
+    const bool gated = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_FENCES) != 0;
+    VR_INVARIANT(gated == (device->fences.count != 0), "the gate does not say whether fences are pending", 0);
+    return VRAM_OK;
+}
+
+static enum vram_status check_device(const struct vr_device *device, struct vram_error *error) {
+    const struct vram_allocator *allocator = device->allocator;
+    if (vr_is_async(allocator)) return vr_async_check(device, error);
+    struct block_census census = {0};
+    for (size_t i = 0; i < device->segment_count; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
+        VR_TRY(check_segment(allocator, segment, &census, error));
+    }
+    VR_TRY(check_counters(device, &census, error));
+    VR_TRY(check_slack(device, error));
+    return check_fences(device, error);
+}
+
+enum vram_status vram_check(struct vram_allocator *allocator, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, allocator);
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device == NULL) continue;
+        vr_device_lock(device);
+        const enum vram_status status = check_device(device, error);
+        vr_device_unlock(device);
+        VR_TRY(status);
+    }
+    return VRAM_OK;
+}

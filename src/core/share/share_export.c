@@ -1,0 +1,212 @@
+// handles of live blocks. Plain memory has a handle of its segment by the driver; of an expandable segment every page that
+// the block touches has a file descriptor, made once and counted (allocator-behaviour 6.8).
+#include "core/serve.h"
+#include "core/share/share.h"
+#include "core/source/source_ops.h"
+
+enum { PAGE_BYTES = sizeof(struct vr_handle_page) };
+
+// A live block under all locks of its device, with the context current; a raw one needs no lock.
+struct shared_block {
+    struct vr_device *device;
+    struct vr_context_guard guard;
+    bool locked;
+    bool foreign; // memory from functions of the user's own
+    struct vr_segment *segment;
+    uint64_t base, extent_bytes; // of the plain segment
+    uint64_t address, size_bytes, requested_bytes;
+    uint64_t first_page, pages; // expandable only
+};
+
+static void describe(struct shared_block *shared, struct vram_allocator *allocator, uint32_t block) {
+    const struct vr_block *item = vr_block_at(allocator, block);
+    const struct vram_pool *owner = vr_shard_of(allocator, item)->owner;
+    struct vr_segment *segment = vr_segment_at(allocator, item->segment);
+    shared->segment = segment;
+    shared->address = item->address;
+    shared->size_bytes = item->size;
+    shared->requested_bytes = item->requested;
+    shared->base = segment->address;
+    shared->extent_bytes = segment->size;
+    shared->foreign = owner != NULL && owner->options.allocate != NULL;
+    if (!segment->expandable) return;
+    const uint64_t offset = item->address - segment->address;
+    shared->first_page = offset / segment->page_size;
+    shared->pages = (offset + item->size - 1) / segment->page_size + 1 - shared->first_page;
+    shared->base = segment->address + shared->first_page * segment->page_size;
+    shared->extent_bytes = shared->pages * segment->page_size;
+}
+
+static void close_shared(struct shared_block *shared) {
+    if (shared->locked) vr_device_unlock(shared->device);
+    vr_context_leave(&shared->guard);
+}
+
+static enum vram_status open_shared(struct vram_allocator *allocator, uint64_t address, struct shared_block *shared) {
+    struct vr_raw_block raw;
+    *shared = (struct shared_block){.device = NULL};
+    const uint32_t block = vr_find_and_lock_device(allocator, address, &shared->device);
+    if (block != 0) {
+        shared->locked = true;
+        describe(shared, allocator, block);
+    } else if (vr_raw_find(allocator, address, &raw)) {
+        if (raw.driver_pool) return VRAM_UNSUPPORTED;
+        shared->base = shared->address = raw.address;
+        shared->extent_bytes = shared->size_bytes = shared->requested_bytes = raw.size;
+        VR_TRY(vr_device_get(allocator, raw.device, &shared->device));
+    } else {
+        return VRAM_INVALID_POINTER;
+    }
+    const enum vram_status status = vr_context_enter(shared->device, &shared->guard);
+    if (status != VRAM_OK && shared->locked) vr_device_unlock(shared->device);
+    return status;
+}
+
+// --- pages ----------------------------------------------------------------------------------------------------------------------
+
+static size_t table_bytes(const struct vr_segment *segment) {
+    return (size_t)(segment->size / segment->page_size) * sizeof *segment->exported;
+}
+
+void vr_exported_forget(struct vr_segment *segment, uint64_t page) {
+    if (segment->exported == NULL) return;
+    struct vr_exported *exported = &segment->exported[page];
+    if (exported->exports != 0) vr_os_close_descriptor(exported->descriptor);
+    *exported = (struct vr_exported){.serial = 0};
+}
+
+void vr_exported_release(struct vr_segment *segment) {
+    if (segment->exported != NULL) vr_os_unreserve(segment->exported, table_bytes(segment));
+    segment->exported = NULL;
+}
+
+static enum vram_status export_page(struct shared_block *shared, uint64_t page, struct vram_error *error) {
+    static _Atomic uint64_t serials;
+    struct vr_exported *exported = &shared->segment->exported[page];
+    if (exported->exports == 0) {
+        int descriptor = -1;
+        const vr_cu_result result = vr_cu(shared->device->allocator->driver, mem_export_to_shareable_handle, &descriptor,
+                                          shared->segment->pages[page], VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+        if (result == VR_CU_OPERATING_SYSTEM) {
+            (void)vr_driver_failed(error, "cuMemExportToShareableHandle (every page takes a file descriptor: see ulimit -n)", result);
+            return VRAM_DRIVER;
+        }
+        if (result != VR_CU_SUCCESS) return vr_driver_failed(error, "cuMemExportToShareableHandle", result);
+        exported->descriptor = descriptor;
+        if (exported->serial == 0) exported->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+    }
+    exported->exports++;
+    return VRAM_OK;
+}
+
+static void end_page(struct vr_exported *exported) {
+    if (--exported->exports == 0) vr_os_close_descriptor(exported->descriptor);
+}
+
+static enum vram_status export_pages(struct shared_block *shared, unsigned char *to, struct vram_error *error) {
+    struct vr_segment *segment = shared->segment;
+    if (shared->device->handle_types == 0) {
+        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET,
+                       "pages of expandable segments cannot be shared: the driver has no file descriptors for them on device %u, or "
+                       "TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC says no",
+                       shared->device->ordinal);
+    }
+    if (segment->exported == NULL) {
+        void *table = NULL;
+        const enum vram_status status = vr_os_reserve(table_bytes(segment), &table);
+        if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
+        segment->exported = table;
+    }
+    for (uint64_t i = 0; i < shared->pages; i++) {
+        const uint64_t page = shared->first_page + i;
+        const enum vram_status status = export_page(shared, page, error);
+        if (status != VRAM_OK) {
+            while (i-- > 0) end_page(&segment->exported[shared->first_page + i]);
+            return status;
+        }
+        const struct vr_handle_page sent = {.serial = segment->exported[page].serial, .descriptor = segment->exported[page].descriptor};
+        memcpy(to + i * PAGE_BYTES, &sent, sizeof sent);
+    }
+    return VRAM_OK;
+}
+
+// --- the calls ------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status export_plain(const struct shared_block *shared, struct vr_handle *head, struct vram_error *error) {
+    const vr_cu_result result = vr_cu(shared->device->allocator->driver, ipc_get_mem_handle, &head->plain, shared->base);
+    if (result == VR_CU_SUCCESS) return VRAM_OK;
+    (void)vr_driver_failed(error, "cuIpcGetMemHandle", result);
+    if (result != VR_CU_NOT_SUPPORTED && result != VR_CU_INVALID_VALUE) return VRAM_DRIVER;
+    (void)vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "the driver cannot share this memory: %s", vr_cu_result_name(result));
+    if (error != NULL) error->driver_result = result;
+    return VRAM_UNSUPPORTED;
+}
+
+static size_t size_of_handle(const struct shared_block *shared) { return VRAM_HANDLE_BYTES + (size_t)shared->pages * PAGE_BYTES; }
+
+static enum vram_status write_handle(struct shared_block *shared, unsigned char *to, size_t capacity, size_t *size_bytes,
+                                     struct vram_error *error) {
+    const size_t wanted = size_of_handle(shared);
+    struct vr_handle head = {
+        .kind = shared->pages == 0 ? VR_HANDLE_PLAIN : VR_HANDLE_PAGES,
+        .size_bytes = shared->size_bytes,
+        .requested_bytes = shared->requested_bytes,
+        .offset_bytes = shared->address - shared->base,
+        .extent_bytes = shared->extent_bytes,
+        .page_bytes = shared->pages == 0 ? 0 : shared->segment->page_size,
+        .pages = shared->pages,
+    };
+    if (shared->foreign)
+        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "memory of a pool with functions of its own cannot be shared");
+    if (capacity < wanted)
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the handle of this block takes %llu bytes",
+                       (unsigned long long)wanted);
+    VR_TRY(vr_handle_sign(&head, error));
+    const vr_cu_result result = vr_cu(shared->device->allocator->driver, device_get_uuid, head.uuid, (int)shared->device->ordinal);
+    if (result != VR_CU_SUCCESS) return vr_driver_failed(error, "cuDeviceGetUuid", result);
+    if (shared->pages == 0)
+        VR_TRY(export_plain(shared, &head, error));
+    else
+        VR_TRY(export_pages(shared, to + VRAM_HANDLE_BYTES, error));
+    memset(to, 0, VRAM_HANDLE_BYTES);
+    memcpy(to, &head, sizeof head);
+    *size_bytes = wanted;
+    return VRAM_OK;
+}
+
+enum vram_status vram_export_size(struct vram_allocator *allocator, uint64_t address, size_t *size_bytes) {
+    VR_REQUIRE(allocator && size_bytes);
+    struct shared_block shared;
+    VR_TRY(open_shared(allocator, address, &shared));
+    *size_bytes = size_of_handle(&shared);
+    close_shared(&shared);
+    return VRAM_OK;
+}
+
+enum vram_status vram_export(struct vram_allocator *allocator, uint64_t address, void *handle, size_t capacity, size_t *size_bytes,
+                             struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, allocator && handle && size_bytes);
+    struct shared_block shared;
+    enum vram_status status = open_shared(allocator, address, &shared);
+    if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
+    status = write_handle(&shared, handle, capacity, size_bytes, error);
+    close_shared(&shared);
+    return status;
+}
+
+static enum vram_status end_pages(const struct shared_block *shared) {
+    struct vr_exported *exported = shared->segment->exported;
+    for (uint64_t i = 0; i < shared->pages; i++)
+        if (exported == NULL || exported[shared->first_page + i].exports == 0) return VRAM_INVALID_ARGUMENT;
+    for (uint64_t i = 0; i < shared->pages; i++) end_page(&exported[shared->first_page + i]);
+    return VRAM_OK;
+}
+
+enum vram_status vram_export_end(struct vram_allocator *allocator, uint64_t address) {
+    VR_REQUIRE(allocator);
+    struct shared_block shared;
+    VR_TRY(open_shared(allocator, address, &shared));
+    const enum vram_status status = shared.pages == 0 ? VRAM_OK : end_pages(&shared);
+    close_shared(&shared);
+    return status;
+}

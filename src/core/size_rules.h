@@ -1,0 +1,23 @@
+// size_rules.h: the size rules of the allocator (allocator-behaviour 1): how a request is rounded, which pool it goes to, how large a
+// segment is made for it. Pure functions; replay uses them too.
+#ifndef VR_CORE_SIZE_RULES_H
+#define VR_CORE_SIZE_RULES_H
+
+#include "config/rounding.h"
+
+#define VR_SMALL_LIMIT      (1 * VR_MIB) // largest rounded size of the small pool
+#define VR_SMALL_SEGMENT    (2 * VR_MIB) // every segment of the small pool; also its expandable page
+#define VR_MADE_TO_MEASURE  (10 * VR_MIB)
+#define VR_SEGMENT_ROUNDING (2 * VR_MIB)
+#define VR_REQUEST_LIMIT    ((uint64_t)1 << 60)
+
+VR_INLINE bool vr_is_small(uint64_t rounded) { return rounded <= VR_SMALL_LIMIT; }
+
+// What cudaMalloc is asked for (1.6).
+VR_INLINE uint64_t vr_segment_size(const struct vr_options *options, uint64_t rounded) {
+    if (vr_is_small(rounded)) return VR_SMALL_SEGMENT;
+    if (rounded < VR_MADE_TO_MEASURE) return options->large_segment_bytes;
+    return vr_round_up(rounded, VR_SEGMENT_ROUNDING);
+}
+
+#endif

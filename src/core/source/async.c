@@ -1,0 +1,418 @@
+// backend:cudaMallocAsync: requests, frees, and what a capture of a graph changes about them.
+#include "core/source/async.h"
+#include "core/capture/captures.h"
+#include "core/oom_report.h"
+#include "core/capture/private.h"
+#include "core/serve.h"
+
+// --- the driver's pool ------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status set_up_pool(struct vr_device *device) {
+    static const int reuse[] = {VR_CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, VR_CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
+                                VR_CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES};
+    struct vram_driver *driver = device->allocator->driver;
+    VR_TRY(vr_driver_status(vr_cu(driver, device_get_default_mem_pool, &device->driver_pool, (int)device->ordinal)));
+    uint64_t all = UINT64_MAX;
+    const int threshold = VR_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    VR_TRY(vr_driver_status(vr_cu(driver, mem_pool_set_attribute, device->driver_pool, threshold, &all)));
+    for (size_t i = 0; i < VR_COUNT_OF(reuse); i++) {
+        int on = 1;
+        VR_TRY(vr_driver_status(vr_cu(driver, mem_pool_set_attribute, device->driver_pool, reuse[i], &on)));
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_async_open(struct vr_device *device) {
+    int supported = 0;
+    const vr_cu_result result = vr_cu(device->allocator->driver, device_get_attribute, &supported,
+                                      VR_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, (int)device->ordinal);
+    VR_TRY(vr_driver_status(result));
+    if (supported == 0) return VRAM_UNSUPPORTED;
+    return set_up_pool(device);
+}
+
+void vr_async_refresh(struct vr_device *device) {
+    uint64_t held = 0;
+    const int attribute = VR_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
+    if (vr_cu(device->allocator->driver, mem_pool_get_attribute, device->driver_pool, attribute, &held) != VR_CU_SUCCESS) return;
+    const int64_t change = (int64_t)held - device->reserved[VRAM_STAT_ALL].current;
+    vr_stat_add(&device->reserved[VRAM_STAT_ALL], change);
+    vr_stat_add(&device->reserved[VRAM_STAT_LARGE_POOL], change);
+}
+
+// --- waiting for streams ----------------------------------------------------------------------------------------------------------------
+
+static uint64_t capture_of(const struct vr_device *device, uint64_t stream) {
+    return vr_any_captures(device) ? vr_capture_id(device, stream) : 0;
+}
+
+// The same where a wrong answer would stay: a request that takes part in a capture must not be taken for another. DRIVER.
+static enum vram_status ask_capture(const struct vr_device *device, uint64_t stream, uint64_t *capture) {
+    int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
+    uint64_t id = 0, graph = 0, count = 0;
+    const uint64_t *frontier = NULL;
+    *capture = 0;
+    if (!vr_any_captures(device)) return VRAM_OK;
+    const vr_cu_result result = vr_cu(device->allocator->driver, stream_get_capture_info, stream, &status, &id, &graph, &frontier, &count);
+    // The default stream takes part in none, and does not answer while another captures.
+    if (result == VR_CU_STREAM_CAPTURE_IMPLICIT) return VRAM_OK;
+    if (result == VR_CU_SUCCESS && status == VR_CU_STREAM_CAPTURE_STATUS_ACTIVE) *capture = id;
+    return vr_driver_status(result);
+}
+
+// `waiter` comes after what `stream`, of whatever device, has now.
+static vr_cu_result wait_for(struct vr_device *device, uint64_t waiter, uint64_t stream) {
+    struct vram_driver *driver = device->allocator->driver;
+    uint64_t context = device->context, event = 0;
+    vr_cu_result result = stream == 0 ? VR_CU_SUCCESS : vr_cu(driver, stream_get_ctx, stream, &context);
+    if (result == VR_CU_SUCCESS && context != device->context) result = vr_cu(driver, ctx_set_current, context);
+    if (result != VR_CU_SUCCESS) return result;
+    result = vr_cu(driver, event_create, &event, VR_CU_EVENT_DISABLE_TIMING);
+    if (result == VR_CU_SUCCESS) {
+        result = vr_cu(driver, event_record, event, stream);
+        if (result == VR_CU_SUCCESS) result = vr_cu(driver, stream_wait_event, waiter, event, 0);
+        (void)vr_cu(driver, event_destroy, event);
+    }
+    if (context != device->context) (void)vr_cu(driver, ctx_set_current, device->context);
+    return result;
+}
+
+// A stream that frees what several streams used: one for what is outside of captures, one for each capture.
+static enum vram_status take_unifier(struct vr_device *device, uint64_t capture, uint64_t *stream) {
+    struct vr_unifier *found = NULL;
+    for (size_t i = 0; i < device->unifier_count; i++) {
+        struct vr_unifier *unifier = &device->unifiers[i];
+        if (unifier->capture == capture || (found == NULL && unifier->capture == 0)) found = unifier;
+    }
+    if (found != NULL) {
+        found->capture = capture;
+        *stream = found->stream;
+        return VRAM_OK;
+    }
+    void *unifiers = device->unifiers;
+    const enum vram_status status = vr_grow(&unifiers, &device->unifier_capacity, device->unifier_count + 1, sizeof *device->unifiers);
+    device->unifiers = unifiers;
+    VR_TRY(status);
+    VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, stream_create, stream, VR_CU_STREAM_NON_BLOCKING)));
+    device->unifiers[device->unifier_count++] = (struct vr_unifier){*stream, capture};
+    return VRAM_OK;
+}
+
+// A free in a capture makes its stream unjoined again. Room first: what was freed cannot be taken back.
+static enum vram_status make_join_room(struct vr_device *device) {
+    void *joins = device->joins;
+    const enum vram_status status = vr_grow(&joins, &device->join_capacity, device->join_count + 1, sizeof *device->joins);
+    device->joins = joins;
+    return status;
+}
+
+static void note_join(struct vr_device *device, uint64_t stream, uint64_t capture) {
+    for (size_t i = 0; i < device->join_count; i++) {
+        if (device->joins[i].stream == stream && device->joins[i].capture == capture) return;
+    }
+    device->joins[device->join_count++] = (struct vr_unifier){stream, capture};
+}
+
+void vr_async_rejoin(struct vr_device *device, uint64_t stream) {
+    const uint64_t capture = capture_of(device, stream);
+    size_t kept = 0;
+    for (size_t i = 0; i < device->join_count; i++) {
+        const struct vr_unifier join = device->joins[i];
+        if (join.capture != capture && capture != 0) {
+            device->joins[kept++] = join;
+        } else if (capture != 0 && join.stream != stream) {
+            (void)wait_for(device, stream, join.stream);
+        }
+    }
+    device->join_count = kept;
+    for (size_t i = 0; i < device->unifier_count; i++) {
+        // Those of a capture that was lost are free of it, too.
+        struct vr_unifier *unifier = &device->unifiers[i];
+        if (unifier->capture == capture || vr_capture_id(device, unifier->stream) == 0) unifier->capture = 0;
+    }
+}
+
+// --- frees ------------------------------------------------------------------------------------------------------------------------------
+
+static struct vr_shard *shard_of(const struct vr_device *device, const struct vr_raw_block *block) {
+    return vr_shard_find(device, block->stream);
+}
+
+static void book(struct vr_device *device, const struct vr_raw_block *block, int64_t count, int64_t requested, int64_t waiting) {
+    const int64_t size = (int64_t)block->size;
+    const struct vr_delta delta = {{[VR_F_COUNT] = count, [VR_F_BYTES] = count * size, [VR_F_REQUESTED] = requested * size}};
+    vr_totals_apply(&device->totals, &shard_of(device, block)->counters, VR_LARGE, &delta, waiting, waiting * size);
+}
+
+static bool is_gone(vr_cu_result result) {
+    return result == VR_CU_INVALID_HANDLE || result == VR_CU_INVALID_CONTEXT || result == VR_CU_CONTEXT_IS_DESTROYED;
+}
+
+// The stream that is to free the block, after it waited for all that used it. 0 capture: outside of any.
+static enum vram_status order_free(struct vr_device *device, const struct vr_raw_block *block, uint64_t capture, uint64_t *stream,
+                                   vr_cu_result *result) {
+    const struct vram_allocator *allocator = device->allocator;
+    *stream = block->stream;
+    *result = VR_CU_SUCCESS;
+    if (block->uses == 0) return VRAM_OK;
+    VR_TRY(take_unifier(device, capture, stream));
+    *result = wait_for(device, *stream, block->stream);
+    for (uint32_t use = block->uses; use != 0 && *result == VR_CU_SUCCESS; use = vr_use_at(allocator, use)->next)
+        *result = wait_for(device, *stream, vr_use_at(allocator, use)->stream);
+    return VRAM_OK;
+}
+
+// Whether a capture under way stands between the block and its free: the graph would free what is not its own.
+static bool must_wait(const struct vr_device *device, const struct vr_raw_block *block) {
+    if (!vr_any_captures(device)) return false;
+    if (capture_of(device, block->stream) != block->capture) return vr_is_capturing(device, block->stream);
+    for (uint32_t use = block->uses; use != 0; use = vr_use_at(device->allocator, use)->next) {
+        const uint64_t stream = vr_use_at(device->allocator, use)->stream;
+        if (vr_is_capturing(device, stream) && capture_of(device, stream) != block->capture) return true;
+    }
+    return false;
+}
+
+// A captured block that no launch has allocated, or whose graph is gone, is nothing to the driver any more.
+static enum vram_status give_to_driver(struct vr_device *device, const struct vr_raw_block *block) {
+    struct vram_driver *driver = device->allocator->driver;
+    const uint64_t capture = block->capture != 0 && capture_of(device, block->stream) == block->capture ? block->capture : 0;
+    uint64_t stream = 0;
+    vr_cu_result result = VR_CU_SUCCESS;
+    if (capture != 0) VR_TRY(make_join_room(device));
+    VR_TRY(order_free(device, block, capture, &stream, &result));
+    if (result == VR_CU_SUCCESS) result = vr_cu(driver, mem_free_async, block->address, stream);
+    // A stream that was destroyed cannot free: then the device is waited for.
+    if (is_gone(result) && !vr_any_captures(device)) result = vr_cu(driver, mem_free, block->address);
+    if (result == VR_CU_INVALID_VALUE && block->capture != 0 && capture == 0) result = VR_CU_SUCCESS;
+    if (result == VR_CU_SUCCESS && capture != 0) note_join(device, stream, capture);
+    return vr_driver_status(result);
+}
+
+static void forget_uses(struct vram_allocator *allocator, uint32_t use) {
+    while (use != 0) {
+        const uint32_t next = vr_use_at(allocator, use)->next;
+        vr_slab_give(&allocator->uses, use);
+        use = next;
+    }
+}
+
+static enum vram_status free_locked(struct vr_device *device, struct vr_raw_block *block) {
+    struct vram_allocator *allocator = device->allocator;
+    if (must_wait(device, block)) {
+        block->postponed = true;
+        vr_raw_change(allocator, block);
+        device->postponed_count++;
+        vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, block);
+        book(device, block, -1, 0, 1);
+        return VRAM_OK;
+    }
+    VR_TRY(give_to_driver(device, block));
+    vr_raw_forget(allocator, block->address);
+    vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, block);
+    vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, block);
+    book(device, block, -1, -1, 0);
+    forget_uses(allocator, block->uses);
+    return VRAM_OK;
+}
+
+enum vram_status vr_async_free(struct vram_allocator *allocator, uint64_t address) {
+    struct vr_raw_block block;
+    if (!vr_raw_find(allocator, address, &block) || !block.driver_pool) return VRAM_INVALID_POINTER;
+    struct vr_device *device = vr_device_if_used(allocator, block.device);
+    vr_gather(device, VR_LEVEL_ALL, 1);
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    vr_device_lock_guarded(device, &guard);
+    // Another thread may have freed it since.
+    const bool there = vr_raw_find(allocator, address, &block) && block.driver_pool;
+    const enum vram_status status = there ? free_locked(device, &block) : VRAM_INVALID_POINTER;
+    vr_device_unlock(device);
+    vr_context_leave(&guard);
+    return status;
+}
+
+static enum vram_status free_postponed_block(struct vr_device *device, const struct vr_raw_block *block) {
+    VR_TRY(give_to_driver(device, block));
+    vr_raw_forget(device->allocator, block->address);
+    device->postponed_count--;
+    vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, block);
+    book(device, block, 0, -1, -1);
+    forget_uses(device->allocator, block->uses);
+    return VRAM_OK;
+}
+
+// Frees what captures put off, as far as none is in the way. Where a block was taken out another may stand now; what another device did
+// to the table meanwhile shows in a further pass.
+static enum vram_status free_postponed(struct vr_device *device) {
+    enum vram_status first = VRAM_OK;
+    for (bool freed = true; freed && device->postponed_count != 0;) {
+        struct vr_raw_block block;
+        freed = false;
+        for (size_t at = 0; device->postponed_count != 0 && vr_raw_next_postponed(device->allocator, device->ordinal, &at, &block);) {
+            if (must_wait(device, &block)) continue;
+            const enum vram_status status = free_postponed_block(device, &block);
+            if (first == VRAM_OK) first = status;
+            if (status != VRAM_OK) continue;
+            freed = true;
+            at--;
+        }
+    }
+    return first;
+}
+
+// Before a request. The driver is not asked about every block again while the captures are those that it was asked about.
+static enum vram_status free_postponed_after_change(struct vr_device *device) {
+    const uint64_t changes = atomic_load_explicit(&device->allocator->capture_changes, memory_order_acquire);
+    if (changes == device->postponed_changes && vr_any_captures(device)) return VRAM_OK;
+    device->postponed_changes = changes;
+    return free_postponed(device);
+}
+
+// --- requests ---------------------------------------------------------------------------------------------------------------------------
+
+// What the driver says, after the device was waited for and the pool trimmed if it said that there is no memory.
+static vr_cu_result ask(struct vr_device *device, uint64_t size_bytes, uint64_t stream, bool capturing, uint64_t *address) {
+    struct vram_driver *driver = device->allocator->driver;
+    vr_cu_result result = vr_cu(driver, mem_alloc_from_pool_async, address, size_bytes, device->driver_pool, stream);
+    if (result != VR_CU_OUT_OF_MEMORY || capturing || vr_device_captures(device)) return result;
+    if (vr_async_trim(device) != VRAM_OK) return result;
+    device->num_alloc_retries++;
+    return vr_cu(driver, mem_alloc_from_pool_async, address, size_bytes, device->driver_pool, stream);
+}
+
+static enum vram_status fail(const struct vr_alloc_request *request, vr_cu_result result, bool limit_hit, struct vram_oom *oom) {
+    struct vr_device *device = request->shard->device;
+    if (!limit_hit && result != VR_CU_OUT_OF_MEMORY) return VRAM_DRIVER;
+    vr_async_refresh(device);
+    vr_oom_describe(request, request->size_bytes, false, limit_hit, oom);
+    const uint64_t held = oom->reserved_bytes, used = oom->allocated_bytes + oom->pending_bytes;
+    oom->cached_bytes = held > used ? held - used : 0;
+    device->num_ooms++;
+    vr_notify(device, VR_RECORD_OOM, oom->device_free_bytes, request->size_bytes, request->shard->stream);
+    return VRAM_OUT_OF_MEMORY;
+}
+
+static enum vram_status serve_locked(const struct vr_alloc_request *request, const struct vram_pool *pool, uint64_t *address,
+                                     struct vram_oom *oom) {
+    struct vr_device *device = request->shard->device;
+    struct vram_allocator *allocator = device->allocator;
+    const uint64_t stream = request->shard->stream;
+    VR_TRY(free_postponed_after_change(device));
+    if (pool == NULL && device->route_count != 0) pool = vr_route(device, stream);
+    struct vr_raw_block block = {.size = request->size_bytes, .stream = stream, .device = device->ordinal, .driver_pool = true};
+    VR_TRY(ask_capture(device, stream, &block.capture));
+    block.stack = vr_has_listener(device) ? vr_current_stack : 0;
+    if (pool != NULL) block.pool = pool->id;
+    const uint64_t used = (uint64_t)device->totals.current[VR_LARGE][VR_F_BYTES] + (uint64_t)device->totals.pending_bytes[VR_LARGE];
+    if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
+        return fail(request, VR_CU_OUT_OF_MEMORY, true, oom);
+    const vr_cu_result result = ask(device, request->size_bytes, stream, block.capture != 0, &block.address);
+    if (result != VR_CU_SUCCESS) return fail(request, result, false, oom);
+    const enum vram_status status = vr_raw_remember(allocator, &block);
+    if (status != VRAM_OK) {
+        (void)vr_cu(allocator->driver, mem_free_async, block.address, stream);
+        return status;
+    }
+    book(device, &block, 1, 1, 0);
+    vr_async_refresh(device);
+    vr_notify_raw(device, VR_RECORD_ALLOC, &block);
+    *address = block.address;
+    return VRAM_OK;
+}
+
+// Callbacks run before the last word: they may free something.
+enum vram_status vr_async_malloc(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address) {
+    struct vr_device *device = shard->device;
+    const struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = size_bytes, .kind = VR_LARGE};
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    struct vram_oom oom;
+    vr_device_lock_guarded(device, &guard);
+    enum vram_status status = serve_locked(&request, pool, address, &oom);
+    vr_device_unlock(device);
+    bool freed = false;
+    const enum vram_status ran = status == VRAM_OUT_OF_MEMORY ? vr_run_callbacks(device, size_bytes, &freed) : VRAM_OK;
+    if (ran == VRAM_OK && freed) {
+        vr_device_lock_guarded(device, &guard);
+        status = serve_locked(&request, pool, address, &oom);
+        vr_device_unlock(device);
+    }
+    vr_context_leave(&guard);
+    if (ran != VRAM_OK) return ran;
+    if (status == VRAM_OUT_OF_MEMORY) vr_oom_announce(device->allocator, &oom);
+    return status;
+}
+
+// --- uses on other streams --------------------------------------------------------------------------------------------------------------
+
+static enum vram_status add_use(struct vram_allocator *allocator, struct vr_raw_block *block, uint64_t stream) {
+    for (uint32_t use = block->uses; use != 0; use = vr_use_at(allocator, use)->next) {
+        if (vr_use_at(allocator, use)->stream == stream) return VRAM_OK;
+    }
+    uint32_t made = 0;
+    VR_TRY(vr_slab_take(&allocator->uses, 1, &made));
+    *vr_use_at(allocator, made) = (struct vr_use){.stream = stream, .next = block->uses};
+    block->uses = made;
+    vr_raw_change(allocator, block);
+    return VRAM_OK;
+}
+
+enum vram_status vr_async_record_stream(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {
+    struct vr_raw_block block;
+    if (!vr_raw_find(allocator, address, &block)) return VRAM_INVALID_POINTER;
+    // Caching was off: the driver's free waits for the device.
+    if (!block.driver_pool || block.stream == stream) return VRAM_OK;
+    struct vr_device *device = vr_device_if_used(allocator, block.device);
+    vr_device_lock(device);
+    const bool there = vr_raw_find(allocator, address, &block);
+    const enum vram_status status = there ? add_use(allocator, &block, stream) : VRAM_INVALID_POINTER;
+    vr_device_unlock(device);
+    return status;
+}
+
+// --- giving back ------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vr_async_trim(struct vr_device *device) {
+    struct vram_driver *driver = device->allocator->driver;
+    enum vram_status first = free_postponed(device);
+    if (vr_device_captures(device)) return first;
+    vr_cu_result result = vr_cu(driver, ctx_synchronize, 0);
+    device->num_sync_all_streams++;
+    if (result == VR_CU_SUCCESS) result = vr_cu(driver, mem_pool_trim_to, device->driver_pool, 0);
+    vr_async_refresh(device);
+    return first != VRAM_OK ? first : vr_driver_status(result);
+}
+
+void vr_async_close(struct vr_device *device) {
+    struct vram_driver *driver = device->allocator->driver;
+    struct vr_context_guard guard;
+    if (vr_context_enter(device, &guard) == VRAM_OK) {
+        (void)vr_cu(driver, ctx_synchronize, 0);
+        (void)vr_cu(driver, mem_pool_trim_to, device->driver_pool, 0);
+        for (size_t i = 0; i < device->unifier_count; i++) (void)vr_cu(driver, stream_destroy, device->unifiers[i].stream);
+        vr_context_leave(&guard);
+    }
+    free(device->unifiers);
+    free(device->joins);
+}
+
+// --- the check --------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vr_async_check(const struct vr_device *device, struct vram_error *error) {
+    const struct vr_raw *raw = &device->allocator->raw;
+    int64_t count = 0, bytes = 0, requested = 0, waiting = 0;
+    for (size_t i = 0; i < raw->capacity; i++) {
+        const struct vr_raw_block *block = &raw->slots[i];
+        if (block->address == 0 || block->device != device->ordinal || !block->driver_pool) continue;
+        requested += (int64_t)block->size;
+        waiting += block->postponed;
+        if (!block->postponed) count++, bytes += (int64_t)block->size;
+    }
+    const int64_t *current = device->totals.current[VR_LARGE];
+    if (count != current[VR_F_COUNT] || bytes != current[VR_F_BYTES] || requested != current[VR_F_REQUESTED])
+        return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the counters are not what the driver pool's blocks add up to");
+    if (waiting != (int64_t)device->postponed_count || waiting != device->totals.pending[VR_LARGE])
+        return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the count of postponed frees is wrong");
+    return VRAM_OK;
+}

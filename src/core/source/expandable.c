@@ -1,0 +1,316 @@
+#include "core/share/share.h"
+#include "core/source/source_ops.h"
+
+// Address space is reserved once per segment; pages are created, mapped and given access one by one as PyTorch does, so that any
+// run of free pages can go back later. Page positions count from the segment's base.
+
+// The class of a stream, or an empty name.
+static void class_of(struct vr_classes *classes, uint64_t stream, char *name) {
+    name[0] = '\0';
+    vr_mutex_lock(&classes->mutex);
+    for (size_t i = 0; i < classes->count; i++) {
+        if (classes->items[i].stream == stream) memcpy(name, classes->items[i].name, VR_CLASS_NAME);
+    }
+    vr_mutex_unlock(&classes->mutex);
+}
+
+static struct vr_reserve wanted_reserve(const struct vr_device *device, uint64_t stream) {
+    const struct vr_options *options = &device->options;
+    char name[VR_CLASS_NAME];
+    if (options->reserve_class_count != 0) class_of(&device->allocator->classes, stream, name);
+    for (uint32_t i = 0; i < options->reserve_class_count; i++) {
+        if (strcmp(options->reserve_classes[i].name, name) == 0) return options->reserve_classes[i].reserve;
+    }
+    return options->expandable_reserve;
+}
+
+uint64_t vr_expandable_reserve_bytes(const struct vr_device *device, uint64_t stream, uint64_t page_size) {
+    const uint64_t full = device->total_bytes + device->total_bytes / 8;
+    const struct vr_reserve wanted = wanted_reserve(device, stream);
+    uint64_t bytes = full;
+    if (wanted.bytes != 0) bytes = wanted.bytes;
+    if (wanted.fraction > 0) bytes = wanted.fraction < 1.125 ? (uint64_t)((double)device->total_bytes * wanted.fraction) : full;
+    return vr_round_up(bytes < full ? bytes : full, page_size);
+}
+
+static uint64_t page_size_of(const struct vr_device *device, bool small) {
+    return small ? VR_SMALL_SEGMENT : vr_round_up(device->options.large_segment_bytes, device->granularity);
+}
+
+static struct vr_pool *pool_of(struct vr_shard *shard, bool small) { return &shard->pool[small ? VR_SMALL : VR_LARGE]; }
+
+static void holes_insert(struct vr_shard *shard, uint32_t hole) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *item = vr_block_at(allocator, hole);
+    item->state = VR_HOLE;
+    vr_tree_insert(&pool_of(shard, item->small)->holes, &allocator->arena, VR_BY_ADDRESS, hole);
+}
+
+static void holes_remove(struct vr_shard *shard, uint32_t hole) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    vr_tree_remove(&pool_of(shard, vr_block_at(allocator, hole)->small)->holes, &allocator->arena, VR_BY_ADDRESS, hole);
+}
+
+static void drop_range(struct vr_device *device, uint64_t address, uint64_t size) {
+    const struct vr_orphan orphan = {.kind = VR_ORPHAN_RANGE, .handle = address, .size = size};
+    if (vr_cu(device->allocator->driver, mem_address_free, address, size) != VR_CU_SUCCESS) vr_orphan_add(device, &orphan);
+}
+
+static void drop_handle(struct vr_device *device, uint64_t handle) {
+    const struct vr_orphan orphan = {.kind = VR_ORPHAN_HANDLE, .handle = handle};
+    if (vr_cu(device->allocator->driver, mem_release, handle) != VR_CU_SUCCESS) vr_orphan_add(device, &orphan);
+}
+
+static size_t page_table_bytes(const struct vr_segment *facts) { return (size_t)(facts->size / facts->page_size) * sizeof *facts->pages; }
+
+enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint64_t reserve_bytes, uint32_t *segment) {
+    struct vr_device *device = shard->device;
+    struct vr_segment facts = {.page_size = page_size_of(device, small), .expandable = 1};
+    facts.size = vr_round_up(reserve_bytes, facts.page_size);
+    const vr_cu_result result = vr_cu(device->allocator->driver, mem_address_reserve, &facts.address, facts.size, 0, 0, 0);
+    VR_TRY(result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result));
+    void *pages = NULL;
+    // The address map's rule of one map per partly covered MiB does not hold for ranges that are joined and cut: none may be partial.
+    enum vram_status status = facts.address % VR_MIB == 0 ? vr_os_reserve(page_table_bytes(&facts), &pages) : VRAM_UNSUPPORTED;
+    if (status == VRAM_OK) {
+        facts.pages = pages;
+        status = vr_segment_register(shard, small, &facts, segment);
+        if (status != VRAM_OK) vr_os_unreserve(pages, page_table_bytes(&facts));
+    }
+    if (status != VRAM_OK) {
+        drop_range(device, facts.address, facts.size);
+        return status;
+    }
+    holes_insert(shard, vr_segment_at(device->allocator, *segment)->first);
+    return VRAM_OK;
+}
+
+void vr_expandable_unreserve(struct vr_shard *shard, uint32_t segment) {
+    struct vr_device *device = shard->device;
+    vr_exported_release(vr_segment_at(device->allocator, segment));
+    const struct vr_segment facts = *vr_segment_at(device->allocator, segment);
+    holes_remove(shard, facts.first);
+    vr_segment_forget(shard, segment);
+    vr_os_unreserve(facts.pages, page_table_bytes(&facts));
+    drop_range(device, facts.address, facts.size);
+}
+
+// --- mapping --------------------------------------------------------------------------------------------------------------
+
+static enum vram_status create_pages(struct vr_device *device, struct vr_segment *segment, uint64_t first, uint64_t end) {
+    const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);
+    for (uint64_t page = first; page < end; page++) {
+        const vr_cu_result result = vr_cu(device->allocator->driver, mem_create, &segment->pages[page], segment->page_size, &prop, 0);
+        if (result == VR_CU_SUCCESS) continue;
+        while (page-- > first) {
+            drop_handle(device, segment->pages[page]);
+            segment->pages[page] = 0;
+        }
+        return result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : VRAM_DRIVER;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status map_and_allow(struct vr_device *device, const struct vr_segment *segment, uint64_t first, uint64_t end,
+                                      uint64_t *mapped) {
+    struct vram_driver *driver = device->allocator->driver;
+    const uint64_t base = segment->address + first * segment->page_size;
+    for (*mapped = first; *mapped < end; ++*mapped) {
+        const uint64_t address = segment->address + *mapped * segment->page_size;
+        VR_TRY(vr_driver_status(vr_cu(driver, mem_map, address, segment->page_size, 0, segment->pages[*mapped], 0)));
+    }
+    struct vr_cu_access_desc access[VRAM_MAX_DEVICES];
+    uint64_t count = 0;
+    vr_access_list(device, access, &count);
+    return vr_driver_status(vr_cu(driver, mem_set_access, base, (end - first) * segment->page_size, access, count));
+}
+
+// Pages [first, end) of a segment, none of which is mapped. All or nothing.
+static enum vram_status map_pages(struct vr_device *device, struct vr_segment *segment, uint64_t first, uint64_t end) {
+    struct vram_allocator *allocator = device->allocator;
+    const uint64_t base = segment->address + first * segment->page_size, size = (end - first) * segment->page_size;
+    VR_TRY(vr_address_map_prepare(&allocator->addresses, base, size, segment->small));
+    enum vram_status status = create_pages(device, segment, first, end);
+    uint64_t mapped = first;
+    if (status == VRAM_OK) {
+        status = map_and_allow(device, segment, first, end, &mapped);
+        if (status != VRAM_OK) {
+            for (uint64_t page = first; page < end; page++) {
+                const uint64_t address = segment->address + page * segment->page_size;
+                if (page < mapped) (void)vr_cu(allocator->driver, mem_unmap, address, segment->page_size);
+                drop_handle(device, segment->pages[page]);
+                segment->pages[page] = 0;
+            }
+        }
+    }
+    if (status != VRAM_OK) vr_address_map_retire(&allocator->addresses, base, size, segment->small);
+    return status;
+}
+
+enum vram_status vr_expandable_map(struct vr_shard *shard, uint32_t hole, uint64_t size, uint32_t *block) {
+    struct vr_device *device = shard->device;
+    struct vr_block *item = vr_block_at(device->allocator, hole);
+    struct vr_segment *segment = vr_segment_at(device->allocator, item->segment);
+    const uint64_t wanted = vr_round_up(size, segment->page_size), first = (item->address - segment->address) / segment->page_size;
+    VR_TRY(vr_shard_reserve_records(shard, 1));
+    VR_TRY(map_pages(device, segment, first, first + wanted / segment->page_size));
+    const uint64_t address = item->address;
+    holes_remove(shard, hole);
+    if (wanted < item->size) holes_insert(shard, vr_block_split(shard, hole, wanted));
+    *block = vr_pool_merge(shard, hole);
+    if (segment->mapped == 0 && shard->owner != NULL) shard->owner->segments++;
+    segment->mapped += wanted;
+    vr_reserved_add(shard, segment->small, (int64_t)wanted);
+    device->num_device_alloc++;
+    if (vr_has_listener(device) && segment->stack == 0) segment->stack = vr_current_stack;
+    vr_notify_range(shard, VR_RECORD_SEGMENT_MAP, segment, address, wanted);
+    return VRAM_OK;
+}
+
+enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uint64_t address, uint64_t size) {
+    const struct vr_block *item = vr_block_at(shard->device->allocator, hole);
+    uint32_t mapped = 0;
+    if (item->address == address) return vr_expandable_map(shard, hole, size, &mapped);
+    VR_TRY(vr_shard_reserve_records(shard, 2));
+    const uint32_t rest = vr_block_split(shard, hole, address - item->address);
+    holes_insert(shard, rest);
+    const enum vram_status status = vr_expandable_map(shard, rest, size, &mapped);
+    if (status == VRAM_OK) return VRAM_OK;
+    holes_remove(shard, rest);
+    vr_block_absorb_next(shard, hole);
+    return status;
+}
+
+// --- growing --------------------------------------------------------------------------------------------------------------
+
+static bool allocatable(const struct vr_block *block) { return block->state == VR_FREE || block->state == VR_HOLE; }
+
+// The first run of free and unmapped neighbours, by address, that is long enough; where it starts. 0 if there is none.
+static uint32_t find_run(const struct vr_shard *shard, const struct vr_pool *pool, uint64_t rounded) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    uint32_t hole = vr_tree_first(pool->holes, &allocator->arena);
+    for (; hole != 0; hole = vr_tree_after(pool->holes, &allocator->arena, VR_BY_ADDRESS, hole)) {
+        uint32_t start = hole;
+        const uint32_t previous = vr_block_at(allocator, hole)->previous;
+        if (vr_is_free(allocator, previous)) start = previous;
+        uint64_t sum = 0;
+        for (uint32_t at = start; at != 0 && allocatable(vr_block_at(allocator, at)); at = vr_block_at(allocator, at)->next) {
+            sum += vr_block_at(allocator, at)->size;
+            if (sum >= rounded) return start;
+        }
+    }
+    return 0;
+}
+
+uint32_t vr_expandable_mapped(const struct vr_shard *shard, bool small, uint64_t rounded) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    const uint32_t start = find_run(shard, &shard->pool[small ? VR_SMALL : VR_LARGE], rounded);
+    return vr_is_free(allocator, start) && vr_block_at(allocator, start)->size >= rounded ? start : 0;
+}
+
+static enum vram_status find_or_reserve(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *start) {
+    struct vr_device *device = shard->device;
+    *start = find_run(shard, pool_of(shard, small), rounded);
+    if (*start != 0) return VRAM_OK;
+    const uint64_t reserve = vr_expandable_reserve_bytes(device, shard->stream, page_size_of(device, small));
+    if (reserve < rounded) return VRAM_OUT_OF_MEMORY;
+    uint32_t segment = 0;
+    VR_TRY(vr_expandable_reserve(shard, small, reserve, &segment));
+    *start = vr_segment_at(device->allocator, segment)->first;
+    return VRAM_OK;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+// Pages the hole can hold are a whole number: a missing size rounded up to pages never exceeds it.
+enum vram_status vr_expandable_grow(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
+    struct vram_allocator *allocator = shard->device->allocator;
+    uint32_t at = 0;
+    VR_TRY(find_or_reserve(shard, small, rounded, &at));
+    enum vram_status status = VRAM_OK;
+    if (vr_block_at(allocator, at)->state == VR_HOLE) {
+        status = vr_expandable_map(shard, at, smaller(vr_block_at(allocator, at)->size, rounded), &at);
+    }
+    while (status == VRAM_OK && vr_block_at(allocator, at)->size < rounded) {
+        const struct vr_block *have = vr_block_at(allocator, at);
+        status = vr_expandable_map(shard, have->next, smaller(rounded - have->size, vr_block_at(allocator, have->next)->size), &at);
+    }
+    VR_TRY(status);
+    vr_pool_remove(shard, at);
+    *block = at;
+    return VRAM_OK;
+}
+
+// --- shrinking ------------------------------------------------------------------------------------------------------------
+
+// Unmaps pages from `first` on; *end is where it stopped: at the first refusal, or at the end asked for.
+static enum vram_status unmap_pages(struct vr_device *device, struct vr_segment *segment, uint64_t stream, uint64_t first, uint64_t *end) {
+    struct vram_driver *driver = device->allocator->driver;
+    const uint64_t last = *end;
+    *end = first;
+    VR_TRY(vr_driver_status(vr_cu(driver, stream_synchronize, stream)));
+    for (; *end < last; ++*end) {
+        VR_TRY(vr_driver_status(vr_cu(driver, mem_unmap, segment->address + *end * segment->page_size, segment->page_size)));
+        vr_exported_forget(segment, *end);
+        drop_handle(device, segment->pages[*end]);
+        segment->pages[*end] = 0;
+    }
+    return VRAM_OK;
+}
+
+static uint32_t join_holes(struct vr_shard *shard, uint32_t hole) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *item = vr_block_at(allocator, hole);
+    item->state = VR_HOLE;
+    if (item->next != 0 && vr_block_at(allocator, item->next)->state == VR_HOLE) {
+        holes_remove(shard, item->next);
+        vr_block_absorb_next(shard, hole);
+    }
+    if (item->previous != 0 && vr_block_at(allocator, item->previous)->state == VR_HOLE) {
+        hole = item->previous;
+        holes_remove(shard, hole);
+        vr_block_absorb_next(shard, hole);
+    }
+    holes_insert(shard, hole);
+    return hole;
+}
+
+// Cuts [low, high) out of a free block that is in no index; what is before and after goes back into the index.
+static uint32_t cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *item = vr_block_at(allocator, block);
+    if (item->address < low) {
+        const uint32_t rest = vr_block_split(shard, block, low - item->address);
+        vr_pool_insert(shard, block);
+        block = rest;
+        item = vr_block_at(allocator, block);
+    }
+    if (item->address + item->size > high) vr_pool_insert(shard, vr_block_split(shard, block, high - item->address));
+    return block;
+}
+
+enum vram_status vr_expandable_shrink(struct vr_shard *shard, uint32_t block) {
+    struct vr_device *device = shard->device;
+    struct vram_allocator *allocator = device->allocator;
+    const struct vr_block *item = vr_block_at(allocator, block);
+    const uint32_t number = item->segment;
+    struct vr_segment *segment = vr_segment_at(allocator, number);
+    const uint64_t page = segment->page_size;
+    const uint64_t first = (item->address - segment->address + page - 1) / page;
+    uint64_t end = (item->address + item->size - segment->address) / page;
+    if (first >= end) return VRAM_OK;
+    VR_TRY(vr_shard_reserve_records(shard, 2));
+    const enum vram_status status = unmap_pages(device, segment, shard->stream, first, &end);
+    if (first == end) return status;
+    const uint64_t low = segment->address + first * page, high = segment->address + end * page;
+    vr_pool_remove(shard, block);
+    (void)join_holes(shard, cut_out(shard, block, low, high));
+    vr_address_map_retire(&allocator->addresses, low, high - low, segment->small);
+    segment->mapped -= high - low;
+    vr_reserved_add(shard, segment->small, -(int64_t)(high - low));
+    device->num_device_free++;
+    vr_notify_range(shard, VR_RECORD_SEGMENT_UNMAP, segment, low, high - low);
+    if (segment->mapped == 0 && shard->owner != NULL) shard->owner->segments--;
+    if (segment->mapped == 0) vr_expandable_unreserve(shard, number);
+    return status;
+}

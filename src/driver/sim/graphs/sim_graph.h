@@ -1,0 +1,168 @@
+// sim_graph.h: what streams and graphs are made of. A piece of work is done at once by a stream, or becomes a node of the graph that the
+// stream captures; an executable graph is a list of such pieces with what each comes after.
+//
+// work.c does the work, graph.c holds graphs and their nodes, exec.c runs them, capture.c says which stream captures what. All of
+// it is called with the simulator's lock held.
+#ifndef VR_DRIVER_SIM_GRAPHS_SIM_GRAPH_H
+#define VR_DRIVER_SIM_GRAPHS_SIM_GRAPH_H
+
+#include "driver/sim/sim.h"
+
+#define VR_SIM_MAX_DEPTH 64 // graphs inside graphs; bounds every recursion over them
+
+// One piece of work. The fields that its type does not name are 0.
+struct vr_sim_work {
+    int type;        // VR_CU_GRAPH_NODE_TYPE_*
+    uint32_t device; // whose access to memory counts
+    // Copies and sets: planes of rows of bytes, each row width_bytes long.
+    uint64_t to, from; // the first byte; a set has no `from`
+    uint64_t width_bytes, rows, planes;
+    uint64_t to_pitch, to_plane, from_pitch, from_plane; // bytes from row to row and from plane to plane
+    uint32_t value, element_bytes;                       // sets: what each element becomes; 1, 2 or 4 bytes
+    // Kernels and host functions. The function may be NULL: work that takes time and does nothing.
+    vr_cu_host_function *function;
+    void *argument;
+    uint64_t cost_ns; // on the device
+    uint64_t event;   // records and waits: its handle
+    uint32_t child;   // graphs: slot of the graph, which belongs to the node
+    uint32_t memory;  // requests and frees of memory: slot of the graph's memory
+};
+
+struct vr_sim_node {
+    struct vr_sim_slot slot;
+    uint32_t graph;    // its slot
+    uint32_t place;    // in the graph's list
+    uint64_t mark;     // number of the last walk that came by
+    uint64_t original; // of a clone: the node that it was made from
+    struct vr_sim_work work;
+    struct vr_sim_nodes dependencies; // of the same graph, none twice
+};
+
+// Invariant: node i of `nodes` has place i and this graph; dependencies are live nodes of the same graph.
+struct vr_sim_graph {
+    struct vr_sim_slot slot;
+    uint64_t capture;          // handle of the capture that fills it, 0 when there is none
+    struct vr_sim_nodes nodes; // in order of creation
+    uint32_t depth;            // 1, or one more than the deepest graph inside
+    bool owned;                // by a child graph node; it has no handle
+};
+
+// A step of an executable graph. Steps come after everything they depend on.
+struct vr_sim_step {
+    struct vr_sim_work work; // never of type GRAPH: graphs inside are taken apart
+    size_t first_dependency; // in the executable graph's list
+    size_t dependency_count;
+};
+
+struct vr_sim_exec {
+    struct vr_sim_slot slot;
+    struct vr_sim_step *steps;
+    size_t step_count, step_capacity;
+    size_t *dependencies; // numbers of earlier steps
+    size_t dependency_count, dependency_capacity;
+    uint64_t *ends_ns;          // one per step: scratch of a launch
+    bool claimed;               // it has the memory of its graph
+    bool auto_free;             // a launch frees what the one before left
+    struct vr_sim_event launch; // the end of the last launch; not an event of the program's
+};
+
+// A capture in progress. Its streams are those whose `capture` is its handle.
+struct vr_sim_capture {
+    struct vr_sim_slot slot;
+    uint64_t id;     // as the program sees it; from 1 up, never used again
+    uint64_t graph;  // handle of the graph that it fills
+    uint64_t thread; // number of the thread that began it
+    uint32_t origin; // slot of the stream that it began on
+    int mode;
+    bool invalidated;
+    struct vr_sim_nodes orphans; // frontiers of streams that were destroyed in it
+};
+
+// --- work.c ----------------------------------------------------------------------------------------------------------
+// May `device` read (write) [address, address + size_bytes)? What no device address ever lay near is taken for host memory; *host
+// (may be NULL): it is.
+bool vr_sim_is_memory(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint32_t device, bool write, bool *host);
+// A row of bytes to copy or to set.
+struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_bytes);
+struct vr_sim_work vr_sim_set_work(uint64_t address, uint8_t value, uint64_t size_bytes);
+// Does the memory that the work names lie where its device may use it? True of work that names none.
+bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *work);
+// Moves the bytes or calls the function. The work must be valid.
+void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work);
+// Gives work to a stream that vr_sim_stream_for_work() allowed: done now, on the stream's time; or, when the stream captures, a node.
+vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
+
+// --- graph.c ---------------------------------------------------------------------------------------------------------
+// Lists of nodes. add: false when the host has no memory. copy: `to` becomes `from`, or is untouched when that fails.
+bool vr_sim_nodes_add(struct vr_sim_nodes *nodes, uint64_t node);
+bool vr_sim_nodes_copy(struct vr_sim_nodes *to, const struct vr_sim_nodes *from);
+void vr_sim_nodes_free(struct vr_sim_nodes *nodes);
+// Adds what is not there yet.
+bool vr_sim_nodes_merge(struct vr_sim *sim, struct vr_sim_nodes *to, const uint64_t *nodes, size_t count);
+// Takes a node out; false when it is not in.
+bool vr_sim_nodes_remove(struct vr_sim_nodes *nodes, uint64_t node);
+struct vr_sim_node *vr_sim_node_find(const struct vr_sim *sim, uint64_t node);
+struct vr_sim_graph *vr_sim_graph_at(const struct vr_sim *sim, uint32_t index);
+vr_cu_result vr_sim_graph_make(struct vr_sim *sim, uint32_t *index);
+// From now on it belongs to a node and has no handle.
+void vr_sim_graph_own(struct vr_sim *sim, uint32_t index);
+// With all its nodes and what is inside them.
+void vr_sim_graph_end(struct vr_sim *sim, uint32_t index);
+// A new node after `dependencies`, which are nodes of the graph, none twice. A graph that the work names becomes the node's.
+vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work, const uint64_t *dependencies, size_t count,
+                             uint64_t *node);
+// A copy of a graph, of what is inside it, too.
+vr_cu_result vr_sim_graph_copy(struct vr_sim *sim, uint32_t from, uint32_t *copy);
+// Are these live nodes of the graph, none twice? count 0 needs no list.
+bool vr_sim_are_nodes_of(struct vr_sim *sim, uint32_t graph, const uint64_t *nodes, size_t count);
+// Gives every node that comes before one of `nodes`, and these themselves, a new mark, *mark. False when the host has no memory.
+bool vr_sim_mark_past(struct vr_sim *sim, const struct vr_sim_nodes *nodes, uint64_t *mark);
+
+// --- exec.c ----------------------------------------------------------------------------------------------------------
+void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec);
+
+// --- graph_memory.c --------------------------------------------------------------------------------------------------
+// A node or a step that allocates comes or goes.
+void vr_sim_graph_memory_reference(struct vr_sim *sim, const struct vr_sim_work *work);
+void vr_sim_graph_memory_unreference(struct vr_sim *sim, const struct vr_sim_work *work);
+// Memory of a graph is for one executable graph at a time. claim: NOT_SUPPORTED when another has it. One disclaim for each claim.
+vr_cu_result vr_sim_exec_claim(struct vr_sim *sim, const struct vr_sim_exec *exec);
+void vr_sim_exec_disclaim(struct vr_sim *sim, const struct vr_sim_exec *exec);
+// A launch: all that it allocates, or INVALID_VALUE (an earlier launch's memory lives), OUT_OF_MEMORY. Then what its nodes free.
+vr_cu_result vr_sim_exec_allocate(struct vr_sim *sim, const struct vr_sim_exec *exec);
+void vr_sim_exec_free(struct vr_sim *sim, const struct vr_sim_exec *exec);
+// Such graphs can neither be cloned nor be part of another.
+bool vr_sim_graph_has_memory(const struct vr_sim *sim, uint32_t graph);
+bool vr_sim_exec_has_memory(const struct vr_sim_exec *exec);
+
+// --- capture.c -------------------------------------------------------------------------------------------------------
+struct vr_sim_capture *vr_sim_capture_find(const struct vr_sim *sim, uint64_t capture);
+// The node of captured work; the stream's next one comes after it.
+vr_cu_result vr_sim_capture_add(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
+// What a call that is not safe beside a capture says: SUCCESS, or STREAM_CAPTURE_UNSUPPORTED, and then the captures it would have
+// harmed are invalidated. The thread's mode and those of the captures decide.
+vr_cu_result vr_sim_unsafe(struct vr_sim *sim);
+// The stream that a handle means, for work: STREAM_CAPTURE_IMPLICIT for the legacy stream beside a captured blocking stream, whose
+// capture is invalidated then; STREAM_CAPTURE_INVALIDATED.
+vr_cu_result vr_sim_stream_for_work(struct vr_sim *sim, uint64_t handle, struct vr_sim_stream **stream);
+vr_cu_result vr_sim_may_work(struct vr_sim *sim, const struct vr_sim_stream *stream);
+// The same for waiting for a stream or asking for its state, which no captured stream allows.
+vr_cu_result vr_sim_stream_for_waiting(struct vr_sim *sim, uint64_t handle, struct vr_sim_stream **stream);
+// No stream of the context may capture.
+vr_cu_result vr_sim_context_for_waiting(struct vr_sim *sim, uint64_t context);
+// The stream leaves its capture, for good. A capture whose origin leaves is over.
+void vr_sim_capture_leave(struct vr_sim *sim, struct vr_sim_stream *stream);
+// Ends a capture and its graph; its streams are free again.
+void vr_sim_capture_end(struct vr_sim *sim, struct vr_sim_capture *capture);
+// Zeros, one for each node of the stream's frontier, owned by the stream; NULL when the host has no memory.
+const struct vr_cu_edge_data *vr_sim_capture_edges(struct vr_sim_stream *stream);
+
+// --- capture_event.c -------------------------------------------------------------------------------------------------
+// Records an event on a capturing stream: it names the frontier, or, with the external flag, gets a node.
+vr_cu_result vr_sim_capture_record(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t event, unsigned flags);
+// A wait where the stream captures or the event was recorded in a capture.
+vr_cu_result vr_sim_capture_wait(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t event, unsigned flags);
+// What asking for the state of an event says: CAPTURED_EVENT, and its capture is invalidated; or what vr_sim_unsafe() says.
+vr_cu_result vr_sim_event_for_waiting(struct vr_sim *sim, const struct vr_sim_event *event);
+
+#endif

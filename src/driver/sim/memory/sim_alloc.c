@@ -1,0 +1,88 @@
+// sim_alloc.c: cuMemAlloc and its family.
+#include "driver/sim/graphs/sim_graph.h"
+
+vr_cu_result vr_sim_mem_get_info(struct vr_sim *sim, uint64_t *free_bytes, uint64_t *total_bytes) {
+    if (free_bytes == NULL || total_bytes == NULL) return VR_CU_INVALID_VALUE;
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    const struct vr_sim_device *device = &sim->devices[context->device];
+    *total_bytes = device->memory_bytes;
+    *free_bytes = device->used_bytes < device->memory_bytes ? device->memory_bytes - device->used_bytes : 0;
+    return VR_CU_SUCCESS;
+}
+
+bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes) {
+    return device->used_bytes <= device->memory_bytes && size_bytes <= device->memory_bytes - device->used_bytes;
+}
+
+vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t size_bytes) {
+    if (address == NULL || size_bytes == 0) return VR_CU_INVALID_VALUE;
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
+    if (result != VR_CU_SUCCESS) return result;
+    struct vr_sim_device *device = &sim->devices[context->device];
+    if (!vr_sim_has_room(device, size_bytes)) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_place place;
+    result = vr_sim_place_alloc(sim, size_bytes, &place);
+    if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, true);
+    if (result != VR_CU_SUCCESS) return result;
+    struct vr_sim_range range = {.base = place.address, .span = place.span, .size_bytes = size_bytes, .kind = VR_SIM_ALLOCATION};
+    range.owner = vr_sim_context_handle(sim, context);
+    result = vr_sim_back_fill(sim, place.address, place.span, &range.read_mask);
+    if (result == VR_CU_SUCCESS && vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) result = VR_CU_OUT_OF_MEMORY;
+    if (result != VR_CU_SUCCESS) {
+        vr_sim_back_remove(sim, place.address, place.span);
+        return result;
+    }
+    device->used_bytes += size_bytes;
+    vr_sim_charge_alloc(sim, device, size_bytes);
+    *address = place.address;
+    return VR_CU_SUCCESS;
+}
+
+static void free_range(struct vr_sim *sim, const struct vr_sim_range *range) {
+    struct vr_sim_device *device = &sim->devices[vr_sim_context_find(sim, range->owner)->device];
+    device->used_bytes -= range->size_bytes;
+    vr_sim_charge_free(sim, device, range->size_bytes);
+    vr_sim_back_remove(sim, range->base, range->span);
+    if (sim->options.backed) vr_sim_ticket_end(sim, range->write_mask, range->read_mask, vr_sim_page_span(range->base, range->span));
+    vr_sim_ranges_remove(&sim->spaces, range->base);
+}
+
+vr_cu_result vr_sim_mem_free(struct vr_sim *sim, uint64_t address) {
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
+    if (result != VR_CU_SUCCESS) return result;
+    if (vr_sim_pool_free_now(sim, address, &result)) return result;
+    const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
+    if (range == NULL || range->kind != VR_SIM_ALLOCATION) return VR_CU_INVALID_VALUE;
+    // With manual completion only an explicit synchronization completes work; the implicit wait of a free does not.
+    if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_context_find(sim, range->owner)->device);
+    free_range(sim, range);
+    return VR_CU_SUCCESS;
+}
+
+void vr_sim_free_allocations(struct vr_sim *sim, uint64_t context) {
+    for (uint64_t next = 0;;) {
+        const struct vr_sim_range *range = vr_sim_ranges_next(&sim->spaces, next);
+        if (range == NULL) return;
+        next = vr_sim_range_end(range);
+        if (range->kind == VR_SIM_ALLOCATION && (context == 0 || range->owner == context)) free_range(sim, range);
+    }
+}
+
+vr_cu_result vr_sim_mem_get_address_range(struct vr_sim *sim, uint64_t *base, uint64_t *size_bytes, uint64_t address) {
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
+    if (range != NULL && range->kind == VR_SIM_RESERVATION) range = vr_sim_ranges_holding(&sim->mappings, address);
+    if (range != NULL && range->kind == VR_SIM_CHUNK) range = vr_sim_ranges_holding(&sim->pooled, address);
+    if (range == NULL || address - range->base >= range->size_bytes) return VR_CU_NOT_FOUND;
+    if (base != NULL) *base = range->base;
+    if (size_bytes != NULL) *size_bytes = range->size_bytes;
+    return VR_CU_SUCCESS;
+}

@@ -1,0 +1,180 @@
+// sim_ipc.c: handles of 64 bytes, which name a process, its memory file, and a ticket in it.
+#include "driver/sim/sim.h"
+
+static const char magic[8] = "vramipc1";
+
+struct handle {
+    char magic[8];
+    uint64_t process, place, nonce;
+    int32_t file;
+    char padding[28];
+};
+_Static_assert(sizeof(struct handle) == sizeof(struct vr_cu_ipc_handle), "a handle has 64 bytes");
+
+static vr_cu_result fill_handle(const struct vr_sim *sim, uint64_t place, enum vr_sim_ticket_kind kind, struct vr_cu_ipc_handle *handle) {
+    struct vr_sim_ticket ticket;
+    const vr_cu_result result = vr_sim_ticket_read(sim->file, place, kind, &ticket);
+    if (result != VR_CU_SUCCESS) return result;
+    struct handle made = {.process = vr_os_process_id(), .place = place, .nonce = ticket.nonce, .file = sim->file};
+    memcpy(made.magic, magic, sizeof magic);
+    memcpy(handle, &made, sizeof made);
+    return VR_CU_SUCCESS;
+}
+
+// Opens the file that a handle names and checks that the ticket is still the handle's.
+static vr_cu_result open_handle(const struct vr_sim *sim, const struct vr_cu_ipc_handle *handle, enum vr_sim_ticket_kind kind,
+                                struct handle *named, int *file) {
+    struct vr_sim_ticket ticket;
+    memcpy(named, handle, sizeof *named);
+    if (memcmp(named->magic, magic, sizeof magic) != 0) return VR_CU_INVALID_VALUE;
+    if (!sim->options.backed) return VR_CU_NOT_SUPPORTED;
+    // What the instance itself exported cannot be opened in it.
+    if (named->process == vr_os_process_id() && named->file == sim->file) return VR_CU_INVALID_CONTEXT;
+    if (vr_os_shared_open_of(named->process, named->file, file) != VRAM_OK) return VR_CU_INVALID_VALUE;
+    const vr_cu_result result = vr_sim_ticket_read(*file, named->place, kind, &ticket);
+    if (result == VR_CU_SUCCESS && ticket.nonce == named->nonce) return VR_CU_SUCCESS;
+    vr_os_shared_close(*file);
+    return VR_CU_INVALID_VALUE;
+}
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+vr_cu_result vr_sim_ipc_get_mem_handle(struct vr_sim *sim, struct vr_cu_ipc_handle *handle, uint64_t address) {
+    struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
+    if (handle == NULL || range == NULL || range->kind != VR_SIM_ALLOCATION) return VR_CU_INVALID_VALUE;
+    if (!sim->options.backed) return VR_CU_NOT_SUPPORTED;
+    if (range->write_mask == 0) {
+        struct vr_sim_ticket ticket = {
+            .kind = VR_SIM_TICKET_ALLOCATION,
+            .offset = range->read_mask,
+            .size_bytes = vr_sim_page_span(range->base, range->span),
+            .within = range->base - vr_sim_first_page(range->base),
+            .device = vr_sim_context_find(sim, range->owner)->device,
+        };
+        const vr_cu_result result = vr_sim_ticket_write(sim, &ticket, &range->write_mask);
+        if (result != VR_CU_SUCCESS) return result;
+    }
+    return fill_handle(sim, range->write_mask, VR_SIM_TICKET_ALLOCATION, handle);
+}
+
+// Where a context has the memory of an entry already, or NULL. Of an import, read_mask is the entry and write_mask how often it is open.
+static struct vr_sim_range *import_of(const struct vr_sim *sim, uint64_t context, uint32_t shared) {
+    struct vr_sim_range *range = vr_sim_ranges_next(&sim->spaces, 0);
+    for (; range != NULL; range = vr_sim_ranges_next(&sim->spaces, vr_sim_range_end(range)))
+        if (range->kind == VR_SIM_IMPORT && range->owner == context && range->read_mask == shared) return range;
+    return NULL;
+}
+
+static vr_cu_result place_import(struct vr_sim *sim, uint64_t context, uint32_t shared, uint64_t within, uint64_t *address) {
+    const uint64_t size_bytes = sim->shared[shared].size_bytes;
+    struct vr_sim_place place;
+    vr_cu_result result = vr_sim_place_reservation(sim, size_bytes, 0, 0, &place);
+    if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, false);
+    if (result != VR_CU_SUCCESS) return result;
+    if (vr_os_shared_map(vr_sim_shared_file(sim, shared), sim->shared[shared].offset, size_bytes, place.address) != VRAM_OK)
+        result = VR_CU_OUT_OF_MEMORY;
+    if (result == VR_CU_SUCCESS) result = vr_sim_back_protect(sim, place.address, size_bytes, true, true);
+    const struct vr_sim_range range = {
+        .base = place.address + within,
+        .span = size_bytes - within,
+        .size_bytes = size_bytes - within,
+        .kind = VR_SIM_IMPORT,
+        .owner = context,
+        .read_mask = shared,
+        .write_mask = 1,
+    };
+    if (result == VR_CU_SUCCESS && vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) result = VR_CU_OUT_OF_MEMORY;
+    if (result != VR_CU_SUCCESS)
+        vr_sim_back_remove(sim, place.address, size_bytes);
+    else
+        *address = range.base;
+    return result;
+}
+
+static vr_cu_result import(struct vr_sim *sim, const struct vr_sim_context *context, uint32_t shared, uint64_t *address) {
+    struct vr_sim_ticket ticket;
+    const uint64_t handle = vr_sim_context_handle(sim, context);
+    vr_cu_result result =
+        vr_sim_ticket_read(vr_sim_shared_file(sim, shared), sim->shared[shared].ticket, VR_SIM_TICKET_ALLOCATION, &ticket);
+    if (result != VR_CU_SUCCESS) return result;
+    if (ticket.device != context->device && !vr_sim_are_peers(sim, context->device, ticket.device)) return VR_CU_PEER_ACCESS_UNSUPPORTED;
+    struct vr_sim_range *known = import_of(sim, handle, shared);
+    if (known == NULL) return place_import(sim, handle, shared, ticket.within, address);
+    known->write_mask++;
+    *address = known->base;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_ipc_open_mem_handle(struct vr_sim *sim, uint64_t *address, struct vr_cu_ipc_handle handle, unsigned flags) {
+    if (address == NULL || flags != VR_CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return VR_CU_INVALID_VALUE;
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    struct handle named;
+    int file;
+    uint32_t shared;
+    result = open_handle(sim, &handle, VR_SIM_TICKET_ALLOCATION, &named, &file);
+    if (result == VR_CU_SUCCESS) result = vr_sim_shared_take(sim, file, named.place, VR_SIM_TICKET_ALLOCATION, &shared);
+    if (result != VR_CU_SUCCESS) return result;
+    result = import(sim, context, shared, address);
+    if (result != VR_CU_SUCCESS) vr_sim_shared_give(sim, shared);
+    return result;
+}
+
+// Every open takes part in the entry once.
+static void end_import(struct vr_sim *sim, const struct vr_sim_range *range) {
+    const uint32_t shared = (uint32_t)range->read_mask;
+    const uint64_t opens = range->write_mask;
+    vr_sim_back_remove(sim, range->base, range->span);
+    vr_sim_ranges_remove(&sim->spaces, range->base);
+    for (uint64_t i = 0; i < opens; i++) vr_sim_shared_give(sim, shared);
+}
+
+vr_cu_result vr_sim_ipc_close_mem_handle(struct vr_sim *sim, uint64_t address) {
+    struct vr_sim_context *context;
+    const vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
+    if (range == NULL || range->kind != VR_SIM_IMPORT) return VR_CU_INVALID_VALUE;
+    if (range->write_mask == 1) {
+        end_import(sim, range);
+    } else {
+        range->write_mask--;
+        vr_sim_shared_give(sim, (uint32_t)range->read_mask);
+    }
+    return VR_CU_SUCCESS;
+}
+
+void vr_sim_close_imports(struct vr_sim *sim, uint64_t context) {
+    for (uint64_t next = 0;;) {
+        const struct vr_sim_range *range = vr_sim_ranges_next(&sim->spaces, next);
+        if (range == NULL) return;
+        next = vr_sim_range_end(range);
+        if (range->kind == VR_SIM_IMPORT && (context == 0 || range->owner == context)) end_import(sim, range);
+    }
+}
+
+// --- events ---------------------------------------------------------------------------------------------------------
+
+vr_cu_result vr_sim_ipc_get_event_handle(struct vr_sim *sim, struct vr_cu_ipc_handle *handle, uint64_t event) {
+    struct vr_sim_event *found = vr_sim_slots_find(&sim->events, event);
+    if (handle == NULL) return VR_CU_INVALID_VALUE;
+    if (found == NULL || (found->flags & VR_CU_EVENT_INTERPROCESS) == 0) return VR_CU_INVALID_HANDLE;
+    if (found->ticket == 0) {
+        struct vr_sim_ticket ticket = {.kind = VR_SIM_TICKET_EVENT};
+        const vr_cu_result result = vr_sim_ticket_write(sim, &ticket, &found->ticket);
+        if (result != VR_CU_SUCCESS) return result;
+    }
+    return fill_handle(sim, found->ticket, VR_SIM_TICKET_EVENT, handle);
+}
+
+// Bytes move when a call is made, and virtual clocks of two processes cannot be compared: what another process recorded is complete.
+vr_cu_result vr_sim_ipc_open_event_handle(struct vr_sim *sim, uint64_t *event, struct vr_cu_ipc_handle handle) {
+    if (event == NULL) return VR_CU_INVALID_VALUE;
+    struct handle named;
+    int file;
+    const vr_cu_result result = open_handle(sim, &handle, VR_SIM_TICKET_EVENT, &named, &file);
+    if (result != VR_CU_SUCCESS) return result;
+    vr_os_shared_close(file);
+    return vr_sim_event_create(sim, event, VR_CU_EVENT_INTERPROCESS | VR_CU_EVENT_DISABLE_TIMING);
+}

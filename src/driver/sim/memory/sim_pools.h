@@ -1,0 +1,80 @@
+// sim_pools.h: memory pools of the simulated driver (cuMemAllocAsync and its family).
+//
+// A pool gets chunks of device memory and cuts them into pieces. A freed piece remembers the point of its stream at which it was freed:
+// work of that stream may have it again at once, other streams as the pool's reuse attributes say. Memory that a captured stream asks for
+// is of another kind: an address that the graph has for good, with memory behind it while a launch needs it (graph_memory.c).
+#ifndef VR_DRIVER_SIM_MEMORY_SIM_POOLS_H
+#define VR_DRIVER_SIM_MEMORY_SIM_POOLS_H
+
+#include "driver/sim/graphs/sim_graph.h"
+
+#define VR_SIM_CHUNK_BYTES (32 * VR_MIB) // chunks are multiples of this, of 2 MiB where memory is short
+#define VR_SIM_PIECE_BYTES 512           // pieces are multiples of this
+
+// After what work of which stream something happened. serial 0: no such point, everything may come next.
+struct vr_sim_point {
+    uint64_t serial; // of the stream
+    uint64_t work;
+    uint64_t end_ns;
+    uint32_t stream; // its slot, while it lives
+};
+
+// A part of a chunk. Those of a chunk cover it without gaps; two free ones with nothing to wait for never touch.
+struct vr_sim_piece {
+    struct vr_sim_slot slot;
+    uint32_t pool;           // its slot
+    uint32_t previous, next; // neighbours in the chunk, slot + 1; 0: none
+    uint32_t before, after;  // in the pool's list of free pieces, slot + 1
+    bool taken;
+    uint64_t address, size_bytes;
+    uint64_t context;          // taken: who asked for it
+    struct vr_sim_point point; // free: when
+};
+
+// Invariant: reserved_bytes is the sum of its chunks, used_bytes that of its taken pieces.
+struct vr_sim_pool {
+    struct vr_sim_slot slot;
+    uint32_t device;
+    bool standard;         // the default pool of its device
+    bool follow_events;    // REUSE_FOLLOW_EVENT_DEPENDENCIES
+    bool opportunistic;    // REUSE_ALLOW_OPPORTUNISTIC
+    bool add_dependencies; // REUSE_ALLOW_INTERNAL_DEPENDENCIES
+    uint64_t most_bytes;   // of chunks; 0: no bound
+    uint64_t keep_bytes;   // RELEASE_THRESHOLD
+    uint64_t reserved_bytes, reserved_high_bytes;
+    uint64_t used_bytes, used_high_bytes;
+    uint64_t read_mask, write_mask; // bit d: device d
+    uint32_t first_free;            // slot + 1
+};
+
+// Memory of a graph: made by a captured request, released with the last graph, executable graph or life that needs it.
+struct vr_sim_graph_memory {
+    struct vr_sim_slot slot;
+    uint32_t device;
+    uint32_t references; // nodes and steps that allocate it
+    uint64_t address, span, size_bytes;
+    bool live;       // a launch has allocated it, nothing has freed it since
+    bool freed_here; // its own graph frees it
+    bool busy;       // an executable graph has it
+};
+
+// --- pools.c ---------------------------------------------------------------------------------------------------------
+struct vr_sim_pool *vr_sim_pool_at(const struct vr_sim *sim, uint64_t index);
+// Memory for work that `stream` does next. OUT_OF_MEMORY.
+vr_cu_result vr_sim_pool_take(struct vr_sim *sim, uint32_t pool, struct vr_sim_stream *stream, uint64_t size_bytes, uint64_t *address);
+// The taken piece that starts at (holds) an address, or NULL.
+struct vr_sim_piece *vr_sim_piece_at(const struct vr_sim *sim, uint64_t address);
+struct vr_sim_piece *vr_sim_piece_holding(const struct vr_sim *sim, uint64_t address);
+void vr_sim_piece_free(struct vr_sim *sim, struct vr_sim_piece *piece, const struct vr_sim_point *point);
+// Gives chunks back that nothing uses, until no more than keep_bytes are left.
+void vr_sim_pool_trim(struct vr_sim *sim, uint32_t pool, uint64_t keep_bytes);
+
+// --- graph_memory.c --------------------------------------------------------------------------------------------------
+// What cuMemAllocAsync and cuMemFreeAsync are on a stream that captures.
+vr_cu_result vr_sim_capture_alloc(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, uint64_t size_bytes,
+                                  uint64_t *address);
+vr_cu_result vr_sim_capture_free(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t address);
+// A free outside of any capture. INVALID_VALUE when no launch has allocated it, or when its graph frees it itself.
+vr_cu_result vr_sim_graph_memory_free(struct vr_sim *sim, uint64_t address);
+
+#endif

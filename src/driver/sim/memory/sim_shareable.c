@@ -1,0 +1,110 @@
+// sim_shareable.c: physical allocations as file descriptors, and what a handle says of itself.
+#include "driver/sim/sim.h"
+
+static struct vr_sim_physical *find(const struct vr_sim *sim, uint64_t handle) { return vr_sim_slots_find(&sim->physicals, handle); }
+
+vr_cu_result vr_sim_mem_get_allocation_properties(struct vr_sim *sim, struct vr_cu_allocation_prop *prop, uint64_t handle) {
+    const struct vr_sim_physical *physical = find(sim, handle);
+    if (prop == NULL || physical == NULL) return VR_CU_INVALID_VALUE;
+    *prop = (struct vr_cu_allocation_prop){
+        .type = VR_CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requested_handle_types = physical->handle_types,
+        .location = {VR_CU_MEM_LOCATION_TYPE_DEVICE, (int32_t)physical->device},
+        .compression_type = physical->compress,
+        .gpu_direct_rdma_capable = physical->rdma,
+    };
+    return VR_CU_SUCCESS;
+}
+
+// The handle of what is mapped there, once more: it must be released as often as it was given.
+vr_cu_result vr_sim_mem_retain_allocation_handle(struct vr_sim *sim, uint64_t *handle, uint64_t address) {
+    const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);
+    if (handle == NULL || mapping == NULL) return VR_CU_INVALID_VALUE;
+    struct vr_sim_physical *physical = (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, (uint32_t)mapping->owner);
+    if (physical->references++ == 0) {
+        physical->slot.named = true;
+        sim->named_physicals++;
+    }
+    *handle = vr_sim_slots_handle(&sim->physicals, (uint32_t)mapping->owner);
+    return VR_CU_SUCCESS;
+}
+
+static vr_cu_result write_ticket(struct vr_sim *sim, struct vr_sim_physical *physical) {
+    struct vr_sim_ticket ticket = {
+        .kind = VR_SIM_TICKET_PHYSICAL,
+        .offset = physical->file_offset,
+        .size_bytes = physical->size_bytes,
+        .device = physical->device,
+        .handle_types = physical->handle_types,
+        .rdma = physical->rdma,
+        .compress = physical->compress,
+    };
+    return vr_sim_ticket_write(sim, &ticket, &physical->ticket);
+}
+
+// A descriptor of the memory file whose position is the ticket's place, and which holds the ticket.
+static vr_cu_result make_descriptor(int file, uint64_t place, int *descriptor) {
+    int made;
+    if (vr_os_shared_reopen(file, &made) != VRAM_OK) return VR_CU_OPERATING_SYSTEM;
+    if (vr_os_shared_hold(made, place) != VRAM_OK || vr_os_shared_seek(made, place) != VRAM_OK) {
+        vr_os_shared_close(made);
+        return VR_CU_OPERATING_SYSTEM;
+    }
+    *descriptor = made;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_mem_export_to_shareable_handle(struct vr_sim *sim, void *shareable, uint64_t handle, int handle_type, uint64_t flags) {
+    struct vr_sim_physical *physical = find(sim, handle);
+    if (shareable == NULL || physical == NULL || flags != 0) return VR_CU_INVALID_VALUE;
+    if (handle_type != VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return VR_CU_NOT_SUPPORTED;
+    if ((physical->handle_types & handle_type) == 0) return VR_CU_INVALID_VALUE;
+    if (physical->ticket == 0) {
+        const vr_cu_result result = write_ticket(sim, physical);
+        if (result != VR_CU_SUCCESS) return result;
+    }
+    int descriptor;
+    const int file = physical->shared != 0 ? vr_sim_shared_file(sim, physical->shared - 1) : sim->file;
+    const vr_cu_result result = make_descriptor(file, physical->ticket, &descriptor);
+    if (result == VR_CU_SUCCESS) memcpy(shareable, &descriptor, sizeof descriptor);
+    return result;
+}
+
+static vr_cu_result take_physical(struct vr_sim *sim, uint32_t shared, uint64_t *handle) {
+    struct vr_sim_ticket ticket;
+    const vr_cu_result result =
+        vr_sim_ticket_read(vr_sim_shared_file(sim, shared), sim->shared[shared].ticket, VR_SIM_TICKET_PHYSICAL, &ticket);
+    if (result != VR_CU_SUCCESS) return result;
+    uint32_t index;
+    if (vr_sim_slots_take(&sim->physicals, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_physical *physical = (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, index);
+    physical->device = ticket.device;
+    physical->size_bytes = sim->shared[shared].size_bytes;
+    physical->file_offset = sim->shared[shared].offset;
+    physical->handle_types = ticket.handle_types;
+    physical->rdma = ticket.rdma;
+    physical->compress = ticket.compress;
+    physical->ticket = sim->shared[shared].ticket;
+    physical->references = 1;
+    physical->shared = shared + 1;
+    sim->named_physicals++;
+    *handle = vr_sim_slots_handle(&sim->physicals, index);
+    return VR_CU_SUCCESS;
+}
+
+// The descriptor stays the caller's. Memory that is imported takes none of the device.
+vr_cu_result vr_sim_mem_import_from_shareable_handle(struct vr_sim *sim, uint64_t *handle, void *shareable, int handle_type) {
+    if (handle == NULL) return VR_CU_INVALID_VALUE;
+    if (handle_type != VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !sim->options.backed) return VR_CU_NOT_SUPPORTED;
+    const uint64_t given = (uint64_t)(uintptr_t)shareable;
+    struct vr_shared_facts facts;
+    int file;
+    if (given > INT32_MAX || vr_os_shared_facts((int)given, &facts) != VRAM_OK) return VR_CU_INVALID_VALUE;
+    if (vr_os_shared_reopen((int)given, &file) != VRAM_OK) return VR_CU_OPERATING_SYSTEM;
+    uint32_t shared;
+    vr_cu_result result = vr_sim_shared_take(sim, file, facts.position, VR_SIM_TICKET_PHYSICAL, &shared);
+    if (result != VR_CU_SUCCESS) return result;
+    result = take_physical(sim, shared, handle);
+    if (result != VR_CU_SUCCESS) vr_sim_shared_give(sim, shared);
+    return result;
+}

@@ -1,0 +1,42 @@
+// sim_calls.c: the table of the simulated driver. Every row of calls.def gets a function that takes the lock, counts the call,
+// runs vr_sim_<member>() and moves the clock by what it cost.
+#include "driver/sim/sim.h"
+
+static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns) {
+    sim->clock_ns += sim->charge_ns;
+    sim->counts[call]++;
+    sim->costs_ns[call] += sim->clock_ns - entered_ns;
+#if VRAM_CHECK >= 3
+    // The check looks at everything: rarer the more there is, so that its share stays bounded.
+    uint64_t objects = sim->spaces.count + sim->mappings.count + sim->events.live + sim->streams.live + sim->nodes.live;
+    assert(sim->counts[call] % (1 + objects / 64) != 0 || vr_sim_check(sim));
+#endif
+    vr_mutex_unlock(&sim->lock);
+}
+
+static uint64_t enter(struct vr_sim *sim, enum vr_sim_call call) {
+    vr_mutex_lock(&sim->lock);
+    sim->charge_ns = vr_sim_base_cost_ns(sim, call);
+    return sim->clock_ns;
+}
+
+// clang-format off
+#define WITH_SELF(...) (struct vram_driver *self, __VA_ARGS__)
+#define WITH_SIM(...) (sim, __VA_ARGS__)
+#define X(member, symbol, exported, version, parameters, arguments)      \
+    static vr_cu_result call_##member WITH_SELF parameters {             \
+        struct vr_sim *sim = (struct vr_sim *)(void *)self;              \
+        uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member);          \
+        vr_cu_result result = vr_sim_##member WITH_SIM arguments;        \
+        leave(sim, VR_SIM_CALL_##member, entered_ns);                    \
+        return result;                                                   \
+    }
+#include "driver/calls.def"
+#undef X
+
+const struct vr_driver_calls vr_sim_calls = {
+#define X(member, symbol, exported, version, parameters, arguments) call_##member,
+#include "driver/calls.def"
+#undef X
+};
+// clang-format on

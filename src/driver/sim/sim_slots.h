@@ -1,0 +1,81 @@
+// sim_slots.h: tables of objects behind 64-bit handles. A handle holds the slot and the generation of its use, so that a handle
+// of a destroyed object is found out and never reaches another one.
+#ifndef VR_DRIVER_SIM_SIM_SLOTS_H
+#define VR_DRIVER_SIM_SIM_SLOTS_H
+
+#include "base/base.h"
+
+// Every object in a table starts with this.
+struct vr_sim_slot {
+    uint32_t generation; // of the present or last use
+    uint32_t next_free;  // chain of unused slots, index + 1
+    bool live;           // holds an object
+    bool named;          // its handle is valid; an object may outlive its handle
+};
+
+struct vr_sim_slots {
+    void *items;
+    size_t item_bytes; // sizeof the object
+    size_t capacity;
+    uint32_t used;      // slots ever taken
+    uint32_t free_list; // index + 1 of the first unused slot
+    uint16_t tag;       // top bits of the table's handles, not 0
+    uint32_t live;      // objects
+};
+
+// Handle: tag in bits 48..63, generation in 24..47, slot in 0..23 (16 million objects of one kind).
+#define VR_SIM_SLOT_BITS            24
+#define VR_SIM_SLOT_GENERATION_MASK 0xffffffu
+
+VR_INLINE struct vr_sim_slot *vr_sim_slots_item(const struct vr_sim_slots *slots, uint32_t index) {
+    return (struct vr_sim_slot *)(void *)((char *)slots->items + (size_t)index * slots->item_bytes);
+}
+
+// Takes a slot, all zero but for its head. NO_HOST_MEMORY; LIMIT past 16 million.
+VR_INLINE enum vram_status vr_sim_slots_take(struct vr_sim_slots *slots, uint32_t *index) {
+    uint32_t taken = slots->free_list;
+    if (taken != 0) {
+        taken--;
+        slots->free_list = vr_sim_slots_item(slots, taken)->next_free;
+    } else {
+        taken = slots->used;
+        if (taken >> VR_SIM_SLOT_BITS != 0) return VRAM_LIMIT;
+        VR_TRY(vr_grow(&slots->items, &slots->capacity, (size_t)taken + 1, slots->item_bytes));
+        vr_sim_slots_item(slots, taken)->generation = 0;
+        slots->used++;
+    }
+    struct vr_sim_slot *slot = vr_sim_slots_item(slots, taken);
+    uint32_t generation = slot->generation + 1;
+    memset(slot, 0, slots->item_bytes);
+    *slot = (struct vr_sim_slot){generation, 0, true, true};
+    slots->live++;
+    *index = taken;
+    return VRAM_OK;
+}
+
+VR_INLINE void vr_sim_slots_give(struct vr_sim_slots *slots, uint32_t index) {
+    struct vr_sim_slot *slot = vr_sim_slots_item(slots, index);
+    slot->live = slot->named = false;
+    slot->next_free = slots->free_list;
+    slots->free_list = index + 1;
+    slots->live--;
+}
+
+VR_INLINE uint64_t vr_sim_slots_handle(const struct vr_sim_slots *slots, uint32_t index) {
+    uint64_t generation = vr_sim_slots_item(slots, index)->generation & VR_SIM_SLOT_GENERATION_MASK;
+    return (uint64_t)slots->tag << 48 | generation << VR_SIM_SLOT_BITS | index;
+}
+
+// The object of a handle, or NULL. Borrowed until the next vr_sim_slots_take().
+VR_INLINE void *vr_sim_slots_find(const struct vr_sim_slots *slots, uint64_t handle) {
+    uint32_t index = (uint32_t)(handle & ((1u << VR_SIM_SLOT_BITS) - 1));
+    if (index >= slots->used) return NULL;
+    struct vr_sim_slot *slot = vr_sim_slots_item(slots, index);
+    return slot->named && vr_sim_slots_handle(slots, index) == handle ? slot : NULL;
+}
+
+VR_INLINE uint32_t vr_sim_slots_index(const struct vr_sim_slots *slots, const void *item) {
+    return (uint32_t)((size_t)((const char *)item - (const char *)slots->items) / slots->item_bytes);
+}
+
+#endif

@@ -1,0 +1,111 @@
+// sim_work.c: what streams and graphs do. Bytes move at the call, where bytes stand behind the addresses; ranges are checked in every
+// simulator.
+#include "driver/sim/graphs/sim_graph.h"
+
+static bool mappings_allow(const struct vr_sim *sim, uint64_t address, uint64_t end, uint32_t device, bool write) {
+    const uint64_t bit = (uint64_t)1 << device;
+    while (address < end) {
+        const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);
+        if (mapping == NULL || ((write ? mapping->write_mask : mapping->read_mask) & bit) == 0) return false;
+        address = vr_sim_range_end(mapping);
+    }
+    return true;
+}
+
+bool vr_sim_is_memory(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint32_t device, bool write, bool *host) {
+    if (host != NULL) *host = false;
+    if (address == 0 || address > UINT64_MAX - size_bytes) return false;
+    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
+    if (range == NULL) {
+        const bool far = address < sim->lowest_device || address >= sim->highest_device;
+        if (host != NULL) *host = far;
+        return far;
+    }
+    if (range->kind == VR_SIM_RESERVATION) return mappings_allow(sim, address, address + size_bytes, device, write);
+    if (range->kind == VR_SIM_CHUNK) return vr_sim_chunk_allows(sim, range, address, size_bytes, device, write);
+    return address - range->base <= range->size_bytes && size_bytes <= range->size_bytes - (address - range->base);
+}
+
+struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_bytes) {
+    return (struct vr_sim_work){
+        .type = VR_CU_GRAPH_NODE_TYPE_MEMCPY, .to = to, .from = from, .width_bytes = size_bytes, .rows = 1, .planes = 1};
+}
+
+struct vr_sim_work vr_sim_set_work(uint64_t address, uint8_t value, uint64_t size_bytes) {
+    return (struct vr_sim_work){.type = VR_CU_GRAPH_NODE_TYPE_MEMSET,
+                                .to = address,
+                                .width_bytes = size_bytes,
+                                .rows = 1,
+                                .planes = 1,
+                                .value = value,
+                                .element_bytes = 1};
+}
+
+static bool is_bytes(const struct vr_sim_work *work) {
+    return work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY || work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET;
+}
+
+// From the first byte to the last of planes of rows. False when that does not fit into 64 bits.
+static bool extent_of(const struct vr_sim_work *work, uint64_t pitch, uint64_t plane, uint64_t *bytes) {
+    uint64_t rows, planes;
+    if (!vr_mul_u64(work->rows - 1, pitch, &rows) || !vr_mul_u64(work->planes - 1, plane, &planes)) return false;
+    return vr_add_u64(rows, planes, bytes) && vr_add_u64(*bytes, work->width_bytes, bytes);
+}
+
+bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *work) {
+    if (!is_bytes(work)) return true;
+    if (work->width_bytes == 0 || work->rows == 0 || work->planes == 0) return true;
+    uint64_t bytes;
+    bool host;
+    if (!extent_of(work, work->to_pitch, work->to_plane, &bytes)) return false;
+    if (!vr_sim_is_memory(sim, work->to, bytes, work->device, true, &host)) return false;
+    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET) return !host;
+    if (!extent_of(work, work->from_pitch, work->from_plane, &bytes)) return false;
+    return vr_sim_is_memory(sim, work->from, bytes, work->device, false, NULL);
+}
+
+static bool has_bytes(const struct vr_sim *sim, uint64_t address) {
+    return sim->options.backed || vr_sim_ranges_holding(&sim->spaces, address) == NULL;
+}
+
+static void set_row(uint64_t to, const struct vr_sim_work *work) {
+    if (work->element_bytes == 1) {
+        memset((void *)(uintptr_t)to, (int)(work->value & 0xff), (size_t)work->width_bytes);
+        return;
+    }
+    for (uint64_t at = 0; at < work->width_bytes; at += work->element_bytes) {
+        const uint16_t half = (uint16_t)work->value;
+        void *element = (void *)(uintptr_t)(to + at);
+        if (work->element_bytes == 2)
+            memcpy(element, &half, sizeof half);
+        else
+            memcpy(element, &work->value, sizeof work->value);
+    }
+}
+
+static void do_row(const struct vr_sim_work *work, uint64_t row, uint64_t plane) {
+    const uint64_t to = work->to + row * work->to_pitch + plane * work->to_plane;
+    const uint64_t from = work->from + row * work->from_pitch + plane * work->from_plane;
+    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET)
+        set_row(to, work);
+    else
+        memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, (size_t)work->width_bytes);
+}
+
+void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work) {
+    if (!is_bytes(work)) {
+        if (work->function != NULL) work->function(work->argument);
+        return;
+    }
+    if (work->width_bytes == 0 || !has_bytes(sim, work->to)) return;
+    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && !has_bytes(sim, work->from)) return;
+    for (uint64_t plane = 0; plane < work->planes; plane++)
+        for (uint64_t row = 0; row < work->rows; row++) do_row(work, row, plane);
+}
+
+vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {
+    if (stream->capture != 0) return vr_sim_capture_add(sim, stream, work);
+    const vr_cu_result result = vr_sim_enqueue(sim, stream, work->cost_ns, NULL);
+    if (result == VR_CU_SUCCESS) vr_sim_work_do(sim, work);
+    return result;
+}

@@ -1,0 +1,59 @@
+// call_log.c: what was asked of this driver, as lines of a file, for whoever checks a tool that watches programs. The file is named by the
+// variable VRAM_SIM_LOG. A line: process, thread, function, result, then the values that say which memory is meant, all but the
+// first three decimal or 0x hexadecimal numbers. Written at once, in one piece.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libcuda.h"
+
+// The functions that are logged, and what they are called with: n a number, o where a number is put, - something else, not logged.
+static const struct {
+    const char *name, *arguments;
+} logged[] = {
+    {"cuMemAlloc_v2", "on"},         {"cuMemFree_v2", "n"},        {"cuMemHostAlloc", "on-"}, {"cuMemFreeHost", "n"},
+    {"cuMemHostRegister_v2", "nn-"}, {"cuMemHostUnregister", "n"}, {"cuMemCreate", "on--"},   {"cuMemRelease", "n"},
+    {"cuMemMap", "nnnn-"},           {"cuMemUnmap", "nn"},         {"cuCtxDestroy_v2", "n"},
+};
+
+static int file = -1;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void open_file(void) {
+    const char *path = vr_os_getenv("VRAM_SIM_LOG");
+    if (path != NULL) file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+}
+
+bool vr_libcuda_logs(void) {
+    (void)pthread_once(&once, open_file);
+    return file >= 0;
+}
+
+static int print(char *line, size_t capacity, const char *arguments, va_list values) {
+    int length = 0;
+    for (; *arguments != '\0'; arguments++) {
+        const uint64_t value = va_arg(values, uint64_t);
+        const uint64_t number = *arguments == 'o' && value != 0 ? *(const uint64_t *)(uintptr_t)value : value;
+        if (*arguments != '-') length += snprintf(line + length, capacity - (size_t)length, " 0x%llx", (unsigned long long)number);
+    }
+    return length;
+}
+
+void vr_libcuda_log(const char *name, vr_cu_result result, ...) {
+    size_t row = 0;
+    while (row < VR_COUNT_OF(logged) && strcmp(logged[row].name, name) != 0) row++;
+    if (row == VR_COUNT_OF(logged)) return;
+    char line[256];
+    int length = snprintf(line, sizeof line, "%ld %ld %s %d", (long)getpid(), (long)syscall(SYS_gettid), name, (int)result);
+    va_list values;
+    va_start(values, result);
+    length += print(line + length, sizeof line - 2 - (size_t)length, logged[row].arguments, values);
+    va_end(values);
+    line[length] = '\n';
+    const ssize_t written = write(file, line, (size_t)length + 1);
+    (void)written; // a log that cannot be written is short; the program has no part in it
+}

@@ -1,0 +1,31 @@
+// libcuda.h: the simulator as the library that foreign programs load in place of NVIDIA's. One instance per process, made by cuInit.
+//
+// The exported functions have the names and the binary interface of the driver API on a 64-bit system: handles and addresses are
+// eight bytes, whatever the caller's header calls them.
+#ifndef VR_STANDINS_LIBCUDA_H
+#define VR_STANDINS_LIBCUDA_H
+
+#include "driver/sim/sim.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+// The process's simulator, or NULL before cuInit.
+struct vr_sim *vr_libcuda_sim(void);
+
+// Whether calls are logged (call_log.c), and the line of one: the arguments of the call follow its result.
+bool vr_libcuda_logs(void);
+void vr_libcuda_log(const char *name, vr_cu_result result, ...);
+
+// clang-format off
+#define X(member, symbol, exported, version, parameters, arguments) EXPORT vr_cu_result exported parameters;
+#include "driver/calls.def"
+#undef X
+#define X(symbol, exported, version, parameters) EXPORT vr_cu_result exported parameters;
+#include "companions.def"
+#undef X
+#define X(symbol, exported, version, parameters, target, arguments) EXPORT vr_cu_result exported parameters;
+#include "per_thread.def"
+#undef X
+// clang-format on
+
+#endif

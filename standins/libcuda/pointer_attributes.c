@@ -1,0 +1,93 @@
+// pointer_attributes.c: cuPointerGetAttribute, for the attributes that say what and where an address is.
+#include "libcuda.h"
+#include "driver/sim/memory/sim_pools.h"
+
+enum attribute {
+    CONTEXT = 1,
+    MEMORY_TYPE = 2,
+    DEVICE_POINTER = 3,
+    HOST_POINTER = 4,
+    IS_MANAGED = 8,
+    DEVICE_ORDINAL = 9,
+    RANGE_START = 11,
+    RANGE_SIZE = 12,
+    MAPPED = 13,
+};
+enum { TYPE_HOST = 1, TYPE_DEVICE = 2 };
+
+// All that is known of an address.
+struct facts {
+    const struct vr_sim_range *range;
+    uint64_t context; // 0: of none
+    uint32_t device;
+    bool on_host;
+};
+
+static bool look_up(const struct vr_sim *sim, uint64_t address, struct facts *facts) {
+    *facts = (struct facts){.range = vr_sim_ranges_holding(&sim->spaces, address)};
+    if (facts->range != NULL && facts->range->kind == VR_SIM_RESERVATION) {
+        facts->range = vr_sim_ranges_holding(&sim->mappings, address);
+        if (facts->range == NULL) return false;
+        const struct vr_sim_slot *physical = vr_sim_slots_item(&sim->physicals, (uint32_t)facts->range->owner);
+        facts->device = ((const struct vr_sim_physical *)(const void *)physical)->device;
+        return true;
+    }
+    if (facts->range != NULL && facts->range->kind == VR_SIM_CHUNK) {
+        const struct vr_sim_piece *piece = vr_sim_piece_holding(sim, address);
+        if (piece == NULL) return false;
+        facts->device = vr_sim_pool_at(sim, piece->pool)->device;
+        facts->range = vr_sim_ranges_at(&sim->pooled, piece->address);
+        return true;
+    }
+    if (facts->range != NULL && facts->range->kind == VR_SIM_GRAPH_MEMORY) {
+        facts->device =
+            ((const struct vr_sim_graph_memory *)(const void *)vr_sim_slots_item(&sim->graph_memories, (uint32_t)facts->range->owner))
+                ->device;
+        return true;
+    }
+    if (facts->range == NULL) {
+        facts->range = vr_sim_ranges_holding(&sim->hosts, address);
+        facts->on_host = true;
+    }
+    if (facts->range == NULL || address - facts->range->base >= facts->range->size_bytes) return false;
+    facts->context = facts->range->owner;
+    facts->device = vr_sim_context_find(sim, facts->context)->device;
+    return true;
+}
+
+// *width: bytes that the caller's variable has.
+static bool answer(const struct facts *facts, uint64_t address, enum attribute attribute, uint64_t *value, size_t *width) {
+    *width = sizeof(uint32_t);
+    switch (attribute) {
+    case MEMORY_TYPE: *value = facts->on_host ? TYPE_HOST : TYPE_DEVICE; return true;
+    case DEVICE_ORDINAL: *value = facts->device; return true;
+    case IS_MANAGED: *value = 0; return true;
+    case MAPPED: *value = 1; return true;
+    default: break;
+    }
+    *width = sizeof(uint64_t);
+    switch (attribute) {
+    case CONTEXT: *value = facts->context; return true;
+    case DEVICE_POINTER: *value = address; return true;
+    case HOST_POINTER: *value = address; return facts->on_host;
+    case RANGE_START: *value = facts->range->base; return true;
+    case RANGE_SIZE: *value = facts->range->size_bytes; return true;
+    default: return false;
+    }
+}
+
+vr_cu_result cuPointerGetAttribute(void *data, int attribute, uint64_t address) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    if (data == NULL) return VR_CU_INVALID_VALUE;
+    struct facts facts;
+    uint64_t value = 0;
+    size_t width = 0;
+    vr_mutex_lock(&sim->lock);
+    bool known = look_up(sim, address, &facts) && answer(&facts, address, (enum attribute)attribute, &value, &width);
+    vr_mutex_unlock(&sim->lock);
+    if (!known) return VR_CU_INVALID_VALUE;
+    uint32_t narrow = (uint32_t)value;
+    memcpy(data, width == sizeof narrow ? (const void *)&narrow : (const void *)&value, width);
+    return VR_CU_SUCCESS;
+}

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Checks from the symbols of the library's objects which files of a room call each other in a circle.
+
+Usage: check_circles.py [--nm NM] [--allowed FILE] [--list ROOM] OBJECTS (the folder that holds src/<room>/*.o)
+
+File a needs file b when an object of a leaves a name undefined that an object of b defines. Within a room these needs should have no
+circle, so that a file can be read after those that it stands on. Prints each circle (a strongly connected component of more than one
+file) that is not allowed, and each allowance that nothing needs any more; exits 1 when there is one. --list prints a room's files by
+how high they stand, with what each needs.
+"""
+import argparse
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+# Circles that stay, with the reason: room, its files (without .c), why.
+ALLOWED = [
+]
+
+
+def read_names(nm, objects):
+    """For each object: the names it defines for others, and those it needs."""
+    defines, needs = {}, {}
+    for path in objects:
+        defined, needed = set(), set()
+        text = subprocess.run([nm, "-P", str(path)], capture_output=True, text=True, check=True).stdout
+        for line in text.splitlines():
+            name, kind = line.split()[:2]
+            if kind == "U":
+                needed.add(name)
+            elif kind.isupper():
+                defined.add(name)
+        defines[path], needs[path] = defined, needed
+    return defines, needs
+
+
+def read_rooms(nm, folder):
+    """{room: {file: set of files of the room that it needs}}; a file is named by its path in the room, without .c.o."""
+    src = folder / "src"
+    objects = sorted(src.rglob("*.o"))
+    defines, needs = read_names(nm, objects)
+    owner = {name: path for path, names in defines.items() for name in names}
+    rooms = defaultdict(dict)
+    for path in objects:
+        room, *rest = path.relative_to(src).parts
+        rooms[room]["/".join(rest).split(".")[0]] = {
+            "/".join(other.relative_to(src / room).parts).split(".")[0]
+            for other in (owner.get(name) for name in needs[path])
+            if other is not None and other != path and other.relative_to(src).parts[0] == room
+        }
+    return rooms
+
+
+def circles_of(graph):
+    """The strongly connected components with more than one file, by Tarjan's algorithm, and every file's height."""
+    order, low, stack, found, on_stack = {}, {}, [], [], set()
+
+    def visit(node):
+        order[node] = low[node] = len(order)
+        stack.append(node)
+        on_stack.add(node)
+        for other in sorted(graph[node]):
+            if other not in order:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in on_stack:
+                low[node] = min(low[node], order[other])
+        if low[node] == order[node]:
+            component = []
+            while not component or component[-1] != node:
+                component.append(stack.pop())
+                on_stack.discard(component[-1])
+            found.append(sorted(component))
+
+    for node in sorted(graph):
+        if node not in order:
+            visit(node)
+    return found  # those that stand lower come first
+
+
+def print_room(graph):
+    height = {}
+    for component in circles_of(graph):
+        below = {height[other] for node in component for other in graph[node] if other not in component}
+        for node in component:
+            height[node] = 1 + max(below, default=-1)
+    for node in sorted(graph, key=lambda n: (height[n], n)):
+        print(f"{height[node]:3} {node}: {' '.join(sorted(graph[node]))}")
+
+
+def check(rooms, allowed):
+    problems = []
+    used = set()
+    for room, graph in sorted(rooms.items()):
+        for component in circles_of(graph):
+            if len(component) == 1:
+                continue
+            entry = (room, " ".join(component))
+            used.add(entry)
+            if entry not in allowed:
+                problems.append(f"src/{room}: a circle of {len(component)} files: {entry[1]}")
+    for room, files in sorted(set(allowed) - used):
+        problems.append(f"src/{room}: no such circle any more, take it from the list: {files}")
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nm", default="nm")
+    parser.add_argument("--list", metavar="ROOM")
+    parser.add_argument("objects", type=Path)
+    arguments = parser.parse_args()
+    rooms = read_rooms(arguments.nm, arguments.objects)
+    if arguments.list:
+        print_room(rooms[arguments.list])
+        return 0
+    allowed = {(room, " ".join(sorted(files.split()))): reason for room, files, reason in ALLOWED}
+    problems = check(rooms, allowed)
+    for problem in problems:
+        print(problem)
+    print(f"{sum(map(len, rooms.values()))} files of {len(rooms)} rooms, {len(allowed)} circles allowed, {len(problems)} problems")
+    return 1 if problems or not rooms else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
