@@ -1,6 +1,6 @@
 // recorded_conf.h: the settings a recording says were in force.
-#ifndef VR_RECORDED_CONF_H
-#define VR_RECORDED_CONF_H
+#ifndef VR_ANALYZE_RECORDED_CONF_H
+#define VR_ANALYZE_RECORDED_CONF_H
 
 #include "base/text.h"
 #include "model/model.h"
