@@ -13,7 +13,7 @@ struct vr_live_block {
 };
 
 // Where the failing request could look.
-struct vr_request {
+struct vr_failed_request {
     uint64_t stream;
     uint64_t pool_first, pool_second;
     enum vram_report_kind kind;
@@ -30,8 +30,8 @@ struct vr_pins {
 
 // pins.c: ranges and blocks are ascending. Two ways are weighed: the blocks of one window of the request's own free memory, and the
 // blocks of the least used segments of its pool, which would go back to the driver whole. NO_HOST_MEMORY.
-enum vram_status vr_pins_find(const struct vr_range *ranges, size_t range_count, const struct vr_live_block *blocks, size_t block_count,
-                              const struct vr_request *request, struct vr_pins *pins);
+enum vram_status vr_pins_find(const struct vr_layout_range *ranges, size_t range_count, const struct vr_live_block *blocks,
+                              size_t block_count, const struct vr_failed_request *request, struct vr_pins *pins);
 
 // oom_cause.c: of an event whose picture is complete; UNKNOWN where it was not looked at (has_picture false).
 enum vram_report_oom_cause vr_oom_cause(const struct vram_report_oom *oom);

@@ -9,7 +9,7 @@
 #define MOST_TOP    10000u
 
 // What is only needed while the report is made.
-struct work {
+struct report_work {
     const struct vr_model *model;
     struct vr_arena *arena;
     struct vr_sites sites;
@@ -21,7 +21,7 @@ struct work {
     struct vram_error *error;           // may be NULL
 };
 
-static enum vram_status live_facts(struct work *work, const struct vr_view *view, struct vram_report_device *out,
+static enum vram_status live_facts(struct report_work *work, const struct vr_view *view, struct vram_report_device *out,
                                    struct vram_report_point *points, size_t point_count) {
     struct vr_lifetimes allocated = {0}, active = {0};
     struct vr_address_ids addresses = {0};
@@ -41,7 +41,7 @@ static enum vram_status live_facts(struct work *work, const struct vr_view *view
     return status;
 }
 
-static enum vram_status describe_device(struct work *work, const struct vr_view *view, struct vram_report_device *out) {
+static enum vram_status describe_device(struct report_work *work, const struct vr_view *view, struct vram_report_device *out) {
     out->device = view->device;
     out->is_host = vr_model_is_host(view->model, view->device);
 
@@ -62,7 +62,7 @@ static enum vram_status describe_device(struct work *work, const struct vr_view 
     return VRAM_OK;
 }
 
-static enum vram_status describe_devices(struct work *work) {
+static enum vram_status describe_devices(struct report_work *work) {
     VR_TRY(vr_views_build(work->model, &work->views, work->error));
     void *room;
     VR_TRY(vr_arena_array(work->arena, work->views.count, sizeof(struct vram_report_device), &room));
@@ -116,7 +116,7 @@ static enum vram_status describe_file(const struct vr_model *model, struct vr_ar
     return odd_settings(model, arena, report);
 }
 
-static enum vram_status build(struct work *work, struct vram_report *report) {
+static enum vram_status build(struct report_work *work, struct vram_report *report) {
     VR_TRY(vr_sites_init(&work->sites, work->model));
     work->sites.plain = work->plain_sites;
     VR_TRY(describe_file(work->model, work->arena, report));
@@ -129,12 +129,12 @@ static enum vram_status build(struct work *work, struct vram_report *report) {
 enum vram_status vr_report_facts_find(const struct vram_recording *recording, const struct vram_report_options *options,
                                       struct vr_report_facts *facts, struct vram_error *error) {
     const unsigned top = options == NULL || options->top == 0 ? DEFAULT_TOP : options->top;
-    struct work work = {.model = vr_recording_model(recording),
-                        .arena = &facts->arena,
-                        .top = top < MOST_TOP ? top : MOST_TOP,
-                        .memory_bytes = options == NULL ? 0 : options->memory_bytes,
-                        .plain_sites = options != NULL && options->plain_sites,
-                        .error = error};
+    struct report_work work = {.model = vr_recording_model(recording),
+                               .arena = &facts->arena,
+                               .top = top < MOST_TOP ? top : MOST_TOP,
+                               .memory_bytes = options == NULL ? 0 : options->memory_bytes,
+                               .plain_sites = options != NULL && options->plain_sites,
+                               .error = error};
     const enum vram_status status = build(&work, &facts->report);
     vr_sites_release(&work.sites);
     vr_views_release(&work.views);

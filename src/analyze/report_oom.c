@@ -55,7 +55,8 @@ static enum vram_status live_blocks(const struct vr_view *view, const struct vr_
     return VRAM_OK;
 }
 
-static void add_hole(struct vram_report_oom *oom, const struct vr_request *request, const struct vr_range *range, uint64_t bytes) {
+static void add_hole(struct vram_report_oom *oom, const struct vr_failed_request *request, const struct vr_layout_range *range,
+                     uint64_t bytes) {
     oom->free_bytes += bytes;
     if (bytes > oom->largest_free_bytes) oom->largest_free_bytes = bytes;
     if (range->pool_first != request->pool_first || range->pool_second != request->pool_second) {
@@ -72,8 +73,8 @@ static void add_hole(struct vram_report_oom *oom, const struct vr_request *reque
 }
 
 // Adds up what lies between the live blocks of each range.
-static void measure_holes(const struct vr_range *ranges, size_t range_count, const struct vr_live_block *blocks, size_t block_count,
-                          const struct vr_request *request, struct vram_report_oom *oom) {
+static void measure_holes(const struct vr_layout_range *ranges, size_t range_count, const struct vr_live_block *blocks, size_t block_count,
+                          const struct vr_failed_request *request, struct vram_report_oom *oom) {
     size_t next = 0;
     for (size_t r = 0; r < range_count; r++) {
         uint64_t cursor = ranges[r].address;
@@ -152,8 +153,8 @@ static void sum_live(const struct vr_lifetimes *allocated, const struct vr_lifet
     oom->pending_bytes = active_bytes > oom->allocated_bytes ? active_bytes - oom->allocated_bytes : 0;
 }
 
-static enum vram_status find_pins(struct drawing *drawing, const struct vr_range *ranges, size_t range_count,
-                                  const struct vr_live_block *blocks, size_t block_count, const struct vr_request *request,
+static enum vram_status find_pins(struct drawing *drawing, const struct vr_layout_range *ranges, size_t range_count,
+                                  const struct vr_live_block *blocks, size_t block_count, const struct vr_failed_request *request,
                                   struct vram_report_oom *oom) {
     struct vr_pins pins;
     VR_TRY(vr_pins_find(ranges, range_count, blocks, block_count, request, &pins));
@@ -166,12 +167,12 @@ static enum vram_status find_pins(struct drawing *drawing, const struct vr_range
 static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oom) {
     const int64_t event = (int64_t)oom->event;
     const struct vr_history *history = drawing->view->history;
-    struct vr_request request = {.stream = history->stream[event],
-                                 .pool_first = history->pool_first[event],
-                                 .pool_second = history->pool_second[event],
-                                 .kind = oom->size_bytes <= SMALL_REQUEST_BYTES ? VRAM_REPORT_KIND_SMALL : VRAM_REPORT_KIND_LARGE,
-                                 .size_bytes = oom->size_bytes};
-    struct vr_range *ranges;
+    struct vr_failed_request request = {.stream = history->stream[event],
+                                        .pool_first = history->pool_first[event],
+                                        .pool_second = history->pool_second[event],
+                                        .kind = oom->size_bytes <= SMALL_REQUEST_BYTES ? VRAM_REPORT_KIND_SMALL : VRAM_REPORT_KIND_LARGE,
+                                        .size_bytes = oom->size_bytes};
+    struct vr_layout_range *ranges;
     size_t range_count, block_count;
     struct vr_live_block *blocks;
     VR_TRY(vr_layout_at(drawing->view, event, &ranges, &range_count));

@@ -14,15 +14,15 @@ const char *vram_report_state_name(size_t state) {
 }
 
 // Sums over the blocks of one segment.
-struct sums {
+struct picture_sums {
     uint64_t total, allocated, active, requested_active, requested_allocated, free;
     uint64_t free_blocks, largest_free;
     bool contiguous;
 };
 
-static struct sums sum_blocks(const struct vr_model *model, size_t segment) {
+static struct picture_sums sum_blocks(const struct vr_model *model, size_t segment) {
     const struct vr_blocks *blocks = &model->blocks;
-    struct sums sums = {.contiguous = true};
+    struct picture_sums sums = {.contiguous = true};
     uint64_t expected = model->segments.address[segment];
     for (uint64_t row = model->segments.first_block[segment]; row < model->segments.first_block[segment + 1]; row++) {
         const uint64_t size = blocks->size_bytes[row];
@@ -52,7 +52,7 @@ static bool wholly_inactive(const struct vr_model *model, size_t segment) {
     return true;
 }
 
-static void count_mismatches(const struct vr_segments *segments, size_t row, const struct sums *sums, uint64_t *mismatches) {
+static void count_mismatches(const struct vr_segments *segments, size_t row, const struct picture_sums *sums, uint64_t *mismatches) {
     const uint32_t has = segments->has[row];
     mismatches[MISMATCH_TOTAL] += sums->total != segments->total_bytes[row];
     mismatches[MISMATCH_ALLOCATED] += (has & VR_HAS_ALLOCATED_SIZE) == 0 || sums->allocated != segments->allocated_bytes[row];
@@ -95,7 +95,7 @@ static uint64_t free_page_bytes(const struct vr_model *model, size_t segment) {
     return pages * page;
 }
 
-static void add_usage(struct vram_report_usage *usage, const struct sums *sums, uint64_t segment_bytes, bool whole) {
+static void add_usage(struct vram_report_usage *usage, const struct picture_sums *sums, uint64_t segment_bytes, bool whole) {
     const uint64_t requested = sums->requested_allocated < sums->allocated ? sums->requested_allocated : sums->allocated;
     usage->reserved_bytes += segment_bytes;
     usage->requested_bytes += requested;
@@ -112,7 +112,8 @@ static void add_usage(struct vram_report_usage *usage, const struct sums *sums, 
     if (sums->largest_free > usage->largest_free_bytes) usage->largest_free_bytes = sums->largest_free;
 }
 
-static void add_pool(struct vram_report_pool *pool, const struct vr_segments *segments, size_t row, const struct sums *sums, bool whole) {
+static void add_pool(struct vram_report_pool *pool, const struct vr_segments *segments, size_t row, const struct picture_sums *sums,
+                     bool whole) {
     pool->segments++;
     pool->expandable_segments += segments->expandable[row] != 0;
     pool->reserved_bytes += segments->total_bytes[row];
@@ -166,7 +167,7 @@ static void fill_pools(const struct vr_view *view, struct vram_report_pool *pool
     const struct vr_segments *segments = &view->model->segments;
     for (size_t i = 0; i < view->segment_count; i++) {
         const size_t row = view->segments[i];
-        const struct sums sums = sum_blocks(view->model, row);
+        const struct picture_sums sums = sum_blocks(view->model, row);
         const bool whole = wholly_inactive(view->model, row);
         pools[i] = (struct vram_report_pool){.stream = (int64_t)segments->stream[row],
                                              .pool_id = {segments->pool_first[row], segments->pool_second[row]},

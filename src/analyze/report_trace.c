@@ -7,7 +7,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 // A small set of streams; a program has few of them, a damaged file may have as many as events.
-struct streams {
+struct trace_streams {
     int64_t *values;
     size_t count;
     size_t capacity;
@@ -15,7 +15,7 @@ struct streams {
     struct vr_map seen;
 };
 
-static enum vram_status add_stream(struct streams *streams, uint64_t stream) {
+static enum vram_status add_stream(struct trace_streams *streams, uint64_t stream) {
     if (streams->count != 0 && streams->last == (int64_t)stream) return VRAM_OK;
     streams->last = (int64_t)stream;
     if (vr_map_get(&streams->seen, stream) != 0) return VRAM_OK;
@@ -25,7 +25,7 @@ static enum vram_status add_stream(struct streams *streams, uint64_t stream) {
     return VRAM_OK;
 }
 
-static enum vram_status keep_streams(struct streams *streams, struct vr_arena *arena, const int64_t **values, size_t *count) {
+static enum vram_status keep_streams(struct trace_streams *streams, struct vr_arena *arena, const int64_t **values, size_t *count) {
     void *room;
     VR_TRY(vr_arena_array(arena, streams->count, sizeof *streams->values, &room));
     if (streams->count != 0) {
@@ -38,7 +38,7 @@ static enum vram_status keep_streams(struct streams *streams, struct vr_arena *a
 }
 
 static enum vram_status collect_streams(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out,
-                                        struct streams *trace, struct streams *segments) {
+                                        struct trace_streams *trace, struct trace_streams *segments) {
     for (size_t i = 0; i < view->history->count; i++) {
         if ((view->history->has[i] & VR_HAS_STREAM) != 0) VR_TRY(add_stream(trace, view->history->stream[i]));
     }
@@ -135,7 +135,7 @@ enum vram_status vr_report_trace(const struct vr_view *view, struct vr_arena *ar
     vr_map_release(&unknown.rows);
     if (status != VRAM_OK) return status;
 
-    struct streams trace = {0}, segments = {0};
+    struct trace_streams trace = {0}, segments = {0};
     status = collect_streams(view, arena, out, &trace, &segments);
     free(trace.values);
     free(segments.values);

@@ -108,7 +108,7 @@ static void put_xml(struct vr_text *text, const char *bytes, size_t length) {
 }
 
 // Where each picked node lies, as shares of the whole width.
-struct place {
+struct flame_box {
     double x, width;
     double used; // by children placed so far
     unsigned depth;
@@ -119,15 +119,15 @@ static double weight(const struct vr_tree_node *node) {
 }
 
 // places is indexed by node.
-static unsigned lay_out(const struct vr_stacktree *tree, const uint32_t *nodes, size_t count, struct place *places) {
+static unsigned lay_out(const struct vr_stacktree *tree, const uint32_t *nodes, size_t count, struct flame_box *places) {
     unsigned deepest = 0;
     const double whole = weight(&tree->node[0]);
-    places[0] = (struct place){.width = 1};
+    places[0] = (struct flame_box){.width = 1};
     for (size_t i = 1; i < count; i++) {
         const struct vr_tree_node *node = &tree->node[nodes[i]];
-        struct place *parent = &places[node->parent], *place = &places[nodes[i]];
+        struct flame_box *parent = &places[node->parent], *place = &places[nodes[i]];
         const double room = parent->width - parent->used, width = whole > 0 ? weight(node) / whole : 0;
-        *place = (struct place){.x = parent->x + parent->used, .width = width < room ? width : room, .depth = parent->depth + 1};
+        *place = (struct flame_box){.x = parent->x + parent->used, .width = width < room ? width : room, .depth = parent->depth + 1};
         parent->used += place->width;
         if (place->depth > deepest) deepest = place->depth;
     }
@@ -171,7 +171,7 @@ static void put_weight(struct vr_text *text, const struct flame *flame, const st
     vr_text_release(&plain);
 }
 
-static void put_node(struct vr_text *text, const struct flame *flame, uint32_t node, const struct place *place) {
+static void put_node(struct vr_text *text, const struct flame *flame, uint32_t node, const struct flame_box *place) {
     const struct vr_tree_node *at = &flame->tree.node[node];
     struct vr_text name = {0}, full = {0};
     vr_stacktree_function(&flame->tree, node, &name);
@@ -226,7 +226,7 @@ static enum vram_status draw(const struct flame *flame, const struct vram_profil
     uint32_t *nodes = NULL;
     size_t count = 0;
     VR_TRY(vr_stacktree_pick(&flame->tree, (uint64_t)(weight(&flame->tree.node[0]) * LEAST_SHARE), MOST_NODES, &nodes, &count));
-    struct place *places = calloc(flame->tree.count, sizeof *places);
+    struct flame_box *places = calloc(flame->tree.count, sizeof *places);
     if (places != NULL) {
         put_head(text, flame, options, title, lay_out(&flame->tree, nodes, count, places));
         for (size_t i = 0; i < count; i++) put_node(text, flame, nodes[i], &places[nodes[i]]);

@@ -4,22 +4,22 @@
 #define PAGE_BYTES (20 * VR_MIB)
 
 // What one page of a segment shows.
-struct page {
+struct stats_cell {
     uint64_t used;
     size_t blocks;
     char letter; // of the only block in use there
 };
 
-static char character(const struct page *page, uint64_t page_bytes) {
+static char character(const struct stats_cell *page, uint64_t page_bytes) {
     if (page->used == 0) return ' ';
     if (page->blocks == 1) return page->letter;
     if (page->used >= page_bytes) return '*';
     return (char)('0' + page->used * 10 / page_bytes);
 }
 
-static void add_block(struct page *pages, size_t count, uint64_t begin, uint64_t size, char letter) {
+static void add_block(struct stats_cell *pages, size_t count, uint64_t begin, uint64_t size, char letter) {
     for (uint64_t at = begin; at < begin + size && at / PAGE_BYTES < count;) {
-        struct page *page = &pages[at / PAGE_BYTES];
+        struct stats_cell *page = &pages[at / PAGE_BYTES];
         const uint64_t page_end = (at / PAGE_BYTES + 1) * PAGE_BYTES, end = begin + size < page_end ? begin + size : page_end;
         page->used += end - at;
         page->blocks++;
@@ -34,7 +34,7 @@ static enum vram_status draw(struct vr_text *text, const struct vr_model *model,
     const uint64_t pages_in_all = total / PAGE_BYTES + (total % PAGE_BYTES != 0);
     // A damaged file may claim any size; no device has more pages than this.
     const size_t count = pages_in_all < 1 << 16 ? (size_t)pages_in_all : 1 << 16;
-    struct page *pages = calloc(count + 1, sizeof *pages);
+    struct stats_cell *pages = calloc(count + 1, sizeof *pages);
     if (pages == NULL) return VRAM_NO_HOST_MEMORY;
     char letter = 'a';
     for (uint64_t b = model->segments.first_block[row]; b < model->segments.first_block[row + 1]; b++) {
@@ -67,7 +67,7 @@ static int by_size(const void *a, const void *b) {
     return VR_ORDER(x->row, y->row);
 }
 
-struct sums {
+struct stats_sums {
     uint64_t reserved, allocated, pending, free, rounding;
 };
 
@@ -83,7 +83,7 @@ static enum vram_status put_line(struct vr_listing *listing, size_t row) {
     return vr_listing_flush(listing, 64 * 1024);
 }
 
-static void put_sums(struct vr_listing *listing, const struct sums *sums) {
+static void put_sums(struct vr_listing *listing, const struct stats_sums *sums) {
     const uint64_t segments = listing->view->segment_count;
     if (listing->as_json) {
         struct vr_json *json = &listing->json;
@@ -109,7 +109,7 @@ enum vram_status vr_list_stats(struct vr_listing *listing) {
     const size_t count = listing->view->segment_count;
     struct order *order = malloc((count + 1) * sizeof *order);
     if (order == NULL) return VRAM_NO_HOST_MEMORY;
-    struct sums sums = {0};
+    struct stats_sums sums = {0};
     for (size_t i = 0; i < count; i++) {
         const size_t row = listing->view->segments[i];
         const struct vr_segment_sums listed = vr_segment_sum(model, row);

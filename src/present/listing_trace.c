@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 // How many allocations, and how many reservations, began at an address.
-struct seen {
+struct address_uses {
     struct vr_map blocks, segments;
 };
 
@@ -27,7 +27,8 @@ static unsigned label_kind(uint8_t action) {
 }
 
 // "b7f03c0000000_2": the third allocation at its address. "" for events that are about none.
-static enum vram_status find_label(struct seen *seen, const struct vr_history *history, size_t event, char *label, size_t capacity) {
+static enum vram_status find_label(struct address_uses *seen, const struct vr_history *history, size_t event, char *label,
+                                   size_t capacity) {
     const uint8_t action = history->action[event];
     const unsigned kind = label_kind(action);
     label[0] = '\0';
@@ -88,7 +89,7 @@ static void put_text(struct vr_listing *listing, size_t event, const char *label
     vr_text_puts(text, "\n");
 }
 
-static enum vram_status list(struct vr_listing *listing, struct seen *seen) {
+static enum vram_status list(struct vr_listing *listing, struct address_uses *seen) {
     for (size_t event = 0; event < listing->view->history->count; event++) {
         char label[48];
         VR_TRY(find_label(seen, listing->view->history, event, label, sizeof label));
@@ -102,7 +103,7 @@ static enum vram_status list(struct vr_listing *listing, struct seen *seen) {
 }
 
 enum vram_status vr_list_trace(struct vr_listing *listing) {
-    struct seen seen = {.blocks = {0}};
+    struct address_uses seen = {.blocks = {0}};
     struct vr_lifetimes lifetimes;
     VR_TRY(vr_lifetimes_build(listing->view, VR_ALLOCATED, NULL, 0, &lifetimes));
     enum vram_status status = VRAM_OK;

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 
-struct writer {
+struct note_writer {
     struct vr_arena *arena;
     struct vram_report_note *notes;
     size_t count;
@@ -11,7 +11,7 @@ struct writer {
 };
 
 // Appends a note; a failure is kept for the end. device -1: the whole recording.
-static void note(struct writer *writer, enum vram_report_note_kind kind, int64_t device, const char *code, const char *text) {
+static void note(struct note_writer *writer, enum vram_report_note_kind kind, int64_t device, const char *code, const char *text) {
     if (writer->status != VRAM_OK) return;
     writer->status = vr_grow((void **)&writer->notes, &writer->capacity, writer->count + 1, sizeof *writer->notes);
     if (writer->status != VRAM_OK) return;
@@ -21,7 +21,7 @@ static void note(struct writer *writer, enum vram_report_note_kind kind, int64_t
     writer->count += writer->status == VRAM_OK;
 }
 
-static void note_text(struct writer *writer, enum vram_report_note_kind kind, int64_t device, const char *code, struct vr_text *text) {
+static void note_text(struct note_writer *writer, enum vram_report_note_kind kind, int64_t device, const char *code, struct vr_text *text) {
     if (text->failed) writer->status = VRAM_NO_HOST_MEMORY;
     note(writer, kind, device, code, vr_text_string(text));
     vr_text_release(text);
@@ -34,7 +34,7 @@ static uint64_t action_count(const struct vram_report_device *device, enum vr_ac
     return 0;
 }
 
-static void missing_stacks(struct writer *writer, const struct vram_report_device *device) {
+static void missing_stacks(struct note_writer *writer, const struct vram_report_device *device) {
     const uint64_t without = device->events - device->events_with_frames;
     struct vr_text text = {0};
     if (device->events_with_frames == 0) {
@@ -55,13 +55,13 @@ static bool knows_segments(const struct vram_report_device *device) {
     return device->events == 0 || count != 0 || device->segments_of_kind[VR_KIND_UNKNOWN] != device->segments;
 }
 
-static void missing_segments(struct writer *writer, const struct vram_report_device *device) {
+static void missing_segments(struct note_writer *writer, const struct vram_report_device *device) {
     if (knows_segments(device)) return;
     note(writer, VRAM_NOTE_MISSING, device->device, "no_segments",
          "no segment is recorded: what was held from the driver is not known, live blocks stand for segments");
 }
 
-static void missing_actions(struct writer *writer, const struct vram_report_device *device) {
+static void missing_actions(struct note_writer *writer, const struct vram_report_device *device) {
     const uint64_t allocs = action_count(device, VR_ACTION_ALLOC), requested = action_count(device, VR_ACTION_FREE_REQUESTED);
     const uint64_t completed = action_count(device, VR_ACTION_FREE_COMPLETED);
     if (allocs == 0) {
@@ -83,7 +83,7 @@ static bool has_private_pool(const struct vram_report_device *device) {
     return false;
 }
 
-static void missing_of_device(struct writer *writer, const struct vr_model *model, const struct vram_report_device *device) {
+static void missing_of_device(struct note_writer *writer, const struct vr_model *model, const struct vram_report_device *device) {
     if (device->events == 0) {
         note(writer, VRAM_NOTE_MISSING, device->device, "no_history",
              "no history: only the final state is known (torch.cuda.memory._record_memory_history() was not on)");
@@ -111,7 +111,7 @@ static bool setting_is_set(const char *value) {
     return value != NULL && (strstr(value, "true") != NULL || strpbrk(value, "123456789") != NULL);
 }
 
-static void missing_of_recording(struct writer *writer, const struct vr_model *model, const struct vram_report *report) {
+static void missing_of_recording(struct note_writer *writer, const struct vr_model *model, const struct vram_report *report) {
     if (report->device_count == 0)
         note(writer, VRAM_NOTE_MISSING, -1, "empty", "no device has a segment or an event: nothing was allocated or recorded");
     const bool program = vr_model_setting(model, "vram_run_process") != NULL; // it need not have an allocator
@@ -132,7 +132,7 @@ static void missing_of_recording(struct writer *writer, const struct vr_model *m
 }
 
 // --- contradictions ------------------------------------------------------------------------------------------------------------
-static void contradicting_history(struct writer *writer, const struct vram_report_device *device) {
+static void contradicting_history(struct note_writer *writer, const struct vram_report_device *device) {
     static const char *const texts[] = {
 #define ANOMALY_TEXT(constant, name, text) text,
         VRAM_REPORT_ANOMALIES(ANOMALY_TEXT)
@@ -152,7 +152,7 @@ static void contradicting_history(struct writer *writer, const struct vram_repor
     note_text(writer, VRAM_NOTE_CONTRADICTION, device->device, "history_and_state", &text);
 }
 
-static void contradicting_sums(struct writer *writer, const struct vram_report_device *device) {
+static void contradicting_sums(struct note_writer *writer, const struct vram_report_device *device) {
     struct vr_text text = {0};
     for (size_t m = 0; m < VRAM_REPORT_MISMATCHES; m++) {
         if (device->mismatches[m] == 0) continue;
@@ -166,7 +166,7 @@ static void contradicting_sums(struct writer *writer, const struct vram_report_d
     vr_text_release(&text);
 }
 
-static void contradictions(struct writer *writer, const struct vram_report_device *device) {
+static void contradictions(struct note_writer *writer, const struct vram_report_device *device) {
     const struct vram_report_reserved *reserved = &device->reserved;
     contradicting_history(writer, device);
     contradicting_sums(writer, device);
@@ -186,7 +186,7 @@ static void contradictions(struct writer *writer, const struct vram_report_devic
     }
 }
 
-static void ending(struct writer *writer, const struct vr_model *model) {
+static void ending(struct note_writer *writer, const struct vr_model *model) {
     struct vr_text text = {0};
     if (model->ending == VR_ENDING_OPEN) {
         note(writer, VRAM_NOTE_MISSING, -1, "not_closed",
@@ -200,7 +200,7 @@ static void ending(struct writer *writer, const struct vr_model *model) {
 }
 
 enum vram_status vr_report_notes(const struct vr_model *model, struct vr_arena *arena, struct vram_report *report) {
-    struct writer writer = {.arena = arena};
+    struct note_writer writer = {.arena = arena};
     for (size_t d = 0; d < report->device_count; d++) contradictions(&writer, &report->devices[d]);
     for (size_t d = 0; d < report->device_count; d++) missing_of_device(&writer, model, &report->devices[d]);
     missing_of_recording(&writer, model, report);

@@ -7,7 +7,7 @@
 
 enum { MOST_EARLIER = 3, MARK_COLUMNS = 5, MOST_NAMED = 5 };
 
-struct page {
+struct oom_printer {
     struct vr_text *text;
     const struct vram_style *style;
     const struct vram_report_device *device;
@@ -15,7 +15,7 @@ struct page {
 };
 
 // --- what was asked ---------------------------------------------------------------------------------------------------------
-static void print_request(const struct page *page) {
+static void print_request(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     struct vr_text *text = page->text;
     vr_text_puts(text, "    ");
@@ -34,7 +34,7 @@ static void print_request(const struct page *page) {
 
 // --- where the memory was ---------------------------------------------------------------------------------------------------
 // One lot of the device's memory at that moment, in the order of the bar.
-struct lot {
+struct oom_share {
     struct vr_part part;
     const char *name;
     struct vr_text why;
@@ -74,7 +74,7 @@ static void explain_outside(const struct vram_report_accounts *accounts, struct 
     vr_text_printf(why, "; %s with the first context", vr_bytes(accounts->at_start_bytes).text);
 }
 
-static void explain_lots(const struct page *page, struct lot lots[LOT_COUNT]) {
+static void explain_lots(const struct oom_printer *page, struct oom_share lots[LOT_COUNT]) {
     const struct vram_report_oom *oom = page->oom;
     vr_text_puts(&lots[IN_USE].why, "live, and what blocks are larger than was asked for");
     vr_text_puts(&lots[WAITING].why, "freed, not reusable before other streams are done");
@@ -97,7 +97,7 @@ static void explain_lots(const struct page *page, struct lot lots[LOT_COUNT]) {
 }
 
 // A table's columns have one colour each; here each mark has its own, that of the bar.
-static void print_lot(const struct page *page, const struct lot *lot, int name_columns) {
+static void print_lot(const struct oom_printer *page, const struct oom_share *lot, int name_columns) {
     struct vr_text *text = page->text;
     vr_text_puts(text, "    ");
     vr_text_colour(text, page->style, lot->part.colour);
@@ -114,11 +114,11 @@ static void print_lot(const struct page *page, const struct lot *lot, int name_c
     vr_text_puts(text, "\n");
 }
 
-static void print_lots(const struct page *page) {
+static void print_lots(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     const uint64_t idle = oom->free_bytes + oom->pending_bytes;
     const uint64_t live = oom->reserved_bytes == 0 ? oom->allocated_bytes : oom->reserved_bytes > idle ? oom->reserved_bytes - idle : 0;
-    struct lot lots[LOT_COUNT] = {
+    struct oom_share lots[LOT_COUNT] = {
         [IN_USE] = {{live, "█", "#", VR_CYAN}, "in use", {0}},
         [WAITING] = {{oom->pending_bytes, "▚", "w", VR_MAGENTA}, "waiting", {0}},
         [HOLES] = {{oom->usable_bytes, "▒", "o", VR_YELLOW}, "holes", {0}},
@@ -130,7 +130,7 @@ static void print_lots(const struct page *page) {
         [OTHERS] = {{oom->accounts == NULL ? 0 : oom->accounts->other_bytes, "▓", "x", VR_RED}, "others", {0}},
         [OUTSIDE] = {{oom->outside_bytes, "▓", "x", VR_RED}, "outside", {0}},
     };
-    if (oom->accounts != NULL) lots[OUTSIDE] = (struct lot){{oom->accounts->unknown_bytes, "▨", "u", VR_MAGENTA}, "not known", {0}};
+    if (oom->accounts != NULL) lots[OUTSIDE] = (struct oom_share){{oom->accounts->unknown_bytes, "▨", "u", VR_MAGENTA}, "not known", {0}};
     struct vr_part parts[LOT_COUNT];
     int longest = 0;
     explain_lots(page, lots);
@@ -150,7 +150,7 @@ static void print_lots(const struct page *page) {
 }
 
 // --- who else held the device -------------------------------------------------------------------------------------------------
-static void print_others(const struct page *page) {
+static void print_others(const struct oom_printer *page) {
     static const struct vr_table_column columns[] = {{"", VR_RIGHT, VR_BOLD, false}, {"", VR_LEFT, VR_PLAIN, true}};
     const struct vram_report_accounts *accounts = page->oom->accounts;
     if (accounts == NULL) return;
@@ -183,7 +183,7 @@ static void print_others(const struct page *page) {
 }
 
 // --- who held it ------------------------------------------------------------------------------------------------------------
-static void print_groups(const struct page *page, const char *title, const struct vram_report_group *groups, size_t count) {
+static void print_groups(const struct oom_printer *page, const char *title, const struct vram_report_group *groups, size_t count) {
     static const struct vr_table_column columns[] = {
         {"", VR_RIGHT, VR_BOLD, false}, {"", VR_RIGHT, VR_PLAIN, false}, {"", VR_LEFT, VR_CYAN, false}, {"", VR_LEFT, VR_PLAIN, true}};
     if (count == 0) return;
@@ -205,7 +205,7 @@ static void print_groups(const struct page *page, const char *title, const struc
 }
 
 // Of libraries, the first few: the report has all of them at the peak.
-static void print_holders(const struct page *page) {
+static void print_holders(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     const size_t libraries = oom->library_count < MOST_NAMED ? oom->library_count : MOST_NAMED;
     print_groups(page, "    asked for by\n", oom->libraries, libraries);
@@ -214,7 +214,7 @@ static void print_holders(const struct page *page) {
 }
 
 // --- why, and what would have helped ------------------------------------------------------------------------------------------
-static void print_cure(const struct page *page, const struct vram_cure *cure) {
+static void print_cure(const struct oom_printer *page, const struct vram_cure *cure) {
     struct vr_text sentence = {0};
     vr_cure_sentence(cure, &sentence);
     if (cure->verdict == VRAM_CURE_SETTING) {
@@ -235,7 +235,7 @@ static void print_cure(const struct page *page, const struct vram_cure *cure) {
     vr_text_release(&sentence);
 }
 
-static void print_why(const struct page *page) {
+static void print_why(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     vr_text_puts(page->text, "\n");
     vr_text_item(page->text, page->style, VR_RED, "why", MARK_COLUMNS, oom->text);
@@ -257,7 +257,7 @@ static const struct vram_cure *find_cure(const struct vram_report_source *source
 
 // --- all of them ------------------------------------------------------------------------------------------------------------
 // The last one in full; of those before it a line each.
-static void print_page(const struct page *page, const struct vram_report_source *source) {
+static void print_page(const struct oom_printer *page, const struct vram_report_source *source) {
     const struct vram_report_oom *oom = page->oom;
     const struct vram_cure *cure = find_cure(source, page->device->device, oom->event);
     print_request(page);
@@ -270,7 +270,7 @@ static void print_page(const struct page *page, const struct vram_report_source 
         vr_text_item(page->text, page->style, VR_GREEN, "try", MARK_COLUMNS, oom->advice);
 }
 
-static void print_earlier(const struct page *page) {
+static void print_earlier(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     struct vr_text line = {0};
     vr_text_printf(&line, "event %s: %s asked for by ", vr_count(oom->event).text, vr_bytes(oom->size_bytes).text);
@@ -284,7 +284,7 @@ static void print_earlier(const struct page *page) {
 void vr_oom_report(struct vr_text *text, const struct vram_style *style, const struct vram_report_device *device,
                    const struct vram_report_source *source) {
     if (device->oom_count == 0) return;
-    struct page page = {.text = text, .style = style, .device = device};
+    struct oom_printer page = {.text = text, .style = style, .device = device};
     struct vr_text rest = {0};
     const size_t last = device->oom_count - 1;
     vr_text_printf(&rest, "  %s time%s%s", vr_count(device->oom_count).text, last == 0 ? "" : "s", last == 0 ? "" : "; the last");

@@ -7,7 +7,7 @@
 #include "analyze/view.h"
 #include "config/recorded_options.h"
 
-struct printer {
+struct report_printer {
     struct vr_text *text;
     struct vram_style style;
     const struct vram_report *report;
@@ -24,7 +24,7 @@ static const struct vram_report_device *device_of(const struct vram_report *repo
     return NULL;
 }
 
-static void print_title(struct printer *printer, const struct vram_report_source *source) {
+static void print_title(struct report_printer *printer, const struct vram_report_source *source) {
     const struct vram_report *report = printer->report;
     struct vr_text *text = printer->text;
     uint64_t events = 0, longest_us = 0;
@@ -63,7 +63,7 @@ static void print_title(struct printer *printer, const struct vram_report_source
 }
 
 // Of several devices one may have run out: a line of its own, before pages of the others.
-static void print_ran_out(struct printer *printer) {
+static void print_ran_out(struct report_printer *printer) {
     const struct vram_report *report = printer->report;
     if (report->device_count < 2) return;
     for (size_t d = 0; d < report->device_count; d++) {
@@ -102,7 +102,7 @@ static void name_devices(const struct vram_report *report, size_t note, struct v
     vr_text_puts(prefix, ": ");
 }
 
-static void print_notes(struct printer *printer, enum vram_report_note_kind kind, const char *title, enum vr_colour colour) {
+static void print_notes(struct report_printer *printer, enum vram_report_note_kind kind, const char *title, enum vr_colour colour) {
     const struct vram_report *report = printer->report;
     bool any = false;
     for (size_t i = 0; i < report->note_count; i++) {
@@ -138,7 +138,7 @@ static void reserved_row(struct vr_table *table, const struct vram_report_device
     vr_table_cell(table, "%s", "");
 }
 
-static void print_peaks(struct printer *printer, const struct vram_report_device *device) {
+static void print_peaks(struct report_printer *printer, const struct vram_report_device *device) {
     static const struct vr_table_column columns[] = {
         {"", VR_LEFT, VR_PLAIN, false},          {"peak", VR_RIGHT, VR_BOLD, false},    {"moment", VR_LEFT, VR_PLAIN, false},
         {"at start", VR_RIGHT, VR_PLAIN, false}, {"at end", VR_RIGHT, VR_PLAIN, false}, {"allocations at peak", VR_RIGHT, VR_PLAIN, false}};
@@ -165,7 +165,7 @@ static void print_peaks(struct printer *printer, const struct vram_report_device
     vr_table_release(&table);
 }
 
-static void print_timeline(struct printer *printer, const struct vram_report_device *device) {
+static void print_timeline(struct report_printer *printer, const struct vram_report_device *device) {
     if (device->timeline_count < 8) return;
     static const char *const legends[2][2] = {{"  # allocated  . reserved", "  # allocated"},
                                               {"  █ allocated  ░ reserved", "  █ allocated"}};
@@ -173,7 +173,7 @@ static void print_timeline(struct printer *printer, const struct vram_report_dev
     vr_chart_timeline(printer->text, &printer->style, device, 8, 4);
 }
 
-static void print_usage(struct printer *printer, const struct vram_report_device *device) {
+static void print_usage(struct report_printer *printer, const struct vram_report_device *device) {
     const struct vram_report_usage *usage = &device->usage;
     if (usage->reserved_bytes == 0 || device->whole_program || is_events_alone(printer->report)) return;
     const struct vr_part parts[] = {
@@ -227,7 +227,7 @@ static void print_usage(struct printer *printer, const struct vram_report_device
     }
 }
 
-static void print_pools(struct printer *printer, const struct vram_report_device *device) {
+static void print_pools(struct report_printer *printer, const struct vram_report_device *device) {
     static const struct vr_table_column columns[] = {{"stream", VR_RIGHT, VR_PLAIN, false},  {"pool", VR_LEFT, VR_PLAIN, false},
                                                      {"requests", VR_LEFT, VR_PLAIN, false}, {"segments", VR_RIGHT, VR_PLAIN, false},
                                                      {"reserved", VR_RIGHT, VR_BOLD, false}, {"in use", VR_RIGHT, VR_PLAIN, false},
@@ -261,13 +261,13 @@ static void print_pools(struct printer *printer, const struct vram_report_device
 
 // Programs in C and C++ often allocate through a function of their own, which then is the call site of most: its callers are what is asked
 // for.
-static void print_callers_hint(struct printer *printer, const struct vram_report_live *live) {
+static void print_callers_hint(struct report_printer *printer, const struct vram_report_live *live) {
     const struct vram_report_group *site = &live->sites[0];
     const bool most = site->bytes >= live->peak.bytes / 4 * 3, several = live->stacks[0].bytes < site->bytes / 10 * 9;
     if (most && several) vr_text_puts(printer->text, "    Several callers share the first one; `vram report --stack` tells them apart.\n");
 }
 
-static void print_sites(struct printer *printer, const struct vram_report_device *device) {
+static void print_sites(struct report_printer *printer, const struct vram_report_device *device) {
     static const struct vr_table_column columns[] = {{"bytes", VR_RIGHT, VR_BOLD, false},
                                                      {"share", VR_RIGHT, VR_PLAIN, false},
                                                      {"count", VR_RIGHT, VR_PLAIN, false},
@@ -297,7 +297,7 @@ static void print_sites(struct printer *printer, const struct vram_report_device
     print_callers_hint(printer, live);
 }
 
-static void print_kinds(struct printer *printer, const struct vram_report_device *device) {
+static void print_kinds(struct report_printer *printer, const struct vram_report_device *device) {
     if (device->kind_count == 0) return;
     vr_text_puts(printer->text, "    as");
     for (size_t i = 0; i < device->kind_count; i++) {
@@ -309,7 +309,7 @@ static void print_kinds(struct printer *printer, const struct vram_report_device
 }
 
 // What a library holds at the peak, by share; the smallest ones together.
-static void print_libraries(struct printer *printer, const struct vram_report_device *device) {
+static void print_libraries(struct report_printer *printer, const struct vram_report_device *device) {
     static const char *const marks[][2] = {{"█", "#"}, {"▓", "+"}, {"▒", "o"}, {"░", "."}, {"▚", "x"}, {"·", "-"}};
     static const enum vr_colour colours[] = {VR_CYAN, VR_BLUE, VR_YELLOW, VR_GREEN, VR_MAGENTA, VR_PLAIN};
     static const struct vr_table_column columns[] = {{"", VR_LEFT, VR_PLAIN, false},
@@ -347,7 +347,7 @@ static void print_libraries(struct printer *printer, const struct vram_report_de
     print_kinds(printer, device);
 }
 
-static void print_device(struct printer *printer, const struct vram_report_device *device) {
+static void print_device(struct report_printer *printer, const struct vram_report_device *device) {
     struct vr_text *text = printer->text;
     struct vr_text title = {0};
     if (device->is_host)
@@ -370,7 +370,7 @@ static void print_device(struct printer *printer, const struct vram_report_devic
 }
 
 // --- settings --------------------------------------------------------------------------------------------------------------
-static void print_settings(struct printer *printer) {
+static void print_settings(struct report_printer *printer) {
     const struct vram_report *report = printer->report;
     if (!report->has_settings) return;
     static const struct vr_table_column columns[] = {{"", VR_LEFT, VR_PLAIN, false}, {"", VR_LEFT, VR_PLAIN, true}};
@@ -399,7 +399,8 @@ enum vram_status vram_report_text(const struct vram_report *report, const struct
                                   vram_write write, void *user) {
     VR_REQUIRE(report && write);
     struct vr_text text = {0};
-    struct printer printer = {.text = &text, .style = style == NULL ? (struct vram_style){0} : *style, .report = report, .source = source};
+    struct report_printer printer = {
+        .text = &text, .style = style == NULL ? (struct vram_style){0} : *style, .report = report, .source = source};
     if (printer.style.columns == 0) printer.style.columns = 100;
     if (printer.style.columns < 60) printer.style.columns = 60;
     print_title(&printer, source);

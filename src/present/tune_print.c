@@ -119,7 +119,7 @@ static struct vr_formatted number_of(const struct vram_tune_setting *setting, en
 enum { MARK, NAME, NUMBERS, SHOWN = 4, FITS = NUMBERS + SHOWN, INDENT = 2, MARK_COLUMNS = 1, GAP = 2, FITS_COLUMNS = 4 };
 
 // With memory to spare nothing is retried, and everything fits; in a given memory what would be held with more says nothing.
-static const struct layout {
+static const struct tune_layout {
     enum number numbers[SHOWN];
     size_t count; // of columns
     struct vr_table_column columns[FITS + 1];
@@ -146,11 +146,11 @@ static const struct layout {
      "retries: releases of the whole cache because nothing fitted"},
 };
 
-static const struct layout *layout_of(const struct vram_tune_result *result) { return &layouts[result->memory_bytes != 0]; }
+static const struct tune_layout *layout_of(const struct vram_tune_result *result) { return &layouts[result->memory_bytes != 0]; }
 
 // The columns of a line that the other cells leave to the names of settings.
 static size_t room_for_names(const struct vram_tune_result *result, const size_t *rows, size_t count, const struct vram_style *style) {
-    const struct layout *layout = layout_of(result);
+    const struct tune_layout *layout = layout_of(result);
     size_t others = INDENT + MARK_COLUMNS + GAP + (layout->count > FITS ? GAP + FITS_COLUMNS : 0);
     for (size_t n = 0; n < SHOWN; n++) {
         size_t width = strlen(layout->columns[NUMBERS + n].title);
@@ -174,7 +174,7 @@ static size_t piece_of(const char *name, size_t room) {
 // A name that is wider than `room` goes on in further lines, which say nothing else.
 static void setting_rows(struct vr_table *table, const struct vram_tune_result *result, size_t index, size_t room) {
     const struct vram_tune_setting *setting = &result->settings[index];
-    const struct layout *layout = layout_of(result);
+    const struct tune_layout *layout = layout_of(result);
     struct vr_text name = {0};
     vr_text_printf(&name, "%s%s", name_of(setting), setting->today ? " (today)" : "");
     const char *rest = vr_text_string(&name);

@@ -1,9 +1,9 @@
-// exact.h: the state of one device's exact replay, shared by the files that make it.
-#ifndef VR_REPLAY_EXACT_H
-#define VR_REPLAY_EXACT_H
+// exact_replay.h: the state of one device's exact replay, shared by the files that make it.
+#ifndef VR_REPLAY_EXACT_REPLAY_H
+#define VR_REPLAY_EXACT_REPLAY_H
 
+#include "base/map.h"
 #include "core/record.h"
-#include "replay/addresses.h"
 #include "replay/stage.h"
 #include "vram/replay.h"
 
@@ -26,9 +26,9 @@ struct vr_waits {
 };
 
 struct vr_exact {
-    const struct vr_subject *subject;
+    const struct vr_recorded_device *recorded;
     const struct vram_exact_options *options;
-    struct vr_stage stage;
+    struct vr_replay_stage stage;
     struct vr_told told;
     struct vram_exact_device *device; // the result
     uint64_t reserve_bytes;           // of an expandable segment that only a difference makes
@@ -38,9 +38,9 @@ struct vr_exact {
     size_t pending_count;
     size_t pending_capacity;
     struct vr_waits waits;
-    size_t walked;            // blocks looked at to tell the releases of max_split_size apart
-    bool *freeable;           // by pool: the recording showed that nobody holds it any more
-    struct vr_addresses lost; // recorded live addresses that this allocator could not be made to hold
+    size_t walked;      // blocks looked at to tell the releases of max_split_size apart
+    bool *freeable;     // by pool: the recording showed that nobody holds it any more
+    struct vr_map lost; // recorded live addresses that this allocator could not be made to hold
 };
 
 // Books a difference; keeps it while there is room. NO_HOST_MEMORY.
@@ -48,17 +48,17 @@ enum vram_status vr_exact_differ(struct vr_exact *exact, const struct vram_diffe
 // The difference that an event makes, with what both sides have in common filled in.
 struct vram_difference vr_exact_difference(const struct vr_exact *exact, enum vram_difference_kind kind, size_t event);
 VR_INLINE bool vr_exact_is_map(const struct vr_exact *exact, size_t event) {
-    return exact->subject->history->action[event] == VR_ACTION_SEGMENT_MAP;
+    return exact->recorded->history->action[event] == VR_ACTION_SEGMENT_MAP;
 }
 // Whether the recorded program has just been to the driver, and the next event must be what came of it. With release_lock_on_cudamalloc
 // other threads' events may stand between a segment and its allocation, but not after pages were mapped.
 VR_INLINE bool vr_exact_is_asking(const struct vr_exact *exact) {
     if (exact->pending_count == 0) return false;
-    return !exact->subject->options->release_lock_on_malloc || vr_exact_is_map(exact, exact->pending[exact->pending_count - 1]);
+    return !exact->recorded->options->release_lock_on_malloc || vr_exact_is_map(exact, exact->pending[exact->pending_count - 1]);
 }
 // From now on requests are of the event's pool.
 VR_INLINE enum vram_status vr_exact_enter(struct vr_exact *exact, size_t event) {
-    return vr_stage_enter(&exact->stage, vr_subject_pool(exact->subject, event));
+    return vr_stage_enter(&exact->stage, vr_recorded_device_pool(exact->recorded, event));
 }
 // One alloc event, with the segment events that belong to it.
 enum vram_status vr_exact_alloc(struct vr_exact *exact, size_t event);

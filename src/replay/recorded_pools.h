@@ -1,6 +1,6 @@
-// pools.h: the private pools of one device's recording, and which of them each event is of (exact-replay 2.6).
-#ifndef VR_REPLAY_POOLS_H
-#define VR_REPLAY_POOLS_H
+// recorded_pools.h: the private pools of one device's recording, and which of them each event is of (exact-replay 2.6).
+#ifndef VR_REPLAY_RECORDED_POOLS_H
+#define VR_REPLAY_RECORDED_POOLS_H
 
 #include "model/model.h"
 #include "vram/allocator.h"

@@ -1,5 +1,5 @@
-// pools.c: see pools.h.
-#include "replay/pools.h"
+// recorded_pools.c: see recorded_pools.h.
+#include "replay/recorded_pools.h"
 
 #include "replay/mapped.h"
 

@@ -1,10 +1,10 @@
-// exact.c: replays one device's history event by event; the public entry. See exact.h and exact-replay 2.2.
+// exact_replay.c: replays one device's history event by event; the public entry. See exact.h and exact-replay 2.2.
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "model/recording.h"
 #include "analyze/view.h"
-#include "replay/exact.h"
+#include "replay/exact_replay.h"
 
 enum { DEVICE = 0, KEEP_BY_DEFAULT = 16, OPEN_CLAIMS_MAX = 1024 };
 
@@ -33,7 +33,7 @@ enum vram_status vr_exact_differ(struct vr_exact *exact, const struct vram_diffe
 }
 
 struct vram_difference vr_exact_difference(const struct vr_exact *exact, enum vram_difference_kind kind, size_t event) {
-    const struct vr_history *history = exact->subject->history;
+    const struct vr_history *history = exact->recorded->history;
     return (struct vram_difference){.kind = kind,
                                     .event_index = event,
                                     .stream = history->stream[event],
@@ -43,9 +43,9 @@ struct vram_difference vr_exact_difference(const struct vr_exact *exact, enum vr
 
 // --- frees ------------------------------------------------------------------------------------------------------------------
 static enum vram_status replay_free(struct vr_exact *exact, size_t event, bool request, bool complete) {
-    const uint64_t address = exact->subject->history->address[event];
-    if (exact->lost.used > 0 && vr_addresses_get(&exact->lost, address) != VR_ABSENT) {
-        if (complete) (void)vr_addresses_remove(&exact->lost, address);
+    const uint64_t address = exact->recorded->history->address[event];
+    if (vr_map_get(&exact->lost, address) != 0) {
+        if (complete) (void)vr_map_take(&exact->lost, address);
         return VRAM_OK;
     }
     enum vram_status status = request ? vr_drive_free_request(exact->stage.allocator, address) : VRAM_OK;
@@ -65,7 +65,7 @@ enum vram_status vr_exact_add_pending(struct vr_exact *exact, size_t event) {
 
 // Keeps the waits up to date, before the event is replayed. Segments do not end a wait: they belong to the allocation after it.
 static void look_for_wait(struct vr_exact *exact, size_t event, enum vr_action action) {
-    const uint64_t *addresses = exact->subject->history->address;
+    const uint64_t *addresses = exact->recorded->history->address;
     struct vr_waits *waits = &exact->waits;
     const bool paired = waits->last_request != SIZE_MAX && addresses[waits->last_request] == addresses[event];
     waits->last_request = action == VR_ACTION_FREE_REQUESTED ? event : SIZE_MAX;
@@ -83,12 +83,12 @@ static void look_for_wait(struct vr_exact *exact, size_t event, enum vr_action a
 }
 
 static enum vram_status replay_event(struct vr_exact *exact, size_t event, size_t *next) {
-    const enum vr_action action = exact->subject->history->action[event];
+    const enum vr_action action = exact->recorded->history->action[event];
     *next = event + 1;
     exact->told.count = 0;
     if (action == VR_ACTION_UNKNOWN) exact->device->ignored_events++;
     if (vr_action_is_ignored(action)) return VRAM_OK;
-    if (vr_subject_leaves_out(exact->subject, event)) return VRAM_OK;
+    if (vr_recorded_device_leaves_out(exact->recorded, event)) return VRAM_OK;
     look_for_wait(exact, event, action);
     if (action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP) {
         if (exact->pending_count > OPEN_CLAIMS_MAX) VR_TRY(vr_exact_flush_pending(exact));
@@ -106,7 +106,7 @@ static enum vram_status replay_event(struct vr_exact *exact, size_t event, size_
 }
 
 static enum vram_status replay_events(struct vr_exact *exact) {
-    const size_t count = exact->subject->history->count;
+    const size_t count = exact->recorded->history->count;
     for (size_t event = 0; event < count;) {
         size_t next = 0;
         VR_TRY(replay_event(exact, event, &next));
@@ -134,15 +134,15 @@ static void contradict(struct vram_exact_device *device, const char *reason) {
 // Builds the start state and runs. A start state that cannot be built is a verdict, not a failure.
 static enum vram_status run(struct vr_exact *exact, const struct vr_start *start, const char *conf, struct vram_error *error) {
     uint64_t memory = 0;
-    VR_TRY(vr_stage_spacing(exact->subject, start, &memory));
+    VR_TRY(vr_stage_spacing(exact->recorded, start, &memory));
     const struct vr_stage_options stage = {.conf = conf,
                                            .memory_bytes = memory,
                                            .profile = VRAM_SIM_FREE,
                                            .tie_break = start->counters ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS};
-    VR_TRY(vr_stage_open(&exact->stage, exact->subject, &stage, error));
+    VR_TRY(vr_stage_open(&exact->stage, exact->recorded, &stage, error));
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
     struct vram_error detail = {0};
-    const enum vram_status status = vr_stage_build(&exact->stage, exact->subject, start, &detail);
+    const enum vram_status status = vr_stage_build(&exact->stage, exact->recorded, start, &detail);
     if (status == VRAM_MISMATCH) {
         contradict(exact->device, detail.message);
         return VRAM_OK;
@@ -157,18 +157,18 @@ static enum vram_status run(struct vr_exact *exact, const struct vr_start *start
     return VRAM_OK;
 }
 
-static enum vram_status replay_subject(const struct vr_subject *subject, const struct vram_exact_options *options, const char *conf,
-                                       struct vram_exact_device *device, struct vram_error *error) {
+static enum vram_status replay_subject(const struct vr_recorded_device *recorded, const struct vram_exact_options *options,
+                                       const char *conf, struct vram_exact_device *device, struct vram_error *error) {
     struct vr_start start;
-    VR_TRY(vr_start_find(subject, &start));
-    struct vr_exact exact = {.subject = subject, .options = options, .device = device, .waits = {.last_request = SIZE_MAX}};
-    exact.freeable = calloc(subject->pools.count, sizeof *exact.freeable);
+    VR_TRY(vr_start_find(recorded, &start));
+    struct vr_exact exact = {.recorded = recorded, .options = options, .device = device, .waits = {.last_request = SIZE_MAX}};
+    exact.freeable = calloc(recorded->pools.count, sizeof *exact.freeable);
     if (exact.freeable == NULL) {
         vr_start_release(&start);
         return VRAM_NO_HOST_MEMORY;
     }
-    device->device = subject->device;
-    device->events = subject->history->count;
+    device->device = recorded->device;
+    device->events = recorded->history->count;
     device->start_blocks = start.block_count;
     device->start_sizes_unknown = start.sizes_unknown;
     device->start_sizes_from_neighbour = start.sizes_from_neighbour;
@@ -185,7 +185,7 @@ static enum vram_status replay_subject(const struct vr_subject *subject, const s
     free(exact.told.records);
     free(exact.pending);
     free(exact.freeable);
-    vr_addresses_release(&exact.lost);
+    vr_map_release(&exact.lost);
     return status;
 }
 
@@ -199,11 +199,11 @@ static bool agrees(enum vram_exact_verdict verdict) { return verdict == VRAM_EXA
 
 // Once more, without what may be of any pool. That makes no other choice differ: the best of all blocks is also the best of fewer. If
 // the rest agrees, the unknown pools were the cause, and this is the result; otherwise the first one stands.
-static enum vram_status replay_known_pools(struct vr_subject *subject, const struct vram_exact_options *options, const char *conf,
+static enum vram_status replay_known_pools(struct vr_recorded_device *recorded, const struct vram_exact_options *options, const char *conf,
                                            struct vram_exact_device *device, struct vram_error *error) {
     struct vram_exact_device known = {0};
-    subject->leave_out = true;
-    const enum vram_status status = replay_subject(subject, options, conf, &known, error);
+    recorded->leave_out = true;
+    const enum vram_status status = replay_subject(recorded, options, conf, &known, error);
     if (status != VRAM_OK || !agrees(known.verdict)) {
         release_device(&known);
         return status;
@@ -211,19 +211,19 @@ static enum vram_status replay_known_pools(struct vr_subject *subject, const str
     release_device(device);
     *device = known;
     device->verdict = VRAM_EXACT_PARTIAL;
-    device->left_out_allocations = subject->pools.unknown_allocations;
+    device->left_out_allocations = recorded->pools.unknown_allocations;
     snprintf(device->reason, sizeof device->reason,
              "%" PRIu64 " events (%" PRIu64 " allocations) were left out: they have no pool id, and the segments they were in, which a "
              "private pool may have had, are gone",
-             subject->pools.unknown_events, subject->pools.unknown_allocations);
+             recorded->pools.unknown_events, recorded->pools.unknown_allocations);
     return VRAM_OK;
 }
 
 // The least memory that the device has: what the program held and, at an out-of-memory event, what was free. What others held is not in it.
-static uint64_t capacity_of(const struct vr_subject *subject) {
-    const struct vr_history *history = subject->history;
+static uint64_t capacity_of(const struct vr_recorded_device *recorded) {
+    const struct vr_history *history = recorded->history;
     uint64_t held = 0, capacity = 0;
-    for (size_t i = 0; i < subject->segment_count; i++) held += subject->model->segments.total_bytes[subject->segments[i]];
+    for (size_t i = 0; i < recorded->segment_count; i++) held += recorded->model->segments.total_bytes[recorded->segments[i]];
     for (size_t event = history->count; event-- > 0;) {
         const bool tells = history->action[event] == VR_ACTION_OOM && (history->has[event] & VR_HAS_DEVICE_FREE);
         const uint64_t least = held + (tells ? history->address[event] : 0);
@@ -235,14 +235,14 @@ static uint64_t capacity_of(const struct vr_subject *subject) {
 
 // Of free blocks in expandable segments one with little room to grow is preferred, and at the end of a segment that room is what was
 // reserved by the device's memory. A history that differs is replayed once more with no more memory than it shows.
-static enum vram_status replay_with_capacity(struct vr_subject *subject, const struct vram_exact_options *options, const char *conf,
-                                             struct vram_exact_device *device, struct vram_error *error) {
+static enum vram_status replay_with_capacity(struct vr_recorded_device *recorded, const struct vram_exact_options *options,
+                                             const char *conf, struct vram_exact_device *device, struct vram_error *error) {
     struct vram_exact_device again = {0};
-    subject->capacity_bytes = capacity_of(subject);
-    if (subject->capacity_bytes == 0) return VRAM_OK;
-    const enum vram_status status = replay_subject(subject, options, conf, &again, error);
+    recorded->capacity_bytes = capacity_of(recorded);
+    if (recorded->capacity_bytes == 0) return VRAM_OK;
+    const enum vram_status status = replay_subject(recorded, options, conf, &again, error);
     const bool better = status == VRAM_OK && again.verdict != VRAM_EXACT_CONTRADICTION && again.difference_count < device->difference_count;
-    if (!better) subject->capacity_bytes = 0;
+    if (!better) recorded->capacity_bytes = 0;
     release_device(better ? device : &again);
     if (better) *device = again;
     return status;
@@ -251,16 +251,16 @@ static enum vram_status replay_with_capacity(struct vr_subject *subject, const s
 static enum vram_status replay_device(const struct vr_model *model, const struct vr_options *settings, uint32_t ordinal,
                                       const struct vram_exact_options *options, const char *conf, struct vram_exact_device *device,
                                       struct vram_error *error) {
-    struct vr_subject subject;
-    VR_TRY(vr_subject_init(&subject, model, settings, ordinal, error));
-    enum vram_status status = replay_subject(&subject, options, conf, device, error);
+    struct vr_recorded_device recorded;
+    VR_TRY(vr_recorded_device_init(&recorded, model, settings, ordinal, error));
+    enum vram_status status = replay_subject(&recorded, options, conf, device, error);
     if (status == VRAM_OK && device->verdict == VRAM_EXACT_DIFFERENT && settings->expandable_segments) {
-        status = replay_with_capacity(&subject, options, conf, device, error);
+        status = replay_with_capacity(&recorded, options, conf, device, error);
     }
-    if (status == VRAM_OK && subject.pools.unknown_events > 0 && !agrees(device->verdict)) {
-        status = replay_known_pools(&subject, options, conf, device, error);
+    if (status == VRAM_OK && recorded.pools.unknown_events > 0 && !agrees(device->verdict)) {
+        status = replay_known_pools(&recorded, options, conf, device, error);
     }
-    vr_subject_release(&subject);
+    vr_recorded_device_release(&recorded);
     return status;
 }
 
@@ -272,7 +272,7 @@ static enum vram_status replay_all(const struct vr_model *model, const struct vr
     VR_TRY(vr_options_parse(&settings, conf, error));
     uint32_t *devices = NULL;
     size_t count = 0;
-    VR_TRY(vr_subject_devices(model, &devices, &count));
+    VR_TRY(vr_recorded_device_devices(model, &devices, &count));
     enum vram_status status = VRAM_OK;
     result->devices = calloc(count + 1, sizeof *result->devices);
     if (result->devices == NULL) status = VRAM_NO_HOST_MEMORY;
