@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "serve_http.h"
+#include "http.h"
 
 size_t http_length(const char *bytes, size_t length) {
     for (size_t i = 0; i + 4 <= length; i++) {
@@ -23,18 +23,11 @@ const char *http_reason(int status) {
     }
 }
 
-// Time does not tell how much of a guess was right.
-static bool same_token(const char *a, const char *b) {
-    unsigned different = 0;
-    for (size_t i = 0; i < HTTP_TOKEN_LENGTH; i++) different |= (unsigned)(unsigned char)a[i] ^ (unsigned char)b[i];
-    return different == 0;
-}
-
-static bool is_own_host(const struct http_server *server, const char *host) {
+static bool is_own_host(uint16_t port, const char *host) {
     static const char *const names[] = {"127.0.0.1", "localhost"};
     char own[32];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        (void)snprintf(own, sizeof own, "%s:%u", names[i], server->port);
+        (void)snprintf(own, sizeof own, "%s:%u", names[i], (unsigned)port);
         if (strcasecmp(own, host) == 0) return true;
     }
     return false;
@@ -78,37 +71,19 @@ static void read_headers(struct headers *headers, char *lines) {
     }
 }
 
-static void refuse(struct http_request *request, int status, bool close) {
-    request->target = HTTP_REFUSED;
+static void refuse(struct http_request *request, int status) {
     request->status = status;
-    request->close = request->close || close;
+    request->close = true;
 }
 
-static void read_path(const struct http_server *server, const char *path, struct http_request *request) {
-    const size_t length = strlen(path);
-    if (length < HTTP_TOKEN_LENGTH + 2 || path[0] != '/' || path[HTTP_TOKEN_LENGTH + 1] != '/' || !same_token(path + 1, server->token)) {
-        refuse(request, 404, false);
-        return;
-    }
-    const char *rest = path + HTTP_TOKEN_LENGTH + 2;
-    if (*rest == '\0') {
-        request->target = HTTP_PAGE;
-    } else if (strncmp(rest, "ask?", 4) == 0) {
-        request->target = HTTP_QUESTION;
-        request->question = rest + 4;
-    } else {
-        refuse(request, 404, false);
-    }
-}
-
-void http_parse(const struct http_server *server, char *text, size_t length, struct http_request *request) {
-    *request = (struct http_request){.target = HTTP_REFUSED, .status = 200};
+void http_parse(uint16_t port, char *text, size_t length, struct http_request *request) {
+    *request = (struct http_request){.status = 200};
     struct headers headers = {0};
     // Complete: it ends with an empty line, whose first character makes room for the end of a C string.
     text[length - 2] = '\0';
     char *line_end = strlen(text) == length - 2 ? strstr(text, "\r\n") : NULL, *path = strchr(text, ' ');
     if (line_end == NULL || path == NULL || path > line_end) {
-        refuse(request, 400, true);
+        refuse(request, 400);
         return;
     }
     *line_end = '\0';
@@ -116,15 +91,14 @@ void http_parse(const struct http_server *server, char *text, size_t length, str
     char *version = strchr(path, ' ');
     read_headers(&headers, line_end + 2);
     if (version == NULL || strncmp(version + 1, "HTTP/1.", 7) != 0 || headers.broken) {
-        refuse(request, 400, true);
+        refuse(request, 400);
         return;
     }
     *version = '\0';
+    request->path = path;
     request->close = headers.close || strcmp(version + 1, "HTTP/1.1") != 0;
-    if (headers.host_count != 1 || !is_own_host(server, headers.host) || headers.foreign)
-        refuse(request, 403, true);
+    if (headers.host_count != 1 || !is_own_host(port, headers.host) || headers.foreign)
+        refuse(request, 403);
     else if (strcmp(text, "GET") != 0)
-        refuse(request, 405, true);
-    else
-        read_path(server, path, request);
+        refuse(request, 405);
 }

@@ -6,40 +6,54 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "serve_http.h"
+#include "http.h"
+#include "serve_path.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
 
-static const struct http_server server = {.token = TOKEN, .port = 8123};
+enum { PORT = 8123 };
 
 static struct http_request parsed;
+static const char *question;
 static char text[4096];
 
-static const struct http_request *parse(const char *request) {
+// What the page's server makes of it; 200 stands for an answer.
+static int status_of(enum serve_target *target) {
+    *target = SERVE_NOTHING;
+    if (parsed.status != 200) return parsed.status;
+    *target = serve_path(TOKEN, parsed.path, &question);
+    return *target == SERVE_NOTHING ? 404 : 200;
+}
+
+static enum serve_target parse(const char *request) {
     const size_t length = strlen(request);
+    enum serve_target target;
     assert_true(length < sizeof text);
     memcpy(text, request, length);
     assert_int_equal(length, http_length(text, length));
     for (size_t i = 0; i < length; i++) assert_int_equal(0, http_length(text, i));
-    http_parse(&server, text, length, &parsed);
-    return &parsed;
+    http_parse(PORT, text, length, &parsed);
+    (void)status_of(&target);
+    return target;
 }
 
 static void refused(int status, const char *request) {
-    assert_int_equal(HTTP_REFUSED, parse(request)->target);
-    if (parsed.status != status) fail_msg("%d instead of %d for %s", parsed.status, status, request);
+    enum serve_target target = parse(request);
+    assert_int_equal(SERVE_NOTHING, target);
+    if (status_of(&target) != status) fail_msg("%d instead of %d for %s", parsed.status, status, request);
 }
 
 static void the_page_and_questions_are_answered(void **state) {
     (void)state;
-    assert_int_equal(HTTP_PAGE, parse("GET /" TOKEN "/ HTTP/1.1\r\nHost: 127.0.0.1:8123\r\n\r\n")->target);
+    assert_int_equal(SERVE_PAGE, parse("GET /" TOKEN "/ HTTP/1.1\r\nHost: 127.0.0.1:8123\r\n\r\n"));
     assert_false(parsed.close);
-    assert_int_equal(HTTP_QUESTION,
-                     parse("GET /" TOKEN "/ask?curve?from=1&to=2 HTTP/1.1\r\nhost:localhost:8123\r\nConnection: close\r\n\r\n")->target);
-    assert_string_equal("curve?from=1&to=2", parsed.question);
+    assert_int_equal(SERVE_QUESTION,
+                     parse("GET /" TOKEN "/ask?curve?from=1&to=2 HTTP/1.1\r\nhost:localhost:8123\r\nConnection: close\r\n\r\n"));
+    assert_string_equal("curve?from=1&to=2", question);
     assert_true(parsed.close);
-    assert_true(parse("GET /" TOKEN "/ HTTP/1.0\r\nHost: 127.0.0.1:8123\r\n\r\n")->close);
-    assert_int_equal(HTTP_PAGE, parse("GET /" TOKEN "/ HTTP/1.1\r\nHost: 127.0.0.1:8123\r\nSec-Fetch-Site: same-origin\r\n\r\n")->target);
+    assert_int_equal(SERVE_PAGE, parse("GET /" TOKEN "/ HTTP/1.0\r\nHost: 127.0.0.1:8123\r\n\r\n"));
+    assert_true(parsed.close);
+    assert_int_equal(SERVE_PAGE, parse("GET /" TOKEN "/ HTTP/1.1\r\nHost: 127.0.0.1:8123\r\nSec-Fetch-Site: same-origin\r\n\r\n"));
 }
 
 static void foreign_names_and_pages_are_refused(void **state) {
@@ -76,7 +90,7 @@ static void what_is_no_request_is_refused(void **state) {
     refused(400, "GET / GOPHER/1\r\nHost: 127.0.0.1:8123\r\n\r\n");
     refused(400, "GET /" TOKEN "/ HTTP/1.1\r\nno colon\r\nHost: 127.0.0.1:8123\r\n\r\n");
     char zero[] = "GET /\0 HTTP/1.1\r\nHost: 127.0.0.1:8123\r\n\r\n";
-    http_parse(&server, zero, sizeof zero - 1, &parsed);
+    http_parse(PORT, zero, sizeof zero - 1, &parsed);
     assert_int_equal(400, parsed.status);
 }
 
