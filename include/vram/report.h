@@ -270,6 +270,7 @@ struct vram_report_device {
     struct vram_report_reserved reserved;
     struct vram_report_live allocated;
     struct vram_report_live active;
+    bool expandable;    // segments were made of pages, in the history, at the end or by the settings
     bool whole_program; // a recording of `vram run`: what libraries asked the driver for; blocks and segments are one thing there
     const struct vram_report_group *libraries; // of what was allocated at the peak, who asked; only in recordings of `vram run`
     size_t library_count;
