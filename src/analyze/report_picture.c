@@ -74,7 +74,7 @@ static void count_blocks(const struct vr_view *view, struct vram_report_device *
             out->largest_inactive_bytes = blocks->size_bytes[row];
         }
     }
-    out->inactive = (struct vram_report_lot){out->states[VR_STATE_INACTIVE].count, out->states[VR_STATE_INACTIVE].bytes};
+    out->inactive = (struct vram_report_amount){out->states[VR_STATE_INACTIVE].count, out->states[VR_STATE_INACTIVE].bytes};
 }
 
 // Pages of expandable segments in the small and the large pool.

@@ -19,7 +19,7 @@ static void put_none(const struct vram_cure *cure, struct vr_text *out) {
                    cure->tried, vr_bytes(cure->room_bytes).text, vr_bytes(cure->demand_bytes).text);
 }
 
-static void put_not_seen(const struct vram_cure *cure, struct vr_text *out) {
+static void put_not_reproduced(const struct vram_cure *cure, struct vr_text *out) {
     vr_text_printf(out,
                    "Replayed in the %s there was room for, the history fits with the setting that was in force: what happened before it "
                    "began, or when streams finished, decided. A replay cannot tell which setting would have helped.",
@@ -40,8 +40,9 @@ static void put_unfinished(const struct vram_cure *cure, struct vr_text *out) {
 
 void vr_cure_sentence(const struct vram_cure *cure, struct vr_text *out) {
     static void (*const put[])(const struct vram_cure *cure, struct vr_text *out) = {
-        [VRAM_CURE_SETTING] = put_setting,   [VRAM_CURE_DEMAND] = put_demand,       [VRAM_CURE_NONE] = put_none,
-        [VRAM_CURE_NOT_SEEN] = put_not_seen, [VRAM_CURE_NO_REPLAY] = put_no_replay, [VRAM_CURE_UNFINISHED] = put_unfinished,
+        [VRAM_CURE_SETTING] = put_setting,     [VRAM_CURE_DEMAND] = put_demand,
+        [VRAM_CURE_NONE] = put_none,           [VRAM_CURE_NOT_REPRODUCED] = put_not_reproduced,
+        [VRAM_CURE_NO_REPLAY] = put_no_replay, [VRAM_CURE_UNFINISHED] = put_unfinished,
     };
     put[cure->verdict](cure, out);
 }

@@ -7,7 +7,7 @@
 
 static void print_steps(const struct vr_leaks *leaks, struct vr_text *text) {
     static const char *const found[VR_STEP_SOURCE_COUNT] = {[VR_STEPS_MARKED] = "marked by the program",
-                                                            [VR_STEPS_GIVEN] = "as given",
+                                                            [VR_STEPS_EVERY] = "as given",
                                                             [VR_STEPS_REPEATED] = "guessed from how allocations repeat"};
     if (leaks->steps.count == 0) {
         vr_text_puts(

@@ -8,10 +8,10 @@
 #include "vram/explain.h"
 #include "vram/report.h"
 
-static void put_lot(struct vr_json *json, const char *key, const struct vram_report_lot *lot) {
+static void put_amount(struct vr_json *json, const char *key, const struct vram_report_amount *amount) {
     vr_json_object(json, key);
-    vr_json_u64(json, "count", lot->count);
-    vr_json_u64(json, "bytes", lot->bytes);
+    vr_json_u64(json, "count", amount->count);
+    vr_json_u64(json, "bytes", amount->bytes);
     vr_json_object_end(json);
 }
 
@@ -78,10 +78,10 @@ static void put_live(struct vr_json *json, const char *key, const struct vram_re
     vr_json_u64(json, "distinct_sites_at_peak", live->distinct_sites);
     put_groups(json, "top_stacks_at_peak", live->stacks, live->stack_count);
     vr_json_u64(json, "distinct_stacks_at_peak", live->distinct_stacks);
-    put_lot(json, "born_and_freed_in_trace", &live->born_and_freed);
-    put_lot(json, "born_in_trace_live_at_end", &live->born_and_kept);
-    put_lot(json, "live_before_trace_freed_in_trace", &live->inherited_and_freed);
-    put_lot(json, "live_before_trace_live_at_end", &live->inherited_and_kept);
+    put_amount(json, "born_and_freed_in_trace", &live->born_and_freed);
+    put_amount(json, "born_in_trace_live_at_end", &live->born_and_kept);
+    put_amount(json, "live_before_trace_freed_in_trace", &live->inherited_and_freed);
+    put_amount(json, "live_before_trace_live_at_end", &live->inherited_and_kept);
     put_longest(json, live);
     vr_json_u64(json, "largest_allocation_in_trace", live->largest_bytes);
     vr_json_object_end(json);

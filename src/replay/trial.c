@@ -115,25 +115,25 @@ static enum vram_status find_needed(struct trial *trial, const struct trial_outc
 }
 
 static enum vram_status measure(struct trial *trial) {
-    struct trial_outcome spare, given;
+    struct trial_outcome spare, within;
     VR_TRY(run(trial, 0, false, &spare));
     trial->devices = spare.devices;
     trial->contradictions = spare.contradictions;
     if (spare.devices == 0) return VRAM_OK;
     uint64_t needed = 0;
     VR_TRY(find_needed(trial, &spare, &needed));
-    given = spare;
-    given.completed = true;
+    within = spare;
+    within.completed = true;
     const uint64_t memory_bytes = trial->ground->memory_bytes;
-    if (memory_bytes != 0) VR_TRY(run(trial, memory_bytes, false, &given));
-    trial->setting->fits = given.completed;
-    trial->setting->fits_with_room = given.completed && (memory_bytes == 0 || (needed != 0 && needed <= memory_bytes - memory_bytes / 16));
+    if (memory_bytes != 0) VR_TRY(run(trial, memory_bytes, false, &within));
+    trial->setting->fits = within.completed;
+    trial->setting->fits_with_room = within.completed && (memory_bytes == 0 || (needed != 0 && needed <= memory_bytes - memory_bytes / 16));
     trial->setting->needed_bytes = needed;
     trial->setting->peak_active_bytes = spare.peak_active;
     trial->setting->peak_reserved_bytes = spare.peak_reserved;
-    trial->setting->driver_calls = given.calls;
-    trial->setting->driver_time_ns = given.time_ns;
-    trial->setting->retries = given.retries;
+    trial->setting->driver_calls = within.calls;
+    trial->setting->driver_time_ns = within.time_ns;
+    trial->setting->retries = within.retries;
     return VRAM_OK;
 }
 
