@@ -180,7 +180,11 @@ enum vram_status vr_log_events_read(const unsigned char *data, size_t length, si
     if (cursor.failed || !restore(batch, flags, (unsigned)shift)) return VRAM_BAD_INPUT;
     vr_column_read(&cursor, batch->column[VR_LOG_COLUMN_TIME], count, &batch->largest[VR_LOG_COLUMN_TIME]);
     for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) {
-        vr_column_read(&cursor, batch->column[i], count, &batch->largest[i]);
+        // A column of a later version may not be there.
+        const bool absent = i >= VR_LOG_COLUMN_FIRST_COUNT && vr_cursor_left(&cursor) == 0;
+        if (absent) memset(batch->column[i], 0, count * sizeof *batch->column[i]);
+        batch->largest[i] = 0;
+        if (!absent) vr_column_read(&cursor, batch->column[i], count, &batch->largest[i]);
     }
     batch->largest[VR_LOG_COLUMN_ACTION] = largest_of(batch->column[VR_LOG_COLUMN_ACTION], count);
     batch->largest[VR_LOG_COLUMN_STACK] = largest_of(batch->column[VR_LOG_COLUMN_STACK], count);

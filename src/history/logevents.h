@@ -5,24 +5,17 @@
 #include "base/map.h"
 #include "history/logbytes.h"
 
-// The columns of a batch. The second half is written as plain columns, in this order.
+// The columns of a batch, by their numbers in the file. From STREAM on they are written as plain columns, in this order.
 enum vr_log_column {
-    VR_LOG_COLUMN_ACTION,
-    VR_LOG_COLUMN_ADDRESS,
-    VR_LOG_COLUMN_SIZE,
-    VR_LOG_COLUMN_TIME, // in time units since the epoch, two's complement
-    VR_LOG_COLUMN_STACK,
-    VR_LOG_COLUMN_STREAM,
-    VR_LOG_COLUMN_DEVICE,
-    VR_LOG_COLUMN_POOL_FIRST,
-    VR_LOG_COLUMN_POOL_SECOND,
-    VR_LOG_COLUMN_THREAD,
-    VR_LOG_COLUMN_CONTEXT,
-    VR_LOG_COLUMN_METADATA,
-    VR_LOG_COLUMN_TAG,
-    VR_LOG_COLUMN_HAS,
-    VR_LOG_COLUMN_UNKNOWN,
-    VR_LOG_COLUMN_COUNT
+#define VR_FIELD(column, type, density, number, LOG, ...) VR_LOG_COLUMN_##LOG = (number),
+#include "model/entry_fields.def"
+    VR_LOG_COLUMN_DEVICE = 6,
+    // That there are, and that the first version of the file had.
+    VR_LOG_COLUMN_COUNT = 1
+#define VR_FIELD(...) +1
+#include "model/entry_fields.def"
+    ,
+    VR_LOG_COLUMN_FIRST_COUNT = 15,
 };
 enum { VR_LOG_BATCH_MAX = 1 << 16 };
 

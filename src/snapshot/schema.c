@@ -20,11 +20,11 @@ const struct vr_field vr_event_fields[VR_WORD_COUNT] = {
     ROW(STREAM, STREAM, stream, VR_HAS_STREAM),
     ROW(TIME_US, SIGNED, time_us, VR_HAS_TIME),
     ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
-    ROW(COMPILE_CONTEXT, TEXT, context, VR_HAS_COMPILE_CONTEXT),
-    ROW(USER_METADATA, TEXT, metadata, VR_HAS_USER_METADATA),
     ROW(POOL_ID, POOL, pool_first, VR_HAS_POOL_ID),
-    ROW(CATEGORY, TEXT, tag, VR_HAS_CATEGORY),
-    ROW(THREAD, THREAD, thread, VR_HAS_THREAD),
+#define VR_FIELD(...)
+#define VR_NUMBER(column, type, density, number, LOG, since, KEY) ROW(KEY, THREAD, column, VR_HAS_##KEY),
+#define VR_TEXT(column, type, density, number, LOG, since, KEY)   ROW(KEY, TEXT, column, VR_HAS_##KEY),
+#include "model/entry_fields.def"
 };
 
 static const struct vr_field segment_fields[VR_WORD_COUNT] = {
@@ -402,10 +402,13 @@ static enum vram_status read_pairs(struct vr_machine *machine, struct owner *own
 #define PUT(type, name)  table->name[row] = (type)slots[SLOT_##name];
 #define TAKE(type, name) slots[SLOT_##name] = (uint64_t)table->name[row];
 
+#define PUT_DENSE(type, name)  table->name[row] = (type)slots[SLOT_##name];
+#define TAKE_DENSE(type, name) slots[SLOT_##name] = (uint64_t)table->name[row];
 #define PUT_SPARSE(type, name)                                                                                                             \
     if (table->name != NULL) table->name[row] = (type)slots[SLOT_##name];
 #define TAKE_SPARSE(type, name) slots[SLOT_##name] = table->name == NULL ? 0 : table->name[row];
 // Allocates the column when the row is the first with a value there.
+#define OPEN_DENSE(type, name)
 #define OPEN_SPARSE(type, name)                                                                                                            \
     if (slots[SLOT_##name] != 0 && table->name == NULL) {                                                                                  \
         table->name = calloc(held, sizeof *table->name);                                                                                   \
@@ -413,14 +416,15 @@ static enum vram_status read_pairs(struct vr_machine *machine, struct owner *own
     }
 
 static enum vram_status put_event(struct vr_history *table, size_t held, size_t row, const uint64_t *slots) {
-    VR_HISTORY_SPARSE_COLUMNS(OPEN_SPARSE)
-    VR_HISTORY_DENSE_COLUMNS(PUT)
-    VR_HISTORY_SPARSE_COLUMNS(PUT_SPARSE)
+#define VR_FIELD(column, type, density, ...) OPEN_##density(type, column)
+#include "model/entry_fields.def"
+#define VR_FIELD(column, type, density, ...) PUT_##density(type, column)
+#include "model/entry_fields.def"
     return VRAM_OK;
 }
 static void take_event(const struct vr_history *table, size_t row, uint64_t *slots) {
-    VR_HISTORY_DENSE_COLUMNS(TAKE)
-    VR_HISTORY_SPARSE_COLUMNS(TAKE_SPARSE)
+#define VR_FIELD(column, type, density, ...) TAKE_##density(type, column)
+#include "model/entry_fields.def"
 }
 static void put_segment(struct vr_segments *table, size_t row, const uint64_t *slots) { VR_SEGMENT_COLUMNS(PUT) }
 static void take_segment(const struct vr_segments *table, size_t row, uint64_t *slots) { VR_SEGMENT_COLUMNS(TAKE) }

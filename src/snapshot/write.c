@@ -259,6 +259,13 @@ static void put_event(struct dict_writer *writer, size_t device, size_t row) {
     }
     if (has & VR_HAS_CATEGORY) put_name(writer, extras, VR_WORD_CATEGORY, string_name(history->tag[row]));
     if (has & VR_HAS_THREAD) put_number(writer, extras, VR_WORD_THREAD, history->thread[row]);
+#define PUT_FIRST(...)
+#define PUT_LATER(column, KEY, put, value)                                                                                                 \
+    if (has & VR_HAS_##KEY) put(writer, extras, VR_WORD_##KEY, value(history->column[row]));
+#define VR_FIELD(...)
+#define VR_NUMBER(column, type, density, number, LOG, since, KEY) PUT_##since(column, KEY, put_number, )
+#define VR_TEXT(column, type, density, number, LOG, since, KEY)   PUT_##since(column, KEY, put_name, string_name)
+#include "model/entry_fields.def"
     if (has & VR_HAS_FRAMES) put_stack(writer, extras, VR_WORD_FRAMES, history->stack[row]);
     put_extras(writer, extras);
     writer->emitter.calls->end(&writer->emitter);
