@@ -5,6 +5,7 @@
 #include "analyze/notes.h"
 #include "analyze/page.h"
 #include "analyze/view.h"
+#include "config/recorded_options.h"
 
 struct printer {
     struct vr_text *text;
@@ -369,31 +370,6 @@ static void print_device(struct printer *printer, const struct vram_report_devic
 }
 
 // --- settings --------------------------------------------------------------------------------------------------------------
-// Values under which a setting changes nothing; the option string is printed on its own.
-static bool is_default(const struct vram_report_setting *setting) {
-    static const char *const quiet[][2] = {{"max_split_size", "-1"},
-                                           {"garbage_collection_threshold", "0.0"},
-                                           {"garbage_collection_threshold", "0"},
-                                           {"expandable_segments", "false"},
-                                           {"pinned_num_register_threads", "1"},
-                                           {"release_lock_on_cudamalloc", "false"},
-                                           {"pinned_use_cuda_host_register", "false"},
-                                           {"graph_capture_record_stream_reuse", "false"},
-                                           {"trace_alloc_overflowed", "false"},
-                                           {"trace_alloc_max_entries", "9223372036854775807"}}; // no end: PyTorch's default
-    for (size_t i = 0; i < VR_COUNT_OF(quiet); i++) {
-        if (strcmp(setting->key, quiet[i][0]) == 0 && strcmp(setting->value, quiet[i][1]) == 0) return true;
-    }
-    if (strcmp(setting->key, "PYTORCH_CUDA_ALLOC_CONF") == 0) return strcmp(setting->value, "\"\"") == 0;
-    if (strcmp(setting->key, "roundup_power2_divisions") != 0) return false;
-    // All bands 0: no digit but 0 behind any colon.
-    for (const char *colon = strchr(setting->value, ':'); colon != NULL; colon = strchr(colon + 1, ':')) {
-        const char *value = colon + 1 + strspn(colon + 1, " ");
-        if (*value != '0') return false;
-    }
-    return true;
-}
-
 static void print_settings(struct printer *printer) {
     const struct vram_report *report = printer->report;
     if (!report->has_settings) return;
@@ -409,7 +385,7 @@ static void print_settings(struct printer *printer) {
         shown++;
     }
     for (size_t i = 0; i < report->setting_count; i++) {
-        if (is_default(&report->settings[i]) || vr_is_fact(report->settings[i].key)) continue;
+        if (vr_recorded_is_usual(report->settings[i].key, report->settings[i].value) || vr_is_fact(report->settings[i].key)) continue;
         vr_page_foreign(printer->text, &table, report->settings[i].key);
         vr_page_foreign(printer->text, &table, report->settings[i].value);
         shown++;

@@ -4,43 +4,66 @@
 #include "os/os.h"
 #include "vram/options.h"
 
-static const struct vr_option_row rows[] = {
-#define VR_OPTION(key, kind, field, smallest, reset, syntax, summary)                                                                      \
-    {#key,     syntax,         summary,       offsetof(struct vr_options, field), sizeof(((struct vr_options *)0)->field),                 \
-     smallest, VR_KIND_##kind, OPTION_##reset},
 #define VR_OPTION_ALIAS(alias, key)
-#define OPTION_KEEP  false
-#define OPTION_RESET true
+#define VR_RECORDED(key, usual, meaning)
+#define VR_OPTION(key, kind, field, smallest, usual, reset, recorded, places, syntax, summary)                                             \
+    {                                                                                                                                      \
+        #key,                                                                                                                              \
+        syntax,                                                                                                                            \
+        summary,                                                                                                                           \
+        recorded,                                                                                                                          \
+        offsetof(struct vr_options, field),                                                                                                \
+        sizeof(((struct vr_options *)0)->field),                                                                                           \
+        smallest,                                                                                                                          \
+        VR_KIND_##kind,                                                                                                                    \
+        OPTION_##reset,                                                                                                                    \
+        OPTION_##places},
+#define OPTION_KEEP   false
+#define OPTION_RESET  true
+#define OPTION_OTHER  false
+#define OPTION_PLACES true
+#define ALWAYS(key)                                                                                                                        \
+    { key, false }
+#define WHEN_SET(key)                                                                                                                      \
+    { key, true }
+#define NEVER                                                                                                                              \
+    { NULL, false }
+#define NO_CLASSES                                                                                                                         \
+    {                                                                                                                                      \
+        {                                                                                                                                  \
+            {0}, { 0, 0 }                                                                                                                  \
+        }                                                                                                                                  \
+    }
+const struct vr_option_row vr_option_rows[] = {
 #include "config/options.def"
+};
+const size_t vr_option_row_count = VR_COUNT_OF(vr_option_rows);
+#undef VR_OPTION
+
+#define VR_OPTION(key, kind, field, smallest, usual, reset, recorded, places, syntax, summary) .field = usual,
+static const struct vr_options usual_options = {
+#include "config/options.def"
+};
 #undef VR_OPTION
 #undef VR_OPTION_ALIAS
-};
 
 static const struct {
     const char *alias;
     const char *key;
 } aliases[] = {
-#define VR_OPTION(key, kind, field, smallest, reset, syntax, summary)
+#define VR_OPTION(key, kind, field, smallest, usual, reset, recorded, places, syntax, summary)
 #define VR_OPTION_ALIAS(alias, key) {#alias, #key},
 #include "config/options.def"
 #undef VR_OPTION
 #undef VR_OPTION_ALIAS
+#undef VR_RECORDED
 };
 
 // Needed before all others: two of them must not be smaller.
 static const char large_segment_key[] = "large_segment_size_mb";
 
-void vr_options_init(struct vr_options *options) {
-    memset(options, 0, sizeof *options);
-    options->large_segment_bytes = 20 * VR_MIB;
-    options->max_split_bytes = VR_UNLIMITED;
-    options->max_non_split_rounding_bytes = 20 * VR_MIB;
-    options->pinned_max_round_threshold_bytes = VR_UNLIMITED;
-    options->pinned_max_cached_bytes = VR_UNLIMITED;
-    options->backend = VR_BACKEND_NATIVE;
-    options->pinned_register_threads = 1;
-    options->per_process_memory_fraction = 1.0;
-}
+// By bytes, padding and all: options are compared so.
+void vr_options_init(struct vr_options *options) { memcpy(options, &usual_options, sizeof *options); }
 
 // The defaults that hold beside `options`: one of them is the large segment's size.
 static void defaults_beside(const struct vr_options *options, struct vr_options *defaults) {
@@ -56,8 +79,8 @@ static void copy_field(const struct vr_option_row *row, struct vr_options *to, c
 static const struct vr_option_row *find_row(const char *key) {
     for (size_t i = 0; i < VR_COUNT_OF(aliases); i++)
         if (strcmp(key, aliases[i].alias) == 0) key = aliases[i].key;
-    for (size_t i = 0; i < VR_COUNT_OF(rows); i++)
-        if (strcmp(key, rows[i].key) == 0) return &rows[i];
+    for (size_t i = 0; i < vr_option_row_count; i++)
+        if (strcmp(key, vr_option_rows[i].key) == 0) return &vr_option_rows[i];
     return NULL;
 }
 
@@ -85,8 +108,8 @@ size_t vram_edit_distance(const char *word, const char *known) {
 static const char *nearest_key(const char *word) {
     const char *nearest = NULL;
     size_t best = 3 + strlen(word) / 4;
-    for (size_t i = 0; i < VR_COUNT_OF(rows) + VR_COUNT_OF(aliases); i++) {
-        const char *key = i < VR_COUNT_OF(rows) ? rows[i].key : aliases[i - VR_COUNT_OF(rows)].alias;
+    for (size_t i = 0; i < vr_option_row_count + VR_COUNT_OF(aliases); i++) {
+        const char *key = i < vr_option_row_count ? vr_option_rows[i].key : aliases[i - vr_option_row_count].alias;
         const size_t distance = vram_edit_distance(word, key);
         if (distance >= best) continue;
         best = distance;
@@ -140,8 +163,8 @@ enum vram_status vr_options_parse(struct vr_options *options, const char *text, 
     if (text == NULL) text = "";
     VR_TRY(read_large_segment(&result, text, error));
     defaults_beside(&result, &defaults);
-    for (size_t i = 0; i < VR_COUNT_OF(rows); i++)
-        if (rows[i].reset) copy_field(&rows[i], &result, &defaults);
+    for (size_t i = 0; i < vr_option_row_count; i++)
+        if (vr_option_rows[i].reset) copy_field(&vr_option_rows[i], &result, &defaults);
     VR_TRY(read_pairs(&result, text, error));
     *options = result;
     return VRAM_OK;
@@ -169,21 +192,26 @@ static bool print_row(const struct vr_option_row *row, const struct vr_options *
     return !value->failed && !usual->failed;
 }
 
-void vr_options_print(const struct vr_options *options, struct vr_text *text) {
+static void print_rows(const struct vr_options *options, bool only_places, struct vr_text *text) {
     struct vr_text value = {0}, usual = {0};
     const char *separator = "";
-    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
-        if (!print_row(&rows[i], options, &value, &usual)) {
+    for (size_t i = 0; i < vr_option_row_count; i++) {
+        const struct vr_option_row *row = &vr_option_rows[i];
+        if (only_places && !row->places) continue;
+        if (!print_row(row, options, &value, &usual)) {
             text->failed = true;
             break;
         }
         if (strcmp(value.bytes, usual.bytes) == 0) continue;
-        vr_text_printf(text, "%s%s:%s", separator, rows[i].key, value.bytes);
+        vr_text_printf(text, "%s%s:%s", separator, row->key, value.bytes);
         separator = ",";
     }
     vr_text_release(&value);
     vr_text_release(&usual);
 }
+
+void vr_options_print(const struct vr_options *options, struct vr_text *text) { print_rows(options, false, text); }
+void vr_options_print_places(const struct vr_options *options, struct vr_text *text) { print_rows(options, true, text); }
 
 enum vram_status vram_options_check(const char *text, struct vram_error *error) {
     struct vr_options options;
@@ -198,18 +226,19 @@ enum vram_status vram_options_list(const char *text, vram_option_visitor visit, 
     vr_options_init(&options);
     VR_TRY(vr_options_parse(&options, text, error));
     enum vram_status status = VRAM_OK;
-    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
-        if (!print_row(&rows[i], &options, &value, &usual)) {
+    for (size_t i = 0; i < vr_option_row_count; i++) {
+        const struct vr_option_row *row = &vr_option_rows[i];
+        if (!print_row(row, &options, &value, &usual)) {
             status = vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no memory for the text of an option");
             break;
         }
         const struct vram_option option = {
-            .key = rows[i].key,
+            .key = row->key,
             .value = value.bytes,
             .default_value = usual.bytes,
             .is_default = strcmp(value.bytes, usual.bytes) == 0,
-            .syntax = rows[i].syntax,
-            .summary = rows[i].summary,
+            .syntax = row->syntax,
+            .summary = row->summary,
         };
         if (!visit(&option, user)) break;
     }

@@ -1,5 +1,6 @@
 #include "config/values.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 // Divisors above this would only matter to single requests of more than 1 TiB.
@@ -45,6 +46,15 @@ static void print_boolean(const struct vr_option_row *row, const struct vr_optio
     vr_text_puts(text, *(const bool *)const_field_of(row, options) ? "True" : "False");
 }
 
+static void record_boolean(const struct vr_option_row *row, const struct vr_options *options, struct vr_json *json) {
+    vr_json_bool(json, NULL, *(const bool *)const_field_of(row, options));
+}
+
+static void recall_boolean(const struct vr_option_row *row, struct vr_options *options, const char *value) {
+    const bool on = strcmp(value, "true") == 0;
+    if (on || strcmp(value, "false") == 0) *(bool *)field_of(row, options) = on;
+}
+
 // --- sizes --------------------------------------------------------------------------------------------------------------
 // MiB per unit of a size's suffix, in any case: M, G, T, with B or iB after it or nothing, all binary. 0 for another suffix.
 static uint64_t unit_mib(const char *suffix) {
@@ -88,6 +98,24 @@ static void print_size(const struct vr_option_row *row, const struct vr_options 
         vr_text_printf(text, "%llu", (unsigned long long)(bytes / VR_MIB));
 }
 
+static void record_size(const struct vr_option_row *row, const struct vr_options *options, struct vr_json *json) {
+    const uint64_t bytes = *(const uint64_t *)const_field_of(row, options);
+    if (bytes == VR_UNLIMITED) {
+        vr_json_i64(json, NULL, -1);
+    } else {
+        vr_json_u64(json, NULL, bytes);
+    }
+}
+
+// PyTorch writes "no limit" as -1; older versions as the largest integer.
+static void recall_size(const struct vr_option_row *row, struct vr_options *options, const char *value) {
+    const char *end;
+    double bytes = -1;
+    if (*value != '-' && !vr_read_decimal(value, &bytes, &end)) return;
+    const double least = row->smallest == 0 ? 0 : (double)VR_MIB;
+    *(uint64_t *)field_of(row, options) = bytes >= least && bytes < 1e18 ? (uint64_t)bytes : VR_UNLIMITED;
+}
+
 // --- fractions ------------------------------------------------------------------------------------------------------------
 static enum vram_status read_fraction(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
     const bool open = row->kind == VR_KIND_OPEN_FRACTION;
@@ -108,6 +136,26 @@ static void print_number(double value, struct vr_text *text) {
 
 static void print_fraction(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
     print_number(*(const double *)const_field_of(row, options), text);
+}
+
+// A whole number, too, is a float to whoever reads it.
+static void record_fraction(const struct vr_option_row *row, const struct vr_options *options, struct vr_json *json) {
+    const double fraction = *(const double *)const_field_of(row, options);
+    if (fraction == 0.0) {
+        vr_json_raw(json, NULL, "0.0");
+    } else {
+        vr_json_double(json, NULL, fraction);
+    }
+}
+
+// Six digits are what somebody wrote; what follows them may come from a float on the way.
+static void recall_fraction(const struct vr_option_row *row, struct vr_options *options, const char *value) {
+    const char *end;
+    char rounded[32];
+    double fraction;
+    if (!vr_read_decimal(value, &fraction, &end)) return;
+    (void)snprintf(rounded, sizeof rounded, "%.6g", fraction);
+    *(double *)field_of(row, options) = fraction > 0 && fraction < 1 ? strtod(rounded, NULL) : 0.0;
 }
 
 // --- roundup_power2_divisions ---------------------------------------------------------------------------------------------
@@ -170,6 +218,38 @@ static void print_divisions(const struct vr_option_row *row, const struct vr_opt
     vr_text_puts(text, "]");
 }
 
+// A dictionary of all powers of two: MiB to divisor.
+static void record_divisions(const struct vr_option_row *row, const struct vr_options *options, struct vr_json *json) {
+    const uint32_t *divisions = const_field_of(row, options);
+    vr_json_object(json, NULL);
+    for (unsigned i = 0; i < VR_ROUNDUP_BUCKETS; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "%u", 1u << i);
+        vr_json_u64(json, key, divisions[i]);
+    }
+    vr_json_object_end(json);
+}
+
+// Divisors of 0 and 1 mean the same: where there is no other, sizes are not rounded.
+static void recall_divisions(const struct vr_option_row *row, struct vr_options *options, const char *value) {
+    uint32_t found[VR_ROUNDUP_BUCKETS] = {0};
+    bool any = false;
+    for (const char *at = strchr(value, '"'); at != NULL; at = strchr(at, '"')) {
+        const char *end;
+        uint64_t key, divisor;
+        if (!vr_read_whole(at + 1, &key, &end) || *end != '"' || (at = strchr(end, ':')) == NULL) return;
+        at += 1 + strspn(at + 1, " ");
+        if (!vr_read_whole(at, &divisor, &end) || !vr_is_power_of_2(key) || vr_log2_floor(key) >= VR_ROUNDUP_BUCKETS ||
+            divisor > UINT32_MAX)
+            return;
+        found[vr_log2_floor(key)] = (uint32_t)divisor;
+        any = any || divisor > 1;
+        at = end;
+    }
+    if (!any) memset(found, 0, sizeof found);
+    memcpy(field_of(row, options), found, sizeof found);
+}
+
 // --- backend --------------------------------------------------------------------------------------------------------------
 static enum vram_status read_backend(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
     static const struct {
@@ -199,6 +279,16 @@ static enum vram_status read_threads(const struct vr_option_row *row, struct vr_
 
 static void print_threads(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
     vr_text_printf(text, "%u", *(const uint32_t *)const_field_of(row, options));
+}
+
+static void record_threads(const struct vr_option_row *row, const struct vr_options *options, struct vr_json *json) {
+    vr_json_u64(json, NULL, *(const uint32_t *)const_field_of(row, options));
+}
+
+static void recall_threads(const struct vr_option_row *row, struct vr_options *options, const char *value) {
+    const char *end;
+    uint64_t threads;
+    if (vr_read_whole(value, &threads, &end) && threads <= UINT32_MAX) *(uint32_t *)field_of(row, options) = (uint32_t)threads;
 }
 
 // --- reservations -----------------------------------------------------------------------------------------------------------
@@ -279,15 +369,22 @@ static void print_classes(const struct vr_option_row *row, const struct vr_optio
 }
 
 // --- the kinds ----------------------------------------------------------------------------------------------------------------
+// Kinds that PyTorch does not record have no last two.
 static const struct {
     enum vram_status (*read)(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer);
     void (*print)(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text);
+    void (*record)(const struct vr_option_row *row, const struct vr_options *options, struct vr_json *json);
+    void (*recall)(const struct vr_option_row *row, struct vr_options *options, const char *value);
 } kinds[] = {
-    [VR_KIND_BOOLEAN] = {read_boolean, print_boolean},         [VR_KIND_SIZE] = {read_size, print_size},
-    [VR_KIND_OPEN_FRACTION] = {read_fraction, print_fraction}, [VR_KIND_CLOSED_FRACTION] = {read_fraction, print_fraction},
-    [VR_KIND_DIVISIONS] = {read_divisions, print_divisions},   [VR_KIND_BACKEND] = {read_backend, print_backend},
-    [VR_KIND_THREADS] = {read_threads, print_threads},         [VR_KIND_RESERVE] = {read_reserve, print_reserve},
-    [VR_KIND_CLASSES] = {read_classes, print_classes},
+    [VR_KIND_BOOLEAN] = {read_boolean, print_boolean, record_boolean, recall_boolean},
+    [VR_KIND_SIZE] = {read_size, print_size, record_size, recall_size},
+    [VR_KIND_OPEN_FRACTION] = {read_fraction, print_fraction, record_fraction, recall_fraction},
+    [VR_KIND_CLOSED_FRACTION] = {read_fraction, print_fraction, record_fraction, recall_fraction},
+    [VR_KIND_DIVISIONS] = {read_divisions, print_divisions, record_divisions, recall_divisions},
+    [VR_KIND_THREADS] = {read_threads, print_threads, record_threads, recall_threads},
+    [VR_KIND_BACKEND] = {read_backend, print_backend, NULL, NULL},
+    [VR_KIND_RESERVE] = {read_reserve, print_reserve, NULL, NULL},
+    [VR_KIND_CLASSES] = {read_classes, print_classes, NULL, NULL},
 };
 
 enum vram_status vr_option_read(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
@@ -296,4 +393,14 @@ enum vram_status vr_option_read(const struct vr_option_row *row, struct vr_optio
 
 void vr_option_print(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
     kinds[row->kind].print(row, options, text);
+}
+
+void vr_option_record(const struct vr_option_row *row, const struct vr_options *options, struct vr_json *json) {
+    assert(row->recorded.key != NULL && kinds[row->kind].record != NULL);
+    kinds[row->kind].record(row, options, json);
+}
+
+void vr_option_recall(const struct vr_option_row *row, struct vr_options *options, const char *value) {
+    assert(row->recorded.key != NULL && kinds[row->kind].recall != NULL);
+    kinds[row->kind].recall(row, options, value);
 }

@@ -1,8 +1,8 @@
 // values.h: how the value of each kind of option is read and printed. Inside the room only.
-#ifndef VR_VALUES_H
-#define VR_VALUES_H
+#ifndef VR_CONFIG_VALUES_H
+#define VR_CONFIG_VALUES_H
 
-#include "base/text.h"
+#include "base/json.h"
 #include "config/lex.h"
 #include "config/options.h"
 
@@ -26,12 +26,19 @@ struct vr_option_row {
     const char *key;
     const char *syntax;
     const char *summary;
+    struct {
+        const char *key;    // in `allocator_settings`; NULL: it is not there
+        bool only_when_set; // there only when the value is not the default
+    } recorded;
     size_t field; // offset in struct vr_options
     size_t field_bytes;
     uint32_t smallest;
     enum vr_option_kind kind;
-    bool reset; // set to its default at every parse
+    bool reset;  // set to its default at every parse
+    bool places; // decides which addresses requests get
 };
+extern const struct vr_option_row vr_option_rows[];
+extern const size_t vr_option_row_count;
 
 // Reads the value at the lexer's current token into the row's field and goes past it. BAD_OPTION, LIMIT; on failure the field may
 // have changed (the caller works on a copy).
@@ -39,5 +46,11 @@ enum vram_status vr_option_read(const struct vr_option_row *row, struct vr_optio
 // Appends the value as vr_option_read() reads it back. A size without limit, which has no spelling, is printed as "unlimited",
 // a reservation that is not set as "unset".
 void vr_option_print(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text);
+// Appends the value as PyTorch's snapshots have it.
+void vr_option_record(const struct vr_option_row *row, const struct vr_options *options, struct vr_json *json);
+// Sets the field to what a snapshot says (`value` is JSON). Text that is nothing of the kind changes nothing.
+void vr_option_recall(const struct vr_option_row *row, struct vr_options *options, const char *value);
+// vr_options_print(), of the rows that decide placement alone.
+void vr_options_print_places(const struct vr_options *options, struct vr_text *text);
 
 #endif

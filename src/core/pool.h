@@ -47,6 +47,9 @@ VR_INLINE uint64_t vr_round_for(const struct vr_device *device, uint64_t size_by
 
 VR_INLINE unsigned vr_pool_kind(uint64_t rounded) { return vr_is_small(rounded) ? VR_SMALL : VR_LARGE; }
 
+// Without neighbours: it spans its segment.
+VR_INLINE bool vr_is_unsplit(const struct vr_block *block) { return block->previous == 0 && block->next == 0; }
+
 // Free, mapped, and so absorbable by a neighbour of the same segment.
 VR_INLINE bool vr_is_free(const struct vram_allocator *allocator, uint32_t block) {
     return block != 0 && vr_block_at(allocator, block)->state == VR_FREE;

@@ -14,9 +14,7 @@ enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, u
 enum vram_status vr_release_available(struct vr_shard *shard, unsigned pool, uint64_t rounded, bool *enough);
 // garbage_collection_threshold (3.2): old unsplit segments of the large pool go back.
 enum vram_status vr_collect_garbage(struct vr_device *device);
-// Waits for all fences of a device that is about to go.
-void vr_wait_at_end(struct vr_device *device);
-// Everything goes back, live or not. No other thread uses the device any more.
-void vr_release_at_end(struct vr_device *device);
+// Releases what is wholly free in a private pool: small, then large (allocator-behaviour 3.7).
+enum vram_status vr_release_pool(struct vram_pool *pool);
 
 #endif

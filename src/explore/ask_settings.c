@@ -3,69 +3,21 @@
 
 #include "analyze/device.h"
 #include "analyze/notes.h"
-#include "analyze/recorded_conf.h"
-#include "config/options.h"
+#include "config/recorded_options.h"
 #include "model/recording.h"
 #include "vram/options.h"
 
-// Keys of PyTorch's allocator_settings whose option has another name, and those that are no option.
-static const struct {
-    const char *key;
-    const char *option; // NULL: none
-    const char *usual;  // the value of a program that sets nothing, as JSON
-    const char *meaning;
-} known[] = {
-    {"PYTORCH_CUDA_ALLOC_CONF", NULL, "\"\"", "the option string, as the program was given it"},
-    {"PYTORCH_ALLOC_CONF", NULL, "\"\"", "the option string, as the program was given it"},
-    {"max_split_size", "max_split_size_mb", "-1", NULL},
-    {"garbage_collection_threshold", "garbage_collection_threshold", "0.0", NULL},
-    {"expandable_segments", "expandable_segments", "false", NULL},
-    {"pinned_num_register_threads", "pinned_num_register_threads", "1", NULL},
-    {"release_lock_on_cudamalloc", "release_lock_on_cudamalloc", "false", NULL},
-    {"pinned_use_cuda_host_register", "pinned_use_cuda_host_register", "false", NULL},
-    {"graph_capture_record_stream_reuse", "graph_capture_record_stream_reuse", "false", NULL},
-    {"roundup_power2_divisions", "roundup_power2_divisions", NULL, NULL},
-    {"trace_alloc_max_entries", NULL, NULL, "how many events the recorder keeps; older ones are dropped"},
-    {"trace_alloc_overflowed", NULL, "false", "whether older events were dropped"},
-    {"last_allocator_settings", NULL, "\"\"", "the option string, as it was set last"},
-};
-
-struct listing {
-    struct vr_json *json;
-    const char *wanted; // key of the option looked for
-};
-
-static bool put_meaning(const struct vram_option *option, void *user) {
-    struct listing *listing = user;
-    if (strcmp(option->key, listing->wanted) != 0) return true;
-    vr_json_string(listing->json, "meaning", option->summary);
-    return false;
-}
-
-// Divisions of 0 and 1 mean that sizes are not rounded up to steps.
-static bool divisions_are_off(const char *value) {
-    for (const char *at = strchr(value, ':'); at != NULL; at = strchr(at + 1, ':')) {
-        if (strtoul(at + 1, NULL, 10) > 1) return false;
-    }
-    return true;
-}
-
-static enum vram_status put_setting(struct vr_json *json, const char *key, const char *value) {
+static void put_setting(struct vr_json *json, const char *key, const char *value) {
+    struct vr_recorded_key known;
     vr_json_object(json, NULL);
     vr_json_string(json, "key", key);
     vr_json_raw(json, "value", value);
-    enum vram_status status = VRAM_OK;
-    for (size_t i = 0; i < VR_COUNT_OF(known); i++) {
-        if (strcmp(known[i].key, key) != 0) continue;
-        struct listing listing = {.json = json, .wanted = known[i].option};
-        if (known[i].meaning != NULL) vr_json_string(json, "meaning", known[i].meaning);
-        if (known[i].option != NULL) status = vram_options_list("", put_meaning, &listing, NULL);
-        if (strcmp(key, "roundup_power2_divisions") == 0) vr_json_bool(json, "usual", divisions_are_off(value));
-        if (known[i].usual != NULL) vr_json_bool(json, "usual", strcmp(known[i].usual, value) == 0);
-        if (known[i].usual != NULL) vr_json_raw(json, "default", known[i].usual);
+    if (vr_recorded_find(key, &known)) {
+        vr_json_string(json, "meaning", known.meaning);
+        vr_json_bool(json, "usual", vr_recorded_is_usual(key, value));
+        vr_json_raw(json, "default", known.usual);
     }
     vr_json_object_end(json);
-    return status;
 }
 
 static bool put_option(const struct vram_option *option, void *user) {
@@ -152,7 +104,7 @@ enum vram_status vr_ask_settings(const struct vr_ask *ask) {
     put_file(json, recording, model);
     vr_json_array(json, "settings");
     for (size_t i = 0; i < model->setting_count; i++)
-        VR_TRY(put_setting(json, vr_model_string(model, model->settings[i].key), vr_model_string(model, model->settings[i].value)));
+        put_setting(json, vr_model_string(model, model->settings[i].key), vr_model_string(model, model->settings[i].value));
     vr_json_array_end(json);
     VR_TRY(put_options(json, model));
     if (recording->views.count == 0) return VRAM_OK;

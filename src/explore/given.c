@@ -1,7 +1,7 @@
 #include "explore/given.h"
 
 #include "analyze/ordered.h"
-#include "analyze/recorded_conf.h"
+#include "config/recorded_options.h"
 #include "config/rounding.h"
 
 // Requests above this, rounded, come from the large pool; a rest of up to as much is not kept apart there.

@@ -2,16 +2,14 @@
 #ifndef VR_LIVE_SETTINGS_H
 #define VR_LIVE_SETTINGS_H
 
+#include "config/recorded_options.h"
 #include "live/fill.h"
 #include "model/builder.h"
 
 // Calls visit(key, value as JSON text, length, user) for every setting until it fails. Its status, or NO_HOST_MEMORY.
-enum vram_status vr_settings_visit(const struct vr_copied *copied,
-                                   enum vram_status (*visit)(const char *key, const char *json, size_t length, void *user), void *user);
+enum vram_status vr_settings_visit(const struct vr_copied *copied, vr_recorded_visitor visit, void *user);
 // The same for what an out of memory adds to them.
-enum vram_status vr_settings_visit_aftermath(const struct vr_aftermath *aftermath,
-                                             enum vram_status (*visit)(const char *key, const char *json, size_t length, void *user),
-                                             void *user);
+enum vram_status vr_settings_visit_aftermath(const struct vr_aftermath *aftermath, vr_recorded_visitor visit, void *user);
 // Fills the model's table of settings, with all keys of PyTorch's. NO_HOST_MEMORY.
 enum vram_status vr_fill_settings(const struct vr_copied *copied, struct vr_builder *builder, struct vr_model *model);
 

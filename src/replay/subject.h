@@ -2,9 +2,9 @@
 #ifndef VR_REPLAY_SUBJECT_H
 #define VR_REPLAY_SUBJECT_H
 
-#include "analyze/recorded_conf.h"
 #include "base/text.h"
 #include "config/options.h"
+#include "config/recorded_options.h"
 #include "model/model.h"
 #include "replay/pools.h"
 #include "vram/allocator.h"

@@ -1,9 +1,6 @@
-// Devices: set up at their first use, taken down at the end.
-#include "core/source/async.h"
-#include "core/device.h"
-#include "core/fences.h"
-#include "core/capture/private.h"
-#include "core/release.h"
+// Devices: set up at their first use.
+#include "core/shards.h"
+#include "core/source/backend.h"
 
 // What a driver does not know it has not.
 static bool has(const struct vr_device *device, int attribute) {
@@ -24,10 +21,11 @@ static enum vram_status ask_granularity(struct vr_device *device) {
     struct vram_driver *driver = device->allocator->driver;
     if (!has(device, VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) return VRAM_OK;
     if (sharing_is_wanted() && has(device, VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
-        device->handle_types = VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    device->rdma = has(device, VR_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
+        device->physical.handle_types = VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    device->physical.rdma = has(device, VR_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
     const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);
-    return vr_driver_status(vr_cu(driver, mem_get_allocation_granularity, &device->granularity, &prop, VR_CU_MEM_GRANULARITY_MINIMUM));
+    return vr_driver_status(
+        vr_cu(driver, mem_get_allocation_granularity, &device->physical.granularity, &prop, VR_CU_MEM_GRANULARITY_MINIMUM));
 }
 
 static enum vram_status open_device(struct vr_device *device) {
@@ -36,17 +34,18 @@ static enum vram_status open_device(struct vr_device *device) {
     VR_TRY(vr_driver_status(vr_cu(allocator->driver, primary_ctx_retain, &device->context, ordinal)));
     enum vram_status status = vr_driver_status(vr_cu(allocator->driver, device_total_mem, &device->total_bytes, ordinal));
     if (status == VRAM_OK) status = ask_granularity(device);
-    if (status == VRAM_OK && vr_is_async(allocator)) status = vr_async_open(device);
+    if (status == VRAM_OK && allocator->backend->open != NULL) status = allocator->backend->open(device);
     if (status != VRAM_OK) {
         (void)vr_cu(allocator->driver, primary_ctx_release, ordinal);
         return status;
     }
     const struct vr_options *options = &allocator->options;
     device->limit_bytes = vr_limit_of_fraction(device->total_bytes, options->per_process_memory_fraction);
-    device->max_split_at_start = options->max_split_bytes == VR_UNLIMITED ? -1 : (int64_t)options->max_split_bytes;
+    device->stats.max_split_at_start = options->max_split_bytes == VR_UNLIMITED ? -1 : (int64_t)options->max_split_bytes;
     vr_device_apply_options(device, options);
     vr_device_listen(device);
-    vr_device_gate(device, VR_GATE_RAW, vr_is_async(allocator) || !atomic_load_explicit(&allocator->caching, memory_order_relaxed));
+    vr_device_gate(device, VR_GATE_RAW,
+                   !allocator->backend->has_blocks || !atomic_load_explicit(&allocator->caching, memory_order_relaxed));
     return VRAM_OK;
 }
 
@@ -56,18 +55,18 @@ static enum vram_status make_device_locked(struct vram_allocator *allocator, uin
     made->allocator = allocator;
     made->ordinal = ordinal;
     void *slots = NULL;
-    enum vram_status status = vr_os_reserve(VR_SHARD_SLOTS * sizeof *made->slots, &slots);
+    enum vram_status status = vr_os_reserve(VR_SHARD_SLOTS * sizeof *made->shards.slots, &slots);
     if (status == VRAM_OK) {
-        made->slots = slots;
+        made->shards.slots = slots;
         status = open_device(made);
-        if (status != VRAM_OK) vr_os_unreserve(slots, VR_SHARD_SLOTS * sizeof *made->slots);
+        if (status != VRAM_OK) vr_os_unreserve(slots, VR_SHARD_SLOTS * sizeof *made->shards.slots);
     }
     if (status != VRAM_OK) {
         free(made);
         return status;
     }
     vr_mutex_init(&made->mutex);
-    vr_mutex_init(&made->events.mutex);
+    vr_fences_init(made);
     atomic_store_explicit(&allocator->devices[ordinal], made, memory_order_release);
     *device = made;
     return VRAM_OK;
@@ -91,30 +90,6 @@ enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordina
     if (status == VRAM_OK) gate_new(*device);
     vr_mutex_unlock(&allocator->mutex);
     return status;
-}
-
-void vr_device_release(struct vr_device *device) {
-    struct vram_allocator *allocator = device->allocator;
-    if (vr_is_async(allocator)) vr_async_close(device);
-    vr_release_at_end(device);
-    vr_fences_release(device);
-    (void)vr_cu(allocator->driver, primary_ctx_release, (int)device->ordinal);
-    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++) vr_os_unreserve(device->shards[i], sizeof(struct vr_shard));
-    vr_os_unreserve(device->slots, VR_SHARD_SLOTS * sizeof *device->slots);
-    free(device->shards);
-    free(device->awake);
-    free(device->counters);
-    free(device->orphans);
-    free(device->segments);
-    vr_private_release_all(device);
-    free(device->routes);
-    free(device->captures);
-    free(device->deferred);
-    free(device->idle_shards);
-    vr_mutex_destroy(&device->events.mutex);
-    vr_mutex_destroy(&device->mutex);
-    free(device);
 }
 
 // --- whose stream it is --------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,117 @@
+#include "config/recorded_options.h"
+
+#include "config/values.h"
+
+static const struct {
+    const char *key;
+    const char *usual;
+    const char *meaning;
+} others[] = {
+#define VR_OPTION(key, kind, field, smallest, usual, reset, recorded, places, syntax, summary)
+#define VR_OPTION_ALIAS(alias, key)
+#define VR_RECORDED(key, usual, meaning) {#key, usual, meaning},
+#include "config/options.def"
+#undef VR_OPTION
+#undef VR_OPTION_ALIAS
+#undef VR_RECORDED
+};
+
+static const struct vr_option_row *find_row(const char *key) {
+    for (size_t i = 0; i < vr_option_row_count; i++) {
+        const struct vr_option_row *row = &vr_option_rows[i];
+        if (row->recorded.key != NULL && strcmp(row->recorded.key, key) == 0) return row;
+    }
+    return NULL;
+}
+
+static void put_value(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+    struct vr_json json;
+    text->length = 0;
+    vr_json_init(&json, text, false);
+    vr_option_record(row, options, &json);
+}
+
+static bool is_default(const struct vr_option_row *row, const struct vr_options *options) {
+    struct vr_options usual;
+    vr_options_init(&usual);
+    return memcmp((const char *)options + row->field, (const char *)&usual + row->field, row->field_bytes) == 0;
+}
+
+bool vr_recorded_find(const char *key, struct vr_recorded_key *known) {
+    for (size_t i = 0; i < VR_COUNT_OF(others); i++) {
+        if (strcmp(others[i].key, key) != 0) continue;
+        known->meaning = others[i].meaning;
+        memcpy(known->usual, others[i].usual, strlen(others[i].usual) + 1);
+        return true;
+    }
+    const struct vr_option_row *row = find_row(key);
+    if (row == NULL) return false;
+    struct vr_options usual;
+    struct vr_text text = {0};
+    vr_options_init(&usual);
+    put_value(row, &usual, &text);
+    const bool found = vr_text_status(&text) == VRAM_OK && text.length < sizeof known->usual;
+    if (found) {
+        known->meaning = row->summary;
+        memcpy(known->usual, vr_text_string(&text), text.length + 1);
+    }
+    vr_text_release(&text);
+    return found;
+}
+
+bool vr_recorded_is_usual(const char *key, const char *value) {
+    for (size_t i = 0; i < VR_COUNT_OF(others); i++)
+        if (strcmp(others[i].key, key) == 0) return strcmp(others[i].usual, value) == 0;
+    const struct vr_option_row *row = find_row(key);
+    if (row == NULL) return false;
+    // The other end of the field's values, so that what says nothing is not taken for the default.
+    struct vr_options read;
+    vr_options_init(&read);
+    memset((char *)&read + row->field, 1, row->field_bytes);
+    vr_option_recall(row, &read, value);
+    return is_default(row, &read);
+}
+
+enum vram_status vr_recorded_visit(const struct vr_options *options, vr_recorded_visitor visit, void *user) {
+    struct vr_text value = {0};
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < vr_option_row_count && status == VRAM_OK; i++) {
+        const struct vr_option_row *row = &vr_option_rows[i];
+        if (row->recorded.key == NULL || (row->recorded.only_when_set && is_default(row, options))) continue;
+        put_value(row, options, &value);
+        status = vr_text_status(&value);
+        if (status == VRAM_OK) status = visit(row->recorded.key, vr_text_string(&value), value.length, user);
+    }
+    vr_text_release(&value);
+    return status;
+}
+
+size_t vr_recorded_most(void) { return vr_option_row_count; }
+
+// The recorded option string without its JSON quotes, NUL-terminated in `text`; "" when there is none or it holds escapes.
+static void recorded_string(const struct vr_model *model, char *text, size_t capacity) {
+    static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+    text[0] = '\0';
+    for (size_t i = 0; i < VR_COUNT_OF(keys) && text[0] == '\0'; i++) {
+        const char *value = vr_model_setting(model, keys[i]);
+        const size_t length = value == NULL ? 0 : strlen(value);
+        if (length < 3 || length - 2 >= capacity || value[0] != '"' || strchr(value, '\\') != NULL) continue;
+        memcpy(text, value + 1, length - 2);
+        text[length - 2] = '\0';
+    }
+}
+
+void vr_recorded_conf(const struct vr_model *model, struct vr_text *conf) {
+    char text[1024];
+    struct vr_options options;
+    recorded_string(model, text, sizeof text);
+    vr_options_init(&options);
+    // A string that this version does not understand says nothing; the structured values still do.
+    if (vr_options_parse(&options, text, NULL) != VRAM_OK) vr_options_init(&options);
+    for (size_t i = 0; i < vr_option_row_count; i++) {
+        const struct vr_option_row *row = &vr_option_rows[i];
+        const char *value = row->recorded.key == NULL ? NULL : vr_model_setting(model, row->recorded.key);
+        if (value != NULL) vr_option_recall(row, &options, value);
+    }
+    vr_options_print_places(&options, conf);
+}
