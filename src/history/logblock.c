@@ -152,6 +152,7 @@ uint32_t vr_log_event_has(const struct vr_log_record_event *event) {
 }
 
 void vr_log_batch_add(struct vr_log_batch *batch, const struct vr_log_record_event *event) {
+    assert(batch->count < batch->capacity);
     size_t i = batch->count++;
     batch->column[VR_LOG_COLUMN_ACTION][i] = event->action;
     batch->column[VR_LOG_COLUMN_ADDRESS][i] = event->address;

@@ -34,6 +34,9 @@ struct vr_log_batch {
 enum vram_status vr_log_batch_reserve(struct vr_log_batch *batch, size_t capacity);
 void vr_log_batch_release(struct vr_log_batch *batch);
 
+// The columns lie in one array, as many events as there is room for; whoever wrote has each address at its last event.
+bool vr_log_batch_check(const struct vr_log_batch *batch);
+
 // Times in nanoseconds become microseconds where nothing is lost.
 void vr_log_batch_coarsen(struct vr_log_batch *batch);
 // Adds the batch's events to *out. out->failed when there is no memory.

@@ -104,6 +104,7 @@ static enum vram_status search_files(const struct vr_symbol_places *places, cons
 
 enum vram_status vr_symbols_find(const struct vr_symbol_places *places, const char *path, const char *build_id, const uint64_t *offsets,
                                  size_t count, const struct vr_symbol_sink *sink, enum vr_symbol_source *source) {
+    for (size_t i = 1; i < count; i++) assert(offsets[i - 1] < offsets[i]);
     struct file program, debug;
     enum vr_symbol_source found = VR_SYMBOLS_NONE;
     const struct symbol_search search = {.offsets = offsets,

@@ -592,6 +592,7 @@ static enum vram_status collect_all(struct vr_machine *machine, struct parts *pa
 }
 
 enum vram_status vr_finish(struct vr_machine *machine, struct vr_model *model) {
+    assert(model->strings.bytes == NULL && model->histories == NULL);
     struct parts parts = {.host_first = SIZE_MAX};
     memset(model, 0, sizeof *model);
     enum vram_status status = collect_all(machine, &parts, model);

@@ -449,6 +449,7 @@ static enum vram_status write_emitted(const struct vr_model *model, const struct
 
 enum vram_status vr_model_write(const struct vr_model *model, enum vram_recording_format format, vram_write write, void *user,
                                 struct vram_error *error) {
+    assert(model->strings.count != 0 && model->stacks.count != 0); // id 0 of both is none
     enum vram_status status;
     switch (format) {
     case VRAM_FORMAT_PICKLE: status = write_emitted(model, &vr_emit_pickle, false, write, user); break;
