@@ -8,7 +8,7 @@ static bool has(const struct vr_device *device, int attribute) {
     return vr_cu(device->allocator->driver, device_get_attribute, &value, attribute, (int)device->ordinal) == VR_CU_SUCCESS && value != 0;
 }
 
-// PyTorch's switch (allocator-behaviour 6.8); on unless it says no.
+// PyTorch's switch (allocator.md §peers-and-sharing); on unless it says no.
 static bool sharing_is_wanted(void) {
     static const char *const no[] = {"0", "false", "False", "no"};
     const char *value = vr_os_getenv("TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC");

@@ -67,10 +67,10 @@ VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, ui
 // before and after stays free, whatever the split rules say. INVALID_ARGUMENT otherwise. Under all locks, with 8 spare records.
 enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t address, uint64_t block_size);
 
-// The whole of malloc under all locks (allocator-behaviour 3.1), with a report when it fails.
+// The whole of malloc under all locks (allocator.md §the-ladder), with a report when it fails.
 // shard: the default one of the device and stream. pool: NULL for whatever the routes say.
 VR_NOINLINE enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address);
-// What can be completed before a request on `stream` looks for memory (3.1.2). Under all locks, context current.
+// What can be completed before a request on `stream` looks for memory (allocator.md §the-ladder). Under all locks, context current.
 enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream);
 // The part of it after the search: hands out `block_size` bytes of a block that is in the index (or loose), and books them. Under all
 // locks.

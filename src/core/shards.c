@@ -105,7 +105,7 @@ enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struc
         atomic_fetch_add_explicit(&device->shards.count, 1, memory_order_release);
     }
     dress_shard(*shard, pool, stream);
-    // In the order of the streams, as release gives their memory back (3.7).
+    // In the order of the streams, as release gives their memory back (allocator.md §release-of-the-cache).
     size_t at = pool->shard_count++;
     for (; at > 0 && pool->shards[at - 1]->stream > stream; at--) pool->shards[at] = pool->shards[at - 1];
     pool->shards[at] = *shard;

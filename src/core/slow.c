@@ -32,7 +32,7 @@ static uint32_t search(const struct vr_alloc_request *request) {
     return vr_pool_search(request->shard, request->kind, request->rounded, request->shard->expandable);
 }
 
-// The allowed share of the option, checked before the driver is asked (3.4.4).
+// The allowed share of the option, checked before the driver is asked (allocator.md §limits).
 static bool is_rejected(const struct vr_device *device, uint64_t held, uint64_t segment_bytes) {
     if (!device->options.throw_on_malloc_oom) return false;
     const uint64_t most = (uint64_t)(device->options.per_process_memory_fraction * (double)device->total_bytes);
@@ -53,8 +53,8 @@ static struct attempt get_memory(const struct vr_alloc_request *request, uint32_
     return (struct attempt){request->shard->source->grow(request->shard, small, request->rounded, block), false};
 }
 
-// Cached blocks of pools that lend to the default pool in need (3.6). The request's shard becomes the lender's. A pool that nobody holds
-// any more lends nothing, nor one whose memory a graph writes to.
+// Cached blocks of pools that lend to the default pool in need (allocator.md §private-pools). The request's shard becomes the lender's. A
+// pool that nobody holds any more lends nothing, nor one whose memory a graph writes to.
 static uint32_t borrow(struct vr_alloc_request *request) {
     const struct vr_device *device = request->shard->device;
     if (request->shard->owner != NULL) return 0;
@@ -76,8 +76,8 @@ static bool collects(const struct vr_device *device) {
     return device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0 && !vr_device_captures(device);
 }
 
-// The ladder of 3.1.6. Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the driver while
-// a capture is under way, and of a pool that a graph knows not at all.
+// The ladder (allocator.md §the-ladder). Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the
+// driver while a capture is under way, and of a pool that a graph knows not at all.
 static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
     if (collects(device)) {

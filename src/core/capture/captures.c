@@ -48,7 +48,7 @@ static void count_out(struct vr_device *device) {
     vr_capture_gate(device);
 }
 
-// The route is opened before the driver begins, so that nothing slips between (5.8).
+// The route is opened before the driver begins, so that nothing slips between (allocator.md §captures).
 static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
     struct vr_device *device = pool->device;
     if (vr_stream_is_capturing(device, stream)) return refuse(error, "this stream is capturing already");

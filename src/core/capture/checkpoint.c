@@ -21,7 +21,7 @@ static struct saved_block save(const struct vram_allocator *allocator, const str
     return (struct saved_block){block->address, block->size, block->requested, vr_shard_of(allocator, block)->stream, block->small};
 }
 
-// Frees that a capture put off are no obstacle once it is over (allocator-behaviour 5.10).
+// Frees that a capture put off are no obstacle once it is over (allocator.md §private-pools).
 static enum vram_status settle(struct vr_device *device) {
     if (device->captures.deferred_count == 0 || vr_device_captures(device)) return VRAM_OK;
     struct vr_context_guard guard;

@@ -1,5 +1,5 @@
 // which devices may reach the memory of which other. Memory by cudaMalloc follows the contexts; pages of expandable segments
-// and of imports name every device that may use them (allocator-behaviour 6.9).
+// and of imports name every device that may use them (allocator.md §peers-and-sharing).
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
 

@@ -1,5 +1,5 @@
 // handles of live blocks. Plain memory has a handle of its segment by the driver; of an expandable segment every page that
-// the block touches has a file descriptor, made once and counted (allocator-behaviour 6.8).
+// the block touches has a file descriptor, made once and counted (allocator.md §peers-and-sharing).
 #include "core/raw.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"

@@ -1,6 +1,6 @@
 // async.h: what a device keeps for backend:cudaMallocAsync: every block is one of the driver's own pool, which is the cache
-// (allocator-behaviour 9.1). The blocks are in the raw table. Guarded by all locks of the device: the driver must see requests and frees in
-// the order of the books.
+// (allocator.md §the-drivers-cache). The blocks are in the raw table. Guarded by all locks of the device: the driver must see requests and
+// frees in the order of the books.
 #ifndef VR_CORE_SOURCE_ASYNC_H
 #define VR_CORE_SOURCE_ASYNC_H
 
