@@ -63,18 +63,6 @@ bool vr_machine_items(const struct vr_machine *machine, uint64_t resolved, const
     return true;
 }
 
-bool vr_machine_pairs(const struct vr_machine *machine, uint64_t resolved, const uint64_t **pairs, size_t *count) {
-    if (vr_tag_of(resolved) == VR_TAG_NO_KEYS) {
-        *pairs = NULL;
-        *count = 0;
-        return true;
-    }
-    if (vr_tag_of(resolved) != VR_TAG_DICT) return false;
-    *pairs = machine->nodes[vr_payload(resolved)].items;
-    *count = machine->nodes[vr_payload(resolved)].count / 2;
-    return true;
-}
-
 void vr_machine_release_node(struct vr_machine *machine, size_t index) {
     struct vr_node *node = &machine->nodes[index];
     free(node->items);
