@@ -20,14 +20,18 @@ static const char schema[] =
     "CREATE TABLE stack_frames(stack INTEGER REFERENCES stacks, depth INTEGER, frame INTEGER REFERENCES frames, PRIMARY KEY(stack, depth))"
     " WITHOUT ROWID;"
     "CREATE TABLE events(id INTEGER PRIMARY KEY, device INTEGER, event INTEGER, time_us INTEGER, action TEXT, address INTEGER,"
-    " size_bytes INTEGER, stream INTEGER, pool_first INTEGER, pool_second INTEGER, thread INTEGER, stack INTEGER REFERENCES stacks,"
-    " category TEXT, compile_context TEXT, user_metadata TEXT);"
-    "CREATE TABLE segments(segment INTEGER PRIMARY KEY, device INTEGER, address INTEGER, size_bytes INTEGER, allocated_bytes INTEGER,"
-    " active_bytes INTEGER, requested_bytes INTEGER, stream INTEGER, pool_first INTEGER, pool_second INTEGER, kind TEXT,"
-    " expandable INTEGER, stack INTEGER REFERENCES stacks);"
-    "CREATE TABLE blocks(block INTEGER PRIMARY KEY, segment INTEGER REFERENCES segments, address INTEGER, size_bytes INTEGER,"
-    " requested_bytes INTEGER, state TEXT, stack INTEGER REFERENCES stacks);"
-    "CREATE TABLE annotations(device INTEGER, time_us INTEGER, stage TEXT, name TEXT);";
+    " size_bytes INTEGER, stream INTEGER, pool_first INTEGER, pool_second INTEGER, thread INTEGER, stack INTEGER REFERENCES stacks"
+#define TEXT_COLUMN(member, column) ", " column " TEXT"
+    VRAM_EVENT_TEXTS(
+        TEXT_COLUMN) ");"
+                     "CREATE TABLE segments(segment INTEGER PRIMARY KEY, device INTEGER, address INTEGER, size_bytes INTEGER, "
+                     "allocated_bytes INTEGER,"
+                     " active_bytes INTEGER, requested_bytes INTEGER, stream INTEGER, pool_first INTEGER, pool_second INTEGER, kind TEXT,"
+                     " expandable INTEGER, stack INTEGER REFERENCES stacks);"
+                     "CREATE TABLE blocks(block INTEGER PRIMARY KEY, segment INTEGER REFERENCES segments, address INTEGER, size_bytes "
+                     "INTEGER,"
+                     " requested_bytes INTEGER, state TEXT, stack INTEGER REFERENCES stacks);"
+                     "CREATE TABLE annotations(device INTEGER, time_us INTEGER, stage TEXT, name TEXT);";
 static const char ending[] =
     "CREATE VIEW sites AS SELECT stack, site_frame, name, filename, line FROM stacks LEFT JOIN frames ON site_frame = frame;"
     "COMMIT;";
@@ -115,16 +119,19 @@ static void put_stacks(struct database *db, const struct vram_recording *recordi
     }
 }
 
+#define TEXT_PLACE(member, column) ",?"
+#define TEXT_KIND(member, column)  "s"
+#define TEXT_VALUE(member, column) , event.member
 static void put_events(struct database *db, const struct vram_recording *recording) {
     struct vram_recorded_event event;
     uint64_t id = 0;
     const uint32_t devices = vram_recording_device_count(recording);
-    (void)begin_table(db, "INSERT INTO events VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    (void)begin_table(db, "INSERT INTO events VALUES(?,?,?,?,?,?,?,?,?,?,?,?" VRAM_EVENT_TEXTS(TEXT_PLACE) ")");
     for (uint32_t device = 0; device < devices && db->good; device++) {
         for (uint64_t i = 0; db->good && vram_recording_event(recording, device, i, &event); i++) {
-            (void)add_row(db, "iiiosiiiiiiisss", id++, N(device), i, (int)event.has_time, N(event.time_us), event.action, event.address,
-                          event.size_bytes, event.stream, event.pool.first, event.pool.second, N(event.thread), N(event.stack),
-                          event.category, event.context, event.metadata);
+            (void)add_row(db, "iiiosiiiiiii" VRAM_EVENT_TEXTS(TEXT_KIND), id++, N(device), i, (int)event.has_time, N(event.time_us),
+                          event.action, event.address, event.size_bytes, event.stream, event.pool.first, event.pool.second, N(event.thread),
+                          N(event.stack) VRAM_EVENT_TEXTS(TEXT_VALUE));
         }
     }
 }

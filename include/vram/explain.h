@@ -16,12 +16,12 @@ struct vram_recording;
 
 // X(constant, JSON name)
 #define VRAM_CURE_VERDICTS(X)                                                                                                              \
-    X(SETTING, setting)       /* with `conf` it fits */                                                                                    \
-    X(DEMAND, demand)         /* no setting can help: more was live at once than there was room */                                         \
-    X(NONE, none)             /* less was live than there was room, but no setting that was tried fits */                                  \
-    X(NOT_SEEN, not_seen)     /* the replay does not run out of memory with the setting that was in force: it cannot tell */               \
-    X(NO_REPLAY, no_replay)   /* the history cannot be replayed */                                                                         \
-    X(UNFINISHED, unfinished) /* the time was over before a setting was found */
+    X(SETTING, setting)         /* with `conf` it fits */                                                                                  \
+    X(DEMAND, demand)           /* no setting can help: more was live at once than there was room */                                       \
+    X(NONE, none)               /* less was live than there was room, but no setting that was tried fits */                                \
+    X(NOT_REPRODUCED, not_seen) /* the replay does not run out of memory with the setting that was in force: it cannot tell */             \
+    X(NO_REPLAY, no_replay)     /* the history cannot be replayed */                                                                       \
+    X(UNFINISHED, unfinished)   /* the time was over before a setting was found */
 
 enum vram_cure_verdict {
 #define VRAM_CURE_VERDICT(constant, name) VRAM_CURE_##constant,
@@ -29,6 +29,7 @@ enum vram_cure_verdict {
 #undef VRAM_CURE_VERDICT
         VRAM_CURE_VERDICT_COUNT
 };
+#define VRAM_CURE_NOT_SEEN VRAM_CURE_NOT_REPRODUCED // its name before; for one version
 
 // For one out-of-memory event: the last one of its device. The requests of all of them are tried.
 struct vram_cure {

@@ -16,6 +16,12 @@
 extern "C" {
 #endif
 
+// The texts of an event, as tables show them. X(member, "column")
+#define VRAM_EVENT_TEXTS(X)                                                                                                                \
+    X(category, "category")                                                                                                                \
+    X(context, "compile_context") /* region of compiled code */                                                                            \
+    X(metadata, "user_metadata")  /* the user's words */
+
 // An event of one device. address, size_bytes and stream are 0 where the file has none.
 struct vram_recorded_event {
     const char *action;  // "alloc", "free_requested", ...
@@ -27,9 +33,9 @@ struct vram_recorded_event {
     uint32_t stack;
     uint32_t thread; // the system's number; 0: none
     bool has_time;
-    const char *category;
-    const char *context;  // compile context
-    const char *metadata; // the user's words
+#define VRAM_EVENT_TEXT_MEMBER(member, column) const char *member;
+    VRAM_EVENT_TEXTS(VRAM_EVENT_TEXT_MEMBER)
+#undef VRAM_EVENT_TEXT_MEMBER
 };
 VRAM_API bool vram_recording_event(const struct vram_recording *recording, uint32_t device, uint64_t index,
                                    struct vram_recorded_event *row);

@@ -6,7 +6,7 @@ enum { LEAST_STEPS = 3 };
 
 const char *vr_step_source_word(enum vr_step_source source) {
     static const char *const words[] = {
-#define VR_STEP_SOURCE(constant, word) #word,
+#define VR_STEP_SOURCE(constant, word) word,
         VR_STEP_SOURCES(VR_STEP_SOURCE)
 #undef VR_STEP_SOURCE
     };
@@ -156,11 +156,11 @@ struct vr_steps_search {
 // By marks or as given; without any the repeats are left to do.
 static enum vram_status by_marks(struct vr_steps_search *search, const struct vr_step_wish *wish) {
     struct finding *finding = &search->finding;
-    const bool given = wish->every != 0;
-    if (given) VR_TRY(by_count(finding, wish->every));
-    finding->steps.source = given ? VR_STEPS_GIVEN : VR_STEPS_MARKED;
-    if (!given) VR_TRY(by_annotations(finding, wish->name));
-    if (finding->steps.count >= LEAST_STEPS || given) return VRAM_OK;
+    const bool counted = wish->every != 0;
+    if (counted) VR_TRY(by_count(finding, wish->every));
+    finding->steps.source = counted ? VR_STEPS_EVERY : VR_STEPS_MARKED;
+    if (!counted) VR_TRY(by_annotations(finding, wish->name));
+    if (finding->steps.count >= LEAST_STEPS || counted) return VRAM_OK;
     finding->steps.count = 0;
     VR_TRY(by_events(finding, wish->name));
     if (finding->steps.count >= LEAST_STEPS || wish->name != NULL) return VRAM_OK;

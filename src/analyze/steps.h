@@ -6,10 +6,10 @@
 
 // X(constant, word): how the steps were found.
 #define VR_STEP_SOURCES(X)                                                                                                                 \
-    X(NONE, none)                                                                                                                          \
-    X(MARKED, marked)                                                                                                                      \
-    X(GIVEN, given)                                                                                                                        \
-    X(REPEATED, repeated)
+    X(NONE, "none")                                                                                                                        \
+    X(MARKED, "marked")                                                                                                                    \
+    X(EVERY, "given")                                                                                                                      \
+    X(REPEATED, "repeated")
 
 enum vr_step_source {
 #define VR_STEP_SOURCE(constant, word) VR_STEPS_##constant,

@@ -4,6 +4,7 @@
 #include "analyze/lifetimes.h"
 #include "analyze/sites.h"
 #include "export/export.h"
+#include "model/recording.h"
 
 // --- RMM's log
 
@@ -124,6 +125,11 @@ static const char *text_of_stack(struct stack_text *last, const struct vr_model 
     return vr_text_string(&last->text);
 }
 
+static void put_cell(struct vr_output *out, const char *text) {
+    put_text(out, text);
+    vr_text_puts(&out->text, ",");
+}
+
 static void put_number(struct vr_output *out, bool has, uint64_t value) {
     if (has) vr_text_printf(&out->text, "%" PRIu64, value);
     vr_text_puts(&out->text, ",");
@@ -131,40 +137,35 @@ static void put_number(struct vr_output *out, bool has, uint64_t value) {
 
 static void put_event(struct vr_output *out, const struct vr_view *view, size_t i, struct stack_text *last) {
     const struct vr_model *model = view->model;
-    const struct vr_history *history = view->history;
-    const uint32_t has = history->has[i];
-    const enum vr_action action = (enum vr_action)history->action[i];
-    const bool pool = (has & VR_HAS_POOL_ID) != 0;
+    const struct vram_recorded_event event = vr_recorded_event(model, view->history, i);
+    const bool oom = view->history->action[i] == VR_ACTION_OOM, pool = (view->history->has[i] & VR_HAS_POOL_ID) != 0;
     put_number(out, true, view->device);
     put_number(out, true, i);
-    if ((has & VR_HAS_TIME) != 0) vr_text_printf(&out->text, "%" PRId64, history->time_us[i]);
+    if (event.has_time) vr_text_printf(&out->text, "%" PRId64, event.time_us);
     vr_text_puts(&out->text, ",");
-    put_text(out, action == VR_ACTION_UNKNOWN ? vr_model_string(model, history->unknown[i]) : vr_action_name(action));
-    vr_text_puts(&out->text, ",");
-    put_number(out, action != VR_ACTION_OOM, history->address[i]);
-    put_number(out, true, history->size_bytes[i]);
-    put_number(out, true, history->stream[i]);
-    put_number(out, action == VR_ACTION_OOM, history->address[i]);
-    put_number(out, pool, history->pool_first[i]);
-    put_number(out, pool, history->pool_second[i]);
-    put_number(out, history->thread[i] != 0, history->thread[i]);
-    const uint32_t words[] = {history->tag[i], history->context[i], history->metadata[i]};
-    for (size_t w = 0; w < VR_COUNT_OF(words); w++) {
-        put_text(out, vr_model_string(model, words[w]));
-        vr_text_puts(&out->text, ",");
-    }
-    put_number(out, history->stack[i] != 0, history->stack[i]);
-    put_text(out, text_of_site(last, model, history->stack[i]));
-    vr_text_puts(&out->text, ",");
-    put_text(out, text_of_stack(last, model, history->stack[i]));
+    put_cell(out, event.action);
+    put_number(out, !oom, event.address);
+    put_number(out, true, event.size_bytes);
+    put_number(out, true, event.stream);
+    put_number(out, oom, event.address);
+    put_number(out, pool, event.pool.first);
+    put_number(out, pool, event.pool.second);
+    put_number(out, event.thread != 0, event.thread);
+#define TEXT_CELL(member, column) put_cell(out, event.member);
+    VRAM_EVENT_TEXTS(TEXT_CELL)
+    put_number(out, event.stack != 0, event.stack);
+    put_cell(out, text_of_site(last, model, event.stack));
+    put_text(out, text_of_stack(last, model, event.stack));
     vr_text_puts(&out->text, "\n");
 }
 
 enum vram_status vr_export_events(const struct vr_exporting *from, struct vr_output *out) {
     struct stack_text last = {.stack = UINT32_MAX};
     VR_TRY(vr_sites_init(&last.sites, from->model));
-    vr_text_puts(&out->text, "device,event,time_us,action,address,size_bytes,stream,device_free_bytes,pool_first,pool_second,thread,"
-                             "category,compile_context,user_metadata,stack,site,frames\n");
+#define TEXT_COLUMN(member, column) column ","
+    vr_text_puts(&out->text,
+                 "device,event,time_us,action,address,size_bytes,stream,device_free_bytes,pool_first,pool_second,thread," VRAM_EVENT_TEXTS(
+                     TEXT_COLUMN) "stack,site,frames\n");
     for (size_t v = 0; v < from->views->count; v++) {
         const struct vr_view *view = &from->views->view[v];
         for (size_t i = 0; i < view->history->count && vr_output_flow(out); i++) put_event(out, view, i, &last);

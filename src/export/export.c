@@ -2,30 +2,6 @@
 
 #include "model/recording.h"
 
-enum { PIECE_BYTES = 1 << 16 };
-
-static bool pass_on(struct vr_output *out) {
-    if (!out->refused && out->text.length != 0) out->refused = !out->write(out->user, out->text.bytes, out->text.length);
-    out->text.length = 0;
-    return !out->refused;
-}
-
-bool vr_output_flow(struct vr_output *out) {
-    if (out->text.failed) return false;
-    return out->text.length < PIECE_BYTES ? !out->refused : pass_on(out);
-}
-
-enum vram_status vr_output_end(struct vr_output *out) {
-    if (out->text.failed) return VRAM_NO_HOST_MEMORY;
-    return pass_on(out) ? VRAM_OK : VRAM_IO;
-}
-
-uint32_t vr_export_actions(const struct vr_history *history) {
-    uint32_t actions = 0;
-    for (size_t i = 0; i < history->count; i++) actions |= 1u << history->action[i];
-    return actions;
-}
-
 static const struct vram_export_options defaults;
 static vr_export_function *const formats[VRAM_EXPORT_COUNT] = {
     [VRAM_EXPORT_RMM] = vr_export_rmm,       [VRAM_EXPORT_EVENTS] = vr_export_events, [VRAM_EXPORT_PERFETTO] = vr_export_perfetto,

@@ -15,7 +15,7 @@ enum { DEBUG_UNSIGNED = 3, DEBUG_NAME = 10 };
 enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 enum { SEQUENCE = 1, FLAG_CLEARED = 1 };
 
-enum counter { ALLOCATED, ACTIVE, RESERVED, COUNTERS };
+enum counter_track { ALLOCATED, ACTIVE, RESERVED, COUNTERS };
 static const char *const counter_names[COUNTERS] = {"allocated", "active", "reserved"};
 
 // A pool of one device, or, in entry 0 of a device, all of them together. Its counters' tracks are uuid, uuid + 1, uuid + 2.

@@ -144,14 +144,15 @@ uint32_t vr_log_event_has(const struct vr_log_record_event *event) {
     uint32_t has = VR_HAS_ACTION | VR_HAS_SIZE | VR_HAS_STREAM | VR_HAS_TIME | VR_HAS_FRAMES;
     has |= event->action == VR_ACTION_OOM ? VR_HAS_DEVICE_FREE : VR_HAS_ADDRESS;
     if (event->pool_first != 0 || event->pool_second != 0) has |= VR_HAS_POOL_ID;
-    if (event->thread != 0) has |= VR_HAS_THREAD;
-    if (event->context != 0) has |= VR_HAS_COMPILE_CONTEXT;
-    if (event->metadata != 0) has |= VR_HAS_USER_METADATA;
-    if (event->tag != 0) has |= VR_HAS_CATEGORY;
+#define VR_FIELD(...)
+#define VR_NUMBER(column, type, density, number, LOG, since, KEY) has |= event->column != 0 ? VR_HAS_##KEY : 0;
+#define VR_TEXT(column, type, density, number, LOG, since, KEY)   has |= event->column != 0 ? VR_HAS_##KEY : 0;
+#include "model/entry_fields.def"
     return has;
 }
 
 void vr_log_batch_add(struct vr_log_batch *batch, const struct vr_log_record_event *event) {
+    assert(batch->count < batch->capacity);
     size_t i = batch->count++;
     batch->column[VR_LOG_COLUMN_ACTION][i] = event->action;
     batch->column[VR_LOG_COLUMN_ADDRESS][i] = event->address;
@@ -162,10 +163,10 @@ void vr_log_batch_add(struct vr_log_batch *batch, const struct vr_log_record_eve
     batch->column[VR_LOG_COLUMN_DEVICE][i] = event->device;
     batch->column[VR_LOG_COLUMN_POOL_FIRST][i] = event->pool_first;
     batch->column[VR_LOG_COLUMN_POOL_SECOND][i] = event->pool_second;
-    batch->column[VR_LOG_COLUMN_THREAD][i] = event->thread;
-    batch->column[VR_LOG_COLUMN_CONTEXT][i] = event->context;
-    batch->column[VR_LOG_COLUMN_METADATA][i] = event->metadata;
-    batch->column[VR_LOG_COLUMN_TAG][i] = event->tag;
+#define VR_FIELD(...)
+#define VR_NUMBER(member, type, density, number, LOG, since, KEY) batch->column[VR_LOG_COLUMN_##LOG][i] = event->member;
+#define VR_TEXT(member, type, density, number, LOG, since, KEY)   batch->column[VR_LOG_COLUMN_##LOG][i] = event->member;
+#include "model/entry_fields.def"
     batch->column[VR_LOG_COLUMN_HAS][i] = vr_log_event_has(event);
     batch->column[VR_LOG_COLUMN_UNKNOWN][i] = 0;
 }

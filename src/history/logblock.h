@@ -105,8 +105,18 @@ struct vr_log_record_event {
     uint32_t context;
     uint32_t metadata;
     uint32_t tag;
+#define LATER_FIRST(type, column)
+#define LATER_LATER(type, column)                                type column;
+#define VR_FIELD(column, type, density, number, LOG, since, KEY) LATER_##since(type, column)
+#include "model/entry_fields.def"
+#undef LATER_FIRST
+#undef LATER_LATER
 };
-_Static_assert(sizeof(struct vr_log_record_event) == 80, "the file's layout has no padding");
+// In the first version of the file: the records that end so have 0 in what came later.
+enum { VR_LOG_RECORD_EVENT_LEAST = 80 };
+_Static_assert(offsetof(struct vr_log_record_event, tag) + sizeof(uint32_t) == VR_LOG_RECORD_EVENT_LEAST,
+               "the file's layout has no padding");
+_Static_assert(sizeof(struct vr_log_record_event) % 8 == 0, "a record is whole words");
 
 // At the head of the tail, as it is in the file.
 struct vr_log_tail_header {

@@ -34,6 +34,20 @@ void vr_log_batch_release(struct vr_log_batch *batch) {
     memset(batch, 0, sizeof *batch);
 }
 
+bool vr_log_batch_check(const struct vr_log_batch *batch) {
+    struct vr_map_slot entry;
+    if (batch->count > batch->capacity || !vr_map_check(&batch->latest)) return false;
+    if (batch->capacity == 0) return batch->column[0] == NULL && batch->latest.slots == NULL;
+    if (batch->time_unit_ns != 1 && batch->time_unit_ns != 1000) return false;
+    for (size_t i = 0; i < VR_LOG_COLUMN_COUNT; i++) {
+        if (batch->column[i] != batch->column[0] + i * batch->capacity) return false;
+    }
+    for (size_t at = 0; vr_map_next(&batch->latest, &at, &entry);) {
+        if (entry.value > batch->count || batch->column[VR_LOG_COLUMN_ADDRESS][entry.value - 1] != entry.key) return false;
+    }
+    return true;
+}
+
 void vr_log_batch_coarsen(struct vr_log_batch *batch) {
     uint64_t *times = batch->column[VR_LOG_COLUMN_TIME];
     for (size_t i = 0; i < batch->count; i++) {
@@ -96,6 +110,7 @@ static unsigned common_shift(const uint64_t *addresses, size_t count) {
 }
 
 void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch) {
+    assert(batch->count <= batch->capacity);
     size_t counts[4] = {0};
     vr_bytes_varint(out, batch->time_unit_ns);
     vr_map_clear(&batch->latest);
@@ -180,7 +195,11 @@ enum vram_status vr_log_events_read(const unsigned char *data, size_t length, si
     if (cursor.failed || !restore(batch, flags, (unsigned)shift)) return VRAM_BAD_INPUT;
     vr_column_read(&cursor, batch->column[VR_LOG_COLUMN_TIME], count, &batch->largest[VR_LOG_COLUMN_TIME]);
     for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) {
-        vr_column_read(&cursor, batch->column[i], count, &batch->largest[i]);
+        // A column of a later version may not be there.
+        const bool absent = i >= VR_LOG_COLUMN_FIRST_COUNT && vr_cursor_left(&cursor) == 0;
+        if (absent) memset(batch->column[i], 0, count * sizeof *batch->column[i]);
+        batch->largest[i] = 0;
+        if (!absent) vr_column_read(&cursor, batch->column[i], count, &batch->largest[i]);
     }
     batch->largest[VR_LOG_COLUMN_ACTION] = largest_of(batch->column[VR_LOG_COLUMN_ACTION], count);
     batch->largest[VR_LOG_COLUMN_STACK] = largest_of(batch->column[VR_LOG_COLUMN_STACK], count);

@@ -5,24 +5,17 @@
 #include "base/map.h"
 #include "history/logbytes.h"
 
-// The columns of a batch. The second half is written as plain columns, in this order.
+// The columns of a batch, by their numbers in the file. From STREAM on they are written as plain columns, in this order.
 enum vr_log_column {
-    VR_LOG_COLUMN_ACTION,
-    VR_LOG_COLUMN_ADDRESS,
-    VR_LOG_COLUMN_SIZE,
-    VR_LOG_COLUMN_TIME, // in time units since the epoch, two's complement
-    VR_LOG_COLUMN_STACK,
-    VR_LOG_COLUMN_STREAM,
-    VR_LOG_COLUMN_DEVICE,
-    VR_LOG_COLUMN_POOL_FIRST,
-    VR_LOG_COLUMN_POOL_SECOND,
-    VR_LOG_COLUMN_THREAD,
-    VR_LOG_COLUMN_CONTEXT,
-    VR_LOG_COLUMN_METADATA,
-    VR_LOG_COLUMN_TAG,
-    VR_LOG_COLUMN_HAS,
-    VR_LOG_COLUMN_UNKNOWN,
-    VR_LOG_COLUMN_COUNT
+#define VR_FIELD(column, type, density, number, LOG, ...) VR_LOG_COLUMN_##LOG = (number),
+#include "model/entry_fields.def"
+    VR_LOG_COLUMN_DEVICE = 6,
+    // That there are, and that the first version of the file had.
+    VR_LOG_COLUMN_COUNT = 1
+#define VR_FIELD(...) +1
+#include "model/entry_fields.def"
+    ,
+    VR_LOG_COLUMN_FIRST_COUNT = 15,
 };
 enum { VR_LOG_BATCH_MAX = 1 << 16 };
 
@@ -40,6 +33,9 @@ struct vr_log_batch {
 // Room for `capacity` events, at most VR_LOG_BATCH_MAX; what was in it is lost. NO_HOST_MEMORY; it is then as before.
 enum vram_status vr_log_batch_reserve(struct vr_log_batch *batch, size_t capacity);
 void vr_log_batch_release(struct vr_log_batch *batch);
+
+// The columns lie in one array, as many events as there is room for; whoever wrote has each address at its last event.
+bool vr_log_batch_check(const struct vr_log_batch *batch);
 
 // Times in nanoseconds become microseconds where nothing is lost.
 void vr_log_batch_coarsen(struct vr_log_batch *batch);

@@ -205,17 +205,19 @@ static bool give(struct vram_follow *follow, struct vram_log_event *events, size
             .pool = {batch->column[VR_LOG_COLUMN_POOL_FIRST][i], batch->column[VR_LOG_COLUMN_POOL_SECOND][i]},
             .device = (uint32_t)batch->column[VR_LOG_COLUMN_DEVICE][i],
             .action = (uint32_t)batch->column[VR_LOG_COLUMN_ACTION][i],
-            .thread = (uint32_t)batch->column[VR_LOG_COLUMN_THREAD][i],
             .stack = (uint32_t)batch->column[VR_LOG_COLUMN_STACK][i],
-            .context = (uint32_t)batch->column[VR_LOG_COLUMN_CONTEXT][i],
-            .metadata = (uint32_t)batch->column[VR_LOG_COLUMN_METADATA][i],
-            .tag = (uint32_t)batch->column[VR_LOG_COLUMN_TAG][i],
+#define VR_FIELD(...)
+#define VR_NUMBER(member, type, density, number, LOG, ...) .member = (type)batch->column[VR_LOG_COLUMN_##LOG][i],
+#define VR_TEXT(member, type, density, number, LOG, ...)   .member = (type)batch->column[VR_LOG_COLUMN_##LOG][i],
+#include "model/entry_fields.def"
         };
         const uint32_t strings = follow->dictionary.strings.count;
-        if (event->stack >= follow->dictionary.stacks.count || event->context >= strings || event->metadata >= strings ||
-            event->tag >= strings) {
-            return false;
-        }
+        if (event->stack >= follow->dictionary.stacks.count) return false;
+#define VR_FIELD(...)
+#define VR_NUMBER(...)
+#define VR_TEXT(column, ...)                                                                                                               \
+    if (event->column >= strings) return false;
+#include "model/entry_fields.def"
     }
     return true;
 }

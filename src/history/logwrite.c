@@ -235,8 +235,13 @@ enum vram_status vram_log_stack(struct vram_log *log, const uint32_t *frames, si
 
 static bool knows(const struct vram_log *log, const struct vram_log_event *event) {
     const uint32_t strings = log->builder.strings.count;
+#define VR_FIELD(...)
+#define VR_NUMBER(...)
+#define VR_TEXT(column, ...)                                                                                                               \
+    if (event->column >= strings) return false;
+#include "model/entry_fields.def"
     return event->action < VRAM_LOG_ACTION_COUNT && (event->device < MAX_DEVICES || event->device == VRAM_LOG_HOST) &&
-           event->stack < log->builder.stacks.count && event->context < strings && event->metadata < strings && event->tag < strings;
+           event->stack < log->builder.stacks.count;
 }
 
 static enum vram_status append_locked(struct vram_log *log, const struct vram_log_event *event) {
@@ -259,11 +264,11 @@ static enum vram_status append_locked(struct vram_log *log, const struct vram_lo
         .pool_first = event->pool.first,
         .pool_second = event->pool.second,
         .action = event->action,
-        .thread = event->thread,
         .stack = event->stack,
-        .context = event->context,
-        .metadata = event->metadata,
-        .tag = event->tag,
+#define VR_FIELD(...)
+#define VR_NUMBER(column, ...) .column = event->column,
+#define VR_TEXT(column, ...)   .column = event->column,
+#include "model/entry_fields.def"
     };
     memcpy(record, &made, length);
     vr_logfile_publish(&log->file, length);

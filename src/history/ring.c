@@ -27,6 +27,13 @@ bool vr_ring_open_locked(struct vr_ring *ring) {
     return ring->events != NULL;
 }
 
+bool vr_ring_check_locked(const struct vr_ring *ring) {
+    if (ring->capacity == 0 || ring->capacity > VR_RING_MOST || ring->kept > ring->stored) return false;
+    if (ring->events == NULL) return ring->reserved == 0 && ring->next == 0 && ring->kept == 0;
+    if (ring->next >= ring->reserved || ring->kept > ring->reserved) return false;
+    return ring->kept == ring->reserved || ring->next == ring->kept;
+}
+
 void vr_ring_clear(struct vr_ring *ring) {
     vr_ring_lock(ring);
     give_back(ring);
@@ -68,6 +75,7 @@ enum vram_status vr_ring_resize(struct vr_ring *ring, uint64_t capacity) {
     if (capacity > VR_RING_MOST) capacity = VR_RING_MOST;
     vr_ring_lock(ring);
     const enum vram_status status = resize_locked(ring, capacity);
+    assert(ring->capacity == capacity || status != VRAM_OK);
     vr_ring_unlock(ring);
     return status;
 }
@@ -95,6 +103,7 @@ static uint64_t copy_some(struct vr_ring *ring, uint64_t from, uint64_t mark, st
 
 enum vram_status vr_ring_copy(struct vr_ring *ring, uint64_t mark, struct vr_event **events, size_t *count) {
     vr_ring_lock(ring);
+    assert(mark <= ring->stored);
     const uint64_t there = ring->stored - ring->kept, counting = mark > ring->capacity ? mark - ring->capacity : 0;
     vr_ring_unlock(ring);
     const uint64_t oldest = there > counting ? there : counting;

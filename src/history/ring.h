@@ -62,6 +62,9 @@ VR_INLINE struct vr_event *vr_ring_next_locked(struct vr_ring *ring) {
 // How many of the events count. With the lock.
 VR_INLINE uint64_t vr_ring_count_locked(const struct vr_ring *ring) { return ring->kept < ring->capacity ? ring->kept : ring->capacity; }
 
+// With the lock: nothing is kept beyond the room, and the room is used from its begin on.
+bool vr_ring_check_locked(const struct vr_ring *ring);
+
 // Forgets everything and gives the room back.
 void vr_ring_clear(struct vr_ring *ring);
 // From now on at most `capacity` (0 counts as 1) events; the newest of those that are there stay. NO_HOST_MEMORY: nothing changed.

@@ -75,16 +75,16 @@ static uint64_t take_encoded(struct cursor *cursor, unsigned encoding) {
 
 // --- the machine ---------------------------------------------------------------------------------------------------------------
 
-enum place { SAME, AT_CFA, AT_EXPRESSION, UNDEFINED, ELSEWHERE };
+enum rule_place { SAME, AT_CFA, AT_EXPRESSION, UNDEFINED, ELSEWHERE };
 
 struct unwind_row {
     uint64_t cfa_register; // UINT64_MAX: an expression
     int64_t cfa_offset;
     struct cursor cfa_expression;
-    enum place bp;
+    enum rule_place bp;
     int64_t bp_offset;
     struct cursor bp_expression;
-    enum place ra;
+    enum rule_place ra;
 };
 
 struct machine {
@@ -107,7 +107,7 @@ static struct cursor take_block(struct cursor *cursor) {
     return block;
 }
 
-static void put_register(struct machine *machine, uint64_t number, enum place place, int64_t offset) {
+static void put_register(struct machine *machine, uint64_t number, enum rule_place place, int64_t offset) {
     if (number == REG_BP) {
         machine->row.bp = place;
         machine->row.bp_offset = offset;

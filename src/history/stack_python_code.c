@@ -143,6 +143,7 @@ static uint32_t add_contents(const struct vr_python_code *code) {
 }
 
 uint32_t vr_codes_add(uint64_t key, const struct vr_python_code *code) {
+    assert(key != 0); // means a free slot
     struct vr_python_code hashed = *code;
     lock();
     hashed.hash = hash_code(by_contents.secret, code);

@@ -142,8 +142,33 @@ VR_NOINLINE static uint32_t add(struct vram_stacks *stacks, const uint64_t *word
 }
 
 uint32_t vr_stacks_intern(struct vram_stacks *stacks, const uint64_t *words, size_t count, uint64_t hash) {
+    assert(count != 0 && count <= VR_STACK_MAX_FRAMES);
     const uint32_t id = find(stacks, atomic_load_explicit(&stacks->slots, memory_order_acquire), words, count, hash);
     return VR_LIKELY(id != 0) ? id : add(stacks, words, count, hash);
+}
+
+// --- checking ------------------------------------------------------------------------------------------------------------------
+
+static bool stack_is_whole(struct vram_stacks *stacks, uint32_t id) {
+    const struct vr_stack *stack = vr_stacks_get(stacks, id);
+    if (stack == NULL || stack->words == NULL || stack->count == 0) return false;
+    for (uint32_t i = 0; i < stack->count; i++) {
+        const uint64_t row = vr_map_get(&stacks->frame_rows, stack->words[i]);
+        if (row == 0 || stacks->frames[row - 1].word != stack->words[i]) return false;
+    }
+    struct vr_stack_slots *slots = atomic_load_explicit(&stacks->slots, memory_order_relaxed);
+    return find(stacks, slots, stack->words, stack->count, hash_of(stacks, stack)) == id;
+}
+
+bool vr_stacks_check(struct vram_stacks *stacks) {
+    vr_mutex_lock(&stacks->mutex);
+    const uint32_t count = atomic_load_explicit(&stacks->count, memory_order_relaxed);
+    // At least half of the slots are free, so that every probe ends.
+    bool good = (size_t)count <= atomic_load_explicit(&stacks->slots, memory_order_relaxed)->count / 2 + 1;
+    good = good && vr_map_check(&stacks->frame_rows) && stacks->frame_rows.count == atomic_load(&stacks->frame_count);
+    for (uint32_t id = 1; good && id < count; id++) good = stack_is_whole(stacks, id);
+    vr_mutex_unlock(&stacks->mutex);
+    return good;
 }
 
 // --- tables --------------------------------------------------------------------------------------------------------------------

@@ -73,6 +73,8 @@ struct vram_stacks {
 uint32_t vr_stacks_intern(struct vram_stacks *stacks, const uint64_t *words, size_t count, uint64_t hash);
 // The stack of a number, or NULL.
 struct vr_stack *vr_stacks_get(struct vram_stacks *stacks, uint32_t id);
+// Every stack is found by its words, and each of its frames has a row. Takes the lock.
+bool vr_stacks_check(struct vram_stacks *stacks);
 // The row of a frame whose stack was added. Under the lock.
 struct vr_frame_row *vr_stacks_frame_locked(struct vram_stacks *stacks, uint64_t word);
 

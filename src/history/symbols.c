@@ -1,38 +1,8 @@
 #include "history/symbols.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 
 #include "os/os.h"
-
-// --- C++ names -----------------------------------------------------------------------------------------------------------------
-
-static char *demangle(const char *name) {
-    static char *(*_Atomic function)(const char *, char *, size_t *, int *);
-    static _Atomic bool looked;
-    if (strncmp(name, "_Z", 2) != 0) return NULL;
-    if (!atomic_load_explicit(&looked, memory_order_acquire)) {
-        void *symbol = vr_os_dlsym(NULL, "__cxa_demangle");
-        if (symbol == NULL) {
-            void *library = vr_os_dlopen("libstdc++.so.6", NULL);
-            if (library != NULL) symbol = vr_os_dlsym(library, "__cxa_demangle");
-        }
-        char *(*found)(const char *, char *, size_t *, int *);
-        memcpy(&found, &symbol, sizeof found);
-        atomic_store_explicit(&function, found, memory_order_relaxed);
-        atomic_store_explicit(&looked, true, memory_order_release);
-    }
-    char *(*call)(const char *, char *, size_t *, int *) = atomic_load_explicit(&function, memory_order_relaxed);
-    int status = 0;
-    return call == NULL ? NULL : call(name, NULL, NULL, &status);
-}
-
-enum vram_status vr_symbol_emit(const struct vr_symbol_sink *sink, size_t index, const char *name, const char *filename, int64_t line) {
-    char *plain = demangle(name);
-    const enum vram_status status = sink->frame(sink->context, index, plain != NULL ? plain : name, filename, line);
-    free(plain);
-    return status;
-}
 
 // --- files ---------------------------------------------------------------------------------------------------------------------
 
@@ -104,6 +74,7 @@ static enum vram_status search_files(const struct vr_symbol_places *places, cons
 
 enum vram_status vr_symbols_find(const struct vr_symbol_places *places, const char *path, const char *build_id, const uint64_t *offsets,
                                  size_t count, const struct vr_symbol_sink *sink, enum vr_symbol_source *source) {
+    for (size_t i = 1; i < count; i++) assert(offsets[i - 1] < offsets[i]);
     struct file program, debug;
     enum vr_symbol_source found = VR_SYMBOLS_NONE;
     const struct symbol_search search = {.offsets = offsets,

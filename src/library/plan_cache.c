@@ -20,7 +20,7 @@ struct plan {
 // One device's plans: a table with chains, and a list by last use. Guarded by mutex; the functions of the user are called without it.
 struct shelf {
     struct vr_mutex mutex;
-    struct vr_signal given_back; // raised whenever a plan stops being busy
+    struct vr_signal returned; // raised whenever a plan stops being busy
     struct plan **buckets;
     size_t bucket_count; // 0 or a power of two
     struct plan *newest;
@@ -135,7 +135,7 @@ enum vram_status vram_plan_cache_create(struct vram_allocator *allocator, const 
     made->functions = *functions;
     for (int i = 0; i < VRAM_MAX_DEVICES; i++) {
         vr_mutex_init(&made->shelves[i].mutex);
-        vr_signal_init(&made->shelves[i].given_back);
+        vr_signal_init(&made->shelves[i].returned);
         made->shelves[i].stats.max_size = VRAM_PLAN_CACHE_DEFAULT;
     }
     *cache = made;
@@ -156,7 +156,7 @@ void vram_plan_cache_destroy(struct vram_plan_cache *cache) {
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         clear(cache, i);
         free(cache->shelves[i].buckets);
-        vr_signal_destroy(&cache->shelves[i].given_back);
+        vr_signal_destroy(&cache->shelves[i].returned);
         vr_mutex_destroy(&cache->shelves[i].mutex);
     }
     free(cache);
@@ -222,7 +222,7 @@ static enum vram_status take_locked(struct shelf *shelf, const void *key, size_t
     const uint64_t hash = hash_of(key, key_bytes);
     struct plan *found = find(shelf, hash, key, key_bytes);
     while (found != NULL && found->busy) {
-        vr_signal_wait(&shelf->given_back, &shelf->mutex, UINT64_MAX);
+        vr_signal_wait(&shelf->returned, &shelf->mutex, UINT64_MAX);
         found = find(shelf, hash, key, key_bytes);
     }
     *fresh = found == NULL;
@@ -243,7 +243,7 @@ static void give_back(struct vram_plan_cache *cache, uint32_t device, struct pla
     if (!built && plan->held) give_up(shelf, plan, &gone);
     plan->busy = false;
     const bool over = !plan->held;
-    vr_signal_raise(&shelf->given_back);
+    vr_signal_raise(&shelf->returned);
     vr_mutex_unlock(&shelf->mutex);
     if (!over) return;
     if (built) cache->functions.destroy(device, plan->handle, cache->functions.user);

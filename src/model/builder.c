@@ -99,6 +99,7 @@ enum vram_status vr_builder_string(struct vr_builder *builder, const char *bytes
 
 enum vram_status vr_builder_frame(struct vr_builder *builder, uint32_t name, uint32_t filename, int64_t line, uint32_t *id) {
     struct vr_frames *frames = &builder->frames;
+    assert(name < builder->strings.count && filename < builder->strings.count);
     uint64_t hash = vr_mix64(vr_hash_step(vr_hash_step(builder->frame_index.secret, ((uint64_t)name << 32) | filename), (uint64_t)line));
     uint32_t candidate = 0;
     bool found;
@@ -200,7 +201,42 @@ void vr_builder_release(struct vr_builder *builder) {
     memset(builder, 0, sizeof *builder);
 }
 
+static bool strings_are_whole(const struct vr_builder *builder) {
+    const struct vr_strings *strings = &builder->strings;
+    for (uint32_t i = 0; i < strings->count; i++) {
+        uint32_t id = UINT32_MAX;
+        const uint64_t begin = strings->offset[i], end = strings->offset[i + 1];
+        if (begin >= end || end > builder->string_bytes_capacity || strings->bytes[end - 1] != '\0') return false;
+        if (!vr_builder_find_string(builder, strings->bytes + begin, (size_t)(end - begin - 1), &id) || id != i) return false;
+    }
+    return strings->count != 0 && strings->offset[0] == 0 && builder->string_index.count == strings->count;
+}
+
+static bool frames_and_stacks_are_whole(const struct vr_builder *builder) {
+    const struct vr_frames *frames = &builder->frames;
+    const struct vr_stacks *stacks = &builder->stacks;
+    for (uint32_t i = 0; i < frames->count; i++) {
+        if (frames->name[i] >= builder->strings.count || frames->filename[i] >= builder->strings.count) return false;
+    }
+    // Stack 0 is empty and in no index.
+    if (stacks->count == 0 || stacks->offset[0] != 0 || stacks->offset[1] != 0) return false;
+    for (uint32_t i = 1; i < stacks->count; i++) {
+        if (stacks->offset[i] >= stacks->offset[i + 1]) return false;
+    }
+    for (uint64_t i = 0; i < stacks->offset[stacks->count]; i++) {
+        if (stacks->frame[i] >= frames->count) return false;
+    }
+    return builder->frame_index.count == frames->count && builder->stack_index.count == stacks->count - 1;
+}
+
+bool vr_builder_check(const struct vr_builder *builder) {
+    if (builder->budget.used_bytes > builder->budget.limit_bytes) return false;
+    if (!vr_hash_index_check(&builder->string_index) || !vr_hash_index_check(&builder->frame_index)) return false;
+    return vr_hash_index_check(&builder->stack_index) && strings_are_whole(builder) && frames_and_stacks_are_whole(builder);
+}
+
 void vr_builder_finish(struct vr_builder *builder, struct vr_model *model) {
+    assert(model->strings.bytes == NULL && model->frames.name == NULL && model->stacks.offset == NULL);
     model->strings = builder->strings;
     model->frames = builder->frames;
     model->stacks = builder->stacks;

@@ -58,6 +58,9 @@ enum vram_status vr_builder_frame(struct vr_builder *builder, uint32_t name, uin
 // The id of the stack of `count` frame ids, innermost first; 0 for none (frames may be NULL then).
 enum vram_status vr_builder_stack(struct vr_builder *builder, const uint32_t *frames, size_t count, uint32_t *id);
 
+// Every string, frame and stack is where its id says, found by what it holds, and there once; the budget is not overdrawn.
+bool vr_builder_check(const struct vr_builder *builder);
+
 // Moves strings, frames and stacks into *model (whose own must be empty) and releases the rest.
 void vr_builder_finish(struct vr_builder *builder, struct vr_model *model);
 

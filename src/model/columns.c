@@ -6,18 +6,24 @@
     { offsetof(struct table, name), sizeof *((struct table *)0)->name, (sparse) }
 #define SEGMENT_COLUMN(type, name) COLUMN(vr_segments, name, false),
 #define BLOCK_COLUMN(type, name)   COLUMN(vr_blocks, name, false),
-#define DENSE_COLUMN(type, name)   COLUMN(vr_history, name, false),
-#define SPARSE_COLUMN(type, name)  COLUMN(vr_history, name, true),
 #define COLUMN_BYTES(type, name)   +sizeof(type)
 
 static const struct vr_column segment_columns[] = {VR_SEGMENT_COLUMNS(SEGMENT_COLUMN)};
 static const struct vr_column block_columns[] = {VR_BLOCK_COLUMNS(BLOCK_COLUMN)};
-static const struct vr_column history_columns[] = {VR_HISTORY_DENSE_COLUMNS(DENSE_COLUMN) VR_HISTORY_SPARSE_COLUMNS(SPARSE_COLUMN)};
+enum { DENSE, SPARSE };
+static const struct vr_column history_columns[] = {
+#define VR_FIELD(column, type, density, ...) COLUMN(vr_history, column, (density) == SPARSE),
+#include "model/entry_fields.def"
+};
+enum {
+    HISTORY_ROW_BYTES = 0
+#define VR_FIELD(column, type, ...) +sizeof(type)
+#include "model/entry_fields.def"
+};
 
 const struct vr_columns vr_segment_columns = {segment_columns, VR_COUNT_OF(segment_columns), 0 VR_SEGMENT_COLUMNS(COLUMN_BYTES)};
 const struct vr_columns vr_block_columns = {block_columns, VR_COUNT_OF(block_columns), 0 VR_BLOCK_COLUMNS(COLUMN_BYTES)};
-const struct vr_columns vr_history_columns = {history_columns, VR_COUNT_OF(history_columns),
-                                              0 VR_HISTORY_DENSE_COLUMNS(COLUMN_BYTES) VR_HISTORY_SPARSE_COLUMNS(COLUMN_BYTES)};
+const struct vr_columns vr_history_columns = {history_columns, VR_COUNT_OF(history_columns), HISTORY_ROW_BYTES};
 
 // Pointers of different types are read and written by memcpy: a column's own type is not known here.
 void *vr_column_pointer(const struct vr_columns *columns, const void *table, size_t index) {

@@ -29,25 +29,6 @@
     X(uint32_t, has)                                                                                                                       \
     X(uint8_t, state)
 
-// Of a history, what every event has, and what is 0 in most recordings from the first event to the last.
-#define VR_HISTORY_DENSE_COLUMNS(X)                                                                                                        \
-    X(uint8_t, action)                                                                                                                     \
-    X(uint64_t, address)                                                                                                                   \
-    X(uint64_t, size_bytes)                                                                                                                \
-    X(uint64_t, stream)                                                                                                                    \
-    X(int64_t, time_us)                                                                                                                    \
-    X(uint32_t, stack)                                                                                                                     \
-    X(uint32_t, has)
-
-#define VR_HISTORY_SPARSE_COLUMNS(X)                                                                                                       \
-    X(uint32_t, context)                                                                                                                   \
-    X(uint32_t, metadata)                                                                                                                  \
-    X(uint64_t, pool_first)                                                                                                                \
-    X(uint64_t, pool_second)                                                                                                               \
-    X(uint32_t, thread)                                                                                                                    \
-    X(uint32_t, tag)                                                                                                                       \
-    X(uint32_t, unknown)
-
 // One column of a table: where the table's struct keeps its pointer, and the size of an entry. A sparse column may be NULL while the table
 // grows, as long as every entry is 0; in a finished model no column is NULL, and sparse ones may be the same array of zeros.
 struct vr_column {

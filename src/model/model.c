@@ -128,16 +128,23 @@ static enum vram_status check_segments(const struct vr_model *model, struct vram
 
 static enum vram_status check_history(const struct vr_model *model, const struct vr_history *history, struct vram_error *error) {
     const uint32_t strings = model->strings.count;
-    // Columns that are one array of zeros are looked at once.
-    const uint32_t *const words[] = {history->context, history->metadata, history->unknown, history->tag};
     EXPECT(first_byte_not_below(history->action, history->count, VR_ACTION_COUNT), "an event's action");
     EXPECT(first_not_below(history->stack, history->count, model->stacks.count), "an event's stack");
-    static const char *const names[] = {"an event's compile context", "an event's metadata", "an event's action name",
-                                        "an event's category"};
-    for (size_t i = 0; i < VR_COUNT_OF(words); i++) {
+    const struct {
+        const uint32_t *column;
+        const char *name;
+    } texts[] = {
+        {history->unknown, "an event's action name"},
+#define VR_FIELD(...)
+#define VR_NUMBER(...)
+#define VR_TEXT(column, ...) {history->column, "an event's " #column},
+#include "model/entry_fields.def"
+    };
+    // Columns that are one array of zeros are looked at once.
+    for (size_t i = 0; i < VR_COUNT_OF(texts); i++) {
         size_t first = 0;
-        while (words[first] != words[i]) first++;
-        if (first == i) EXPECT(first_not_below(words[i], history->count, strings), names[i]);
+        while (texts[first].column != texts[i].column) first++;
+        if (first == i) EXPECT(first_not_below(texts[i].column, history->count, strings), texts[i].name);
     }
     return VRAM_OK;
 }

@@ -145,22 +145,10 @@ struct vr_tenant {
     uint32_t has;        // VR_HAS_ADDRESS, VR_HAS_SIZE, VR_HAS_FRAMES, VR_HAS_CPP_FRAMES
 };
 
-// One device's events, oldest first.
+// One device's events, oldest first: a column for each field.
 struct vr_history {
-    uint8_t *action;   // enum vr_action
-    uint64_t *address; // of `oom`: the driver's free bytes
-    uint64_t *size_bytes;
-    uint64_t *stream;
-    int64_t *time_us; // 0 where the file has none (see has)
-    uint32_t *stack;
-    uint32_t *context;  // string id of compile_context
-    uint32_t *metadata; // string id of user_metadata
-    uint64_t *pool_first;
-    uint64_t *pool_second;
-    uint32_t *thread;  // system's number of the thread, 0 where the file has none
-    uint32_t *tag;     // string id of `category`: what the memory is for, or, in recordings of whole programs, its kind
-    uint32_t *has;     // VR_HAS_ bits
-    uint32_t *unknown; // string id of the action's name where action is UNKNOWN, else 0
+#define VR_FIELD(column, type, ...) type *column;
+#include "model/entry_fields.def"
     size_t count;
 };
 

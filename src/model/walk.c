@@ -2,15 +2,10 @@
 
 #include "model/recording.h"
 
-bool vram_recording_event(const struct vram_recording *recording, uint32_t device, uint64_t index, struct vram_recorded_event *row) {
-    if (recording == NULL || row == NULL) return false;
-    const struct vr_model *model = &recording->model;
-    if (device >= model->history_count || index >= model->histories[device].count) return false;
-    const struct vr_history *history = &model->histories[device];
-    const size_t i = (size_t)index;
+struct vram_recorded_event vr_recorded_event(const struct vr_model *model, const struct vr_history *history, size_t i) {
+    assert(i < history->count);
     const enum vr_action action = (enum vr_action)history->action[i];
-    const uint32_t has = history->has[i];
-    *row = (struct vram_recorded_event){
+    return (struct vram_recorded_event){
         .action = action == VR_ACTION_UNKNOWN ? vr_model_string(model, history->unknown[i]) : vr_action_name(action),
         .address = history->address[i],
         .size_bytes = history->size_bytes[i],
@@ -19,11 +14,23 @@ bool vram_recording_event(const struct vram_recording *recording, uint32_t devic
         .pool = {history->pool_first[i], history->pool_second[i]},
         .stack = history->stack[i],
         .thread = history->thread[i],
-        .has_time = (has & VR_HAS_TIME) != 0,
+        .has_time = (history->has[i] & VR_HAS_TIME) != 0,
         .category = vr_model_string(model, history->tag[i]),
         .context = vr_model_string(model, history->context[i]),
         .metadata = vr_model_string(model, history->metadata[i]),
+#define LATER_FIRST(column)
+#define LATER_LATER(column) .column = vr_model_string(model, history->column[i]),
+#define VR_FIELD(...)
+#define VR_TEXT(column, type, density, number, LOG, since, KEY) LATER_##since(column)
+#include "model/entry_fields.def"
     };
+}
+
+bool vram_recording_event(const struct vram_recording *recording, uint32_t device, uint64_t index, struct vram_recorded_event *row) {
+    if (recording == NULL || row == NULL) return false;
+    const struct vr_model *model = &recording->model;
+    if (device >= model->history_count || index >= model->histories[device].count) return false;
+    *row = vr_recorded_event(model, &model->histories[device], (size_t)index);
     return true;
 }
 

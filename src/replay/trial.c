@@ -24,12 +24,12 @@ uint64_t vr_memory_calls(const struct vram_whatif_device *device) {
 }
 
 // What one run over all recordings came to.
-struct outcome {
+struct trial_outcome {
     bool completed;
     uint64_t peak_active, peak_reserved, calls, time_ns, retries, devices, contradictions;
 };
 
-static void add_device(struct outcome *outcome, const struct vram_whatif_device *device) {
+static void add_device(struct trial_outcome *outcome, const struct vram_whatif_device *device) {
     if (device->contradiction) {
         outcome->contradictions++;
         return;
@@ -44,8 +44,8 @@ static void add_device(struct outcome *outcome, const struct vram_whatif_device 
 }
 
 // With 0 for memory to spare. A run that only asks whether it fits ends at the first recording that does not.
-static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool only_fits, struct outcome *outcome) {
-    *outcome = (struct outcome){.completed = true};
+static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool only_fits, struct trial_outcome *outcome) {
+    *outcome = (struct trial_outcome){.completed = true};
     for (size_t i = 0; i < trial->ground->count && (outcome->completed || !only_fits); i++) {
         const struct vram_whatif_options options = {.conf = trial->setting->today ? NULL : trial->setting->conf,
                                                     .memory_bytes = memory_bytes,
@@ -65,7 +65,7 @@ static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool onl
 
 // A memory in which it completes: what it holds with memory to spare, or more where the recording has requests that failed.
 static enum vram_status find_enough(struct trial *trial, uint64_t held, uint64_t *enough) {
-    struct outcome outcome;
+    struct trial_outcome outcome;
     *enough = 0;
     uint64_t memory = vr_round_up(held == 0 ? STEP : held, STEP);
     for (int attempt = 0; attempt < 48; attempt++) {
@@ -80,7 +80,7 @@ static enum vram_status find_enough(struct trial *trial, uint64_t held, uint64_t
 }
 
 static enum vram_status bisect(struct trial *trial, uint64_t low, uint64_t high, uint64_t *needed) {
-    struct outcome outcome;
+    struct trial_outcome outcome;
     const uint64_t precision = high / 1024 > STEP ? high / 1024 : STEP;
     while (high - low > precision) {
         const uint64_t middle = low + vr_round_up((high - low) / 2, STEP);
@@ -95,8 +95,8 @@ static enum vram_status bisect(struct trial *trial, uint64_t low, uint64_t high,
     return VRAM_OK;
 }
 
-static enum vram_status find_needed(struct trial *trial, const struct outcome *spare, uint64_t *needed) {
-    struct outcome outcome;
+static enum vram_status find_needed(struct trial *trial, const struct trial_outcome *spare, uint64_t *needed) {
+    struct trial_outcome outcome;
     uint64_t enough;
     VR_TRY(find_enough(trial, spare->peak_reserved, &enough));
     if (enough == 0) {
@@ -115,25 +115,25 @@ static enum vram_status find_needed(struct trial *trial, const struct outcome *s
 }
 
 static enum vram_status measure(struct trial *trial) {
-    struct outcome spare, given;
+    struct trial_outcome spare, within;
     VR_TRY(run(trial, 0, false, &spare));
     trial->devices = spare.devices;
     trial->contradictions = spare.contradictions;
     if (spare.devices == 0) return VRAM_OK;
     uint64_t needed = 0;
     VR_TRY(find_needed(trial, &spare, &needed));
-    given = spare;
-    given.completed = true;
+    within = spare;
+    within.completed = true;
     const uint64_t memory_bytes = trial->ground->memory_bytes;
-    if (memory_bytes != 0) VR_TRY(run(trial, memory_bytes, false, &given));
-    trial->setting->fits = given.completed;
-    trial->setting->fits_with_room = given.completed && (memory_bytes == 0 || (needed != 0 && needed <= memory_bytes - memory_bytes / 16));
+    if (memory_bytes != 0) VR_TRY(run(trial, memory_bytes, false, &within));
+    trial->setting->fits = within.completed;
+    trial->setting->fits_with_room = within.completed && (memory_bytes == 0 || (needed != 0 && needed <= memory_bytes - memory_bytes / 16));
     trial->setting->needed_bytes = needed;
     trial->setting->peak_active_bytes = spare.peak_active;
     trial->setting->peak_reserved_bytes = spare.peak_reserved;
-    trial->setting->driver_calls = given.calls;
-    trial->setting->driver_time_ns = given.time_ns;
-    trial->setting->retries = given.retries;
+    trial->setting->driver_calls = within.calls;
+    trial->setting->driver_time_ns = within.time_ns;
+    trial->setting->retries = within.retries;
     return VRAM_OK;
 }
 

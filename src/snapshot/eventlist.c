@@ -44,6 +44,7 @@ static enum vram_status grow_lane(struct vr_event_list *list, struct vr_event_la
 }
 
 enum vram_status vr_event_list_add(struct vr_event_list *list, uint32_t device, const struct vr_event_row *row) {
+    assert(device < VR_EVENTLIST_DEVICES);
     struct vr_event_lane *lane;
     VR_TRY(find_lane(list, device, &lane));
     struct vr_history *history = &lane->history;

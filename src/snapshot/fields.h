@@ -4,11 +4,10 @@
 
 #include "snapshot/vocabulary.h"
 
-// Every column of every table has a slot; columns of the same name share one.
+// Every column of every table has a slot; columns of the same name share one. Those of events are rows of model/entry_fields.def.
 // clang-format off
 #define VR_FIELD_SLOTS(X) \
-    X(action) X(address) X(size_bytes) X(stream) X(time_us) X(stack) X(context) X(metadata) X(pool_first) X(pool_second) \
-    X(thread) X(tag) X(has) X(unknown) X(device) X(total_bytes) X(allocated_bytes) X(active_bytes) X(requested_bytes) X(counter) X(kind) \
+    X(device) X(total_bytes) X(allocated_bytes) X(active_bytes) X(requested_bytes) X(counter) X(kind) \
     X(expandable) X(state) X(blocks) X(tenants) X(name) X(filename) X(line) X(stage) X(cpp_stack) X(addr)
 
 // How a value is read into a slot. X(KIND, "what is expected")
@@ -35,6 +34,8 @@
 // clang-format on
 
 enum vr_field_slot {
+#define VR_FIELD(column, ...) SLOT_##column,
+#include "model/entry_fields.def"
 #define VR_FIELD_SLOT_ENUM(name) SLOT_##name,
     VR_FIELD_SLOTS(VR_FIELD_SLOT_ENUM)
 #undef VR_FIELD_SLOT_ENUM

@@ -1,5 +1,6 @@
 #include "snapshot/finish.h"
 
+#include "snapshot/jsontext.h"
 #include "snapshot/keep.h"
 #include "snapshot/schema.h"
 
@@ -62,7 +63,7 @@ static enum vram_status collect(struct vr_machine *machine, const char *key, uin
     node->busy = true;
     enum vr_tag forced = kind == VR_TAG_SEGMENT || kind == VR_TAG_EVENT ? VR_TAG_DICT : kind;
     for (size_t i = 0; i < node->count; i++) {
-        VR_TRY(vr_machine_recognise(machine, forced, &node->items[i]));
+        VR_TRY(vr_schema_recognise(machine, forced, &node->items[i]));
         uint64_t row = vr_machine_resolve(machine, node->items[i]);
         if (vr_tag_of(row) != kind) {
             return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "element %zu of `%s` is %s, not %s", i, key, vr_tag_text(vr_tag_of(row)),
@@ -378,7 +379,7 @@ static enum vram_status add_setting(struct vr_machine *machine, struct vr_model 
     model->settings = settings;
     VR_TRY(status);
     uint32_t text;
-    VR_TRY(vr_schema_json(machine, value, &text));
+    VR_TRY(vr_json_text_string(machine, value, &text));
     model->settings[model->setting_count++] = (struct vr_setting){(uint32_t)vr_payload(key), text};
     return VRAM_OK;
 }
@@ -592,6 +593,7 @@ static enum vram_status collect_all(struct vr_machine *machine, struct parts *pa
 }
 
 enum vram_status vr_finish(struct vr_machine *machine, struct vr_model *model) {
+    assert(model->strings.bytes == NULL && model->histories == NULL);
     struct parts parts = {.host_first = SIZE_MAX};
     memset(model, 0, sizeof *model);
     enum vram_status status = collect_all(machine, &parts, model);

@@ -140,3 +140,11 @@ enum vram_status vr_json_text_write(struct vr_text *text, struct vr_machine *mac
     VR_TRY(add_value(&printer, NULL, value, 0));
     return vr_text_status(text);
 }
+
+enum vram_status vr_json_text_string(struct vr_machine *machine, uint64_t value, uint32_t *id) {
+    struct vr_text text = {0};
+    enum vram_status status = vr_json_text_write(&text, machine, value);
+    if (status == VRAM_OK) status = vr_builder_string(&machine->builder, text.bytes, text.length, id);
+    vr_text_release(&text);
+    return status;
+}

@@ -8,5 +8,7 @@
 // Appends `value` to *text. NaN and infinities, which JSON has no word for, become null, and so does what was not kept. LIMIT for nesting
 // beyond 60 levels (a container may be inside itself) or text beyond the machine's budget; NO_HOST_MEMORY.
 enum vram_status vr_json_text_write(struct vr_text *text, struct vr_machine *machine, uint64_t value);
+// The string id of the JSON text of a value, strings included.
+enum vram_status vr_json_text_string(struct vr_machine *machine, uint64_t value, uint32_t *id);
 
 #endif

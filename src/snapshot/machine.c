@@ -4,15 +4,6 @@
 
 #include "snapshot/schema.h"
 
-const char *vr_tag_text(enum vr_tag tag) {
-    static const char *const texts[] = {
-#define TAG_TEXT(name, text) text,
-        VR_TAGS(TAG_TEXT)
-#undef TAG_TEXT
-    };
-    return (size_t)tag < VR_COUNT_OF(texts) ? texts[tag] : "nothing";
-}
-
 static enum vram_status intern_words(struct vr_builder *builder) {
     for (enum vr_word word = VR_WORD_FIRST_ACTION; word < VR_WORD_COUNT; word++) {
         uint32_t id;
@@ -134,86 +125,6 @@ enum vram_status vr_machine_push_string(struct vr_machine *machine, const char *
     return vr_machine_push(machine, vr_value(VR_TAG_STRING, id));
 }
 
-double vr_machine_float(const struct vr_machine *machine, uint64_t resolved) {
-    double number;
-    memcpy(&number, &machine->wide[vr_payload(resolved)], sizeof number);
-    return number;
-}
-
-// JSON made by others may write whole numbers as 1e9 or 5.0.
-static bool whole_float(double number, uint64_t *bits, bool *negative) {
-    if (!(number > -0x1p63 && number < 0x1p63) || number != floor(number)) return false;
-    *negative = number < 0;
-    *bits = (uint64_t)(int64_t)number;
-    return true;
-}
-
-bool vr_machine_number(const struct vr_machine *machine, uint64_t resolved, uint64_t *number, bool *negative) {
-    switch (vr_tag_of(resolved)) {
-    case VR_TAG_INT:
-        *number = (uint64_t)vr_int_of(resolved);
-        *negative = vr_int_of(resolved) < 0;
-        return true;
-    case VR_TAG_BOOL:
-        *number = vr_payload(resolved);
-        *negative = false;
-        return true;
-    case VR_TAG_WIDE:
-        *number = machine->wide[vr_payload(resolved)];
-        *negative = (int64_t)*number < 0;
-        return true;
-    case VR_TAG_UNSIGNED:
-        *number = machine->wide[vr_payload(resolved)];
-        *negative = false;
-        return true;
-    case VR_TAG_FLOAT: return whole_float(vr_machine_float(machine, resolved), number, negative);
-    default: return false;
-    }
-}
-
-// ---- containers
-
-bool vr_machine_items(const struct vr_machine *machine, uint64_t resolved, const uint64_t **items, size_t *count) {
-    if (vr_tag_of(resolved) == VR_TAG_NO_ITEMS) {
-        *items = NULL;
-        *count = 0;
-        return true;
-    }
-    if (vr_tag_of(resolved) != VR_TAG_LIST) return false;
-    *items = machine->nodes[vr_payload(resolved)].items;
-    *count = machine->nodes[vr_payload(resolved)].count;
-    return true;
-}
-
-bool vr_machine_pairs(const struct vr_machine *machine, uint64_t resolved, const uint64_t **pairs, size_t *count) {
-    if (vr_tag_of(resolved) == VR_TAG_NO_KEYS) {
-        *pairs = NULL;
-        *count = 0;
-        return true;
-    }
-    if (vr_tag_of(resolved) != VR_TAG_DICT) return false;
-    *pairs = machine->nodes[vr_payload(resolved)].items;
-    *count = machine->nodes[vr_payload(resolved)].count / 2;
-    return true;
-}
-
-static void release_node(struct vr_machine *machine, size_t index) {
-    struct vr_node *node = &machine->nodes[index];
-    free(node->items);
-    machine->builder.budget.used_bytes -= (uint64_t)node->capacity * sizeof *node->items;
-    memset(node, 0, sizeof *node);
-    if (index + 1 == machine->node_count) machine->node_count--;
-}
-
-void vr_machine_drop(struct vr_machine *machine, uint64_t value) {
-    uint64_t *place = vr_machine_place(machine, value);
-    uint64_t resolved = vr_machine_resolve(machine, value);
-    if (vr_tag_of(resolved) != VR_TAG_LIST && vr_tag_of(resolved) != VR_TAG_DICT) return;
-    if (machine->nodes[vr_payload(resolved)].busy) return;
-    release_node(machine, (size_t)vr_payload(resolved));
-    if (place != NULL) *place = vr_value(VR_TAG_OPAQUE, 0);
-}
-
 static enum vram_status new_node(struct vr_machine *machine, enum vr_tag tag, uint64_t *value) {
     enum vram_status status;
     VR_MACHINE_GROW(machine, nodes, machine->node_capacity, machine->node_count + 1, status);
@@ -235,23 +146,6 @@ static enum vram_status reserve_node(struct vr_machine *machine, struct vr_node 
     return VRAM_OK;
 }
 
-enum vram_status vr_machine_recognise(struct vr_machine *machine, enum vr_tag kind, uint64_t *value) {
-    uint64_t *place = vr_machine_place(machine, *value);
-    uint64_t *at = place == NULL ? value : place;
-    const uint64_t *pairs;
-    size_t count;
-    if (!vr_machine_pairs(machine, *at, &pairs, &count)) return VRAM_OK;
-    if (kind == VR_TAG_DICT) kind = vr_schema_classify(pairs, count);
-    if (kind == VR_TAG_DICT) return VRAM_OK;
-    if (vr_tag_of(*at) == VR_TAG_NO_KEYS) return vr_schema_store(machine, kind, pairs, count, at);
-    size_t index = (size_t)vr_payload(*at);
-    if (machine->nodes[index].busy) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a dictionary contains itself");
-    machine->nodes[index].busy = true;
-    VR_TRY(vr_schema_store(machine, kind, pairs, count, at));
-    release_node(machine, index);
-    return VRAM_OK;
-}
-
 // Whether `next` goes on where the run `last` of rows ends.
 static bool continues_run(uint64_t last, uint64_t next) {
     return (last >> VR_PAYLOAD_BITS) == (next >> VR_PAYLOAD_BITS) && vr_first_row(last) + vr_row_count(last) == vr_first_row(next) &&
@@ -262,7 +156,7 @@ static enum vram_status add_items(struct vr_machine *machine, size_t index, cons
     machine->nodes[index].busy = true;
     for (size_t i = 0; i < count; i++) {
         uint64_t value = items[i];
-        if (!skip) VR_TRY(vr_machine_recognise(machine, VR_TAG_DICT, &value));
+        if (!skip) VR_TRY(vr_schema_recognise(machine, VR_TAG_DICT, &value));
         uint64_t resolved = vr_machine_resolve(machine, value);
         enum vr_tag tag = vr_tag_of(resolved);
         if (vr_is_row(tag) || tag == VR_TAG_FRAME) value = resolved;
@@ -456,13 +350,11 @@ enum vram_status vr_machine_dict(struct vr_machine *machine) {
     return vr_machine_push(machine, value);
 }
 
-static bool fits_pair(uint64_t value) { return vr_tag_of(value) == VR_TAG_INT && vr_payload(value) < (uint64_t)1 << VR_PAIR_BITS; }
-
 enum vram_status vr_machine_tuple_of(struct vr_machine *machine, size_t count) {
     if (above_mark(machine) < count) return too_few(machine);
     machine->depth -= count;
     const uint64_t *items = machine->stack + machine->depth;
-    if (count == 2 && fits_pair(items[0]) && fits_pair(items[1])) {
+    if (count == 2 && vr_fits_pair(items[0]) && vr_fits_pair(items[1])) {
         return vr_machine_push(machine, vr_value(VR_TAG_PAIR, vr_payload(items[0]) | vr_payload(items[1]) << VR_PAIR_BITS));
     }
     uint64_t value = vr_value(VR_TAG_NO_ITEMS, 0);

@@ -135,12 +135,21 @@ VR_INLINE uint64_t vr_machine_resolve(struct vr_machine *machine, uint64_t value
 // Items of a list: a pointer and a count; 0 items for the empty list. False when the resolved value is no list of values.
 bool vr_machine_items(const struct vr_machine *machine, uint64_t resolved, const uint64_t **items, size_t *count);
 // A dictionary's keys and values by turns, counted in pairs. False when it is no dictionary.
-bool vr_machine_pairs(const struct vr_machine *machine, uint64_t resolved, const uint64_t **pairs, size_t *count);
-// Makes the dictionary behind *value a row or frame of `kind` (as its keys say, for DICT), where *value is the dictionary or a
-// reference to it. Does nothing when it is no dictionary, or when the keys do not tell.
-enum vram_status vr_machine_recognise(struct vr_machine *machine, enum vr_tag kind, uint64_t *value);
+VR_INLINE bool vr_machine_pairs(const struct vr_machine *machine, uint64_t resolved, const uint64_t **pairs, size_t *count) {
+    if (vr_tag_of(resolved) == VR_TAG_NO_KEYS) {
+        *pairs = NULL;
+        *count = 0;
+        return true;
+    }
+    if (vr_tag_of(resolved) != VR_TAG_DICT) return false;
+    *pairs = machine->nodes[vr_payload(resolved)].items;
+    *count = machine->nodes[vr_payload(resolved)].count / 2;
+    return true;
+}
 // Forgets the items behind a value that no one will read.
 void vr_machine_drop(struct vr_machine *machine, uint64_t value);
+// Frees the items of a container that nothing refers to.
+void vr_machine_release_node(struct vr_machine *machine, size_t index);
 
 // The number as two's complement, and whether it is negative. False for what is no whole number. True and false are 1 and 0.
 bool vr_machine_number(const struct vr_machine *machine, uint64_t resolved, uint64_t *number, bool *negative);

@@ -7,12 +7,6 @@
 
 enum { MOST_DIGITS = 255 }; // bytes of a whole number; no floating-point number is as large as those of more
 
-const uint8_t vr_opcode_bytes[256] = {
-#define OPCODE_BYTES(code, name, argument) [(code)] = 1 + (argument),
-    VR_OPCODES(OPCODE_BYTES)
-#undef OPCODE_BYTES
-};
-
 static const char *opcode_name(unsigned char code) {
     static const char *const names[256] = {
 #define OPCODE_NAME(code, name, argument) [(code)] = #name,

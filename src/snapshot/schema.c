@@ -20,11 +20,11 @@ const struct vr_field vr_event_fields[VR_WORD_COUNT] = {
     ROW(STREAM, STREAM, stream, VR_HAS_STREAM),
     ROW(TIME_US, SIGNED, time_us, VR_HAS_TIME),
     ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
-    ROW(COMPILE_CONTEXT, TEXT, context, VR_HAS_COMPILE_CONTEXT),
-    ROW(USER_METADATA, TEXT, metadata, VR_HAS_USER_METADATA),
     ROW(POOL_ID, POOL, pool_first, VR_HAS_POOL_ID),
-    ROW(CATEGORY, TEXT, tag, VR_HAS_CATEGORY),
-    ROW(THREAD, THREAD, thread, VR_HAS_THREAD),
+#define VR_FIELD(...)
+#define VR_NUMBER(column, type, density, number, LOG, since, KEY) ROW(KEY, THREAD, column, VR_HAS_##KEY),
+#define VR_TEXT(column, type, density, number, LOG, since, KEY)   ROW(KEY, TEXT, column, VR_HAS_##KEY),
+#include "model/entry_fields.def"
 };
 
 static const struct vr_field segment_fields[VR_WORD_COUNT] = {
@@ -81,7 +81,7 @@ static enum vram_status gather_stack(struct vr_machine *machine, const uint64_t 
     for (size_t i = 0; i < count; i++) {
         uint64_t item = items[i];
         // A frame without the keys that tell is one here all the same.
-        VR_TRY(vr_machine_recognise(machine, VR_TAG_FRAME, &item));
+        VR_TRY(vr_schema_recognise(machine, VR_TAG_FRAME, &item));
         item = vr_machine_resolve(machine, item);
         if (vr_tag_of(item) != VR_TAG_FRAME) {
             return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "an element of `frames` is %s, not a frame", vr_tag_text(vr_tag_of(item)));
@@ -124,28 +124,18 @@ static enum vram_status read_stack(struct vr_machine *machine, uint64_t value, u
     return VRAM_OK;
 }
 
-enum vram_status vr_schema_json(struct vr_machine *machine, uint64_t value, uint32_t *id) {
-    struct vr_text text = {0};
-    enum vram_status status = vr_json_text_write(&text, machine, value);
-    if (status == VRAM_OK) status = vr_builder_string(&machine->builder, text.bytes, text.length, id);
-    vr_text_release(&text);
-    return status;
-}
-
 enum vram_status vr_schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id) {
     uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
     if (vr_tag_of(resolved) == VR_TAG_STRING || vr_tag_of(resolved) == VR_TAG_JSON) {
         *id = (uint32_t)vr_payload(resolved);
         return VRAM_OK;
     }
-    VR_TRY(vr_schema_json(machine, value, id));
+    VR_TRY(vr_json_text_string(machine, value, id));
     vr_machine_drop(machine, value);
     // Whoever refers to the same container finds the text, not a container to be printed again.
     if (place != NULL) *place = vr_value(VR_TAG_JSON, *id);
     return VRAM_OK;
 }
-
-static bool fits_pair(uint64_t value) { return vr_tag_of(value) == VR_TAG_INT && vr_payload(value) < (uint64_t)1 << VR_PAIR_BITS; }
 
 static bool read_pool(struct vr_machine *machine, uint64_t value, uint64_t *slots) {
     uint64_t resolved = vr_machine_resolve(machine, value);
@@ -161,7 +151,7 @@ static bool read_pool(struct vr_machine *machine, uint64_t value, uint64_t *slot
     if (!vr_machine_number(machine, items[0], &slots[SLOT_pool_first], &negative) || negative) return false;
     if (!vr_machine_number(machine, items[1], &slots[SLOT_pool_second], &negative) || negative) return false;
     // A pair of numbers that are small would have come as one.
-    if (!machine->pairs_are_lists && fits_pair(items[0]) && fits_pair(items[1])) slots[SLOT_has] |= VR_HAS_POOL_LIST;
+    if (!machine->pairs_are_lists && vr_fits_pair(items[0]) && vr_fits_pair(items[1])) slots[SLOT_has] |= VR_HAS_POOL_LIST;
     if (vr_machine_place(machine, value) == NULL) vr_machine_drop(machine, value);
     return true;
 }
@@ -178,7 +168,7 @@ static enum vram_status read_tenants(struct vr_machine *machine, uint64_t value,
     if (machine->nodes[index].busy) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a block's history contains itself");
     machine->nodes[index].busy = true;
     for (size_t i = 0; i < count && *fits; i++) {
-        VR_TRY(vr_machine_recognise(machine, VR_TAG_TENANT, &machine->nodes[index].items[i]));
+        VR_TRY(vr_schema_recognise(machine, VR_TAG_TENANT, &machine->nodes[index].items[i]));
         *fits = vr_tag_of(vr_machine_resolve(machine, machine->nodes[index].items[i])) == VR_TAG_TENANT;
     }
     machine->nodes[index].busy = false;
@@ -402,10 +392,13 @@ static enum vram_status read_pairs(struct vr_machine *machine, struct owner *own
 #define PUT(type, name)  table->name[row] = (type)slots[SLOT_##name];
 #define TAKE(type, name) slots[SLOT_##name] = (uint64_t)table->name[row];
 
+#define PUT_DENSE(type, name)  table->name[row] = (type)slots[SLOT_##name];
+#define TAKE_DENSE(type, name) slots[SLOT_##name] = (uint64_t)table->name[row];
 #define PUT_SPARSE(type, name)                                                                                                             \
     if (table->name != NULL) table->name[row] = (type)slots[SLOT_##name];
 #define TAKE_SPARSE(type, name) slots[SLOT_##name] = table->name == NULL ? 0 : table->name[row];
 // Allocates the column when the row is the first with a value there.
+#define OPEN_DENSE(type, name)
 #define OPEN_SPARSE(type, name)                                                                                                            \
     if (slots[SLOT_##name] != 0 && table->name == NULL) {                                                                                  \
         table->name = calloc(held, sizeof *table->name);                                                                                   \
@@ -413,14 +406,15 @@ static enum vram_status read_pairs(struct vr_machine *machine, struct owner *own
     }
 
 static enum vram_status put_event(struct vr_history *table, size_t held, size_t row, const uint64_t *slots) {
-    VR_HISTORY_SPARSE_COLUMNS(OPEN_SPARSE)
-    VR_HISTORY_DENSE_COLUMNS(PUT)
-    VR_HISTORY_SPARSE_COLUMNS(PUT_SPARSE)
+#define VR_FIELD(column, type, density, ...) OPEN_##density(type, column)
+#include "model/entry_fields.def"
+#define VR_FIELD(column, type, density, ...) PUT_##density(type, column)
+#include "model/entry_fields.def"
     return VRAM_OK;
 }
 static void take_event(const struct vr_history *table, size_t row, uint64_t *slots) {
-    VR_HISTORY_DENSE_COLUMNS(TAKE)
-    VR_HISTORY_SPARSE_COLUMNS(TAKE_SPARSE)
+#define VR_FIELD(column, type, density, ...) TAKE_##density(type, column)
+#include "model/entry_fields.def"
 }
 static void put_segment(struct vr_segments *table, size_t row, const uint64_t *slots) { VR_SEGMENT_COLUMNS(PUT) }
 static void take_segment(const struct vr_segments *table, size_t row, uint64_t *slots) { VR_SEGMENT_COLUMNS(TAKE) }
@@ -588,4 +582,21 @@ enum vram_status vr_schema_amend(struct vr_machine *machine, uint64_t value, con
     take_row(machine, kind, (size_t)vr_first_row(value), slots);
     VR_TRY(read_pairs(machine, &owner, fields_of[kind], pairs, count, slots));
     return put_row(machine, kind, (size_t)vr_first_row(value), slots);
+}
+
+enum vram_status vr_schema_recognise(struct vr_machine *machine, enum vr_tag kind, uint64_t *value) {
+    uint64_t *place = vr_machine_place(machine, *value);
+    uint64_t *at = place == NULL ? value : place;
+    const uint64_t *pairs;
+    size_t count;
+    if (!vr_machine_pairs(machine, *at, &pairs, &count)) return VRAM_OK;
+    if (kind == VR_TAG_DICT) kind = vr_schema_classify(pairs, count);
+    if (kind == VR_TAG_DICT) return VRAM_OK;
+    if (vr_tag_of(*at) == VR_TAG_NO_KEYS) return vr_schema_store(machine, kind, pairs, count, at);
+    size_t index = (size_t)vr_payload(*at);
+    if (machine->nodes[index].busy) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "a dictionary contains itself");
+    machine->nodes[index].busy = true;
+    VR_TRY(vr_schema_store(machine, kind, pairs, count, at));
+    vr_machine_release_node(machine, index);
+    return VRAM_OK;
 }

@@ -21,7 +21,8 @@ enum vram_status vr_schema_add_event(struct vr_machine *machine, const uint64_t 
 
 // The string id of a value: a string itself, or the JSON text of anything else.
 enum vram_status vr_schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id);
-// The string id of the JSON text of a value, strings included.
-enum vram_status vr_schema_json(struct vr_machine *machine, uint64_t value, uint32_t *id);
+// Makes the dictionary behind *value a row or frame of `kind` (as its keys say, for DICT), where *value is the dictionary or a
+// reference to it. Does nothing when it is no dictionary, or when the keys do not tell.
+enum vram_status vr_schema_recognise(struct vr_machine *machine, enum vr_tag kind, uint64_t *value);
 
 #endif

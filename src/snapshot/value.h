@@ -62,6 +62,8 @@ VR_INLINE bool vr_is_row(enum vr_tag tag) { return tag >= VR_TAG_EVENT && tag <=
 VR_INLINE uint64_t vr_first_row(uint64_t value) { return value & (((uint64_t)1 << VR_ROW_BITS) - 1); }
 VR_INLINE uint64_t vr_row_count(uint64_t value) { return (vr_payload(value) >> VR_ROW_BITS) + 1; }
 
+// Whether a number may be one of a pair.
+VR_INLINE bool vr_fits_pair(uint64_t value) { return vr_tag_of(value) == VR_TAG_INT && vr_payload(value) < (uint64_t)1 << VR_PAIR_BITS; }
 // "a string", for messages.
 const char *vr_tag_text(enum vr_tag tag);
 

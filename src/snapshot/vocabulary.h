@@ -65,6 +65,13 @@ enum vr_word {
 #define VR_WORD_ENUM(name, text) VR_WORD_##name,
     VR_WORDS(VR_WORD_ENUM)
 #undef VR_WORD_ENUM
+// Keys of fields that came later.
+#define VR_LATER_FIRST(KEY)
+#define VR_LATER_LATER(KEY)                                      VR_WORD_##KEY,
+#define VR_FIELD(column, type, density, number, LOG, since, KEY) VR_LATER_##since(KEY)
+#include "model/entry_fields.def"
+#undef VR_LATER_FIRST
+#undef VR_LATER_LATER
         VR_WORD_COUNT,
     // The keys of the top level that mean something.
     VR_WORD_FIRST_TOP = VR_WORD_SEGMENTS,

@@ -90,44 +90,29 @@ static enum vram_status lane_of(struct log_reader *reader, uint64_t device, stru
     return VRAM_OK;
 }
 
-static enum vram_status add_times(struct lane *lane, const struct vr_log_batch *batch, size_t from, size_t count) {
+static void add_times(struct lane *lane, const struct vr_log_batch *batch, size_t from, size_t count) {
     const uint64_t *times = batch->column[VR_LOG_COLUMN_TIME] + from;
     int64_t *to = lane->history.time_us + lane->history.count;
     for (size_t i = 0; i < count; i++) {
         int64_t time = (int64_t)times[i];
         to[i] = batch->time_unit_ns == 1000 ? time : time / 1000 - (time % 1000 < 0);
     }
-    return VRAM_OK;
 }
 
 // A column of the batch behind those of the lane.
-#define PUT(lane, batch, member, which)                                                                                                    \
+#define PUT_DENSE(lane, batch, type, member, which)                                                                                        \
     do {                                                                                                                                   \
         const uint64_t *from_ = (batch)->column[which] + from;                                                                             \
-        for (size_t i = 0; i < count; i++) (lane)->history.member[(lane)->history.count + i] = put_##member(from_[i]);                     \
+        for (size_t i = 0; i < count; i++) (lane)->history.member[(lane)->history.count + i] = (type)from_[i];                             \
     } while (0)
 // The same for one that is 0 nearly always: it is there from the first value on.
-#define PUT_SPARSE(lane, batch, member, which)                                                                                             \
+#define PUT_SPARSE(lane, batch, type, member, which)                                                                                       \
     do {                                                                                                                                   \
         if ((lane)->history.member == NULL && (batch)->largest[which] == 0) break;                                                         \
         if ((lane)->history.member == NULL) (lane)->history.member = calloc((lane)->held, sizeof *(lane)->history.member);                 \
         if ((lane)->history.member == NULL) return VRAM_NO_HOST_MEMORY;                                                                    \
-        PUT(lane, batch, member, which);                                                                                                   \
+        PUT_DENSE(lane, batch, type, member, which);                                                                                       \
     } while (0)
-#define put_action(value)      ((uint8_t)(value))
-#define put_address(value)     (value)
-#define put_size_bytes(value)  (value)
-#define put_stream(value)      (value)
-#define put_stack(value)       ((uint32_t)(value))
-#define put_has(value)         ((uint32_t)(value))
-#define put_context(value)     ((uint32_t)(value))
-#define put_metadata(value)    ((uint32_t)(value))
-#define put_thread(value)      ((uint32_t)(value))
-#define put_tag(value)         ((uint32_t)(value))
-#define put_unknown(value)     ((uint32_t)(value))
-#define put_pool_first(value)  (value)
-#define put_pool_second(value) (value)
-
 // Events [from, from + count) of the batch, all of the lane's device.
 static enum vram_status add_run(struct log_reader *reader, struct lane *lane, size_t from, size_t count) {
     const struct vr_log_batch *batch = &reader->batch;
@@ -135,30 +120,23 @@ static enum vram_status add_run(struct log_reader *reader, struct lane *lane, si
     VR_TRY(vr_columns_grow_ahead(&vr_history_columns, &lane->history, &lane->capacity, &lane->held, lane->history.count + count,
                                  &reader->budget));
     if (lane->capacity < capacity) return VRAM_NO_HOST_MEMORY;
-    PUT(lane, batch, action, VR_LOG_COLUMN_ACTION);
-    PUT(lane, batch, address, VR_LOG_COLUMN_ADDRESS);
-    PUT(lane, batch, size_bytes, VR_LOG_COLUMN_SIZE);
-    PUT(lane, batch, stream, VR_LOG_COLUMN_STREAM);
-    PUT(lane, batch, stack, VR_LOG_COLUMN_STACK);
-    PUT(lane, batch, has, VR_LOG_COLUMN_HAS);
-    VR_TRY(add_times(lane, batch, from, count));
-    PUT_SPARSE(lane, batch, context, VR_LOG_COLUMN_CONTEXT);
-    PUT_SPARSE(lane, batch, metadata, VR_LOG_COLUMN_METADATA);
-    PUT_SPARSE(lane, batch, pool_first, VR_LOG_COLUMN_POOL_FIRST);
-    PUT_SPARSE(lane, batch, pool_second, VR_LOG_COLUMN_POOL_SECOND);
-    PUT_SPARSE(lane, batch, thread, VR_LOG_COLUMN_THREAD);
-    PUT_SPARSE(lane, batch, tag, VR_LOG_COLUMN_TAG);
-    PUT_SPARSE(lane, batch, unknown, VR_LOG_COLUMN_UNKNOWN);
+#define VR_FIELD(column, type, density, number, LOG, since, KEY) PUT_##density(lane, batch, type, column, VR_LOG_COLUMN_##LOG);
+#include "model/entry_fields.def"
+    add_times(lane, batch, from, count); // which have a unit
     lane->history.count += count;
     return VRAM_OK;
 }
 
 static bool ids_fit(const struct log_reader *reader) {
     const uint64_t *largest = reader->batch.largest, strings = reader->dictionary.strings.count;
+#define VR_FIELD(...)
+#define VR_NUMBER(column, type, density, number, LOG, ...)                                                                                 \
+    if (largest[VR_LOG_COLUMN_##LOG] > UINT32_MAX) return false;
+#define VR_TEXT(column, type, density, number, LOG, ...)                                                                                   \
+    if (largest[VR_LOG_COLUMN_##LOG] >= strings) return false;
+#include "model/entry_fields.def"
     return largest[VR_LOG_COLUMN_ACTION] <= VR_ACTION_UNKNOWN && largest[VR_LOG_COLUMN_STACK] < reader->dictionary.stacks.count &&
-           largest[VR_LOG_COLUMN_CONTEXT] < strings && largest[VR_LOG_COLUMN_METADATA] < strings && largest[VR_LOG_COLUMN_TAG] < strings &&
-           largest[VR_LOG_COLUMN_UNKNOWN] < strings && largest[VR_LOG_COLUMN_THREAD] <= UINT32_MAX &&
-           largest[VR_LOG_COLUMN_HAS] <= UINT32_MAX;
+           largest[VR_LOG_COLUMN_UNKNOWN] < strings && largest[VR_LOG_COLUMN_HAS] <= UINT32_MAX;
 }
 
 static enum vram_status add_batch(struct log_reader *reader) {
@@ -325,14 +303,19 @@ static enum vram_status tail_mark(struct log_reader *reader, unsigned kind, cons
 
 static bool event_fits(const struct log_reader *reader, const struct vr_log_record_event *event) {
     const uint32_t strings = reader->dictionary.strings.count;
+#define VR_FIELD(...)
+#define VR_NUMBER(...)
+#define VR_TEXT(column, ...)                                                                                                               \
+    if (event->column >= strings) return false;
+#include "model/entry_fields.def"
     return event->action < VR_ACTION_UNKNOWN && (event->device < MAX_DEVICES || event->device == UINT32_MAX) &&
-           event->stack < reader->dictionary.stacks.count && event->context < strings && event->metadata < strings && event->tag < strings;
+           event->stack < reader->dictionary.stacks.count;
 }
 
 static enum vram_status tail_event(struct log_reader *reader, const unsigned char *record, size_t length) {
-    struct vr_log_record_event event;
-    if (length != sizeof event) return VRAM_BAD_INPUT;
-    memcpy(&event, record, sizeof event);
+    struct vr_log_record_event event = {.head = 0};
+    if (length < VR_LOG_RECORD_EVENT_LEAST || length > sizeof event) return VRAM_BAD_INPUT;
+    memcpy(&event, record, length);
     if (!event_fits(reader, &event)) return VRAM_BAD_INPUT;
     vr_log_batch_add(&reader->batch, &event);
     return VRAM_OK;
@@ -352,7 +335,7 @@ static enum vram_status add_tail_batch(struct log_reader *reader) {
 // The records from `at` on, as far as they are whole. *whole: all of them were.
 static enum vram_status read_records(struct log_reader *reader, const unsigned char *at, const unsigned char *end, uint64_t sequence,
                                      bool *whole) {
-    size_t length, most = (size_t)(end - at) / sizeof(struct vr_log_record_event) + 1;
+    size_t length, most = (size_t)(end - at) / VR_LOG_RECORD_EVENT_LEAST + 1;
     unsigned kind;
     VR_TRY(vr_log_batch_reserve(&reader->batch, most));
     reader->batch.count = 0;

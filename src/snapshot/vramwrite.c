@@ -77,21 +77,9 @@ static enum vram_status send_dictionaries(struct file_writer *writer) {
 static void fill_batch(struct vr_log_batch *batch, const struct vr_history *history, uint32_t device, size_t first, size_t count) {
     for (size_t i = 0; i < count; i++) {
         size_t row = first + i;
-        batch->column[VR_LOG_COLUMN_ACTION][i] = history->action[row];
-        batch->column[VR_LOG_COLUMN_ADDRESS][i] = history->address[row];
-        batch->column[VR_LOG_COLUMN_SIZE][i] = history->size_bytes[row];
-        batch->column[VR_LOG_COLUMN_TIME][i] = (uint64_t)history->time_us[row];
-        batch->column[VR_LOG_COLUMN_STACK][i] = history->stack[row];
-        batch->column[VR_LOG_COLUMN_STREAM][i] = history->stream[row];
         batch->column[VR_LOG_COLUMN_DEVICE][i] = device;
-        batch->column[VR_LOG_COLUMN_POOL_FIRST][i] = history->pool_first[row];
-        batch->column[VR_LOG_COLUMN_POOL_SECOND][i] = history->pool_second[row];
-        batch->column[VR_LOG_COLUMN_THREAD][i] = history->thread[row];
-        batch->column[VR_LOG_COLUMN_CONTEXT][i] = history->context[row];
-        batch->column[VR_LOG_COLUMN_METADATA][i] = history->metadata[row];
-        batch->column[VR_LOG_COLUMN_TAG][i] = history->tag[row];
-        batch->column[VR_LOG_COLUMN_HAS][i] = history->has[row];
-        batch->column[VR_LOG_COLUMN_UNKNOWN][i] = history->unknown[row];
+#define VR_FIELD(member, type, density, number, LOG, ...) batch->column[VR_LOG_COLUMN_##LOG][i] = (uint64_t)history->member[row];
+#include "model/entry_fields.def"
     }
     batch->count = count;
     batch->time_unit_ns = 1000;

@@ -259,6 +259,13 @@ static void put_event(struct dict_writer *writer, size_t device, size_t row) {
     }
     if (has & VR_HAS_CATEGORY) put_name(writer, extras, VR_WORD_CATEGORY, string_name(history->tag[row]));
     if (has & VR_HAS_THREAD) put_number(writer, extras, VR_WORD_THREAD, history->thread[row]);
+#define PUT_FIRST(...)
+#define PUT_LATER(column, KEY, put, value)                                                                                                 \
+    if (has & VR_HAS_##KEY) put(writer, extras, VR_WORD_##KEY, value(history->column[row]));
+#define VR_FIELD(...)
+#define VR_NUMBER(column, type, density, number, LOG, since, KEY) PUT_##since(column, KEY, put_number, )
+#define VR_TEXT(column, type, density, number, LOG, since, KEY)   PUT_##since(column, KEY, put_name, string_name)
+#include "model/entry_fields.def"
     if (has & VR_HAS_FRAMES) put_stack(writer, extras, VR_WORD_FRAMES, history->stack[row]);
     put_extras(writer, extras);
     writer->emitter.calls->end(&writer->emitter);
@@ -442,6 +449,7 @@ static enum vram_status write_emitted(const struct vr_model *model, const struct
 
 enum vram_status vr_model_write(const struct vr_model *model, enum vram_recording_format format, vram_write write, void *user,
                                 struct vram_error *error) {
+    assert(model->strings.count != 0 && model->stacks.count != 0); // id 0 of both is none
     enum vram_status status;
     switch (format) {
     case VRAM_FORMAT_PICKLE: status = write_emitted(model, &vr_emit_pickle, false, write, user); break;

@@ -1,7 +1,7 @@
 // Programs that run out of memory for a reason that is known, on the simulated driver: the report must name it, and the cure must be one.
 #include <stdio.h>
 
-#include "analyze/cure_words.h"
+#include "present/cure_text.h"
 #include "driver/driver.h"
 #include "support/history.h"
 #include "vram/explain.h"
@@ -107,7 +107,7 @@ static const struct scene scenes[] = {
     {"taken by a library, and nobody says so", "", 256 M, 0, 0, taken_by_a_library, VRAM_OOM_FULL, VRAM_CURE_DEMAND},
     {"all in use", "", 256 M, 0, 0, all_in_use, VRAM_OOM_FULL, VRAM_CURE_DEMAND},
     {"all in use, with expandable segments", "expandable_segments:True", 256 M, 0, 0, all_in_use, VRAM_OOM_FULL, VRAM_CURE_DEMAND},
-    {"the ring kept the end only", "", 120 M, 0, 3, in_pieces, VRAM_OOM_FRAGMENTED, VRAM_CURE_NOT_SEEN},
+    {"the ring kept the end only", "", 120 M, 0, 3, in_pieces, VRAM_OOM_FRAGMENTED, VRAM_CURE_NOT_REPRODUCED},
 };
 
 // With the setting the history must fit in the room there was, and without it must not.
@@ -264,7 +264,7 @@ static void recordings_of_others(void **state) {
          "{\"action\": \"oom\", \"device_free\": 10485760, \"size\": 62914560, \"stream\": 0},"
          "{\"action\": \"free_requested\", \"addr\": 1048576000, \"size\": 94371840, \"stream\": 0},"
          "{\"action\": \"free_completed\", \"addr\": 1048576000, \"size\": 94371840, \"stream\": 0}]]}"},
-        {{.name = "a free block that would have served", .cause = VRAM_OOM_CONTRADICTORY, .verdict = VRAM_CURE_NOT_SEEN},
+        {{.name = "a free block that would have served", .cause = VRAM_OOM_CONTRADICTORY, .verdict = VRAM_CURE_NOT_REPRODUCED},
          "{\"segments\": [{\"device\": 0, \"address\": 1048576000, \"total_size\": 104857600, \"stream\": 0, \"segment_type\": \"large\","
          "\"blocks\": [{\"address\": 1048576000, \"size\": 104857600, \"requested_size\": 0, \"state\": \"inactive\"}]}],"
          "\"device_traces\": [[{\"action\": \"segment_alloc\", \"addr\": 1048576000, \"size\": 104857600, \"stream\": 0},"

@@ -149,7 +149,7 @@ static void the_check_finds_every_damage(void **state) {
     DAMAGE(model->blocks.state[1], VR_STATE_COUNT, "block's state");
     DAMAGE(model->histories[0].action[0], VR_ACTION_COUNT, "event's action");
     DAMAGE(model->histories[0].stack[0], 99, "event's stack");
-    DAMAGE(model->histories[0].context[0], model->strings.count, "compile context");
+    DAMAGE(model->histories[0].context[0], model->strings.count, "an event's context");
     DAMAGE(model->histories[0].metadata[0], model->strings.count, "metadata");
     DAMAGE(model->histories[0].unknown[0], model->strings.count, "action name");
     DAMAGE(model->annotations[0].name, model->strings.count, "annotation");

@@ -41,4 +41,10 @@ void vr_put_words(struct vr_json *json, const struct vr_model *model, const stru
     put_text(json, model, "category", history->tag[event]);
     put_text(json, model, "metadata", history->metadata[event]);
     put_text(json, model, "context", history->context[event]);
+#define LATER_FIRST(column)
+#define LATER_LATER(column) put_text(json, model, #column, history->column[event]);
+#define VR_FIELD(...)
+#define VR_NUMBER(...)
+#define VR_TEXT(column, type, density, number, LOG, since, KEY) LATER_##since(column)
+#include "model/entry_fields.def"
 }

@@ -1,0 +1,137 @@
+// The tables of the history and of models hold what they say after every random operation.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "history/logevents.h"
+#include "history/ring.h"
+#include "history/stack_table.h"
+#include "model/builder.h"
+#include "support/random.h"
+
+static void a_ring_keeps_its_newest(void **state) {
+    (void)state;
+    uint64_t random = 1;
+    struct vr_ring ring = {.capacity = 100};
+    uint64_t stored = 0;
+    for (size_t i = 0; i < 20000; i++) {
+        const uint64_t draw = vr_random_below(&random, 1000);
+        if (draw == 0) {
+            vr_ring_clear(&ring);
+            stored = 0;
+        } else if (draw < 4) {
+            assert_int_equal(vr_ring_resize(&ring, vr_random_below(&random, 300)), VRAM_OK);
+        } else if (draw < 10) {
+            struct vr_event *events;
+            size_t count;
+            const uint64_t mark = vr_ring_mark(&ring);
+            assert_int_equal(vr_ring_copy(&ring, mark, &events, &count), VRAM_OK);
+            assert_true(count <= ring.capacity && (count == 0 || events[count - 1].address == stored - 1));
+            for (size_t k = 1; k < count; k++) assert_int_equal(events[k].address, events[k - 1].address + 1);
+            free(events);
+        } else {
+            vr_ring_lock(&ring);
+            struct vr_event *event = vr_ring_next_locked(&ring);
+            assert_non_null(event);
+            *event = (struct vr_event){.address = stored++};
+            vr_ring_unlock(&ring);
+        }
+        vr_ring_lock(&ring);
+        assert_true(vr_ring_check_locked(&ring));
+        vr_ring_unlock(&ring);
+    }
+    vr_ring_clear(&ring);
+}
+
+static void fill(uint64_t *random, struct vr_log_batch *batch, size_t count) {
+    static const uint64_t few[VR_LOG_COLUMN_COUNT] = {
+        [VR_LOG_COLUMN_ACTION] = 12, [VR_LOG_COLUMN_ADDRESS] = 50, [VR_LOG_COLUMN_SIZE] = 9,    [VR_LOG_COLUMN_STACK] = 5,
+        [VR_LOG_COLUMN_DEVICE] = 2,  [VR_LOG_COLUMN_THREAD] = 300, [VR_LOG_COLUMN_CONTEXT] = 3, [VR_LOG_COLUMN_STREAM] = 1 << 20};
+    batch->count = count;
+    batch->time_unit_ns = 1;
+    for (size_t column = 0; column < VR_LOG_COLUMN_COUNT; column++) {
+        for (size_t i = 0; i < count; i++) batch->column[column][i] = vr_random_below(random, few[column] == 0 ? UINT64_MAX : few[column]);
+    }
+}
+
+static void a_batch_comes_back_as_it_was(void **state) {
+    (void)state;
+    uint64_t random = 2;
+    struct vr_log_batch batch = {.count = 0}, back = {.count = 0};
+    assert_true(vr_log_batch_check(&batch));
+    for (size_t round = 0; round < 200; round++) {
+        const size_t count = 1 + vr_random_below(&random, 700);
+        struct vr_bytes bytes = {.data = NULL};
+        assert_int_equal(vr_log_batch_reserve(&batch, count), VRAM_OK);
+        fill(&random, &batch, count);
+        vr_log_events_write(&bytes, &batch);
+        assert_false(bytes.failed);
+        assert_true(vr_log_batch_check(&batch));
+        assert_int_equal(vr_log_events_read(bytes.data, bytes.count, count, &back), VRAM_OK);
+        assert_true(vr_log_batch_check(&back));
+        for (size_t column = 0; column < VR_LOG_COLUMN_COUNT; column++) {
+            assert_memory_equal(batch.column[column], back.column[column], count * sizeof(uint64_t));
+        }
+        vr_bytes_release(&bytes);
+    }
+    vr_log_batch_release(&batch);
+    vr_log_batch_release(&back);
+}
+
+static void stacks_are_found_by_their_words(void **state) {
+    (void)state;
+    uint64_t random = 3;
+    struct vram_stacks *stacks;
+    assert_int_equal(vram_stacks_create(NULL, &stacks), VRAM_OK);
+    for (size_t i = 0; i < 5000; i++) {
+        uint64_t words[8], hash = stacks->secret;
+        const size_t count = 1 + vr_random_below(&random, VR_COUNT_OF(words));
+        for (size_t k = 0; k < count; k++) {
+            words[k] = 1 + vr_random_below(&random, k == 0 ? 3000 : 4);
+            hash = vr_stack_hash(hash, words[k]);
+        }
+        const uint32_t id = vr_stacks_intern(stacks, words, count, hash);
+        const struct vr_stack *stack = vr_stacks_get(stacks, id);
+        assert_true(stack != NULL && stack->count == count);
+        assert_memory_equal(stack->words, words, count * sizeof words[0]);
+        if (i % 500 == 0) assert_true(vr_stacks_check(stacks));
+    }
+    assert_true(vr_stacks_check(stacks));
+    vram_stacks_destroy(stacks);
+}
+
+static void a_builder_has_everything_once(void **state) {
+    (void)state;
+    uint64_t random = 4;
+    struct vr_builder builder;
+    assert_int_equal(vr_builder_init(&builder, 1 << 20), VRAM_OK);
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < 40000 && status == VRAM_OK; i++) {
+        char text[24];
+        uint32_t name, frame = 0, stack, frames[4];
+        const int length = snprintf(text, sizeof text, "text %d", (int)vr_random_below(&random, 1 + i));
+        status = vr_builder_string(&builder, text, (size_t)length, &name);
+        if (status == VRAM_OK) status = vr_builder_frame(&builder, name, name / 2, (int64_t)vr_random_below(&random, 9), &frame);
+        for (size_t k = 0; k < VR_COUNT_OF(frames); k++) frames[k] = k == 0 ? frame : (uint32_t)vr_random_below(&random, frame + 1);
+        if (status == VRAM_OK) status = vr_builder_stack(&builder, frames, vr_random_below(&random, 5), &stack);
+        if (i % 1000 == 0) assert_true(vr_builder_check(&builder));
+    }
+    // It ends where its budget does, and is whole then, too.
+    assert_int_equal(status, VRAM_LIMIT);
+    assert_true(vr_builder_check(&builder));
+    vr_builder_release(&builder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ring_keeps_its_newest),
+        cmocka_unit_test(a_batch_comes_back_as_it_was),
+        cmocka_unit_test(stacks_are_found_by_their_words),
+        cmocka_unit_test(a_builder_has_everything_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
