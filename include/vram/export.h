@@ -1,4 +1,4 @@
-// vram/export.h: a recording in the formats of other tools: spreadsheets, RMM, Perfetto, flame graphs, pprof. docs/convert.md shows each.
+// vram/export.h: a recording in the formats of other tools: spreadsheets, RMM, Perfetto, flame graphs, pprof. convert.md shows each.
 #ifndef VRAM_EXPORT_H
 #define VRAM_EXPORT_H
 

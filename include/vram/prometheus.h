@@ -1,5 +1,5 @@
 // vram/prometheus.h: an allocator's live statistics for Prometheus, in its text format: written once, or kept in a file for the node
-// exporter's textfile collector. Without code: VRAM_PROMETHEUS=PATTERN[,interval=15s] (docs/prometheus.md, which lists the metrics).
+// exporter's textfile collector. Without code: VRAM_PROMETHEUS=PATTERN[,interval=15s] (docs/guides/prometheus.md, which lists the metrics).
 #ifndef VRAM_PROMETHEUS_H
 #define VRAM_PROMETHEUS_H
 

@@ -46,7 +46,7 @@ VRAM_API void vram_recording_destroy(struct vram_recording *recording);
 // The two shapes: a dictionary with history and settings, or a bare list of segments.
 enum vram_recording_form { VRAM_RECORDING_DICT, VRAM_RECORDING_SEGMENT_LIST };
 VRAM_API enum vram_recording_form vram_recording_form(const struct vram_recording *recording);
-// How the file ended. OPEN and CUT are only of vram's own files (docs/formats/recording.md).
+// How the file ended. OPEN and CUT are only of vram's own files (docs/reference/formats/recording.md).
 enum vram_recording_ending {
     VRAM_RECORDING_WHOLE, // as it should
     VRAM_RECORDING_OPEN,  // not closed: the program was killed or writes still; everything recorded until then is there

@@ -80,7 +80,7 @@ VRAM_API uint32_t vram_recording_frame_count(const struct vram_recording *record
 // The frames of a stack, innermost first, borrowed from the recording; *count is 0 for a stack that is not there.
 VRAM_API const uint32_t *vram_recording_stack(const struct vram_recording *recording, uint32_t stack, uint64_t *count);
 // Which frame stands for each stack: the innermost Python frame outside torch itself, else the innermost frame, or where that one only
-// recorded the stack what tells more (docs/profile.md); VRAM_NO_FRAME for none.
+// recorded the stack what tells more (docs/guides/profile.md); VRAM_NO_FRAME for none.
 // frames has room for vram_recording_stack_count() numbers. NO_HOST_MEMORY.
 #define VRAM_NO_FRAME UINT32_MAX
 VRAM_API VRAM_NODISCARD enum vram_status vram_recording_sites(const struct vram_recording *recording, uint32_t *frames);

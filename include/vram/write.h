@@ -17,7 +17,7 @@ enum vram_recording_format {
     VRAM_FORMAT_PICKLE,    // protocol 4
     VRAM_FORMAT_JSON,      // strict, pure ASCII, in one line; pairs become lists, NaN and infinities null
     VRAM_FORMAT_JSON_ROWS, // the same with a line for every segment, block, event and annotation
-    VRAM_FORMAT_VRAM,      // vram's own recording file (docs/formats/recording.md)
+    VRAM_FORMAT_VRAM,      // vram's own recording file (docs/reference/formats/recording.md)
     VRAM_FORMAT_COUNT
 };
 

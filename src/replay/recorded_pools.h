@@ -1,4 +1,4 @@
-// recorded_pools.h: the private pools of one device's recording, and which of them each event is of (exact-replay 2.6).
+// recorded_pools.h: the private pools of one device's recording, and which of them each event is of (replay.md §pools).
 #ifndef VR_REPLAY_RECORDED_POOLS_H
 #define VR_REPLAY_RECORDED_POOLS_H
 
