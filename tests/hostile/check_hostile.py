@@ -70,6 +70,8 @@ def main(vram):
         for pair in zip(paths["hostile"], paths["ordinary"]):
             extension = os.path.splitext(pair[0])[1]
             for command in COMMANDS:
+                if command[0] == "tune" and extension != ".pickle":
+                    continue  # most of the time, for the same replays
                 counts = [count_command(vram, command, path, folder) for path in pair]
                 bad += not check(" ".join(word or "..." for word in command) + " " + extension, *counts)
             bad += not check("queries " + extension, *(count_queries(vram, path, folder) for path in pair))
