@@ -7,7 +7,6 @@
 #include "input_files.h"
 #include "moment.h"
 #include "ui.h"
-#include "vram/symbols.h"
 
 int cmd_leaks(int argc, char **argv);
 
@@ -19,14 +18,13 @@ struct settings {
     bool json;
 };
 
-static int hunt(const char *path, const char *before, void *context) {
+static int find_leaks(const char *path, const char *before, void *context) {
     const struct settings *settings = context;
     struct vram_recording *recording;
     struct input_facts facts;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    const int code = input_recording(path, &recording, &facts);
+    const int code = input_named_recording(path, &recording, &facts);
     if (code != CLI_OK) return code;
-    (void)!vram_recording_symbolize(recording, NULL, NULL);
     const char *name = input_base_name(facts.name);
     const struct vram_style style = ui_style();
     size_t leaks = 0;
@@ -36,8 +34,7 @@ static int hunt(const char *path, const char *before, void *context) {
                                         : vram_leaks_text(recording, &settings->options, name, &style, ui_write, NULL, &leaks, &error);
     vram_recording_destroy(recording);
     if (status == VRAM_OK && settings->json) printf("\n");
-    if (status != VRAM_OK && status != VRAM_IO) return ui_error(name, &error);
-    return status != VRAM_OK ? CLI_BAD_INPUT : leaks != 0 ? CLI_FINDING : CLI_OK;
+    return ui_result(status, leaks != 0, name, &error);
 }
 
 int cmd_leaks(int argc, char **argv) {
@@ -72,5 +69,5 @@ int cmd_leaks(int argc, char **argv) {
     if (!moment_options(&settings.moment, &settings.options)) return CLI_USAGE;
     settings.options.step = settings.step;
     settings.options.every_events = settings.every;
-    return input_each(argv + 1, count, settings.json, "\n", hunt, &settings);
+    return input_each(argv + 1, count, settings.json, "\n", find_leaks, &settings);
 }

@@ -1,7 +1,7 @@
 // One notion's facts: totals, who held the peak, and the longest lives.
 #include "analyze/report_parts.h"
 
-static void add(struct vram_report_lot *lot, uint64_t bytes) {
+static void add(struct vram_report_sum *lot, uint64_t bytes) {
     lot->count++;
     lot->bytes += bytes;
 }
