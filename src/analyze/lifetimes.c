@@ -17,7 +17,7 @@ struct passes {
     const struct vr_address_ids *addresses;
     struct vr_lifetimes *out;
     uint32_t *live; // by number of the address; 0: nothing is live there
-    struct vram_report_amount total;
+    struct vram_report_sum total;
     uint8_t free_action; // besides VR_ACTION_FREE, which ends both kinds of lifetime
 };
 
@@ -241,8 +241,8 @@ enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_lifetime
 }
 
 // --- the check ------------------------------------------------------------------------------------------------------------------
-static bool is_sum(const struct vr_lifetimes *lifetimes, int64_t event, const struct vram_report_amount *sum) {
-    struct vram_report_amount found = {0};
+static bool is_sum(const struct vr_lifetimes *lifetimes, int64_t event, const struct vram_report_sum *sum) {
+    struct vram_report_sum found = {0};
     for (size_t i = 0; i < lifetimes->count; i++) {
         if (!vr_lifetimes_live_at(lifetimes, i, event)) continue;
         found.count++;

@@ -26,7 +26,7 @@ struct vr_lifetimes {
     uint32_t *stack;      // of the alloc event; of the final block, for what lived all the time; else 0
     size_t count;
     size_t start_count;
-    struct vram_report_amount start, peak, end, final_state;
+    struct vram_report_sum start, peak, end, final_state;
     int64_t peak_event;
     uint64_t anomalies[VRAM_ANOMALY_COUNT];
     struct vr_map final_blocks; // address -> 1 + row among the view's blocks (vr_view_block()), of what is live at the end

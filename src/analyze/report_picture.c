@@ -74,7 +74,7 @@ static void count_blocks(const struct vr_view *view, struct vram_report_device *
             out->largest_inactive_bytes = blocks->size_bytes[row];
         }
     }
-    out->inactive = (struct vram_report_amount){out->states[VR_STATE_INACTIVE].count, out->states[VR_STATE_INACTIVE].bytes};
+    out->inactive = (struct vram_report_sum){out->states[VR_STATE_INACTIVE].count, out->states[VR_STATE_INACTIVE].bytes};
 }
 
 // Pages of expandable segments in the small and the large pool.
@@ -104,7 +104,7 @@ static void add_usage(struct vram_report_usage *usage, const struct picture_sums
     if (whole) {
         usage->cached_bytes += sums->free;
     } else {
-        usage->hole_bytes += sums->free;
+        usage->free_block_bytes += sums->free;
     }
     // Sizes of a damaged recording may wrap; as unsigned numbers they do so harmlessly.
     usage->unaccounted_bytes = (int64_t)((uint64_t)usage->unaccounted_bytes + segment_bytes - sums->total);

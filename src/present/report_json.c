@@ -8,10 +8,10 @@
 #include "vram/explain.h"
 #include "vram/report.h"
 
-static void put_amount(struct vr_json *json, const char *key, const struct vram_report_amount *amount) {
+static void put_sum(struct vr_json *json, const char *key, const struct vram_report_sum *sum) {
     vr_json_object(json, key);
-    vr_json_u64(json, "count", amount->count);
-    vr_json_u64(json, "bytes", amount->bytes);
+    vr_json_u64(json, "count", sum->count);
+    vr_json_u64(json, "bytes", sum->bytes);
     vr_json_object_end(json);
 }
 
@@ -78,10 +78,10 @@ static void put_live(struct vr_json *json, const char *key, const struct vram_re
     vr_json_u64(json, "distinct_sites_at_peak", live->distinct_sites);
     put_groups(json, "top_stacks_at_peak", live->stacks, live->stack_count);
     vr_json_u64(json, "distinct_stacks_at_peak", live->distinct_stacks);
-    put_amount(json, "born_and_freed_in_trace", &live->born_and_freed);
-    put_amount(json, "born_in_trace_live_at_end", &live->born_and_kept);
-    put_amount(json, "live_before_trace_freed_in_trace", &live->inherited_and_freed);
-    put_amount(json, "live_before_trace_live_at_end", &live->inherited_and_kept);
+    put_sum(json, "born_and_freed_in_trace", &live->born_and_freed);
+    put_sum(json, "born_in_trace_live_at_end", &live->born_and_kept);
+    put_sum(json, "live_before_trace_freed_in_trace", &live->inherited_and_freed);
+    put_sum(json, "live_before_trace_live_at_end", &live->inherited_and_kept);
     put_longest(json, live);
     vr_json_u64(json, "largest_allocation_in_trace", live->largest_bytes);
     vr_json_object_end(json);
@@ -302,7 +302,8 @@ static void put_usage(struct vr_json *json, const struct vram_report_usage *usag
     vr_json_u64(json, "requested_bytes", usage->requested_bytes);
     vr_json_u64(json, "rounding_bytes", usage->rounding_bytes);
     vr_json_u64(json, "pending_bytes", usage->pending_bytes);
-    vr_json_u64(json, "hole_bytes", usage->hole_bytes);
+    vr_json_u64(json, "free_block_bytes", usage->free_block_bytes);
+    vr_json_u64(json, "hole_bytes", usage->free_block_bytes); // its key before; for one release
     vr_json_u64(json, "cached_bytes", usage->cached_bytes);
     vr_json_i64(json, "unaccounted_bytes", usage->unaccounted_bytes);
     vr_json_u64(json, "free_blocks", usage->free_blocks);

@@ -180,7 +180,7 @@ static void print_usage(struct report_printer *printer, const struct vram_report
         {usage->requested_bytes, "█", "#", VR_CYAN},
         {usage->rounding_bytes, "▓", "+", VR_BLUE},
         {usage->pending_bytes, "▚", "w", VR_MAGENTA},
-        {usage->hole_bytes, "▒", "o", VR_YELLOW},
+        {usage->free_block_bytes, "▒", "o", VR_YELLOW},
         {usage->cached_bytes, "░", ".", VR_GREEN},
         {usage->unaccounted_bytes > 0 ? (uint64_t)usage->unaccounted_bytes : 0, "?", "?", VR_RED},
     };
@@ -219,7 +219,7 @@ static void print_usage(struct report_printer *printer, const struct vram_report
     }
     vr_table_print(&table, printer->text, &printer->style, 4);
     vr_table_release(&table);
-    const uint64_t free_bytes = usage->hole_bytes + usage->cached_bytes;
+    const uint64_t free_bytes = usage->free_block_bytes + usage->cached_bytes;
     if (free_bytes != 0) {
         vr_text_printf(printer->text, "    %s free in %s block%s; the largest holds %s (%s of the free memory)\n",
                        vr_bytes(free_bytes).text, vr_count(usage->free_blocks).text, usage->free_blocks == 1 ? "" : "s",

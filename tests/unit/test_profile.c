@@ -386,7 +386,7 @@ static size_t found(struct vram_recording *recording, const char *text, bool reg
     const struct vram_profile_options options = {.device = -1};
     struct vr_profile subject;
     struct vr_search search;
-    struct vram_report_amount lot = {0};
+    struct vram_report_sum lot = {0};
     assert_int_equal(vr_profile_open(recording, &options, &subject, NULL), VRAM_OK);
     assert_int_equal(vr_search_init(&search, subject.model, text, regex, NULL), VRAM_OK);
     uint8_t *bits = calloc(subject.lifetimes.count / 8 + 1, 1);
