@@ -43,7 +43,7 @@ static bool serve_from_cache(struct vram_host *host, struct request *request) {
 }
 
 static void adopt(struct vram_host *host, struct request *request, struct vr_host_block *block) {
-    vr_host_table_insert(&host->table, block);
+    vr_host_table_insert(&host->table, block->address, block);
     block->pool = request->pool;
     block->pool->blocks++;
     vr_stat_add(&host->stats.allocations, 1);

@@ -171,7 +171,7 @@ enum vram_status vr_host_pin(struct vram_host *host, uint64_t size, uint64_t *ad
 void vr_host_send_out(struct vram_host *host, struct vr_host_block *block) {
     assert(block->origin != VRAM_HOST_RESERVED);
     vr_host_notify(host, VR_HOST_ACTION_SEGMENT_FREE, block);
-    vr_host_table_remove(&host->table, block);
+    vr_host_table_remove(&host->table, block->address);
     block->pool->blocks--;
     block->pool = NULL;
     block->state = VR_HOST_OUT;

@@ -18,7 +18,7 @@
 #include "base/stat.h"
 #include "config/options.h"
 #include "driver/driver.h"
-#include "host/table.h"
+#include "host/host_table.h"
 #include "os/os.h"
 #include "vram/host.h"
 
