@@ -26,6 +26,6 @@ void vram_destroy(struct vram_allocator *allocator) {
     vram_prometheus_stop(allocator);
     vr_environment_end(allocator);
     // A file that could not be finished still reads up to its last event.
-    (void)vr_tracer_close(allocator);
+    (void)vr_history_close(allocator);
     vr_allocator_destroy(allocator);
 }

@@ -9,10 +9,10 @@ struct reading {
     char *value; // of the word at hand; NULL: it has none
 };
 
-static bool choose(const char *value, const char *const *names, size_t count, int *chosen) {
+static bool choose(const char *value, const char *const *names, size_t count, int *row) {
     for (size_t i = 0; i < count && value != NULL; i++) {
         if (strcmp(value, names[i]) != 0) continue;
-        *chosen = (int)i;
+        *row = (int)i;
         return true;
     }
     return false;
@@ -20,28 +20,28 @@ static bool choose(const char *value, const char *const *names, size_t count, in
 
 static bool read_enabled(struct reading *reading) {
     static const char *const names[] = {"all", "alloc", "state"};
-    int chosen = 0;
-    if (!choose(reading->value, names, VR_COUNT_OF(names), &chosen)) return false;
-    reading->options->enabled = (enum vram_history_level)chosen;
+    int row = 0;
+    if (!choose(reading->value, names, VR_COUNT_OF(names), &row)) return false;
+    reading->options->enabled = (enum vram_history_level)row;
     return true;
 }
 
 static bool read_context(struct reading *reading) {
     static const char *const names[] = {"all", "alloc", "state", "none"};
-    int chosen = 0;
-    if (!choose(reading->value, names, VR_COUNT_OF(names), &chosen)) return false;
-    reading->options->context = (enum vram_history_level)chosen;
+    int row = 0;
+    if (!choose(reading->value, names, VR_COUNT_OF(names), &row)) return false;
+    reading->options->context = (enum vram_history_level)row;
     return true;
 }
 
 static bool read_stacks(struct reading *reading) {
     static const char *const names[] = {"all", "python", "c", "none"};
-    int chosen = 0;
-    if (!choose(reading->value, names, VR_COUNT_OF(names), &chosen)) return false;
-    if (chosen == 3) {
+    int row = 0;
+    if (!choose(reading->value, names, VR_COUNT_OF(names), &row)) return false;
+    if (row == 3) {
         reading->options->context = VRAM_HISTORY_NONE;
     } else {
-        reading->options->stacks = (enum vram_history_stacks)chosen;
+        reading->options->stacks = (enum vram_history_stacks)row;
     }
     return true;
 }

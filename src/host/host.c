@@ -1,9 +1,9 @@
 // Making and unmaking an allocator of pinned memory; its settings.
-#include "host/background.h"
-#include "host/context.h"
-#include "host/fences.h"
-#include "host/pools.h"
-#include "host/source.h"
+#include "host/host_background.h"
+#include "host/host_context.h"
+#include "host/host_fences.h"
+#include "host/host_pools.h"
+#include "host/host_source.h"
 
 static enum vram_status open_driver(struct vram_host *host, struct vram_driver *driver, struct vram_error *error) {
     host->driver = driver;

@@ -26,13 +26,15 @@ enum { VR_TRACER_HOST = VRAM_MAX_DEVICES, VR_TRACER_RINGS };
 // Bit a: action a (enum vr_record_action) is not stored. Above them: events carry stacks, compile contexts.
 enum { VR_TRACER_SKIPS = (1 << VR_RECORD_COUNT) - 1, VR_TRACER_STACKS = 1 << 30, VR_TRACER_CONTEXTS = 1 << 29 };
 
-enum vr_stage { VR_STAGE_START, VR_STAGE_END, VR_STAGE_STEP, VR_STAGE_COUNT };
-extern const char *const vr_stage_names[VR_STAGE_COUNT];
+enum vr_annotation_stage { VR_STAGE_START, VR_STAGE_END, VR_STAGE_STEP, VR_STAGE_COUNT };
+VR_INLINE const char *vr_annotation_stage_name(enum vr_annotation_stage stage) {
+    return stage == VR_STAGE_START ? "START" : stage == VR_STAGE_END ? "END" : "STEP";
+}
 
 struct vr_mark {
     uint64_t ticks;
     uint32_t name; // number of a text
-    uint8_t stage; // enum vr_stage
+    uint8_t stage; // enum vr_annotation_stage
     uint8_t device;
 };
 
@@ -40,9 +42,12 @@ struct vr_mark {
 struct vr_marks {
     struct vr_mark *items;
     size_t count;
-    size_t capacity;
+    size_t items_capacity;
     size_t next;
 };
+
+// What the sentence above says, and that every mark has a stage and a device. Under marks_mutex.
+bool vr_marks_check(const struct vr_marks *marks);
 
 // A file that events are streamed into. Its lock is the log's own; `words` are guarded by `mutex`, which whoever uses the log holds, or
 // else the tracer's.
@@ -53,7 +58,7 @@ struct vr_stream {
     struct vr_mutex mutex;
     uint32_t *words; // the log's string for each number of a text; 0: not asked yet
     size_t word_capacity;
-    _Atomic uint64_t told;
+    _Atomic uint64_t events; // that came
     _Atomic uint64_t lost;
 };
 
@@ -93,8 +98,11 @@ struct vr_tracer {
 struct vr_tracer *vr_tracer_of(struct vram_allocator *allocator);
 // The allocator's tracer, made if need be. NO_HOST_MEMORY.
 enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_frames, struct vr_tracer **tracer);
-// Ends the recording and frees it. No other thread may use the allocator any more. IO.
-enum vram_status vr_tracer_close(struct vram_allocator *allocator);
+// Frees the tracer, whose recording has ended. No other thread may use the allocator any more.
+void vr_tracer_destroy(struct vr_tracer *tracer);
+
+// Ends the recording and frees the allocator's tracer. No other thread may use the allocator any more. IO.
+enum vram_status vr_history_close(struct vram_allocator *allocator);
 
 // From now on a child of this process gets a file of its own for this one, by the pattern. Without memory for it, it gets none.
 void vr_tracer_set_pattern(struct vr_tracer *tracer, const char *pattern);
@@ -104,7 +112,7 @@ void vr_tracer_notify(struct vr_tracer *tracer, uint32_t ring, const struct vr_r
 // The model's name of a record's action.
 enum vr_action vr_tracer_action(enum vr_record_action action);
 
-// --- stream.c -------------------------------------------------------------------------------------------------------------------------
+// --- live_stream.c -------------------------------------------------------------------------------------------------------------------------
 enum vram_status vr_stream_open(const struct vram_history_options *options, struct vr_stream **stream, struct vram_error *error);
 enum vram_status vr_stream_close(struct vr_stream *stream);
 // In the child of a fork, with the stream's mutex: leaves the file to the parent. *made: the child's own file, NULL without a pattern.
@@ -114,6 +122,9 @@ enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *
 struct vr_copied;
 // Writes the settings only, for a file that may not come to its end.
 enum vram_status vr_stream_settings(struct vr_stream *stream, const struct vr_copied *copied);
+struct vr_oom_facts;
+// Adds what an out of memory adds to the settings.
+enum vram_status vr_stream_oom(struct vr_stream *stream, const struct vr_oom_facts *facts);
 // Writes settings and state, that of the moment after the last event. IO, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_stream_state(struct vr_stream *stream, const struct vr_copied *copied);
 

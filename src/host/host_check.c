@@ -1,6 +1,6 @@
 // vram_host_check(): every invariant that the comments of this room state, as code.
 #include "base/invariant.h"
-#include "host/bins.h"
+#include "host/host_bins.h"
 
 // What a walk over all blocks found, to be held against lists and counters.
 struct census {

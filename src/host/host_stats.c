@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "base/sink.h"
-#include "host/state.h"
+#include "host/host_state.h"
 
 void vram_host_stats(struct vram_host *host, struct vram_host_stats *stats) {
     if (host == NULL || stats == NULL) return;

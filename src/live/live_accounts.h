@@ -1,6 +1,6 @@
-// accounts.h: accounts (vram/accounts.h) as text.
-#ifndef VR_LIVE_ACCOUNTS_H
-#define VR_LIVE_ACCOUNTS_H
+// live_accounts.h: accounts (vram/accounts.h) as text.
+#ifndef VR_LIVE_LIVE_ACCOUNTS_H
+#define VR_LIVE_LIVE_ACCOUNTS_H
 
 #include "base/text.h"
 #include "vram/accounts.h"
