@@ -7,8 +7,6 @@
 
 #include "input.h"
 #include "vram/recording.h"
-#include "vram/symbols.h"
-#include "vram/walk.h"
 
 // An allocation that is alive: its device and address, and the groups it counts in.
 struct piece {

@@ -5,6 +5,7 @@
 //
 //     serve_sim serve.pickle && vram report serve.pickle
 #include <stdbool.h>
+#include <vram/recordings.h>
 #include <vram/vram.h>
 
 enum { LAYERS = 32, HIDDEN = 4096, FEED = 11008, VOCABULARY = 32000, HEADS = 32, HALF = 2, SINGLE = 4 };

@@ -1,4 +1,4 @@
-#include "vram/graph.h"
+#include "vram/pool.h"
 #include "base/base.h"
 #include "core/device.h"
 #include "driver/driver.h"

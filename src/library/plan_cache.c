@@ -1,7 +1,7 @@
 // Plans by key, least recently used first to go (allocator-behaviour 10.2).
 #include "base/base.h"
 #include "os/os.h"
-#include "vram/plan_cache.h"
+#include "vram/workspace.h"
 
 // A plan. While it is `busy` one thread has it, or builds it; a plan that is not `held` is in no list and goes when that thread is done.
 struct plan {

@@ -3,7 +3,7 @@
 
 #include "os/os.h"
 #include "support/expect.h"
-#include "vram/plan_cache.h"
+#include "vram/workspace.h"
 
 // A library that makes plans: a plan is its key plus 100, and wants as many KiB as the key says.
 struct shop {

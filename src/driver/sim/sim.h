@@ -12,7 +12,7 @@
 #include "driver/sim/sim_ranges.h"
 #include "driver/sim/sim_slots.h"
 #include "os/os.h"
-#include "vram/sim.h"
+#include "vram/driver.h"
 
 #define VR_SIM_GRANULARITY    (2 * VR_MIB)        // of cuMemCreate, cuMemMap and reservations
 #define VR_SIM_LIMIT          ((uint64_t)1 << 56) // no device address at or above
