@@ -1,8 +1,8 @@
-// os.h: the closed list of what this project asks of the operating system. posix/ (and later wasm/) implement it under
-// the same file names; no other room includes an OS header.
+// os.h: the closed list of what this project asks of the operating system. posix/ and wasm/ implement it under the
+// same file names; no other room includes an OS header.
 //
-// Contract of the whole list: functions that return a status never leave a partial effect; sizes are bytes; times are
-// nanoseconds; strings are UTF-8 and NUL-terminated.
+// Contract of the whole list: no pointer may be NULL unless the function says so; functions that return a status never leave a partial
+// effect; sizes are bytes; times are nanoseconds; strings are UTF-8 and NUL-terminated.
 #ifndef VR_OS_H
 #define VR_OS_H
 
@@ -16,7 +16,7 @@
 // --- memory.c -------------------------------------------------------------------------------------------------------
 // Address space whose pages are zero and appear on first touch. Costs nothing until touched.
 enum vram_status vr_os_reserve(size_t size_bytes, void **base);
-void vr_os_unreserve(void *base, size_t size_bytes);
+void vr_os_unreserve(void *base, size_t size_bytes); // base NULL: nothing happens
 // The same of a range whose user knows that nothing past the first touched_bytes was ever written.
 void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes);
 
@@ -102,7 +102,7 @@ enum vram_status vr_os_growfile_create(const char *path, bool replace, struct vr
 // Maps `size_bytes` from `offset` on (multiples of 64 KiB); the file is lengthened to hold them, and has the room on its disk. IO, also
 // where the process may not have so large a file; NO_HOST_MEMORY.
 enum vram_status vr_os_growfile_map(struct vr_growfile *file, uint64_t offset, size_t size_bytes, void **memory);
-void vr_os_growfile_unmap(void *memory, size_t size_bytes);
+void vr_os_growfile_unmap(void *memory, size_t size_bytes); // memory NULL: nothing happens
 // Cuts the file to its size. IO.
 enum vram_status vr_os_growfile_cut(struct vr_growfile *file, uint64_t size_bytes);
 void vr_os_growfile_close(struct vr_growfile *file);
@@ -132,8 +132,6 @@ void vr_os_yield(void);
 uint64_t vr_os_thread_id(void);
 // How many processors this process may use; at least 1.
 unsigned vr_os_processors(void);
-// Runs `function(argument)` on a new detached thread.
-enum vram_status vr_os_spawn_detached(void (*function)(void *argument), void *argument);
 // A thread that is waited for: every vr_thread_start() that succeeded needs one vr_thread_join(). NO_HOST_MEMORY.
 struct vr_thread {
     _Alignas(8) unsigned char storage[16];
@@ -191,7 +189,6 @@ void vr_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_chil
 
 // --- clock.c --------------------------------------------------------------------------------------------------------
 uint64_t vr_os_monotonic_ns(void);
-uint64_t vr_os_epoch_us(void);
 uint64_t vr_os_epoch_ns(void);
 // A clock that costs little to read and never goes back: counts of a fixed but unknown rate, comparable between threads. The processor's
 // counter where it has a steady one, else the monotonic clock.
@@ -208,6 +205,6 @@ const char *vr_os_getenv(const char *name);
 void *vr_os_dlopen(const char *name, const char **reason);
 // NULL when there is none. library NULL: whatever the program itself sees.
 void *vr_os_dlsym(void *library, const char *symbol);
-void vr_os_dlclose(void *library);
+void vr_os_dlclose(void *library); // NULL: nothing happens
 
 #endif

@@ -1,7 +1,7 @@
 // graph_companions.c: the functions of companions.def about captures and graphs: older binary interfaces, and those with edge data. An edge
 // of this driver is the plain one: the whole of a node after the whole of another, whose data is all zero.
 #include "libcuda.h"
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/graphs/sim_graphs.h"
 
 static bool are_plain(const struct vr_cu_edge_data *edge_data, uint64_t count) {
     static const struct vr_cu_edge_data plain;

@@ -1,5 +1,6 @@
 // pointer_attributes.c: cuPointerGetAttribute, for the attributes that say what and where an address is.
 #include "libcuda.h"
+#include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
 
 enum attribute {

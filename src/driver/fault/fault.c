@@ -15,7 +15,7 @@ struct fault_driver {
     struct vram_driver head;
     struct vram_driver *inner; // borrowed
     enum call call;            // which calls count
-    vr_cu_result result;       // what the chosen one returns
+    vr_cu_result result;       // what the failed one returns
     atomic_uint_fast64_t left; // calls until then; 0: no fault is set
     atomic_uint_fast64_t failed;
 };
@@ -82,13 +82,13 @@ enum vram_status vram_driver_fault_set(struct vram_driver *driver, const char *c
     VR_REQUIRE(driver);
     struct fault_driver *fault = fault_of(driver);
     if (fault == NULL || (nth != 0 && result == VR_CU_SUCCESS)) return VRAM_INVALID_ARGUMENT;
-    enum call chosen = CALL_ANY;
+    enum call selection = CALL_ANY;
     if (call != NULL) {
-        chosen = 0;
-        while (chosen < CALL_COUNT && strcmp(names[chosen], call) != 0) chosen++;
-        if (chosen == CALL_COUNT) return VRAM_INVALID_ARGUMENT;
+        selection = 0;
+        while (selection < CALL_COUNT && strcmp(names[selection], call) != 0) selection++;
+        if (selection == CALL_COUNT) return VRAM_INVALID_ARGUMENT;
     }
-    fault->call = chosen;
+    fault->call = selection;
     fault->result = result;
     atomic_store_explicit(&fault->left, nth, memory_order_relaxed);
     return VRAM_OK;

@@ -1,10 +1,10 @@
 // sim.c: making and ending a simulator, and the functions of vram/sim.h that steer and read it.
+#include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
 
 #include <stdatomic.h>
 
 #define MEMORY_MAX ((uint64_t)1 << 50) // of one device
-#define TIME_MAX   ((uint64_t)1 << 62) // no clock or queue is steered past this many nanoseconds (146 years)
 
 enum {
     TAG_CONTEXT = 1,
@@ -28,9 +28,9 @@ struct vr_sim *vr_sim_of(struct vram_driver *driver) {
 
 static uint64_t or_default(uint64_t value, uint64_t standard) { return value == 0 ? standard : value; }
 
-static struct vram_sim_options with_defaults(const struct vram_sim_options *given) {
+static struct vram_sim_options with_defaults(const struct vram_sim_options *user) {
     struct vram_sim_options options = {0};
-    if (given != NULL) options = *given;
+    if (user != NULL) options = *user;
     if (options.device_count == 0) options.device_count = 1;
     options.memory_bytes = or_default(options.memory_bytes, 80 * VR_GIB);
     options.alloc_base = or_default(options.alloc_base, 0x300000000000u);
@@ -177,12 +177,7 @@ enum vram_status vram_sim_complete_all(struct vram_driver *driver) {
     return VRAM_OK;
 }
 
-bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t more_ns) {
-    if (from_ns < sim->clock_ns) from_ns = sim->clock_ns;
-    return from_ns < TIME_MAX && more_ns <= TIME_MAX - from_ns;
-}
-
-// The status of work that a stream was given.
+// The status of work that a stream was user.
 static enum vram_status status_of(vr_cu_result result) {
     if (result == VR_CU_SUCCESS) return VRAM_OK;
     return result == VR_CU_OUT_OF_MEMORY ? VRAM_NO_HOST_MEMORY : VRAM_DRIVER;

@@ -1,7 +1,8 @@
 // sim_check.c: the instance against itself.
+#include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
 
-struct sums {
+struct device_sums {
     uint64_t used_bytes, small_bytes;
 };
 
@@ -9,12 +10,8 @@ static const struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint3
     return (const struct vr_sim_physical *)(const void *)vr_sim_slots_item(&sim->physicals, index);
 }
 
-static const struct vr_sim_stream *stream_at(const struct vr_sim *sim, uint32_t index) {
-    return (const struct vr_sim_stream *)(const void *)vr_sim_slots_item(&sim->streams, index);
-}
-
 static bool check_memory(const struct vr_sim *sim) {
-    struct sums sums[VR_SIM_MAX_DEVICES] = {{0, 0}};
+    struct device_sums sums[VR_SIM_MAX_DEVICES] = {{0, 0}};
     const struct vr_sim_range *range = vr_sim_ranges_next(&sim->spaces, 0);
     for (; range != NULL; range = vr_sim_ranges_next(&sim->spaces, vr_sim_range_end(range))) {
         if (range->kind == VR_SIM_CHUNK) sums[vr_sim_pool_at(sim, range->owner)->device].used_bytes += range->size_bytes;
@@ -72,15 +69,15 @@ static uint64_t count_references(const struct vr_sim *sim, uint32_t index) {
         count += exec_at(sim, i)->slot.live && launch->recorded && launch->stream == index;
     }
     for (uint32_t i = 0; i < sim->streams.used; i++)
-        for (size_t e = 0; stream_at(sim, i)->slot.live && e < stream_at(sim, i)->edge_count; e++)
-            count += stream_at(sim, i)->edges[e].target == index;
+        for (size_t e = 0; vr_sim_stream_at(sim, i)->slot.live && e < vr_sim_stream_at(sim, i)->edge_count; e++)
+            count += vr_sim_stream_at(sim, i)->edges[e].target == index;
     return count;
 }
 
 static bool check_streams(const struct vr_sim *sim) {
     uint64_t users = 0;
     for (uint32_t i = 0; i < sim->streams.used; i++) {
-        const struct vr_sim_stream *stream = stream_at(sim, i);
+        const struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
         if (!stream->slot.live) continue;
         users += stream->user && stream->slot.named;
         if (stream->done_work > stream->work) return false;
@@ -125,10 +122,10 @@ static bool check_graphs(const struct vr_sim *sim) {
 // Frontiers are nodes of the graph that is captured; a capture's origin takes part in it.
 static bool check_captures(const struct vr_sim *sim) {
     for (uint32_t i = 0; i < sim->streams.used; i++) {
-        const struct vr_sim_stream *stream = stream_at(sim, i);
+        const struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
         if (!stream->slot.live || stream->capture == 0) continue;
         const struct vr_sim_capture *capture = vr_sim_capture_find(sim, stream->capture);
-        if (capture == NULL || stream_at(sim, capture->origin)->capture != stream->capture) return false;
+        if (capture == NULL || vr_sim_stream_at(sim, capture->origin)->capture != stream->capture) return false;
         const struct vr_sim_graph *graph = vr_sim_slots_find(&sim->graphs, capture->graph);
         if (graph == NULL || graph->capture != stream->capture) return false;
         const uint32_t index = vr_sim_slots_index(&sim->graphs, graph);

@@ -1,6 +1,8 @@
+// clock.c: what time it is, and counters that are cheaper to read.
 #define _GNU_SOURCE
 #include <time.h>
 
+#include "base/base.h"
 #include "os/os.h"
 
 #if defined(__x86_64__)
@@ -12,12 +14,6 @@ uint64_t vr_os_monotonic_ns(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t vr_os_epoch_us(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
 uint64_t vr_os_epoch_ns(void) {
@@ -55,6 +51,7 @@ uint64_t vr_os_ticks(void) { return vr_os_monotonic_ns(); }
 #endif
 
 void vr_os_utc_text(char text[17]) {
+    assert(text != NULL);
     const time_t now = time(NULL);
     struct tm parts = {0};
     (void)gmtime_r(&now, &parts);

@@ -1,3 +1,4 @@
+// growfile.c: files that are written through memory.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "os/os.h"
+
+enum { UNIT = 64 * 1024 }; // of mappings: the largest page of a system that this runs on
 
 // A descriptor of ours in somebody else's program: far from the numbers that it counts on, and never one of the standard three, which it
 // may have closed. The descriptor itself where there is no such number.
@@ -40,6 +44,7 @@ static char *path_of(int descriptor) {
 }
 
 enum vram_status vr_os_growfile_create(const char *path, bool replace, struct vr_growfile *file, const char **reason) {
+    assert(path != NULL && file != NULL && reason != NULL);
     struct stat found;
     if (replace && lstat(path, &found) == 0 && S_ISREG(found.st_mode)) (void)unlink(path);
     int opened = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -84,6 +89,7 @@ static bool allocate(int descriptor, uint64_t offset, uint64_t size_bytes) {
 }
 
 enum vram_status vr_os_growfile_map(struct vr_growfile *file, uint64_t offset, size_t size_bytes, void **memory) {
+    assert(offset % UNIT == 0 && size_bytes % UNIT == 0 && size_bytes > 0 && memory != NULL);
     if (!hold(file) || !allocate(file->descriptor, offset, size_bytes)) return VRAM_IO;
     void *mapped = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->descriptor, (off_t)offset);
     if (mapped == MAP_FAILED) return VRAM_NO_HOST_MEMORY;

@@ -1,15 +1,23 @@
+// pages.c: address space at places that the caller says, and memory files that can stand at several.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "os/os.h"
+
+enum { PAGE = 4096 };
 
 static void *pointer_of(uint64_t address) { return (void *)(uintptr_t)address; }
 
+static bool is_page_range(uint64_t address, uint64_t size_bytes) {
+    return address % PAGE == 0 && size_bytes % PAGE == 0 && size_bytes > 0 && address <= UINT64_MAX - size_bytes;
+}
+
 static enum vram_status map_anywhere(uint64_t size_bytes, uint64_t alignment, int protection, uint64_t *mapped) {
-    if (alignment < 4096) alignment = 4096;
+    if (alignment < PAGE) alignment = PAGE;
     if (size_bytes > UINT64_MAX - alignment) return VRAM_LIMIT;
     uint64_t extent = size_bytes + alignment;
     void *memory = mmap(NULL, extent, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -23,6 +31,7 @@ static enum vram_status map_anywhere(uint64_t size_bytes, uint64_t alignment, in
 }
 
 enum vram_status vr_os_map(uint64_t address, uint64_t size_bytes, uint64_t alignment, bool accessible, uint64_t *mapped) {
+    assert(is_page_range(address, size_bytes) && (alignment & (alignment - 1)) == 0 && mapped != NULL);
     int protection = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
     if (address == 0) return map_anywhere(size_bytes, alignment, protection, mapped);
     // The address is a hint, which the kernel takes when the range is free. MAP_FIXED_NOREPLACE would say the same, but ThreadSanitizer
@@ -37,9 +46,15 @@ enum vram_status vr_os_map(uint64_t address, uint64_t size_bytes, uint64_t align
     return VRAM_OK;
 }
 
-void vr_os_unmap(uint64_t address, uint64_t size_bytes) { (void)munmap(pointer_of(address), size_bytes); }
+void vr_os_unmap(uint64_t address, uint64_t size_bytes) {
+    assert(address != 0 && is_page_range(address, size_bytes));
+    const int failed = munmap(pointer_of(address), size_bytes);
+    assert(failed == 0);
+    (void)failed;
+}
 
 enum vram_status vr_os_shared_open(int *file) {
+    assert(file != NULL);
     int opened = memfd_create("vram", MFD_CLOEXEC);
     if (opened < 0) return errno == ENOSYS ? VRAM_UNSUPPORTED : VRAM_NO_HOST_MEMORY;
     *file = opened;
@@ -54,20 +69,24 @@ enum vram_status vr_os_shared_resize(int file, uint64_t size_bytes) {
 
 void vr_os_shared_discard(int file, uint64_t offset, uint64_t size_bytes) {
     if (size_bytes == 0) return;
+    assert(is_page_range(offset, size_bytes)); // parts of pages would be made zero and kept
     (void)fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size_bytes);
 }
 
 enum vram_status vr_os_shared_map(int file, uint64_t offset, uint64_t size_bytes, uint64_t address) {
+    assert(address != 0 && is_page_range(address, size_bytes) && offset % PAGE == 0); // MAP_FIXED takes whatever lies there
     void *memory = mmap(pointer_of(address), size_bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file, (off_t)offset);
     return memory == MAP_FAILED ? VRAM_NO_HOST_MEMORY : VRAM_OK;
 }
 
 enum vram_status vr_os_shared_unmap(uint64_t address, uint64_t size_bytes) {
+    assert(address != 0 && is_page_range(address, size_bytes));
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
     return mmap(pointer_of(address), size_bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED ? VRAM_NO_HOST_MEMORY : VRAM_OK;
 }
 
 enum vram_status vr_os_protect(uint64_t address, uint64_t size_bytes, bool read, bool write) {
+    assert(address != 0 && is_page_range(address, size_bytes));
     int protection = (read ? PROT_READ : 0) | (write ? PROT_WRITE : 0);
     return mprotect(pointer_of(address), size_bytes, protection == 0 ? PROT_NONE : protection) == 0 ? VRAM_OK : VRAM_NO_HOST_MEMORY;
 }

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "os/os.h"
 
 uint64_t vr_os_process_id(void) { return (uint64_t)getpid(); }
@@ -24,6 +25,7 @@ static ssize_t read_small(const char *path, char *text, size_t capacity) {
 
 // The 22nd field of /proc/<pid>/stat; the second is a name in parentheses that may hold anything.
 enum vram_status vr_os_process_started(uint64_t process, uint64_t *started) {
+    assert(started != NULL);
     char path[64], text[1024];
     (void)snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)process);
     if (read_small(path, text, sizeof text) <= 0) return VRAM_IO;
@@ -35,6 +37,7 @@ enum vram_status vr_os_process_started(uint64_t process, uint64_t *started) {
 }
 
 enum vram_status vr_os_process_name(uint64_t process, char *name, size_t capacity) {
+    assert(name != NULL && capacity > 0);
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%llu/comm", (unsigned long long)process);
     const ssize_t length = read_small(path, name, capacity);
@@ -44,6 +47,7 @@ enum vram_status vr_os_process_name(uint64_t process, char *name, size_t capacit
 }
 
 enum vram_status vr_os_host_id(struct vr_host_id *id) {
+    assert(id != NULL);
     struct stat space;
     *id = (struct vr_host_id){.boot = ""};
     if (read_small("/proc/sys/kernel/random/boot_id", id->boot, sizeof id->boot) <= 0) return VRAM_UNSUPPORTED;
@@ -52,6 +56,7 @@ enum vram_status vr_os_host_id(struct vr_host_id *id) {
 }
 
 enum vram_status vr_os_take_descriptor(uint64_t process, int descriptor, int *taken) {
+    assert(taken != NULL);
 #if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)
     const long handle = syscall(SYS_pidfd_open, (pid_t)process, 0);
     if (handle < 0) return errno == ENOSYS ? VRAM_UNSUPPORTED : VRAM_IO;
@@ -73,6 +78,7 @@ enum vram_status vr_os_take_descriptor(uint64_t process, int descriptor, int *ta
 void vr_os_close_descriptor(int descriptor) { (void)close(descriptor); }
 
 void vr_os_host_name(char *name, size_t capacity) {
+    assert(name != NULL);
     if (capacity == 0) return;
     if (gethostname(name, capacity) != 0) (void)snprintf(name, capacity, "localhost");
     name[capacity - 1] = '\0';

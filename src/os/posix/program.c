@@ -1,3 +1,4 @@
+// program.c: what is loaded into this process, and the stacks of its threads.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #ifdef __GLIBC__
@@ -12,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "os/os.h"
 
 static char program_path[4096];
@@ -118,6 +120,7 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *data) {
 }
 
 void vr_os_modules(bool (*visit)(void *context, const struct vr_os_module *module), void *context) {
+    assert(visit != NULL);
     (void)pthread_once(&program_path_once, find_program_path);
     struct visitor visitor = {.visit = visit, .context = context, .first = true};
     ask_loader(visit_module, &visitor);
@@ -136,6 +139,7 @@ static int hold(struct dl_phdr_info *info, size_t size, void *data) {
 }
 
 void vr_os_modules_hold(void (*inside)(void *context, uint64_t loads, uint64_t unloads), void *context) {
+    assert(inside != NULL);
     struct holder holder = {.inside = inside, .context = context};
     ask_loader(hold, &holder);
 }
@@ -158,6 +162,7 @@ static bool find_mapping(uint64_t address, uint64_t *low, uint64_t *high) {
 }
 
 bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high) {
+    assert(low != NULL && high != NULL);
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
         void *base;
@@ -175,11 +180,13 @@ bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high) {
 }
 
 bool vr_os_is_mapped(uint64_t start, uint64_t end) {
+    assert(start <= end);
     start -= start % (uint64_t)sysconf(_SC_PAGESIZE);
     return msync((void *)(uintptr_t)start, end - start, MS_ASYNC) == 0; // which does nothing else
 }
 
 bool vr_os_function(uint64_t address, uint64_t *start, uint64_t *end) {
+    assert(start != NULL && end != NULL);
     Dl_info info;
     void *entry = NULL;
     if (dladdr1((void *)(uintptr_t)address, &info, &entry, RTLD_DL_SYMENT) == 0 || info.dli_saddr == NULL || entry == NULL) return false;

@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "os/os.h"
 
 static enum vram_status open_path(const char *path, int *file) {
+    assert(file != NULL);
     const int opened = open(path, O_RDWR | O_CLOEXEC);
     if (opened < 0) return errno == EMFILE || errno == ENFILE ? VRAM_LIMIT : VRAM_IO;
     *file = opened;
@@ -28,6 +30,7 @@ enum vram_status vr_os_shared_open_of(uint64_t process, int file, int *opened) {
 }
 
 enum vram_status vr_os_shared_facts(int file, struct vr_shared_facts *facts) {
+    assert(facts != NULL);
     struct stat status;
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return VRAM_IO;
     const off_t position = lseek(file, 0, SEEK_CUR);
@@ -39,10 +42,12 @@ enum vram_status vr_os_shared_facts(int file, struct vr_shared_facts *facts) {
 enum vram_status vr_os_shared_seek(int file, uint64_t position) { return lseek(file, (off_t)position, SEEK_SET) < 0 ? VRAM_IO : VRAM_OK; }
 
 enum vram_status vr_os_shared_read(int file, uint64_t offset, void *bytes, size_t size_bytes) {
+    assert(bytes != NULL && size_bytes > 0);
     return pread(file, bytes, size_bytes, (off_t)offset) == (ssize_t)size_bytes ? VRAM_OK : VRAM_IO;
 }
 
 enum vram_status vr_os_shared_write(int file, uint64_t offset, const void *bytes, size_t size_bytes) {
+    assert(bytes != NULL && size_bytes > 0);
     return pwrite(file, bytes, size_bytes, (off_t)offset) == (ssize_t)size_bytes ? VRAM_OK : VRAM_NO_HOST_MEMORY;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "os/os.h"
 
 enum { MOST = 128 }; // descriptors in a message; the kernel takes 253
@@ -37,6 +38,7 @@ static enum vram_status send_some(int socket, const struct iovec *part, const in
 }
 
 enum vram_status vr_os_send(int socket, const void *bytes, size_t size_bytes) {
+    assert(bytes != NULL || size_bytes == 0);
     while (size_bytes > 0) {
         const struct iovec part = {(void *)(uintptr_t)bytes, size_bytes};
         size_t sent = 0;
@@ -49,6 +51,7 @@ enum vram_status vr_os_send(int socket, const void *bytes, size_t size_bytes) {
 }
 
 enum vram_status vr_os_receive(int socket, void *bytes, size_t size_bytes) {
+    assert(bytes != NULL || size_bytes == 0);
     while (size_bytes > 0) {
         const ssize_t result = recv(socket, bytes, size_bytes, 0);
         if (result < 0 && errno == EINTR) continue;
@@ -61,6 +64,7 @@ enum vram_status vr_os_receive(int socket, void *bytes, size_t size_bytes) {
 
 // Descriptors need a byte to travel with.
 enum vram_status vr_os_send_descriptors(int socket, const int *descriptors, size_t count) {
+    assert(descriptors != NULL || count == 0);
     char byte = 'd';
     const struct iovec part = {&byte, 1};
     for (size_t at = 0; at < count;) {
@@ -107,6 +111,7 @@ static enum vram_status receive_some(int socket, int *descriptors, size_t room, 
 }
 
 enum vram_status vr_os_receive_descriptors(int socket, int *descriptors, size_t count) {
+    assert(descriptors != NULL || count == 0);
     size_t at = 0;
     enum vram_status status = VRAM_OK;
     while (at < count && status == VRAM_OK) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "os/os.h"
 
 // The descriptor that a path names; -1 if it names none.
@@ -30,6 +31,7 @@ static FILE *open_without_waiting(const char *path) {
 }
 
 enum vram_status vr_os_stream_open(const char *path, FILE **stream) {
+    assert(path != NULL && stream != NULL);
     const int named = descriptor_of(path);
     struct stat facts;
     FILE *opened = NULL;

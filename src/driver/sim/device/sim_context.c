@@ -1,7 +1,7 @@
 // sim_context.c: contexts, and which one is current in which thread.
 #include <stdatomic.h>
 
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/sim.h"
 
 struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, uint64_t context) {
     return vr_sim_slots_find(&sim->contexts, context);
@@ -52,39 +52,6 @@ vr_cu_result vr_sim_current(struct vr_sim *sim, struct vr_sim_context **context)
     return VR_CU_SUCCESS;
 }
 
-vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool primary, uint64_t *context) {
-    uint32_t index;
-    if (!vr_sim_has_room(&sim->devices[device], sim->options.context_bytes)) return VR_CU_OUT_OF_MEMORY;
-    if (vr_sim_slots_take(&sim->contexts, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
-    uint64_t handle = vr_sim_slots_handle(&sim->contexts, index);
-    uint32_t legacy;
-    if (vr_sim_stream_make(sim, handle, VR_SIM_STREAM_LEGACY, &legacy) != VR_CU_SUCCESS) {
-        vr_sim_slots_give(&sim->contexts, index);
-        return VR_CU_OUT_OF_MEMORY;
-    }
-    struct vr_sim_context *made = vr_sim_context_find(sim, handle);
-    made->device = device;
-    made->primary = primary;
-    made->legacy = legacy;
-    sim->devices[device].used_bytes += sim->options.context_bytes;
-    *context = handle;
-    return VR_CU_SUCCESS;
-}
-
-void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context) {
-    vr_sim_wait_context(sim, context);
-    vr_sim_end_events(sim, context);
-    vr_sim_end_streams(sim, context);
-    vr_sim_free_allocations(sim, context);
-    vr_sim_pools_end_context(sim, context);
-    vr_sim_close_imports(sim, context);
-    vr_sim_free_hosts(sim, context);
-    struct vr_sim_context *ended = vr_sim_context_find(sim, context);
-    sim->devices[ended->device].used_bytes -= sim->options.context_bytes;
-    free(ended->peers);
-    vr_sim_slots_give(&sim->contexts, vr_sim_slots_index(&sim->contexts, ended));
-}
-
 vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context) {
     if (vr_sim_context_find(sim, context) == NULL) return VR_CU_INVALID_CONTEXT;
     struct vr_sim_thread *thread = vr_sim_this_thread(sim);
@@ -124,17 +91,4 @@ vr_cu_result vr_sim_ctx_get_device(struct vr_sim *sim, int *device) {
     vr_cu_result result = vr_sim_current(sim, &context);
     if (result == VR_CU_SUCCESS) *device = (int)context->device;
     return result;
-}
-
-vr_cu_result vr_sim_ctx_synchronize(struct vr_sim *sim, int unused) {
-    (void)unused;
-    struct vr_sim_context *context;
-    vr_cu_result result = vr_sim_current(sim, &context);
-    if (result != VR_CU_SUCCESS) return result;
-    const uint64_t handle = vr_sim_context_handle(sim, context);
-    result = vr_sim_context_for_waiting(sim, handle);
-    if (result != VR_CU_SUCCESS) return result;
-    vr_sim_wait_context(sim, handle);
-    vr_sim_pools_synchronized(sim);
-    return VR_CU_SUCCESS;
 }

@@ -1,8 +1,9 @@
+// sim_device.c: what a driver says of itself and of its devices.
 #include <stdio.h>
 
 #include "driver/sim/sim.h"
 
-static bool is_device(const struct vr_sim *sim, int device) { return device >= 0 && (uint32_t)device < sim->options.device_count; }
+bool vr_sim_is_device(const struct vr_sim *sim, int device) { return device >= 0 && (uint32_t)device < sim->options.device_count; }
 
 vr_cu_result vr_sim_device_get_count(struct vr_sim *sim, int *count) {
     if (count == NULL) return VR_CU_INVALID_VALUE;
@@ -12,7 +13,7 @@ vr_cu_result vr_sim_device_get_count(struct vr_sim *sim, int *count) {
 
 vr_cu_result vr_sim_device_get_name(struct vr_sim *sim, char *name, int length, int device) {
     if (name == NULL || length <= 0) return VR_CU_INVALID_VALUE;
-    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
     (void)snprintf(name, (size_t)length, "vram simulated device %d", device);
     return VR_CU_SUCCESS;
 }
@@ -34,7 +35,7 @@ static const struct {
 
 vr_cu_result vr_sim_device_get_attribute(struct vr_sim *sim, int *value, int attribute, int device) {
     if (value == NULL || attribute <= 0 || attribute > VR_CU_DEVICE_ATTRIBUTE_LAST) return VR_CU_INVALID_VALUE;
-    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
     int found = 0;
     for (size_t i = 0; i < VR_COUNT_OF(attributes); i++)
         if (attributes[i].attribute == attribute) found = attributes[i].value;
@@ -47,7 +48,7 @@ vr_cu_result vr_sim_device_get_attribute(struct vr_sim *sim, int *value, int att
 vr_cu_result vr_sim_device_get_uuid(struct vr_sim *sim, unsigned char *uuid, int device) {
     static const char name[] = "vram simulated "; // 15 characters
     if (uuid == NULL) return VR_CU_INVALID_VALUE;
-    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
     memcpy(uuid, name, sizeof name - 1);
     uuid[sizeof name - 1] = (unsigned char)device;
     return VR_CU_SUCCESS;
@@ -55,7 +56,7 @@ vr_cu_result vr_sim_device_get_uuid(struct vr_sim *sim, unsigned char *uuid, int
 
 vr_cu_result vr_sim_device_total_mem(struct vr_sim *sim, uint64_t *size_bytes, int device) {
     if (size_bytes == NULL) return VR_CU_INVALID_VALUE;
-    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
     *size_bytes = sim->devices[device].memory_bytes;
     return VR_CU_SUCCESS;
 }
@@ -67,27 +68,6 @@ vr_cu_result vr_sim_driver_get_version(struct vr_sim *sim, int *version) {
     return VR_CU_SUCCESS;
 }
 
-vr_cu_result vr_sim_primary_ctx_retain(struct vr_sim *sim, uint64_t *context, int device) {
-    if (context == NULL) return VR_CU_INVALID_VALUE;
-    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    struct vr_sim_device *owner = &sim->devices[device];
-    if (owner->primary == 0) {
-        vr_cu_result result = vr_sim_context_create(sim, (uint32_t)device, true, &owner->primary);
-        if (result != VR_CU_SUCCESS) return result;
-    }
-    owner->primary_references++;
-    *context = owner->primary;
-    return VR_CU_SUCCESS;
-}
-
-vr_cu_result vr_sim_primary_ctx_release(struct vr_sim *sim, int device) {
-    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    struct vr_sim_device *owner = &sim->devices[device];
-    if (owner->primary_references == 0) return VR_CU_INVALID_CONTEXT;
-    owner->primary_references--;
-    if (owner->primary_references == 0 && owner->primary != 0) {
-        vr_sim_context_destroy(sim, owner->primary);
-        owner->primary = 0;
-    }
-    return VR_CU_SUCCESS;
+bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes) {
+    return device->used_bytes <= device->memory_bytes && size_bytes <= device->memory_bytes - device->used_bytes;
 }

@@ -5,9 +5,7 @@ bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer) 
 
 vr_cu_result vr_sim_device_can_access_peer(struct vr_sim *sim, int *can, int device, int peer) {
     if (can == NULL) return VR_CU_INVALID_VALUE;
-    const bool known =
-        device >= 0 && peer >= 0 && (uint32_t)device < sim->options.device_count && (uint32_t)peer < sim->options.device_count;
-    if (!known) return VR_CU_INVALID_DEVICE;
+    if (!vr_sim_is_device(sim, device) || !vr_sim_is_device(sim, peer)) return VR_CU_INVALID_DEVICE;
     *can = vr_sim_are_peers(sim, (uint32_t)device, (uint32_t)peer);
     return VR_CU_SUCCESS;
 }

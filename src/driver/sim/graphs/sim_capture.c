@@ -2,14 +2,10 @@
 //
 // A capture begins on one stream, its origin, and takes in every stream that waits for an event recorded in it. Each of its streams
 // has a frontier: the nodes that its next one comes after. Where NVIDIA does not say whether a call is forbidden, it is.
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/graphs/sim_graphs.h"
 
 struct vr_sim_capture *vr_sim_capture_find(const struct vr_sim *sim, uint64_t capture) {
     return vr_sim_slots_find(&sim->captures, capture);
-}
-
-static struct vr_sim_stream *stream_at(const struct vr_sim *sim, uint32_t index) {
-    return (struct vr_sim_stream *)(void *)vr_sim_slots_item(&sim->streams, index);
 }
 
 static struct vr_sim_capture *capture_at(const struct vr_sim *sim, uint32_t index) {
@@ -43,7 +39,7 @@ vr_cu_result vr_sim_unsafe(struct vr_sim *sim) {
 static bool any_captures(const struct vr_sim *sim, uint64_t context, bool blocking_only, bool invalidate) {
     bool any = false;
     for (uint32_t i = 0; i < sim->streams.used && sim->captures.live != 0; i++) {
-        const struct vr_sim_stream *stream = stream_at(sim, i);
+        const struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
         if (!stream->slot.live || stream->context != context || stream->capture == 0) continue;
         if (blocking_only && stream->kind != VR_SIM_STREAM_BLOCKING) continue;
         any = true;
@@ -143,7 +139,7 @@ static void set_free(struct vr_sim_stream *stream) {
 static void finish(struct vr_sim *sim, struct vr_sim_capture *capture) {
     const uint64_t handle = vr_sim_slots_handle(&sim->captures, vr_sim_slots_index(&sim->captures, capture));
     for (uint32_t i = 0; i < sim->streams.used; i++)
-        if (stream_at(sim, i)->slot.live && stream_at(sim, i)->capture == handle) set_free(stream_at(sim, i));
+        if (vr_sim_stream_at(sim, i)->slot.live && vr_sim_stream_at(sim, i)->capture == handle) set_free(vr_sim_stream_at(sim, i));
     struct vr_sim_graph *graph = vr_sim_slots_find(&sim->graphs, capture->graph);
     graph->capture = 0;
     vr_sim_nodes_free(&capture->orphans);
@@ -177,10 +173,10 @@ static bool are_marked(const struct vr_sim *sim, const struct vr_sim_nodes *node
 // Does the work of every stream of the capture come before the next node of its origin?
 static vr_cu_result check_joined(struct vr_sim *sim, const struct vr_sim_capture *capture, uint64_t handle) {
     uint64_t mark;
-    if (!vr_sim_mark_past(sim, &stream_at(sim, capture->origin)->frontier, &mark)) return VR_CU_OUT_OF_MEMORY;
+    if (!vr_sim_mark_past(sim, &vr_sim_stream_at(sim, capture->origin)->frontier, &mark)) return VR_CU_OUT_OF_MEMORY;
     bool joined = are_marked(sim, &capture->orphans, mark);
     for (uint32_t i = 0; i < sim->streams.used && joined; i++) {
-        const struct vr_sim_stream *stream = stream_at(sim, i);
+        const struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
         if (stream->slot.live && stream->capture == handle) joined = are_marked(sim, &stream->frontier, mark);
     }
     return joined ? VR_CU_SUCCESS : VR_CU_STREAM_CAPTURE_UNJOINED;

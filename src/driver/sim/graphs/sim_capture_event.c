@@ -1,5 +1,5 @@
 // sim_capture_event.c: events that carry captures from stream to stream.
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/graphs/sim_graphs.h"
 
 static struct vr_sim_event *event_of(const struct vr_sim *sim, uint64_t event) { return vr_sim_slots_find(&sim->events, event); }
 

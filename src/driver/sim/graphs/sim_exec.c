@@ -1,5 +1,5 @@
 // sim_exec.c: executable graphs: a graph laid out as steps in an order that its edges allow, with the graphs inside it taken apart.
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/graphs/sim_graphs.h"
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 

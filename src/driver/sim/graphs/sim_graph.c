@@ -1,32 +1,8 @@
 // sim_graph.c: graphs and their nodes.
-#include "driver/sim/graphs/sim_graph.h"
-
-// --- lists of nodes -------------------------------------------------------------------------------------------------
-
-static bool reserve(struct vr_sim_nodes *nodes, size_t more) {
-    return vr_grow((void **)&nodes->items, &nodes->capacity, nodes->count + more, sizeof *nodes->items) == VRAM_OK;
-}
-
-bool vr_sim_nodes_add(struct vr_sim_nodes *nodes, uint64_t node) {
-    if (!reserve(nodes, 1)) return false;
-    nodes->items[nodes->count++] = node;
-    return true;
-}
-
-bool vr_sim_nodes_copy(struct vr_sim_nodes *to, const struct vr_sim_nodes *from) {
-    if (from->count > to->count && !reserve(to, from->count - to->count)) return false;
-    if (from->count != 0) memcpy(to->items, from->items, from->count * sizeof *to->items);
-    to->count = from->count;
-    return true;
-}
-
-void vr_sim_nodes_free(struct vr_sim_nodes *nodes) {
-    free(nodes->items);
-    *nodes = (struct vr_sim_nodes){0};
-}
+#include "driver/sim/graphs/sim_graphs.h"
 
 bool vr_sim_nodes_merge(struct vr_sim *sim, struct vr_sim_nodes *to, const uint64_t *nodes, size_t count) {
-    if (!reserve(to, count)) return false;
+    if (!vr_sim_nodes_reserve(to, count)) return false;
     const uint64_t mark = ++sim->last_mark;
     for (size_t i = 0; i < to->count; i++) vr_sim_node_find(sim, to->items[i])->mark = mark;
     for (size_t i = 0; i < count; i++) {
@@ -64,7 +40,7 @@ vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr
     const struct vr_sim_work copy = *work; // `work` may lie in a node that moves now
     struct vr_sim_nodes own = {0};
     uint32_t index;
-    if (!reserve(&vr_sim_graph_at(sim, graph)->nodes, 1) || !vr_sim_nodes_copy(&own, &list)) return VR_CU_OUT_OF_MEMORY;
+    if (!vr_sim_nodes_reserve(&vr_sim_graph_at(sim, graph)->nodes, 1) || !vr_sim_nodes_copy(&own, &list)) return VR_CU_OUT_OF_MEMORY;
     if (vr_sim_slots_take(&sim->nodes, &index) != VRAM_OK) {
         vr_sim_nodes_free(&own);
         return VR_CU_OUT_OF_MEMORY;
@@ -90,20 +66,6 @@ static void end_node(struct vr_sim *sim, uint64_t node) {
     vr_sim_graph_memory_unreference(sim, &found->work);
     vr_sim_nodes_free(&found->dependencies);
     vr_sim_slots_give(&sim->nodes, vr_sim_slots_index(&sim->nodes, found));
-}
-
-static void remove_item(struct vr_sim_nodes *nodes, size_t at) {
-    nodes->count--;
-    memmove(&nodes->items[at], &nodes->items[at + 1], (nodes->count - at) * sizeof *nodes->items);
-}
-
-bool vr_sim_nodes_remove(struct vr_sim_nodes *nodes, uint64_t node) {
-    for (size_t i = 0; i < nodes->count; i++) {
-        if (nodes->items[i] != node) continue;
-        remove_item(nodes, i);
-        return true;
-    }
-    return false;
 }
 
 bool vr_sim_mark_past(struct vr_sim *sim, const struct vr_sim_nodes *nodes, uint64_t *mark) {
@@ -240,7 +202,7 @@ vr_cu_result vr_sim_graph_destroy_node(struct vr_sim *sim, uint64_t node) {
     const bool memory = found->work.type == VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC || found->work.type == VR_CU_GRAPH_NODE_TYPE_MEM_FREE;
     if (memory) return VR_CU_NOT_SUPPORTED; // the driver forbids it
     struct vr_sim_nodes *nodes = &vr_sim_graph_at(sim, found->graph)->nodes;
-    remove_item(nodes, found->place);
+    vr_sim_nodes_remove_at(nodes, found->place);
     for (size_t i = 0; i < nodes->count; i++) {
         struct vr_sim_node *other = vr_sim_node_find(sim, nodes->items[i]);
         other->place = (uint32_t)i;
@@ -248,4 +210,13 @@ vr_cu_result vr_sim_graph_destroy_node(struct vr_sim *sim, uint64_t node) {
     }
     end_node(sim, node);
     return VR_CU_SUCCESS;
+}
+
+bool vr_sim_graph_has_memory(const struct vr_sim *sim, uint32_t graph) {
+    const struct vr_sim_nodes *nodes = &vr_sim_graph_at(sim, graph)->nodes;
+    for (size_t i = 0; i < nodes->count; i++) {
+        const int type = vr_sim_node_find(sim, nodes->items[i])->work.type;
+        if (type == VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == VR_CU_GRAPH_NODE_TYPE_MEM_FREE) return true;
+    }
+    return false;
 }

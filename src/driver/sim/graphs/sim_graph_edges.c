@@ -1,5 +1,5 @@
 // sim_graph_edges.c: the rows of calls.def that ask what a graph is made of, and those that change what comes after what.
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/graphs/sim_graphs.h"
 
 // Writes a list as the driver does: with no place for it, its length; else as much of it as there is room for, zeros after it, and
 // how much that is.
@@ -8,9 +8,9 @@ static vr_cu_result give(const struct vr_sim_nodes *list, uint64_t *items, uint6
         *count = list->count;
         return VR_CU_SUCCESS;
     }
-    const uint64_t given = *count < list->count ? *count : list->count;
-    for (uint64_t i = 0; i < *count; i++) items[i] = i < given ? list->items[i] : 0;
-    *count = given;
+    const uint64_t written = *count < list->count ? *count : list->count;
+    for (uint64_t i = 0; i < *count; i++) items[i] = i < written ? list->items[i] : 0;
+    *count = written;
     return VR_CU_SUCCESS;
 }
 

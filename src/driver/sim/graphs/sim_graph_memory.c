@@ -2,13 +2,13 @@
 // that allocates it to whatever frees it: a node of the graph, a free outside of it, or the next launch with AUTO_FREE_ON_LAUNCH.
 //
 // Reads and writes of the address are allowed at any time: that a launch has not allocated it is found out at frees and launches only.
-#include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/graphs/sim_graphs.h"
 
 static struct vr_sim_graph_memory *memory_of(const struct vr_sim *sim, uint64_t memory) {
     return (struct vr_sim_graph_memory *)(void *)vr_sim_slots_item(&sim->graph_memories, (uint32_t)memory);
 }
 
-static struct vr_sim_graph_memory *memory_at(const struct vr_sim *sim, uint64_t address) {
+struct vr_sim_graph_memory *vr_sim_graph_memory_at(const struct vr_sim *sim, uint64_t address) {
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
     return range == NULL || range->kind != VR_SIM_GRAPH_MEMORY ? NULL : memory_of(sim, range->owner);
 }
@@ -37,9 +37,9 @@ void vr_sim_graph_memory_unreference(struct vr_sim *sim, const struct vr_sim_wor
     collect(sim, memory_of(sim, work->memory));
 }
 
-// --- capture --------------------------------------------------------------------------------------------------------
+// --- making and freeing ---------------------------------------------------------------------------------------------
 
-static vr_cu_result make(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, uint32_t *index) {
+vr_cu_result vr_sim_graph_memory_make(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, uint32_t *index, uint64_t *address) {
     if (size_bytes > VR_SIM_LIMIT) return VR_CU_OUT_OF_MEMORY;
     if (vr_sim_slots_take(&sim->graph_memories, index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_place place = {0};
@@ -62,49 +62,12 @@ static vr_cu_result make(struct vr_sim *sim, uint32_t device, uint64_t size_byte
     made->address = place.address;
     made->span = place.span;
     made->size_bytes = size_bytes;
+    *address = place.address;
     return VR_CU_SUCCESS;
 }
 
-vr_cu_result vr_sim_capture_alloc(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, uint64_t size_bytes,
-                                  uint64_t *address) {
-    uint32_t index;
-    vr_cu_result result = make(sim, device, size_bytes, &index);
-    if (result != VR_CU_SUCCESS) return result;
-    const struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC, .device = device, .memory = index};
-    memory_of(sim, index)->references++;
-    result = vr_sim_capture_add(sim, stream, &work); // the node takes a reference of its own
-    memory_of(sim, index)->references--;
-    if (result == VR_CU_SUCCESS)
-        *address = memory_of(sim, index)->address;
-    else
-        collect(sim, memory_of(sim, index));
-    return result;
-}
-
-// Does the graph that the stream captures allocate it?
-static bool is_of_capture(const struct vr_sim *sim, const struct vr_sim_stream *stream, uint64_t memory) {
-    const struct vr_sim_graph *graph = vr_sim_slots_find(&sim->graphs, vr_sim_capture_find(sim, stream->capture)->graph);
-    for (size_t i = 0; i < graph->nodes.count; i++) {
-        const struct vr_sim_work *work = &vr_sim_node_find(sim, graph->nodes.items[i])->work;
-        if (work->type == VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC && work->memory == memory) return true;
-    }
-    return false;
-}
-
-// A graph frees what it allocates, once, and nothing else.
-vr_cu_result vr_sim_capture_free(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t address) {
-    struct vr_sim_graph_memory *memory = memory_at(sim, address);
-    if (memory == NULL || memory->freed_here) return VR_CU_INVALID_VALUE;
-    const uint32_t index = vr_sim_slots_index(&sim->graph_memories, memory);
-    if (!is_of_capture(sim, stream, index)) return VR_CU_INVALID_VALUE;
-    const struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_MEM_FREE, .device = memory->device, .memory = index};
-    const vr_cu_result result = vr_sim_capture_add(sim, stream, &work);
-    if (result == VR_CU_SUCCESS) memory->freed_here = true;
-    return result;
-}
-
 vr_cu_result vr_sim_graph_memory_free(struct vr_sim *sim, uint64_t address) {
-    struct vr_sim_graph_memory *memory = memory_at(sim, address);
+    struct vr_sim_graph_memory *memory = vr_sim_graph_memory_at(sim, address);
     if (memory == NULL || !memory->live || memory->freed_here) return VR_CU_INVALID_VALUE;
     end_life(sim, memory);
     return VR_CU_SUCCESS;
@@ -153,15 +116,6 @@ vr_cu_result vr_sim_exec_allocate(struct vr_sim *sim, const struct vr_sim_exec *
 void vr_sim_exec_free(struct vr_sim *sim, const struct vr_sim_exec *exec) {
     for (size_t i = 0; i < exec->step_count; i++)
         if (exec->steps[i].work.type == VR_CU_GRAPH_NODE_TYPE_MEM_FREE) end_life(sim, memory_of(sim, exec->steps[i].work.memory));
-}
-
-bool vr_sim_graph_has_memory(const struct vr_sim *sim, uint32_t graph) {
-    const struct vr_sim_nodes *nodes = &vr_sim_graph_at(sim, graph)->nodes;
-    for (size_t i = 0; i < nodes->count; i++) {
-        const int type = vr_sim_node_find(sim, nodes->items[i])->work.type;
-        if (type == VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == VR_CU_GRAPH_NODE_TYPE_MEM_FREE) return true;
-    }
-    return false;
 }
 
 bool vr_sim_exec_has_memory(const struct vr_sim_exec *exec) {

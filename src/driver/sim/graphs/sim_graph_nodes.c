@@ -1,5 +1,5 @@
 // sim_graph_nodes.c: the rows of calls.def that add nodes to graphs and host functions to streams.
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/graphs/sim_graphs.h"
 
 // What all of them check. *index: slot of the graph.
 static vr_cu_result check(struct vr_sim *sim, const uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count,

@@ -1,5 +1,6 @@
 // sim_alloc.c: cuMemAlloc and its family.
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/memory/sim_pools.h"
 
 vr_cu_result vr_sim_mem_get_info(struct vr_sim *sim, uint64_t *free_bytes, uint64_t *total_bytes) {
     if (free_bytes == NULL || total_bytes == NULL) return VR_CU_INVALID_VALUE;
@@ -10,10 +11,6 @@ vr_cu_result vr_sim_mem_get_info(struct vr_sim *sim, uint64_t *free_bytes, uint6
     *total_bytes = device->memory_bytes;
     *free_bytes = device->used_bytes < device->memory_bytes ? device->memory_bytes - device->used_bytes : 0;
     return VR_CU_SUCCESS;
-}
-
-bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes) {
-    return device->used_bytes <= device->memory_bytes && size_bytes <= device->memory_bytes - device->used_bytes;
 }
 
 vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t size_bytes) {

@@ -2,24 +2,6 @@
 // where it lies, a mapping that of its handle, so that two mappings of one handle are the same bytes, in any process.
 #include "driver/sim/sim.h"
 
-vr_cu_result vr_sim_back_open(struct vr_sim *sim) {
-    sim->file = -1;
-    if (!sim->options.backed) return VR_CU_SUCCESS;
-    sim->file_bytes = VR_SIM_PAGE_BYTES; // no ticket lies at 0
-    return vr_os_shared_open(&sim->file) == VRAM_OK ? VR_CU_SUCCESS : VR_CU_OPERATING_SYSTEM;
-}
-
-void vr_sim_back_close(struct vr_sim *sim) {
-    if (sim->file >= 0) vr_os_shared_close(sim->file);
-    sim->file = -1;
-}
-
-// The host's pages that hold [address, address + span).
-uint64_t vr_sim_first_page(uint64_t address) { return vr_round_down(address, VR_SIM_PAGE_BYTES); }
-uint64_t vr_sim_page_span(uint64_t address, uint64_t span) {
-    return vr_round_up(address + span, VR_SIM_PAGE_BYTES) - vr_sim_first_page(address);
-}
-
 vr_cu_result vr_sim_back_place(struct vr_sim *sim, struct vr_sim_place *place, bool accessible) {
     if (!sim->options.backed) return VR_CU_SUCCESS;
     uint64_t mapped, first = vr_sim_first_page(place->address), span = vr_sim_page_span(place->address, place->span);
@@ -32,14 +14,6 @@ vr_cu_result vr_sim_back_place(struct vr_sim *sim, struct vr_sim_place *place, b
 
 void vr_sim_back_remove(struct vr_sim *sim, uint64_t address, uint64_t span) {
     if (sim->options.backed) vr_os_unmap(vr_sim_first_page(address), vr_sim_page_span(address, span));
-}
-
-vr_cu_result vr_sim_back_extend(struct vr_sim *sim, uint64_t size_bytes, uint64_t *offset) {
-    uint64_t end;
-    if (!vr_add_u64(sim->file_bytes, size_bytes, &end) || vr_os_shared_resize(sim->file, end) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
-    *offset = sim->file_bytes;
-    sim->file_bytes = end;
-    return VR_CU_SUCCESS;
 }
 
 vr_cu_result vr_sim_back_fill(struct vr_sim *sim, uint64_t address, uint64_t span, uint64_t *offset) {

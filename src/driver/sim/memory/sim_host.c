@@ -1,5 +1,5 @@
 // sim_host.c: page-locked host memory. The memory is real in every simulator: the program writes to it.
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/graphs/sim_graphs.h"
 
 enum {
     ALLOC_NS_PER_MIB = 332031,   // 0.34 s per GiB

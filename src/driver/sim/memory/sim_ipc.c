@@ -1,5 +1,5 @@
 // sim_ipc.c: handles of 64 bytes, which name a process, its memory file, and a ticket in it.
-#include "driver/sim/sim.h"
+#include "driver/sim/streams/sim_streams.h"
 
 static const char magic[8] = "vramipc1";
 

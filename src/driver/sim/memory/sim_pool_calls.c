@@ -1,4 +1,5 @@
 // sim_pool_calls.c: the rows of calls.def about memory pools.
+#include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
 
 // --- which pool -----------------------------------------------------------------------------------------------------
@@ -31,20 +32,18 @@ static vr_cu_result current_pool(struct vr_sim *sim, uint32_t device, uint64_t *
     return VR_CU_SUCCESS;
 }
 
-static bool is_device(const struct vr_sim *sim, int device) { return device >= 0 && (uint32_t)device < sim->options.device_count; }
-
 vr_cu_result vr_sim_device_get_default_mem_pool(struct vr_sim *sim, uint64_t *pool, int device) {
     if (pool == NULL) return VR_CU_INVALID_VALUE;
-    return is_device(sim, device) ? default_pool(sim, (uint32_t)device, pool) : VR_CU_INVALID_DEVICE;
+    return vr_sim_is_device(sim, device) ? default_pool(sim, (uint32_t)device, pool) : VR_CU_INVALID_DEVICE;
 }
 
 vr_cu_result vr_sim_device_get_mem_pool(struct vr_sim *sim, uint64_t *pool, int device) {
     if (pool == NULL) return VR_CU_INVALID_VALUE;
-    return is_device(sim, device) ? current_pool(sim, (uint32_t)device, pool) : VR_CU_INVALID_DEVICE;
+    return vr_sim_is_device(sim, device) ? current_pool(sim, (uint32_t)device, pool) : VR_CU_INVALID_DEVICE;
 }
 
 vr_cu_result vr_sim_device_set_mem_pool(struct vr_sim *sim, int device, uint64_t pool) {
-    if (!is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
     const struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
     if (found == NULL || found->device != (uint32_t)device) return VR_CU_INVALID_VALUE;
     sim->devices[device].pool = pool;
@@ -54,7 +53,7 @@ vr_cu_result vr_sim_device_set_mem_pool(struct vr_sim *sim, int device, uint64_t
 vr_cu_result vr_sim_mem_pool_create(struct vr_sim *sim, uint64_t *pool, const struct vr_cu_pool_props *props) {
     if (pool == NULL || props == NULL || props->type != VR_CU_MEM_ALLOCATION_TYPE_PINNED) return VR_CU_INVALID_VALUE;
     if (props->location.type != VR_CU_MEM_LOCATION_TYPE_DEVICE) return VR_CU_NOT_SUPPORTED;
-    if (!is_device(sim, props->location.id)) return VR_CU_INVALID_DEVICE;
+    if (!vr_sim_is_device(sim, props->location.id)) return VR_CU_INVALID_DEVICE;
     if (props->handle_types != VR_CU_MEM_HANDLE_TYPE_NONE) return VR_CU_NOT_SUPPORTED;
     uint32_t index;
     const vr_cu_result result = make_pool(sim, (uint32_t)props->location.id, &index);
@@ -152,7 +151,7 @@ static vr_cu_result check_access(const struct vr_sim *sim, const struct vr_sim_p
     const bool none = access->flags == VR_CU_MEM_ACCESS_FLAGS_PROT_NONE;
     const bool known = none || access->flags == VR_CU_MEM_ACCESS_FLAGS_PROT_READ || access->flags == VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     if (access->location.type != VR_CU_MEM_LOCATION_TYPE_DEVICE || !known) return VR_CU_INVALID_VALUE;
-    if (!is_device(sim, access->location.id)) return VR_CU_INVALID_DEVICE;
+    if (!vr_sim_is_device(sim, access->location.id)) return VR_CU_INVALID_DEVICE;
     const uint32_t device = (uint32_t)access->location.id;
     if (device == pool->device) return access->flags == VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
     return none || vr_sim_are_peers(sim, device, pool->device) ? VR_CU_SUCCESS : VR_CU_INVALID_DEVICE;
@@ -179,7 +178,7 @@ vr_cu_result vr_sim_mem_pool_set_access(struct vr_sim *sim, uint64_t pool, const
 vr_cu_result vr_sim_mem_pool_get_access(struct vr_sim *sim, int *flags, uint64_t pool, const struct vr_cu_location *location) {
     const struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
     if (found == NULL || flags == NULL || location == NULL || location->type != VR_CU_MEM_LOCATION_TYPE_DEVICE) return VR_CU_INVALID_VALUE;
-    if (!is_device(sim, location->id)) return VR_CU_INVALID_DEVICE;
+    if (!vr_sim_is_device(sim, location->id)) return VR_CU_INVALID_DEVICE;
     const bool read = (found->read_mask >> location->id & 1) != 0, write = (found->write_mask >> location->id & 1) != 0;
     *flags = write ? VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE : read ? VR_CU_MEM_ACCESS_FLAGS_PROT_READ : VR_CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return VR_CU_SUCCESS;

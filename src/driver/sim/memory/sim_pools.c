@@ -29,8 +29,8 @@ static bool has_passed(const struct vr_sim *sim, const struct vr_sim_point *poin
 // Whether what `stream` does next comes after the point because of waits that the program made.
 static bool comes_after(const struct vr_sim_stream *stream, const struct vr_sim_point *point) {
     if (stream->serial == point->serial) return true;
-    for (size_t i = 0; i < stream->seen_count; i++)
-        if (stream->seen[i].serial == point->serial) return stream->seen[i].work >= point->work;
+    for (size_t i = 0; i < stream->waited_count; i++)
+        if (stream->waited[i].serial == point->serial) return stream->waited[i].work >= point->work;
     return false;
 }
 
@@ -248,18 +248,18 @@ static vr_cu_result grow(struct vr_sim *sim, uint32_t pool, uint64_t size_bytes,
 
 vr_cu_result vr_sim_pool_take(struct vr_sim *sim, uint32_t pool, struct vr_sim_stream *stream, uint64_t size_bytes, uint64_t *address) {
     if (size_bytes > VR_SIM_LIMIT) return VR_CU_OUT_OF_MEMORY;
-    const uint64_t given = vr_round_up(size_bytes, VR_SIM_PIECE_BYTES);
+    const uint64_t needed = vr_round_up(size_bytes, VR_SIM_PIECE_BYTES);
     settle(sim, pool);
-    uint32_t name = choose(sim, vr_sim_pool_at(sim, pool), stream, given);
+    uint32_t name = choose(sim, vr_sim_pool_at(sim, pool), stream, needed);
     if (name == 0) {
         merge_for(sim, pool, stream);
-        name = choose(sim, vr_sim_pool_at(sim, pool), stream, given);
+        name = choose(sim, vr_sim_pool_at(sim, pool), stream, needed);
     }
-    vr_cu_result result = name == 0 ? grow(sim, pool, given, &name) : wait_for(sim, stream, &piece_at(sim, name)->point);
-    if (result == VR_CU_SUCCESS && piece_at(sim, name)->size_bytes != given) result = cut(sim, name, given);
+    vr_cu_result result = name == 0 ? grow(sim, pool, needed, &name) : wait_for(sim, stream, &piece_at(sim, name)->point);
+    if (result == VR_CU_SUCCESS && piece_at(sim, name)->size_bytes != needed) result = cut(sim, name, needed);
     if (result != VR_CU_SUCCESS) return result;
     struct vr_sim_piece *piece = piece_at(sim, name);
-    const struct vr_sim_range range = {.base = piece->address, .span = given, .size_bytes = size_bytes, .owner = name - 1};
+    const struct vr_sim_range range = {.base = piece->address, .span = needed, .size_bytes = size_bytes, .owner = name - 1};
     if (vr_sim_ranges_insert(&sim->pooled, &range) != VRAM_OK) {
         merge(sim, piece);
         return VR_CU_OUT_OF_MEMORY;
@@ -269,7 +269,7 @@ vr_cu_result vr_sim_pool_take(struct vr_sim *sim, uint32_t pool, struct vr_sim_s
     piece->context = stream->context;
     piece->point = (struct vr_sim_point){0};
     struct vr_sim_pool *owner = vr_sim_pool_at(sim, pool);
-    owner->used_bytes += given;
+    owner->used_bytes += needed;
     if (owner->used_bytes > owner->used_high_bytes) owner->used_high_bytes = owner->used_bytes;
     *address = piece->address;
     return VR_CU_SUCCESS;

@@ -2,11 +2,11 @@
 //
 // A pool gets chunks of device memory and cuts them into pieces. A freed piece remembers the point of its stream at which it was freed:
 // work of that stream may have it again at once, other streams as the pool's reuse attributes say. Memory that a captured stream asks for
-// is of another kind: an address that the graph has for good, with memory behind it while a launch needs it (graph_memory.c).
+// is of another kind: an address that the graph has for good, with memory behind it while a launch needs it (sim_graph_memory.c).
 #ifndef VR_DRIVER_SIM_MEMORY_SIM_POOLS_H
 #define VR_DRIVER_SIM_MEMORY_SIM_POOLS_H
 
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/streams/sim_streams.h"
 
 #define VR_SIM_CHUNK_BYTES (32 * VR_MIB) // chunks are multiples of this, of 2 MiB where memory is short
 #define VR_SIM_PIECE_BYTES 512           // pieces are multiples of this
@@ -47,18 +47,8 @@ struct vr_sim_pool {
     uint32_t first_free;            // slot + 1
 };
 
-// Memory of a graph: made by a captured request, released with the last graph, executable graph or life that needs it.
-struct vr_sim_graph_memory {
-    struct vr_sim_slot slot;
-    uint32_t device;
-    uint32_t references; // nodes and steps that allocate it
-    uint64_t address, span, size_bytes;
-    bool live;       // a launch has allocated it, nothing has freed it since
-    bool freed_here; // its own graph frees it
-    bool busy;       // an executable graph has it
-};
+// --- sim_pools.c ----------------------------------------------------------------------------------------------------
 
-// --- pools.c ---------------------------------------------------------------------------------------------------------
 struct vr_sim_pool *vr_sim_pool_at(const struct vr_sim *sim, uint64_t index);
 // Memory for work that `stream` does next. OUT_OF_MEMORY.
 vr_cu_result vr_sim_pool_take(struct vr_sim *sim, uint32_t pool, struct vr_sim_stream *stream, uint64_t size_bytes, uint64_t *address);
@@ -68,13 +58,14 @@ struct vr_sim_piece *vr_sim_piece_holding(const struct vr_sim *sim, uint64_t add
 void vr_sim_piece_free(struct vr_sim *sim, struct vr_sim_piece *piece, const struct vr_sim_point *point);
 // Gives chunks back that nothing uses, until no more than keep_bytes are left.
 void vr_sim_pool_trim(struct vr_sim *sim, uint32_t pool, uint64_t keep_bytes);
-
-// --- graph_memory.c --------------------------------------------------------------------------------------------------
-// What cuMemAllocAsync and cuMemFreeAsync are on a stream that captures.
-vr_cu_result vr_sim_capture_alloc(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, uint64_t size_bytes,
-                                  uint64_t *address);
-vr_cu_result vr_sim_capture_free(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t address);
-// A free outside of any capture. INVALID_VALUE when no launch has allocated it, or when its graph frees it itself.
-vr_cu_result vr_sim_graph_memory_free(struct vr_sim *sim, uint64_t address);
+// A synchronization: pools give back what is above their release threshold.
+void vr_sim_pools_synchronized(struct vr_sim *sim);
+// Frees what streams of the context took, and all chunks of its device that nothing uses.
+void vr_sim_pools_end_context(struct vr_sim *sim, uint64_t context);
+// May `device` read (write) that part of a chunk? Where a piece is taken, as the pool's access says.
+bool vr_sim_chunk_allows(const struct vr_sim *sim, const struct vr_sim_range *chunk, uint64_t address, uint64_t size_bytes, uint32_t device,
+                         bool write);
+// cuMemFree of memory of a pool or a graph: false when it is neither.
+bool vr_sim_pool_free_now(struct vr_sim *sim, uint64_t address, vr_cu_result *result);
 
 #endif

@@ -16,7 +16,7 @@ vr_cu_result vr_sim_mem_get_allocation_properties(struct vr_sim *sim, struct vr_
     return VR_CU_SUCCESS;
 }
 
-// The handle of what is mapped there, once more: it must be released as often as it was given.
+// The handle of what is mapped there, once more: it must be released as often as it was descriptor.
 vr_cu_result vr_sim_mem_retain_allocation_handle(struct vr_sim *sim, uint64_t *handle, uint64_t address) {
     const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);
     if (handle == NULL || mapping == NULL) return VR_CU_INVALID_VALUE;
@@ -96,11 +96,11 @@ static vr_cu_result take_physical(struct vr_sim *sim, uint32_t shared, uint64_t 
 vr_cu_result vr_sim_mem_import_from_shareable_handle(struct vr_sim *sim, uint64_t *handle, void *shareable, int handle_type) {
     if (handle == NULL) return VR_CU_INVALID_VALUE;
     if (handle_type != VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !sim->options.backed) return VR_CU_NOT_SUPPORTED;
-    const uint64_t given = (uint64_t)(uintptr_t)shareable;
+    const uint64_t descriptor = (uint64_t)(uintptr_t)shareable;
     struct vr_shared_facts facts;
     int file;
-    if (given > INT32_MAX || vr_os_shared_facts((int)given, &facts) != VRAM_OK) return VR_CU_INVALID_VALUE;
-    if (vr_os_shared_reopen((int)given, &file) != VRAM_OK) return VR_CU_OPERATING_SYSTEM;
+    if (descriptor > INT32_MAX || vr_os_shared_facts((int)descriptor, &facts) != VRAM_OK) return VR_CU_INVALID_VALUE;
+    if (vr_os_shared_reopen((int)descriptor, &file) != VRAM_OK) return VR_CU_OPERATING_SYSTEM;
     uint32_t shared;
     vr_cu_result result = vr_sim_shared_take(sim, file, facts.position, VR_SIM_TICKET_PHYSICAL, &shared);
     if (result != VR_CU_SUCCESS) return result;

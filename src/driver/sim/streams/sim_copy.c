@@ -1,5 +1,5 @@
 // sim_copy.c: copies and sets. The stream gets a piece of work that takes no time.
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/graphs/sim_graphs.h"
 
 static vr_cu_result submit_on(struct vr_sim *sim, struct vr_sim_stream *queue, struct vr_sim_work *work) {
     work->device = vr_sim_context_find(sim, queue->context)->device;

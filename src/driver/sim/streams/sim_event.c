@@ -1,5 +1,6 @@
 // sim_event.c: events. An event knows when the work before its record ends, and, for manual completion, which work that was.
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/memory/sim_pools.h"
 
 static struct vr_sim_event *event_of(const struct vr_sim *sim, uint64_t event) { return vr_sim_slots_find(&sim->events, event); }
 
@@ -7,25 +8,6 @@ static bool is_complete(const struct vr_sim *sim, const struct vr_sim_event *eve
     if (!event->recorded) return true;
     if (sim->options.manual_completion) return vr_sim_work_complete(sim, event->stream, event->work);
     return event->complete_ns <= sim->clock_ns;
-}
-
-void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event) {
-    if (event->recorded && sim->options.manual_completion) vr_sim_stream_unreference(sim, event->stream);
-    event->recorded = false;
-    event->capture = 0;
-    event->frontier.count = 0;
-}
-
-void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const struct vr_sim_stream *stream, uint64_t end_ns) {
-    const uint32_t index = vr_sim_slots_index(&sim->streams, stream);
-    const uint64_t work = stream->work;
-    if (sim->options.manual_completion) vr_sim_stream_reference(sim, index);
-    vr_sim_event_forget(sim, event);
-    event->recorded = true;
-    event->complete_ns = end_ns;
-    event->stream = index;
-    event->work = work;
-    event->serial = stream->serial;
 }
 
 static void end_event(struct vr_sim *sim, struct vr_sim_event *event) {

@@ -3,11 +3,13 @@
 // With the clock, all that matters of a stream's work is when it ends: tail_ns. With manual completion time says nothing, and
 // work is numbered instead: work n of a stream is complete when done_work >= n. What must come first is kept as edges, so that
 // completing a stream also completes what its work waited for, and nothing else.
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/streams/sim_streams.h"
+
+#define TIME_MAX ((uint64_t)1 << 62) // no clock or queue is steered past this many nanoseconds (146 years)
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static struct vr_sim_stream *stream_at(const struct vr_sim *sim, uint32_t index) {
+struct vr_sim_stream *vr_sim_stream_at(const struct vr_sim *sim, uint32_t index) {
     return (struct vr_sim_stream *)(void *)vr_sim_slots_item(&sim->streams, index);
 }
 
@@ -15,7 +17,7 @@ static uint32_t index_of(const struct vr_sim *sim, const struct vr_sim_stream *s
 
 vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint32_t *index) {
     if (vr_sim_slots_take(&sim->streams, index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
-    struct vr_sim_stream *stream = stream_at(sim, *index);
+    struct vr_sim_stream *stream = vr_sim_stream_at(sim, *index);
     stream->context = context;
     stream->kind = kind;
     stream->serial = ++sim->last_stream_serial;
@@ -24,31 +26,31 @@ vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_si
 
 // --- manual completion: edges ---------------------------------------------------------------------------------------
 
-void vr_sim_stream_reference(struct vr_sim *sim, uint32_t stream) { stream_at(sim, stream)->references++; }
+void vr_sim_stream_reference(struct vr_sim *sim, uint32_t stream) { vr_sim_stream_at(sim, stream)->references++; }
 
 void vr_sim_stream_free(struct vr_sim_stream *stream) {
     free(stream->edges);
     free(stream->edge_data);
-    free(stream->seen);
+    free(stream->waited);
     vr_sim_nodes_free(&stream->frontier);
 }
 
 // Takes the object away once neither a handle nor an event nor an edge names it.
-static void collect(struct vr_sim *sim, uint32_t index) {
-    struct vr_sim_stream *stream = stream_at(sim, index);
+void vr_sim_stream_collect(struct vr_sim *sim, uint32_t index) {
+    struct vr_sim_stream *stream = vr_sim_stream_at(sim, index);
     if (stream->slot.named || stream->references > 0 || stream->edge_count > 0) return;
     vr_sim_stream_free(stream);
     vr_sim_slots_give(&sim->streams, index);
 }
 
 void vr_sim_stream_unreference(struct vr_sim *sim, uint32_t stream) {
-    stream_at(sim, stream)->references--;
-    collect(sim, stream);
+    vr_sim_stream_at(sim, stream)->references--;
+    vr_sim_stream_collect(sim, stream);
 }
 
 // The work of `stream` from `at` on waits for work `target_work` of `target`. Nothing to note when that is complete or noted already.
 static bool add_edge(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t at, uint32_t target, uint64_t target_work) {
-    if (stream_at(sim, target)->done_work >= target_work || target == index_of(sim, stream)) return true;
+    if (vr_sim_stream_at(sim, target)->done_work >= target_work || target == index_of(sim, stream)) return true;
     for (size_t i = stream->edge_count; i-- > 0;) {
         if (stream->edges[i].target != target) continue;
         if (stream->edges[i].target_work >= target_work) return true;
@@ -64,10 +66,11 @@ static bool add_edge(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t 
 // The edges that the legacy default stream brings: its work comes after that of all blocking streams, and theirs after its.
 static bool add_default_edges(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_context *context) {
     uint64_t at = stream->work + 1;
-    if (stream->kind == VR_SIM_STREAM_BLOCKING) return add_edge(sim, stream, at, context->legacy, stream_at(sim, context->legacy)->work);
+    if (stream->kind == VR_SIM_STREAM_BLOCKING)
+        return add_edge(sim, stream, at, context->legacy, vr_sim_stream_at(sim, context->legacy)->work);
     if (stream->kind == VR_SIM_STREAM_NON_BLOCKING) return true;
     for (uint32_t i = 0; i < sim->streams.used; i++) {
-        struct vr_sim_stream *other = stream_at(sim, i);
+        struct vr_sim_stream *other = vr_sim_stream_at(sim, i);
         if (!other->slot.live || other->context != stream->context || other->kind != VR_SIM_STREAM_BLOCKING) continue;
         if (!add_edge(sim, stream, at, i, other->work)) return false;
     }
@@ -76,12 +79,12 @@ static bool add_default_edges(struct vr_sim *sim, struct vr_sim_stream *stream, 
 
 // Completes what the complete work of one stream waited for. True when a stream's done_work rose.
 static bool follow_edges(struct vr_sim *sim, uint32_t index) {
-    struct vr_sim_stream *stream = stream_at(sim, index);
+    struct vr_sim_stream *stream = vr_sim_stream_at(sim, index);
     size_t followed = 0;
     bool rose = false;
     for (; followed < stream->edge_count && stream->edges[followed].at <= stream->done_work; followed++) {
         struct vr_sim_edge edge = stream->edges[followed];
-        struct vr_sim_stream *target = stream_at(sim, edge.target);
+        struct vr_sim_stream *target = vr_sim_stream_at(sim, edge.target);
         if (target->done_work < edge.target_work) {
             target->done_work = edge.target_work;
             rose = true;
@@ -99,10 +102,10 @@ static void settle(struct vr_sim *sim) {
     for (bool rose = true; rose;) {
         rose = false;
         for (uint32_t i = 0; i < sim->streams.used; i++)
-            if (stream_at(sim, i)->slot.live) rose |= follow_edges(sim, i);
+            if (vr_sim_stream_at(sim, i)->slot.live) rose |= follow_edges(sim, i);
     }
     for (uint32_t i = 0; i < sim->streams.used; i++)
-        if (stream_at(sim, i)->slot.live) collect(sim, i);
+        if (vr_sim_stream_at(sim, i)->slot.live) vr_sim_stream_collect(sim, i);
 }
 
 // --- queueing -------------------------------------------------------------------------------------------------------
@@ -113,7 +116,7 @@ vr_cu_result vr_sim_enqueue(struct vr_sim *sim, struct vr_sim_stream *stream, ui
     if (sim->options.manual_completion && !add_default_edges(sim, stream, context)) return VR_CU_OUT_OF_MEMORY;
     uint64_t start_ns = later(sim->clock_ns, stream->tail_ns);
     if (stream->kind == VR_SIM_STREAM_LEGACY) start_ns = later(start_ns, context->blocking_tail_ns);
-    if (stream->kind == VR_SIM_STREAM_BLOCKING) start_ns = later(start_ns, stream_at(sim, context->legacy)->tail_ns);
+    if (stream->kind == VR_SIM_STREAM_BLOCKING) start_ns = later(start_ns, vr_sim_stream_at(sim, context->legacy)->tail_ns);
     stream->work++;
     stream->tail_ns = start_ns + work_ns;
     context->tail_ns = later(context->tail_ns, stream->tail_ns);
@@ -125,19 +128,19 @@ vr_cu_result vr_sim_enqueue(struct vr_sim *sim, struct vr_sim_stream *stream, ui
 }
 
 // Notes what the stream's next work comes after. What the host has no memory for is not known: pools then find less to reuse.
-static void note_seen(struct vr_sim_stream *stream, const struct vr_sim_event *event) {
+static void note_waited(struct vr_sim_stream *stream, const struct vr_sim_event *event) {
     size_t at = 0;
-    while (at < stream->seen_count && stream->seen[at].serial != event->serial) at++;
-    if (at == stream->seen_count) {
-        if (vr_grow((void **)&stream->seen, &stream->seen_capacity, at + 1, sizeof *stream->seen) != VRAM_OK) return;
-        stream->seen[stream->seen_count++] = (struct vr_sim_seen){event->serial, 0};
+    while (at < stream->waited_count && stream->waited[at].serial != event->serial) at++;
+    if (at == stream->waited_count) {
+        if (vr_grow((void **)&stream->waited, &stream->waited_capacity, at + 1, sizeof *stream->waited) != VRAM_OK) return;
+        stream->waited[stream->waited_count++] = (struct vr_sim_waited){event->serial, 0};
     }
-    if (stream->seen[at].work < event->work) stream->seen[at].work = event->work;
+    if (stream->waited[at].work < event->work) stream->waited[at].work = event->work;
 }
 
 vr_cu_result vr_sim_enqueue_wait(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_event *event) {
     if (sim->options.manual_completion && !add_edge(sim, stream, stream->work + 1, event->stream, event->work)) return VR_CU_OUT_OF_MEMORY;
-    if (sim->pools.live != 0) note_seen(stream, event);
+    if (sim->pools.live != 0) note_waited(stream, event);
     stream->tail_ns = later(stream->tail_ns, event->complete_ns);
     return vr_sim_enqueue(sim, stream, 0, NULL);
 }
@@ -149,23 +152,25 @@ static bool is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream
 }
 
 // The legacy stream is idle when all blocking streams are, too.
-static bool is_idle_with_others(const struct vr_sim *sim, const struct vr_sim_stream *stream) {
+bool vr_sim_stream_is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream) {
     if (stream->kind != VR_SIM_STREAM_LEGACY || !is_idle(sim, stream)) return is_idle(sim, stream);
     if (!sim->options.manual_completion) return vr_sim_context_find(sim, stream->context)->blocking_tail_ns <= sim->clock_ns;
     for (uint32_t i = 0; i < sim->streams.used; i++) {
-        const struct vr_sim_stream *other = stream_at(sim, i);
+        const struct vr_sim_stream *other = vr_sim_stream_at(sim, i);
         bool counts = other->slot.live && other->context == stream->context && other->kind == VR_SIM_STREAM_BLOCKING;
         if (counts && !is_idle(sim, other)) return false;
     }
     return true;
 }
 
-bool vr_sim_work_complete(const struct vr_sim *sim, uint32_t stream, uint64_t work) { return stream_at(sim, stream)->done_work >= work; }
+bool vr_sim_work_complete(const struct vr_sim *sim, uint32_t stream, uint64_t work) {
+    return vr_sim_stream_at(sim, stream)->done_work >= work;
+}
 
 void vr_sim_wait_work(struct vr_sim *sim, uint32_t stream, uint64_t work, uint64_t end_ns) {
     sim->clock_ns = later(sim->clock_ns, end_ns);
     if (!sim->options.manual_completion || vr_sim_work_complete(sim, stream, work)) return;
-    stream_at(sim, stream)->done_work = work;
+    vr_sim_stream_at(sim, stream)->done_work = work;
     settle(sim);
 }
 
@@ -184,7 +189,7 @@ void vr_sim_wait_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
 static void complete_streams(struct vr_sim *sim, uint64_t context, uint32_t device) {
     if (!sim->options.manual_completion) return;
     for (uint32_t i = 0; i < sim->streams.used; i++) {
-        struct vr_sim_stream *stream = stream_at(sim, i);
+        struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
         if (!stream->slot.live || (context != 0 && stream->context != context)) continue;
         const struct vr_sim_context *owner = vr_sim_context_find(sim, stream->context);
         if (device != UINT32_MAX && (owner == NULL || owner->device != device)) continue;
@@ -208,7 +213,7 @@ void vr_sim_wait_all(struct vr_sim *sim) {
     complete_streams(sim, 0, UINT32_MAX);
 }
 
-// --- handles and rows of calls.def ----------------------------------------------------------------------------------
+// --- handles --------------------------------------------------------------------------------------------------------
 
 // The calling thread's default stream in a context, made on first use.
 static vr_cu_result per_thread_stream(struct vr_sim *sim, uint64_t context, struct vr_sim_stream **stream) {
@@ -216,7 +221,7 @@ static vr_cu_result per_thread_stream(struct vr_sim *sim, uint64_t context, stru
     if (thread == NULL) return VR_CU_OUT_OF_MEMORY;
     for (size_t i = 0; i < thread->stream_count; i++) {
         if (thread->streams[i].context != context) continue;
-        *stream = stream_at(sim, thread->streams[i].stream);
+        *stream = vr_sim_stream_at(sim, thread->streams[i].stream);
         return VR_CU_SUCCESS;
     }
     size_t needed = thread->stream_count + 1;
@@ -226,13 +231,13 @@ static vr_cu_result per_thread_stream(struct vr_sim *sim, uint64_t context, stru
     vr_cu_result result = vr_sim_stream_make(sim, context, VR_SIM_STREAM_BLOCKING, &index);
     if (result != VR_CU_SUCCESS) return result;
     thread->streams[thread->stream_count++] = (struct vr_sim_thread_stream){context, index};
-    *stream = stream_at(sim, index);
+    *stream = vr_sim_stream_at(sim, index);
     return VR_CU_SUCCESS;
 }
 
 vr_cu_result vr_sim_stream_in(struct vr_sim *sim, uint64_t context, uint64_t handle, struct vr_sim_stream **stream) {
     if (handle == 0 || handle == VR_CU_STREAM_LEGACY) {
-        *stream = stream_at(sim, vr_sim_context_find(sim, context)->legacy);
+        *stream = vr_sim_stream_at(sim, vr_sim_context_find(sim, context)->legacy);
         return VR_CU_SUCCESS;
     }
     if (handle == VR_CU_STREAM_PER_THREAD) return per_thread_stream(sim, context, stream);
@@ -248,77 +253,28 @@ vr_cu_result vr_sim_stream_find(struct vr_sim *sim, uint64_t handle, struct vr_s
     return result == VR_CU_SUCCESS ? vr_sim_stream_in(sim, vr_sim_context_handle(sim, context), handle, stream) : result;
 }
 
-void vr_sim_end_streams(struct vr_sim *sim, uint64_t context) {
-    uint32_t legacy = vr_sim_context_find(sim, context)->legacy;
-    for (size_t i = 0; i < sim->thread_count; i++) { // per-thread streams
-        struct vr_sim_thread *thread = &sim->threads[i];
-        for (size_t j = 0; j < thread->stream_count;) {
-            if (thread->streams[j].context == context)
-                thread->streams[j] = thread->streams[--thread->stream_count];
-            else
-                j++;
-        }
-    }
-    for (uint32_t i = 0; i < sim->streams.used; i++) {
-        struct vr_sim_stream *stream = stream_at(sim, i);
-        if (!stream->slot.live || stream->context != context) continue;
-        vr_sim_capture_leave(sim, stream);
-        if (stream->user && stream->slot.named) sim->user_streams--;
-        stream->slot.named = false;
-        if (i != legacy) collect(sim, i);
-    }
-    collect(sim, legacy);
+// --- time and records of events --------------------------------------------------------------------------------------
+
+bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t more_ns) {
+    if (from_ns < sim->clock_ns) from_ns = sim->clock_ns;
+    return from_ns < TIME_MAX && more_ns <= TIME_MAX - from_ns;
 }
 
-vr_cu_result vr_sim_stream_create(struct vr_sim *sim, uint64_t *stream, unsigned flags) {
-    if (stream == NULL || (flags & ~(unsigned)VR_CU_STREAM_NON_BLOCKING) != 0) return VR_CU_INVALID_VALUE;
-    struct vr_sim_context *context;
-    vr_cu_result result = vr_sim_current(sim, &context);
-    if (result != VR_CU_SUCCESS) return result;
-    enum vr_sim_stream_kind kind = flags == 0 ? VR_SIM_STREAM_BLOCKING : VR_SIM_STREAM_NON_BLOCKING;
-    return vr_sim_stream_create_in(sim, vr_sim_context_handle(sim, context), kind, stream);
+void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event) {
+    if (event->recorded && sim->options.manual_completion) vr_sim_stream_unreference(sim, event->stream);
+    event->recorded = false;
+    event->capture = 0;
+    event->frontier.count = 0;
 }
 
-vr_cu_result vr_sim_stream_create_in(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint64_t *stream) {
-    uint32_t index;
-    const vr_cu_result result = vr_sim_stream_make(sim, context, kind, &index);
-    if (result != VR_CU_SUCCESS) return result;
-    stream_at(sim, index)->user = true;
-    sim->user_streams++;
-    *stream = vr_sim_slots_handle(&sim->streams, index);
-    return VR_CU_SUCCESS;
-}
-
-vr_cu_result vr_sim_stream_destroy(struct vr_sim *sim, uint64_t stream) {
-    struct vr_sim_stream *found = vr_sim_slots_find(&sim->streams, stream);
-    if (found == NULL || !found->user) return VR_CU_INVALID_HANDLE;
-    vr_sim_capture_leave(sim, found);
-    found->slot.named = false;
-    sim->user_streams--;
-    collect(sim, index_of(sim, found));
-    return VR_CU_SUCCESS;
-}
-
-vr_cu_result vr_sim_stream_get_ctx(struct vr_sim *sim, uint64_t stream, uint64_t *context) {
-    if (context == NULL) return VR_CU_INVALID_VALUE;
-    struct vr_sim_stream *found;
-    vr_cu_result result = vr_sim_stream_find(sim, stream, &found);
-    if (result == VR_CU_SUCCESS) *context = found->context;
-    return result;
-}
-
-vr_cu_result vr_sim_stream_query(struct vr_sim *sim, uint64_t stream) {
-    struct vr_sim_stream *found;
-    vr_cu_result result = vr_sim_stream_for_waiting(sim, stream, &found);
-    if (result != VR_CU_SUCCESS) return result;
-    return is_idle_with_others(sim, found) ? VR_CU_SUCCESS : VR_CU_NOT_READY;
-}
-
-vr_cu_result vr_sim_stream_synchronize(struct vr_sim *sim, uint64_t stream) {
-    struct vr_sim_stream *found;
-    vr_cu_result result = vr_sim_stream_for_waiting(sim, stream, &found);
-    if (result != VR_CU_SUCCESS) return result;
-    vr_sim_wait_stream(sim, found);
-    vr_sim_pools_synchronized(sim);
-    return VR_CU_SUCCESS;
+void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const struct vr_sim_stream *stream, uint64_t end_ns) {
+    const uint32_t index = vr_sim_slots_index(&sim->streams, stream);
+    const uint64_t work = stream->work;
+    if (sim->options.manual_completion) vr_sim_stream_reference(sim, index);
+    vr_sim_event_forget(sim, event);
+    event->recorded = true;
+    event->complete_ns = end_ns;
+    event->stream = index;
+    event->work = work;
+    event->serial = stream->serial;
 }

@@ -1,6 +1,7 @@
 // sim_work.c: what streams and graphs do. Bytes move at the call, where bytes stand behind the addresses; ranges are checked in every
 // simulator.
-#include "driver/sim/graphs/sim_graph.h"
+#include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/memory/sim_pools.h"
 
 static bool mappings_allow(const struct vr_sim *sim, uint64_t address, uint64_t end, uint32_t device, bool write) {
     const uint64_t bit = (uint64_t)1 << device;

@@ -1,32 +1,11 @@
-// sim_graph.h: what streams and graphs are made of. A piece of work is done at once by a stream, or becomes a node of the graph that the
-// stream captures; an executable graph is a list of such pieces with what each comes after.
-//
-// work.c does the work, graph.c holds graphs and their nodes, exec.c runs them, capture.c says which stream captures what. All of
-// it is called with the simulator's lock held.
-#ifndef VR_DRIVER_SIM_GRAPHS_SIM_GRAPH_H
-#define VR_DRIVER_SIM_GRAPHS_SIM_GRAPH_H
+// sim_graphs.h: what streams capture: graphs of nodes, executable graphs, which are lists of such pieces of work with what each comes
+// after, and the memory that graphs have.
+#ifndef VR_DRIVER_SIM_GRAPHS_SIM_GRAPHS_H
+#define VR_DRIVER_SIM_GRAPHS_SIM_GRAPHS_H
 
-#include "driver/sim/sim.h"
+#include "driver/sim/streams/sim_streams.h"
 
 #define VR_SIM_MAX_DEPTH 64 // graphs inside graphs; bounds every recursion over them
-
-// One piece of work. The fields that its type does not name are 0.
-struct vr_sim_work {
-    int type;        // VR_CU_GRAPH_NODE_TYPE_*
-    uint32_t device; // whose access to memory counts
-    // Copies and sets: planes of rows of bytes, each row width_bytes long.
-    uint64_t to, from; // the first byte; a set has no `from`
-    uint64_t width_bytes, rows, planes;
-    uint64_t to_pitch, to_plane, from_pitch, from_plane; // bytes from row to row and from plane to plane
-    uint32_t value, element_bytes;                       // sets: what each element becomes; 1, 2 or 4 bytes
-    // Kernels and host functions. The function may be NULL: work that takes time and does nothing.
-    vr_cu_host_function *function;
-    void *argument;
-    uint64_t cost_ns; // on the device
-    uint64_t event;   // records and waits: its handle
-    uint32_t child;   // graphs: slot of the graph, which belongs to the node
-    uint32_t memory;  // requests and frees of memory: slot of the graph's memory
-};
 
 struct vr_sim_node {
     struct vr_sim_slot slot;
@@ -78,29 +57,21 @@ struct vr_sim_capture {
     struct vr_sim_nodes orphans; // frontiers of streams that were destroyed in it
 };
 
-// --- work.c ----------------------------------------------------------------------------------------------------------
-// May `device` read (write) [address, address + size_bytes)? What no device address ever lay near is taken for host memory; *host
-// (may be NULL): it is.
-bool vr_sim_is_memory(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint32_t device, bool write, bool *host);
-// A row of bytes to copy or to set.
-struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_bytes);
-struct vr_sim_work vr_sim_set_work(uint64_t address, uint8_t value, uint64_t size_bytes);
-// Does the memory that the work names lie where its device may use it? True of work that names none.
-bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *work);
-// Moves the bytes or calls the function. The work must be valid.
-void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work);
-// Gives work to a stream that vr_sim_stream_for_work() allowed: done now, on the stream's time; or, when the stream captures, a node.
-vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
+// Memory of a graph: made by a captured request, released with the last graph, executable graph or life that needs it.
+struct vr_sim_graph_memory {
+    struct vr_sim_slot slot;
+    uint32_t device;
+    uint32_t references; // nodes and steps that allocate it
+    uint64_t address, span, size_bytes;
+    bool live;       // a launch has allocated it, nothing has freed it since
+    bool freed_here; // its own graph frees it
+    bool busy;       // an executable graph has it
+};
 
-// --- graph.c ---------------------------------------------------------------------------------------------------------
-// Lists of nodes. add: false when the host has no memory. copy: `to` becomes `from`, or is untouched when that fails.
-bool vr_sim_nodes_add(struct vr_sim_nodes *nodes, uint64_t node);
-bool vr_sim_nodes_copy(struct vr_sim_nodes *to, const struct vr_sim_nodes *from);
-void vr_sim_nodes_free(struct vr_sim_nodes *nodes);
+// --- sim_graph.c ----------------------------------------------------------------------------------------------------
+
 // Adds what is not there yet.
 bool vr_sim_nodes_merge(struct vr_sim *sim, struct vr_sim_nodes *to, const uint64_t *nodes, size_t count);
-// Takes a node out; false when it is not in.
-bool vr_sim_nodes_remove(struct vr_sim_nodes *nodes, uint64_t node);
 struct vr_sim_node *vr_sim_node_find(const struct vr_sim *sim, uint64_t node);
 struct vr_sim_graph *vr_sim_graph_at(const struct vr_sim *sim, uint32_t index);
 vr_cu_result vr_sim_graph_make(struct vr_sim *sim, uint32_t *index);
@@ -117,11 +88,20 @@ vr_cu_result vr_sim_graph_copy(struct vr_sim *sim, uint32_t from, uint32_t *copy
 bool vr_sim_are_nodes_of(struct vr_sim *sim, uint32_t graph, const uint64_t *nodes, size_t count);
 // Gives every node that comes before one of `nodes`, and these themselves, a new mark, *mark. False when the host has no memory.
 bool vr_sim_mark_past(struct vr_sim *sim, const struct vr_sim_nodes *nodes, uint64_t *mark);
+// Such graphs can neither be cloned nor be part of another.
+bool vr_sim_graph_has_memory(const struct vr_sim *sim, uint32_t graph);
 
-// --- exec.c ----------------------------------------------------------------------------------------------------------
+// --- sim_exec.c -----------------------------------------------------------------------------------------------------
+
 void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec);
 
-// --- graph_memory.c --------------------------------------------------------------------------------------------------
+// --- sim_graph_memory.c ---------------------------------------------------------------------------------------------
+
+// Memory at a new address, for a graph; nothing refers to it yet, and the first vr_sim_graph_memory_unreference() may take it away.
+// OUT_OF_MEMORY.
+vr_cu_result vr_sim_graph_memory_make(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, uint32_t *index, uint64_t *address);
+// That starts at an address; NULL: none.
+struct vr_sim_graph_memory *vr_sim_graph_memory_at(const struct vr_sim *sim, uint64_t address);
 // A node or a step that allocates comes or goes.
 void vr_sim_graph_memory_reference(struct vr_sim *sim, const struct vr_sim_work *work);
 void vr_sim_graph_memory_unreference(struct vr_sim *sim, const struct vr_sim_work *work);
@@ -131,11 +111,14 @@ void vr_sim_exec_disclaim(struct vr_sim *sim, const struct vr_sim_exec *exec);
 // A launch: all that it allocates, or INVALID_VALUE (an earlier launch's memory lives), OUT_OF_MEMORY. Then what its nodes free.
 vr_cu_result vr_sim_exec_allocate(struct vr_sim *sim, const struct vr_sim_exec *exec);
 void vr_sim_exec_free(struct vr_sim *sim, const struct vr_sim_exec *exec);
-// Such graphs can neither be cloned nor be part of another.
-bool vr_sim_graph_has_memory(const struct vr_sim *sim, uint32_t graph);
 bool vr_sim_exec_has_memory(const struct vr_sim_exec *exec);
+// A free outside of any capture. INVALID_VALUE when no launch has allocated it, or when its graph frees it itself.
+vr_cu_result vr_sim_graph_memory_free(struct vr_sim *sim, uint64_t address);
+// Bytes that live memory of graphs takes of a device.
+uint64_t vr_sim_graph_memory_bytes(const struct vr_sim *sim, uint32_t device);
 
-// --- capture.c -------------------------------------------------------------------------------------------------------
+// --- sim_capture.c --------------------------------------------------------------------------------------------------
+
 struct vr_sim_capture *vr_sim_capture_find(const struct vr_sim *sim, uint64_t capture);
 // The node of captured work; the stream's next one comes after it.
 vr_cu_result vr_sim_capture_add(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
@@ -157,7 +140,15 @@ void vr_sim_capture_end(struct vr_sim *sim, struct vr_sim_capture *capture);
 // Zeros, one for each node of the stream's frontier, owned by the stream; NULL when the host has no memory.
 const struct vr_cu_edge_data *vr_sim_capture_edges(struct vr_sim_stream *stream);
 
-// --- capture_event.c -------------------------------------------------------------------------------------------------
+// --- sim_capture_memory.c -------------------------------------------------------------------------------------------
+
+// What cuMemAllocAsync and cuMemFreeAsync are on a stream that captures.
+vr_cu_result vr_sim_capture_alloc(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, uint64_t size_bytes,
+                                  uint64_t *address);
+vr_cu_result vr_sim_capture_free(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t address);
+
+// --- sim_capture_event.c --------------------------------------------------------------------------------------------
+
 // Records an event on a capturing stream: it names the frontier, or, with the external flag, gets a node.
 vr_cu_result vr_sim_capture_record(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t event, unsigned flags);
 // A wait where the stream captures or the event was recorded in a capture.

@@ -1,0 +1,75 @@
+// sim_context_life.c: how contexts begin and end, and what waits for all that one has under way. What lives in a context ends with it, so
+// this file calls those of all models, and none of them calls it.
+#include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/memory/sim_pools.h"
+
+vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool primary, uint64_t *context) {
+    uint32_t index;
+    if (!vr_sim_has_room(&sim->devices[device], sim->options.context_bytes)) return VR_CU_OUT_OF_MEMORY;
+    if (vr_sim_slots_take(&sim->contexts, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    uint64_t handle = vr_sim_slots_handle(&sim->contexts, index);
+    uint32_t legacy;
+    if (vr_sim_stream_make(sim, handle, VR_SIM_STREAM_LEGACY, &legacy) != VR_CU_SUCCESS) {
+        vr_sim_slots_give(&sim->contexts, index);
+        return VR_CU_OUT_OF_MEMORY;
+    }
+    struct vr_sim_context *made = vr_sim_context_find(sim, handle);
+    made->device = device;
+    made->primary = primary;
+    made->legacy = legacy;
+    sim->devices[device].used_bytes += sim->options.context_bytes;
+    *context = handle;
+    return VR_CU_SUCCESS;
+}
+
+void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context) {
+    vr_sim_wait_context(sim, context);
+    vr_sim_end_events(sim, context);
+    vr_sim_end_streams(sim, context);
+    vr_sim_free_allocations(sim, context);
+    vr_sim_pools_end_context(sim, context);
+    vr_sim_close_imports(sim, context);
+    vr_sim_free_hosts(sim, context);
+    struct vr_sim_context *ended = vr_sim_context_find(sim, context);
+    sim->devices[ended->device].used_bytes -= sim->options.context_bytes;
+    free(ended->peers);
+    vr_sim_slots_give(&sim->contexts, vr_sim_slots_index(&sim->contexts, ended));
+}
+
+vr_cu_result vr_sim_primary_ctx_retain(struct vr_sim *sim, uint64_t *context, int device) {
+    if (context == NULL) return VR_CU_INVALID_VALUE;
+    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    struct vr_sim_device *owner = &sim->devices[device];
+    if (owner->primary == 0) {
+        vr_cu_result result = vr_sim_context_create(sim, (uint32_t)device, true, &owner->primary);
+        if (result != VR_CU_SUCCESS) return result;
+    }
+    owner->primary_references++;
+    *context = owner->primary;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_primary_ctx_release(struct vr_sim *sim, int device) {
+    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    struct vr_sim_device *owner = &sim->devices[device];
+    if (owner->primary_references == 0) return VR_CU_INVALID_CONTEXT;
+    owner->primary_references--;
+    if (owner->primary_references == 0 && owner->primary != 0) {
+        vr_sim_context_destroy(sim, owner->primary);
+        owner->primary = 0;
+    }
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_ctx_synchronize(struct vr_sim *sim, int unused) {
+    (void)unused;
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    const uint64_t handle = vr_sim_context_handle(sim, context);
+    result = vr_sim_context_for_waiting(sim, handle);
+    if (result != VR_CU_SUCCESS) return result;
+    vr_sim_wait_context(sim, handle);
+    vr_sim_pools_synchronized(sim);
+    return VR_CU_SUCCESS;
+}

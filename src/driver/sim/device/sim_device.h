@@ -1,0 +1,95 @@
+// sim_device.h: devices, the contexts in which programs use them, which thread has which, and what calls cost.
+#ifndef VR_DRIVER_SIM_DEVICE_SIM_DEVICE_H
+#define VR_DRIVER_SIM_DEVICE_SIM_DEVICE_H
+
+#include "driver/sim/sim_calls.h"
+#include "driver/sim/sim_ranges.h"
+#include "driver/sim/sim_slots.h"
+
+#define VR_SIM_MAX_DEVICES    64 // as many as an access mask has bits
+#define VR_SIM_DRIVER_VERSION 12000
+
+struct vr_sim_device {
+    uint64_t memory_bytes;     // capacity
+    uint64_t used_bytes;       // exact cuMemAlloc sizes and physical handles
+    uint64_t small_bytes;      // of cuMemAlloc sizes below 1 MiB
+    uint64_t small_held_bytes; // 2 MiB pages that the driver holds for small sizes; never given back (cost model only)
+    uint64_t tail_ns;          // when the last work of all its streams ends
+    uint64_t primary;          // handle of the primary context, 0 while nobody retains it
+    uint32_t primary_references;
+    uint64_t default_pool; // handle, 0 until somebody asks
+    uint64_t pool;         // handle of the pool that asynchronous requests use; 0: the default pool
+};
+
+// A context: a device and its implicit stream.
+struct vr_sim_context {
+    struct vr_sim_slot slot;
+    uint32_t device;
+    uint32_t legacy;           // slot of the legacy default stream
+    uint64_t blocking_tail_ns; // when the last work of all blocking streams ends; the legacy stream starts after it
+    uint64_t tail_ns;          // the same of all streams
+    bool primary;
+    uint64_t *peers; // handles of the contexts whose allocations it may use
+    size_t peer_count, peer_capacity;
+};
+
+// What one thread has set.
+struct vr_sim_thread {
+    uint64_t number;    // of the thread; never used again
+    uint64_t *contexts; // stack; the last is current
+    size_t context_count, context_capacity;
+    struct vr_sim_thread_stream { // the thread's default stream in one context
+        uint64_t context;
+        uint32_t stream; // its slot
+    } * streams;
+    size_t stream_count, stream_capacity;
+    int capture_mode; // VR_CU_STREAM_CAPTURE_MODE_*
+};
+
+// --- sim_device.c ---------------------------------------------------------------------------------------------------
+
+bool vr_sim_is_device(const struct vr_sim *sim, int device);
+// Has the device that many bytes left?
+bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes);
+
+// --- sim_context.c --------------------------------------------------------------------------------------------------
+
+// The calling thread's record, made on first use; borrowed until the lock is released. NULL when the host has no memory.
+struct vr_sim_thread *vr_sim_this_thread(struct vr_sim *sim);
+// The calling thread's current context: SUCCESS, INVALID_CONTEXT when it has none, or CONTEXT_IS_DESTROYED.
+vr_cu_result vr_sim_current(struct vr_sim *sim, struct vr_sim_context **context);
+struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, uint64_t context);
+uint64_t vr_sim_context_handle(const struct vr_sim *sim, const struct vr_sim_context *context);
+// Makes a live context the calling thread's current one and keeps those before it. INVALID_CONTEXT, OUT_OF_MEMORY.
+vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context);
+
+// --- sim_context_life.c ---------------------------------------------------------------------------------------------
+
+vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool primary, uint64_t *context);
+// Waits for the context's work and ends everything that lives in it. `context` must be live.
+void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context);
+
+// --- sim_peers.c ----------------------------------------------------------------------------------------------------
+
+// May work of `device` use the allocation `range` of a context (any kind but a reservation) where it lies?
+bool vr_sim_reaches(const struct vr_sim *sim, uint32_t device, const struct vr_sim_range *range);
+// Whether the hardware could: all pairs of different devices, unless the options say otherwise.
+bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer);
+
+// --- sim_cost.c -----------------------------------------------------------------------------------------------------
+
+// What `call` costs whatever its arguments.
+uint64_t vr_sim_base_cost_ns(const struct vr_sim *sim, enum vr_sim_call call);
+// These add to the cost of the running call; nothing in the profile FREE.
+void vr_sim_charge(struct vr_sim *sim, uint64_t cost_ns);
+void vr_sim_charge_bytes(struct vr_sim *sim, uint64_t bytes, uint64_t ns_per_mib);
+// charge_alloc and charge_free also keep count of the small allocations that share 2 MiB pages: one call each per allocation.
+void vr_sim_charge_alloc(struct vr_sim *sim, struct vr_sim_device *device, uint64_t size_bytes);
+void vr_sim_charge_free(struct vr_sim *sim, struct vr_sim_device *device, uint64_t size_bytes);
+void vr_sim_charge_unmap(struct vr_sim *sim, uint64_t mappings);
+void vr_sim_charge_create(struct vr_sim *sim, uint64_t size_bytes);
+void vr_sim_charge_set_access(struct vr_sim *sim, uint64_t size_bytes, uint64_t count);
+void vr_sim_charge_chunk(struct vr_sim *sim, uint64_t size_bytes);
+void vr_sim_charge_record(struct vr_sim *sim, unsigned event_flags);
+
+#endif

@@ -1,0 +1,141 @@
+// sim_memory.h: device memory, address space and the host's memory: where they lie, what bytes stand behind them, who else has them.
+#ifndef VR_DRIVER_SIM_MEMORY_SIM_MEMORY_H
+#define VR_DRIVER_SIM_MEMORY_SIM_MEMORY_H
+
+#include "driver/sim/sim_calls.h"
+#include "driver/sim/sim_ranges.h"
+#include "driver/sim/sim_slots.h"
+
+#define VR_SIM_GRANULARITY (2 * VR_MIB)        // of cuMemCreate, cuMemMap and reservations
+#define VR_SIM_LIMIT       ((uint64_t)1 << 56) // no device address at or above
+#define VR_SIM_PAGE_BYTES  4096                // host page: backed memory comes in these
+
+// What occupies device address space.
+enum vr_sim_kind {
+    VR_SIM_ALLOCATION,
+    VR_SIM_RESERVATION,
+    VR_SIM_IMPORT /* an allocation of another process */,
+    VR_SIM_CHUNK /* of a pool */,
+    VR_SIM_GRAPH_MEMORY
+};
+// What a range of the host is.
+enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED };
+
+// A physical allocation of cuMemCreate. It lives while its handle or a mapping lives.
+struct vr_sim_physical {
+    struct vr_sim_slot slot;
+    uint32_t device;
+    uint64_t size_bytes;
+    uint64_t mappings;
+    uint64_t file_offset;   // backed: where its bytes lie in the instance's file, or in that of the other process
+    uint64_t references;    // of the handle: how often it must be released
+    int32_t handle_types;   // that it was asked for with
+    uint64_t ticket;        // where its ticket lies in the file; 0: never exported
+    uint32_t shared;        // imported: number of its struct vr_sim_shared, plus one; 0: made here
+    uint8_t rdma, compress; // as asked for
+};
+
+// Memory of another process, or of this one imported again. Holds the ticket's byte in the file, so that its bytes stay.
+struct vr_sim_shared {
+    uint64_t references; // objects that name it; 0: unused entry
+    uint32_t file;       // entry in the instance's list of foreign files
+    uint64_t ticket;     // its place in that file, and of the memory
+    uint64_t offset, size_bytes;
+};
+
+// A memory file of another instance.
+struct vr_sim_file {
+    uint64_t references; // entries of vr_sim_shared; 0: unused entry
+    uint64_t volume, number;
+    int file;
+};
+
+struct vr_sim_queue {
+    uint64_t *items;
+    size_t capacity, count, next; // items[next..count) are waiting
+};
+
+// --- sim_alloc.c, sim_host.c, sim_vmm.c -----------------------------------------------------------------------------
+
+// Frees every cuMemAlloc allocation (every host allocation and registration) of the context; 0: of every context.
+void vr_sim_free_allocations(struct vr_sim *sim, uint64_t context);
+void vr_sim_free_hosts(struct vr_sim *sim, uint64_t context);
+// Takes down every mapping, reservation and physical allocation, when the simulator ends.
+void vr_sim_free_vmm(struct vr_sim *sim);
+
+// --- sim_place.c ----------------------------------------------------------------------------------------------------
+
+// Where something goes in device address space.
+struct vr_sim_place {
+    uint64_t address;
+    uint64_t span;      // bytes that it occupies
+    uint64_t alignment; // that another address would need
+    bool fixed;         // the address was queued or hinted: there or nowhere
+};
+// SUCCESS; INVALID_VALUE when a queued address (which is used up then) overlaps something; OUT_OF_MEMORY when the address space is
+// full. The address counts as given out: the next one differs. span is size_bytes for a queued address.
+vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place);
+// For a chunk of a pool, which takes no queued address.
+vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place);
+// alignment is a power of two; a hint (0: none) that cannot be had is ignored.
+vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, uint64_t alignment, uint64_t hint,
+                                      struct vr_sim_place *place);
+vr_cu_result vr_sim_queue_push(struct vr_sim_queue *queue, uint64_t address);
+
+// --- sim_file.c: the memory file. Not opened when the simulator is not backed ---------------------------------------
+
+vr_cu_result vr_sim_back_open(struct vr_sim *sim);
+void vr_sim_back_close(struct vr_sim *sim);
+// Lengthens the memory file by whole pages; *offset is where they start.
+vr_cu_result vr_sim_back_extend(struct vr_sim *sim, uint64_t size_bytes, uint64_t *offset);
+// Bytes of the pages that hold a range, and where the first starts.
+uint64_t vr_sim_page_span(uint64_t address, uint64_t span);
+uint64_t vr_sim_first_page(uint64_t address);
+
+// --- sim_backing.c: bytes behind the addresses. All of it succeeds and does nothing when the simulator is not backed ---
+
+// Puts memory (or, for a reservation, inaccessible address space) there. Moves place->address when it is not fixed and the host has
+// something else at it.
+vr_cu_result vr_sim_back_place(struct vr_sim *sim, struct vr_sim_place *place, bool accessible);
+void vr_sim_back_remove(struct vr_sim *sim, uint64_t address, uint64_t span);
+// Puts bytes of the memory file behind [address, address + span) of vr_sim_back_place(); *offset is where its first page lies there.
+vr_cu_result vr_sim_back_fill(struct vr_sim *sim, uint64_t address, uint64_t span, uint64_t *offset);
+// Gives a physical allocation its part of the memory file, and takes the memory of it back.
+vr_cu_result vr_sim_back_create(struct vr_sim *sim, struct vr_sim_physical *physical);
+void vr_sim_back_discard(struct vr_sim *sim, const struct vr_sim_physical *physical);
+vr_cu_result vr_sim_back_map(struct vr_sim *sim, const struct vr_sim_physical *physical, uint64_t address, uint64_t size_bytes);
+vr_cu_result vr_sim_back_unmap(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
+vr_cu_result vr_sim_back_protect(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool read, bool write);
+
+// --- sim_tickets.c: what one process tells another about memory in its file -----------------------------------------
+
+// A page of the file says what lies where. Whoever uses the memory (its owner, a descriptor under way, an importer) holds a byte of the
+// file; who lets go last gives the memory back. A process that dies lets go.
+enum vr_sim_ticket_kind { VR_SIM_TICKET_PHYSICAL = 1, VR_SIM_TICKET_ALLOCATION, VR_SIM_TICKET_EVENT };
+struct vr_sim_ticket {
+    char magic[8];
+    uint64_t nonce; // no other ticket of this machine has it
+    uint64_t offset, size_bytes;
+    uint64_t within; // where in the first page an allocation starts
+    uint32_t kind, device;
+    int32_t handle_types;
+    uint8_t rdma, compress;
+    uint8_t padding[2];
+};
+// Writes a ticket (magic and nonce are filled in) to a new page at *place and holds it. OUT_OF_MEMORY; NOT_SUPPORTED unless backed.
+vr_cu_result vr_sim_ticket_write(struct vr_sim *sim, struct vr_sim_ticket *ticket, uint64_t *place);
+// A ticket of a file, checked: a lie about places in it cannot reach beyond it. INVALID_VALUE.
+vr_cu_result vr_sim_ticket_read(int file, uint64_t place, enum vr_sim_ticket_kind kind, struct vr_sim_ticket *ticket);
+// The owner is done: gives the bytes and the ticket back unless somebody else still holds them.
+void vr_sim_ticket_end(struct vr_sim *sim, uint64_t place, uint64_t offset, uint64_t size_bytes);
+// Takes part in a ticket of `file`, which is consumed also on failure. One entry per ticket, counted. *index of the entry.
+vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, enum vr_sim_ticket_kind kind, uint32_t *index);
+void vr_sim_shared_give(struct vr_sim *sim, uint32_t index);
+int vr_sim_shared_file(const struct vr_sim *sim, uint32_t index);
+
+// --- sim_ipc.c ------------------------------------------------------------------------------------------------------
+
+// Closes what the context (0: every one) opened by cuIpcOpenMemHandle.
+void vr_sim_close_imports(struct vr_sim *sim, uint64_t context);
+
+#endif

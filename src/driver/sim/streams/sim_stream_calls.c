@@ -1,0 +1,79 @@
+// sim_stream_calls.c: the rows of calls.def about streams, and the end of a context's streams. They know captures and pools; the queues of
+// sim_stream.c do not.
+#include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/memory/sim_pools.h"
+
+void vr_sim_end_streams(struct vr_sim *sim, uint64_t context) {
+    uint32_t legacy = vr_sim_context_find(sim, context)->legacy;
+    for (size_t i = 0; i < sim->thread_count; i++) { // per-thread streams
+        struct vr_sim_thread *thread = &sim->threads[i];
+        for (size_t j = 0; j < thread->stream_count;) {
+            if (thread->streams[j].context == context)
+                thread->streams[j] = thread->streams[--thread->stream_count];
+            else
+                j++;
+        }
+    }
+    for (uint32_t i = 0; i < sim->streams.used; i++) {
+        struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
+        if (!stream->slot.live || stream->context != context) continue;
+        vr_sim_capture_leave(sim, stream);
+        if (stream->user && stream->slot.named) sim->user_streams--;
+        stream->slot.named = false;
+        if (i != legacy) vr_sim_stream_collect(sim, i);
+    }
+    vr_sim_stream_collect(sim, legacy);
+}
+
+vr_cu_result vr_sim_stream_create(struct vr_sim *sim, uint64_t *stream, unsigned flags) {
+    if (stream == NULL || (flags & ~(unsigned)VR_CU_STREAM_NON_BLOCKING) != 0) return VR_CU_INVALID_VALUE;
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    enum vr_sim_stream_kind kind = flags == 0 ? VR_SIM_STREAM_BLOCKING : VR_SIM_STREAM_NON_BLOCKING;
+    return vr_sim_stream_create_in(sim, vr_sim_context_handle(sim, context), kind, stream);
+}
+
+vr_cu_result vr_sim_stream_create_in(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint64_t *stream) {
+    uint32_t index;
+    const vr_cu_result result = vr_sim_stream_make(sim, context, kind, &index);
+    if (result != VR_CU_SUCCESS) return result;
+    vr_sim_stream_at(sim, index)->user = true;
+    sim->user_streams++;
+    *stream = vr_sim_slots_handle(&sim->streams, index);
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_stream_destroy(struct vr_sim *sim, uint64_t stream) {
+    struct vr_sim_stream *found = vr_sim_slots_find(&sim->streams, stream);
+    if (found == NULL || !found->user) return VR_CU_INVALID_HANDLE;
+    vr_sim_capture_leave(sim, found);
+    found->slot.named = false;
+    sim->user_streams--;
+    vr_sim_stream_collect(sim, vr_sim_slots_index(&sim->streams, found));
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_stream_get_ctx(struct vr_sim *sim, uint64_t stream, uint64_t *context) {
+    if (context == NULL) return VR_CU_INVALID_VALUE;
+    struct vr_sim_stream *found;
+    vr_cu_result result = vr_sim_stream_find(sim, stream, &found);
+    if (result == VR_CU_SUCCESS) *context = found->context;
+    return result;
+}
+
+vr_cu_result vr_sim_stream_query(struct vr_sim *sim, uint64_t stream) {
+    struct vr_sim_stream *found;
+    vr_cu_result result = vr_sim_stream_for_waiting(sim, stream, &found);
+    if (result != VR_CU_SUCCESS) return result;
+    return vr_sim_stream_is_idle(sim, found) ? VR_CU_SUCCESS : VR_CU_NOT_READY;
+}
+
+vr_cu_result vr_sim_stream_synchronize(struct vr_sim *sim, uint64_t stream) {
+    struct vr_sim_stream *found;
+    vr_cu_result result = vr_sim_stream_for_waiting(sim, stream, &found);
+    if (result != VR_CU_SUCCESS) return result;
+    vr_sim_wait_stream(sim, found);
+    vr_sim_pools_synchronized(sim);
+    return VR_CU_SUCCESS;
+}
