@@ -1,4 +1,4 @@
-// vram/export.h: writes a recording: as PyTorch's own files, as vram's, and in the formats of other tools. docs/convert.md shows each.
+// vram/export.h: writes a recording: as PyTorch's own files, as vram's, and in the formats of other tools. docs/guides/convert.md shows each.
 #ifndef VRAM_EXPORT_H
 #define VRAM_EXPORT_H
 
@@ -20,7 +20,7 @@ enum vram_recording_format {
     VRAM_FORMAT_PICKLE,    // protocol 4
     VRAM_FORMAT_JSON,      // strict, pure ASCII, in one line; pairs become lists, NaN and infinities null
     VRAM_FORMAT_JSON_ROWS, // the same with a line for every segment, block, event and annotation
-    VRAM_FORMAT_VRAM,      // vram's own recording file (docs/formats/recording.md)
+    VRAM_FORMAT_VRAM,      // vram's own recording file (docs/reference/formats/recording.md)
     VRAM_FORMAT_COUNT
 };
 
@@ -31,7 +31,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_recording_write(const struct vram_
                                                               vram_write write, void *user, struct vram_error *error);
 
 // --- in the formats of other tools -------------------------------------------------------------------------------------------------------
-// A recording in the formats of other tools: spreadsheets, RMM, Perfetto, flame graphs, pprof. docs/convert.md shows each.
+// A recording in the formats of other tools: spreadsheets, RMM, Perfetto, flame graphs, pprof.
 
 enum vram_export_format {
     VRAM_EXPORT_RMM,      // the log that RMM's logging_resource_adaptor writes: Thread,Time,Action,Pointer,Size,Stream

@@ -124,7 +124,7 @@ struct vram_accounts {
 
 struct vram_log;
 #define VRAM_ACCOUNTS_SLOTS 16
-// The accounts as a setting of a recording file, `vram_accounts_<slot>` (docs/formats/recording.md); a later one in the same slot
+// The accounts as a setting of a recording file, `vram_accounts_<slot>` (docs/reference/formats/recording.md); a later one in the same slot
 // replaces it. INVALID_ARGUMENT for a slot from VRAM_ACCOUNTS_SLOTS on, and what vram_log_setting() gives.
 VRAM_API VRAM_NODISCARD enum vram_status vram_accounts_log(struct vram_log *log, const struct vram_accounts *accounts, unsigned slot);
 

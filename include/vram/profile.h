@@ -105,7 +105,7 @@ VRAM_API const char *vram_listing_name(enum vram_listing listing);
 VRAM_API VRAM_NODISCARD enum vram_status vram_listing_text(const struct vram_recording *recording, enum vram_listing listing,
                                                            const struct vram_style *style, vram_write write, void *user,
                                                            struct vram_error *error);
-// The same as one JSON object with the member `file` (may be NULL) and a member with the listing's name; keys in docs/json.md.
+// The same as one JSON object with the member `file` (may be NULL) and a member with the listing's name; keys in docs/reference/json.md.
 VRAM_API VRAM_NODISCARD enum vram_status vram_listing_json(const struct vram_recording *recording, enum vram_listing listing,
                                                            const char *file, vram_write write, void *user, struct vram_error *error);
 

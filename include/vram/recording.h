@@ -48,7 +48,7 @@ VRAM_API void vram_recording_destroy(struct vram_recording *recording);
 // The two shapes: a dictionary with history and settings, or a bare list of segments.
 enum vram_recording_form { VRAM_RECORDING_DICT, VRAM_RECORDING_SEGMENT_LIST };
 VRAM_API enum vram_recording_form vram_recording_form(const struct vram_recording *recording);
-// How the file ended. OPEN and CUT are only of vram's own files (docs/formats/recording.md).
+// How the file ended. OPEN and CUT are only of vram's own files (docs/reference/formats/recording.md).
 enum vram_recording_ending {
     VRAM_RECORDING_WHOLE, // as it should
     VRAM_RECORDING_OPEN,  // not closed: the program was killed or writes still; everything recorded until then is there
@@ -139,7 +139,7 @@ VRAM_API uint32_t vram_recording_frame_count(const struct vram_recording *record
 // The frames of a stack, innermost first, borrowed from the recording; *count is 0 for a stack that is not there.
 VRAM_API const uint32_t *vram_recording_stack(const struct vram_recording *recording, uint32_t stack, uint64_t *count);
 // Which frame stands for each stack: the innermost Python frame outside torch itself, else the innermost frame, or where that one only
-// recorded the stack what tells more (docs/profile.md); VRAM_NO_FRAME for none.
+// recorded the stack what tells more (docs/guides/profile.md); VRAM_NO_FRAME for none.
 // frames has room for vram_recording_stack_count() numbers. NO_HOST_MEMORY.
 #define VRAM_NO_FRAME UINT32_MAX
 VRAM_API VRAM_NODISCARD enum vram_status vram_recording_sites(const struct vram_recording *recording, uint32_t *frames);

@@ -107,7 +107,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_replay_exact(const struct vram_rec
                                                            struct vram_exact_result **result, struct vram_error *error);
 // NULL is ignored.
 VRAM_API void vram_exact_result_destroy(struct vram_exact_result *result);
-// The result as one JSON object (keys as in docs/json.md) / for people. file is how the recording is called; it and style may be
+// The result as one JSON object (keys as in docs/reference/json.md) / for people. file is how the recording is called; it and style may be
 // NULL. IO when `write` returned false; NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_exact_json(const struct vram_exact_result *result, const char *file, vram_write write,
                                                          void *user);

@@ -61,7 +61,7 @@ VRAM_API size_t vram_stats_summary(const struct vram_stats *stats, uint32_t devi
 
 // --- Prometheus --------------------------------------------------------------------------------------------------------------------------
 // An allocator's live statistics for Prometheus, in its text format: written once, or kept in a file for the node
-// exporter's textfile collector. Without code: VRAM_PROMETHEUS=PATTERN[,interval=15s] (docs/prometheus.md, which lists the metrics).
+// exporter's textfile collector. Without code: VRAM_PROMETHEUS=PATTERN[,interval=15s] (docs/guides/prometheus.md, which lists the metrics).
 
 struct vram_allocator;
 

@@ -1,4 +1,4 @@
-// The report as JSON. docs/json.md says what every key means; those of a device are the reference's, new ones stand after them.
+// The report as JSON. docs/reference/json.md says what every key means; those of a device are the reference's, new ones stand after them.
 #include <inttypes.h>
 #include <stdio.h>
 

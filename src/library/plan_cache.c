@@ -1,4 +1,4 @@
-// Plans by key, least recently used first to go (allocator-behaviour 10.2).
+// Plans by key, least recently used first to go (allocator.md §workspaces-and-plans).
 #include "base/base.h"
 #include "os/os.h"
 #include "vram/workspace.h"

@@ -93,8 +93,6 @@ struct vr_tracer {
 struct vr_tracer *vr_tracer_of(struct vram_allocator *allocator);
 // The allocator's tracer, made if need be. NO_HOST_MEMORY.
 enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_frames, struct vr_tracer **tracer);
-// Ends the recording and frees it. No other thread may use the allocator any more. IO.
-enum vram_status vr_tracer_close(struct vram_allocator *allocator);
 
 // From now on a child of this process gets a file of its own for this one, by the pattern. Without memory for it, it gets none.
 void vr_tracer_set_pattern(struct vr_tracer *tracer, const char *pattern);

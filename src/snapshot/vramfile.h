@@ -1,4 +1,4 @@
-// vramfile.h: recording files of our own (.vram, docs/formats/recording.md): read into a model, and a model written as one.
+// vramfile.h: recording files of our own (.vram, docs/reference/formats/recording.md): read into a model, and a model written as one.
 #ifndef VR_SNAPSHOT_VRAMFILE_H
 #define VR_SNAPSHOT_VRAMFILE_H
 
