@@ -1,4 +1,5 @@
-// vram/export.h: writes a recording: as PyTorch's own files, as vram's, and in the formats of other tools. docs/guides/convert.md shows each.
+// vram/export.h: writes a recording: as PyTorch's own files, as vram's, and in the formats of other tools. docs/guides/convert.md shows
+// each.
 #ifndef VRAM_EXPORT_H
 #define VRAM_EXPORT_H
 

@@ -1,9 +1,10 @@
 // vram/log.h: a recording file (.vram), written event by event while the program runs, and read while it grows.
 //
-// The file is append-only and described in docs/reference/formats/recording.md: blocks of events, each readable by itself, with the strings, frames,
-// stacks and modules that they are the first to name. What has been appended is in the file's pages before the call returns, so that a
-// program that is killed loses nothing that the system still writes back; blocks that are full are packed. vram_recording_read() reads
-// it whole, also while it grows. All functions on a log may be called from any thread; it has one lock and keeps the order of the calls.
+// The file is append-only and described in docs/reference/formats/recording.md: blocks of events, each readable by itself, with the
+// strings, frames, stacks and modules that they are the first to name. What has been appended is in the file's pages before the call
+// returns, so that a program that is killed loses nothing that the system still writes back; blocks that are full are packed.
+// vram_recording_read() reads it whole, also while it grows. All functions on a log may be called from any thread; it has one lock and
+// keeps the order of the calls.
 #ifndef VRAM_LOG_H
 #define VRAM_LOG_H
 
