@@ -39,7 +39,7 @@ struct args_option {
 
 // The row of --json for what may be printed as one JSON object or as an array; `several`: when it is one.
 #define ARGS_JSON(several, where)                                                                                                          \
-    { .name = "json", .kind = ARGS_FLAG, .help = "one JSON object (" several "); keys in docs/json.md", .target = (where) }
+    { .name = "json", .kind = ARGS_FLAG, .help = "one JSON object (" several "); keys in reference/json.md", .target = (where) }
 // How a missing operand is called that is a recording.
 #define ARGS_RECORDING "a recording (FILE, or - for standard input)"
 

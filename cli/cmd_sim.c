@@ -95,7 +95,7 @@ int cmd_sim(int argc, char **argv) {
         {.name = "set",
          .kind = ARGS_STRING,
          .value = "KEY=VALUE,...",
-         .help = "further settings of the simulator (docs/simulator.md)",
+         .help = "further settings of the simulator (docs/guides/simulator.md)",
          .target = &settings.more},
         {.name = NULL},
     };

@@ -7,8 +7,8 @@
 #include "input.h"
 #include "output.h"
 #include "ui.h"
-#include "vram/symbols.h"
-#include "vram/write.h"
+#include "vram/export.h"
+#include "vram/recording.h"
 
 int cmd_symbolize(int argc, char **argv);
 
@@ -109,7 +109,7 @@ int cmd_symbolize(int argc, char **argv) {
          .kind = ARGS_FLAG,
          .help = "from symbol tables, without lines and inlined functions; quicker",
          .target = &settings.names_only},
-        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in docs/json.md", .target = &settings.json},
+        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in reference/json.md", .target = &settings.json},
         {.name = NULL},
     };
     const struct args_command command = {

@@ -6,33 +6,29 @@
 #include <string.h>
 
 #include "input.h"
+#include "numbering.h"
 #include "vram/recording.h"
-#include "vram/symbols.h"
-#include "vram/walk.h"
 
-// An allocation that is alive: its device and address, and the groups it counts in.
+// An allocation that is alive: its size, and the groups it counts in.
 struct piece {
-    uint64_t address, bytes;
-    uint32_t device;
-    bool used;
+    uint64_t bytes;
     uint32_t group[WATCH_BY_COUNT];
+    uint32_t next_free; // of a piece that is none: the next such, or NUMBERING_NONE
 };
 
-// Groups of one kind, and which one an id of the recording (or a number) stands for: open addressing, a power of two.
+// Groups of one kind, and which one an id of the recording (or a number, or a pair of them) stands for.
 struct grouping {
     struct watch_group *groups;
     size_t count, capacity;
-    struct key_slot {
-        uint64_t key;
-        uint32_t group; // 1 + index; 0: free
-    } * slots;
-    size_t slot_count, slots_used;
+    struct numbering keys;
 };
 
 struct watch {
     struct vram_follow *follow;
-    struct piece *pieces; // open addressing; a power of two
-    size_t capacity, used;
+    struct piece *pieces;
+    size_t piece_count, piece_capacity;
+    uint32_t free_piece;   // NUMBERING_NONE: none below piece_count
+    struct numbering live; // device, address -> piece
     struct grouping by[WATCH_BY_COUNT];
     struct watch_device *devices;
     size_t device_count, device_capacity;
@@ -90,33 +86,18 @@ static void make_label(const struct watch *watch, enum watch_by by, const struct
     snprintf(label, capacity, "%s", text[0] == '\0' ? "(unknown)" : text);
 }
 
-static uint64_t key_of(enum watch_by by, const struct vram_log_event *event) {
+struct group_key {
+    uint64_t first, second;
+};
+
+static struct group_key key_of(enum watch_by by, const struct vram_log_event *event) {
     switch (by) {
-    case WATCH_LIBRARY: return event->metadata;
-    case WATCH_KIND: return event->tag;
-    case WATCH_SITE: return event->stack;
-    case WATCH_STREAM: return event->stream;
-    default: return event->pool.first * 0x9e3779b97f4a7c15u + event->pool.second;
+    case WATCH_LIBRARY: return (struct group_key){event->metadata, 0};
+    case WATCH_KIND: return (struct group_key){event->tag, 0};
+    case WATCH_SITE: return (struct group_key){event->stack, 0};
+    case WATCH_STREAM: return (struct group_key){event->stream, 0};
+    default: return (struct group_key){event->pool.first, event->pool.second};
     }
-}
-
-static struct key_slot *find_key(const struct grouping *grouping, uint64_t key) {
-    size_t slot = (size_t)((key + 1) * 0x9e3779b97f4a7c15u >> 32) & (grouping->slot_count - 1);
-    while (grouping->slots[slot].group != 0 && grouping->slots[slot].key != key) slot = (slot + 1) & (grouping->slot_count - 1);
-    return &grouping->slots[slot];
-}
-
-static bool grow_keys(struct grouping *grouping) {
-    const struct grouping old = *grouping;
-    const size_t count = old.slot_count == 0 ? 256 : 2 * old.slot_count;
-    struct key_slot *slots = calloc(count, sizeof *slots);
-    if (slots == NULL) return false;
-    grouping->slots = slots;
-    grouping->slot_count = count;
-    for (size_t i = 0; i < old.slot_count; i++)
-        if (old.slots[i].group != 0) *find_key(grouping, old.slots[i].key) = old.slots[i];
-    free(old.slots);
-    return true;
 }
 
 static char *copy_of(const char *text) {
@@ -156,17 +137,16 @@ static void note_place(const struct watch *watch, uint32_t stack, struct watch_g
 // The group of an event. Stacks of one site share a group. SIZE_MAX without memory.
 static size_t group_of(struct watch *watch, enum watch_by by, const struct vram_log_event *event) {
     struct grouping *grouping = &watch->by[by];
-    const uint64_t key = key_of(by, event);
-    if (2 * (grouping->slots_used + 1) > grouping->slot_count && !grow_keys(grouping)) return SIZE_MAX;
-    struct key_slot *slot = find_key(grouping, key);
-    if (slot->group != 0) return slot->group - 1;
+    const struct group_key key = key_of(by, event);
+    const uint32_t known = numbering_get(&grouping->keys, key.first, key.second);
+    if (known != NUMBERING_NONE) return known;
+    if (!numbering_reserve(&grouping->keys)) return SIZE_MAX;
     char label[256];
     make_label(watch, by, event, label, sizeof label);
     const size_t group = group_labelled(grouping, label);
     if (group == SIZE_MAX) return group;
     if (by == WATCH_SITE) note_place(watch, event->stack, &grouping->groups[group]);
-    *slot = (struct key_slot){key, (uint32_t)group + 1};
-    grouping->slots_used++;
+    numbering_set(&grouping->keys, key.first, key.second, (uint32_t)group);
     return group;
 }
 
@@ -233,37 +213,29 @@ void watch_name_sites(struct watch *watch) {
 }
 
 // --- pieces -------------------------------------------------------------------------------------------------------------------------
-static size_t slot_of(const struct watch *watch, uint32_t device, uint64_t address) {
-    uint64_t hash = (address ^ (uint64_t)device << 48) * 0x9e3779b97f4a7c15u;
-    size_t slot = (size_t)(hash >> 20) & (watch->capacity - 1);
-    while (watch->pieces[slot].used && (watch->pieces[slot].address != address || watch->pieces[slot].device != device))
-        slot = (slot + 1) & (watch->capacity - 1);
-    return slot;
-}
-
-static bool grow(struct watch *watch) {
-    const size_t before = watch->capacity;
-    struct piece *old = watch->pieces;
-    const size_t capacity = before == 0 ? 1024 : 2 * before;
-    struct piece *pieces = calloc(capacity, sizeof *pieces);
-    if (pieces == NULL) return false;
-    watch->pieces = pieces;
-    watch->capacity = capacity;
-    for (size_t i = 0; i < before; i++)
-        if (old[i].used) watch->pieces[slot_of(watch, old[i].device, old[i].address)] = old[i];
-    free(old);
-    return true;
-}
-
-// Closes the gap that a removed piece leaves.
-static void remove_slot(struct watch *watch, size_t slot) {
-    watch->pieces[slot].used = false;
-    watch->used--;
-    for (size_t next = (slot + 1) & (watch->capacity - 1); watch->pieces[next].used; next = (next + 1) & (watch->capacity - 1)) {
-        const struct piece moved = watch->pieces[next];
-        watch->pieces[next].used = false;
-        watch->pieces[slot_of(watch, moved.device, moved.address)] = moved;
+// A piece that is none yet. NUMBERING_NONE without memory.
+static uint32_t make_piece(struct watch *watch) {
+    const uint32_t reused = watch->free_piece;
+    if (reused != NUMBERING_NONE) {
+        watch->free_piece = watch->pieces[reused].next_free;
+        return reused;
     }
+    if (watch->piece_count == watch->piece_capacity) {
+        const size_t capacity = watch->piece_capacity == 0 ? 1024 : 2 * watch->piece_capacity;
+        struct piece *pieces = realloc(watch->pieces, capacity * sizeof *pieces);
+        if (pieces == NULL || capacity >= NUMBERING_NONE) {
+            watch->pieces = pieces == NULL ? watch->pieces : pieces;
+            return NUMBERING_NONE;
+        }
+        watch->pieces = pieces;
+        watch->piece_capacity = capacity;
+    }
+    return (uint32_t)watch->piece_count++;
+}
+
+static void forget_piece(struct watch *watch, uint32_t number) {
+    watch->pieces[number].next_free = watch->free_piece;
+    watch->free_piece = number;
 }
 
 static struct watch_device *device_of(struct watch *watch, uint32_t number) {
@@ -281,28 +253,34 @@ static struct watch_device *device_of(struct watch *watch, uint32_t number) {
 }
 
 static void end_piece(struct watch *watch, struct watch_device *device, uint64_t address) {
-    if (watch->capacity == 0) return;
-    const size_t slot = slot_of(watch, device->device, address);
-    const struct piece piece = watch->pieces[slot];
-    if (!piece.used) return;
+    const uint32_t number = numbering_take(&watch->live, device->device, address);
+    if (number == NUMBERING_NONE) return;
+    const struct piece *piece = &watch->pieces[number];
     for (int by = 0; by < WATCH_BY_COUNT; by++) {
-        watch->by[by].groups[piece.group[by]].bytes -= piece.bytes;
-        watch->by[by].groups[piece.group[by]].count--;
+        watch->by[by].groups[piece->group[by]].bytes -= piece->bytes;
+        watch->by[by].groups[piece->group[by]].count--;
     }
-    device->live_bytes -= piece.bytes;
+    device->live_bytes -= piece->bytes;
     device->live_count--;
-    remove_slot(watch, slot);
+    forget_piece(watch, number);
+}
+
+// The groups of an event. False without memory.
+static bool find_groups(struct watch *watch, const struct vram_log_event *event, uint32_t groups[WATCH_BY_COUNT]) {
+    for (int by = 0; by < WATCH_BY_COUNT; by++) {
+        const size_t group = group_of(watch, (enum watch_by)by, event);
+        if (group == SIZE_MAX) return false;
+        groups[by] = (uint32_t)group;
+    }
+    return true;
 }
 
 static bool begin_piece(struct watch *watch, struct watch_device *device, const struct vram_log_event *event) {
     end_piece(watch, device, event->address); // its free was not recorded
-    if (2 * (watch->used + 1) > watch->capacity && !grow(watch)) return false;
-    struct piece piece = {.address = event->address, .bytes = event->size_bytes, .device = event->device, .used = true};
-    for (int by = 0; by < WATCH_BY_COUNT; by++) {
-        const size_t group = group_of(watch, (enum watch_by)by, event);
-        if (group == SIZE_MAX) return false;
-        piece.group[by] = (uint32_t)group;
-    }
+    struct piece piece = {.bytes = event->size_bytes};
+    if (!find_groups(watch, event, piece.group) || !numbering_reserve(&watch->live)) return false;
+    const uint32_t number = make_piece(watch);
+    if (number == NUMBERING_NONE) return false;
     for (int by = 0; by < WATCH_BY_COUNT; by++) {
         struct watch_group *group = &watch->by[by].groups[piece.group[by]];
         group->bytes += piece.bytes;
@@ -310,8 +288,8 @@ static bool begin_piece(struct watch *watch, struct watch_device *device, const 
         group->made++;
         if (group->bytes > group->peak_bytes) group->peak_bytes = group->bytes;
     }
-    watch->pieces[slot_of(watch, piece.device, piece.address)] = piece;
-    watch->used++;
+    watch->pieces[number] = piece;
+    numbering_set(&watch->live, event->device, event->address, number);
     device->live_count++;
     device->live_bytes += piece.bytes;
     if (device->live_bytes > device->peak_bytes) device->peak_bytes = device->live_bytes;
@@ -352,6 +330,7 @@ enum vram_status watch_open(const char *path, struct watch **watch, struct vram_
         free(made);
         return status;
     }
+    made->free_piece = NUMBERING_NONE;
     *watch = made;
     return VRAM_OK;
 }
@@ -369,8 +348,9 @@ void watch_close(struct watch *watch) {
     for (int by = 0; by < WATCH_BY_COUNT; by++) {
         for (size_t i = 0; i < watch->by[by].count; i++) release_group(&watch->by[by].groups[i]);
         free(watch->by[by].groups);
-        free(watch->by[by].slots);
+        numbering_release(&watch->by[by].keys);
     }
+    numbering_release(&watch->live);
     free(watch->pieces);
     free(watch->devices);
     free(watch);

@@ -38,5 +38,5 @@ install(FILES ${PROJECT_BINARY_DIR}/vram.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/
 # The guides that the command's help names, with the examples and pictures that they show.
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE PATTERN CMakeLists.txt EXCLUDE PATTERN "*.sh" EXCLUDE)
-install(FILES docs/man/vram.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES docs/reference/man/vram.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES tools/completion/vram.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME vram)

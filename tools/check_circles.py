@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks from the symbols of the library's objects which files of a room call each other in a circle.
 
-Usage: check_circles.py [--nm NM] [--allowed FILE] [--list ROOM] OBJECTS (the folder that holds src/<room>/*.o)
+Usage: check_circles.py [--nm NM] [--list ROOM] ROOT OBJECTS (the project; the folder that holds src/<room>/*.c.o)
 
 File a needs file b when an object of a leaves a name undefined that an object of b defines. Within a room these needs should have no
 circle, so that a file can be read after those that it stands on. Prints each circle (a strongly connected component of more than one
@@ -35,10 +35,11 @@ def read_names(nm, objects):
     return defines, needs
 
 
-def read_rooms(nm, folder):
+def read_rooms(nm, root, folder):
     """{room: {file: set of files of the room that it needs}}; a file is named by its path in the room, without .c.o."""
     src = folder / "src"
-    objects = sorted(src.rglob("*.o"))
+    # Objects of files that are gone lie about in a folder that was built in before.
+    objects = sorted(o for o in src.rglob("*.c.o") if (root / o.relative_to(folder)).with_suffix("").is_file())
     defines, needs = read_names(nm, objects)
     owner = {name: path for path, names in defines.items() for name in names}
     rooms = defaultdict(dict)
@@ -109,9 +110,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nm", default="nm")
     parser.add_argument("--list", metavar="ROOM")
+    parser.add_argument("root", type=Path)
     parser.add_argument("objects", type=Path)
     arguments = parser.parse_args()
-    rooms = read_rooms(arguments.nm, arguments.objects)
+    rooms = read_rooms(arguments.nm, arguments.root, arguments.objects)
     if arguments.list:
         print_room(rooms[arguments.list])
         return 0

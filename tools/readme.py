@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Keeps the outputs in the README true.
+"""Keeps the outputs in the README and in the guides about reports true.
 
 Usage: readme.py VRAM [--write]
 
-Runs the command (`$ vram ...`) of every ```console block of README.md with the program VRAM, in the root of the project, and
-compares what it prints with the block; with --write, puts it into the block. Exits 1 when something differs.
+Runs the command (`$ vram ...`) of every ```console block of PAGES with the program VRAM, in the root of the project, and compares what it
+prints with the block; with --write, puts it into the block. Exits 1 when something differs.
 """
 import re
 import shlex
@@ -12,36 +12,48 @@ import subprocess
 import sys
 from pathlib import Path
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", "docs/guides/out-of-memory.md", "docs/guides/tune.md")  # each has such a block
 BLOCK = re.compile(r"^```console\n\$ (vram [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def output_of(program, command):
     words = [program, *shlex.split(command)[1:]]
-    result = subprocess.run(words, cwd=README.parent, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
     if result.returncode not in (0, 1):
         sys.exit(f"{command}: exit code {result.returncode}: {result.stderr}")
     return result.stdout
 
 
-def main():
-    program, write = str(Path(sys.argv[1]).resolve()), "--write" in sys.argv[2:]
-    text = README.read_text(encoding="utf-8")
-    stale = []
+def renewed(program, text):
+    """A page's text with what is printed today, its commands, and those that print something else now."""
+    commands, stale = [], []
 
     def renew(match):
-        printed = output_of(program, match.group(1))
+        command, printed = match.group(1), output_of(program, match.group(1))
+        commands.append(command)
         if printed != match.group(2):
-            stale.append(match.group(1))
-        return f"```console\n$ {match.group(1)}\n{printed}```"
+            stale.append(command)
+        return f"```console\n$ {command}\n{printed}```"
 
-    renewed, blocks = BLOCK.subn(renew, text)
-    if write:
-        README.write_text(renewed, encoding="utf-8")
-        return 0
-    for command in stale:
-        print(f"README.md shows another output of `{command}`; `tools/readme.py build/release/cli/vram --write` renews it")
-    return 1 if stale or blocks == 0 else 0
+    return BLOCK.sub(renew, text), commands, stale
+
+
+def main():
+    program, write = str(Path(sys.argv[1]).resolve()), "--write" in sys.argv[2:]
+    failed = False
+    for name in PAGES:
+        page = ROOT / name
+        text, commands, stale = renewed(program, page.read_text(encoding="utf-8"))
+        if write:
+            page.write_text(text, encoding="utf-8")
+            continue
+        failed = failed or bool(stale) or not commands
+        for command in stale:
+            print(f"{name} shows another output of `{command}`; `tools/readme.py build/release/cli/vram --write` renews it")
+        if not commands:
+            print(f"{name} shows no command")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

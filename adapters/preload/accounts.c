@@ -6,8 +6,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "live.h"
+
 #define CONTEXTS             64
-#define DEVICES              64
 #define FRESH_NS             200000000
 #define UUID_SIZE            16
 #define CAPTURE_MODE_RELAXED 2 // CU_STREAM_CAPTURE_MODE_RELAXED
@@ -22,8 +23,8 @@ struct cost {
 
 static struct {
     struct cost contexts[CONTEXTS];
-    uint64_t at_start[DEVICES]; // bytes plus one; 0: not known
-    uint64_t begun;             // measures so far
+    uint64_t at_start[PL_DEVICES]; // bytes plus one; 0: not known
+    uint64_t begun;                // measures so far
     unsigned under_way;
 } costs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // the costs; nothing is taken under it, the driver not called
@@ -46,13 +47,13 @@ static bool free_now(const struct pl_driver *driver, uint64_t *free_bytes, uint6
     int32_t mode = CAPTURE_MODE_RELAXED;
     if (driver->mem_get_info == NULL) return false;
     const bool exchanged = driver->exchange_capture_mode != NULL && driver->exchange_capture_mode(&mode) == PL_SUCCESS;
-    const bool told = driver->mem_get_info(free_bytes, total_bytes) == PL_SUCCESS;
+    const bool known = driver->mem_get_info(free_bytes, total_bytes) == PL_SUCCESS;
     if (exchanged) (void)driver->exchange_capture_mode(&mode);
-    return told;
+    return known;
 }
 
 void pl_measure_begin(const struct pl_call *call, struct pl_measure *measure) {
-    *measure = (struct pl_measure){.device = call->device, .births = pl_session_births()};
+    *measure = (struct pl_measure){.device = call->device, .births = pl_births()};
     uint64_t total_bytes;
     measure->known = call->has_device && free_now(call->slot->driver, &measure->free_bytes, &total_bytes);
     (void)pthread_mutex_lock(&lock);
@@ -93,34 +94,34 @@ static bool free_in(const struct pl_driver *driver, uint64_t context, uint64_t *
         return free_now(driver, free_bytes, total_bytes);
     if (driver->ctx_push_current == NULL || driver->ctx_pop_current == NULL || driver->ctx_push_current(context) != PL_SUCCESS)
         return false;
-    const bool told = free_now(driver, free_bytes, total_bytes);
+    const bool known = free_now(driver, free_bytes, total_bytes);
     (void)driver->ctx_pop_current(&current);
-    return told;
+    return known;
 }
 
 void pl_measure_context(const struct pl_call *call, const struct pl_measure *measure, uint64_t context, uint32_t device) {
     uint64_t free_bytes = 0, total_bytes = 0;
-    const bool told = context != 0 && free_in(call->slot->driver, context, &free_bytes, &total_bytes);
-    const uint64_t births = pl_session_births();
+    const bool known = context != 0 && free_in(call->slot->driver, context, &free_bytes, &total_bytes);
+    const uint64_t births = pl_births();
     (void)pthread_mutex_lock(&lock);
     const bool alone = was_alone_locked(measure, births) && measure->device == device;
-    struct cost *cost = context == 0 || device >= DEVICES || cost_locked(context) != NULL ? NULL : cost_locked(0);
+    struct cost *cost = context == 0 || device >= PL_DEVICES || cost_locked(context) != NULL ? NULL : cost_locked(0);
     if (cost != NULL) {
-        if (told && is_first_locked(device) && free_bytes <= total_bytes) costs.at_start[device] = total_bytes - free_bytes + 1;
+        if (known && is_first_locked(device) && free_bytes <= total_bytes) costs.at_start[device] = total_bytes - free_bytes + 1;
         *cost = (struct cost){context, device, VRAM_NOT_KNOWN, VRAM_NOT_KNOWN};
-        if (told && alone && free_bytes <= measure->free_bytes) cost->context_bytes = measure->free_bytes - free_bytes;
+        if (known && alone && free_bytes <= measure->free_bytes) cost->context_bytes = measure->free_bytes - free_bytes;
     }
     (void)pthread_mutex_unlock(&lock);
 }
 
 void pl_measure_module(const struct pl_call *call, const struct pl_measure *measure, bool ended) {
     uint64_t free_bytes = 0, total_bytes = 0;
-    const bool told = free_now(call->slot->driver, &free_bytes, &total_bytes);
-    const uint64_t births = pl_session_births();
+    const bool known = free_now(call->slot->driver, &free_bytes, &total_bytes);
+    const uint64_t births = pl_births();
     (void)pthread_mutex_lock(&lock);
     const bool alone = was_alone_locked(measure, births);
-    struct cost *cost = told && alone && call->context != 0 ? cost_locked(call->context) : NULL;
-    if (cost == NULL && told && alone && call->context != 0) { // nobody saw how it was made
+    struct cost *cost = known && alone && call->context != 0 ? cost_locked(call->context) : NULL;
+    if (cost == NULL && known && alone && call->context != 0) { // nobody saw how it was made
         cost = cost_locked(0);
         if (cost != NULL) *cost = (struct cost){call->context, call->device, VRAM_NOT_KNOWN, VRAM_NOT_KNOWN};
     }
@@ -157,7 +158,7 @@ static void add_costs(uint32_t device, struct vram_accounts *accounts) {
         if (cost->module_bytes == VRAM_NOT_KNOWN) continue;
         accounts->module_bytes = (accounts->module_bytes == VRAM_NOT_KNOWN ? 0 : accounts->module_bytes) + cost->module_bytes;
     }
-    if (device < DEVICES && costs.at_start[device] != 0) accounts->at_start_bytes = costs.at_start[device] - 1;
+    if (device < PL_DEVICES && costs.at_start[device] != 0) accounts->at_start_bytes = costs.at_start[device] - 1;
     (void)pthread_mutex_unlock(&lock);
     if (count != 0 && all) accounts->context_bytes = context_bytes;
 }

@@ -8,11 +8,11 @@
 #define PL_ACCOUNTS_H
 
 #include "preload.h"
-#include "vram/accounts.h"
+#include "vram/oom.h"
 
 // A call that makes or ends a context or module, being measured.
 struct pl_measure {
-    bool known;          // free_bytes was told
+    bool known;          // free_bytes is what the driver says
     uint32_t device;     // of free_bytes
     uint64_t free_bytes; // before the call
     uint64_t births;

@@ -3,6 +3,7 @@
 // It is made with the driver's own functions: while it loads them, this thread is inside (pl_depth), and the doors hand out what is behind
 // them. Its memory is that of primary contexts, so only calls from those are served.
 #include "cache.h"
+#include "notices.h"
 
 #include <stdatomic.h>
 

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "control.h"
+#include "notices.h"
 
 #include <fcntl.h>
 #include <stddef.h>

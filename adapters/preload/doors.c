@@ -3,11 +3,12 @@
 // second copy of libcuda each reach their own target.
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "doors.h"
+#include "notices.h"
+#include "preload.h"
+#include "real.h"
 
 // Pointers of one name that can be told apart: the exported symbol, what cuGetProcAddress() says (they may differ), the same of other
 // namespaces. TRAMPOLINES(X) has a row per slot.
@@ -69,15 +70,6 @@ static const struct {
 #undef X
 };
 // clang-format on
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // the slots; taken under no other lock of ours
-
-void pl_doors_lock(void) { (void)pthread_mutex_lock(&lock); }
-void pl_doors_unlock(void) { (void)pthread_mutex_unlock(&lock); }
-void pl_doors_renew(void) {
-    const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-    memcpy(&lock, &fresh, sizeof fresh);
-}
 
 static enum row row_of(const char *exported) {
     if (exported[0] != 'c' || exported[1] != 'u') return ROWS;

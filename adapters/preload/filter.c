@@ -1,4 +1,6 @@
 // filter.c: what the thunks of dlsym() and its kin ask: is this name one of ours, and what is given out in its place.
+//
+// A circle that stays: the thunks (thunks_x86_64.S) call the filters, and a lookup of "dlsym" is answered with the address of its thunk.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -6,6 +8,7 @@
 
 #include "preload.h"
 #include "real.h"
+#include "notices.h"
 
 // The answer to a thunk, in the two registers that a pair of pointers is returned in.
 struct answer {
@@ -52,8 +55,8 @@ static void *stand_in(const char *name, void *found) {
     if (found == NULL) return NULL;
     if (name[0] == 'd') return own_of_libc(name);
     if (strncmp(name, "cuGetProcAddress", 16) != 0) return as_address(pl_wrap(name, as_function(found)));
-    pl_function *given = pl_wrap_lookup(name, as_function(found));
-    return given == NULL ? found : as_address(given);
+    pl_function *wrapped = pl_wrap_lookup(name, as_function(found));
+    return wrapped == NULL ? found : as_address(wrapped);
 }
 
 // A lookup in the global scope finds our own symbols first, also where the program alone would find none.

@@ -1,6 +1,7 @@
 // journal.c: events of this process as a recording, through vram/log.h and vram/stack.h.
 #define _GNU_SOURCE
 #include "journal.h"
+#include "notices.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>

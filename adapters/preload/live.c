@@ -1,9 +1,15 @@
 // live.c: a hash table with chains. Pieces are named by numbers, so that the table can grow under them.
 #include "live.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define FIRST_CAPACITY 256
+
+static atomic_uint_fast64_t births; // the child of a fork counts on: only their order matters
+
+uint64_t pl_births(void) { return atomic_load(&births); }
+uint64_t pl_birth(void) { return atomic_fetch_add(&births, 1); }
 
 static size_t bucket_of(const struct pl_live *live, enum pl_space space, uint64_t key) {
     const uint64_t hash = (key ^ ((uint64_t)space << 60)) * 0x9e3779b97f4a7c15u;

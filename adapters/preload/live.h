@@ -45,6 +45,10 @@ struct pl_live {
     uint32_t free_list;
 };
 
+// How many allocations were born so far, and the number of one that is born now. Any thread, without the lock.
+uint64_t pl_births(void);
+uint64_t pl_birth(void);
+
 // Borrowed until the next pl_live_add(). NULL: not there.
 struct pl_piece *pl_live_find(struct pl_live *live, enum pl_space space, uint64_t key);
 // A new piece with this space and key, all else zero. NULL: no memory.

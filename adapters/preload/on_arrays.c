@@ -39,7 +39,7 @@ static uint64_t array_bytes(const struct pl_array3d *what, uint32_t levels) {
     if (!pl_begin(slot, &call)) return real;                                                                                               \
     const uint64_t size = what == NULL ? 0 : array_bytes(&wide, levels);                                                                   \
     int32_t result = PL_OUT_OF_MEMORY;                                                                                                     \
-    if (pl_ask(&call, PL_ARRAY, call.device, size)) result = real;                                                                         \
+    if (pl_charge(&call, PL_ARRAY, call.device, size)) result = real;                                                                      \
     pl_settle(&call, result, result == PL_SUCCESS ? *array : 0, size);                                                                     \
     return result
 

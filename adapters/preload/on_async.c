@@ -40,7 +40,7 @@ int32_t pl_on_mem_alloc_async(const struct pl_slot *slot, uint64_t *address, uin
     call.stream = stream_meant(slot, stream);
     int32_t result = PL_OUT_OF_MEMORY;
     bool served = false;
-    if (pl_ask(&call, PL_ASYNC, call.device, size)) {
+    if (pl_charge(&call, PL_ASYNC, call.device, size)) {
         served = address != NULL && pl_cache_alloc(&call, size, call.stream, address, &result);
         if (!served) result = PL_REAL(slot, (uint64_t *, uint64_t, uint64_t), (address, size, stream));
     }
@@ -59,7 +59,7 @@ int32_t pl_on_mem_alloc_from_pool(const struct pl_slot *slot, uint64_t *address,
     call.stream = stream_meant(slot, stream);
     call.pool = pool;
     int32_t result = PL_OUT_OF_MEMORY;
-    if (pl_ask(&call, PL_ASYNC, call.device, size))
+    if (pl_charge(&call, PL_ASYNC, call.device, size))
         result = PL_REAL(slot, (uint64_t *, uint64_t, uint64_t, uint64_t), (address, size, pool, stream));
     if (result == PL_SUCCESS) {
         find_device(&call, *address);

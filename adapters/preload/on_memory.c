@@ -7,7 +7,7 @@ int32_t pl_on_mem_alloc_v1(const struct pl_slot *slot, uint32_t *address, uint32
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint32_t *, uint32_t), (address, size));
     int32_t result = PL_OUT_OF_MEMORY;
-    if (pl_ask(&call, PL_DEVICE, call.device, size)) result = PL_REAL(slot, (uint32_t *, uint32_t), (address, size));
+    if (pl_charge(&call, PL_DEVICE, call.device, size)) result = PL_REAL(slot, (uint32_t *, uint32_t), (address, size));
     pl_settle(&call, result, result == PL_SUCCESS ? *address : 0, size);
     return result;
 }
@@ -16,7 +16,7 @@ int32_t pl_on_mem_alloc(const struct pl_slot *slot, uint64_t *address, uint64_t 
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t *, uint64_t), (address, size));
     int32_t result = PL_OUT_OF_MEMORY;
-    if (pl_ask(&call, PL_DEVICE, call.device, size)) {
+    if (pl_charge(&call, PL_DEVICE, call.device, size)) {
         const bool served = address != NULL && pl_cache_alloc(&call, size, 0, address, &result);
         if (!served) result = PL_REAL(slot, (uint64_t *, uint64_t), (address, size));
     }
@@ -35,7 +35,8 @@ int32_t pl_on_mem_alloc_pitch_v1(const struct pl_slot *slot, uint32_t *address, 
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, PITCH_PARAMETERS(uint32_t), PITCH_ARGUMENTS);
     int32_t result = PL_OUT_OF_MEMORY;
-    if (pl_ask(&call, PL_DEVICE, call.device, PITCHED(width, height))) result = PL_REAL(slot, PITCH_PARAMETERS(uint32_t), PITCH_ARGUMENTS);
+    if (pl_charge(&call, PL_DEVICE, call.device, PITCHED(width, height)))
+        result = PL_REAL(slot, PITCH_PARAMETERS(uint32_t), PITCH_ARGUMENTS);
     pl_settle(&call, result, result == PL_SUCCESS ? *address : 0, result == PL_SUCCESS ? (uint64_t)*pitch * height : 0);
     return result;
 }
@@ -45,7 +46,8 @@ int32_t pl_on_mem_alloc_pitch(const struct pl_slot *slot, uint64_t *address, uin
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, PITCH_PARAMETERS(uint64_t), PITCH_ARGUMENTS);
     int32_t result = PL_OUT_OF_MEMORY;
-    if (pl_ask(&call, PL_DEVICE, call.device, PITCHED(width, height))) result = PL_REAL(slot, PITCH_PARAMETERS(uint64_t), PITCH_ARGUMENTS);
+    if (pl_charge(&call, PL_DEVICE, call.device, PITCHED(width, height)))
+        result = PL_REAL(slot, PITCH_PARAMETERS(uint64_t), PITCH_ARGUMENTS);
     pl_settle(&call, result, result == PL_SUCCESS ? *address : 0, result == PL_SUCCESS ? *pitch * height : 0);
     return result;
 }
@@ -54,7 +56,7 @@ int32_t pl_on_mem_alloc_managed(const struct pl_slot *slot, uint64_t *address, u
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t *, uint64_t, uint32_t), (address, size, flags));
     int32_t result = PL_OUT_OF_MEMORY;
-    if (pl_ask(&call, PL_MANAGED, call.device, size)) result = PL_REAL(slot, (uint64_t *, uint64_t, uint32_t), (address, size, flags));
+    if (pl_charge(&call, PL_MANAGED, call.device, size)) result = PL_REAL(slot, (uint64_t *, uint64_t, uint32_t), (address, size, flags));
     pl_settle(&call, result, result == PL_SUCCESS ? *address : 0, size);
     return result;
 }
@@ -83,7 +85,7 @@ int32_t pl_on_mem_free(const struct pl_slot *slot, uint64_t address) {
 int32_t pl_on_mem_alloc_host_v1(const struct pl_slot *slot, uint64_t *host, uint32_t size) {
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t *, uint32_t), (host, size));
-    (void)pl_ask(&call, PL_PINNED, VRAM_LOG_HOST, size); // host memory has no limit
+    (void)pl_charge(&call, PL_PINNED, VRAM_LOG_HOST, size); // host memory has no limit
     const int32_t result = PL_REAL(slot, (uint64_t *, uint32_t), (host, size));
     pl_settle(&call, result, result == PL_SUCCESS ? *host : 0, size);
     return result;
@@ -92,7 +94,7 @@ int32_t pl_on_mem_alloc_host_v1(const struct pl_slot *slot, uint64_t *host, uint
 int32_t pl_on_mem_alloc_host(const struct pl_slot *slot, uint64_t *host, uint64_t size) {
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t *, uint64_t), (host, size));
-    (void)pl_ask(&call, PL_PINNED, VRAM_LOG_HOST, size);
+    (void)pl_charge(&call, PL_PINNED, VRAM_LOG_HOST, size);
     const int32_t result = PL_REAL(slot, (uint64_t *, uint64_t), (host, size));
     pl_settle(&call, result, result == PL_SUCCESS ? *host : 0, size);
     return result;
@@ -101,7 +103,7 @@ int32_t pl_on_mem_alloc_host(const struct pl_slot *slot, uint64_t *host, uint64_
 int32_t pl_on_mem_host_alloc(const struct pl_slot *slot, uint64_t *host, uint64_t size, uint32_t flags) {
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t *, uint64_t, uint32_t), (host, size, flags));
-    (void)pl_ask(&call, PL_PINNED, VRAM_LOG_HOST, size);
+    (void)pl_charge(&call, PL_PINNED, VRAM_LOG_HOST, size);
     const int32_t result = PL_REAL(slot, (uint64_t *, uint64_t, uint32_t), (host, size, flags));
     pl_settle(&call, result, result == PL_SUCCESS ? *host : 0, size);
     return result;
@@ -119,7 +121,7 @@ int32_t pl_on_mem_free_host(const struct pl_slot *slot, uint64_t host) {
 int32_t pl_on_mem_host_register(const struct pl_slot *slot, uint64_t host, uint64_t size, uint32_t flags) {
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t, uint64_t, uint32_t), (host, size, flags));
-    (void)pl_ask(&call, PL_REGISTERED, VRAM_LOG_HOST, size);
+    (void)pl_charge(&call, PL_REGISTERED, VRAM_LOG_HOST, size);
     const int32_t result = PL_REAL(slot, (uint64_t, uint64_t, uint32_t), (host, size, flags));
     pl_settle(&call, result, host, size);
     return result;

@@ -11,7 +11,7 @@ int32_t pl_on_mem_create(const struct pl_slot *slot, uint64_t *handle, uint64_t 
         return PL_REAL(slot, (uint64_t *, uint64_t, const struct pl_allocation_prop *, uint64_t), (handle, size, prop, flags));
     const bool on_device = prop != NULL && prop->location_type == LOCATION_DEVICE && prop->location_id >= 0;
     int32_t result = PL_OUT_OF_MEMORY;
-    if (pl_ask(&call, PL_PHYSICAL, on_device ? (uint32_t)prop->location_id : VRAM_LOG_HOST, size))
+    if (pl_charge(&call, PL_PHYSICAL, on_device ? (uint32_t)prop->location_id : VRAM_LOG_HOST, size))
         result = PL_REAL(slot, (uint64_t *, uint64_t, const struct pl_allocation_prop *, uint64_t), (handle, size, prop, flags));
     pl_settle(&call, result, result == PL_SUCCESS ? *handle : 0, size);
     return result;

@@ -2,8 +2,10 @@
 // what the program gets from the driver and gives back.
 //
 // A call comes in through an exported symbol, or through a pointer that dlsym() or cuGetProcAddress() gave out (filter.c, proc.c). Either
-// way it arrives at a slot (doors.c), which knows the driver's own function; the handler of its kind (on_*.c) calls that
-// function and tells the session (session.c). The session owns the table of what is alive (live.c), the limit, and the recording.
+// way it arrives at a slot (doors.c), which knows the driver's own function; the handler of its kind (on_*.c) begins a watched call
+// (calls.c), calls that function and gives the session (session.c) the outcome. The session owns the table of what is alive (live.c), the
+// limit, and the recording (journal.c). Files call downwards in that order: doors, handlers, calls, process, session, journal; at the
+// bottom notices, real, inside.
 //
 // Nothing here depends on having been initialised: everything is made at first use. While a thread is inside (pl_depth > 0), every door
 // lets it pass: what the driver, the stack walker or our own allocator calls on the way is theirs, not the program's.
@@ -19,6 +21,7 @@
 #define PL_EXPORT   __attribute__((visibility("default")))
 #define PL_NOINLINE __attribute__((noinline))
 
+enum { PL_DEVICES = 64 }; // that the limit and the accounts know
 enum { PL_SUCCESS = 0, PL_INVALID_VALUE = 1, PL_OUT_OF_MEMORY = 2, PL_NOT_INITIALIZED = 3 };
 
 typedef void pl_function(void);
@@ -111,7 +114,7 @@ PL_EXPORT int32_t cuGetProcAddress_v2(const char *symbol, void **function, int v
 // As pl_wrap(), for cuGetProcAddress and cuGetProcAddress_v2; NULL for other names.
 pl_function *pl_wrap_lookup(const char *exported, pl_function *real);
 
-// --- session.c: what is going on --------------------------------------------------------------------------------------
+// --- inside.c, session.c: what is going on ----------------------------------------------------------------------------
 
 extern _Thread_local int pl_depth __attribute__((tls_model("initial-exec"), visibility("hidden")));
 // Where the program called us from; set by the doors.
@@ -145,25 +148,25 @@ struct pl_call {
     bool has_device;
     int saved_errno;
     int cancel_state;
-    // What pl_ask() asked for.
+    // What pl_charge() was called with.
     bool refused;
     enum pl_kind kind;
-    uint32_t target;   // device; VRAM_LOG_HOST for host memory. May be put right once the memory is there
-    uint32_t promised; // whose limit was asked
-    uint64_t asked_bytes;
+    uint32_t target;  // device; VRAM_LOG_HOST for host memory. May be put right once the memory is there
+    uint32_t limited; // whose limit was charged
+    uint64_t charged_bytes;
 };
 
-// Opens a call: true when it is the program's own and is to be watched (then pl_end() must follow), false when it only passes through.
-// errno is kept by pl_end().
+// calls.c, inside.c. Opens a call: true when it is the program's own and is to be watched (then pl_end() must follow), false when it only
+// passes through. errno is kept by pl_end().
 bool pl_begin(const struct pl_slot *slot, struct pl_call *call);
 void pl_end(const struct pl_call *call);
 
 // The stack written down is that of the caller's caller's caller, for all that write something: doors call handlers, handlers these.
 //
-// A call that gives memory: first pl_ask(), then, if that says so, the driver, then pl_settle() in any case, which also ends the call.
-// pl_ask() takes `size` bytes of `device` from the limit. False: they go past it, and the call is to fail with PL_OUT_OF_MEMORY (that is
+// A call that gives memory: first pl_charge(), then, if that says so, the driver, then pl_settle() in any case, which also ends the call.
+// pl_charge() takes `size` bytes of `device` from the limit. False: they go past it, and the call is to fail with PL_OUT_OF_MEMORY (that is
 // written down here).
-bool pl_ask(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t size);
+bool pl_charge(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t size);
 // `key` tells the memory apart within its kind, and is its address where it has one; `size` is what it has. Neither is looked at unless
 // `result` is PL_SUCCESS.
 void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size);
@@ -183,10 +186,6 @@ void pl_unmapped(const struct pl_call *call, uint64_t address, uint64_t size);
 void pl_pool_holds(const struct pl_call *call, uint32_t device, uint64_t pool, uint64_t bytes);
 // What --limit leaves of what the driver says. Unchanged without a limit.
 void pl_limit_view(uint32_t device, uint64_t *free_bytes, uint64_t *total_bytes);
-// How many allocations were born so far.
-uint64_t pl_session_births(void);
-// Something that cannot be seen from here, for `vram run` to say: a word and a detail.
-void pl_missed(const char *what, const char *detail);
 
 // Calls the driver's own function with the type of the door: PL_REAL(slot, (uint64_t), (address)).
 #define PL_REAL(slot, parameters, arguments) (((int32_t(*) parameters)(slot)->real)arguments)

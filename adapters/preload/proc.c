@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "preload.h"
+#include "notices.h"
 
 typedef int32_t lookup_v1(const char *symbol, void **function, int version, uint64_t flags);
 typedef int32_t lookup_v2(const char *symbol, void **function, int version, uint64_t flags, int *status);
@@ -15,52 +16,52 @@ struct lookup {
 #define LOOKUPS 6
 static struct lookup first_versions[LOOKUPS], second_versions[LOOKUPS];
 
-// One question put to the driver's own function, in whichever form.
-struct question {
+// One query of the driver's own function, in whichever form.
+struct query {
     pl_function *real;
     bool second;
     int *status;
 };
 
-static int32_t ask(const struct question *question, const char *symbol, void **function, int version, uint64_t flags) {
+static int32_t run(const struct query *query, const char *symbol, void **function, int version, uint64_t flags) {
     pl_depth++;
-    const int32_t result = question->second ? ((lookup_v2 *)question->real)(symbol, function, version, flags, question->status)
-                                            : ((lookup_v1 *)question->real)(symbol, function, version, flags);
+    const int32_t result = query->second ? ((lookup_v2 *)query->real)(symbol, function, version, flags, query->status)
+                                         : ((lookup_v1 *)query->real)(symbol, function, version, flags);
     pl_depth--;
     return result;
 }
 
 // A binary interface that came after doors.def would be called with the wrong arguments. It is one if the newest known version of the
 // name is another function.
-static bool is_newer(const struct question *question, const char *symbol, const void *found, int version, uint64_t flags) {
+static bool is_newer(const struct query *query, const char *symbol, const void *found, int version, uint64_t flags) {
     if (version <= PL_KNOWN_VERSION) return false;
     void *known = NULL;
     int status = 0;
-    struct question again = *question;
+    struct query again = *query;
     again.status = &status;
-    return ask(&again, symbol, &known, PL_KNOWN_VERSION, flags) != PL_SUCCESS || known != found;
+    return run(&again, symbol, &known, PL_KNOWN_VERSION, flags) != PL_SUCCESS || known != found;
 }
 
-static pl_function *stand_in(const struct question *question, const char *symbol, void *found, int version, uint64_t flags) {
+static pl_function *stand_in(const struct query *query, const char *symbol, void *found, int version, uint64_t flags) {
     pl_function *entry;
     memcpy(&entry, &found, sizeof entry);
     const bool is_lookup = strcmp(symbol, "cuGetProcAddress") == 0;
     const char *exported =
         is_lookup ? (version >= 12000 ? "cuGetProcAddress_v2" : "cuGetProcAddress") : pl_interface(symbol, version, flags);
     if (exported == NULL) return entry;
-    if (is_newer(question, symbol, found, version, flags)) {
+    if (is_newer(query, symbol, found, version, flags)) {
         pl_missed("a newer interface of", symbol);
         return entry;
     }
     return is_lookup ? pl_wrap_lookup(exported, entry) : pl_wrap(exported, entry);
 }
 
-static int32_t look_up(const struct question *question, const char *symbol, void **function, int version, uint64_t flags) {
-    if (question->real == NULL) return PL_NOT_INITIALIZED;
-    const int32_t result = ask(question, symbol, function, version, flags);
+static int32_t look_up(const struct query *query, const char *symbol, void **function, int version, uint64_t flags) {
+    if (query->real == NULL) return PL_NOT_INITIALIZED;
+    const int32_t result = run(query, symbol, function, version, flags);
     if (pl_depth > 0 || result != PL_SUCCESS || symbol == NULL || function == NULL || *function == NULL) return result;
-    pl_function *given = stand_in(question, symbol, *function, version, flags);
-    memcpy(function, &given, sizeof given);
+    pl_function *wrapped = stand_in(query, symbol, *function, version, flags);
+    memcpy(function, &wrapped, sizeof wrapped);
     return result;
 }
 
@@ -68,12 +69,12 @@ static int32_t look_up(const struct question *question, const char *symbol, void
 #define BODIES(X) X(0) X(1) X(2) X(3) X(4) X(5)
 #define BODY(n)                                                                                                         \
     static int32_t v1_##n(const char *symbol, void **function, int version, uint64_t flags) {                           \
-        const struct question question = {atomic_load(&first_versions[n].real), false, NULL};                           \
-        return look_up(&question, symbol, function, version, flags);                                                    \
+        const struct query query = {atomic_load(&first_versions[n].real), false, NULL};                           \
+        return look_up(&query, symbol, function, version, flags);                                                    \
     }                                                                                                                   \
     static int32_t v2_##n(const char *symbol, void **function, int version, uint64_t flags, int *status) {              \
-        const struct question question = {atomic_load(&second_versions[n].real), true, status};                         \
-        return look_up(&question, symbol, function, version, flags);                                                    \
+        const struct query query = {atomic_load(&second_versions[n].real), true, status};                         \
+        return look_up(&query, symbol, function, version, flags);                                                    \
     }
 BODIES(BODY)
 #define V1(n) (pl_function *)v1_##n,
@@ -102,11 +103,11 @@ pl_function *pl_wrap_lookup(const char *exported, pl_function *real) {
 }
 
 int32_t cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags) {
-    const struct question question = {pl_next("cuGetProcAddress"), false, NULL};
-    return look_up(&question, symbol, function, version, flags);
+    const struct query query = {pl_next("cuGetProcAddress"), false, NULL};
+    return look_up(&query, symbol, function, version, flags);
 }
 
 int32_t cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status) {
-    const struct question question = {pl_next("cuGetProcAddress_v2"), true, status};
-    return look_up(&question, symbol, function, version, flags);
+    const struct query query = {pl_next("cuGetProcAddress_v2"), true, status};
+    return look_up(&query, symbol, function, version, flags);
 }

@@ -1,85 +1,15 @@
-// process.c: what happens to a process: fork, the end, libraries that come and go; and the lines that tell `vram run` about it.
+// process.c: what happens to a process: fork, and the end.
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "cache.h"
-#include "config.h"
-#include "doors.h"
 #include "journal.h"
+#include "notices.h"
 #include "real.h"
 #include "session.h"
-
-// --- records for `vram run` ----------------------------------------------------------------------------------------------
-
-bool pl_may_grow(uint64_t size_bytes) {
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size_bytes <= limit.rlim_cur;
-}
-
-// One write per record: processes share the file. A record that finds no room is missing; the program has no part in it.
-void pl_list(const char *what, const char *detail, const char *more) {
-    const char *path = pl_config()->list;
-    const char *const fields[] = {what, detail, more};
-    struct iovec parts[3];
-    uint64_t length = 0;
-    for (size_t i = 0; i < 3; i++) {
-        parts[i] = (struct iovec){(void *)(uintptr_t)fields[i], strlen(fields[i]) + 1};
-        length += parts[i].iov_len;
-    }
-    if (path[0] == '\0') return;
-    const int saved = errno;
-    struct stat facts;
-    const int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (file >= 0 && fstat(file, &facts) == 0 && pl_may_grow((uint64_t)facts.st_size + length)) {
-        const ssize_t written = writev(file, parts, 3);
-        (void)written;
-    }
-    if (file >= 0) (void)close(file);
-    errno = saved;
-}
-
-// Each thing once.
-#define SAID_MAX 32
-static char said[SAID_MAX][200];
-static size_t said_count;
-static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER; // taken under any other lock; nothing is taken under it
-
-void pl_missed(const char *what, const char *detail) {
-    char text[sizeof said[0]];
-    (void)snprintf(text, sizeof text, "%s %s", what, detail);
-    (void)pthread_mutex_lock(&said_lock);
-    size_t at = 0;
-    while (at < said_count && strcmp(said[at], text) != 0) at++;
-    const bool is_new = at == said_count && said_count < SAID_MAX;
-    if (is_new) memcpy(said[said_count++], text, sizeof text);
-    (void)pthread_mutex_unlock(&said_lock);
-    if (is_new) pl_list("missed", what, detail);
-}
-
-// --- libraries ------------------------------------------------------------------------------------------------------------
-
-static _Atomic uint64_t closed;
-
-uint64_t pl_libraries_closed(void) { return atomic_load_explicit(&closed, memory_order_relaxed); }
-
-// Counts, and closes.
-PL_EXPORT int dlclose(void *library) {
-    const int result = pl_libc()->dlclose == NULL ? -1 : pl_libc()->dlclose(library);
-    atomic_fetch_add_explicit(&closed, 1, memory_order_relaxed);
-    return result;
-}
 
 // --- fork -----------------------------------------------------------------------------------------------------------------
 
@@ -88,12 +18,12 @@ static void before_fork(void) {
     if (pl_depth > 0) return;
     pl_doors_lock();
     pl_session_lock();
-    (void)pthread_mutex_lock(&said_lock);
+    pl_notices_lock();
 }
 
 static void in_parent(void) {
     if (pl_depth > 0) return;
-    (void)pthread_mutex_unlock(&said_lock);
+    pl_notices_unlock();
     pl_session_unlock();
     pl_doors_unlock();
 }
@@ -110,8 +40,7 @@ static void in_child(void) {
 
 // A child that was made past fork() and its hooks: nobody unlocked what others held.
 static void renew(void) {
-    const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-    memcpy(&said_lock, &fresh, sizeof fresh);
+    pl_notices_renew();
     pl_doors_renew();
     pl_session_renew();
     pl_session_forget();

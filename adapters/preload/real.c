@@ -4,12 +4,12 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "doors.h"
 #include "preload.h"
 #include "real.h"
 
@@ -170,11 +170,30 @@ bool pl_library_of(const void *address, char *name, size_t capacity) {
     return address != NULL && dl_iterate_phdr(look_for_holder, &holder) != 0;
 }
 
+static _Atomic uint64_t closed;
+
+uint64_t pl_libraries_closed(void) { return atomic_load_explicit(&closed, memory_order_relaxed); }
+
+// Counts, and closes.
+PL_EXPORT int dlclose(void *library) {
+    const int result = pl_libc()->dlclose == NULL ? -1 : pl_libc()->dlclose(library);
+    atomic_fetch_add_explicit(&closed, 1, memory_order_relaxed);
+    return result;
+}
+
 // --- drivers --------------------------------------------------------------------------------------------------------------
 
 #define DRIVERS_MAX 16
-static struct pl_driver drivers[DRIVERS_MAX]; // [0]: whatever comes after us; by the lock of the doors
+static struct pl_driver drivers[DRIVERS_MAX]; // [0]: whatever comes after us
 static size_t driver_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // drivers, and the slots of doors; taken under no other lock of ours
+
+void pl_doors_lock(void) { (void)pthread_mutex_lock(&lock); }
+void pl_doors_unlock(void) { (void)pthread_mutex_unlock(&lock); }
+void pl_doors_renew(void) {
+    const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    memcpy(&lock, &fresh, sizeof fresh);
+}
 
 static void *next_symbol(const char *name) {
     const struct pl_libc *libc = pl_libc();

@@ -1,4 +1,4 @@
-// real.h: odds and ends that the parts of the preloaded library share.
+// real.h: what of the C library and of the loader the other parts use.
 #ifndef PL_REAL_H
 #define PL_REAL_H
 
@@ -11,9 +11,11 @@ bool pl_begins(const char *text, const char *start);
 bool pl_library_of(const void *address, char *name, size_t capacity);
 // How many libraries have been closed so far: an address may be another library's after that.
 uint64_t pl_libraries_closed(void);
-// A record for `vram run`: a word, and two details, each with a NUL at its end.
-void pl_list(const char *what, const char *detail, const char *more);
-// Whether a file may have that size: a write past the limit of the process would end it with a signal.
-bool pl_may_grow(uint64_t size_bytes);
+
+// The lock of the table of drivers and of the doors' slots (doors.c). Held across fork(), so that the child finds them whole.
+void pl_doors_lock(void);
+void pl_doors_unlock(void);
+// In a child where nobody unlocked it: it is free.
+void pl_doors_renew(void);
 
 #endif

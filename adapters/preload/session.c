@@ -1,7 +1,6 @@
 // session.c: what the program has, what it may have, and what is written down of it.
 #include "session.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -10,9 +9,9 @@
 #include "control.h"
 #include "journal.h"
 #include "live.h"
+#include "notices.h"
 #include "vram/log.h"
 
-#define DEVICES 64
 // Where the recording puts what has no address: physical memory, arrays, and what pools of the driver hold. No address of a device or
 // of a process lies there.
 #define OPAQUE_BASE 0x6000000000000000u
@@ -20,16 +19,12 @@
 #define POOL_SPAN   0x0000100000000000u
 #define OPAQUE_UNIT 512u
 
-_Thread_local int pl_depth;
-_Thread_local const void *pl_caller;
-
 static struct {
     struct pl_live live;
-    uint64_t used[DEVICES]; // towards the limit: alive, and promised to calls under way
-    uint64_t next_serial;
+    uint64_t used[PL_DEVICES]; // towards the limit: alive, and charged for calls under way
     uint64_t next_opaque;
     uint64_t next_pool;
-    uint64_t primary[DEVICES]; // primary contexts, as far as the program retained them
+    uint64_t primary[PL_DEVICES]; // primary contexts, as far as the program retained them
 } session;
 
 // Guards the session and the journal. Nothing of the driver's is called under it; the doors' lock is taken before it, if at all.
@@ -59,41 +54,6 @@ void pl_session_close(void) {
     pl_depth--;
 }
 
-// --- calls ----------------------------------------------------------------------------------------------------------------
-
-bool pl_begin(const struct pl_slot *slot, struct pl_call *call) {
-    if (pl_depth > 0 || (!pl_config()->records && pl_config()->limit_bytes == 0 && !pl_config()->caches)) return false;
-    *call = (struct pl_call){.slot = slot, .caller = pl_caller, .saved_errno = errno};
-    pl_depth++;
-    // What is asked of the system on the way would be places where a thread is cancelled, under a lock.
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancel_state);
-    pl_process_setup();
-    const struct pl_driver *driver = slot->driver;
-    int32_t device = 0;
-    if (driver->ctx_get_device != NULL && driver->ctx_get_device(&device) == PL_SUCCESS && device >= 0 && device < DEVICES) {
-        call->has_device = true;
-        call->device = (uint32_t)device;
-    }
-    if (driver->ctx_get_current != NULL && driver->ctx_get_current(&call->context) != PL_SUCCESS) call->context = 0;
-    pl_session_lock();
-    call->serial = session.next_serial;
-    pl_session_unlock();
-    return true;
-}
-
-void pl_end(const struct pl_call *call) {
-    (void)pthread_setcancelstate(call->cancel_state, NULL);
-    pl_depth--;
-    errno = call->saved_errno;
-}
-
-uint64_t pl_session_births(void) {
-    pl_session_lock();
-    const uint64_t births = session.next_serial;
-    pl_session_unlock();
-    return births;
-}
-
 // --- what is alive --------------------------------------------------------------------------------------------------------
 
 static enum pl_space space_of(enum pl_kind kind) {
@@ -120,7 +80,7 @@ static void write_piece(const struct pl_call *call, const struct pl_piece *piece
 }
 
 static void take_back(uint32_t device, uint64_t size) {
-    if (device < DEVICES) session.used[device] -= size < session.used[device] ? size : session.used[device];
+    if (device < PL_DEVICES) session.used[device] -= size < session.used[device] ? size : session.used[device];
 }
 
 static void end_locked(const struct pl_call *call, struct pl_piece *piece, uint32_t stack) {
@@ -145,7 +105,7 @@ static struct pl_piece *add_locked(enum pl_space space, uint64_t key) {
         return NULL;
     }
     piece->address = key;
-    piece->serial = session.next_serial++;
+    piece->serial = pl_birth();
     return piece;
 }
 
@@ -206,13 +166,13 @@ void pl_context_gone(const struct pl_call *call, uint64_t context) {
 
 void pl_primary_context(uint32_t device, uint64_t context) {
     pl_session_lock();
-    if (device < DEVICES) session.primary[device] = context;
+    if (device < PL_DEVICES) session.primary[device] = context;
     pl_session_unlock();
 }
 
 uint64_t pl_primary_context_of(uint32_t device) {
     pl_session_lock();
-    const uint64_t context = device < DEVICES ? session.primary[device] : 0;
+    const uint64_t context = device < PL_DEVICES ? session.primary[device] : 0;
     pl_session_unlock();
     return context;
 }
@@ -241,11 +201,11 @@ static void oom_locked(const struct pl_call *call, uint32_t device, uint64_t siz
     if (pl_config()->dumps_on_oom) pl_journal_dump();
 }
 
-bool pl_ask(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t size) {
+bool pl_charge(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t size) {
     call->kind = kind;
-    call->target = call->promised = device;
-    call->asked_bytes = size;
-    if (pl_config()->limit_bytes == 0 || !is_counted(kind) || device >= DEVICES) return true;
+    call->target = call->limited = device;
+    call->charged_bytes = size;
+    if (pl_config()->limit_bytes == 0 || !is_counted(kind) || device >= PL_DEVICES) return true;
     pl_session_lock();
     const uint64_t left = left_locked(device);
     call->refused = size > left;
@@ -278,12 +238,12 @@ void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size
     const uint64_t free_bytes = out_of_memory ? free_bytes_now(call, &total_bytes) : 0;
     struct vram_accounts *accounts = out_of_memory && pl_config()->records ? pl_accounts_take(call->slot->driver, call->target) : NULL;
     pl_session_lock();
-    // What was promised is given back, and what it came to is taken.
-    if (limited && !call->refused) take_back(call->promised, call->asked_bytes);
-    if (limited && result == PL_SUCCESS && call->target < DEVICES) session.used[call->target] += size;
+    // What was charged ahead goes back, and what it came to is charged.
+    if (limited && !call->refused) take_back(call->limited, call->charged_bytes);
+    if (limited && result == PL_SUCCESS && call->target < PL_DEVICES) session.used[call->target] += size;
     if (result == PL_SUCCESS) born_locked(call, key, size, stack);
     if (total_bytes != 0) pl_journal_total(call->target, total_bytes);
-    if (out_of_memory) oom_locked(call, call->target, call->asked_bytes, free_bytes, stack, accounts);
+    if (out_of_memory) oom_locked(call, call->target, call->charged_bytes, free_bytes, stack, accounts);
     pl_session_unlock();
     if (accounts != NULL) pl_accounts_give();
     pl_end(call);
@@ -291,7 +251,7 @@ void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size
 
 void pl_limit_view(uint32_t device, uint64_t *free_bytes, uint64_t *total_bytes) {
     const uint64_t limit = pl_config()->limit_bytes;
-    if (limit == 0 || device >= DEVICES) return;
+    if (limit == 0 || device >= PL_DEVICES) return;
     pl_session_lock();
     const uint64_t left = left_locked(device);
     pl_session_unlock();

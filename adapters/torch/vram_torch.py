@@ -6,7 +6,7 @@
     print(vram_torch.memory_summary())
 
 Without PyTorch, `Allocator` is the same allocator through ctypes. The library is libvram_torch.so beside this file, or what the
-environment variable VRAM_TORCH_LIBRARY names. Options: VRAM_ALLOC_CONF, then PyTorch's own variables. docs/torch.md has the rest.
+environment variable VRAM_TORCH_LIBRARY names. Options: VRAM_ALLOC_CONF, then PyTorch's own variables. docs/guides/torch.md has the rest.
 """
 import collections
 import ctypes
@@ -371,7 +371,7 @@ def _refuse_graphs(torch):
     """A graph would be captured with memory that is given out again while the graph still writes to it."""
 
     def refuse(self, *_arguments, **_named):
-        raise Error("vram_torch: this PyTorch has no hooks for private pools, and CUDA graphs need them (docs/torch.md)")
+        raise Error("vram_torch: this PyTorch has no hooks for private pools, and CUDA graphs need them (docs/guides/torch.md)")
 
     graph = getattr(torch.cuda, "CUDAGraph", None)
     if graph is not None:

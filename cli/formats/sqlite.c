@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "../formats.h"
-#include "vram/walk.h"
+#include "vram/recording.h"
 
-// Documented in docs/formats/sqlite.md. Addresses and streams are 64-bit numbers of SQLite, which are signed.
+// Documented in docs/reference/formats/sqlite.md. Addresses and streams are 64-bit numbers of SQLite, which are signed.
 static const char schema[] =
     "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16384;"
     "BEGIN;"

@@ -1,14 +1,14 @@
 // vram/explorer.h: questions about recordings, answered fast enough to draw while one moves through them.
 //
 // An explorer holds one or more recordings and what was worked out about them. A question is a line of text, "name?key=value&...", an
-// answer is a block of bytes: a JSON object, and columns of numbers that the object describes. docs/formats/queries.md lists the questions.
+// answer is a block of bytes: a JSON object, and columns of numbers that the object describes. formats/queries.md lists the questions.
 // The page (compiled to WebAssembly), the local server and the command ask the same explorer. One thread at a time per explorer.
 #ifndef VRAM_EXPLORER_H
 #define VRAM_EXPLORER_H
 
 #include <stddef.h>
 
-#include "vram/output.h"
+#include "vram/status.h"
 #include "vram/recording.h"
 
 #ifdef __cplusplus

@@ -2,7 +2,7 @@
 //
 // The counterpart of torch.cuda.memory._record_memory_history() and its companions. While no history is on, nothing of it costs anything.
 // What was recorded comes out by vram/snapshot.h, or, streamed, lies in a file (vram/log.h). Without code: the environment variables
-// VRAM_HISTORY and VRAM_ON_OOM (docs/history.md), read by vram_create().
+// VRAM_HISTORY and VRAM_ON_OOM (docs/guides/history.md), read by vram_create().
 #ifndef VRAM_HISTORY_H
 #define VRAM_HISTORY_H
 
@@ -51,7 +51,7 @@ struct vram_history_options {
 // action, IO for the file, NO_HOST_MEMORY; *error may be NULL; then nothing changed.
 VRAM_API VRAM_NODISCARD enum vram_status vram_history_start(struct vram_allocator *allocator, const struct vram_history_options *options,
                                                             struct vram_error *error);
-// The same with the words of the variable VRAM_HISTORY (docs/history.md), all but `dump`; "off" and "" stop it. BAD_OPTION names the
+// The same with the words of the variable VRAM_HISTORY (docs/guides/history.md), all but `dump`; "off" and "" stop it. BAD_OPTION names the
 // character.
 VRAM_API VRAM_NODISCARD enum vram_status vram_history_start_text(struct vram_allocator *allocator, const char *text,
                                                                  struct vram_error *error);

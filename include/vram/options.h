@@ -1,6 +1,6 @@
 // vram/options.h: option strings without an allocator: are they right, and what do they say.
 //
-// The language is that of PYTORCH_CUDA_ALLOC_CONF ("max_split_size_mb:128,expandable_segments:True"); docs/options.md has every key.
+// The language is that of PYTORCH_CUDA_ALLOC_CONF ("max_split_size_mb:128,expandable_segments:True"); options.md has every key.
 #ifndef VRAM_OPTIONS_H
 #define VRAM_OPTIONS_H
 

@@ -6,7 +6,7 @@
 #ifndef VRAM_REPORT_H
 #define VRAM_REPORT_H
 
-#include "vram/output.h"
+#include "vram/status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -321,7 +321,7 @@ struct vram_report_options {
     unsigned top;          // rows of the lists of sites, stacks and longest lived; 0: 10
     uint64_t memory_bytes; // of each device, where the recording does not say; 0: not known
     // A call site is the innermost Python frame outside torch, else the innermost frame, also where that only recorded the stack: what
-    // other tools make of the same file. Without it such a stack is told by the frame that says most of it (docs/profile.md).
+    // other tools make of the same file. Without it such a stack is told by the frame that says most of it (docs/guides/profile.md).
     bool plain_sites;
 };
 
@@ -340,7 +340,7 @@ struct vram_report_source {
     const struct vram_cure *cures; // what would have let it fit (vram/explain.h), for the device and event each one names
     size_t cure_count;
 };
-// The report as one JSON object, keys as in docs/json.md. source may be NULL. IO when `write` returned false; NO_HOST_MEMORY.
+// The report as one JSON object, keys as in docs/reference/json.md. source may be NULL. IO when `write` returned false; NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_report_json(const struct vram_report *report, const struct vram_report_source *source,
                                                           vram_write write, void *user);
 // The report for people. style and source may be NULL. As above.

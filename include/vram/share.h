@@ -5,7 +5,7 @@
 // Sharing: one process exports a live block into a handle, plain bytes that it sends as it likes (a pipe, a socket, a file); another
 // process on the same machine imports the handle and has the same bytes at an address of its own. What backs the block makes no
 // difference to either. The exporter keeps the block until the importer says that it is done with it: how is theirs to agree on, and so is
-// when the work on it has finished. If either process dies, the other keeps what it has. See docs/sharing.md.
+// when the work on it has finished. If either process dies, the other keeps what it has. See docs/guides/sharing.md.
 #ifndef VRAM_SHARE_H
 #define VRAM_SHARE_H
 

@@ -4,7 +4,7 @@
 // are kept per address, by frame pointers where there are none; Python by reading the interpreter's own frames when one is in the process:
 // CPython 3.8 to 3.13, default builds), looks them up in a table and gives back the number of an equal stack, or a new one. Number 0 is
 // "no stack". Nothing is formatted; for a stack seen before, nothing is allocated and no lock is taken but, where a stack runs through
-// libraries that could be unloaded, the loader's for a moment. docs/stacks.md says more.
+// libraries that could be unloaded, the loader's for a moment. docs/guides/stacks.md says more.
 //
 // All functions may be called from any thread, whether or not it holds Python's lock, and in the child of a fork(). Not from signal
 // handlers that may interrupt one of them.

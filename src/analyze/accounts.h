@@ -11,7 +11,7 @@ VR_INLINE uint64_t vr_oom_held(const struct vram_report_oom *oom, bool driver_le
     return driver_level ? oom->allocated_bytes + oom->pending_bytes : oom->reserved_bytes;
 }
 
-// The accounts that the recording has for this event of the view's device (docs/formats/recording.md, `vram_accounts_<slot>`), shared out
+// The accounts that the recording has for this event of the view's device (formats/recording.md, `vram_accounts_<slot>`), shared out
 // over oom->outside_bytes. *accounts is NULL where it has none. is_last: it is the last such event of the device. NO_HOST_MEMORY.
 enum vram_status vr_accounts_find(const struct vr_view *view, const struct vram_report_oom *oom, bool is_last, bool driver_level,
                                   struct vr_arena *arena, const struct vram_report_accounts **accounts);

@@ -4,11 +4,11 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 
 // One or two sentences, to be read after the setting where there is one. A failure is remembered in `out`.
 void vr_cure_sentence(const struct vram_cure *cure, struct vr_text *out);
-// The members of one of the report's `cures` (docs/json.md), into the object that is open.
+// The members of one of the report's `cures` (docs/reference/json.md), into the object that is open.
 void vr_cure_json(const struct vram_cure *cure, struct vr_json *json);
 
 #endif

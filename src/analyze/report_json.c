@@ -1,11 +1,11 @@
-// The report as JSON. docs/json.md says what every key means; those of a device are the reference's, new ones stand after them.
+// The report as JSON. docs/reference/json.md says what every key means; those of a device are the reference's, new ones stand after them.
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "analyze/cure_words.h"
 #include "analyze/device.h"
 #include "base/json.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 #include "vram/report.h"
 
 static void put_lot(struct vr_json *json, const char *key, const struct vram_report_lot *lot) {

@@ -1,4 +1,4 @@
-// rounding.h: how a request becomes the size of a block (allocator-behaviour 1.3). Pure functions of the settings; the allocator, replay
+// rounding.h: how a request becomes the size of a block (allocator.md §sizes). Pure functions of the settings; the allocator, replay
 // and analysis use them.
 #ifndef VR_CONFIG_ROUNDING_H
 #define VR_CONFIG_ROUNDING_H
@@ -16,7 +16,7 @@ VR_INLINE uint64_t vr_round_divided(uint64_t size_bytes, uint32_t divisor) {
     return step == 0 ? floor << 1 : (size_bytes + step - 1) & ~(step - 1);
 }
 
-// The block size that answers a request of size_bytes in [1, VR_REQUEST_LIMIT) (1.3).
+// The block size that answers a request of size_bytes in [1, VR_REQUEST_LIMIT) (allocator.md §sizes).
 VR_INLINE uint64_t vr_round_request(const struct vr_options *options, uint64_t size_bytes) {
     if (size_bytes < VR_MIN_BLOCK) return VR_MIN_BLOCK;
     const uint32_t divisor = vr_options_divisor(options, size_bytes);

@@ -58,10 +58,11 @@ _Static_assert(sizeof(struct vr_block) == 64, "one cache line");
 // One reservation of device memory: a cudaMalloc segment, or the address range of an expandable one.
 struct vr_segment {
     uint64_t address;
-    uint64_t size;                // of a cudaMalloc segment its bytes; of an expandable one the reserved address range
-    uint64_t mapped;              // bytes that memory stands behind; == size unless expandable
-    uint64_t page_size;           // expandable only
-    uint64_t *pages;              // expandable only: the physical handle of each page, 0 = not mapped
+    uint64_t size;      // of a cudaMalloc segment its bytes; of an expandable one the reserved address range
+    uint64_t mapped;    // bytes that memory stands behind; == size unless expandable
+    uint64_t page_size; // expandable only
+    uint64_t *pages;    // expandable only: the physical handle of each page, 0 = not mapped
+    const struct vr_source_ops *source;
     struct vr_exported *exported; // expandable only: what other processes may have of each page; NULL before the first export
     uint64_t counter;             // registration order, process-wide: older segments have smaller ones
     uint32_t shard;

@@ -50,6 +50,17 @@ struct vr_totals {
     int64_t base_freed[VRAM_STAT_POOLS][VR_VIEW_FAMILIES];
 };
 
+// What is counted of a device. Guarded by all its shards' locks together.
+struct vr_device_stats {
+    struct vr_totals totals;
+    struct vram_stat segment[VRAM_STAT_POOLS];
+    struct vram_stat reserved[VRAM_STAT_POOLS];
+    struct vram_stat oversize_allocations;
+    struct vram_stat oversize_segments;
+    int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
+    int64_t max_split_at_start;
+};
+
 // Whether the growth fits into the shard's allowance.
 VR_INLINE bool vr_counters_fit(const struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
     int64_t sign = 0;

@@ -14,23 +14,13 @@ VR_INLINE struct vr_device *vr_device_if_used(struct vram_allocator *allocator, 
 enum vram_status vr_know_stream(struct vram_allocator *allocator, uint64_t stream);
 // The used device whose primary context this is; NULL if there is none. Any thread.
 struct vr_device *vr_device_with_context(struct vram_allocator *allocator, uint64_t context);
+// Waits for all fences of a device that is about to go.
+void vr_wait_at_end(struct vr_device *device);
 // Gives everything back to the driver and frees the device. No other thread may use it any more.
 void vr_device_release(struct vr_device *device);
 
-// The shard of a stream, made at its first use. LIMIT beyond VR_SHARDS_PER_DEVICE streams; NO_HOST_MEMORY.
-enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct vr_shard **shard);
-// The shard of a private pool, made at its first use. Under all locks; the shard is locked with them.
-enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard);
-VR_INLINE struct vr_shard *vr_shard_find(const struct vr_device *device, uint64_t stream) {
-    for (uint32_t at = (uint32_t)vr_mix64(stream) % VR_SHARD_SLOTS;; at = (at + 1) % VR_SHARD_SLOTS) {
-        struct vr_shard *shard = atomic_load_explicit(&device->slots[at], memory_order_acquire);
-        if (shard == NULL || shard->stream == stream) return shard;
-    }
-}
-VR_INLINE enum vram_status vr_shard_get(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
-    *shard = vr_shard_find(device, stream);
-    return VR_LIKELY(*shard != NULL) ? VRAM_OK : vr_shard_make(device, stream, shard);
-}
+// The shard rests no more. Under the device's mutex, where nobody else has its lock.
+void vr_shard_add_awake(struct vr_shard *shard);
 
 VR_NOINLINE void vr_shard_lock_contended(struct vr_shard *shard);
 VR_INLINE void vr_shard_lock(struct vr_shard *shard) {
@@ -59,23 +49,51 @@ enum vram_status vr_context_enter(struct vr_device *device, struct vr_context_gu
 void vr_device_lock_guarded(struct vr_device *device, struct vr_context_guard *guard);
 void vr_context_leave(struct vr_context_guard *guard);
 
-// Takes the options into force. Under all locks (or before the device is seen by others).
-void vr_device_apply_options(struct vr_device *device, const struct vr_options *options);
 // Sets one gate bit on or off. Under all locks; VR_GATE_CAPTURE is also set on without any.
 void vr_device_gate(struct vr_device *device, uint32_t bit, bool on);
 
 // Takes the allocator's listener over. Under all locks (or before the device is seen by others).
 void vr_device_listen(struct vr_device *device);
 
-// The shards of the default pools that have a free block, ordered by stream. The caller frees *shards. Under all locks. NO_HOST_MEMORY.
-enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count);
-
 // What physical memory of this device is asked for with.
 struct vr_cu_allocation_prop vr_device_allocation_prop(const struct vr_device *device);
 // fraction of total_bytes to the nearest byte; VR_UNLIMITED for 1 and more.
 uint64_t vr_limit_of_fraction(uint64_t total_bytes, double fraction);
 
+// Who may use memory of the device: itself first, then its peers. *count of VRAM_MAX_DEVICES at most.
+void vr_access_list(const struct vr_device *device, struct vr_cu_access_desc *list, uint64_t *count);
+VR_INLINE struct vr_cu_access_desc vr_access_of(uint32_t ordinal) {
+    return (struct vr_cu_access_desc){{VR_CU_MEM_LOCATION_TYPE_DEVICE, (int32_t)ordinal}, VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+}
+
 // Status of a driver result outside the allocation calls.
 VR_INLINE enum vram_status vr_driver_status(vr_cu_result result) { return result == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER; }
+
+// The stream was destroyed: it has no more work, but what it was given may still run.
+VR_INLINE bool vr_stream_is_gone(vr_cu_result result) {
+    return result == VR_CU_INVALID_HANDLE || result == VR_CU_INVALID_CONTEXT || result == VR_CU_CONTEXT_IS_DESTROYED;
+}
+
+// --- blocks by address -----------------------------------------------------------------------------------------------------------
+
+// The allocated block that starts at `address`, with its shard locked; 0 (and nothing locked) when there is none.
+// The slot may name a block that was handed out here once and is something else now: only under its shard's lock can that be told.
+VR_INLINE uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t address, struct vr_shard **shard) {
+    const uint32_t block = vr_address_map_find(&allocator->addresses, address);
+    if (VR_UNLIKELY(block == 0)) return 0;
+    const struct vr_block *item = vr_block_at(allocator, block);
+    const uint32_t number = atomic_load_explicit(&item->shard, memory_order_relaxed);
+    struct vr_shard *candidate = allocator->shards[number];
+    vr_shard_lock(candidate);
+    if (VR_LIKELY(atomic_load_explicit(&item->shard, memory_order_relaxed) == number && item->state == VR_ALLOCATED &&
+                  item->address == address)) {
+        *shard = candidate;
+        return block;
+    }
+    vr_shard_unlock(candidate);
+    return 0;
+}
+// The same under all locks of its device (*device); 0 and nothing locked when there is none.
+uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t address, struct vr_device **device);
 
 #endif

@@ -4,10 +4,7 @@
 
 static enum vram_status add_segment(struct vr_picture *picture, const struct vram_allocator *allocator, const struct vr_segment *segment,
                                     uint64_t address) {
-    void *items = picture->segments;
-    const enum vram_status status = vr_grow(&items, &picture->segment_capacity, picture->segment_count + 1, sizeof *picture->segments);
-    picture->segments = items;
-    VR_TRY(status);
+    VR_TRY(VR_GROW(picture, segments, picture->segment_count + 1));
     const struct vr_shard *shard = allocator->shards[segment->shard];
     picture->segments[picture->segment_count++] = (struct vr_picture_segment){
         .address = address,
@@ -23,10 +20,7 @@ static enum vram_status add_segment(struct vr_picture *picture, const struct vra
 }
 
 static enum vram_status add_block(struct vr_picture *picture, const struct vr_block *block) {
-    void *items = picture->blocks;
-    const enum vram_status status = vr_grow(&items, &picture->block_capacity, picture->block_count + 1, sizeof *picture->blocks);
-    picture->blocks = items;
-    VR_TRY(status);
+    VR_TRY(VR_GROW(picture, blocks, picture->block_count + 1));
     const bool free = block->state == VR_FREE;
     picture->blocks[picture->block_count++] = (struct vr_picture_block){
         .address = block->address,
@@ -58,13 +52,8 @@ static enum vram_status add_runs(struct vr_picture *picture, const struct vram_a
 
 // A block outside of the pools is a segment of its own.
 static enum vram_status add_raw(struct vr_picture *picture, const struct vr_raw_block *block) {
-    void *segments = picture->segments, *blocks = picture->blocks;
-    enum vram_status status = vr_grow(&segments, &picture->segment_capacity, picture->segment_count + 1, sizeof *picture->segments);
-    picture->segments = segments;
-    VR_TRY(status);
-    status = vr_grow(&blocks, &picture->block_capacity, picture->block_count + 1, sizeof *picture->blocks);
-    picture->blocks = blocks;
-    VR_TRY(status);
+    VR_TRY(VR_GROW(picture, segments, picture->segment_count + 1));
+    VR_TRY(VR_GROW(picture, blocks, picture->block_count + 1));
     picture->segments[picture->segment_count++] = (struct vr_picture_segment){.address = block->address,
                                                                               .size = block->size,
                                                                               .stream = block->stream,
@@ -85,8 +74,8 @@ static enum vram_status add_all(const struct vr_device *device, const struct vra
                                 struct vr_picture *picture) {
     const struct vram_allocator *allocator = device->allocator;
     size_t next = 0;
-    for (size_t i = 0; i < device->segment_count; i++) {
-        const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
+    for (size_t i = 0; i < device->segments.count; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
         if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
         while (next < count && raw[next].address < segment->address) VR_TRY(add_raw(picture, &raw[next++]));
         VR_TRY(add_runs(picture, allocator, segment));

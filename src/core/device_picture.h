@@ -28,9 +28,9 @@ struct vr_picture_segment {
 
 struct vr_picture {
     struct vr_picture_segment *segments; // by ascending address
-    size_t segment_count, segment_capacity;
+    size_t segment_count, segments_capacity;
     struct vr_picture_block *blocks;
-    size_t block_count, block_capacity;
+    size_t block_count, blocks_capacity;
     uint64_t active_bytes;
 };
 

@@ -1,6 +1,4 @@
 #include "core/drive.h"
-#include "core/fences.h"
-#include "core/capture/private.h"
 #include "core/serve.h"
 #include "core/source/source_ops.h"
 
@@ -13,7 +11,7 @@ struct session {
 
 // The shard is that of the pool which a request of this thread would be routed to.
 static enum vram_status choose_shard(struct session *session, uint64_t stream) {
-    struct vram_pool *pool = session->device->route_count == 0 ? NULL : vr_route(session->device, stream);
+    struct vram_pool *pool = session->device->routes.count == 0 ? NULL : vr_route(session->device, stream);
     if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, stream, &session->shard));
     return vr_shard_reserve_records(session->shard, 8);
 }
@@ -35,13 +33,18 @@ static void close_session(struct session *session) {
     vr_context_leave(&session->guard);
 }
 
+// By which the shard gets whole segments, whatever it would grow by itself.
+static const struct vr_source_ops *whole_source(const struct vr_shard *shard) {
+    return shard->source->take != NULL ? shard->source : &vr_source_cu_mem_alloc;
+}
+
 enum vram_status vr_drive_add_segment(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool,
                                       uint64_t segment_bytes, uint64_t *address) {
     if (segment_bytes == 0 || segment_bytes % VR_MIN_BLOCK != 0) return VRAM_INVALID_ARGUMENT;
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
     uint32_t block = 0;
-    const enum vram_status status = vr_segment_make(session.shard, small_pool, segment_bytes, &block);
+    const enum vram_status status = vr_whole_make(session.shard, whole_source(session.shard), small_pool, segment_bytes, &block);
     if (status == VRAM_OK) {
         vr_pool_insert(session.shard, block);
         *address = vr_block_at(allocator, block)->address;
@@ -105,8 +108,9 @@ enum vram_status vr_drive_release(struct vram_allocator *allocator, uint64_t add
     VR_TRY(open_session_at(allocator, address, &session, &block));
     const struct vr_block *item = vr_block_at(allocator, block);
     enum vram_status status = VRAM_INVALID_ARGUMENT;
-    if (item->state == VR_FREE && !item->expandable && item->previous == 0 && item->next == 0 && item->address == address) {
-        status = vr_segment_free(session.shard, block);
+    const struct vr_source_ops *source = vr_segment_at(allocator, item->segment)->source;
+    if (item->state == VR_FREE && !source->expandable && source->returnable(item) && item->address == address) {
+        status = source->give_back(session.shard, block);
     }
     close_session(&session);
     return status;
@@ -118,7 +122,8 @@ enum vram_status vr_drive_unmap(struct vram_allocator *allocator, uint64_t addre
     VR_TRY(open_session_at(allocator, address, &session, &block));
     const struct vr_block *item = vr_block_at(allocator, block);
     enum vram_status status = VRAM_INVALID_ARGUMENT;
-    if (item->state == VR_FREE && item->expandable) status = vr_expandable_shrink(session.shard, block);
+    const struct vr_source_ops *source = vr_segment_at(allocator, item->segment)->source;
+    if (item->state == VR_FREE && source->expandable) status = source->give_back(session.shard, block);
     close_session(&session);
     return status;
 }
@@ -162,7 +167,7 @@ static uint32_t search_cache(struct vr_shard *shard, enum vr_pool_kind kind, uin
 }
 
 static uint32_t search_mapped(struct vr_shard *shard, enum vr_pool_kind kind, uint64_t rounded) {
-    return shard->expandable ? vr_expandable_mapped(shard, kind == VR_SMALL, rounded) : 0;
+    return shard->source->ready != NULL ? shard->source->ready(shard, kind == VR_SMALL, rounded) : 0;
 }
 
 static enum vram_status peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,

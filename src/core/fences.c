@@ -34,19 +34,12 @@ static bool take_idle_event(struct vr_events *events, uint64_t *event) {
 }
 
 static void return_event(struct vr_device *device, uint64_t event) {
-    struct vr_events *events = &device->events;
+    struct vr_events *events = &device->fences.events;
     vr_mutex_lock(&events->mutex);
-    void *idle = events->idle;
-    const bool room = vr_grow(&idle, &events->capacity, events->count + 1, sizeof *events->idle) == VRAM_OK;
-    events->idle = idle;
+    const bool room = VR_GROW(events, idle, events->count + 1) == VRAM_OK;
     if (room) events->idle[events->count++] = event;
     vr_mutex_unlock(&events->mutex);
     if (!room) (void)vr_cu(device->allocator->driver, event_destroy, event);
-}
-
-// The stream was destroyed: it has no more work, but what it was given may still run.
-static bool is_gone(vr_cu_result result) {
-    return result == VR_CU_INVALID_HANDLE || result == VR_CU_INVALID_CONTEXT || result == VR_CU_CONTEXT_IS_DESTROYED;
 }
 
 // The device whose context a stream belongs to; the legacy default stream is the block's own device's.
@@ -66,15 +59,15 @@ static enum vram_status record_event(struct vr_device *device, uint64_t stream, 
     struct vram_driver *driver = device->allocator->driver;
     struct vr_context_guard guard;
     vr_cu_result result = device_of_stream(device, stream, owner);
-    if (gone != NULL) *gone = is_gone(result);
+    if (gone != NULL) *gone = vr_stream_is_gone(result);
     VR_TRY(vr_driver_status(result));
     VR_TRY(vr_context_enter(*owner, &guard));
     uint64_t made = 0;
-    if (!take_idle_event(&(*owner)->events, &made)) result = vr_cu(driver, event_create, &made, VR_CU_EVENT_DISABLE_TIMING);
+    if (!take_idle_event(&(*owner)->fences.events, &made)) result = vr_cu(driver, event_create, &made, VR_CU_EVENT_DISABLE_TIMING);
     if (result == VR_CU_SUCCESS) {
         result = vr_cu(driver, event_record, made, stream);
         if (result != VR_CU_SUCCESS) return_event(*owner, made);
-        if (gone != NULL) *gone = is_gone(result);
+        if (gone != NULL) *gone = vr_stream_is_gone(result);
     }
     vr_context_leave(&guard);
     VR_TRY(vr_driver_status(result));
@@ -91,10 +84,7 @@ static enum vram_status queue_for(struct vr_fences *fences, uint64_t stream, str
             return VRAM_OK;
         }
     }
-    void *queues = fences->queues;
-    const enum vram_status status = vr_grow(&queues, &fences->capacity, fences->count + 1, sizeof *fences->queues);
-    fences->queues = queues;
-    VR_TRY(status);
+    VR_TRY(VR_GROW(fences, queues, fences->count + 1));
     *queue = &fences->queues[fences->count++];
     **queue = (struct vr_fence_queue){.stream = stream};
     return VRAM_OK;
@@ -190,7 +180,7 @@ enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block)
         VR_TRY(status);
         const vr_cu_result result = vr_cu(allocator->driver, stream_wait_event, own, event, 0);
         return_event(owner, event); // the stream waits for what the event stood for
-        if (is_gone(result)) return vr_uses_wait(allocator, block);
+        if (vr_stream_is_gone(result)) return vr_uses_wait(allocator, block);
         VR_TRY(vr_driver_status(result));
         block->held.uses = vr_use_at(allocator, use)->next;
         vr_slab_give(&allocator->uses, use);
@@ -205,7 +195,7 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     struct vr_delta delta = {{[VR_F_REQUESTED] = -(int64_t)item->requested}};
     vr_notify_block(shard, VR_RECORD_FREE_COMPLETED, item);
     vr_delta_of_merge(allocator, item, &delta);
-    vr_totals_apply(&device->totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0,
+    vr_totals_apply(&device->stats.totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0,
                     held ? -(int64_t)item->size : 0);
     (void)vr_pool_merge(shard, block);
 }
@@ -244,26 +234,29 @@ static enum vram_status wait_queue(struct vr_device *device, struct vr_fence_que
 }
 
 enum vram_status vr_fences_wait(struct vr_device *device) {
-    device->num_sync_all_streams++;
+    device->stats.num_sync_all_streams++;
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < device->fences.count && status == VRAM_OK; i++) status = wait_queue(device, &device->fences.queues[i]);
     drop_empty_queues(device);
     return status;
 }
 
-void vr_fences_release(struct vr_device *device) {
-    for (size_t i = 0; i < device->fences.count; i++) {
-        struct vr_fence_queue *queue = &device->fences.queues[i];
-        for (; queue->count != 0; queue->count--) {
-            const struct vr_fence *fence = &queue->fences[(queue->head + queue->count - 1) & (queue->capacity - 1)];
-            (void)vr_cu(device->allocator->driver, event_destroy, fence->event);
-        }
-        free(queue->fences);
+void vr_fences_init(struct vr_device *device) { vr_mutex_init(&device->fences.events.mutex); }
+
+static void release_queue(struct vram_driver *driver, struct vr_fence_queue *queue) {
+    for (; queue->count != 0; queue->count--) {
+        const struct vr_fence *fence = &queue->fences[(queue->head + queue->count - 1) & (queue->capacity - 1)];
+        (void)vr_cu(driver, event_destroy, fence->event);
     }
-    free(device->fences.queues);
-    device->fences = (struct vr_fences){0};
-    for (size_t i = 0; i < device->events.count; i++) (void)vr_cu(device->allocator->driver, event_destroy, device->events.idle[i]);
-    free(device->events.idle);
-    device->events.idle = NULL;
-    device->events.count = 0;
+    free(queue->fences);
+}
+
+void vr_fences_release(struct vr_device *device) {
+    struct vr_fences *fences = &device->fences;
+    for (size_t i = 0; i < fences->count; i++) release_queue(device->allocator->driver, &fences->queues[i]);
+    free(fences->queues);
+    for (size_t i = 0; i < fences->events.count; i++) (void)vr_cu(device->allocator->driver, event_destroy, fences->events.idle[i]);
+    free(fences->events.idle);
+    vr_mutex_destroy(&fences->events.mutex);
+    *fences = (struct vr_fences){0};
 }

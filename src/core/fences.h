@@ -4,7 +4,42 @@
 #ifndef VR_CORE_FENCES_H
 #define VR_CORE_FENCES_H
 
-#include "core/state.h"
+#include "core/block.h"
+
+struct vr_device;
+struct vram_allocator;
+
+// A point in a stream that a freed block waits for.
+struct vr_fence {
+    uint64_t event;
+    struct vr_device *event_device; // whose event pool it returns to
+    uint32_t block;
+};
+
+// The fences recorded on one stream, oldest first, as a ring.
+struct vr_fence_queue {
+    uint64_t stream;
+    struct vr_fence *fences;
+    size_t capacity; // 0 or a power of two
+    size_t head;
+    size_t count;
+};
+
+// Events to use again. Leaf lock: a block's fences may lie on another device's streams.
+struct vr_events {
+    struct vr_mutex mutex;
+    uint64_t *idle;
+    size_t count;
+    size_t idle_capacity;
+};
+
+// Of a device. Guarded by all its locks, but for the events.
+struct vr_fences {
+    struct vr_fence_queue *queues; // in order of first use
+    size_t count;
+    size_t queues_capacity;
+    struct vr_events events;
+};
 
 // Adds `stream` to the uses of an allocated block; repeated calls change nothing. Under the block's shard lock. LIMIT, NO_HOST_MEMORY.
 // captured: recorded during a capture.
@@ -31,6 +66,7 @@ enum vram_status vr_fences_wait(struct vr_device *device);
 // The second half of a free: the block becomes reusable. held: it was counted as waiting. Under all locks.
 void vr_complete_free(struct vr_device *device, uint32_t block, bool held);
 
+void vr_fences_init(struct vr_device *device);
 // Destroys idle events and fences. At the end only.
 void vr_fences_release(struct vr_device *device);
 

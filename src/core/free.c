@@ -1,19 +1,8 @@
 // vram_free(): the fast way under one shard's lock, the slow way under all of a device's, and vram_record_stream().
-#include "core/source/async.h"
 #include "core/capture/captures.h"
-#include "core/fences.h"
+#include "core/raw.h"
 #include "core/serve.h"
-
-uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t address, struct vr_device **device) {
-    const uint32_t block = vr_address_map_find(&allocator->addresses, address);
-    if (block == 0) return 0;
-    const struct vr_block *item = vr_block_at(allocator, block);
-    *device = allocator->shards[atomic_load_explicit(&item->shard, memory_order_relaxed)]->device;
-    vr_device_lock(*device);
-    if (vr_shard_of(allocator, item)->device == *device && item->state == VR_ALLOCATED && item->address == address) return block;
-    vr_device_unlock(*device);
-    return 0;
-}
+#include "core/source/backend.h"
 
 static void delta_of_free(const struct vr_block *item, struct vr_delta *delta) {
     *delta = (struct vr_delta){{[VR_F_COUNT] = -1, [VR_F_BYTES] = -(int64_t)item->size, [VR_F_REQUESTED] = -(int64_t)item->requested}};
@@ -48,12 +37,7 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool notified) {
     struct vr_delta delta;
     delta_of_free(item, &delta);
     vr_delta_of_merge(device->allocator, item, &delta);
-    if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) {
-        if (atomic_load_explicit(&device->shard_count, memory_order_acquire) != 1) return false;
-        vr_totals_apply_single(&device->totals, &shard->counters, kind, &delta);
-    } else {
-        vr_counters_apply(&shard->counters, kind, &delta);
-    }
+    if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta))) return false;
     if (notified) vr_notify_freed(shard, item);
     (void)vr_pool_merge(shard, block);
     return true;
@@ -82,8 +66,8 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
     vr_notify_block(shard, VR_RECORD_FREE_REQUESTED, item);
     item->state = VR_PENDING;
-    vr_totals_apply(&device->totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
-    vr_stat_add(&device->oversize_allocations, -(int64_t)item->oversize);
+    vr_totals_apply(&device->stats.totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
+    vr_stat_add(&device->stats.oversize_allocations, -(int64_t)item->oversize);
     item->oversize = 0;
 }
 
@@ -170,7 +154,7 @@ enum vram_status vram_record_stream(struct vram_allocator *allocator, uint64_t a
     struct vr_raw_block raw;
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     // Raw blocks need no fence: the driver's free waits for the device.
-    if (block == 0 && vr_is_async(allocator)) return vr_async_record_stream(allocator, address, stream);
+    if (block == 0 && allocator->backend->record_stream != NULL) return allocator->backend->record_stream(allocator, address, stream);
     if (block == 0) return vr_raw_find(allocator, address, &raw) ? VRAM_OK : VRAM_INVALID_POINTER;
     enum vram_status status = VRAM_OK;
     const bool capturing = (atomic_load_explicit(&shard->device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0;

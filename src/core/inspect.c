@@ -1,8 +1,6 @@
-// What can be asked of an allocator: statistics, facts about an address, the list of all blocks.
-#include "core/source/async.h"
-#include "core/fences.h"
+// What programs see of an allocator: statistics, facts about an address, the list of all blocks.
 #include "core/serve.h"
-#include "core/source/source_ops.h"
+#include "core/source/backend.h"
 
 enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count) {
     VR_REQUIRE(allocator && count);
@@ -21,19 +19,19 @@ enum vram_status vram_memory_info(struct vram_allocator *allocator, uint32_t ord
     return vr_driver_status(result);
 }
 
-static void fill_stats(const struct vr_device *device, struct vram_stats *stats) {
-    vr_totals_report(&device->totals, stats);
-    memcpy(stats->segment, device->segment, sizeof stats->segment);
-    memcpy(stats->reserved_bytes, device->reserved, sizeof stats->reserved_bytes);
-    stats->oversize_allocations = device->oversize_allocations;
-    stats->oversize_segments = device->oversize_segments;
-    stats->num_alloc_retries = device->num_alloc_retries;
-    stats->num_ooms = device->num_ooms;
-    stats->max_split_size = device->max_split_at_start;
-    stats->num_sync_all_streams = device->num_sync_all_streams;
-    stats->num_device_alloc = device->num_device_alloc;
-    stats->num_device_free = device->num_device_free;
-    stats->num_oom_rejections = device->num_oom_rejections;
+static void fill_stats(const struct vr_device_stats *from, struct vram_stats *stats) {
+    vr_totals_report(&from->totals, stats);
+    memcpy(stats->segment, from->segment, sizeof stats->segment);
+    memcpy(stats->reserved_bytes, from->reserved, sizeof stats->reserved_bytes);
+    stats->oversize_allocations = from->oversize_allocations;
+    stats->oversize_segments = from->oversize_segments;
+    stats->num_alloc_retries = from->num_alloc_retries;
+    stats->num_ooms = from->num_ooms;
+    stats->max_split_size = from->max_split_at_start;
+    stats->num_sync_all_streams = from->num_sync_all_streams;
+    stats->num_device_alloc = from->num_device_alloc;
+    stats->num_device_free = from->num_device_free;
+    stats->num_oom_rejections = from->num_oom_rejections;
 }
 
 enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_stats *stats) {
@@ -43,19 +41,19 @@ enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t ordinal, 
     *stats = (struct vram_stats){.max_split_size = -1};
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
-    if (vr_is_async(allocator)) vr_async_refresh(device);
-    fill_stats(device, stats);
+    if (allocator->backend->refresh != NULL) allocator->backend->refresh(device);
+    fill_stats(&device->stats, stats);
     vr_device_unlock(device);
     return VRAM_OK;
 }
 
 static void for_each_plain_stat(struct vr_device *device, void (*change)(struct vram_stat *stat)) {
     for (int v = 0; v < VRAM_STAT_POOLS; v++) {
-        change(&device->segment[v]);
-        change(&device->reserved[v]);
+        change(&device->stats.segment[v]);
+        change(&device->stats.reserved[v]);
     }
-    change(&device->oversize_allocations);
-    change(&device->oversize_segments);
+    change(&device->stats.oversize_allocations);
+    change(&device->stats.oversize_segments);
     for (struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) {
         for (int v = 0; v < VRAM_STAT_POOLS; v++) change(&pool->reserved[v]);
     }
@@ -70,7 +68,7 @@ enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
-    vr_totals_reset_peak(&device->totals);
+    vr_totals_reset_peak(&device->stats.totals);
     for_each_plain_stat(device, reset_peak);
     vr_device_unlock(device);
     return VRAM_OK;
@@ -82,10 +80,10 @@ enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, 
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
-    vr_totals_reset_accumulated(&device->totals);
+    vr_totals_reset_accumulated(&device->stats.totals);
     for_each_plain_stat(device, reset_accumulated);
-    device->num_alloc_retries = device->num_ooms = device->num_sync_all_streams = 0;
-    device->num_device_alloc = device->num_device_free = device->num_oom_rejections = 0;
+    device->stats.num_alloc_retries = device->stats.num_ooms = device->stats.num_sync_all_streams = 0;
+    device->stats.num_device_alloc = device->stats.num_device_free = device->stats.num_oom_rejections = 0;
     vr_device_unlock(device);
     return VRAM_OK;
 }
@@ -154,20 +152,6 @@ static bool find_in_device(struct vr_device *device, uint64_t address, struct vr
     return true;
 }
 
-static bool find_raw_containing(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
-    struct vr_raw *raw = &allocator->raw;
-    bool found = false;
-    vr_mutex_lock(&raw->mutex);
-    for (size_t i = 0; i < raw->capacity && !found; i++) {
-        const struct vr_raw_block *candidate = &raw->slots[i];
-        found = candidate->address != 0 && !candidate->postponed && address >= candidate->address &&
-                address - candidate->address < candidate->size;
-        if (found) *info = describe_raw(candidate);
-    }
-    vr_mutex_unlock(&raw->mutex);
-    return found;
-}
-
 enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
     VR_REQUIRE(allocator && info);
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
@@ -178,7 +162,10 @@ enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t addr
         vr_device_unlock(device);
         if (found) return VRAM_OK;
     }
-    return find_raw_containing(allocator, address, info) ? VRAM_OK : VRAM_INVALID_POINTER;
+    struct vr_raw_block raw;
+    if (!vr_raw_find_containing(allocator, address, &raw)) return VRAM_INVALID_POINTER;
+    *info = describe_raw(&raw);
+    return VRAM_OK;
 }
 
 // --- all blocks -----------------------------------------------------------------------------------------------------------------
@@ -186,17 +173,14 @@ enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t addr
 struct view_list {
     struct vram_block_view *views;
     size_t count;
-    size_t capacity;
+    size_t views_capacity;
 };
 
 static enum vram_status add_segment(const struct vram_allocator *allocator, const struct vr_segment *segment, struct view_list *list) {
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *block = vr_block_at(allocator, at);
         if (block->state == VR_HOLE) continue;
-        void *views = list->views;
-        const enum vram_status status = vr_grow(&views, &list->capacity, list->count + 1, sizeof *list->views);
-        list->views = views;
-        VR_TRY(status);
+        VR_TRY(VR_GROW(list, views, list->count + 1));
         list->views[list->count++] = (struct vram_block_view){
             .block = describe(allocator, block),
             .state = block->state == VR_FREE      ? VRAM_BLOCK_FREE
@@ -218,9 +202,7 @@ static enum vram_status add_raw(const struct vr_device *device, const struct vra
     struct vr_raw_block *blocks = NULL;
     size_t count = 0;
     VR_TRY(vr_raw_copy(device, only, &blocks, &count));
-    void *views = list->views;
-    const enum vram_status status = vr_grow(&views, &list->capacity, list->count + count, sizeof *list->views);
-    list->views = views;
+    const enum vram_status status = VR_GROW(list, views, list->count + count);
     for (size_t i = 0; i < count && status == VRAM_OK; i++) {
         const enum vram_block_state state = blocks[i].postponed ? VRAM_BLOCK_PENDING : VRAM_BLOCK_ALLOCATED;
         list->views[list->count++] = (struct vram_block_view){.block = describe_raw(&blocks[i]), .state = state};
@@ -233,8 +215,8 @@ static enum vram_status add_raw(const struct vr_device *device, const struct vra
 // Of one private pool, or (NULL) of all pools.
 static enum vram_status list_views(const struct vr_device *device, const struct vram_pool *only, struct view_list *list) {
     const struct vram_allocator *allocator = device->allocator;
-    for (size_t i = 0; i < device->segment_count; i++) {
-        const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
+    for (size_t i = 0; i < device->segments.count; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
         if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
         VR_TRY(add_segment(allocator, segment, list));
     }

@@ -1,8 +1,9 @@
 // vram_check(): every invariant that the comments of this room state, as code. For tests, and for builds with VRAM_CHECK=3.
 #include "base/invariant.h"
-#include "core/source/async.h"
+#include "core/capture/captures.h"
 #include "core/serve.h"
-#include "core/share/share.h"
+#include "core/source/backend.h"
+#include "core/source/source_ops.h"
 
 // What one walk over a device's blocks found, to be held against the counters.
 struct block_census {
@@ -34,13 +35,6 @@ static bool in_index(const struct vram_allocator *allocator, const struct vr_poo
     return at == block;
 }
 
-static bool is_deferred(const struct vr_device *device, uint32_t block) {
-    for (size_t i = 0; i < device->deferred_count; i++) {
-        if (device->deferred[i].block == block) return true;
-    }
-    return false;
-}
-
 static enum vram_status check_block(const struct vram_allocator *allocator, const struct vr_segment *segment, uint32_t number,
                                     struct vram_error *error) {
     const struct vr_block *block = vr_block_at(allocator, number);
@@ -66,7 +60,9 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     case VR_ALLOCATED:
         VR_INVARIANT(vr_address_map_find(&allocator->addresses, at) == number, "an allocated block cannot be found by its address", at);
         break;
-    case VR_PENDING: VR_INVARIANT(block->held.uses == 0 || is_deferred(shard->device, number), "a waiting block still has uses", at); break;
+    case VR_PENDING:
+        VR_INVARIANT(block->held.uses == 0 || vr_is_deferred(shard->device, number), "a waiting block still has uses", at);
+        break;
     default: VR_INVARIANT(false, "a block in a segment has no valid state", at);
     }
     return VRAM_OK;
@@ -87,21 +83,6 @@ static void count_block(const struct vr_block *block, struct block_census *censu
     }
 }
 
-static enum vram_status check_pages(const struct vram_allocator *allocator, const struct vr_segment *segment, struct vram_error *error) {
-    for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
-        const struct vr_block *block = vr_block_at(allocator, at);
-        const uint64_t first = (block->address - segment->address) / segment->page_size;
-        const uint64_t end = (block->address + block->size - segment->address + segment->page_size - 1) / segment->page_size;
-        const bool hole = block->state == VR_HOLE;
-        for (uint64_t page = first; page < end && (!hole || page < first + 8); page++) {
-            VR_INVARIANT((segment->pages[page] == 0) == hole, "a page and the block on it disagree whether it is mapped", block->address);
-            VR_INVARIANT(!hole || segment->exported == NULL || segment->exported[page].serial == 0, "a page that is gone is still exported",
-                         block->address);
-        }
-    }
-    return VRAM_OK;
-}
-
 static enum vram_status check_segment(const struct vram_allocator *allocator, const struct vr_segment *segment, struct block_census *census,
                                       struct vram_error *error) {
     uint64_t address = segment->address, mapped = 0;
@@ -118,7 +99,8 @@ static enum vram_status check_segment(const struct vram_allocator *allocator, co
     }
     VR_INVARIANT(address == segment->address + segment->size, "the blocks do not add up to their segment", segment->address);
     VR_INVARIANT(mapped == segment->mapped, "the mapped bytes of a segment are miscounted", segment->address);
-    if (segment->expandable) return check_pages(allocator, segment, error);
+    if (segment->source->check != NULL) VR_TRY(segment->source->check(allocator, segment, error));
+    if (segment->expandable) return VRAM_OK;
     census->segments[segment->small ? VR_SMALL : VR_LARGE]++;
     census->oversize_segments += segment->oversize;
     return VRAM_OK;
@@ -126,36 +108,39 @@ static enum vram_status check_segment(const struct vram_allocator *allocator, co
 
 static enum vram_status check_counters(const struct vr_device *device, const struct block_census *census, struct vram_error *error) {
     for (unsigned p = 0; p < VR_POOLS; p++) {
-        const int64_t *current = device->totals.current[p];
+        const int64_t *current = device->stats.totals.current[p];
         const enum vram_stat_pool view = p == VR_SMALL ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL;
         VR_INVARIANT(current[VR_F_COUNT] == census->count[p] && current[VR_F_BYTES] == census->bytes[p], "allocated blocks are miscounted",
                      p);
         VR_INVARIANT(current[VR_F_REQUESTED] == census->requested[p], "requested bytes are miscounted", p);
         VR_INVARIANT(current[VR_F_SPLITS] == census->splits[p] && current[VR_F_SPLIT_BYTES] == census->split_bytes[p],
                      "inactive splits are miscounted", p);
-        VR_INVARIANT(device->totals.pending[p] == census->pending[p] && device->totals.pending_bytes[p] == census->pending_bytes[p],
+        VR_INVARIANT(device->stats.totals.pending[p] == census->pending[p] &&
+                         device->stats.totals.pending_bytes[p] == census->pending_bytes[p],
                      "waiting blocks are miscounted", p);
-        VR_INVARIANT(device->reserved[view].current == census->mapped[p], "reserved bytes are miscounted", p);
-        VR_INVARIANT(device->segment[view].current == census->segments[p], "segments are miscounted", p);
+        VR_INVARIANT(device->stats.reserved[view].current == census->mapped[p], "reserved bytes are miscounted", p);
+        VR_INVARIANT(device->stats.segment[view].current == census->segments[p], "segments are miscounted", p);
     }
-    VR_INVARIANT(device->oversize_allocations.current == census->oversize && device->oversize_segments.current == census->oversize_segments,
+    VR_INVARIANT(device->stats.oversize_allocations.current == census->oversize &&
+                     device->stats.oversize_segments.current == census->oversize_segments,
                  "what is oversize is miscounted", 0);
     return VRAM_OK;
 }
 
 // The allowances of the shards add up to no more than the distance to the peak, as they stand before sharing out again.
 static enum vram_status check_slack(const struct vr_device *device, struct vram_error *error) {
-    const uint32_t count = device->awake_count;
+    const uint32_t count = device->shards.awake_count;
     for (unsigned p = 0; p < VR_POOLS; p++) {
         const enum vram_stat_pool view = p == VR_SMALL ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL;
         for (int f = 0; f < VR_FAMILIES; f++) {
             int64_t slack = 0, both = 0;
-            for (uint32_t s = 0; s < count; s++) slack += device->counters[s]->slack[p][f], both += device->counters[s]->slack_both[f];
-            const int64_t own = device->totals.current[p][f], other = device->totals.current[p ^ 1][f];
-            VR_INVARIANT(own + slack <= device->totals.peak[view][f], "the allowances of a pool exceed the distance to its peak",
+            for (uint32_t s = 0; s < count; s++)
+                slack += device->shards.counters[s]->slack[p][f], both += device->shards.counters[s]->slack_both[f];
+            const int64_t own = device->stats.totals.current[p][f], other = device->stats.totals.current[p ^ 1][f];
+            VR_INVARIANT(own + slack <= device->stats.totals.peak[view][f], "the allowances of a pool exceed the distance to its peak",
                          (uint64_t)f);
-            VR_INVARIANT(own + other + both <= device->totals.peak[VRAM_STAT_ALL][f], "the allowances exceed the distance to the peak",
-                         (uint64_t)f);
+            VR_INVARIANT(own + other + both <= device->stats.totals.peak[VRAM_STAT_ALL][f],
+                         "the allowances exceed the distance to the peak", (uint64_t)f);
         }
     }
     return VRAM_OK;
@@ -176,12 +161,11 @@ static enum vram_status check_fences(const struct vr_device *device, struct vram
     return VRAM_OK;
 }
 
-static enum vram_status check_device(const struct vr_device *device, struct vram_error *error) {
+enum vram_status vr_native_check(const struct vr_device *device, struct vram_error *error) {
     const struct vram_allocator *allocator = device->allocator;
-    if (vr_is_async(allocator)) return vr_async_check(device, error);
     struct block_census census = {0};
-    for (size_t i = 0; i < device->segment_count; i++) {
-        const struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
+    for (size_t i = 0; i < device->segments.count; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
         VR_TRY(check_segment(allocator, segment, &census, error));
     }
     VR_TRY(check_counters(device, &census, error));
@@ -195,7 +179,7 @@ enum vram_status vram_check(struct vram_allocator *allocator, struct vram_error 
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;
         vr_device_lock(device);
-        const enum vram_status status = check_device(device, error);
+        const enum vram_status status = allocator->backend->check(device, error);
         vr_device_unlock(device);
         VR_TRY(status);
     }

@@ -23,17 +23,6 @@ VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned 
     return true;
 }
 
-static bool book(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
-    if (VR_LIKELY(vr_counters_fit(&shard->counters, kind, delta))) {
-        vr_counters_apply(&shard->counters, kind, delta);
-        return true;
-    }
-    struct vr_device *device = shard->device;
-    if (atomic_load_explicit(&device->shard_count, memory_order_acquire) != 1) return false;
-    vr_totals_apply_single(&device->totals, &shard->counters, kind, delta);
-    return true;
-}
-
 // notified: somebody listens (a constant to the compiler, so that the way without costs nothing).
 VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool notified, uint64_t *address) {
     struct vr_device *device = shard->device;
@@ -51,7 +40,7 @@ VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool not
     if (VR_UNLIKELY(block_size >= device->options.max_split_bytes)) return false;
     struct vr_delta delta;
     vr_delta_of_malloc(item, block_size, size_bytes, &delta);
-    if (VR_UNLIKELY(!book(shard, kind, &delta))) return false;
+    if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta))) return false;
     const struct vr_alloc_request request = {shard, size_bytes, rounded, kind};
     vr_hand_out_as(&request, block, block_size, false, notified);
     pool->last = block;

@@ -1,10 +1,6 @@
 // Blocks at exact addresses: vram_malloc_at(), and checkpoints of private pools, which need them.
-#include "core/source/async.h"
-#include "core/capture/captures.h"
-#include "core/fences.h"
-#include "core/capture/private.h"
 #include "core/serve.h"
-#include "core/source/source_ops.h"
+#include "core/source/backend.h"
 
 // The piece below is split off as if it had been handed out and freed: two free neighbours for a moment.
 static uint32_t split_off_below(const struct vr_alloc_request *request, uint32_t block, uint64_t address) {
@@ -16,7 +12,7 @@ static uint32_t split_off_below(const struct vr_alloc_request *request, uint32_t
         delta.of[VR_F_SPLITS] = was_split ? 1 : 2;
         delta.of[VR_F_SPLIT_BYTES] = was_split ? 0 : (int64_t)item->size;
     }
-    vr_totals_apply(&shard->device->totals, &shard->counters, request->kind, &delta, 0, 0);
+    vr_totals_apply(&shard->device->stats.totals, &shard->counters, request->kind, &delta, 0, 0);
     const uint32_t rest = vr_block_split(shard, block, address - item->address);
     vr_pool_insert(shard, block);
     return rest;
@@ -44,7 +40,7 @@ enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t
 // What the split rules give a request at this address: its rounded size, or all that is there.
 static enum vram_status serve_at(struct vr_alloc_request *request, uint64_t address) {
     const struct vr_device *device = request->shard->device;
-    struct vram_pool *pool = device->route_count == 0 ? NULL : vr_route(request->shard->device, request->shard->stream);
+    struct vram_pool *pool = device->routes.count == 0 ? NULL : vr_route(request->shard->device, request->shard->stream);
     if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, request->shard->stream, &request->shard));
     VR_TRY(vr_shard_reserve_records(request->shard, 8));
     const uint32_t found = vr_block_containing(device, address);
@@ -60,7 +56,7 @@ enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordin
     VR_REQUIRE(allocator);
     if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT || address % VR_MIN_BLOCK != 0 || !vram_caching(allocator))
         return VRAM_INVALID_ARGUMENT;
-    if (vr_is_async(allocator)) return VRAM_UNSUPPORTED;
+    if (!allocator->backend->has_blocks) return VRAM_UNSUPPORTED;
     struct vr_device *device = NULL;
     struct vr_shard *shard = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));

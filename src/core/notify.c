@@ -6,15 +6,15 @@ _Thread_local uint32_t vr_current_stack;
 void vr_gather(struct vr_device *device, enum vr_level need, uint32_t above) {
     uint32_t stack = 0;
     if (vr_takes_stack(device, need)) {
-        const struct vr_listener *listener = atomic_load_explicit(&device->listener, memory_order_acquire);
+        const struct vr_listener *listener = atomic_load_explicit(&device->listening.listener, memory_order_acquire);
         if (listener != NULL) stack = listener->gather(above + 2, listener->user);
     }
     vr_current_stack = stack;
 }
 
 static void send(struct vr_device *device, struct vr_record *record) {
-    const struct vr_listener *listener = atomic_load_explicit(&device->listener, memory_order_relaxed);
-    if (listener->numbered) record->sequence = atomic_fetch_add_explicit(&device->sequence, 1, memory_order_relaxed);
+    const struct vr_listener *listener = atomic_load_explicit(&device->listening.listener, memory_order_relaxed);
+    if (listener->numbered) record->sequence = atomic_fetch_add_explicit(&device->listening.sequence, 1, memory_order_relaxed);
     listener->record(record, listener->user);
 }
 
@@ -43,7 +43,7 @@ void vr_notify_block_now(struct vr_shard *shard, enum vr_record_action action, c
 
 void vr_notify_freed(struct vr_shard *shard, const struct vr_block *block) {
     struct vr_record record = of_block(shard, VR_RECORD_FREE_REQUESTED, block);
-    record.completed = atomic_load_explicit(&shard->device->listener, memory_order_relaxed)->pairs;
+    record.completed = atomic_load_explicit(&shard->device->listening.listener, memory_order_relaxed)->pairs;
     send(shard->device, &record);
     if (record.completed) return;
     record.action = VR_RECORD_FREE_COMPLETED;
@@ -108,7 +108,7 @@ void vr_device_listen(struct vr_device *device) {
     const struct vram_allocator *allocator = device->allocator;
     const bool wanted = (allocator->listened_devices >> device->ordinal & 1) != 0;
     const struct vr_listener *listener = wanted ? allocator->listener : NULL;
-    atomic_store_explicit(&device->listener, listener, memory_order_release);
+    atomic_store_explicit(&device->listening.listener, listener, memory_order_release);
     vr_device_gate(device, VR_GATE_LISTENER, listener != NULL);
 }
 

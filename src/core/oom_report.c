@@ -29,21 +29,21 @@ void vr_oom_describe(const struct vr_alloc_request *request, uint64_t segment_by
         .segment_bytes = segment_bytes,
         .device_total_bytes = device->total_bytes,
         .limit_bytes = device->limit_bytes,
-        .reserved_bytes = (uint64_t)device->reserved[VRAM_STAT_ALL].current,
+        .reserved_bytes = (uint64_t)device->stats.reserved[VRAM_STAT_ALL].current,
         .rejected = rejected,
         .limit_hit = limit_hit,
     };
     uint64_t total = 0, free_bytes = 0;
     if (vr_cu(allocator->driver, mem_get_info, &free_bytes, &total) == VR_CU_SUCCESS) oom->device_free_bytes = free_bytes;
     for (int p = 0; p < VR_POOLS; p++) {
-        oom->allocated_bytes += (uint64_t)device->totals.current[p][VR_F_BYTES];
-        oom->pending_bytes += (uint64_t)device->totals.pending_bytes[p];
+        oom->allocated_bytes += (uint64_t)device->stats.totals.current[p][VR_F_BYTES];
+        oom->pending_bytes += (uint64_t)device->stats.totals.pending_bytes[p];
     }
-    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         for (unsigned p = 0; p < VR_POOLS; p++) {
             uint64_t largest = 0;
-            const struct vr_shard *shard = device->shards[i];
+            const struct vr_shard *shard = device->shards.items[i];
             const uint64_t bytes = free_bytes_of(shard, p, &largest);
             oom->cached_bytes += bytes;
             if (shard->owner != request->shard->owner) {

@@ -5,10 +5,10 @@
 #include "core/size_rules.h"
 #include "core/state.h"
 
-// Best fit (2.3): the block that would be handed out for `rounded` bytes, still in the index; 0 if none. with_expandable: blocks of
-// expandable segments may be taken (the shard's own setting, but for use_on_oom).
+// Best fit (allocator.md §best-fit): the block that would be handed out for `rounded` bytes, still in the index; 0 if none.
+// with_expandable: blocks of expandable segments may be taken (the shard's own setting, but for use_on_oom).
 uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable);
-// Whether handing out `rounded` bytes of the block splits it (2.5).
+// Whether handing out `rounded` bytes of the block splits it (allocator.md §splitting).
 bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded);
 
 // Makes sure the shard has `count` (at most 32) spare records. NO_HOST_MEMORY, LIMIT.
@@ -29,7 +29,7 @@ void vr_block_absorb_next(struct vr_shard *shard, uint32_t block);
 void vr_pool_insert(struct vr_shard *shard, uint32_t block);
 void vr_pool_remove(struct vr_shard *shard, uint32_t block);
 
-// What handing out `block_size` bytes of a free block changes (7.3). requested: the client's size.
+// What handing out `block_size` bytes of a free block changes (allocator.md §counters). requested: the client's size.
 void vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested, struct vr_delta *delta);
 // What making a block reusable changes in the inactive_split families.
 void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_block *block, struct vr_delta *delta);
@@ -46,6 +46,9 @@ VR_INLINE uint64_t vr_round_for(const struct vr_device *device, uint64_t size_by
 }
 
 VR_INLINE unsigned vr_pool_kind(uint64_t rounded) { return vr_is_small(rounded) ? VR_SMALL : VR_LARGE; }
+
+// Without neighbours: it spans its segment.
+VR_INLINE bool vr_is_unsplit(const struct vr_block *block) { return block->previous == 0 && block->next == 0; }
 
 // Free, mapped, and so absorbable by a neighbour of the same segment.
 VR_INLINE bool vr_is_free(const struct vram_allocator *allocator, uint32_t block) {

@@ -1,119 +1,7 @@
-// Blocks that go straight to the driver while caching is off. They remember how they were made, so that toggling is safe.
-#include "core/source/async.h"
-#include "core/oom_report.h"
-#include "core/serve.h"
-
-static size_t slot_of(const struct vr_raw *raw, uint64_t address) {
-    size_t at = (size_t)vr_mix64(address) & (raw->capacity - 1);
-    while (raw->slots[at].address != 0 && raw->slots[at].address != address) at = (at + 1) & (raw->capacity - 1);
-    return at;
-}
-
-static enum vram_status make_room(struct vr_raw *raw) {
-    if (raw->capacity != 0 && (raw->count + 1) * 2 <= raw->capacity) return VRAM_OK;
-    const struct vr_raw old = {.slots = raw->slots, .capacity = raw->capacity};
-    const size_t capacity = old.capacity == 0 ? 64 : old.capacity * 2;
-    struct vr_raw_block *slots = calloc(capacity, sizeof *slots);
-    if (slots == NULL) return VRAM_NO_HOST_MEMORY;
-    raw->slots = slots;
-    raw->capacity = capacity;
-    for (size_t i = 0; i < old.capacity; i++) {
-        if (old.slots[i].address != 0) raw->slots[slot_of(raw, old.slots[i].address)] = old.slots[i];
-    }
-    free(old.slots);
-    return VRAM_OK;
-}
-
-enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct vr_raw_block *block) {
-    struct vr_raw *raw = &allocator->raw;
-    vr_mutex_lock(&raw->mutex);
-    const enum vram_status status = make_room(raw);
-    if (status == VRAM_OK) {
-        raw->slots[slot_of(raw, block->address)] = *block;
-        raw->count++;
-        atomic_store_explicit(&raw->any, 1, memory_order_relaxed);
-    }
-    vr_mutex_unlock(&raw->mutex);
-    return status;
-}
-
-// Backward-shift deletion: whoever was pushed past the hole moves into it.
-static void erase_locked(struct vr_raw *raw, size_t hole) {
-    const size_t mask = raw->capacity - 1;
-    for (size_t at = (hole + 1) & mask; raw->slots[at].address != 0; at = (at + 1) & mask) {
-        const size_t home = (size_t)vr_mix64(raw->slots[at].address) & mask;
-        if (((at - home) & mask) < ((at - hole) & mask)) continue;
-        raw->slots[hole] = raw->slots[at];
-        hole = at;
-    }
-    raw->slots[hole] = (struct vr_raw_block){0};
-    raw->count--;
-}
-
-static bool find_locked(const struct vr_raw *raw, uint64_t address, struct vr_raw_block *block) {
-    if (raw->capacity == 0) return false;
-    *block = raw->slots[slot_of(raw, address)];
-    return block->address != 0;
-}
-
-bool vr_raw_find(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block) {
-    struct vr_raw *raw = &allocator->raw;
-    if (atomic_load_explicit(&raw->any, memory_order_relaxed) == 0) return false;
-    vr_mutex_lock(&raw->mutex);
-    const bool found = find_locked(raw, address, block) && !block->postponed;
-    vr_mutex_unlock(&raw->mutex);
-    return found;
-}
-
-void vr_raw_change(struct vram_allocator *allocator, const struct vr_raw_block *block) {
-    struct vr_raw *raw = &allocator->raw;
-    vr_mutex_lock(&raw->mutex);
-    raw->slots[slot_of(raw, block->address)] = *block;
-    vr_mutex_unlock(&raw->mutex);
-}
-
-void vr_raw_forget(struct vram_allocator *allocator, uint64_t address) {
-    struct vr_raw *raw = &allocator->raw;
-    vr_mutex_lock(&raw->mutex);
-    erase_locked(raw, slot_of(raw, address));
-    vr_mutex_unlock(&raw->mutex);
-}
-
-bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, size_t *at, struct vr_raw_block *block) {
-    struct vr_raw *raw = &allocator->raw;
-    bool found = false;
-    vr_mutex_lock(&raw->mutex);
-    for (; *at < raw->capacity && !found; ++*at) {
-        found = raw->slots[*at].address != 0 && raw->slots[*at].postponed && raw->slots[*at].device == device;
-        if (found) *block = raw->slots[*at];
-    }
-    vr_mutex_unlock(&raw->mutex);
-    return found;
-}
-
-static int by_address(const void *a, const void *b) {
-    const struct vr_raw_block *x = a, *y = b;
-    return VR_ORDER(x->address, y->address);
-}
-
-enum vram_status vr_raw_copy(const struct vr_device *device, const struct vram_pool *only, struct vr_raw_block **blocks, size_t *count) {
-    struct vr_raw *raw = &device->allocator->raw;
-    size_t found = 0;
-    vr_mutex_lock(&raw->mutex);
-    struct vr_raw_block *copy = malloc((raw->count + 1) * sizeof *copy);
-    for (size_t i = 0; i < raw->capacity && copy != NULL; i++) {
-        const struct vr_raw_block *block = &raw->slots[i];
-        if (block->address == 0 || block->device != device->ordinal) continue;
-        if (only != NULL && (only->id.first != block->pool.first || only->id.second != block->pool.second)) continue;
-        copy[found++] = *block;
-    }
-    vr_mutex_unlock(&raw->mutex);
-    if (copy == NULL) return VRAM_NO_HOST_MEMORY;
-    qsort(copy, found, sizeof *copy, by_address);
-    *blocks = copy;
-    *count = found;
-    return VRAM_OK;
-}
+// Blocks that go straight to the driver while caching is off.
+#include "core/raw.h"
+#include "core/device.h"
+#include "core/source/backend.h"
 
 // Under the device's locks, so that a picture and the history agree.
 static enum vram_status enter(struct vr_device *device, struct vr_raw_block *block) {
@@ -167,8 +55,8 @@ static enum vram_status free_direct(struct vr_device *device, uint64_t address) 
 }
 
 enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address) {
-    if (vr_is_async(allocator)) {
-        const enum vram_status status = vr_async_free(allocator, address);
+    if (allocator->backend->free != NULL) {
+        const enum vram_status status = allocator->backend->free(allocator, address);
         if (status != VRAM_INVALID_POINTER) return status;
     }
     struct vr_raw_block block;

@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "vram/allocator.h"
 
-// The events of allocator-behaviour §11.1. Values are those of enum vr_action in the model's order where both exist; core does
+// The events of allocator.md §records. Values are those of enum vr_action in the model's order where both exist; core does
 // not include the model, history translates.
 enum vr_record_action {
     VR_RECORD_ALLOC,
@@ -39,7 +39,7 @@ struct vr_record {
 // Called under the lock of the block's shard (or all of them): must be quick and must not call the allocator.
 typedef void (*vr_recorder)(const struct vr_record *record, void *user);
 
-// Which calls take their stack (allocator-behaviour §11.3); each level includes those before.
+// Which calls take their stack (allocator.md §records); each level includes those before.
 enum vr_level { VR_LEVEL_NEVER, VR_LEVEL_STATE, VR_LEVEL_ALLOC, VR_LEVEL_ALL };
 
 // Who listens. Lives until the allocator is destroyed, or until no other thread can be in a call on it.

@@ -1,12 +1,22 @@
+// Giving cached memory back: what a request or vram_empty_cache() lets go, the garbage collector.
 #include "core/release.h"
-#include "core/capture/captures.h"
-#include "core/fences.h"
-#include "core/capture/private.h"
-#include "core/share/share.h"
+#include "core/shards.h"
 #include "core/source/source_ops.h"
 
-// Free and spanning its whole cudaMalloc segment.
-static bool is_whole_segment(const struct vr_block *block) { return !block->expandable && block->previous == 0 && block->next == 0; }
+static const struct vr_source_ops *source_of(const struct vram_allocator *allocator, const struct vr_block *block) {
+    return vr_segment_at(allocator, block->segment)->source;
+}
+
+// A free block that spans its segment, which comes and goes whole.
+static bool is_whole_segment(const struct vram_allocator *allocator, const struct vr_block *block) {
+    const struct vr_source_ops *source = source_of(allocator, block);
+    return !source->expandable && (source->returnable == NULL || source->returnable(block));
+}
+
+static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    return source_of(allocator, vr_block_at(allocator, block))->give_back(shard, block);
+}
 
 static void note(enum vram_status *first, enum vram_status status) {
     if (*first == VRAM_OK) *first = status;
@@ -17,7 +27,7 @@ static enum vram_status release_segments(struct vr_shard *shard, struct vr_pool 
     enum vram_status first = VRAM_OK;
     for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK), next; at != 0; at = next) {
         next = vr_index_next(&pool->index, &allocator->arena, at);
-        if (is_whole_segment(vr_block_at(allocator, at))) note(&first, vr_segment_free(shard, at));
+        if (is_whole_segment(allocator, vr_block_at(allocator, at))) note(&first, give_back(shard, at));
     }
     return first;
 }
@@ -26,21 +36,21 @@ static enum vram_status release_segments(struct vr_shard *shard, struct vr_pool 
 // only through its own shrinking, because two free blocks never touch. Unmapping waits for streams, which a capture forbids.
 static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool *pool) {
     const struct vram_allocator *allocator = shard->device->allocator;
-    uint32_t *listed = NULL;
-    size_t count = 0, capacity = 0;
+    struct {
+        uint32_t *items;
+        size_t count, items_capacity;
+    } listed = {0};
     enum vram_status first = VRAM_OK;
     if (vr_device_captures(shard->device)) return VRAM_OK;
     for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
          at = vr_index_next(&pool->index, &allocator->arena, at)) {
         if (!vr_block_at(allocator, at)->expandable) continue;
-        void *items = listed;
-        note(&first, vr_grow(&items, &capacity, count + 1, sizeof *listed));
-        listed = items;
+        note(&first, VR_GROW(&listed, items, listed.count + 1));
         if (first != VRAM_OK) break;
-        listed[count++] = at;
+        listed.items[listed.count++] = at;
     }
-    for (size_t i = 0; i < count; i++) note(&first, vr_expandable_shrink(shard, listed[i]));
-    free(listed);
+    for (size_t i = 0; i < listed.count; i++) note(&first, give_back(shard, listed.items[i]));
+    free(listed.items);
     return first;
 }
 
@@ -63,16 +73,31 @@ static enum vram_status release_default_pools(struct vr_device *device) {
     return first;
 }
 
+enum vram_status vr_release_pool(struct vram_pool *pool) {
+    const enum vram_status small = vr_release_kind(pool->shards, pool->shard_count, VR_SMALL);
+    const enum vram_status large = vr_release_kind(pool->shards, pool->shard_count, VR_LARGE);
+    return small != VRAM_OK ? small : large;
+}
+
+// Every pool that nobody references; those that hold nothing more are gone afterwards.
+static enum vram_status release_freeable(struct vr_device *device) {
+    enum vram_status first = VRAM_OK;
+    for (struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next)
+        if (pool->references == 0) note(&first, vr_release_pool(pool));
+    vr_private_bury(device);
+    return first;
+}
+
 enum vram_status vr_release_all(struct vr_device *device) {
     enum vram_status first = vr_device_captures(device) ? VRAM_OK : release_default_pools(device);
-    note(&first, vr_private_shrink_freeable(device));
+    note(&first, release_freeable(device));
     vr_orphans_retry(device);
     return first;
 }
 
 // A split block of this size is possible only where max_split_size was lowered at run time; it cannot be released.
 static bool releasable_oversize(const struct vr_device *device, const struct vr_block *block) {
-    return is_whole_segment(block) && block->size >= device->options.max_split_bytes;
+    return is_whole_segment(device->allocator, block) && block->size >= device->options.max_split_bytes;
 }
 
 enum vram_status vr_release_available(struct vr_shard *shard, unsigned kind, uint64_t rounded, bool *enough) {
@@ -86,7 +111,7 @@ enum vram_status vr_release_available(struct vr_shard *shard, unsigned kind, uin
     uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, wanted);
     if (at != 0 && releasable_oversize(device, vr_block_at(allocator, at))) {
         *enough = true;
-        return vr_segment_free(shard, at);
+        return give_back(shard, at);
     }
     uint64_t released = 0;
     for (at = vr_index_previous(&pool->index, &allocator->arena, at); at != 0 && released < wanted;) {
@@ -95,7 +120,7 @@ enum vram_status vr_release_available(struct vr_shard *shard, unsigned kind, uin
         const uint32_t before = vr_index_previous(&pool->index, &allocator->arena, at);
         if (releasable_oversize(device, block)) {
             released += block->size;
-            VR_TRY(vr_segment_free(shard, at));
+            VR_TRY(give_back(shard, at));
         }
         at = before;
     }
@@ -112,8 +137,6 @@ struct collection {
     bool freed;
 };
 
-static bool is_unsplit(const struct vr_block *block) { return block->previous == 0 && block->next == 0; }
-
 static uint32_t age_of(const struct vr_device *device, const struct vr_block *block) { return device->clock[VR_LARGE] - block->age_base; }
 
 static enum vram_status collect_round(struct vr_device *device, struct vr_shard *const *shards, size_t shard_count,
@@ -125,12 +148,12 @@ static enum vram_status collect_round(struct vr_device *device, struct vr_shard 
         for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK), next; at != 0; at = next) {
             next = vr_index_next(&pool->index, &allocator->arena, at);
             const struct vr_block *block = vr_block_at(allocator, at);
-            if (!is_whole_segment(block) || (double)age_of(device, block) < threshold) continue;
+            if (!is_whole_segment(device->allocator, block) || (double)age_of(device, block) < threshold) continue;
             so_far->reclaimed += block->size;
             so_far->total_age -= age_of(device, block);
             so_far->count--;
             so_far->freed = true;
-            VR_TRY(vr_segment_free(shards[i], at));
+            VR_TRY(give_back(shards[i], at));
         }
     }
     return VRAM_OK;
@@ -143,7 +166,8 @@ static void count_candidates(const struct vr_device *device, struct vr_shard *co
         const struct vr_pool *pool = &shards[i]->pool[VR_LARGE];
         for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
              at = vr_index_next(&pool->index, &allocator->arena, at)) {
-            if (!is_unsplit(vr_block_at(allocator, at))) continue;
+            // Unsplit, of whatever source: a lone block of an expandable segment adds to the average age, though it stays.
+            if (!vr_is_unsplit(vr_block_at(allocator, at))) continue;
             so_far->total_age += age_of(device, vr_block_at(allocator, at));
             so_far->count++;
         }
@@ -151,7 +175,7 @@ static void count_candidates(const struct vr_device *device, struct vr_shard *co
 }
 
 enum vram_status vr_collect_garbage(struct vr_device *device) {
-    const uint64_t held = (uint64_t)device->reserved[VRAM_STAT_ALL].current;
+    const uint64_t held = (uint64_t)device->stats.reserved[VRAM_STAT_ALL].current;
     const uint64_t threshold = (uint64_t)(device->options.garbage_collection_threshold * (double)device->limit_bytes);
     if (held <= threshold) return VRAM_OK;
     struct collection so_far = {.freed = true};
@@ -166,49 +190,4 @@ enum vram_status vr_collect_garbage(struct vr_device *device) {
     }
     free(shards);
     return status;
-}
-
-// --- the end --------------------------------------------------------------------------------------------------------------
-
-static void drop_pages(struct vr_device *device, struct vr_segment *segment) {
-    struct vram_driver *driver = device->allocator->driver;
-    uint64_t left = segment->mapped;
-    for (uint64_t page = 0; left > 0; page++) {
-        if (segment->pages[page] == 0) continue;
-        left -= segment->page_size;
-        vr_exported_forget(segment, page);
-        (void)vr_cu(driver, mem_unmap, segment->address + page * segment->page_size, segment->page_size);
-        (void)vr_cu(driver, mem_release, segment->pages[page]);
-    }
-    vr_exported_release(segment);
-    (void)vr_cu(driver, mem_address_free, segment->address, segment->size);
-    vr_os_unreserve(segment->pages, (size_t)(segment->size / segment->page_size) * sizeof *segment->pages);
-}
-
-void vr_wait_at_end(struct vr_device *device) {
-    struct vr_context_guard guard;
-    const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
-    vr_device_lock(device);
-    (void)vr_deferred_convert(device);
-    (void)vr_fences_wait(device);
-    vr_device_unlock(device);
-    if (entered) vr_context_leave(&guard);
-}
-
-void vr_release_at_end(struct vr_device *device) {
-    struct vram_allocator *allocator = device->allocator;
-    struct vr_context_guard guard;
-    const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
-    vr_device_lock(device);
-    for (size_t i = 0; i < device->segment_count; i++) {
-        struct vr_segment *segment = vr_segment_at(allocator, device->segments[i]);
-        if (segment->expandable) {
-            drop_pages(device, segment);
-        } else {
-            vr_segment_drop(allocator->shards[segment->shard], segment->address, segment->size);
-        }
-    }
-    vr_orphans_retry(device);
-    vr_device_unlock(device);
-    if (entered) vr_context_leave(&guard);
 }

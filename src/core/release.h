@@ -5,18 +5,17 @@
 #include "core/device.h"
 
 // With no capture under way: waits for all fences, then releases everything that is wholly free: the large pools, then the small ones, each
-// in the order (stream, size, tie, address), cudaMalloc segments before pages of expandable ones (allocator-behaviour 3.7). Then, always,
-// the private pools that nobody references any more. The first failure is returned after everything else was tried.
+// in the order (stream, size, tie, address), cudaMalloc segments before pages of expandable ones (allocator.md §release-of-the-cache).
+// Then, always, the private pools that nobody references any more. The first failure is returned after everything else was tried.
 enum vram_status vr_release_all(struct vr_device *device);
 // Releases what is wholly free in the pools of one kind of these shards, in their order.
 enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, unsigned kind);
-// The part of it that a request may try first when max_split_size is set (3.3): *enough whether `rounded` bytes' worth went back.
+// The part of it that a request may try first when max_split_size is set (allocator.md §release-of-oversize-blocks): *enough whether
+// `rounded` bytes' worth went back.
 enum vram_status vr_release_available(struct vr_shard *shard, unsigned pool, uint64_t rounded, bool *enough);
-// garbage_collection_threshold (3.2): old unsplit segments of the large pool go back.
+// garbage_collection_threshold (allocator.md §garbage-collection): old unsplit segments of the large pool go back.
 enum vram_status vr_collect_garbage(struct vr_device *device);
-// Waits for all fences of a device that is about to go.
-void vr_wait_at_end(struct vr_device *device);
-// Everything goes back, live or not. No other thread uses the device any more.
-void vr_release_at_end(struct vr_device *device);
+// Releases what is wholly free in a private pool: small, then large (allocator.md §release-of-the-cache).
+enum vram_status vr_release_pool(struct vram_pool *pool);
 
 #endif

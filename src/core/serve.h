@@ -3,6 +3,8 @@
 #define VR_CORE_SERVE_H
 
 #include "core/device.h"
+#include "core/raw.h"
+#include "core/shards.h"
 
 // With VRAM_CHECK=3 every call ends by verifying the whole state.
 VR_INLINE enum vram_status vr_checked(struct vram_allocator *allocator, enum vram_status status) {
@@ -14,6 +16,19 @@ VR_INLINE enum vram_status vr_checked(struct vram_allocator *allocator, enum vra
     (void)allocator;
 #endif
     return status;
+}
+
+// Books a change of the shard under its lock alone. False when it would be a new peak beyond the allowance and other shards count, too:
+// only all locks can say then.
+VR_INLINE bool vr_shard_book(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
+    if (VR_LIKELY(vr_counters_fit(&shard->counters, kind, delta))) {
+        vr_counters_apply(&shard->counters, kind, delta);
+        return true;
+    }
+    struct vr_device *device = shard->device;
+    if (atomic_load_explicit(&device->shards.count, memory_order_acquire) != 1) return false;
+    vr_totals_apply_single(&device->stats.totals, &shard->counters, kind, delta);
+    return true;
 }
 
 // A request on its way through the allocator.
@@ -52,14 +67,11 @@ VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, ui
 // before and after stays free, whatever the split rules say. INVALID_ARGUMENT otherwise. Under all locks, with 8 spare records.
 enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t address, uint64_t block_size);
 
-// The whole of malloc under all locks (allocator-behaviour 3.1), with a report when it fails.
+// The whole of malloc under all locks (allocator.md §the-ladder), with a report when it fails.
 // shard: the default one of the device and stream. pool: NULL for whatever the routes say.
 VR_NOINLINE enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address);
-// What can be completed before a request on `stream` looks for memory (3.1.2). Under all locks, context current.
+// What can be completed before a request on `stream` looks for memory (allocator.md §the-ladder). Under all locks, context current.
 enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream);
-// Runs the free callbacks, without any lock, with the device's context current before and after. *freed: one of them freed something.
-// DRIVER when the context cannot be made current again.
-enum vram_status vr_run_callbacks(struct vr_device *device, uint64_t size_bytes, bool *freed);
 // The part of it after the search: hands out `block_size` bytes of a block that is in the index (or loose), and books them. Under all
 // locks.
 void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose);
@@ -69,43 +81,5 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held);
 void vr_free_now(struct vr_device *device, uint32_t block);
 // Free under all locks: the block has uses, is oversize, or its booking needs a new peak.
 VR_NOINLINE enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address);
-
-// The allocated block that starts at `address`, with its shard locked; 0 (and nothing locked) when there is none.
-// The slot may name a block that was handed out here once and is something else now: only under its shard's lock can that be told.
-VR_INLINE uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t address, struct vr_shard **shard) {
-    const uint32_t block = vr_address_map_find(&allocator->addresses, address);
-    if (VR_UNLIKELY(block == 0)) return 0;
-    const struct vr_block *item = vr_block_at(allocator, block);
-    const uint32_t number = atomic_load_explicit(&item->shard, memory_order_relaxed);
-    struct vr_shard *candidate = allocator->shards[number];
-    vr_shard_lock(candidate);
-    if (VR_LIKELY(atomic_load_explicit(&item->shard, memory_order_relaxed) == number && item->state == VR_ALLOCATED &&
-                  item->address == address)) {
-        *shard = candidate;
-        return block;
-    }
-    vr_shard_unlock(candidate);
-    return 0;
-}
-// The same under all locks of its device (*device); 0 and nothing locked when there is none.
-uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t address, struct vr_device **device);
-
-// --- caching off --------------------------------------------------------------------------------------------------------------
-enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, uint64_t stream, uint64_t *address);
-// INVALID_POINTER when the address is not a raw block.
-enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address);
-// False when the address is not a raw block.
-bool vr_raw_find(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block);
-// The table: enters a block (NO_HOST_MEMORY), changes one that is in it, takes one out, walks over postponed ones of a device from slot
-// *at.
-enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct vr_raw_block *block);
-void vr_raw_change(struct vram_allocator *allocator, const struct vr_raw_block *block);
-void vr_raw_forget(struct vram_allocator *allocator, uint64_t address);
-bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, size_t *at, struct vr_raw_block *block);
-// A copy of the device's blocks, of one pool or (only NULL) of all, by ascending address, which the caller frees. Under the device's locks.
-// NO_HOST_MEMORY.
-enum vram_status vr_raw_copy(const struct vr_device *device, const struct vram_pool *only, struct vr_raw_block **blocks, size_t *count);
-// Frees all of them.
-void vr_raw_release(struct vram_allocator *allocator);
 
 #endif

@@ -1,4 +1,4 @@
-// size_rules.h: the size rules of the allocator (allocator-behaviour 1): how a request is rounded, which pool it goes to, how large a
+// size_rules.h: the size rules of the allocator (allocator.md §sizes): how a request is rounded, which pool it goes to, how large a
 // segment is made for it. Pure functions; replay uses them too.
 #ifndef VR_CORE_SIZE_RULES_H
 #define VR_CORE_SIZE_RULES_H
@@ -13,7 +13,7 @@
 
 VR_INLINE bool vr_is_small(uint64_t rounded) { return rounded <= VR_SMALL_LIMIT; }
 
-// What cudaMalloc is asked for (1.6).
+// What cudaMalloc is asked for (allocator.md §sizes).
 VR_INLINE uint64_t vr_segment_size(const struct vr_options *options, uint64_t rounded) {
     if (vr_is_small(rounded)) return VR_SMALL_SEGMENT;
     if (rounded < VR_MADE_TO_MEASURE) return options->large_segment_bytes;

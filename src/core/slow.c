@@ -1,11 +1,10 @@
 // malloc under all locks of the device: fences, callbacks, garbage collection, new memory, the ladder of retries, the report.
-#include "core/source/async.h"
+#include "core/callbacks.h"
 #include "core/capture/captures.h"
-#include "core/fences.h"
 #include "core/oom_report.h"
-#include "core/capture/private.h"
 #include "core/release.h"
 #include "core/serve.h"
+#include "core/source/backend.h"
 #include "core/source/source_ops.h"
 
 // How an attempt to get new memory ended.
@@ -19,9 +18,9 @@ void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, ui
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_delta delta;
     vr_delta_of_malloc(item, block_size, request->size_bytes, &delta);
-    vr_totals_apply(&device->totals, &request->shard->counters, request->kind, &delta, 0, 0);
+    vr_totals_apply(&device->stats.totals, &request->shard->counters, request->kind, &delta, 0, 0);
     item->oversize = block_size >= device->options.max_split_bytes;
-    vr_stat_add(&device->oversize_allocations, item->oversize);
+    vr_stat_add(&device->stats.oversize_allocations, item->oversize);
     vr_hand_out(request, block, block_size, loose);
 }
 
@@ -33,7 +32,7 @@ static uint32_t search(const struct vr_alloc_request *request) {
     return vr_pool_search(request->shard, request->kind, request->rounded, request->shard->expandable);
 }
 
-// The allowed share of the option, checked before the driver is asked (3.4.4).
+// The allowed share of the option, checked before the driver is asked (allocator.md §limits).
 static bool is_rejected(const struct vr_device *device, uint64_t held, uint64_t segment_bytes) {
     if (!device->options.throw_on_malloc_oom) return false;
     const uint64_t most = (uint64_t)(device->options.per_process_memory_fraction * (double)device->total_bytes);
@@ -43,20 +42,19 @@ static bool is_rejected(const struct vr_device *device, uint64_t held, uint64_t 
 static struct attempt get_memory(const struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
     const uint64_t segment_bytes = vr_segment_size(&device->options, request->rounded);
-    const uint64_t held = (uint64_t)device->reserved[VRAM_STAT_ALL].current;
+    const uint64_t held = (uint64_t)device->stats.reserved[VRAM_STAT_ALL].current;
     const bool small = request->kind == VR_SMALL;
     if (device->limit_bytes != VR_UNLIMITED && held + segment_bytes > device->limit_bytes)
         return (struct attempt){VRAM_OUT_OF_MEMORY, true};
     if (is_rejected(device, held, segment_bytes)) {
-        device->num_oom_rejections++;
+        device->stats.num_oom_rejections++;
         return (struct attempt){VRAM_REJECTED, true};
     }
-    if (request->shard->expandable) return (struct attempt){vr_expandable_grow(request->shard, small, request->rounded, block), false};
-    return (struct attempt){vr_segment_make(request->shard, small, segment_bytes, block), false};
+    return (struct attempt){request->shard->source->grow(request->shard, small, request->rounded, block), false};
 }
 
-// Cached blocks of pools that lend to the default pool in need (3.6). The request's shard becomes the lender's. A pool that nobody holds
-// any more lends nothing, nor one whose memory a graph writes to.
+// Cached blocks of pools that lend to the default pool in need (allocator.md §private-pools). The request's shard becomes the lender's. A
+// pool that nobody holds any more lends nothing, nor one whose memory a graph writes to.
 static uint32_t borrow(struct vr_alloc_request *request) {
     const struct vr_device *device = request->shard->device;
     if (request->shard->owner != NULL) return 0;
@@ -78,8 +76,8 @@ static bool collects(const struct vr_device *device) {
     return device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0 && !vr_device_captures(device);
 }
 
-// The ladder of 3.1.6. Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the driver while
-// a capture is under way, and of a pool that a graph knows not at all.
+// The ladder (allocator.md §the-ladder). Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the
+// driver while a capture is under way, and of a pool that a graph knows not at all.
 static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
     if (collects(device)) {
@@ -99,27 +97,8 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
     if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;
     const enum vram_status released = vr_release_all(device);
     if (released != VRAM_OK) return (struct attempt){released, false};
-    device->num_alloc_retries++;
+    device->stats.num_alloc_retries++;
     return get_memory(request, block);
-}
-
-// A request that a callback makes runs none: it would come here again, without end.
-enum vram_status vr_run_callbacks(struct vr_device *device, uint64_t size_bytes, bool *freed) {
-    static _Thread_local bool running;
-    *freed = false;
-    if (running) return VRAM_OK;
-    struct vram_allocator *allocator = device->allocator;
-    struct vr_callback callbacks[VR_MAX_CALLBACKS];
-    vr_mutex_lock(&allocator->mutex);
-    const uint32_t count = atomic_load_explicit(&allocator->callback_count, memory_order_relaxed);
-    memcpy(callbacks, allocator->callbacks, count * sizeof *callbacks);
-    vr_mutex_unlock(&allocator->mutex);
-    const uint32_t stack = vr_current_stack;
-    running = true;
-    for (uint32_t i = 0; i < count; i++) *freed |= callbacks[i].function(device->ordinal, size_bytes, callbacks[i].user);
-    running = false;
-    vr_current_stack = stack; // theirs are other calls
-    return vr_driver_status(vr_cu(allocator->driver, ctx_set_current, device->context));
 }
 
 enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
@@ -136,7 +115,7 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
 static enum vram_status choose_pool(struct vr_alloc_request *request, struct vr_shard *home, struct vram_pool *pool) {
     struct vr_device *device = home->device;
     request->shard = home;
-    if (pool == NULL && device->route_count != 0) pool = vr_route(device, home->stream);
+    if (pool == NULL && device->routes.count != 0) pool = vr_route(device, home->stream);
     if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, home->stream, &request->shard));
     return vr_shard_reserve_records(request->shard, 8);
 }
@@ -164,7 +143,7 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
             const bool rejected = attempt.status == VRAM_REJECTED;
             vr_oom_describe(request, vr_segment_size(&device->options, request->rounded), rejected, attempt.limit_hit, oom);
             if (!rejected) {
-                device->num_ooms++;
+                device->stats.num_ooms++;
                 vr_notify_range(request->shard, VR_RECORD_OOM, NULL, oom->device_free_bytes, request->rounded);
             }
         }
@@ -196,15 +175,8 @@ static enum vram_status refuse(struct vr_device *device, struct vr_shard *shard,
     return VRAM_OUT_OF_MEMORY;
 }
 
-enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address) {
+enum vram_status vr_native_malloc(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address) {
     struct vr_device *device = shard->device;
-    if (size_bytes >= VR_REQUEST_LIMIT) return refuse(device, shard, size_bytes);
-    if (vr_is_async(device->allocator) && (pool != NULL || vram_caching(device->allocator)))
-        return vr_async_malloc(shard, pool, size_bytes, address);
-    if (pool == NULL && (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_RAW) != 0) {
-        const enum vram_status status = vr_raw_malloc(device, size_bytes, shard->stream, address);
-        return status == VRAM_OUT_OF_MEMORY ? refuse(device, shard, size_bytes) : status;
-    }
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     struct vram_oom oom;
@@ -216,4 +188,14 @@ enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, 
     vr_context_leave(&guard);
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) vr_oom_announce(device->allocator, &oom);
     return status;
+}
+
+enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address) {
+    struct vr_device *device = shard->device;
+    if (size_bytes >= VR_REQUEST_LIMIT) return refuse(device, shard, size_bytes);
+    const struct vram_allocator *allocator = device->allocator;
+    if (pool != NULL || atomic_load_explicit(&allocator->caching, memory_order_relaxed))
+        return allocator->backend->malloc(shard, pool, size_bytes, address);
+    const enum vram_status status = vr_raw_malloc(device, size_bytes, shard->stream, address);
+    return status == VRAM_OUT_OF_MEMORY ? refuse(device, shard, size_bytes) : status;
 }

@@ -1,7 +1,7 @@
 // state.h: the live state: an allocator has devices, a device has a shard per stream, a shard has two pools.
 //
 //   allocator ── tables of blocks, segments, recorded uses; address map; option string; observers
-//     └─ device ── driver context, limit, fences, totals and peaks
+//     └─ device ── driver context, limit; a struct of each file that keeps something for it: segments, fences, captures, ...
 //          └─ shard (device, stream) ── lock, counters
 //               └─ pool (large, small) ── index of free blocks, holes
 //
@@ -12,13 +12,20 @@
 #define VR_CORE_STATE_H
 
 #include "config/options.h"
-#include "core/block.h"
-#include "core/counters.h"
-#include "core/index.h"
 #include "core/address_map.h"
+#include "core/capture/captures.h"
+#include "core/capture/private.h"
+#include "core/capture/routes.h"
+#include "core/counters.h"
+#include "core/extension.h"
+#include "core/fences.h"
+#include "core/index.h"
+#include "core/raw.h"
 #include "core/record.h"
+#include "core/segments.h"
+#include "core/share/imports.h"
+#include "core/source/async.h"
 #include "driver/driver.h"
-#include "vram/pool.h"
 
 // Lock ranks: a thread takes them in ascending order only.
 enum vr_lock_rank {
@@ -55,101 +62,46 @@ struct vr_shard {
     uint32_t number;                    // in the allocator's array
     uint64_t stream;
     struct vr_device *device;
-    struct vram_pool *owner; // NULL: the device's default pools
-    bool expandable;         // its pools grow by expandable segments
-    bool idle;               // its private pool is gone; waits for another
-    bool whole;              // blocks are handed out whole (no_split)
-    uint32_t spare[64];      // block records at hand
+    struct vram_pool *owner;            // NULL: the device's default pools
+    const struct vr_source_ops *source; // by which its pools grow
+    bool expandable;                    // the source's bit, for the hot path
+    bool idle;                          // its private pool is gone; waits for another
+    bool whole;                         // blocks are handed out whole (no_split)
+    uint32_t spare[64];                 // block records at hand
     uint32_t spare_count;
     int64_t handed_out; // blocks handed out, ever, when it was last asked whether the shard is in use
     _Alignas(64) struct vr_counters counters;
     struct vr_pool pool[VR_POOLS];
 };
 
-// A point in a stream that a freed block waits for.
-struct vr_fence {
-    uint64_t event;
-    struct vr_device *event_device; // whose event pool it returns to
-    uint32_t block;
-};
-
-// The fences recorded on one stream, oldest first, as a ring.
-struct vr_fence_queue {
-    uint64_t stream;
-    struct vr_fence *fences;
-    size_t capacity; // 0 or a power of two
-    size_t head;
-    size_t count;
-};
-
-struct vr_fences {
-    struct vr_fence_queue *queues; // in order of first use
-    size_t count;
-    size_t capacity;
-};
-
-// Events to use again. Leaf lock: a block's fences may lie on another device's streams.
-struct vr_events {
-    struct vr_mutex mutex;
-    uint64_t *idle;
-    size_t count;
-    size_t capacity;
-};
-
-// Something the driver refused to take back; tried again at the next release and at the end.
-struct vr_orphan {
-    enum { VR_ORPHAN_MEMORY, VR_ORPHAN_HANDLE, VR_ORPHAN_RANGE } kind;
-    uint64_t handle; // or address
-    uint64_t size;
-};
-
 // Why a malloc must take the slow way before it looks at its pool. Bits of vr_device.gate.
 enum { VR_GATE_FENCES = 1, VR_GATE_COLLECT = 2, VR_GATE_RAW = 4, VR_GATE_ROUTES = 8, VR_GATE_CAPTURE = 16, VR_GATE_LISTENER = 32 };
 
-// A private pool of one device. Everything in it is guarded by all locks of the device, but for what never changes (id, options).
-struct vram_pool {
-    struct vr_device *device;
-    struct vram_pool_id id;
-    struct vram_pool_options options;
-    uint32_t references;      // 0: freeable
-    uint32_t segments;        // cudaMalloc segments, and expandable ones with anything mapped
-    bool captured;            // a graph knows its addresses
-    uint64_t graphs_captured; // src/graph: how many graphs were captured into it; the next one's place in their order
-    uint64_t graphs_launched; // the place of the last one launched in the present round, plus one; 0: none yet
-    struct vr_shard **shards;
-    size_t shard_count;
-    size_t shard_capacity;
-    struct vram_stat reserved[VRAM_STAT_POOLS];
-    struct vram_pool *next; // in the device's list
+// A listener of a device, and the number of what it was told last.
+struct vr_listening {
+    _Atomic(const struct vr_listener *) listener; // VR_GATE_LISTENER is set where it is not NULL; read without a lock to take a stack
+    _Atomic uint64_t sequence;
 };
 
-// An open route: requests that it accepts go to its pool, of which it holds a reference.
-struct vr_open_route {
-    struct vram_pool *pool;
-    struct vram_route route;
-    uint64_t thread;
+// How physical memory is asked for, by sources that map pages.
+struct vr_physical {
+    uint64_t granularity; // 0 where virtual memory management is missing
+    int32_t handle_types; // that it is asked for with, so that it can be shared
+    bool rdma;            // it can be registered with network cards
 };
 
-// A capture under way.
-struct vr_capture {
-    struct vram_pool *pool; // holds a reference
-    uint64_t stream;        // where it was begun
-    uint64_t thread;        // who began it
-    bool others;            // the driver was not asked to begin it by us, and is not asked to end it
-};
-
-// A block that was freed in a capture although other streams used it. It waits for the end of all captures, or, where it has markers,
-// for the moment when the captured graph shows that every one of them lies before what its own stream does next.
-struct vr_deferred {
-    uint32_t block;
-    uint64_t *markers; // graph nodes; NULL: wait for the end
-    size_t marker_count;
-};
-
-// A stream, and the driver's id of the capture that it serves; 0: none.
-struct vr_unifier {
-    uint64_t stream;
-    uint64_t capture;
+// The shards of a device. Append-only: slots is read without a lock; the rest is guarded by the device's mutex.
+struct vr_shards {
+    _Atomic(struct vr_shard *) *slots; // of the default pools: open addressing by stream
+    struct vr_shard **items;
+    struct vr_shard **awake;       // those that do not rest
+    struct vr_counters **counters; // of these
+    uint32_t awake_count;
+    _Atomic uint32_t count;
+    size_t capacity;
+    struct vr_shard **idle; // of pools that are gone
+    size_t idle_count;
+    size_t idle_capacity;
 };
 
 struct vr_device {
@@ -159,85 +111,22 @@ struct vr_device {
     struct vr_mutex mutex;
     uint64_t context;
     uint64_t total_bytes;
-    uint64_t granularity;   // of physical memory, 0 where virtual memory management is missing
-    int32_t handle_types;   // that physical memory is asked for with, so that it can be shared
-    bool rdma;              // physical memory can be registered with network cards
+    struct vr_physical physical;
     _Atomic uint64_t peers; // bit d: device d may reach the memory; changed under all locks
-    // All below: guarded by mutex and all shards' locks together; read under any one of these.
+    // All below, but for what says otherwise: guarded by mutex and all shards' locks together; read under any one of these.
     uint64_t limit_bytes; // VR_UNLIMITED: none
-    bool expandable;      // option on and supported
     bool divisions;       // some rounding divisor is in force
     struct vr_options options;
-    _Atomic(const struct vr_listener *) listener; // VR_GATE_LISTENER is set where it is not NULL; read without a lock to take a stack
-    _Atomic uint64_t sequence;
-    struct vr_fences fences;
-    struct vr_orphan *orphans;
-    size_t orphan_count;
-    size_t orphan_capacity;
-    uint32_t *segments; // of the device, by ascending address
-    size_t segment_count;
-    size_t segment_capacity;
-    struct vr_totals totals;
-    struct vram_stat segment[VRAM_STAT_POOLS];
-    struct vram_stat reserved[VRAM_STAT_POOLS];
-    struct vram_stat oversize_allocations;
-    struct vram_stat oversize_segments;
-    int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
-    int64_t max_split_at_start;
-    struct vram_pool *pools;      // private pools with references or segments
-    struct vr_open_route *routes; // oldest first
-    size_t route_count;
-    size_t route_capacity;
-    struct vr_capture *captures; // into pools of this device
-    size_t capture_count;
-    size_t capture_capacity;
-    struct vr_deferred *deferred;
-    size_t deferred_count;
-    size_t deferred_capacity;
-    // backend:cudaMallocAsync
-    uint64_t driver_pool;
-    struct vr_unifier *unifiers; // streams of ours that free what several streams used
-    size_t unifier_count, unifier_capacity;
-    struct vr_unifier *joins; // streams on which a capture freed something
-    size_t join_count, join_capacity;
-    size_t postponed_count;
-    uint64_t postponed_changes;    // the allocator's capture_changes when the driver was last asked about all of them
-    struct vr_shard **idle_shards; // of pools that are gone
-    size_t idle_count;
-    size_t idle_capacity;
     uint32_t clock[VR_POOLS]; // searches made while garbage collection is on
-    struct vr_events events;
-    // Shards: append-only. slots is read without a lock; the rest is guarded by mutex.
-    _Atomic(struct vr_shard *) *slots; // open addressing by stream
-    struct vr_shard **shards;
-    struct vr_shard **awake;       // those that do not rest
-    struct vr_counters **counters; // of these
-    uint32_t awake_count;
-    _Atomic uint32_t shard_count;
-    size_t shard_capacity;
-};
-
-struct vr_raw_block {
-    uint64_t address; // 0: empty slot
-    uint64_t size;
-    uint64_t stream;
-    uint32_t device;
-    // Of the driver's pool only (async.c).
-    bool driver_pool;
-    bool postponed;           // freed by the client, waiting for the end of a capture
-    uint32_t uses;            // list in the table of uses
-    uint32_t stack;           // of the call that asked for it, 0 where nobody listened
-    uint64_t capture;         // that it was asked for in, 0: none
-    struct vram_pool_id pool; // that the request was routed to
-};
-
-// Blocks that went straight to the driver (caching off, or backend:cudaMallocAsync): open addressing by address.
-struct vr_raw {
-    struct vr_mutex mutex;
-    struct vr_raw_block *slots;
-    size_t capacity; // 0 or a power of two
-    size_t count;
-    _Atomic uint32_t any; // whether there ever was one
+    struct vr_listening listening;
+    struct vr_device_stats stats;
+    struct vr_segment_books segments;
+    struct vr_fences fences;
+    struct vram_pool *pools; // private pools with references or segments
+    struct vr_routes routes;
+    struct vr_captures captures;
+    struct vr_async async;
+    struct vr_shards shards;
 };
 
 // Streams with a class name, in no order. Leaf lock: asked while a segment is made.
@@ -248,15 +137,7 @@ struct vr_classes {
         char name[VR_CLASS_NAME];
     } * items;
     size_t count;
-    size_t capacity;
-};
-
-// Memory of other processes. Leaf lock, but for driver calls: two imports of the same memory must become one.
-struct vr_imports {
-    struct vr_mutex mutex;
-    struct vr_import_entry **items; // in no order; share_import.c
-    size_t count;
-    size_t capacity;
+    size_t items_capacity;
 };
 
 struct vr_observer {
@@ -272,10 +153,10 @@ struct vr_callback {
 struct vram_allocator {
     struct vram_driver *driver;
     bool owns_driver;
-    bool async; // the backend cudaMallocAsync; set when the allocator is made, for good, so that it is read without a lock
-    _Atomic uint64_t pools_made[2];   // ids given out: for graphs, for users
-    _Atomic uint32_t captures;        // known to be under way, on all devices; their streams may belong to any
-    _Atomic uint64_t capture_changes; // how often one of them began or ended
+    const struct vr_backend_ops *backend; // set when the allocator is made, for good, so that it is read without a lock
+    _Atomic uint64_t pools_made[2];       // ids given out: for graphs, for users
+    _Atomic uint32_t captures;            // known to be under way, on all devices; their streams may belong to any
+    _Atomic uint64_t capture_changes;     // how often one of them began or ended
     struct vr_mutex mutex;
     int device_count;
     _Atomic(struct vr_device *) devices[VRAM_MAX_DEVICES];
@@ -295,16 +176,14 @@ struct vram_allocator {
     struct vr_options options;
     char *conf;
     const struct vr_listener *listener;
-    uint64_t listened_devices;        // bit per ordinal
-    struct vr_listener recorder;      // of vr_allocator_set_recorder()
-    _Atomic(void *) history;          // src/live: what records it
-    void *environment;                // src/live: what the environment asked for
-    struct vr_prometheus *prometheus; // src/live: what writes the statistics; NULL: nothing does
+    uint64_t listened_devices;   // bit per ordinal
+    struct vr_listener recorder; // of vr_allocator_set_recorder()
     struct vr_observer *observers;
     size_t observer_count;
-    size_t observer_capacity;
+    size_t observers_capacity;
     struct vr_callback callbacks[VR_MAX_CALLBACKS];
     _Atomic uint32_t callback_count;
+    struct vr_extensions extensions; // of rooms above; attached under the mutex
 };
 
 VR_INLINE struct vr_block *vr_block_at(const struct vram_allocator *allocator, uint32_t block) { return &allocator->arena.blocks[block]; }
@@ -325,7 +204,7 @@ VR_INLINE bool vr_has_listener(const struct vr_device *device) {
 
 // Whether calls of this kind take their stack now.
 VR_INLINE bool vr_takes_stack(const struct vr_device *device, enum vr_level need) {
-    const struct vr_listener *listener = atomic_load_explicit(&device->listener, memory_order_acquire);
+    const struct vr_listener *listener = atomic_load_explicit(&device->listening.listener, memory_order_acquire);
     return listener != NULL && atomic_load_explicit(&listener->level, memory_order_relaxed) >= (uint32_t)need;
 }
 // Before any lock, in the function that the client called: takes the stack where the level asks for it, forgets an older one otherwise.

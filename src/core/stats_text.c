@@ -67,7 +67,7 @@ size_t vram_stats_json(const struct vram_stats *stats, char *text, size_t capaci
 }
 
 // --- the summary ------------------------------------------------------------------------------------------------------------
-// Source of widths, units and limits: allocator-behaviour §7.5.
+// Source of widths, units and limits: allocator.md §counters.
 struct metric {
     const char *title;
     size_t field;

@@ -3,8 +3,8 @@
 // Every function takes the driver first, so that many simulators live in one process. Handles, addresses and sizes are
 // uint64_t everywhere (wasm32 and 80 GB cards meet in this code); cuda/ converts at the border. The argument lists are
 // those of the driver API otherwise, as are the result codes and the rules of which thread's current context counts.
-#ifndef VR_DRIVER_H
-#define VR_DRIVER_H
+#ifndef VR_DRIVER_DRIVER_H
+#define VR_DRIVER_DRIVER_H
 
 #include "base/base.h"
 #include "driver/abi.h"

@@ -104,6 +104,17 @@ static void release(struct environment *environment) {
     free(environment);
 }
 
+static void end(void *value) {
+    struct environment *environment = value;
+    // There is nobody to tell that it failed.
+    if (environment->dump != NULL) (void)!vram_snapshot_save(environment->allocator, NULL, environment->dump, NULL);
+    (void)!vram_remove_oom_observer(environment->allocator, vr_on_oom, &environment->watch);
+    release(environment);
+}
+
+// Before the history, of which the snapshot at the end is.
+static const struct vr_extension_kind extension_kind = {.destroy = end, .order = 1};
+
 enum vram_status vr_environment_apply(struct vram_allocator *allocator, struct vram_error *error) {
     const char *history = vr_os_getenv("VRAM_HISTORY"), *oom = vr_os_getenv("VRAM_ON_OOM");
     if (history == NULL && oom == NULL) return VRAM_OK;
@@ -119,16 +130,9 @@ enum vram_status vr_environment_apply(struct vram_allocator *allocator, struct v
         if (error != NULL && error->status == VRAM_OK) (void)vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
         return status;
     }
-    allocator->environment = made;
-    return VRAM_OK;
-}
-
-void vr_environment_end(struct vram_allocator *allocator) {
-    struct environment *environment = allocator->environment;
-    if (environment == NULL) return;
-    // There is nobody to tell that it failed.
-    if (environment->dump != NULL) (void)!vram_snapshot_save(allocator, NULL, environment->dump, NULL);
-    (void)!vram_remove_oom_observer(allocator, vr_on_oom, &environment->watch);
-    allocator->environment = NULL;
-    release(environment);
+    vr_mutex_lock(&allocator->mutex);
+    status = vr_extension_attach(&allocator->extensions, &extension_kind, made);
+    vr_mutex_unlock(&allocator->mutex);
+    assert(status == VRAM_OK);
+    return status;
 }

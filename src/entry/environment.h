@@ -5,9 +5,8 @@
 #include "vram/history.h"
 
 // Starts what the variables ask for. BAD_OPTION names the variable and the character; then nothing is started. NO_HOST_MEMORY, IO.
+// At the allocator's end the snapshot that was asked for is written.
 enum vram_status vr_environment_apply(struct vram_allocator *allocator, struct vram_error *error);
-// Before the allocator ends: writes the snapshot that was asked for at the end, and forgets it all.
-void vr_environment_end(struct vram_allocator *allocator);
 
 // The text of VRAM_HISTORY as options: the paths and names in them point into `storage`, a copy of the text, which is changed.
 // *wanted: false for "", "0" and "off". *dump: where to write a snapshot at the end, NULL for nowhere. At most VR_SKIP_MOST actions.

@@ -4,7 +4,7 @@
 #include "live/oom_snapshot.h"
 #include "live/file.h"
 #include "live/tracer.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 #include "vram/report.h"
 
 enum { MOST_FAILURES = 16, UUID_BYTES = 16 };

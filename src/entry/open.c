@@ -1,8 +1,8 @@
 // vram_create() and vram_destroy(): the core's, with what the environment asks to record.
+#include "base/base.h"
 #include "core/allocator.h"
 #include "entry/environment.h"
 #include "live/prometheus.h"
-#include "live/tracer.h"
 #include "os/os.h"
 
 enum vram_status vram_create(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {
@@ -23,9 +23,5 @@ enum vram_status vram_create(const struct vram_create_info *info, struct vram_al
 
 void vram_destroy(struct vram_allocator *allocator) {
     if (allocator == NULL) return;
-    vram_prometheus_stop(allocator);
-    vr_environment_end(allocator);
-    // A file that could not be finished still reads up to its last event.
-    (void)vr_history_close(allocator);
     vr_allocator_destroy(allocator);
 }

@@ -7,7 +7,7 @@
 #define VR_EXPLORE_ANSWER_H
 
 #include "base/json.h"
-#include "vram/output.h"
+#include "vram/status.h"
 
 enum vr_number { VR_U8, VR_I32, VR_U32, VR_F32, VR_F64, VR_NUMBER_COUNT };
 enum { VR_ANSWER_COLUMNS = 32 };

@@ -1,8 +1,8 @@
 // given.h: how large a block the allocator gave for each request, which a history does not say.
 //
-// By the rules of the allocator (allocator-behaviour 1.3, 2): a request is rounded; a large block takes what is left of the free piece it
-// was cut from when that rest is too small to be kept. What was left is known from who lived after the block when it was made. Blocks of
-// the final state say it themselves.
+// By the rules of the allocator (allocator.md §sizes, allocator.md §best-fit): a request is rounded; a large block takes what is left of
+// the free piece it was cut from when that rest is too small to be kept. What was left is known from who lived after the block when it was
+// made. Blocks of the final state say it themselves.
 #ifndef VR_EXPLORE_GIVEN_H
 #define VR_EXPLORE_GIVEN_H
 

@@ -1,4 +1,4 @@
-#include "vram/graph.h"
+#include "vram/pool.h"
 #include "base/base.h"
 #include "core/device.h"
 #include "driver/driver.h"
@@ -8,6 +8,14 @@ struct fixture {
     uint64_t address;
     uint64_t size_bytes;
 };
+
+// In which order the graphs of a pool were captured and are launched. Attached to the pool; guarded by all locks of the device.
+struct rounds {
+    uint64_t captured; // how many graphs were captured into it; the next one's place in their order
+    uint64_t launched; // the place of the last one launched in the present round, plus one; 0: none yet
+};
+
+static const struct vr_extension_kind rounds_kind = {.destroy = free};
 
 struct vram_graph {
     struct vr_device *device;
@@ -47,7 +55,7 @@ static enum vram_status make_pool(struct vram_allocator *allocator, uint32_t ord
 
 static bool captures_already(struct vr_device *device) {
     vr_device_lock(device);
-    const bool captures = device->capture_count != 0;
+    const bool captures = device->captures.count != 0;
     vr_device_unlock(device);
     return captures;
 }
@@ -60,12 +68,27 @@ static enum vram_status prepare(struct vram_allocator *allocator, struct vr_devi
     return options->keep_cache ? VRAM_OK : vram_empty_cache_device(allocator, device->ordinal);
 }
 
+static struct rounds *rounds_of(const struct vram_pool *pool) { return vr_extension_find(&pool->extensions, &rounds_kind); }
+
+// With the first graph that is captured into the pool.
+static enum vram_status attach_rounds(struct vram_pool *pool, struct vram_error *error) {
+    struct rounds *made = calloc(1, sizeof *made);
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for a graph");
+    vr_device_lock(pool->device);
+    const bool is_first = rounds_of(pool) == NULL;
+    const enum vram_status status = is_first ? vr_extension_attach(&pool->extensions, &rounds_kind, made) : VRAM_OK;
+    vr_device_unlock(pool->device);
+    if (!is_first || status != VRAM_OK) free(made);
+    return status;
+}
+
 static enum vram_status begin(struct vram_graph *graph, enum vram_capture_mode mode, struct vram_error *error) {
     assert(!graph->capturing && graph->handle == 0 && graph->exec == 0);
+    VR_TRY(attach_rounds(graph->pool, error));
     VR_TRY(vram_capture_begin(graph->pool, graph->stream, mode, error));
     graph->capturing = true;
     vr_device_lock(graph->device);
-    graph->place = graph->pool->graphs_captured++;
+    graph->place = rounds_of(graph->pool)->captured++;
     vr_device_unlock(graph->device);
     return VRAM_OK;
 }
@@ -159,21 +182,21 @@ static enum vram_status check_fixtures(const struct vram_graph *graph, struct vr
 
 // Takes the graph's place in the round of its pool, or says that it cannot. *before: where the round stood.
 static bool take_place(struct vram_graph *graph, uint64_t *before) {
-    struct vram_pool *pool = graph->pool;
-    assert(!graph->capturing && graph->exec != 0);
+    struct rounds *rounds = rounds_of(graph->pool);
+    assert(!graph->capturing && graph->exec != 0 && rounds != NULL);
     vr_device_lock(graph->device);
-    *before = pool->graphs_launched;
+    *before = rounds->launched;
     const bool in_order = graph->place == 0 || graph->place >= *before;
-    if (in_order) pool->graphs_launched = graph->place + 1;
+    if (in_order) rounds->launched = graph->place + 1;
     vr_device_unlock(graph->device);
     return in_order;
 }
 
 // The launch failed: unless another one followed, the round stands where it did.
 static void give_place_back(struct vram_graph *graph, uint64_t before) {
-    struct vram_pool *pool = graph->pool;
+    struct rounds *rounds = rounds_of(graph->pool);
     vr_device_lock(graph->device);
-    if (pool->graphs_launched == graph->place + 1) pool->graphs_launched = before;
+    if (rounds->launched == graph->place + 1) rounds->launched = before;
     vr_device_unlock(graph->device);
 }
 

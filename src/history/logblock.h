@@ -1,4 +1,4 @@
-// logblock.h: the frames of a recording file (.vram): its header, its blocks, its tail, its end. docs/formats/recording.md says it all.
+// logblock.h: the frames of a recording file (.vram): its header, its blocks, its tail, its end. formats/recording.md says it all.
 #ifndef VR_HISTORY_LOGBLOCK_H
 #define VR_HISTORY_LOGBLOCK_H
 

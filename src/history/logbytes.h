@@ -68,7 +68,7 @@ VR_INLINE uint64_t vr_load64(const void *at) {
     return value;
 }
 
-// The checksum of the format (docs/formats/recording.md): 32 bits over any number of bytes.
+// The checksum of the format (docs/reference/formats/recording.md): 32 bits over any number of bytes.
 uint32_t vr_log_checksum(const void *data, size_t length);
 
 #endif

@@ -1,22 +1,20 @@
 #include "history/logcolumn.h"
 
-// Distinct values found so far, by hash. At most half of the slots are used.
+#include "base/map.h"
+
+// Distinct values found so far, and which of them a value is: index + 1.
 struct choices {
     uint64_t values[VR_CHOICE_MAX];
-    uint16_t slots[2 * VR_CHOICE_MAX]; // index + 1
-    size_t count;
+    struct vr_map index;
 };
 
 // The index of the value, added where it is new; VR_CHOICE_MAX when there is no room.
 static size_t choice_of(struct choices *choices, uint64_t value) {
-    size_t mask = VR_COUNT_OF(choices->slots) - 1, at = (size_t)vr_mix64(value) & mask;
-    for (; choices->slots[at] != 0; at = (at + 1) & mask) {
-        if (choices->values[choices->slots[at] - 1] == value) return choices->slots[at] - 1u;
-    }
-    if (choices->count == VR_CHOICE_MAX) return VR_CHOICE_MAX;
-    choices->values[choices->count] = value;
-    choices->slots[at] = (uint16_t)++choices->count;
-    return choices->count - 1;
+    const size_t count = choices->index.count, known = (size_t)vr_map_get(&choices->index, value);
+    if (known != 0) return known - 1;
+    if (count == VR_CHOICE_MAX || vr_map_set(&choices->index, value, count + 1) != VRAM_OK) return VR_CHOICE_MAX;
+    choices->values[count] = value;
+    return count;
 }
 
 static bool all_same(const uint64_t *values, size_t count) {
@@ -26,22 +24,31 @@ static bool all_same(const uint64_t *values, size_t count) {
     return true;
 }
 
-// Writes the column as CHOICE if it has few enough different values.
+// The choice of each row into `rows`. False when there are `most` or more.
+static bool choose(struct choices *choices, const uint64_t *values, size_t count, size_t most, unsigned char *rows) {
+    for (size_t i = 0; i < count; i++) {
+        const size_t choice = i != 0 && values[i] == values[i - 1] ? rows[i - 1] : choice_of(choices, values[i]);
+        if (choice >= most) return false;
+        rows[i] = (unsigned char)choice;
+    }
+    return true;
+}
+
+// Writes the column as CHOICE if it has few enough different values, and memory to find them.
 static bool write_choice(struct vr_bytes *out, const uint64_t *values, size_t count, size_t most) {
-    struct choices choices = {.count = 0};
+    struct choices choices = {.index = {0}};
     size_t begin = out->count;
     if (!vr_bytes_reserve(out, 1 + VR_VARINT_MAX * (VR_CHOICE_MAX + 1) + count)) return true;
     // The rows first, behind the most that the values can take; then they move down.
     unsigned char *rows = out->data + begin + 1 + VR_VARINT_MAX * (VR_CHOICE_MAX + 1);
-    for (size_t i = 0; i < count; i++) {
-        size_t choice = i != 0 && values[i] == values[i - 1] ? rows[i - 1] : choice_of(&choices, values[i]);
-        if (choice >= most) return false;
-        rows[i] = (unsigned char)choice;
-    }
+    const bool few = choose(&choices, values, count, most, rows);
+    const size_t choice_count = choices.index.count;
+    vr_map_release(&choices.index);
+    if (!few) return false;
     unsigned char *at = out->data + begin;
     *at++ = VR_CODING_CHOICE;
-    at = vr_varint_put(at, choices.count);
-    for (size_t i = 0; i < choices.count; i++) at = vr_varint_put(at, choices.values[i]);
+    at = vr_varint_put(at, choice_count);
+    for (size_t i = 0; i < choice_count; i++) at = vr_varint_put(at, choices.values[i]);
     memmove(at, rows, count);
     out->count = (size_t)(at + count - out->data);
     return true;

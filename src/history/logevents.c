@@ -15,27 +15,14 @@ enum {
 
 enum { DISTANCES, ADDRESSES, SIZES, STACKS };
 
-static size_t slots_for(size_t capacity) {
-    size_t slot_count = 16;
-    while (slot_count < 2 * capacity) slot_count *= 2;
-    return slot_count;
-}
-
 enum vram_status vr_log_batch_reserve(struct vr_log_batch *batch, size_t capacity) {
     if (capacity <= batch->capacity) return VRAM_OK;
-    size_t arrays = VR_LOG_COLUMN_COUNT + VR_COUNT_OF(batch->scratch), slot_count = slots_for(capacity);
+    size_t arrays = VR_LOG_COLUMN_COUNT + VR_COUNT_OF(batch->scratch);
     uint64_t *numbers = malloc(arrays * capacity * sizeof *numbers);
-    uint32_t *slots = malloc(slot_count * sizeof *slots);
-    if (numbers == NULL || slots == NULL) {
-        free(numbers);
-        free(slots);
-        return VRAM_NO_HOST_MEMORY;
-    }
+    if (numbers == NULL) return VRAM_NO_HOST_MEMORY;
     vr_log_batch_release(batch);
     for (size_t i = 0; i < VR_LOG_COLUMN_COUNT; i++) batch->column[i] = numbers + i * capacity;
     for (size_t i = 0; i < VR_COUNT_OF(batch->scratch); i++) batch->scratch[i] = numbers + (VR_LOG_COLUMN_COUNT + i) * capacity;
-    batch->slots = slots;
-    batch->slot_count = slot_count;
     batch->capacity = capacity;
     batch->time_unit_ns = 1;
     return VRAM_OK;
@@ -43,7 +30,7 @@ enum vram_status vr_log_batch_reserve(struct vr_log_batch *batch, size_t capacit
 
 void vr_log_batch_release(struct vr_log_batch *batch) {
     free(batch->column[0]);
-    free(batch->slots);
+    vr_map_release(&batch->latest);
     memset(batch, 0, sizeof *batch);
 }
 
@@ -59,15 +46,11 @@ void vr_log_batch_coarsen(struct vr_log_batch *batch) {
 // The latest event before `index` with its address, which from now on is `index`; `index` where there is none.
 static size_t meet(struct vr_log_batch *batch, size_t index) {
     const uint64_t *addresses = batch->column[VR_LOG_COLUMN_ADDRESS];
-    size_t mask = batch->slot_count - 1, at = (size_t)vr_mix64(addresses[index]) & mask;
-    for (; batch->slots[at] != 0; at = (at + 1) & mask) {
-        size_t before = batch->slots[at] - 1;
-        if (addresses[before] != addresses[index]) continue;
-        batch->slots[at] = (uint32_t)index + 1;
-        return before;
-    }
-    batch->slots[at] = (uint32_t)index + 1;
-    return index;
+    struct vr_map_slot *slot = vr_map_slot_of(&batch->latest, addresses[index]);
+    const size_t before = slot->value == 0 ? index : (size_t)slot->value - 1;
+    batch->latest.count += slot->value == 0; // there is room for every event
+    *slot = (struct vr_map_slot){.key = addresses[index], .value = index + 1};
+    return before;
 }
 
 // The stack that an event is taken to have: that of the event before it where both are of one address (a free and its completion), else
@@ -80,7 +63,6 @@ VR_INLINE uint64_t expected_stack(const uint64_t *stacks, const uint64_t *last_o
 static void predict(struct vr_log_batch *batch, unsigned char *flags, size_t counts[4]) {
     const uint64_t *sizes = batch->column[VR_LOG_COLUMN_SIZE], *stacks = batch->column[VR_LOG_COLUMN_STACK];
     uint64_t last_of_action[ACTIONS] = {0};
-    memset(batch->slots, 0, batch->slot_count * sizeof *batch->slots);
     for (size_t i = 0; i < batch->count; i++) {
         unsigned action = (unsigned)batch->column[VR_LOG_COLUMN_ACTION][i] & FLAG_ACTION, flag = action;
         size_t before = meet(batch, i);
@@ -116,6 +98,8 @@ static unsigned common_shift(const uint64_t *addresses, size_t count) {
 void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch) {
     size_t counts[4] = {0};
     vr_bytes_varint(out, batch->time_unit_ns);
+    vr_map_clear(&batch->latest);
+    if (vr_map_reserve(&batch->latest, batch->count) != VRAM_OK) out->failed = true;
     if (!vr_bytes_reserve(out, batch->count)) return;
     predict(batch, out->data + out->count, counts);
     out->count += batch->count;

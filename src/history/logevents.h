@@ -2,6 +2,7 @@
 #ifndef VR_HISTORY_LOGEVENTS_H
 #define VR_HISTORY_LOGEVENTS_H
 
+#include "base/map.h"
 #include "history/logbytes.h"
 
 // The columns of a batch. The second half is written as plain columns, in this order.
@@ -30,8 +31,7 @@ struct vr_log_batch {
     uint64_t *column[VR_LOG_COLUMN_COUNT];
     uint64_t largest[VR_LOG_COLUMN_COUNT];
     uint64_t *scratch[4];
-    uint32_t *slots; // of the addresses met so far: index + 1
-    size_t slot_count;
+    struct vr_map latest; // of whoever writes: by address, the latest event that has it, plus one
     size_t count;
     size_t capacity;
     uint64_t time_unit_ns; // 1 or 1000

@@ -73,7 +73,7 @@ struct caller {
 
 VR_INLINE uint32_t take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller *caller,
                         uint64_t *words) {
-    struct taking taking = {.words = words, .limit = stacks->max_frames};
+    struct taking taking = {.words = words, .limit = stacks->max_frames, .hash = stacks->secret};
     if (kind == VRAM_STACK_PYTHON) {
         take_python(&taking);
     } else {
@@ -81,7 +81,7 @@ VR_INLINE uint32_t take(struct vram_stacks *stacks, enum vram_stack_kind kind, u
             struct vr_walk walk;
             struct vr_python_walk python = {.layout = NULL};
             taking.count = 0;
-            taking.hash = 0;
+            taking.hash = stacks->secret;
             if (kind == VRAM_STACK_ALL) (void)vr_python_begin(&python);
             if (!vr_walk_begin(&walk, caller->pc, caller->sp, caller->bp)) break;
             take_code(&taking, &walk, &python, skip);

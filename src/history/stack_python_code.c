@@ -2,11 +2,13 @@
 
 #include <stdatomic.h>
 
+#include "base/hash_index.h"
 #include "os/once.h"
 
 // Keys to ids: open addressing, at most half full. A slot's id is written before its key. A table that was outgrown stays, for readers
-// that are still in it; all of them together are no larger than the last.
+// that are still in it; all of them together are no larger than the last. Readers take no lock, so this is no base/map.h.
 struct keys {
+    uint64_t secret;
     size_t slots; // a power of two
     struct keys *outgrown;
     struct {
@@ -20,9 +22,8 @@ enum { FIRST_SLOTS = 1024, CHUNK = 1024, CHUNKS = 4096 };
 static _Atomic(struct keys *) keys;
 static _Atomic(struct vr_python_code *) chunks[CHUNKS]; // code `id` is chunks[id / CHUNK][id % CHUNK]
 static _Atomic uint32_t code_count;
-static size_t key_count;  // the rest under the lock
-static uint32_t *by_hash; // ids + 1, open addressing over contents
-static size_t by_hash_slots;
+static size_t key_count; // the rest under the lock
+static struct vr_hash_index by_contents;
 static _Atomic uint64_t bytes_held;
 
 static struct vr_once prepared;
@@ -33,6 +34,7 @@ static void unlock(void) { vr_mutex_unlock(&mutex); }
 
 static void prepare(void) {
     vr_mutex_init(&mutex);
+    vr_hash_index_init(&by_contents);
     vr_os_at_fork(lock, unlock, unlock);
 }
 
@@ -41,10 +43,12 @@ static void lock(void) {
     vr_mutex_lock(&mutex);
 }
 
+VR_INLINE size_t home_of(const struct keys *table, uint64_t key) { return (size_t)vr_hash_step(table->secret, key) & (table->slots - 1); }
+
 uint32_t vr_codes_find(uint64_t key) {
     struct keys *table = atomic_load_explicit(&keys, memory_order_acquire);
     if (table == NULL) return UINT32_MAX;
-    for (size_t at = (size_t)key & (table->slots - 1);; at = (at + 1) & (table->slots - 1)) {
+    for (size_t at = home_of(table, key);; at = (at + 1) & (table->slots - 1)) {
         const uint64_t found = atomic_load_explicit(&table->slot[at].key, memory_order_acquire);
         if (found == key) return atomic_load_explicit(&table->slot[at].id, memory_order_relaxed);
         if (found == 0) return UINT32_MAX;
@@ -52,7 +56,7 @@ uint32_t vr_codes_find(uint64_t key) {
 }
 
 static void put_key(struct keys *table, uint64_t key, uint32_t id) {
-    size_t at = (size_t)key & (table->slots - 1);
+    size_t at = home_of(table, key);
     while (atomic_load_explicit(&table->slot[at].key, memory_order_relaxed) != 0) at = (at + 1) & (table->slots - 1);
     atomic_store_explicit(&table->slot[at].id, id, memory_order_relaxed);
     atomic_store_explicit(&table->slot[at].key, key, memory_order_release);
@@ -64,6 +68,7 @@ static bool add_key(uint64_t key, uint32_t id) {
         const size_t slots = table == NULL ? FIRST_SLOTS : table->slots * 2;
         struct keys *larger = calloc(1, sizeof *larger + slots * sizeof larger->slot[0]);
         if (larger == NULL) return false;
+        larger->secret = vr_hash_secret(larger);
         larger->slots = slots;
         larger->outgrown = table;
         for (size_t i = 0; table != NULL && i < table->slots; i++) {
@@ -85,17 +90,11 @@ static bool equal(const struct vr_python_code *a, const struct vr_python_code *b
            (a->line_bytes == 0 || memcmp(a->lines, b->lines, a->line_bytes) == 0);
 }
 
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length) {
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < length; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
-
-static uint64_t hash_code(const struct vr_python_code *code) {
-    uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)code->first_line;
-    hash = hash_bytes(hash, code->name, strlen(code->name) + 1);
-    hash = hash_bytes(hash, code->filename, strlen(code->filename) + 1);
-    return vr_mix64(hash_bytes(hash, code->lines, code->line_bytes));
+static uint64_t hash_code(uint64_t secret, const struct vr_python_code *code) {
+    uint64_t hash = vr_hash_step(secret, (uint64_t)code->first_line);
+    hash = vr_hash_bytes(hash, code->name, strlen(code->name));
+    hash = vr_hash_bytes(hash, code->filename, strlen(code->filename));
+    return vr_hash_bytes(hash, code->lines, code->line_bytes);
 }
 
 const struct vr_python_code *vr_codes_get(uint32_t id) {
@@ -103,28 +102,12 @@ const struct vr_python_code *vr_codes_get(uint32_t id) {
     return &atomic_load_explicit(&chunks[id / CHUNK], memory_order_relaxed)[id % CHUNK];
 }
 
-// The slot of by_hash with equal contents, or the free one where they belong.
-static size_t find_contents(const struct vr_python_code *code) {
-    size_t at = (size_t)code->hash & (by_hash_slots - 1);
-    while (by_hash[at] != 0 && !equal(vr_codes_get(by_hash[at] - 1), code)) at = (at + 1) & (by_hash_slots - 1);
-    return at;
-}
-
-static bool grow_contents(uint32_t count) {
-    if ((size_t)count * 2 < by_hash_slots) return true;
-    const size_t slots = by_hash_slots == 0 ? FIRST_SLOTS : by_hash_slots * 2;
-    uint32_t *larger = calloc(slots, sizeof larger[0]);
-    if (larger == NULL) return false;
-    atomic_fetch_add_explicit(&bytes_held, (slots - by_hash_slots) * sizeof larger[0], memory_order_relaxed);
-    free(by_hash);
-    by_hash = larger;
-    by_hash_slots = slots;
-    for (uint32_t id = 0; id < count; id++) {
-        size_t at = (size_t)vr_codes_get(id)->hash & (slots - 1);
-        while (by_hash[at] != 0) at = (at + 1) & (slots - 1);
-        by_hash[at] = id + 1;
-    }
-    return true;
+// The id of equal contents, UINT32_MAX for none.
+static uint32_t find_contents(const struct vr_python_code *code) {
+    uint32_t id = UINT32_MAX;
+    bool found;
+    VR_HASH_INDEX_FIND(&by_contents, code->hash, id, equal(vr_codes_get(id), code), found);
+    return found ? id : UINT32_MAX;
 }
 
 static bool copy_code(struct vr_python_code *copy, const struct vr_python_code *code) {
@@ -141,10 +124,11 @@ static bool copy_code(struct vr_python_code *copy, const struct vr_python_code *
 
 static uint32_t add_contents(const struct vr_python_code *code) {
     const uint32_t id = atomic_load_explicit(&code_count, memory_order_relaxed);
-    if (!grow_contents(id)) return UINT32_MAX;
-    const size_t slot = find_contents(code);
-    if (by_hash[slot] != 0) return by_hash[slot] - 1;
-    if (id / CHUNK >= CHUNKS) return UINT32_MAX;
+    const uint32_t known = find_contents(code);
+    if (known != UINT32_MAX) return known;
+    const size_t growth = vr_hash_index_growth_bytes(&by_contents);
+    if (id / CHUNK >= CHUNKS || vr_hash_index_reserve(&by_contents) != VRAM_OK) return UINT32_MAX;
+    atomic_fetch_add_explicit(&bytes_held, growth, memory_order_relaxed);
     struct vr_python_code *chunk = atomic_load_explicit(&chunks[id / CHUNK], memory_order_relaxed);
     if (chunk == NULL) {
         chunk = calloc(CHUNK, sizeof chunk[0]);
@@ -153,15 +137,15 @@ static uint32_t add_contents(const struct vr_python_code *code) {
         atomic_store_explicit(&chunks[id / CHUNK], chunk, memory_order_relaxed);
     }
     if (!copy_code(&chunk[id % CHUNK], code)) return UINT32_MAX;
-    by_hash[slot] = id + 1;
     atomic_store_explicit(&code_count, id + 1, memory_order_release);
+    vr_hash_index_add(&by_contents, code->hash, id);
     return id;
 }
 
 uint32_t vr_codes_add(uint64_t key, const struct vr_python_code *code) {
     struct vr_python_code hashed = *code;
-    hashed.hash = hash_code(code);
     lock();
+    hashed.hash = hash_code(by_contents.secret, code);
     uint32_t id = vr_codes_find(key);
     if (id == UINT32_MAX) {
         id = add_contents(&hashed);

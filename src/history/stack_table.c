@@ -43,8 +43,8 @@ static void count_bytes(struct vram_stacks *stacks, size_t bytes) {
     atomic_fetch_add_explicit(&stacks->bytes, bytes, memory_order_relaxed);
 }
 
-static uint64_t hash_of(const struct vr_stack *stack) {
-    uint64_t hash = 0;
+static uint64_t hash_of(const struct vram_stacks *stacks, const struct vr_stack *stack) {
+    uint64_t hash = stacks->secret;
     for (uint32_t i = 0; i < stack->count; i++) hash = vr_stack_hash(hash, stack->words[i]);
     return hash;
 }
@@ -58,7 +58,7 @@ static bool make_slots_locked(struct vram_stacks *stacks, uint32_t count) {
     larger->count = slots;
     larger->outgrown = old;
     for (uint32_t id = 1; id < count; id++) {
-        const uint64_t hash = hash_of(vr_stacks_get(stacks, id));
+        const uint64_t hash = hash_of(stacks, vr_stacks_get(stacks, id));
         put(larger, (hash >> 32 << 32) | id, hash);
     }
     count_bytes(stacks, bytes);
@@ -95,41 +95,24 @@ static const uint64_t *copy_words_locked(struct vram_stacks *stacks, const uint6
 
 // --- frames --------------------------------------------------------------------------------------------------------------------
 
-static size_t frame_slot(const struct vram_stacks *stacks, uint64_t word) {
-    size_t at = (size_t)vr_mix64(word) & (stacks->frame_slots - 1);
-    while (stacks->frame_table[at] != 0 && stacks->frames[stacks->frame_table[at] - 1].word != word)
-        at = (at + 1) & (stacks->frame_slots - 1);
-    return at;
-}
-
-static bool make_frame_slots_locked(struct vram_stacks *stacks, size_t count) {
-    if (count * 2 < stacks->frame_slots) return true;
-    const size_t slots = stacks->frame_slots == 0 ? FIRST_SLOTS : stacks->frame_slots * 2;
-    uint32_t *larger = calloc(slots, sizeof larger[0]);
-    if (larger == NULL) return false;
-    count_bytes(stacks, (slots - stacks->frame_slots) * sizeof larger[0]);
-    free(stacks->frame_table);
-    stacks->frame_table = larger;
-    stacks->frame_slots = slots;
-    for (size_t row = 0; row < count; row++) larger[frame_slot(stacks, stacks->frames[row].word)] = (uint32_t)row + 1;
-    return true;
-}
-
 static bool add_frame_locked(struct vram_stacks *stacks, uint64_t word) {
     const size_t count = (size_t)atomic_load_explicit(&stacks->frame_count, memory_order_relaxed), before = stacks->frames_capacity;
-    if (count >= UINT32_MAX - 1 || !make_frame_slots_locked(stacks, count)) return false;
-    const size_t slot = frame_slot(stacks, word);
-    if (stacks->frame_table[slot] != 0) return true;
+    if (vr_map_get(&stacks->frame_rows, word) != 0) return true;
+    const size_t growth = vr_map_growth_bytes(&stacks->frame_rows);
+    if (count >= UINT32_MAX - 1 || vr_map_reserve(&stacks->frame_rows, 1) != VRAM_OK) return false;
+    count_bytes(stacks, growth);
     if (VR_GROW(stacks, frames, count + 1) != VRAM_OK) return false;
     count_bytes(stacks, (stacks->frames_capacity - before) * sizeof stacks->frames[0]);
     stacks->frames[count] = (struct vr_frame_row){.word = word};
-    stacks->frame_table[slot] = (uint32_t)count + 1;
+    (void)vr_map_set(&stacks->frame_rows, word, count + 1); // there is room
     atomic_store_explicit(&stacks->frame_count, count + 1, memory_order_relaxed);
     return true;
 }
 
 struct vr_frame_row *vr_stacks_frame_locked(struct vram_stacks *stacks, uint64_t word) {
-    return &stacks->frames[stacks->frame_table[frame_slot(stacks, word)] - 1];
+    const uint64_t row = vr_map_get(&stacks->frame_rows, word);
+    assert(row != 0);
+    return &stacks->frames[row - 1];
 }
 
 // --- adding --------------------------------------------------------------------------------------------------------------------
@@ -193,6 +176,7 @@ enum vram_status vram_stacks_create(const struct vram_stack_options *options, st
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     made->max_frames = options == NULL || options->max_frames == 0 ? DEFAULT_FRAMES : options->max_frames;
     if (made->max_frames > VR_STACK_MAX_FRAMES) made->max_frames = VR_STACK_MAX_FRAMES;
+    made->secret = vr_hash_secret(made);
     atomic_init(&made->count, 1);
     vr_mutex_init(&made->mutex);
     if (!make_slots_locked(made, 1)) {
@@ -230,7 +214,7 @@ void vram_stacks_destroy(struct vram_stacks *stacks) {
     for (size_t level = 0; level < VR_STACK_LEVELS; level++) free(atomic_load(&stacks->levels[level]));
     vr_names_destroy(stacks->names);
     free(stacks->frames);
-    free(stacks->frame_table);
+    vr_map_release(&stacks->frame_rows);
     free(stacks->log_modules);
     vr_mutex_destroy(&stacks->mutex);
     free(stacks);

@@ -1,13 +1,14 @@
 // stack_table.h: distinct stacks, each a number and a row of words (frames: stack_modules.h and stack_python.h say what a word is).
 //
 // Readers take no lock: they probe a table of (hash, number) whose slots are written once, compare words that never change, and are done.
-// A new stack is added under the table's lock. What a reader may still be in is kept until the table is destroyed.
+// A new stack is added under the table's lock. What a reader may still be in is kept until the table is destroyed. That is why stacks are
+// not found by base/hash_index.h, which takes one thread at a time; their hashes begin with a secret all the same.
 #ifndef VR_HISTORY_STACK_TABLE_H
 #define VR_HISTORY_STACK_TABLE_H
 
 #include <stdatomic.h>
 
-#include "base/base.h"
+#include "base/map.h"
 #include "history/stack_walk.h"
 #include "os/os.h"
 #include "vram/stack.h"
@@ -46,6 +47,7 @@ enum { VR_STACK_LEVELS = 22, VR_STACK_FIRST = 1024, VR_STACK_MAX_FRAMES = 1024 }
 
 struct vram_stacks {
     uint32_t max_frames;
+    uint64_t secret;       // what the hash of every stack begins with
     struct vr_mutex mutex; // taken before the lock of modules
     _Atomic(struct vr_stack_slots *) slots;
     // Stack `id` is levels[n][id + FIRST - (FIRST << n)], n chosen so that levels double: rows never move.
@@ -58,8 +60,7 @@ struct vram_stacks {
     struct vr_chunk *chunk;
     struct vr_frame_row *frames;
     size_t frames_capacity;
-    uint32_t *frame_table; // row + 1 by word, open addressing
-    size_t frame_slots;
+    struct vr_map frame_rows; // word -> row + 1
     struct vram_log *log;
     uint32_t *log_modules; // row of module -> id + 1
     size_t log_module_count;
@@ -67,7 +68,8 @@ struct vram_stacks {
     struct vram_stacks *next; // of the list of tables, for forks
 };
 
-// The number of the stack of `count` words (at least 1); 0 when there is no memory. `hash` is vr_stack_hash() over them.
+// The number of the stack of `count` words (at least 1); 0 when there is no memory. `hash` is vr_stack_hash() over them,
+// from the table's secret on.
 uint32_t vr_stacks_intern(struct vram_stacks *stacks, const uint64_t *words, size_t count, uint64_t hash);
 // The stack of a number, or NULL.
 struct vr_stack *vr_stacks_get(struct vram_stacks *stacks, uint32_t id);

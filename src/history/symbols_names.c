@@ -1,6 +1,8 @@
 #include "history/symbols.h"
 
-enum { PIECE = 65536, FIRST_SLOTS = 1024 };
+#include "base/hash_index.h"
+
+enum { CHUNK_BYTES = 65536 };
 
 struct text_chunk {
     struct text_chunk *older;
@@ -10,10 +12,10 @@ struct text_chunk {
 };
 
 struct vr_names {
-    struct text_chunk *piece;
-    const char **slots; // strings by hash, open addressing
-    size_t slot_count;
-    size_t string_count;
+    struct text_chunk *chunk;
+    const char **strings; // each once
+    size_t strings_capacity;
+    struct vr_hash_index index; // of strings
     struct vram_frame *frames;
     size_t frame_count;
     size_t frames_capacity;
@@ -23,69 +25,54 @@ struct vr_names {
 enum vram_status vr_names_create(struct vr_names **names) {
     struct vr_names *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
-    made->slots = calloc(FIRST_SLOTS, sizeof made->slots[0]);
-    if (made->slots == NULL) {
-        free(made);
-        return VRAM_NO_HOST_MEMORY;
-    }
-    made->slot_count = FIRST_SLOTS;
-    made->bytes = sizeof *made + FIRST_SLOTS * sizeof made->slots[0];
+    vr_hash_index_init(&made->index);
+    made->bytes = sizeof *made;
     *names = made;
     return VRAM_OK;
 }
 
 void vr_names_destroy(struct vr_names *names) {
     if (names == NULL) return;
-    for (struct text_chunk *piece = names->piece, *older; piece != NULL; piece = older) {
-        older = piece->older;
-        free(piece);
+    for (struct text_chunk *chunk = names->chunk, *older; chunk != NULL; chunk = older) {
+        older = chunk->older;
+        free(chunk);
     }
-    free(names->slots);
+    vr_hash_index_release(&names->index);
+    free(names->strings);
     free(names->frames);
     free(names);
 }
 
-static size_t slot_of(const struct vr_names *names, const char *text) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *at = text; *at != '\0'; at++) hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
-    size_t slot = (size_t)vr_mix64(hash) & (names->slot_count - 1);
-    while (names->slots[slot] != NULL && strcmp(names->slots[slot], text) != 0) slot = (slot + 1) & (names->slot_count - 1);
-    return slot;
-}
-
-static bool more_slots(struct vr_names *names) {
-    const char **old = names->slots;
-    const size_t old_count = names->slot_count;
-    const char **slots = calloc(old_count * 2, sizeof slots[0]);
-    if (slots == NULL) return false;
-    names->slots = slots;
-    names->slot_count = old_count * 2;
-    names->bytes += old_count * sizeof slots[0];
-    for (size_t i = 0; i < old_count; i++) {
-        if (old[i] != NULL) slots[slot_of(names, old[i])] = old[i];
+static char *copy_text(struct vr_names *names, const char *text, size_t bytes) {
+    struct text_chunk *chunk = names->chunk;
+    if (chunk == NULL || chunk->capacity - chunk->used < bytes) {
+        const size_t capacity = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+        chunk = malloc(sizeof *chunk + capacity);
+        if (chunk == NULL) return NULL;
+        *chunk = (struct text_chunk){.older = names->chunk, .capacity = capacity};
+        names->chunk = chunk;
+        names->bytes += capacity;
     }
-    free(old);
-    return true;
+    char *copy = memcpy(chunk->bytes + chunk->used, text, bytes);
+    chunk->used += bytes;
+    return copy;
 }
 
 const char *vr_names_string(struct vr_names *names, const char *text) {
     if (text[0] == '\0') return "";
-    if (names->string_count * 2 >= names->slot_count && !more_slots(names)) return NULL;
-    const size_t slot = slot_of(names, text), bytes = strlen(text) + 1;
-    if (names->slots[slot] != NULL) return names->slots[slot];
-    struct text_chunk *piece = names->piece;
-    if (piece == NULL || piece->capacity - piece->used < bytes) {
-        const size_t capacity = bytes > PIECE ? bytes : PIECE;
-        piece = malloc(sizeof *piece + capacity);
-        if (piece == NULL) return NULL;
-        *piece = (struct text_chunk){.older = names->piece, .capacity = capacity};
-        names->piece = piece;
-        names->bytes += capacity;
-    }
-    char *copy = memcpy(piece->bytes + piece->used, text, bytes);
-    piece->used += bytes;
-    names->slots[slot] = copy;
-    names->string_count++;
+    const size_t length = strlen(text), growth = vr_hash_index_growth_bytes(&names->index), count = names->index.count;
+    const uint64_t hash = vr_hash_bytes(names->index.secret, text, length);
+    uint32_t row = 0;
+    bool found;
+    VR_HASH_INDEX_FIND(&names->index, hash, row, strcmp(names->strings[row], text) == 0, found);
+    if (found) return names->strings[row];
+    if (count >= UINT32_MAX - 1 || vr_hash_index_reserve(&names->index) != VRAM_OK) return NULL;
+    names->bytes += growth;
+    if (VR_GROW(names, strings, count + 1) != VRAM_OK) return NULL;
+    const char *copy = copy_text(names, text, length + 1);
+    if (copy == NULL) return NULL;
+    names->strings[count] = copy;
+    vr_hash_index_add(&names->index, hash, (uint32_t)count);
     return copy;
 }
 
@@ -100,5 +87,7 @@ enum vram_status vr_names_add(struct vr_names *names, struct vram_frame frame, u
 const struct vram_frame *vr_names_frame(const struct vr_names *names, uint32_t index) { return &names->frames[index]; }
 
 uint64_t vr_names_bytes(const struct vr_names *names) {
-    return names == NULL ? 0 : names->bytes + names->frames_capacity * sizeof names->frames[0];
+    return names == NULL
+               ? 0
+               : names->bytes + names->strings_capacity * sizeof names->strings[0] + names->frames_capacity * sizeof names->frames[0];
 }

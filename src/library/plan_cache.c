@@ -1,9 +1,9 @@
-// Plans by key, least recently used first to go (allocator-behaviour 10.2).
+// Plans by key, least recently used first to go (allocator.md §workspaces-and-plans).
 #include "library/plan_cache.h"
 
 #include "base/map.h"
 #include "os/os.h"
-#include "vram/plan_cache.h"
+#include "vram/workspace.h"
 
 // A plan. While it is `busy` one thread has it, or builds it; a plan that is not `held` is in no list and goes when that thread is done.
 struct cached_plan {

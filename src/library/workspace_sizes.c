@@ -1,4 +1,4 @@
-// How large the workspaces of cuBLAS and cuBLASLt are (allocator-behaviour 10.1).
+// How large the workspaces of cuBLAS and cuBLASLt are (allocator.md §workspaces-and-plans).
 #include "base/base.h"
 #include "os/os.h"
 #include "vram/workspace.h"

@@ -1,6 +1,7 @@
 // Workspaces by device, handle, stream and kind, and by the private pool that a capture fills.
 #include "core/capture/captures.h"
-#include "core/capture/private.h"
+#include "core/capture/routes.h"
+#include "core/device.h"
 #include "os/os.h"
 #include "vram/workspace.h"
 

@@ -3,7 +3,7 @@
 #define VR_LIVE_LIVE_ACCOUNTS_H
 
 #include "base/text.h"
-#include "vram/accounts.h"
+#include "vram/oom.h"
 
 #define VR_ACCOUNTS_KEY "vram_accounts_0" // of a snapshot, which is of one moment
 

@@ -162,6 +162,7 @@ static enum vram_status start(struct vram_allocator *allocator, const struct vra
     if (status != VRAM_OK) return status;
     if (stream != NULL) begin_file(tracer, stream);
     vr_mutex_lock(&tracer->mutex);
+    tracer->stop = vram_history_stop;
     status = apply(tracer, options, skipped, stream);
     vr_mutex_unlock(&tracer->mutex);
     return status;
@@ -199,15 +200,6 @@ enum vram_status vram_history_stop(struct vram_allocator *allocator) {
     vr_mutex_lock(&tracer->mutex);
     const enum vram_status status = stop_locked(tracer);
     vr_mutex_unlock(&tracer->mutex);
-    return status;
-}
-
-enum vram_status vr_history_close(struct vram_allocator *allocator) {
-    struct vr_tracer *tracer = vr_tracer_of(allocator);
-    if (tracer == NULL) return VRAM_OK;
-    const enum vram_status status = vram_history_stop(allocator);
-    allocator->history = NULL;
-    vr_tracer_destroy(tracer);
     return status;
 }
 

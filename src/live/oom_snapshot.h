@@ -2,7 +2,7 @@
 #ifndef VR_LIVE_OOM_SNAPSHOT_H
 #define VR_LIVE_OOM_SNAPSHOT_H
 
-#include "vram/accounts.h"
+#include "vram/oom.h"
 #include "vram/snapshot.h"
 
 struct vr_oom_facts {

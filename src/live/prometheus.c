@@ -7,7 +7,7 @@
 #include "live/file.h"
 #include "live/prometheus.h"
 #include "os/os.h"
-#include "vram/prometheus.h"
+#include "vram/stats.h"
 
 #define USUAL_INTERVAL_NS ((uint64_t)15 * 1000000000)
 
@@ -158,6 +158,10 @@ static void keep_writing(void *argument) {
     vr_mutex_unlock(&exporter->mutex);
 }
 
+static void end(void *value);
+// First: its last writing is of an allocator that is whole.
+static const struct vr_extension_kind extension_kind = {.destroy = end, .order = 0};
+
 static void release(struct vr_prometheus *exporter) {
     vr_signal_destroy(&exporter->signal);
     vr_mutex_destroy(&exporter->mutex);
@@ -186,18 +190,19 @@ enum vram_status vram_prometheus_start(struct vram_allocator *allocator, const s
     enum vram_status status = write_file(made, error);
     if (status == VRAM_OK) vram_prometheus_stop(allocator);
     if (status == VRAM_OK) status = vr_thread_start(&made->thread, keep_writing, made);
-    if (status == VRAM_OK)
-        allocator->prometheus = made;
-    else
+    if (status != VRAM_OK) {
         release(made);
+        return status;
+    }
+    vr_mutex_lock(&allocator->mutex);
+    status = vr_extension_attach(&allocator->extensions, &extension_kind, made);
+    vr_mutex_unlock(&allocator->mutex);
+    if (status != VRAM_OK) end(made);
     return status;
 }
 
-void vram_prometheus_stop(struct vram_allocator *allocator) {
-    if (allocator == NULL) return;
-    struct vr_prometheus *exporter = allocator->prometheus;
-    if (exporter == NULL) return;
-    allocator->prometheus = NULL;
+static void end(void *value) {
+    struct vr_prometheus *exporter = value;
     // In a child of fork() there is no thread, its lock may be held for ever, and the file is the parent's.
     if (exporter->process != vr_os_process_id()) return;
     vr_mutex_lock(&exporter->mutex);
@@ -207,6 +212,14 @@ void vram_prometheus_stop(struct vram_allocator *allocator) {
     vr_thread_join(&exporter->thread);
     (void)!write_file(exporter, NULL);
     release(exporter);
+}
+
+void vram_prometheus_stop(struct vram_allocator *allocator) {
+    if (allocator == NULL) return;
+    vr_mutex_lock(&allocator->mutex);
+    struct vr_prometheus *exporter = vr_extension_detach(&allocator->extensions, &extension_kind);
+    vr_mutex_unlock(&allocator->mutex);
+    if (exporter != NULL) end(exporter);
 }
 
 // --- VRAM_PROMETHEUS

@@ -4,8 +4,12 @@
 #include "model/model.h"
 #include "os/once.h"
 
+static void end(void *value);
+// Last: what ends before it may want to write the history.
+static const struct vr_extension_kind extension_kind = {.destroy = end, .order = 2};
+
 struct vr_tracer *vr_tracer_of(struct vram_allocator *allocator) {
-    return atomic_load_explicit(&allocator->history, memory_order_acquire);
+    return vr_extension_find(&allocator->extensions, &extension_kind);
 }
 
 // --- time -----------------------------------------------------------------------------------------------------------------------------
@@ -222,17 +226,21 @@ static struct vr_tracer *create(struct vram_allocator *allocator, uint32_t max_f
 enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_frames, struct vr_tracer **tracer) {
     vr_mutex_lock(&allocator->mutex);
     struct vr_tracer *found = vr_tracer_of(allocator);
+    enum vram_status status = VRAM_OK;
     if (found == NULL) {
         found = create(allocator, max_frames);
-        atomic_store_explicit(&allocator->history, found, memory_order_release);
+        status = found == NULL ? VRAM_NO_HOST_MEMORY : vr_extension_attach(&allocator->extensions, &extension_kind, found);
     }
     vr_mutex_unlock(&allocator->mutex);
-    if (found == NULL) return VRAM_NO_HOST_MEMORY;
-    *tracer = found;
-    return VRAM_OK;
+    assert(status != VRAM_LIMIT);
+    if (status == VRAM_OK) *tracer = found;
+    return status;
 }
 
-void vr_tracer_destroy(struct vr_tracer *tracer) {
+// A file that could not be finished still reads up to its last event.
+static void end(void *value) {
+    struct vr_tracer *tracer = value;
+    if (tracer->stop != NULL) (void)!tracer->stop(tracer->allocator);
     assert(!atomic_load_explicit(&tracer->recording, memory_order_relaxed) && tracer->stream == NULL);
     leave(tracer);
     vram_stacks_destroy(tracer->stacks);

@@ -74,6 +74,7 @@ uint64_t vr_instant_ns(const struct vr_instant *from, const struct vr_instant *t
 struct vr_tracer {
     struct vr_listener listener;
     struct vram_allocator *allocator;
+    enum vram_status (*stop)(struct vram_allocator *allocator); // vram_history_stop(), which is above this file; NULL: never started
     struct vram_stacks *stacks;
     struct vr_instant origin;
     _Atomic uint32_t kind;  // enum vram_stack_kind
@@ -98,11 +99,6 @@ struct vr_tracer {
 struct vr_tracer *vr_tracer_of(struct vram_allocator *allocator);
 // The allocator's tracer, made if need be. NO_HOST_MEMORY.
 enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_frames, struct vr_tracer **tracer);
-// Frees the tracer, whose recording has ended. No other thread may use the allocator any more.
-void vr_tracer_destroy(struct vr_tracer *tracer);
-
-// Ends the recording and frees the allocator's tracer. No other thread may use the allocator any more. IO.
-enum vram_status vr_history_close(struct vram_allocator *allocator);
 
 // From now on a child of this process gets a file of its own for this one, by the pattern. Without memory for it, it gets none.
 void vr_tracer_set_pattern(struct vr_tracer *tracer, const char *pattern);

@@ -3,8 +3,8 @@
 //
 // Contract of the whole list: no pointer may be NULL unless the function says so; functions that return a status never leave a partial
 // effect; sizes are bytes; times are nanoseconds; strings are UTF-8 and NUL-terminated.
-#ifndef VR_OS_H
-#define VR_OS_H
+#ifndef VR_OS_OS_H
+#define VR_OS_OS_H
 
 #include <stdbool.h>
 #include <stddef.h>

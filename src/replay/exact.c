@@ -1,4 +1,4 @@
-// exact.c: replays one device's history event by event; the public entry. See exact.h and exact-replay 2.2.
+// exact.c: replays one device's history event by event; the public entry. See exact.h and replay.md §what-is-compared.
 #include <inttypes.h>
 #include <stdio.h>
 

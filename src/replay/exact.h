@@ -16,7 +16,7 @@ struct vr_told {
 };
 
 // What an allocation does that failed at first: it waits for other streams, which completes earlier frees, releases the cache, and
-// asks the driver again; it does not search the cache a second time (allocator-behaviour 3.7). So what became free just before
+// asks the driver again; it does not search the cache a second time (allocator.md §release-of-the-cache). So what became free just before
 // does not count for it. Completions that directly follow their own request look alike whether waited for or not.
 struct vr_waits {
     bool waited;         // completions without their requests came last, but for releases
@@ -64,7 +64,7 @@ VR_INLINE enum vram_status vr_exact_enter(struct vr_exact *exact, size_t event) 
 enum vram_status vr_exact_alloc(struct vr_exact *exact, size_t event);
 // A segment_alloc or segment_map event: waits for the alloc it belongs to.
 enum vram_status vr_exact_add_pending(struct vr_exact *exact, size_t event);
-// Segment events that no alloc followed: they become free memory (exact-replay 2.2.1).
+// Segment events that no alloc followed: they become free memory (replay.md §segments-and-allocations).
 enum vram_status vr_exact_flush_pending(struct vr_exact *exact);
 // The run of segment_free and segment_unmap events that starts at `event`; *next is the first event after what was replayed.
 enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *next);

@@ -1,4 +1,4 @@
-// exact_alloc.c: one allocation of a recorded history (exact-replay 2.2.1, 2.2.2).
+// exact_alloc.c: one allocation of a recorded history (replay.md §segments-and-allocations).
 #include "core/size_rules.h"
 #include "replay/exact.h"
 

@@ -1,4 +1,4 @@
-// exact_release.c: what goes back to the driver, and running out of memory (exact-replay 2.4, 2.5).
+// exact_release.c: what goes back to the driver, and running out of memory (replay.md §releases, replay.md §out-of-memory).
 #include "replay/exact.h"
 
 enum { DEVICE = 0, LOOK_AHEAD = 4096, WALK_BUDGET = 1 << 24 };
@@ -69,7 +69,7 @@ static enum vram_status compare_releases(struct vr_exact *exact, size_t event, s
 }
 
 // --- releases -------------------------------------------------------------------------------------------------------------------
-// With max_split_size a failing request first gives back a part of the cache (2.4.3). To see the allocator do the same, the
+// With max_split_size a failing request first gives back a part of the cache (replay.md §releases). To see the allocator do the same, the
 // simulated device is given just the memory with which the recorded releases are needed and suffice. True when the run is such
 // a one: an allocation that no cached block serves follows, with its segments.
 static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64_t *needed_bytes) {
@@ -165,7 +165,7 @@ static enum vram_status retry(struct vr_exact *exact, size_t event, size_t end, 
     return vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS);
 }
 
-// Parts of the cache, given back by rules whose inputs the recording does not tell (2.4.3): ages with a garbage collection
+// Parts of the cache, given back by rules whose inputs the recording does not tell (replay.md §releases): ages with a garbage collection
 // threshold, waits in the middle with max_split_size. Each segment goes as recorded, and agrees if it can.
 static enum vram_status release_as_recorded(struct vr_exact *exact, size_t event, size_t end) {
     const struct vr_history *history = exact->subject->history;
@@ -299,7 +299,7 @@ enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event) {
     exact->device->oom_events++;
     VR_TRY(vr_exact_enter(exact, event));
     if (exact->pending_count > 0) {
-        // Pages mapped on the way to the failure stay (2.5); trying again would give them back first.
+        // Pages mapped on the way to the failure stay (replay.md §out-of-memory); trying again would give them back first.
         VR_TRY(vr_exact_flush_pending(exact));
         VR_TRY(vr_exact_enter(exact, event));
         uint64_t found = 0;

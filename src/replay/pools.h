@@ -1,4 +1,4 @@
-// pools.h: the private pools of one device's recording, and which of them each event is of (exact-replay 2.6).
+// pools.h: the private pools of one device's recording, and which of them each event is of (replay.md §pools).
 #ifndef VR_REPLAY_POOLS_H
 #define VR_REPLAY_POOLS_H
 

@@ -1,4 +1,4 @@
-// sizes.c: where the blocks of the start state lie and how large they were (exact-replay 2.1.4).
+// sizes.c: where the blocks of the start state lie and how large they were (replay.md §block-sizes).
 #include "core/size_rules.h"
 #include "replay/start.h"
 

@@ -1,6 +1,6 @@
 // start.h: the state of one device before its first recorded event, found by undoing the history from the final picture.
 //
-// The rules are those of exact-replay 2.1. Free blocks are not stored: they are the gaps between active blocks, because free
+// The rules are those of replay.md §the-start-state. Free blocks are not stored: they are the gaps between active blocks, because free
 // neighbours are always merged.
 #ifndef VR_REPLAY_START_H
 #define VR_REPLAY_START_H
@@ -72,11 +72,12 @@ void vr_start_release(struct vr_start *start);
 // The anomalies as one line for people, cut to capacity.
 void vr_start_describe(const struct vr_start *start, char *text, size_t capacity);
 
-// Second part of vr_start_find(): gives every block its segment and the blocks of unknown size their sizes (exact-replay 2.1.4).
+// Second part of vr_start_find(): gives every block its segment and the blocks of unknown size their sizes
+// (replay.md §block-sizes).
 enum vram_status vr_start_fit(const struct vr_subject *subject, struct vr_start *start);
 void vr_start_anomaly(struct vr_start *start, enum vr_anomaly anomaly, size_t event);
 
-// What a block of `requested` bytes is rounded up to (allocator-behaviour 1.3).
+// What a block of `requested` bytes is rounded up to (allocator.md §sizes).
 uint64_t vr_start_round(const struct vr_options *options, uint64_t requested);
 
 #endif

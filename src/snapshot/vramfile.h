@@ -1,10 +1,10 @@
-// vramfile.h: recording files of our own (.vram, docs/formats/recording.md): read into a model, and a model written as one.
+// vramfile.h: recording files of our own (.vram, docs/reference/formats/recording.md): read into a model, and a model written as one.
 #ifndef VR_SNAPSHOT_VRAMFILE_H
 #define VR_SNAPSHOT_VRAMFILE_H
 
 #include "model/model.h"
 #include "snapshot/input.h"
-#include "vram/output.h"
+#include "vram/status.h"
 
 // The first bytes of every recording file.
 #define VR_VRAMFILE_MAGIC        "\x89VRAM\r\n\x1a"

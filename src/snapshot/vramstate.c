@@ -1,5 +1,6 @@
 #include "snapshot/vramstate.h"
 
+#include "base/map.h"
 #include "model/columns.h"
 
 // Sizes that the allocator gives are multiples of this; events say what was asked for.
@@ -31,8 +32,7 @@ struct live_rows {
     struct live_row *rows;
     size_t count;
     size_t capacity;
-    uint32_t *slots; // row + 1; at most half of them are used
-    size_t slot_count;
+    struct vr_map index; // row + 1
 };
 
 struct advance {
@@ -56,48 +56,31 @@ enum vram_status vr_picture_marks_set(struct vr_picture_marks *marks, size_t cou
 
 static void release_book(struct live_rows *book) {
     free(book->rows);
-    free(book->slots);
+    vr_map_release(&book->index);
     memset(book, 0, sizeof *book);
-}
-
-static size_t slot_of(const struct live_rows *book, uint64_t address) {
-    size_t mask = book->slot_count - 1, at = (size_t)vr_mix64(address) & mask;
-    while (book->slots[at] != 0 && book->rows[book->slots[at] - 1].address != address) at = (at + 1) & mask;
-    return at;
-}
-
-static enum vram_status grow_slots(struct live_rows *book, struct vr_budget *budget) {
-    size_t slot_count = book->slot_count == 0 ? 64 : 2 * book->slot_count;
-    VR_TRY(vr_budget_charge(budget, slot_count - book->slot_count, sizeof *book->slots));
-    uint32_t *slots = calloc(slot_count, sizeof *slots);
-    if (slots == NULL) return VRAM_NO_HOST_MEMORY;
-    free(book->slots);
-    book->slots = slots;
-    book->slot_count = slot_count;
-    for (size_t i = 0; i < book->count; i++) book->slots[slot_of(book, book->rows[i].address)] = (uint32_t)i + 1;
-    return VRAM_OK;
 }
 
 // The row of the address if one is alive, else NULL.
 static struct live_row *find(const struct live_rows *book, uint64_t address) {
-    if (book->slot_count == 0) return NULL;
-    uint32_t slot = book->slots[slot_of(book, address)];
-    return slot == 0 || !book->rows[slot - 1].alive ? NULL : &book->rows[slot - 1];
+    const uint64_t row = vr_map_get(&book->index, address);
+    return row == 0 || !book->rows[row - 1].alive ? NULL : &book->rows[row - 1];
+}
+
+static enum vram_status add_row(struct live_rows *book, struct vr_budget *budget, uint64_t address) {
+    if (book->count >= UINT32_MAX - 1) return VRAM_LIMIT;
+    VR_TRY(vr_budget_charge(budget, vr_map_growth_bytes(&book->index), 1));
+    VR_TRY(vr_map_reserve(&book->index, 1));
+    void *rows = book->rows;
+    enum vram_status status = vr_budget_grow(budget, &rows, &book->capacity, book->count + 1, sizeof *book->rows);
+    book->rows = rows;
+    return status != VRAM_OK ? status : vr_map_set(&book->index, address, ++book->count);
 }
 
 static enum vram_status put(struct live_rows *book, struct vr_budget *budget, const struct live_row *row) {
-    if (book->count >= UINT32_MAX - 1) return VRAM_LIMIT;
-    if (2 * (book->count + 1) > book->slot_count) VR_TRY(grow_slots(book, budget));
-    size_t at = slot_of(book, row->address);
-    if (book->slots[at] == 0) {
-        void *rows = book->rows;
-        enum vram_status status = vr_budget_grow(budget, &rows, &book->capacity, book->count + 1, sizeof *book->rows);
-        book->rows = rows;
-        VR_TRY(status);
-        book->slots[at] = (uint32_t)++book->count;
-    }
-    book->rows[book->slots[at] - 1] = *row;
-    book->rows[book->slots[at] - 1].alive = true;
+    if (vr_map_get(&book->index, row->address) == 0) VR_TRY(add_row(book, budget, row->address));
+    struct live_row *at = &book->rows[vr_map_get(&book->index, row->address) - 1];
+    *at = *row;
+    at->alive = true;
     return VRAM_OK;
 }
 

@@ -121,7 +121,7 @@ int cudaDeviceGetDefaultMemPool(uint64_t *pool, int device) { RT_CALL(driver->de
 int cudaDeviceGetMemPool(uint64_t *pool, int device) { RT_CALL(driver->device_get_mem_pool(pool, device)); }
 int cudaDeviceSetMemPool(int device, uint64_t pool) { RT_CALL(driver->device_set_mem_pool(device, pool)); }
 
-// Flags and limits change nothing on a device whose kernels do nothing; what was set is told again.
+// Flags and limits change nothing on a device whose kernels do nothing; what was set is reported again.
 static _Thread_local unsigned device_flags;
 static size_t limits[16];
 

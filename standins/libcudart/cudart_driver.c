@@ -13,7 +13,7 @@ static pthread_mutex_t contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t contexts[RT_MOST_DEVICES]; // primary contexts that this runtime holds; guarded by contexts_mutex
 
 static _Thread_local int last_error;
-static _Thread_local int chosen_device;
+static _Thread_local int current_device;
 
 void *rt_driver_symbol(const char *symbol, int version, uint64_t flags) {
     void *function = NULL;
@@ -56,7 +56,7 @@ int rt_device(void) {
     if (rt_load(&driver) == RT_SUCCESS && driver->ctx_get_current(&context) == RT_SUCCESS && context != 0 &&
         driver->ctx_get_device(&device) == RT_SUCCESS)
         return device;
-    return chosen_device;
+    return current_device;
 }
 
 static int make_current(const struct rt_driver *driver, int device) {
@@ -71,7 +71,7 @@ int rt_begin(const struct rt_driver **driver) {
     uint64_t context = 0;
     int error = rt_load(driver);
     if (error == RT_SUCCESS) error = (*driver)->ctx_get_current(&context);
-    return error == RT_SUCCESS && context == 0 ? make_current(*driver, chosen_device) : error;
+    return error == RT_SUCCESS && context == 0 ? make_current(*driver, current_device) : error;
 }
 
 int rt_end(int error) {
@@ -101,7 +101,7 @@ int cudaSetDevice(int device) {
     if (error == RT_SUCCESS) error = driver->device_get_count(&count);
     if (error == RT_SUCCESS && (device < 0 || device >= count || device >= RT_MOST_DEVICES)) error = RT_INVALID_DEVICE;
     if (error == RT_SUCCESS) error = make_current(driver, device);
-    if (error == RT_SUCCESS) chosen_device = device;
+    if (error == RT_SUCCESS) current_device = device;
     return rt_end(error);
 }
 

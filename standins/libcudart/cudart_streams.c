@@ -28,20 +28,28 @@ RT_STREAM_CALL(cudaStreamEndCapture, (void *stream, uint64_t *graph), driver->st
 RT_STREAM_CALL(cudaStreamIsCapturing, (void *stream, int *status), driver->stream_is_capturing(on, status))
 int cudaThreadExchangeStreamCaptureMode(int *mode) { RT_CALL(driver->thread_exchange_capture_mode(mode)); }
 
-// Edges of a captured graph have no data here: a caller that asks for it is told that there is none.
-static int capture_info(const struct rt_driver *driver, uint64_t stream, int *status, unsigned long long *id, uint64_t *graph,
-                        const uint64_t **dependencies, const void **edges, size_t *count) {
-    uint64_t found_id = 0;
-    const int error = driver->stream_get_capture_info(stream, status, &found_id, graph, dependencies, count);
-    if (error == RT_SUCCESS && id != NULL) *id = found_id;
-    if (error == RT_SUCCESS && edges != NULL) *edges = NULL;
+// What a caller wants to know of a capture. Each but the status may be NULL.
+struct capture_info {
+    int *status;
+    unsigned long long *id;
+    uint64_t *graph;
+    const uint64_t **dependencies;
+    const void **edges; // of a captured graph here have no data: a caller that wants it gets NULL
+    size_t *count;
+};
+
+static int capture_info(const struct rt_driver *driver, uint64_t stream, const struct capture_info *wanted) {
+    uint64_t id = 0;
+    const int error = driver->stream_get_capture_info(stream, wanted->status, &id, wanted->graph, wanted->dependencies, wanted->count);
+    if (error == RT_SUCCESS && wanted->id != NULL) *wanted->id = id;
+    if (error == RT_SUCCESS && wanted->edges != NULL) *wanted->edges = NULL;
     return error;
 }
 
 RT_STREAM_CALL(cudaStreamGetCaptureInfo,
                (void *stream, int *status, unsigned long long *id, uint64_t *graph, const uint64_t **dependencies, const void **edges,
                 size_t *count),
-               capture_info(driver, on, status, id, graph, dependencies, edges, count))
+               capture_info(driver, on, &(struct capture_info){status, id, graph, dependencies, edges, count}))
 RT_STREAM_CALL(cudaStreamUpdateCaptureDependencies, (void *stream, uint64_t *nodes, const void *edges, size_t count, unsigned flags),
                edges != NULL ? RT_NOT_SUPPORTED : driver->stream_update_capture_dependencies(on, nodes, count, flags))
 

@@ -2,7 +2,7 @@
 """Keeps the outputs in the guide true.
 
 usage: check_guide.py VRAM ROOT [--write]
-Runs the lines that begin with "$ " of every ```console block of docs/convert.md and docs/formats/sqlite.md in a folder with the example
+Runs the lines that begin with "$ " of every ```console block of convert.md and formats/sqlite.md in a folder with the example
 recording, and compares what they print with the block; with --write, puts it there.
 """
 import os
@@ -33,7 +33,7 @@ def main():
         print("the sqlite3 program is not installed: the guide is not checked")
         return 77
     stale = blocks = 0
-    for page in (ROOT / "docs/convert.md", ROOT / "docs/formats/sqlite.md"):
+    for page in (ROOT / "docs/guides/convert.md", ROOT / "docs/reference/formats/sqlite.md"):
         with tempfile.TemporaryDirectory(prefix="vram-guide-") as folder:
             shutil.copy(ROOT / "examples/recordings/train.json.gz", folder)
             text = page.read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ libdir=$(dirname "$(find "$prefix" -name libvram.a)")
 "$prefix-consumer/consumer_static"
 
 for file in bin/vram include/vram/vram.h share/man/man1/vram.1 share/bash-completion/completions/vram \
-    share/doc/vram/LICENSE share/doc/vram/docs/json.md; do
+    share/doc/vram/LICENSE share/doc/vram/docs/reference/json.md; do
     test -s "$prefix/$file" || { echo "not installed: $file"; exit 1; }
 done
 "$prefix/bin/vram" --version
@@ -54,7 +54,7 @@ fi
 # shellcheck disable=SC2016
 sed -n '/^```c$/,/^```$/p' "$readme" | sed '1d;$d' >"$prefix-consumer/example.c"
 "$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" "$prefix-consumer/example.c" "$libdir/libvram.a" -pthread -ldl -lm -o "$prefix-consumer/example"
-printed=$("$prefix-consumer/example")
+printed=$("$prefix-consumer/example" | tr -s ' \n' ' ')
 tr -s ' \n' ' ' <"$readme" | grep -q -F -- "$printed" || { echo "the README does not say: $printed"; exit 1; }
 
 command -v pkg-config >/dev/null || { echo "pkg-config is not there: vram.pc not tried"; exit 0; }

@@ -38,7 +38,7 @@ class Documents(unittest.TestCase):
         rows = text("src/config/options.def")
         keys = re.findall(r"^VR_OPTION(?:_ALIAS)?\((\w+),", rows, re.MULTILINE)
         self.assertGreater(len(keys), 20)
-        page = text("docs/options.md")
+        page = text("docs/reference/options.md")
         self.assertEqual([key for key in keys if f"`{key}`" not in page], [])
 
     def test_every_variable_is_described(self):
@@ -48,21 +48,34 @@ class Documents(unittest.TestCase):
         # Words of a message and statuses are no variables, and VRAM_RUN_* is nobody's to set.
         names = {name for name in read if not name.startswith("VRAM_RUN_")} - {"VRAM_OUT_OF_MEMORY", "VRAM_UNKNOWN"}
         self.assertGreater(len(names), 15)
-        page = text("docs/options.md")
+        page = text("docs/reference/options.md")
         self.assertEqual([name for name in sorted(names) if f"`{name}`" not in page], [])
 
     def test_every_header_is_described(self):
-        rows = re.findall(r"^\| (`vram/.*?) \|", text("docs/c.md"), re.MULTILINE)
+        rows = re.findall(r"^\| (`vram/.*?) \|", text("docs/reference/headers.md"), re.MULTILINE)
         named = sorted(name for row in rows for name in re.findall(r"`vram/(\w+\.h)`", row))
-        self.assertEqual(named, sorted({path.name for path in (ROOT / "include/vram").iterdir()} - {"vram.h"}))
+        headers = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "include/vram").iterdir()}
+        # An old name is a header that only includes the new one.
+        moved = {name: found[1] for name, found in ((name, re.match(r"// vram/\w+\.h: now vram/(\w+)\.h", headers[name])) for name in headers) if found}
+        self.assertEqual(named, sorted(f"{name}.h" for name in headers.keys() - moved.keys() - {"vram", "recordings"}))
+        names = text("docs/reference/headers.md").partition("Until the next release")[2].partition("\n\n")[0]
+        for old, new in moved.items():
+            self.assertIn(f'#include "vram/{new}.h"', headers[old])
+            self.assertRegex(names, rf"`{old}`[^,]*,?[^,]*to\s`{new}`")
+
+    def test_every_counter_is_described(self):
+        rows = re.findall(r"^ +X\((\w+), ", text("include/vram/stats.h"), re.MULTILINE)
+        self.assertGreater(len(rows), 15)
+        page = text("docs/reference/stats.md")
+        self.assertEqual([name for name in rows if f"`{name}`" not in page], [])
 
     def test_every_command_is_described(self):
         commands = re.findall(r"^COMMAND\((\w+),", text("cli/commands.def"), re.MULTILINE)
         self.assertGreater(len(commands), 0)
-        manual = text("docs/man/vram.1")
+        manual = text("docs/reference/man/vram.1")
         for command in commands:
             self.assertIn(f".B {command}\n", manual)
-            self.assertIn(f"vram {command}", text("README.md"))
+            self.assertIn(f"| `vram {command}` |", text("docs/README.md"))
 
     def test_every_make_target_is_described_and_there(self):
         makefile = text("Makefile")

@@ -22,6 +22,7 @@ COMMANDS = re.findall(r"^COMMAND\((\w+),", (ROOT / "cli/commands.def").read_text
 AROUND = """#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <vram/recordings.h>
 #include <vram/vram.h>
 void use(uint64_t address, uint64_t size_bytes);
 void fragment(struct vram_allocator *allocator, struct vram_error error, uint64_t address, size_t size, void *handle, int pipe, int socket,
@@ -144,7 +145,7 @@ class Guides(unittest.TestCase):
             self.assertEqual(mistakes, [])
 
     def test_options_of_the_manual_exist(self):
-        manual = (ROOT / "docs/man/vram.1").read_text(encoding="utf-8").replace("\\-", "-")
+        manual = (ROOT / "docs/reference/man/vram.1").read_text(encoding="utf-8").replace("\\-", "-")
         parts = re.split(r"^\.TP\n\.B (\w+)\n", manual.partition(".SH COMMANDS")[2].partition(".SH EXIT")[0], flags=re.MULTILINE)
         named = dict(zip(parts[1::2], parts[2::2]))
         self.assertEqual(sorted(named), sorted(COMMANDS))
@@ -155,7 +156,7 @@ class Guides(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
     def test_the_manual_has_no_mistakes_of_form(self):
-        manual = ROOT / "docs/man/vram.1"
+        manual = ROOT / "docs/reference/man/vram.1"
         result = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-z", manual], capture_output=True, text=True, timeout=60)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
@@ -163,7 +164,7 @@ class Guides(unittest.TestCase):
 class Torch(unittest.TestCase):
     @unittest.skipUnless(len(sys.argv) > 4, "the adapter for PyTorch is not there, or not for Python")
     def test_what_the_page_shows_is_printed(self):
-        page = (ROOT / "docs/torch.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs/guides/torch.md").read_text(encoding="utf-8")
         blocks = re.findall(r"^```console\n\$ ([^\n]*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
         self.assertGreater(len(blocks), 0)
         for command, shown in blocks:

@@ -15,6 +15,7 @@
 #define LIVE       24
 #define THREAD_MAX 8
 
+// Of its own: nothing of this project is known here.
 static uint64_t next(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return *state >> 33;

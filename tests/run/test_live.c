@@ -7,14 +7,10 @@
 #include <cmocka.h>
 
 #include "../../adapters/preload/live.h"
+#include "support/random.h"
 
 #define KEYS  4000
 #define STEPS 200000
-
-static uint64_t next(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
-}
 
 static enum pl_space space_of(uint64_t key) { return key % 2 == 0 ? PL_SPACE_DEVICE : PL_SPACE_HOST; }
 
@@ -42,7 +38,7 @@ static void random_lives(void **state) {
     uint64_t seed = 1;
     assert_null(pl_live_find(&live, PL_SPACE_DEVICE, 0));
     for (uint64_t step = 1; step <= STEPS; step++) {
-        const uint64_t key = next(&seed) % (step < STEPS / 2 ? KEYS : KEYS / 8);
+        const uint64_t key = vr_random_next(&seed) % (step < STEPS / 2 ? KEYS : KEYS / 8);
         struct pl_piece *piece = pl_live_find(&live, space_of(key), number_of(key));
         if (piece != NULL) {
             pl_live_remove(&live, piece);

@@ -1,4 +1,4 @@
-// The checklist of observable behaviours (allocator-behaviour §13), as far as it needs neither capture nor private pools. The number in a
+// The checklist of observable behaviours (allocator.md §checklist), as far as it needs neither capture nor private pools. The number in a
 // test's name is the checklist's.
 #include "support/expect.h"
 

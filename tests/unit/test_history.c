@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-// The memory history: every action with its fields, rings, levels, words, marks (allocator-behaviour §11).
+// The memory history: every action with its fields, rings, levels, words, marks (allocator.md §records).
 #include <stdio.h>
 #include <unistd.h>
 

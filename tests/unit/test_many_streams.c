@@ -26,7 +26,7 @@ static uint64_t draw(uint64_t *random, uint64_t limit) { return vr_random_below(
 static uint64_t draw_size(uint64_t *random) { return 512 * (1 + draw(random, draw(random, 8) == 0 ? 8192 : 64)); }
 
 static uint32_t awake(const struct machine *machine) {
-    return atomic_load_explicit(&machine->world.allocator->devices[0], memory_order_relaxed)->awake_count;
+    return atomic_load_explicit(&machine->world.allocator->devices[0], memory_order_relaxed)->shards.awake_count;
 }
 
 // What is counted, against sums made by hand.

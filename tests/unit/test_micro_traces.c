@@ -1,4 +1,5 @@
-// The worked micro-traces of the specification (allocator-behaviour §17) that need no private pool: records and statistics, step by step.
+// The worked micro-traces of the specification (allocator.md §worked-examples) that need no private pool: records and statistics, step by
+// step.
 #include "support/expect.h"
 
 #define SEGMENT_ALLOC VR_RECORD_SEGMENT_ALLOC

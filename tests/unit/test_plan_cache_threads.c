@@ -4,7 +4,8 @@
 #include "library/plan_cache.h"
 #include "os/os.h"
 #include "support/expect.h"
-#include "vram/plan_cache.h"
+#include "support/random.h"
+#include "vram/workspace.h"
 
 // A library that makes plans: a plan is its key plus 100, and wants as many KiB as the key says.
 struct shop {
@@ -258,7 +259,7 @@ static void any_order_keeps_the_cache_whole(void **state) {
     enum { KEYS = 40, IN_USE = 6, STEPS = 3000 };
     struct vr_world world;
     struct shop shop = {.refusal = VRAM_OK};
-    open_world(&world);
+    expect_world(&world, "", 0);
     struct vram_plan_cache *cache = expect_cache(&world, &shop);
     struct vram_plan used[IN_USE];
     uint32_t used_keys[IN_USE];
@@ -285,7 +286,7 @@ static void any_order_keeps_the_cache_whole(void **state) {
     assert_true(vr_plan_cache_check(cache));
     vram_plan_cache_destroy(cache);
     assert_int_equal(shop.built, shop.destroyed);
-    close_world(&world);
+    expect_end(&world);
 }
 
 int main(void) {

@@ -98,7 +98,7 @@ static void a_pool_may_have_several_routes(void **state) {
 
 // --- lifetime -------------------------------------------------------------------------------------------------------------------------
 
-// allocator-behaviour 13.15, with and without expandable segments.
+// allocator.md §checklist, with and without expandable segments.
 static void memory_goes_when_nothing_needs_it(void **state) {
     static const char *const confs[] = {"", "expandable_segments:True"};
     (void)state;
@@ -187,7 +187,7 @@ static void give_own(uint64_t address, uint64_t size_bytes, uint32_t device, uin
     own->given_back_bytes += size_bytes;
 }
 
-// allocator-behaviour 17.E: the ncclMemAlloc case.
+// allocator.md §worked-examples: the ncclMemAlloc case.
 static void own_functions_whole_blocks(void **state) {
     (void)state;
     struct vr_world world;

@@ -2,7 +2,37 @@
 #ifndef VR_CORE_CAPTURE_CAPTURES_H
 #define VR_CORE_CAPTURE_CAPTURES_H
 
-#include "core/device.h"
+#include "core/block.h"
+
+struct vr_device;
+struct vram_allocator;
+struct vram_pool;
+
+// A capture under way.
+struct vr_capture {
+    struct vram_pool *pool; // holds a reference
+    uint64_t stream;        // where it was begun
+    uint64_t thread;        // who began it
+    bool others;            // the driver was not asked to begin it by us, and is not asked to end it
+};
+
+// A block that was freed in a capture although other streams used it. It waits for the end of all captures, or, where it has markers,
+// for the moment when the captured graph shows that every one of them lies before what its own stream does next.
+struct vr_deferred {
+    uint32_t block;
+    uint64_t *markers; // graph nodes; NULL: wait for the end
+    size_t marker_count;
+};
+
+// Of a device. Guarded by all its locks.
+struct vr_captures {
+    struct vr_capture *items; // into pools of this device
+    size_t count;
+    size_t items_capacity;
+    struct vr_deferred *deferred;
+    size_t deferred_count;
+    size_t deferred_capacity;
+};
 
 // Whether the stream is capturing now. Asks the driver only while a capture is known on some device.
 bool vr_is_capturing(const struct vr_device *device, uint64_t stream);
@@ -35,5 +65,9 @@ enum vram_status vr_defer(struct vr_device *device, uint32_t block);
 enum vram_status vr_deferred_convert(struct vr_device *device);
 // graph_capture_record_stream_reuse: completes the deferred blocks of `stream` whose markers all lie before what it does next.
 enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream);
+// Whether the block's free was put off.
+bool vr_is_deferred(const struct vr_device *device, uint32_t block);
+// Frees the lists. At the end only.
+void vr_captures_release(struct vr_captures *captures);
 
 #endif

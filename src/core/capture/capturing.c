@@ -1,5 +1,6 @@
 // Who is capturing: what the driver says of streams, and who began what.
 #include "core/capture/captures.h"
+#include "core/device.h"
 
 // The driver's id of the capture a stream takes part in; 0 for none.
 uint64_t vr_capture_id(const struct vr_device *device, uint64_t stream) {
@@ -26,11 +27,11 @@ bool vr_is_capturing(const struct vr_device *device, uint64_t stream) {
 }
 
 bool vr_device_captures(const struct vr_device *device) {
-    if (device->capture_count != 0) return true;
+    if (device->captures.count != 0) return true;
     if (!vr_any_captures(device)) return false;
-    const uint32_t count = atomic_load_explicit(&device->shard_count, memory_order_relaxed);
+    const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
-        const struct vr_shard *shard = device->shards[i];
+        const struct vr_shard *shard = device->shards.items[i];
         if (!shard->idle && shard->stream != 0 && vr_stream_is_capturing(device, shard->stream)) return true;
     }
     return false;
@@ -55,7 +56,7 @@ void vr_capture_count(struct vram_allocator *allocator, bool begins) {
 }
 
 void vr_capture_gate(struct vr_device *device) {
-    if (device->deferred_count != 0 || vr_any_captures(device)) {
+    if (device->captures.deferred_count != 0 || vr_any_captures(device)) {
         vr_device_gate(device, VR_GATE_CAPTURE, true);
         return;
     }
@@ -69,10 +70,10 @@ bool vr_same_capture(const struct vr_device *device, uint64_t stream, uint64_t o
 }
 
 bool vr_thread_captures(const struct vr_device *device) {
-    if (device->capture_count == 0) return false;
+    if (device->captures.count == 0) return false;
     const uint64_t thread = vr_os_thread_id();
-    for (size_t i = 0; i < device->capture_count; i++) {
-        if (device->captures[i].thread == thread) return true;
+    for (size_t i = 0; i < device->captures.count; i++) {
+        if (device->captures.items[i].thread == thread) return true;
     }
     return false;
 }

@@ -1,10 +1,7 @@
 // Checkpoints: which blocks of a private pool are live, and putting a pool back to that.
-#include "core/source/async.h"
 #include "core/capture/captures.h"
-#include "core/fences.h"
-#include "core/capture/private.h"
 #include "core/serve.h"
-#include "core/source/source_ops.h"
+#include "core/source/backend.h"
 
 struct saved_block {
     uint64_t address;
@@ -17,16 +14,16 @@ struct saved_block {
 struct vram_checkpoint {
     struct saved_block *blocks; // by ascending address
     size_t count;
-    size_t capacity;
+    size_t blocks_capacity;
 };
 
 static struct saved_block save(const struct vram_allocator *allocator, const struct vr_block *block) {
     return (struct saved_block){block->address, block->size, block->requested, vr_shard_of(allocator, block)->stream, block->small};
 }
 
-// Frees that a capture put off are no obstacle once it is over (allocator-behaviour 5.10).
+// Frees that a capture put off are no obstacle once it is over (allocator.md §private-pools).
 static enum vram_status settle(struct vr_device *device) {
-    if (device->deferred_count == 0 || vr_device_captures(device)) return VRAM_OK;
+    if (device->captures.deferred_count == 0 || vr_device_captures(device)) return VRAM_OK;
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     const enum vram_status status = vr_deferred_convert(device);
@@ -38,17 +35,14 @@ static enum vram_status settle(struct vr_device *device) {
 static enum vram_status list_live(const struct vram_pool *pool, struct vram_checkpoint *list) {
     const struct vr_device *device = pool->device;
     const struct vram_allocator *allocator = device->allocator;
-    for (size_t i = 0; i < device->segment_count; i++) {
-        uint32_t at = vr_segment_at(allocator, device->segments[i])->first;
+    for (size_t i = 0; i < device->segments.count; i++) {
+        uint32_t at = vr_segment_at(allocator, device->segments.items[i])->first;
         if (vr_shard_of(allocator, vr_block_at(allocator, at))->owner != pool) continue;
         for (; at != 0; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *block = vr_block_at(allocator, at);
             if (block->state == VR_PENDING) return VRAM_INVALID_ARGUMENT;
             if (block->state != VR_ALLOCATED) continue;
-            void *blocks = list->blocks;
-            const enum vram_status status = vr_grow(&blocks, &list->capacity, list->count + 1, sizeof *list->blocks);
-            list->blocks = blocks;
-            VR_TRY(status);
+            VR_TRY(VR_GROW(list, blocks, list->count + 1));
             list->blocks[list->count++] = save(allocator, block);
         }
     }
@@ -57,7 +51,7 @@ static enum vram_status list_live(const struct vram_pool *pool, struct vram_chec
 
 enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkpoint **checkpoint) {
     VR_REQUIRE(pool && checkpoint);
-    if (vr_is_async(pool->device->allocator)) return VRAM_UNSUPPORTED;
+    if (!pool->device->allocator->backend->has_blocks) return VRAM_UNSUPPORTED;
     struct vram_checkpoint *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     vr_gather(pool->device, VR_LEVEL_ALL, 0);
@@ -138,7 +132,8 @@ static enum vram_status restore_locked(struct vram_pool *pool, const struct vram
     return VRAM_OK;
 }
 
-static void send(const struct vram_restore_observer *observer, const struct vram_checkpoint *freed, const struct vram_checkpoint *created) {
+static void notify_restored(const struct vram_restore_observer *observer, const struct vram_checkpoint *freed,
+                            const struct vram_checkpoint *created) {
     if (observer == NULL) return;
     for (size_t i = 0; observer->freed != NULL && i < freed->count; i++) observer->freed(freed->blocks[i].address, observer->user);
     for (size_t i = 0; observer->created != NULL && i < created->count; i++) {
@@ -149,13 +144,13 @@ static void send(const struct vram_restore_observer *observer, const struct vram
 enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                    const struct vram_restore_observer *observer) {
     VR_REQUIRE(pool && checkpoint);
-    if (vr_is_async(pool->device->allocator)) return VRAM_UNSUPPORTED;
+    if (!pool->device->allocator->backend->has_blocks) return VRAM_UNSUPPORTED;
     struct vram_checkpoint live = {0};
     vr_gather(pool->device, VR_LEVEL_STATE, 0);
     vr_device_lock(pool->device);
     const enum vram_status status = restore_locked(pool, checkpoint, &live);
     vr_device_unlock(pool->device);
-    if (status == VRAM_OK) send(observer, &live, checkpoint);
+    if (status == VRAM_OK) notify_restored(observer, &live, checkpoint);
     free(live.blocks);
     return vr_checked(pool->device->allocator, status);
 }

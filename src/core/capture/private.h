@@ -1,31 +1,39 @@
-// private.h: private pools inside the allocator; routes into them.
+// private.h: private pools inside the allocator: their life.
 #ifndef VR_CORE_CAPTURE_PRIVATE_H
 #define VR_CORE_CAPTURE_PRIVATE_H
 
-#include "core/device.h"
+#include "base/stat.h"
+#include "core/extension.h"
+#include "vram/pool.h"
 
-// The pool that a request on `stream` is routed to by this thread; NULL: the default pools. Under all locks.
-struct vram_pool *vr_route(struct vr_device *device, uint64_t stream);
+struct vr_device;
+struct vr_shard;
 
-// Whether the stream takes part in a capture, and the id of the pool that its requests are routed to then; *id is untouched otherwise.
-// Takes the locks.
-bool vr_capture_pool(struct vr_device *device, uint64_t stream, struct vram_pool_id *id);
-// Whether a route leads into the pool of this id. device may be NULL: none does. Takes the locks.
-bool vr_pool_is_filled(struct vr_device *device, struct vram_pool_id id);
+// A private pool of one device. Everything in it is guarded by all locks of the device, but for what never changes (id, options).
+struct vram_pool {
+    struct vr_device *device;
+    struct vram_pool_id id;
+    struct vram_pool_options options;
+    uint32_t references; // 0: freeable
+    uint32_t segments;   // cudaMalloc segments, and expandable ones with anything mapped
+    bool captured;       // a graph knows its addresses
+    struct vr_shard **shards;
+    size_t shard_count;
+    size_t shards_capacity;
+    struct vram_stat reserved[VRAM_STAT_POOLS];
+    struct vr_extensions extensions; // of rooms above
+    struct vram_pool *next;          // in the device's list
+};
 
 // References, under all locks. Dropping the last makes the pool freeable.
 void vr_private_retain(struct vram_pool *pool);
 void vr_private_drop(struct vram_pool *pool);
 
-// Releases what is wholly free in the pool: small, then large (allocator-behaviour 3.7). Under all locks, context current.
-enum vram_status vr_private_shrink(struct vram_pool *pool);
-// The same for every freeable pool; pools that hold nothing more are gone afterwards.
-enum vram_status vr_private_shrink_freeable(struct vr_device *device);
+// Ends the pools of the device that nobody holds and that hold nothing. Under all locks.
+void vr_private_bury(struct vr_device *device);
+// The same where only this one can have died: a look at all of them costs as many steps as there are.
+void vr_private_bury_one(struct vram_pool *pool);
 // Frees the structs of all pools. At the end only.
 void vr_private_release_all(struct vr_device *device);
-
-// Opens and closes a route. Under all locks. vr_route_close: false when there is no such route.
-enum vram_status vr_route_open(struct vram_pool *pool, const struct vram_route *route);
-bool vr_route_close(struct vram_pool *pool, const struct vram_route *route);
 
 #endif

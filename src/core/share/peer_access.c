@@ -1,5 +1,5 @@
 // which devices may reach the memory of which other. Memory by cudaMalloc follows the contexts; pages of expandable segments
-// and of imports name every device that may use them (allocator-behaviour 6.9).
+// and of imports name every device that may use them (allocator.md §peers-and-sharing).
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
 
@@ -25,36 +25,14 @@ bool vram_peer_enabled(struct vram_allocator *allocator, uint32_t device, uint32
     return device == peer || (peers >> device & 1) != 0;
 }
 
-void vr_access_list(const struct vr_device *device, struct vr_cu_access_desc *list, uint64_t *count) {
-    const uint64_t peers = atomic_load_explicit(&device->peers, memory_order_relaxed);
-    list[0] = vr_access_of(device->ordinal);
-    *count = 1;
-    for (uint32_t peer = 0; peer < VRAM_MAX_DEVICES; peer++)
-        if ((peers >> peer & 1) != 0) list[(*count)++] = vr_access_of(peer);
-}
-
-// Every run of mapped pages.
-static enum vram_status allow_segment(struct vr_device *owner, const struct vr_segment *segment, uint32_t peer) {
-    const struct vr_cu_access_desc access = vr_access_of(peer);
-    const uint64_t pages = segment->size / segment->page_size;
-    for (uint64_t page = 0; page < pages;) {
-        uint64_t end = page;
-        while (end < pages && segment->pages[end] != 0) end++;
-        const uint64_t address = segment->address + page * segment->page_size, size = (end - page) * segment->page_size;
-        if (end > page) VR_TRY(vr_driver_status(vr_cu(owner->allocator->driver, mem_set_access, address, size, &access, 1)));
-        page = end + 1;
-    }
-    return VRAM_OK;
-}
-
 // Pages mapped from now on name the peer; those that are there are told. A refusal leaves some of them open to it, which does no harm.
 static enum vram_status allow_segments(struct vr_device *owner, uint32_t peer) {
     struct vram_allocator *allocator = owner->allocator;
     enum vram_status status = VRAM_OK;
     vr_device_lock(owner);
-    for (size_t i = 0; i < owner->segment_count && status == VRAM_OK; i++) {
-        const struct vr_segment *segment = vr_segment_at(allocator, owner->segments[i]);
-        if (segment->expandable) status = allow_segment(owner, segment, peer);
+    for (size_t i = 0; i < owner->segments.count && status == VRAM_OK; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, owner->segments.items[i]);
+        if (segment->source->allow != NULL) status = segment->source->allow(owner, segment, peer);
     }
     if (status == VRAM_OK) atomic_fetch_or_explicit(&owner->peers, (uint64_t)1 << peer, memory_order_relaxed);
     vr_device_unlock(owner);

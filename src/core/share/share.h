@@ -44,6 +44,8 @@ struct vr_exported {
 };
 // The page is about to go back to the driver: closes its descriptor. Under all locks.
 void vr_exported_forget(struct vr_segment *segment, uint64_t page);
+// The size of the table, which is made at the first export.
+size_t vr_exported_bytes(const struct vr_segment *segment);
 // The segment goes: so does the table of its pages.
 void vr_exported_release(struct vr_segment *segment);
 
@@ -56,12 +58,7 @@ enum vram_status vr_imports_allow(struct vr_device *device, uint32_t peer);
 // At the end: takes everything down, whoever still uses it.
 void vr_imports_release(struct vram_allocator *allocator);
 
-// --- access -----------------------------------------------------------------------------------------------------------------
-// Who may use memory of the device: itself first, then its peers. *count of VRAM_MAX_DEVICES at most.
-void vr_access_list(const struct vr_device *device, struct vr_cu_access_desc *list, uint64_t *count);
-VR_INLINE struct vr_cu_access_desc vr_access_of(uint32_t ordinal) {
-    return (struct vr_cu_access_desc){{VR_CU_MEM_LOCATION_TYPE_DEVICE, (int32_t)ordinal}, VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-}
+// --- errors -----------------------------------------------------------------------------------------------------------------
 
 // A driver call failed: the error says which and how. DRIVER.
 VR_INLINE enum vram_status vr_driver_failed(struct vram_error *error, const char *call, vr_cu_result result) {

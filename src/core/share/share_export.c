@@ -1,6 +1,6 @@
 // handles of live blocks. Plain memory has a handle of its segment by the driver; of an expandable segment every page that
-// the block touches has a file descriptor, made once and counted (allocator-behaviour 6.8).
-#include "core/serve.h"
+// the block touches has a file descriptor, made once and counted (allocator.md §peers-and-sharing).
+#include "core/raw.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
 
@@ -20,7 +20,6 @@ struct shared_block {
 
 static void describe(struct shared_block *shared, struct vram_allocator *allocator, uint32_t block) {
     const struct vr_block *item = vr_block_at(allocator, block);
-    const struct vram_pool *owner = vr_shard_of(allocator, item)->owner;
     struct vr_segment *segment = vr_segment_at(allocator, item->segment);
     shared->segment = segment;
     shared->address = item->address;
@@ -28,8 +27,8 @@ static void describe(struct shared_block *shared, struct vram_allocator *allocat
     shared->requested_bytes = item->requested;
     shared->base = segment->address;
     shared->extent_bytes = segment->size;
-    shared->foreign = owner != NULL && owner->options.allocate != NULL;
-    if (!segment->expandable) return;
+    shared->foreign = segment->source->sharing == VR_SHARING_NONE;
+    if (segment->source->sharing != VR_SHARING_PAGES) return;
     const uint64_t offset = item->address - segment->address;
     shared->first_page = offset / segment->page_size;
     shared->pages = (offset + item->size - 1) / segment->page_size + 1 - shared->first_page;
@@ -64,22 +63,6 @@ static enum vram_status open_shared(struct vram_allocator *allocator, uint64_t a
 
 // --- pages ----------------------------------------------------------------------------------------------------------------------
 
-static size_t table_bytes(const struct vr_segment *segment) {
-    return (size_t)(segment->size / segment->page_size) * sizeof *segment->exported;
-}
-
-void vr_exported_forget(struct vr_segment *segment, uint64_t page) {
-    if (segment->exported == NULL) return;
-    struct vr_exported *exported = &segment->exported[page];
-    if (exported->exports != 0) vr_os_close_descriptor(exported->descriptor);
-    *exported = (struct vr_exported){.serial = 0};
-}
-
-void vr_exported_release(struct vr_segment *segment) {
-    if (segment->exported != NULL) vr_os_unreserve(segment->exported, table_bytes(segment));
-    segment->exported = NULL;
-}
-
 static enum vram_status export_page(struct shared_block *shared, uint64_t page, struct vram_error *error) {
     static _Atomic uint64_t serials;
     struct vr_exported *exported = &shared->segment->exported[page];
@@ -105,7 +88,7 @@ static void end_page(struct vr_exported *exported) {
 
 static enum vram_status export_pages(struct shared_block *shared, unsigned char *to, struct vram_error *error) {
     struct vr_segment *segment = shared->segment;
-    if (shared->device->handle_types == 0) {
+    if (shared->device->physical.handle_types == 0) {
         return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET,
                        "pages of expandable segments cannot be shared: the driver has no file descriptors for them on device %u, or "
                        "TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC says no",
@@ -113,7 +96,7 @@ static enum vram_status export_pages(struct shared_block *shared, unsigned char 
     }
     if (segment->exported == NULL) {
         void *table = NULL;
-        const enum vram_status status = vr_os_reserve(table_bytes(segment), &table);
+        const enum vram_status status = vr_os_reserve(vr_exported_bytes(segment), &table);
         if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
         segment->exported = table;
     }

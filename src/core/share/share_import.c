@@ -1,7 +1,6 @@
 // blocks of other processes. Memory is imported once, whatever blocks lie in it, and takes the address space that it
 // needs; its users are counted.
 #include "core/share/share.h"
-#include "core/source/source_ops.h"
 
 // One piece of foreign memory. Taken down step by step, so that a driver that refuses a step is asked again later.
 struct vr_import_entry {
@@ -85,7 +84,7 @@ void vr_imports_release(struct vram_allocator *allocator) {
     for (size_t i = 0; i < imports->count; i++) free(imports->items[i]); // the driver refused to the end
     free(imports->items);
     imports->items = NULL;
-    imports->count = imports->capacity = 0;
+    imports->count = imports->items_capacity = 0;
     vr_mutex_unlock(&imports->mutex);
 }
 
@@ -158,10 +157,7 @@ static enum vram_status fill_in(struct vr_import_entry *entry, const unsigned ch
 
 static enum vram_status add_entry(struct vr_imports *imports, struct vr_device *device, const struct vr_handle *handle,
                                   const unsigned char *pages, struct vr_import_entry **added) {
-    void *items = imports->items;
-    const enum vram_status status = vr_grow(&items, &imports->capacity, imports->count + 1, sizeof(struct vr_import_entry *));
-    imports->items = items;
-    VR_TRY(status);
+    VR_TRY(VR_GROW(imports, items, imports->count + 1));
     struct vr_import_entry *entry = calloc(1, sizeof *entry + (size_t)handle->pages * sizeof entry->serials[0]);
     if (entry == NULL) return VRAM_NO_HOST_MEMORY;
     entry->process = handle->process;
@@ -329,9 +325,9 @@ enum vram_status vr_imports_allow(struct vr_device *device, uint32_t peer) {
 static uint64_t count_descriptors(struct vr_device *device) {
     uint64_t count = 0;
     vr_device_lock(device);
-    for (size_t i = 0; i < device->segment_count; i++) {
-        const struct vr_segment *segment = vr_segment_at(device->allocator, device->segments[i]);
-        if (!segment->expandable || segment->exported == NULL) continue;
+    for (size_t i = 0; i < device->segments.count; i++) {
+        const struct vr_segment *segment = vr_segment_at(device->allocator, device->segments.items[i]);
+        if (segment->exported == NULL) continue;
         for (uint64_t page = 0; page < segment->size / segment->page_size; page++) count += segment->exported[page].exports != 0;
     }
     vr_device_unlock(device);

@@ -1,9 +1,11 @@
 // backend:cudaMallocAsync: requests, frees, and what a capture of a graph changes about them.
-#include "core/source/async.h"
 #include "core/capture/captures.h"
+#include "core/capture/routes.h"
 #include "core/oom_report.h"
-#include "core/capture/private.h"
+#include "core/callbacks.h"
+#include "core/raw.h"
 #include "core/serve.h"
+#include "core/source/backend.h"
 
 // --- the driver's pool ------------------------------------------------------------------------------------------------------------------
 
@@ -11,18 +13,19 @@ static enum vram_status set_up_pool(struct vr_device *device) {
     static const int reuse[] = {VR_CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, VR_CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
                                 VR_CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES};
     struct vram_driver *driver = device->allocator->driver;
-    VR_TRY(vr_driver_status(vr_cu(driver, device_get_default_mem_pool, &device->driver_pool, (int)device->ordinal)));
+    VR_TRY(vr_driver_status(vr_cu(driver, device_get_default_mem_pool, &device->async.driver_pool, (int)device->ordinal)));
     uint64_t all = UINT64_MAX;
     const int threshold = VR_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-    VR_TRY(vr_driver_status(vr_cu(driver, mem_pool_set_attribute, device->driver_pool, threshold, &all)));
+    VR_TRY(vr_driver_status(vr_cu(driver, mem_pool_set_attribute, device->async.driver_pool, threshold, &all)));
     for (size_t i = 0; i < VR_COUNT_OF(reuse); i++) {
         int on = 1;
-        VR_TRY(vr_driver_status(vr_cu(driver, mem_pool_set_attribute, device->driver_pool, reuse[i], &on)));
+        VR_TRY(vr_driver_status(vr_cu(driver, mem_pool_set_attribute, device->async.driver_pool, reuse[i], &on)));
     }
     return VRAM_OK;
 }
 
-enum vram_status vr_async_open(struct vr_device *device) {
+// It keeps what it has until it is trimmed, and reuses memory whichever way it can.
+static enum vram_status open_pool(struct vr_device *device) {
     int supported = 0;
     const vr_cu_result result = vr_cu(device->allocator->driver, device_get_attribute, &supported,
                                       VR_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, (int)device->ordinal);
@@ -31,13 +34,13 @@ enum vram_status vr_async_open(struct vr_device *device) {
     return set_up_pool(device);
 }
 
-void vr_async_refresh(struct vr_device *device) {
+static void refresh(struct vr_device *device) {
     uint64_t held = 0;
     const int attribute = VR_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
-    if (vr_cu(device->allocator->driver, mem_pool_get_attribute, device->driver_pool, attribute, &held) != VR_CU_SUCCESS) return;
-    const int64_t change = (int64_t)held - device->reserved[VRAM_STAT_ALL].current;
-    vr_stat_add(&device->reserved[VRAM_STAT_ALL], change);
-    vr_stat_add(&device->reserved[VRAM_STAT_LARGE_POOL], change);
+    if (vr_cu(device->allocator->driver, mem_pool_get_attribute, device->async.driver_pool, attribute, &held) != VR_CU_SUCCESS) return;
+    const int64_t change = (int64_t)held - device->stats.reserved[VRAM_STAT_ALL].current;
+    vr_stat_add(&device->stats.reserved[VRAM_STAT_ALL], change);
+    vr_stat_add(&device->stats.reserved[VRAM_STAT_LARGE_POOL], change);
 }
 
 // --- waiting for streams ----------------------------------------------------------------------------------------------------------------
@@ -80,8 +83,8 @@ static vr_cu_result wait_for(struct vr_device *device, uint64_t waiter, uint64_t
 // A stream that frees what several streams used: one for what is outside of captures, one for each capture.
 static enum vram_status take_unifier(struct vr_device *device, uint64_t capture, uint64_t *stream) {
     struct vr_unifier *found = NULL;
-    for (size_t i = 0; i < device->unifier_count; i++) {
-        struct vr_unifier *unifier = &device->unifiers[i];
+    for (size_t i = 0; i < device->async.unifier_count; i++) {
+        struct vr_unifier *unifier = &device->async.unifiers[i];
         if (unifier->capture == capture || (found == NULL && unifier->capture == 0)) found = unifier;
     }
     if (found != NULL) {
@@ -89,45 +92,38 @@ static enum vram_status take_unifier(struct vr_device *device, uint64_t capture,
         *stream = found->stream;
         return VRAM_OK;
     }
-    void *unifiers = device->unifiers;
-    const enum vram_status status = vr_grow(&unifiers, &device->unifier_capacity, device->unifier_count + 1, sizeof *device->unifiers);
-    device->unifiers = unifiers;
-    VR_TRY(status);
+    VR_TRY(VR_GROW(&device->async, unifiers, device->async.unifier_count + 1));
     VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, stream_create, stream, VR_CU_STREAM_NON_BLOCKING)));
-    device->unifiers[device->unifier_count++] = (struct vr_unifier){*stream, capture};
+    device->async.unifiers[device->async.unifier_count++] = (struct vr_unifier){*stream, capture};
     return VRAM_OK;
 }
 
 // A free in a capture makes its stream unjoined again. Room first: what was freed cannot be taken back.
-static enum vram_status make_join_room(struct vr_device *device) {
-    void *joins = device->joins;
-    const enum vram_status status = vr_grow(&joins, &device->join_capacity, device->join_count + 1, sizeof *device->joins);
-    device->joins = joins;
-    return status;
-}
+static enum vram_status make_join_room(struct vr_device *device) { return VR_GROW(&device->async, joins, device->async.join_count + 1); }
 
 static void note_join(struct vr_device *device, uint64_t stream, uint64_t capture) {
-    for (size_t i = 0; i < device->join_count; i++) {
-        if (device->joins[i].stream == stream && device->joins[i].capture == capture) return;
+    for (size_t i = 0; i < device->async.join_count; i++) {
+        if (device->async.joins[i].stream == stream && device->async.joins[i].capture == capture) return;
     }
-    device->joins[device->join_count++] = (struct vr_unifier){stream, capture};
+    device->async.joins[device->async.join_count++] = (struct vr_unifier){stream, capture};
 }
 
-void vr_async_rejoin(struct vr_device *device, uint64_t stream) {
+// The streams on which blocks were freed in the capture join it again. A failure is the driver's to tell at the end of the capture.
+static void rejoin(struct vr_device *device, uint64_t stream) {
     const uint64_t capture = capture_of(device, stream);
     size_t kept = 0;
-    for (size_t i = 0; i < device->join_count; i++) {
-        const struct vr_unifier join = device->joins[i];
+    for (size_t i = 0; i < device->async.join_count; i++) {
+        const struct vr_unifier join = device->async.joins[i];
         if (join.capture != capture && capture != 0) {
-            device->joins[kept++] = join;
+            device->async.joins[kept++] = join;
         } else if (capture != 0 && join.stream != stream) {
             (void)wait_for(device, stream, join.stream);
         }
     }
-    device->join_count = kept;
-    for (size_t i = 0; i < device->unifier_count; i++) {
+    device->async.join_count = kept;
+    for (size_t i = 0; i < device->async.unifier_count; i++) {
         // Those of a capture that was lost are free of it, too.
-        struct vr_unifier *unifier = &device->unifiers[i];
+        struct vr_unifier *unifier = &device->async.unifiers[i];
         if (unifier->capture == capture || vr_capture_id(device, unifier->stream) == 0) unifier->capture = 0;
     }
 }
@@ -141,11 +137,7 @@ static struct vr_shard *shard_of(const struct vr_device *device, const struct vr
 static void book(struct vr_device *device, const struct vr_raw_block *block, int64_t count, int64_t requested, int64_t waiting) {
     const int64_t size = (int64_t)block->size;
     const struct vr_delta delta = {{[VR_F_COUNT] = count, [VR_F_BYTES] = count * size, [VR_F_REQUESTED] = requested * size}};
-    vr_totals_apply(&device->totals, &shard_of(device, block)->counters, VR_LARGE, &delta, waiting, waiting * size);
-}
-
-static bool is_gone(vr_cu_result result) {
-    return result == VR_CU_INVALID_HANDLE || result == VR_CU_INVALID_CONTEXT || result == VR_CU_CONTEXT_IS_DESTROYED;
+    vr_totals_apply(&device->stats.totals, &shard_of(device, block)->counters, VR_LARGE, &delta, waiting, waiting * size);
 }
 
 // The stream that is to free the block, after it waited for all that used it. 0 capture: outside of any.
@@ -183,7 +175,7 @@ static enum vram_status give_to_driver(struct vr_device *device, const struct vr
     VR_TRY(order_free(device, block, capture, &stream, &result));
     if (result == VR_CU_SUCCESS) result = vr_cu(driver, mem_free_async, block->address, stream);
     // A stream that was destroyed cannot free: then the device is waited for.
-    if (is_gone(result) && !vr_any_captures(device)) result = vr_cu(driver, mem_free, block->address);
+    if (vr_stream_is_gone(result) && !vr_any_captures(device)) result = vr_cu(driver, mem_free, block->address);
     if (result == VR_CU_INVALID_VALUE && block->capture != 0 && capture == 0) result = VR_CU_SUCCESS;
     if (result == VR_CU_SUCCESS && capture != 0) note_join(device, stream, capture);
     return vr_driver_status(result);
@@ -202,7 +194,7 @@ static enum vram_status free_locked(struct vr_device *device, struct vr_raw_bloc
     if (must_wait(device, block)) {
         block->postponed = true;
         vr_raw_change(allocator, block);
-        device->postponed_count++;
+        device->async.postponed_count++;
         vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, block);
         book(device, block, -1, 0, 1);
         return VRAM_OK;
@@ -216,7 +208,7 @@ static enum vram_status free_locked(struct vr_device *device, struct vr_raw_bloc
     return VRAM_OK;
 }
 
-enum vram_status vr_async_free(struct vram_allocator *allocator, uint64_t address) {
+static enum vram_status async_free(struct vram_allocator *allocator, uint64_t address) {
     struct vr_raw_block block;
     if (!vr_raw_find(allocator, address, &block) || !block.driver_pool) return VRAM_INVALID_POINTER;
     struct vr_device *device = vr_device_if_used(allocator, block.device);
@@ -235,7 +227,7 @@ enum vram_status vr_async_free(struct vram_allocator *allocator, uint64_t addres
 static enum vram_status free_postponed_block(struct vr_device *device, const struct vr_raw_block *block) {
     VR_TRY(give_to_driver(device, block));
     vr_raw_forget(device->allocator, block->address);
-    device->postponed_count--;
+    device->async.postponed_count--;
     vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, block);
     book(device, block, 0, -1, -1);
     forget_uses(device->allocator, block->uses);
@@ -246,10 +238,10 @@ static enum vram_status free_postponed_block(struct vr_device *device, const str
 // to the table meanwhile shows in a further pass.
 static enum vram_status free_postponed(struct vr_device *device) {
     enum vram_status first = VRAM_OK;
-    for (bool freed = true; freed && device->postponed_count != 0;) {
+    for (bool freed = true; freed && device->async.postponed_count != 0;) {
         struct vr_raw_block block;
         freed = false;
-        for (size_t at = 0; device->postponed_count != 0 && vr_raw_next_postponed(device->allocator, device->ordinal, &at, &block);) {
+        for (size_t at = 0; device->async.postponed_count != 0 && vr_raw_next_postponed(device->allocator, device->ordinal, &at, &block);) {
             if (must_wait(device, &block)) continue;
             const enum vram_status status = free_postponed_block(device, &block);
             if (first == VRAM_OK) first = status;
@@ -264,31 +256,43 @@ static enum vram_status free_postponed(struct vr_device *device) {
 // Before a request. The driver is not asked about every block again while the captures are those that it was asked about.
 static enum vram_status free_postponed_after_change(struct vr_device *device) {
     const uint64_t changes = atomic_load_explicit(&device->allocator->capture_changes, memory_order_acquire);
-    if (changes == device->postponed_changes && vr_any_captures(device)) return VRAM_OK;
-    device->postponed_changes = changes;
+    if (changes == device->async.postponed_changes && vr_any_captures(device)) return VRAM_OK;
+    device->async.postponed_changes = changes;
     return free_postponed(device);
 }
 
 // --- requests ---------------------------------------------------------------------------------------------------------------------------
 
+// Does the frees that captures put off, where none is in the way any more. Waits for the device and returns what the pool does not need.
+static enum vram_status trim(struct vr_device *device) {
+    struct vram_driver *driver = device->allocator->driver;
+    enum vram_status first = free_postponed(device);
+    if (vr_device_captures(device)) return first;
+    vr_cu_result result = vr_cu(driver, ctx_synchronize, 0);
+    device->stats.num_sync_all_streams++;
+    if (result == VR_CU_SUCCESS) result = vr_cu(driver, mem_pool_trim_to, device->async.driver_pool, 0);
+    refresh(device);
+    return first != VRAM_OK ? first : vr_driver_status(result);
+}
+
 // What the driver says, after the device was waited for and the pool trimmed if it said that there is no memory.
 static vr_cu_result ask(struct vr_device *device, uint64_t size_bytes, uint64_t stream, bool capturing, uint64_t *address) {
     struct vram_driver *driver = device->allocator->driver;
-    vr_cu_result result = vr_cu(driver, mem_alloc_from_pool_async, address, size_bytes, device->driver_pool, stream);
+    vr_cu_result result = vr_cu(driver, mem_alloc_from_pool_async, address, size_bytes, device->async.driver_pool, stream);
     if (result != VR_CU_OUT_OF_MEMORY || capturing || vr_device_captures(device)) return result;
-    if (vr_async_trim(device) != VRAM_OK) return result;
-    device->num_alloc_retries++;
-    return vr_cu(driver, mem_alloc_from_pool_async, address, size_bytes, device->driver_pool, stream);
+    if (trim(device) != VRAM_OK) return result;
+    device->stats.num_alloc_retries++;
+    return vr_cu(driver, mem_alloc_from_pool_async, address, size_bytes, device->async.driver_pool, stream);
 }
 
 static enum vram_status fail(const struct vr_alloc_request *request, vr_cu_result result, bool limit_hit, struct vram_oom *oom) {
     struct vr_device *device = request->shard->device;
     if (!limit_hit && result != VR_CU_OUT_OF_MEMORY) return VRAM_DRIVER;
-    vr_async_refresh(device);
+    refresh(device);
     vr_oom_describe(request, request->size_bytes, false, limit_hit, oom);
     const uint64_t held = oom->reserved_bytes, used = oom->allocated_bytes + oom->pending_bytes;
     oom->cached_bytes = held > used ? held - used : 0;
-    device->num_ooms++;
+    device->stats.num_ooms++;
     vr_notify(device, VR_RECORD_OOM, oom->device_free_bytes, request->size_bytes, request->shard->stream);
     return VRAM_OUT_OF_MEMORY;
 }
@@ -299,12 +303,13 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
     struct vram_allocator *allocator = device->allocator;
     const uint64_t stream = request->shard->stream;
     VR_TRY(free_postponed_after_change(device));
-    if (pool == NULL && device->route_count != 0) pool = vr_route(device, stream);
+    if (pool == NULL && device->routes.count != 0) pool = vr_route(device, stream);
     struct vr_raw_block block = {.size = request->size_bytes, .stream = stream, .device = device->ordinal, .driver_pool = true};
     VR_TRY(ask_capture(device, stream, &block.capture));
     block.stack = vr_has_listener(device) ? vr_current_stack : 0;
     if (pool != NULL) block.pool = pool->id;
-    const uint64_t used = (uint64_t)device->totals.current[VR_LARGE][VR_F_BYTES] + (uint64_t)device->totals.pending_bytes[VR_LARGE];
+    const uint64_t used =
+        (uint64_t)device->stats.totals.current[VR_LARGE][VR_F_BYTES] + (uint64_t)device->stats.totals.pending_bytes[VR_LARGE];
     if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
         return fail(request, VR_CU_OUT_OF_MEMORY, true, oom);
     const vr_cu_result result = ask(device, request->size_bytes, stream, block.capture != 0, &block.address);
@@ -315,14 +320,14 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
         return status;
     }
     book(device, &block, 1, 1, 0);
-    vr_async_refresh(device);
+    refresh(device);
     vr_notify_raw(device, VR_RECORD_ALLOC, &block);
     *address = block.address;
     return VRAM_OK;
 }
 
 // Callbacks run before the last word: they may free something.
-enum vram_status vr_async_malloc(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address) {
+static enum vram_status async_malloc(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address) {
     struct vr_device *device = shard->device;
     const struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = size_bytes, .kind = VR_LARGE};
     struct vr_context_guard guard;
@@ -358,7 +363,7 @@ static enum vram_status add_use(struct vram_allocator *allocator, struct vr_raw_
     return VRAM_OK;
 }
 
-enum vram_status vr_async_record_stream(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {
+static enum vram_status record_stream(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {
     struct vr_raw_block block;
     if (!vr_raw_find(allocator, address, &block)) return VRAM_INVALID_POINTER;
     // Caching was off: the driver's free waits for the device.
@@ -373,33 +378,22 @@ enum vram_status vr_async_record_stream(struct vram_allocator *allocator, uint64
 
 // --- giving back ------------------------------------------------------------------------------------------------------------------------
 
-enum vram_status vr_async_trim(struct vr_device *device) {
-    struct vram_driver *driver = device->allocator->driver;
-    enum vram_status first = free_postponed(device);
-    if (vr_device_captures(device)) return first;
-    vr_cu_result result = vr_cu(driver, ctx_synchronize, 0);
-    device->num_sync_all_streams++;
-    if (result == VR_CU_SUCCESS) result = vr_cu(driver, mem_pool_trim_to, device->driver_pool, 0);
-    vr_async_refresh(device);
-    return first != VRAM_OK ? first : vr_driver_status(result);
-}
-
-void vr_async_close(struct vr_device *device) {
+static void close_pool(struct vr_device *device) {
     struct vram_driver *driver = device->allocator->driver;
     struct vr_context_guard guard;
     if (vr_context_enter(device, &guard) == VRAM_OK) {
         (void)vr_cu(driver, ctx_synchronize, 0);
-        (void)vr_cu(driver, mem_pool_trim_to, device->driver_pool, 0);
-        for (size_t i = 0; i < device->unifier_count; i++) (void)vr_cu(driver, stream_destroy, device->unifiers[i].stream);
+        (void)vr_cu(driver, mem_pool_trim_to, device->async.driver_pool, 0);
+        for (size_t i = 0; i < device->async.unifier_count; i++) (void)vr_cu(driver, stream_destroy, device->async.unifiers[i].stream);
         vr_context_leave(&guard);
     }
-    free(device->unifiers);
-    free(device->joins);
+    free(device->async.unifiers);
+    free(device->async.joins);
 }
 
 // --- the check --------------------------------------------------------------------------------------------------------------------------
 
-enum vram_status vr_async_check(const struct vr_device *device, struct vram_error *error) {
+static enum vram_status check(const struct vr_device *device, struct vram_error *error) {
     const struct vr_raw *raw = &device->allocator->raw;
     int64_t count = 0, bytes = 0, requested = 0, waiting = 0;
     for (size_t i = 0; i < raw->capacity; i++) {
@@ -409,10 +403,22 @@ enum vram_status vr_async_check(const struct vr_device *device, struct vram_erro
         waiting += block->postponed;
         if (!block->postponed) count++, bytes += (int64_t)block->size;
     }
-    const int64_t *current = device->totals.current[VR_LARGE];
+    const int64_t *current = device->stats.totals.current[VR_LARGE];
     if (count != current[VR_F_COUNT] || bytes != current[VR_F_BYTES] || requested != current[VR_F_REQUESTED])
         return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the counters are not what the driver pool's blocks add up to");
-    if (waiting != (int64_t)device->postponed_count || waiting != device->totals.pending[VR_LARGE])
+    if (waiting != (int64_t)device->async.postponed_count || waiting != device->stats.totals.pending[VR_LARGE])
         return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the count of postponed frees is wrong");
     return VRAM_OK;
 }
+
+const struct vr_backend_ops vr_backend_async = {
+    .open = open_pool,
+    .close = close_pool,
+    .malloc = async_malloc,
+    .free = async_free,
+    .record_stream = record_stream,
+    .trim = trim,
+    .refresh = refresh,
+    .before_capture_end = rejoin,
+    .check = check,
+};

@@ -1,8 +1,9 @@
+// Expandable segments: address space is reserved once per segment; pages are created, mapped and opened to devices one by one as PyTorch
+// does, so that any run of free pages can go back later. Page positions count from the segment's base.
+#include "base/invariant.h"
+#include "core/device.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
-
-// Address space is reserved once per segment; pages are created, mapped and given access one by one as PyTorch does, so that any
-// run of free pages can go back later. Page positions count from the segment's base.
 
 // The class of a stream, or an empty name.
 static void class_of(struct vr_classes *classes, uint64_t stream, char *name) {
@@ -24,7 +25,7 @@ static struct vr_reserve wanted_reserve(const struct vr_device *device, uint64_t
     return options->expandable_reserve;
 }
 
-uint64_t vr_expandable_reserve_bytes(const struct vr_device *device, uint64_t stream, uint64_t page_size) {
+static uint64_t reserve_bytes_of(const struct vr_device *device, uint64_t stream, uint64_t page_size) {
     const uint64_t full = device->total_bytes + device->total_bytes / 8;
     const struct vr_reserve wanted = wanted_reserve(device, stream);
     uint64_t bytes = full;
@@ -34,7 +35,7 @@ uint64_t vr_expandable_reserve_bytes(const struct vr_device *device, uint64_t st
 }
 
 static uint64_t page_size_of(const struct vr_device *device, bool small) {
-    return small ? VR_SMALL_SEGMENT : vr_round_up(device->options.large_segment_bytes, device->granularity);
+    return small ? VR_SMALL_SEGMENT : vr_round_up(device->options.large_segment_bytes, device->physical.granularity);
 }
 
 static struct vr_pool *pool_of(struct vr_shard *shard, bool small) { return &shard->pool[small ? VR_SMALL : VR_LARGE]; }
@@ -65,7 +66,7 @@ static size_t page_table_bytes(const struct vr_segment *facts) { return (size_t)
 
 enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint64_t reserve_bytes, uint32_t *segment) {
     struct vr_device *device = shard->device;
-    struct vr_segment facts = {.page_size = page_size_of(device, small), .expandable = 1};
+    struct vr_segment facts = {.page_size = page_size_of(device, small), .source = &vr_source_expandable};
     facts.size = vr_round_up(reserve_bytes, facts.page_size);
     const vr_cu_result result = vr_cu(device->allocator->driver, mem_address_reserve, &facts.address, facts.size, 0, 0, 0);
     VR_TRY(result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result));
@@ -85,7 +86,7 @@ enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint6
     return VRAM_OK;
 }
 
-void vr_expandable_unreserve(struct vr_shard *shard, uint32_t segment) {
+static void unreserve(struct vr_shard *shard, uint32_t segment) {
     struct vr_device *device = shard->device;
     vr_exported_release(vr_segment_at(device->allocator, segment));
     const struct vr_segment facts = *vr_segment_at(device->allocator, segment);
@@ -147,7 +148,8 @@ static enum vram_status map_pages(struct vr_device *device, struct vr_segment *s
     return status;
 }
 
-enum vram_status vr_expandable_map(struct vr_shard *shard, uint32_t hole, uint64_t size, uint32_t *block) {
+// Maps the low `size` bytes (rounded up to pages) of a hole and merges; *block is the free block they end up in, in the index.
+static enum vram_status map_hole(struct vr_shard *shard, uint32_t hole, uint64_t size, uint32_t *block) {
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, hole);
     struct vr_segment *segment = vr_segment_at(device->allocator, item->segment);
@@ -161,7 +163,7 @@ enum vram_status vr_expandable_map(struct vr_shard *shard, uint32_t hole, uint64
     if (segment->mapped == 0 && shard->owner != NULL) shard->owner->segments++;
     segment->mapped += wanted;
     vr_reserved_add(shard, segment->small, (int64_t)wanted);
-    device->num_device_alloc++;
+    device->stats.num_device_alloc++;
     if (vr_has_listener(device) && segment->stack == 0) segment->stack = vr_current_stack;
     vr_notify_range(shard, VR_RECORD_SEGMENT_MAP, segment, address, wanted);
     return VRAM_OK;
@@ -170,11 +172,11 @@ enum vram_status vr_expandable_map(struct vr_shard *shard, uint32_t hole, uint64
 enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uint64_t address, uint64_t size) {
     const struct vr_block *item = vr_block_at(shard->device->allocator, hole);
     uint32_t mapped = 0;
-    if (item->address == address) return vr_expandable_map(shard, hole, size, &mapped);
+    if (item->address == address) return map_hole(shard, hole, size, &mapped);
     VR_TRY(vr_shard_reserve_records(shard, 2));
     const uint32_t rest = vr_block_split(shard, hole, address - item->address);
     holes_insert(shard, rest);
-    const enum vram_status status = vr_expandable_map(shard, rest, size, &mapped);
+    const enum vram_status status = map_hole(shard, rest, size, &mapped);
     if (status == VRAM_OK) return VRAM_OK;
     holes_remove(shard, rest);
     vr_block_absorb_next(shard, hole);
@@ -202,7 +204,7 @@ static uint32_t find_run(const struct vr_shard *shard, const struct vr_pool *poo
     return 0;
 }
 
-uint32_t vr_expandable_mapped(const struct vr_shard *shard, bool small, uint64_t rounded) {
+static uint32_t ready(const struct vr_shard *shard, bool small, uint64_t rounded) {
     const struct vram_allocator *allocator = shard->device->allocator;
     const uint32_t start = find_run(shard, &shard->pool[small ? VR_SMALL : VR_LARGE], rounded);
     return vr_is_free(allocator, start) && vr_block_at(allocator, start)->size >= rounded ? start : 0;
@@ -212,7 +214,7 @@ static enum vram_status find_or_reserve(struct vr_shard *shard, bool small, uint
     struct vr_device *device = shard->device;
     *start = find_run(shard, pool_of(shard, small), rounded);
     if (*start != 0) return VRAM_OK;
-    const uint64_t reserve = vr_expandable_reserve_bytes(device, shard->stream, page_size_of(device, small));
+    const uint64_t reserve = reserve_bytes_of(device, shard->stream, page_size_of(device, small));
     if (reserve < rounded) return VRAM_OUT_OF_MEMORY;
     uint32_t segment = 0;
     VR_TRY(vr_expandable_reserve(shard, small, reserve, &segment));
@@ -223,17 +225,17 @@ static enum vram_status find_or_reserve(struct vr_shard *shard, bool small, uint
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 // Pages the hole can hold are a whole number: a missing size rounded up to pages never exceeds it.
-enum vram_status vr_expandable_grow(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
+static enum vram_status grow(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
     struct vram_allocator *allocator = shard->device->allocator;
     uint32_t at = 0;
     VR_TRY(find_or_reserve(shard, small, rounded, &at));
     enum vram_status status = VRAM_OK;
     if (vr_block_at(allocator, at)->state == VR_HOLE) {
-        status = vr_expandable_map(shard, at, smaller(vr_block_at(allocator, at)->size, rounded), &at);
+        status = map_hole(shard, at, smaller(vr_block_at(allocator, at)->size, rounded), &at);
     }
     while (status == VRAM_OK && vr_block_at(allocator, at)->size < rounded) {
         const struct vr_block *have = vr_block_at(allocator, at);
-        status = vr_expandable_map(shard, have->next, smaller(rounded - have->size, vr_block_at(allocator, have->next)->size), &at);
+        status = map_hole(shard, have->next, smaller(rounded - have->size, vr_block_at(allocator, have->next)->size), &at);
     }
     VR_TRY(status);
     vr_pool_remove(shard, at);
@@ -289,7 +291,8 @@ static uint32_t cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, ui
     return block;
 }
 
-enum vram_status vr_expandable_shrink(struct vr_shard *shard, uint32_t block) {
+// Unmaps the whole pages of a free block in the index; what is left of it stays free. The reservation goes when nothing is mapped.
+static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
     struct vr_device *device = shard->device;
     struct vram_allocator *allocator = device->allocator;
     const struct vr_block *item = vr_block_at(allocator, block);
@@ -308,9 +311,68 @@ enum vram_status vr_expandable_shrink(struct vr_shard *shard, uint32_t block) {
     vr_address_map_retire(&allocator->addresses, low, high - low, segment->small);
     segment->mapped -= high - low;
     vr_reserved_add(shard, segment->small, -(int64_t)(high - low));
-    device->num_device_free++;
+    device->stats.num_device_free++;
     vr_notify_range(shard, VR_RECORD_SEGMENT_UNMAP, segment, low, high - low);
     if (segment->mapped == 0 && shard->owner != NULL) shard->owner->segments--;
-    if (segment->mapped == 0) vr_expandable_unreserve(shard, number);
+    if (segment->mapped == 0) unreserve(shard, number);
     return status;
 }
+
+// --- the table ------------------------------------------------------------------------------------------------------------
+
+static void drop(struct vr_device *device, struct vr_segment *segment) {
+    struct vram_driver *driver = device->allocator->driver;
+    uint64_t left = segment->mapped;
+    for (uint64_t page = 0; left > 0; page++) {
+        if (segment->pages[page] == 0) continue;
+        left -= segment->page_size;
+        vr_exported_forget(segment, page);
+        (void)vr_cu(driver, mem_unmap, segment->address + page * segment->page_size, segment->page_size);
+        (void)vr_cu(driver, mem_release, segment->pages[page]);
+    }
+    vr_exported_release(segment);
+    (void)vr_cu(driver, mem_address_free, segment->address, segment->size);
+    vr_os_unreserve(segment->pages, page_table_bytes(segment));
+}
+
+// Every run of mapped pages.
+static enum vram_status allow(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
+    const struct vr_cu_access_desc access = vr_access_of(peer);
+    const uint64_t pages = segment->size / segment->page_size;
+    for (uint64_t page = 0; page < pages;) {
+        uint64_t end = page;
+        while (end < pages && segment->pages[end] != 0) end++;
+        const uint64_t address = segment->address + page * segment->page_size, size = (end - page) * segment->page_size;
+        if (end > page) VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, address, size, &access, 1)));
+        page = end + 1;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status check(const struct vram_allocator *allocator, const struct vr_segment *segment, struct vram_error *error) {
+    for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
+        const struct vr_block *block = vr_block_at(allocator, at);
+        const uint64_t first = (block->address - segment->address) / segment->page_size;
+        const uint64_t end = (block->address + block->size - segment->address + segment->page_size - 1) / segment->page_size;
+        const bool hole = block->state == VR_HOLE;
+        for (uint64_t page = first; page < end && (!hole || page < first + 8); page++) {
+            VR_INVARIANT((segment->pages[page] == 0) == hole, "a page and the block on it disagree whether it is mapped", block->address);
+            VR_INVARIANT(!hole || segment->exported == NULL || segment->exported[page].serial == 0, "a page that is gone is still exported",
+                         block->address);
+        }
+    }
+    return VRAM_OK;
+}
+
+const struct vr_source_ops vr_source_expandable = {
+    .name = "expandable segments",
+    .expandable = true,
+    .sharing = VR_SHARING_PAGES,
+    .grow = grow,
+    .ready = ready,
+    .give_back = give_back,
+    .abandon = unreserve,
+    .drop = drop,
+    .allow = allow,
+    .check = check,
+};

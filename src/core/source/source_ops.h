@@ -1,55 +1,77 @@
-// source_ops.h: where pools get memory from and how it goes back. Two sources: segments by cudaMalloc, and expandable segments whose
-// pages are mapped as needed. All under all locks of the device, with its context current.
+// source_ops.h: the seam at which pools get memory. A source is a table of operations: a shard has the one by which it grows, a segment
+// the one that it came from. Blocks, index, fences and statistics do not know which. The tables of this folder, and the choice among them,
+// are at the end.
 //
-// Driver calls are made under the locks on purpose: a segment must be in the books before anybody else can decide to ask for
-// one too. The option release_lock_on_cudamalloc drops the locks around cudaMalloc for those who prefer that.
+// All of it runs under all locks of the device, with its context current. Driver calls are made under the locks on purpose: a segment
+// must be in the books before anybody else can decide to ask for one too. The option release_lock_on_cudamalloc drops the locks around
+// cuMemAlloc for those who prefer that.
 #ifndef VR_CORE_SOURCE_SOURCE_OPS_H
 #define VR_CORE_SOURCE_SOURCE_OPS_H
 
-#include "core/device.h"
+#include "core/state.h"
 
-// A new segment of segment_bytes by cudaMalloc. *block covers it, is free and in no index. OUT_OF_MEMORY when the driver says so;
-// DRIVER; NO_HOST_MEMORY; LIMIT. Nothing is left behind on failure.
-enum vram_status vr_segment_make(struct vr_shard *shard, bool small, uint64_t segment_bytes, uint32_t *block);
-// Gives a segment's memory back at the end, whatever lives in it; the books are not kept.
-void vr_segment_drop(struct vr_shard *shard, uint64_t address, uint64_t size);
-// Releases the reservation of an expandable segment in which nothing is mapped.
-void vr_expandable_unreserve(struct vr_shard *shard, uint32_t segment);
-// Gives the segment of a free block that spans it back to the driver. The block is in its pool's index. Told before the driver
-// call. DRIVER when the driver refuses: the segment leaves the books and is tried again later.
-enum vram_status vr_segment_free(struct vr_shard *shard, uint32_t block);
+// As what other processes may have a block of this source.
+enum vr_sharing { VR_SHARING_NONE, VR_SHARING_SEGMENT, VR_SHARING_PAGES };
 
-// The free block that vr_expandable_grow() takes whole, without mapping anything: the cache refuses it, by max_split_size_mb. 0 if there is
-// none.
-uint32_t vr_expandable_mapped(const struct vr_shard *shard, bool small, uint64_t rounded);
-// Memory for `rounded` bytes in an expandable segment of the shard: *block is large enough, free and in no index. On failure
-// what was mapped on the way stays as free memory.
-enum vram_status vr_expandable_grow(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block);
-// Unmaps the whole pages of a free block in the index; what is left of it stays free. The reservation goes when nothing is mapped.
-enum vram_status vr_expandable_shrink(struct vr_shard *shard, uint32_t block);
+struct vr_source_ops {
+    const char *name;
+    // Its segments are ranges of addresses that are mapped page by page: they have holes, their free pieces are no inactive splits, and a
+    // request prefers those that do not use up room to grow. Shards, segments and blocks have a copy of this bit, so that the hot path
+    // reads it without a look at this table.
+    bool expandable;
+    enum vr_sharing sharing;
+
+    // Memory for a request of `rounded` bytes: *block is large enough, free and in no index. OUT_OF_MEMORY when the driver says so; DRIVER;
+    // NO_HOST_MEMORY; LIMIT. What a failed call mapped on the way stays as free memory.
+    enum vram_status (*grow)(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block);
+    // The free block that grow() would take whole, without asking the driver: the cache refuses it, by max_split_size_mb. 0: none. NULL:
+    // never any.
+    uint32_t (*ready)(const struct vr_shard *shard, bool small, uint64_t rounded);
+    // Whether a free block, in the index, can go back to the driver. NULL: any, as far as it covers whole pages.
+    bool (*returnable)(const struct vr_block *block);
+    // Gives such a block back. DRIVER when the driver refuses: what left the books then is tried again later.
+    enum vram_status (*give_back)(struct vr_shard *shard, uint32_t block);
+    // Gives up a segment behind which there is no memory. NULL: there are none.
+    void (*abandon)(struct vr_shard *shard, uint32_t segment);
+    // At the end: gives a segment's memory back, whatever lives in it. The books are not kept.
+    void (*drop)(struct vr_device *device, struct vr_segment *segment);
+    // Lets `peer` reach the segment. DRIVER. NULL: the memory follows the contexts.
+    enum vram_status (*allow)(struct vr_device *device, const struct vr_segment *segment, uint32_t peer);
+    // What must hold for a segment of this source, beside its blocks. MISMATCH. NULL: nothing.
+    enum vram_status (*check)(const struct vram_allocator *allocator, const struct vr_segment *segment, struct vram_error *error);
+
+    // Of sources whose segments come and go whole, by the functions below: asks for `size` bytes, and gives them back. The latter has seen
+    // to it that what is refused is tried again (vr_orphan_add()).
+    vr_cu_result (*take)(struct vr_shard *shard, uint64_t size, uint64_t *address);
+    enum vram_status (*give)(struct vr_shard *shard, uint64_t address, uint64_t size);
+};
+
+// --- segments that come and go whole: whole_segments.c -------------------------------------------------------------------------------
+
+// grow(), returnable(), give_back() and drop() of such sources.
+enum vram_status vr_whole_grow(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block);
+bool vr_whole_returnable(const struct vr_block *block);
+enum vram_status vr_whole_give_back(struct vr_shard *shard, uint32_t block);
+void vr_whole_drop(struct vr_device *device, struct vr_segment *segment);
+// A segment of exactly this size from this source, which may be another than the shard's. Otherwise as grow().
+enum vram_status vr_whole_make(struct vr_shard *shard, const struct vr_source_ops *source, bool small, uint64_t segment_bytes,
+                               uint32_t *block);
+
+// --- expandable segments: expandable.c -----------------------------------------------------------------------------------------------
+
 // Reserves address space: one hole. *segment its number.
 enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint64_t reserve_bytes, uint32_t *segment);
-// Maps the low `size` bytes (rounded up to pages) of a hole and merges; *block is the free block they end up in, in the index.
-enum vram_status vr_expandable_map(struct vr_shard *shard, uint32_t hole, uint64_t size, uint32_t *block);
-// The same for pages anywhere inside a hole: [address, address + size), page aligned. What lies below stays a hole.
+// Maps pages anywhere inside a hole: [address, address + size), page aligned. What lies below stays a hole. The free block that they end up
+// in is in the index.
 enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uint64_t address, uint64_t size);
 
-// Bytes of address space that a new expandable segment of a stream reserves: the option of its class, else the general one, else all;
-// capped at 9/8 of the device's memory, in whole pages.
-uint64_t vr_expandable_reserve_bytes(const struct vr_device *device, uint64_t stream, uint64_t page_size);
+// --- which there are: sources.c ------------------------------------------------------------------------------------------------------
 
-// Shared by both: a segment entry with its first block record, in no index; and the reverse.
-enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment);
-void vr_segment_forget(struct vr_shard *shard, uint32_t segment);
-// The block of any state, hole or not, that contains the address; 0 if no segment of the device does.
-uint32_t vr_block_containing(const struct vr_device *device, uint64_t address);
-// Books reserved bytes; both signs.
-void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes);
-VR_INLINE enum vram_stat_pool vr_stat_view(bool small) { return small ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL; }
+extern const struct vr_source_ops vr_source_cu_mem_alloc;
+extern const struct vr_source_ops vr_source_user_functions;
+extern const struct vr_source_ops vr_source_expandable;
 
-// Remembers what the driver would not take back.
-void vr_orphan_add(struct vr_device *device, const struct vr_orphan *orphan);
-// Tries again to give orphans back.
-void vr_orphans_retry(struct vr_device *device);
+// By which a shard of this private pool (NULL: of the default pools) grows under the device's options.
+const struct vr_source_ops *vr_source_of(const struct vr_device *device, const struct vram_pool *owner);
 
 #endif

@@ -10,7 +10,7 @@
 #include "driver/sim/device/sim_device.h"
 #include "driver/sim/memory/sim_memory.h"
 #include "os/os.h"
-#include "vram/sim.h"
+#include "vram/driver.h"
 
 struct vr_sim {
     struct vram_driver head; // first: a struct vram_driver * is this
@@ -38,21 +38,21 @@ struct vr_sim {
     struct vr_sim_queue alloc_queue, reserve_queue;
 
     struct vr_sim_thread *threads; // sorted by nothing; found through thread_slots
-    size_t thread_count, thread_capacity;
+    size_t thread_count, threads_capacity;
     int file;            // backed: the memory file, -1 otherwise
     uint64_t file_bytes; // backed: its length; offsets are never used again
     struct vr_sim_shared *shared;
     size_t shared_count, shared_capacity;
     struct vr_sim_file *files;
-    size_t file_count, file_capacity;
+    size_t file_count, files_capacity;
 };
 
 // --- sim_check.c ----------------------------------------------------------------------------------------------------
 
 // Are the counts of the instance what its tables hold? per device used_bytes = live allocations + physical allocations + contexts,
 // small_bytes = allocations below 1 MiB; per physical allocation its mappings; per stream its references (manual completion) and
-// edges in rising order; handles and user streams; graphs and captures as sim_graphs.h says. Asserted by the calls themselves in builds
-// with VRAM_CHECK=3.
+// edges in rising order; handles (vr_sim_slots_check() of each table) and user streams; graphs and captures as sim_graphs.h says. Asserted
+// by the calls themselves in builds with VRAM_CHECK=3.
 bool vr_sim_check(const struct vr_sim *sim);
 
 // --- sim.c ----------------------------------------------------------------------------------------------------------

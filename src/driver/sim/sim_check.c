@@ -157,8 +157,17 @@ static bool check_pools(const struct vr_sim *sim) {
     return vr_sim_ranges_check(&sim->pooled);
 }
 
+static bool check_slots(const struct vr_sim *sim) {
+    const struct vr_sim_slots *const tables[] = {&sim->contexts, &sim->streams, &sim->events,        &sim->physicals,
+                                                 &sim->graphs,   &sim->nodes,   &sim->execs,         &sim->captures,
+                                                 &sim->pools,    &sim->pieces,  &sim->graph_memories};
+    for (size_t i = 0; i < VR_COUNT_OF(tables); i++)
+        if (!vr_sim_slots_check(tables[i])) return false;
+    return true;
+}
+
 bool vr_sim_check(const struct vr_sim *sim) {
     bool ranges = vr_sim_ranges_check(&sim->spaces) && vr_sim_ranges_check(&sim->mappings) && vr_sim_ranges_check(&sim->hosts);
-    return ranges && check_pools(sim) && check_memory(sim) && check_mappings(sim) && check_streams(sim) && check_graphs(sim) &&
-           check_captures(sim);
+    return check_slots(sim) && ranges && check_pools(sim) && check_memory(sim) && check_mappings(sim) && check_streams(sim) &&
+           check_graphs(sim) && check_captures(sim);
 }

@@ -93,7 +93,7 @@ static enum vram_status take_node(struct vr_sim_ranges *ranges, uint32_t *taken)
     }
     uint32_t next = ranges->used == 0 ? 1 : ranges->used;
     if (next == UINT32_MAX) return VRAM_LIMIT;
-    VR_TRY(vr_grow((void **)&ranges->nodes, &ranges->capacity, (size_t)next + 1, sizeof *ranges->nodes));
+    VR_TRY(VR_GROW(ranges, nodes, (size_t)next + 1));
     if (ranges->used == 0) ranges->nodes[0] = (struct vr_sim_range){0};
     ranges->used = next + 1;
     *taken = next;
@@ -101,6 +101,7 @@ static enum vram_status take_node(struct vr_sim_ranges *ranges, uint32_t *taken)
 }
 
 enum vram_status vr_sim_ranges_insert(struct vr_sim_ranges *ranges, const struct vr_sim_range *value) {
+    assert(value->span > 0 && value->size_bytes <= value->span && value->base <= UINT64_MAX - value->span);
 #if VRAM_CHECK >= 2
     assert(value->span > 0 && vr_sim_ranges_overlap(ranges, value->base, value->span) == NULL);
 #endif

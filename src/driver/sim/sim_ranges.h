@@ -26,7 +26,7 @@ struct vr_sim_range {
 // subtree; count is the number of nodes in the tree. vr_sim_ranges_check() is that sentence.
 struct vr_sim_ranges {
     struct vr_sim_range *nodes; // nodes[0] is the empty subtree and never changes
-    size_t capacity;
+    size_t nodes_capacity;
     uint32_t used;      // nodes ever taken
     uint32_t free_list; // chained through left
     uint32_t root;

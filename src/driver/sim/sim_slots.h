@@ -13,6 +13,8 @@ struct vr_sim_slot {
     bool named;          // its handle is valid; an object may outlive its handle
 };
 
+// Invariant: `live` slots hold an object; the free list names each of the others once; only an object has a valid handle.
+// vr_sim_slots_check() is that sentence.
 struct vr_sim_slots {
     void *items;
     size_t item_bytes; // sizeof the object
@@ -55,6 +57,7 @@ VR_INLINE enum vram_status vr_sim_slots_take(struct vr_sim_slots *slots, uint32_
 
 VR_INLINE void vr_sim_slots_give(struct vr_sim_slots *slots, uint32_t index) {
     struct vr_sim_slot *slot = vr_sim_slots_item(slots, index);
+    assert(index < slots->used && slot->live);
     slot->live = slot->named = false;
     slot->next_free = slots->free_list;
     slots->free_list = index + 1;
@@ -76,6 +79,19 @@ VR_INLINE void *vr_sim_slots_find(const struct vr_sim_slots *slots, uint64_t han
 
 VR_INLINE uint32_t vr_sim_slots_index(const struct vr_sim_slots *slots, const void *item) {
     return (uint32_t)((size_t)((const char *)item - (const char *)slots->items) / slots->item_bytes);
+}
+
+// Does the invariant hold? In time O(used).
+VR_INLINE bool vr_sim_slots_check(const struct vr_sim_slots *slots) {
+    uint32_t live = 0, unused = 0;
+    for (uint32_t i = 0; i < slots->used; i++) {
+        const struct vr_sim_slot *slot = vr_sim_slots_item(slots, i);
+        if (slot->named && !slot->live) return false;
+        live += slot->live;
+    }
+    for (uint32_t at = slots->free_list; at != 0; at = vr_sim_slots_item(slots, at - 1)->next_free)
+        if (at > slots->used || vr_sim_slots_item(slots, at - 1)->live || ++unused > slots->used) return false;
+    return live == slots->live && live + unused == slots->used && slots->used <= slots->capacity;
 }
 
 #endif

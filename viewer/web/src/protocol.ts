@@ -13,7 +13,7 @@ export type FromWorker =
 type Column = { type: "u8" | "i32" | "u32" | "f32" | "f64"; offset: number; count: number };
 export type Numbers = Uint8Array | Int32Array | Uint32Array | Float32Array | Float64Array;
 
-// An answer of the engine: `json` as docs/formats/queries.md describes it, and columns of numbers.
+// An answer of the engine: `json` as docs/reference/formats/queries.md describes it, and columns of numbers.
 export class Answer<T = Record<string, unknown>> {
     readonly json: T & { columns: Record<string, Column> };
     constructor(private readonly bytes: ArrayBuffer) {

@@ -7,7 +7,7 @@ export function frameText([name, file, line]: StackFrame): string {
     return `${file}:${line}:${name}`;
 }
 
-// Which frame stands for a stack that was recorded, as the engine chooses it (docs/profile.md): the program's own Python, else the innermost
+// Which frame stands for a stack that was recorded, as the engine chooses it (profile.md): the program's own Python, else the innermost
 // frame, or where that one only recorded the stack torch's Python, the node of the graph, the outermost operator, what is not the allocator.
 export function siteFrame(frames: readonly StackFrame[]): StackFrame | undefined {
     const python = ([, file]: StackFrame): boolean => file.endsWith(".py") && !file.startsWith("<");

@@ -10,7 +10,7 @@ export type State = {
     device: number;
     axis: Axis;
     notion: Notion;
-    from: number; // the window, in positions of the axis (docs/formats/queries.md)
+    from: number; // the window, in positions of the axis (docs/reference/formats/queries.md)
     to: number; // 0: the whole history
     event: number; // the chosen moment: after this event; -1: before the first; NaN: none chosen
     pick: string; // the chosen allocation's or segment's label ("b7f03c0000000_0", "s7f03c0000000_0"), or ""

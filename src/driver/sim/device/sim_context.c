@@ -20,7 +20,7 @@ static uint64_t this_thread_number(void) {
 }
 
 static struct vr_sim_thread *add_thread(struct vr_sim *sim, uint64_t number) {
-    if (vr_grow((void **)&sim->threads, &sim->thread_capacity, sim->thread_count + 1, sizeof *sim->threads) != VRAM_OK) return NULL;
+    if (VR_GROW(sim, threads, sim->thread_count + 1) != VRAM_OK) return NULL;
     struct vr_sim_thread *thread = &sim->threads[sim->thread_count++];
     *thread = (struct vr_sim_thread){.number = number};
     return thread;
@@ -57,8 +57,7 @@ vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context) {
     struct vr_sim_thread *thread = vr_sim_this_thread(sim);
     if (thread == NULL) return VR_CU_OUT_OF_MEMORY;
     size_t needed = thread->context_count + 1;
-    if (vr_grow((void **)&thread->contexts, &thread->context_capacity, needed, sizeof *thread->contexts) != VRAM_OK)
-        return VR_CU_OUT_OF_MEMORY;
+    if (VR_GROW(thread, contexts, needed) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     thread->contexts[thread->context_count++] = context;
     return VR_CU_SUCCESS;
 }

@@ -1,5 +1,5 @@
 // sim_cost.c: what calls cost on the virtual clock. The figures are measurements others published, as far as there are any;
-// docs/simulator.md names the source of each. A call without a figure costs nothing.
+// docs/guides/simulator.md names the source of each. A call without a figure costs nothing.
 #include "driver/sim/sim.h"
 
 #define SMALL_PAGE  (2 * VR_MIB)

@@ -67,7 +67,3 @@ vr_cu_result vr_sim_driver_get_version(struct vr_sim *sim, int *version) {
     *version = VR_SIM_DRIVER_VERSION;
     return VR_CU_SUCCESS;
 }
-
-bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes) {
-    return device->used_bytes <= device->memory_bytes && size_bytes <= device->memory_bytes - device->used_bytes;
-}

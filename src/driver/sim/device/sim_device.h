@@ -30,19 +30,19 @@ struct vr_sim_context {
     uint64_t tail_ns;          // the same of all streams
     bool primary;
     uint64_t *peers; // handles of the contexts whose allocations it may use
-    size_t peer_count, peer_capacity;
+    size_t peer_count, peers_capacity;
 };
 
 // What one thread has set.
 struct vr_sim_thread {
     uint64_t number;    // of the thread; never used again
     uint64_t *contexts; // stack; the last is current
-    size_t context_count, context_capacity;
+    size_t context_count, contexts_capacity;
     struct vr_sim_thread_stream { // the thread's default stream in one context
         uint64_t context;
         uint32_t stream; // its slot
     } * streams;
-    size_t stream_count, stream_capacity;
+    size_t stream_count, streams_capacity;
     int capture_mode; // VR_CU_STREAM_CAPTURE_MODE_*
 };
 
@@ -50,7 +50,9 @@ struct vr_sim_thread {
 
 bool vr_sim_is_device(const struct vr_sim *sim, int device);
 // Has the device that many bytes left?
-bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes);
+VR_INLINE bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes) {
+    return device->used_bytes <= device->memory_bytes && size_bytes <= device->memory_bytes - device->used_bytes;
+}
 
 // --- sim_context.c --------------------------------------------------------------------------------------------------
 

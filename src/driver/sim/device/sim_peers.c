@@ -33,8 +33,7 @@ vr_cu_result vr_sim_ctx_enable_peer_access(struct vr_sim *sim, uint64_t peer, un
     if (result != VR_CU_SUCCESS) return result;
     if (!vr_sim_are_peers(sim, context->device, other->device)) return VR_CU_PEER_ACCESS_UNSUPPORTED;
     if (has_peer(context, peer)) return VR_CU_PEER_ACCESS_ALREADY_ENABLED;
-    if (vr_grow((void **)&context->peers, &context->peer_capacity, context->peer_count + 1, sizeof *context->peers) != VRAM_OK)
-        return VR_CU_OUT_OF_MEMORY;
+    if (VR_GROW(context, peers, context->peer_count + 1) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     context->peers[context->peer_count++] = peer;
     return VR_CU_SUCCESS;
 }

@@ -83,7 +83,7 @@ vr_cu_result vr_sim_capture_add(struct vr_sim *sim, struct vr_sim_stream *stream
     const struct vr_sim_capture *capture = vr_sim_capture_find(sim, stream->capture);
     const struct vr_sim_graph *graph = vr_sim_slots_find(&sim->graphs, capture->graph);
     struct vr_sim_nodes *frontier = &stream->frontier;
-    if (vr_grow((void **)&frontier->items, &frontier->capacity, 1, sizeof *frontier->items) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    if (VR_GROW(frontier, items, 1) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     uint64_t node;
     const uint32_t index = vr_sim_slots_index(&sim->graphs, graph);
     const vr_cu_result result = vr_sim_node_add(sim, index, work, frontier->items, frontier->count, &node);
@@ -95,7 +95,7 @@ vr_cu_result vr_sim_capture_add(struct vr_sim *sim, struct vr_sim_stream *stream
 
 const struct vr_cu_edge_data *vr_sim_capture_edges(struct vr_sim_stream *stream) {
     const size_t needed = stream->frontier.count + 1;
-    if (vr_grow((void **)&stream->edge_data, &stream->edge_data_capacity, needed, sizeof *stream->edge_data) != VRAM_OK) return NULL;
+    if (VR_GROW(stream, edge_data, needed) != VRAM_OK) return NULL;
     memset(stream->edge_data, 0, needed * sizeof *stream->edge_data);
     return stream->edge_data;
 }

@@ -11,7 +11,7 @@ static struct vr_sim_exec *exec_of(const struct vr_sim *sim, uint64_t exec) { re
 
 static bool depend_on(struct vr_sim_exec *exec, size_t step) {
     const size_t needed = exec->dependency_count + 1;
-    if (vr_grow((void **)&exec->dependencies, &exec->dependency_capacity, needed, sizeof *exec->dependencies) != VRAM_OK) return false;
+    if (VR_GROW(exec, dependencies, needed) != VRAM_OK) return false;
     exec->dependencies[exec->dependency_count++] = step;
     return true;
 }
@@ -19,7 +19,7 @@ static bool depend_on(struct vr_sim_exec *exec, size_t step) {
 // Adds a step that comes after the dependencies from `first` on. NO_STEP when the host has no memory.
 static size_t add_step(struct vr_sim_exec *exec, const struct vr_sim_work *work, size_t first) {
     const size_t needed = exec->step_count + 1;
-    if (vr_grow((void **)&exec->steps, &exec->step_capacity, needed, sizeof *exec->steps) != VRAM_OK) return NO_STEP;
+    if (VR_GROW(exec, steps, needed) != VRAM_OK) return NO_STEP;
     exec->steps[exec->step_count] =
         (struct vr_sim_step){.work = *work, .first_dependency = first, .dependency_count = exec->dependency_count - first};
     return exec->step_count++;

@@ -36,9 +36,9 @@ struct vr_sim_step {
 struct vr_sim_exec {
     struct vr_sim_slot slot;
     struct vr_sim_step *steps;
-    size_t step_count, step_capacity;
+    size_t step_count, steps_capacity;
     size_t *dependencies; // numbers of earlier steps
-    size_t dependency_count, dependency_capacity;
+    size_t dependency_count, dependencies_capacity;
     uint64_t *ends_ns;          // one per step: scratch of a launch
     bool claimed;               // it has the memory of its graph
     bool auto_free;             // a launch frees what the one before left

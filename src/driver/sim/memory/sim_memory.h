@@ -52,7 +52,7 @@ struct vr_sim_file {
 
 struct vr_sim_queue {
     uint64_t *items;
-    size_t capacity, count, next; // items[next..count) are waiting
+    size_t items_capacity, count, next; // items[next..count) are waiting
 };
 
 // --- sim_alloc.c, sim_host.c, sim_vmm.c -----------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 
 vr_cu_result vr_sim_queue_push(struct vr_sim_queue *queue, uint64_t address) {
     if (queue->next == queue->count) queue->next = queue->count = 0;
-    if (vr_grow((void **)&queue->items, &queue->capacity, queue->count + 1, sizeof *queue->items) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    if (VR_GROW(queue, items, queue->count + 1) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     queue->items[queue->count++] = address;
     return VR_CU_SUCCESS;
 }

@@ -69,8 +69,7 @@ static vr_cu_result take_file(struct vr_sim *sim, int file, uint32_t *index) {
             return VR_CU_SUCCESS;
         }
     }
-    if (result == VR_CU_SUCCESS && vr_grow((void **)&sim->files, &sim->file_capacity, unused + 1, sizeof *sim->files) != VRAM_OK)
-        result = VR_CU_OUT_OF_MEMORY;
+    if (result == VR_CU_SUCCESS && VR_GROW(sim, files, unused + 1) != VRAM_OK) result = VR_CU_OUT_OF_MEMORY;
     if (result != VR_CU_SUCCESS) {
         vr_os_shared_close(file);
         return result;
@@ -98,7 +97,7 @@ static size_t entry_of(struct vr_sim *sim, uint32_t file, uint64_t place, bool *
         }
     }
     if (unused < sim->shared_count) return unused;
-    if (vr_grow((void **)&sim->shared, &sim->shared_capacity, unused + 1, sizeof *sim->shared) != VRAM_OK) return SIZE_MAX;
+    if (VR_GROW(sim, shared, unused + 1) != VRAM_OK) return SIZE_MAX;
     sim->shared[sim->shared_count++] = (struct vr_sim_shared){.references = 0};
     return unused;
 }

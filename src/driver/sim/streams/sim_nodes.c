@@ -1,9 +1,7 @@
 // sim_nodes.c: lists of handles of graph nodes.
 #include "driver/sim/streams/sim_streams.h"
 
-bool vr_sim_nodes_reserve(struct vr_sim_nodes *nodes, size_t more) {
-    return vr_grow((void **)&nodes->items, &nodes->capacity, nodes->count + more, sizeof *nodes->items) == VRAM_OK;
-}
+bool vr_sim_nodes_reserve(struct vr_sim_nodes *nodes, size_t more) { return VR_GROW(nodes, items, nodes->count + more) == VRAM_OK; }
 
 bool vr_sim_nodes_add(struct vr_sim_nodes *nodes, uint64_t node) {
     if (!vr_sim_nodes_reserve(nodes, 1)) return false;

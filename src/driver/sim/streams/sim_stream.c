@@ -9,10 +9,6 @@
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-struct vr_sim_stream *vr_sim_stream_at(const struct vr_sim *sim, uint32_t index) {
-    return (struct vr_sim_stream *)(void *)vr_sim_slots_item(&sim->streams, index);
-}
-
 static uint32_t index_of(const struct vr_sim *sim, const struct vr_sim_stream *stream) { return vr_sim_slots_index(&sim->streams, stream); }
 
 vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint32_t *index) {
@@ -57,7 +53,7 @@ static bool add_edge(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t 
         break;
     }
     size_t needed = stream->edge_count + 1;
-    if (vr_grow((void **)&stream->edges, &stream->edge_capacity, needed, sizeof *stream->edges) != VRAM_OK) return false;
+    if (VR_GROW(stream, edges, needed) != VRAM_OK) return false;
     stream->edges[stream->edge_count++] = (struct vr_sim_edge){at, target_work, target};
     vr_sim_stream_reference(sim, target);
     return true;
@@ -132,7 +128,7 @@ static void note_waited(struct vr_sim_stream *stream, const struct vr_sim_event 
     size_t at = 0;
     while (at < stream->waited_count && stream->waited[at].serial != event->serial) at++;
     if (at == stream->waited_count) {
-        if (vr_grow((void **)&stream->waited, &stream->waited_capacity, at + 1, sizeof *stream->waited) != VRAM_OK) return;
+        if (VR_GROW(stream, waited, at + 1) != VRAM_OK) return;
         stream->waited[stream->waited_count++] = (struct vr_sim_waited){event->serial, 0};
     }
     if (stream->waited[at].work < event->work) stream->waited[at].work = event->work;
@@ -225,8 +221,7 @@ static vr_cu_result per_thread_stream(struct vr_sim *sim, uint64_t context, stru
         return VR_CU_SUCCESS;
     }
     size_t needed = thread->stream_count + 1;
-    if (vr_grow((void **)&thread->streams, &thread->stream_capacity, needed, sizeof *thread->streams) != VRAM_OK)
-        return VR_CU_OUT_OF_MEMORY;
+    if (VR_GROW(thread, streams, needed) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     uint32_t index;
     vr_cu_result result = vr_sim_stream_make(sim, context, VR_SIM_STREAM_BLOCKING, &index);
     if (result != VR_CU_SUCCESS) return result;

@@ -15,7 +15,7 @@ struct vr_sim_edge {
 // A list of handles of graph nodes.
 struct vr_sim_nodes {
     uint64_t *items;
-    size_t count, capacity;
+    size_t count, items_capacity;
 };
 
 enum vr_sim_stream_kind { VR_SIM_STREAM_BLOCKING, VR_SIM_STREAM_NON_BLOCKING, VR_SIM_STREAM_LEGACY };
@@ -31,7 +31,7 @@ struct vr_sim_stream {
     uint64_t work;             // number of the last work
     uint64_t done_work;        // manual completion: number of the last work that is complete
     struct vr_sim_edge *edges; // manual completion: open edges, `at` rising
-    size_t edge_count, edge_capacity;
+    size_t edge_count, edges_capacity;
     uint32_t references;               // manual completion: events and edges that name it; it outlives its handle until they are gone
     uint64_t capture;                  // handle of the capture that it takes part in, 0 for none
     struct vr_sim_nodes frontier;      // in a capture: what the next node comes after
@@ -94,7 +94,9 @@ bool vr_sim_nodes_reserve(struct vr_sim_nodes *nodes, size_t more);
 // Does a clock or queue that stands at from_ns, or at the present if that is later, have room for more_ns?
 bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t more_ns);
 // The stream in a slot.
-struct vr_sim_stream *vr_sim_stream_at(const struct vr_sim *sim, uint32_t index);
+VR_INLINE struct vr_sim_stream *vr_sim_stream_at(const struct vr_sim *sim, uint32_t index) {
+    return (struct vr_sim_stream *)(void *)vr_sim_slots_item(&sim->streams, index);
+}
 // Gives back what the stream's object holds, not the object.
 void vr_sim_stream_free(struct vr_sim_stream *stream);
 vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint32_t *index);

@@ -1,0 +1,184 @@
+// Frees that captures put off.
+#include "base/map.h"
+#include "core/capture/captures.h"
+#include "core/device.h"
+
+// Appends the frontier of a stream's captured work (what its next node would depend on). False when it takes part in no capture.
+static bool add_frontier(const struct vr_device *device, uint64_t stream, struct vr_deferred *deferred, size_t *capacity) {
+    int status = 0;
+    uint64_t id = 0, graph = 0, count = 0;
+    const uint64_t *frontier = NULL;
+    if (vr_cu(device->allocator->driver, stream_get_capture_info, stream, &status, &id, &graph, &frontier, &count) != VR_CU_SUCCESS)
+        return false;
+    if (status != VR_CU_STREAM_CAPTURE_STATUS_ACTIVE) return false;
+    void *markers = deferred->markers;
+    const enum vram_status grown = vr_grow(&markers, capacity, deferred->marker_count + (size_t)count + 1, sizeof *deferred->markers);
+    deferred->markers = markers;
+    if (grown != VRAM_OK) return false;
+    for (uint64_t i = 0; i < count; i++) deferred->markers[deferred->marker_count++] = frontier[i];
+    return true;
+}
+
+// Markers for a block: none of them where a stream concerned is outside the capture, or used the block before: then only its end will do.
+static void mark(const struct vr_device *device, struct vr_deferred *deferred) {
+    const struct vram_allocator *allocator = device->allocator;
+    const struct vr_block *block = vr_block_at(allocator, deferred->block);
+    size_t capacity = 0;
+    bool all = add_frontier(device, vr_shard_of(allocator, block)->stream, deferred, &capacity);
+    for (uint32_t use = block->held.uses; use != 0 && all; use = vr_use_at(allocator, use)->next) {
+        all = vr_use_at(allocator, use)->captured && add_frontier(device, vr_use_at(allocator, use)->stream, deferred, &capacity);
+    }
+    if (all) return;
+    free(deferred->markers);
+    deferred->markers = NULL;
+    deferred->marker_count = 0;
+}
+
+enum vram_status vr_defer(struct vr_device *device, uint32_t block) {
+    assert(vr_block_at(device->allocator, block)->state == VR_ALLOCATED);
+    VR_TRY(VR_GROW(&device->captures, deferred, device->captures.deferred_count + 1));
+    struct vr_deferred deferred = {.block = block};
+    if (device->options.graph_capture_record_stream_reuse) mark(device, &deferred);
+    device->captures.deferred[device->captures.deferred_count++] = deferred;
+    vr_device_gate(device, VR_GATE_CAPTURE, true);
+    return VRAM_OK;
+}
+
+// Leaves an empty place, which pack_deferred() takes out with all others.
+static void remove_deferred(struct vr_device *device, size_t at) {
+    free(device->captures.deferred[at].markers);
+    device->captures.deferred[at] = (struct vr_deferred){0};
+}
+
+static void pack_deferred(struct vr_device *device) {
+    size_t kept = 0;
+    for (size_t at = 0; at < device->captures.deferred_count; at++) {
+        if (device->captures.deferred[at].block != 0) device->captures.deferred[kept++] = device->captures.deferred[at];
+    }
+    device->captures.deferred_count = kept;
+}
+
+// Uses recorded in a capture are over: captured streams must have joined before it could end.
+static void drop_captured_uses(struct vram_allocator *allocator, struct vr_block *block) {
+    for (uint32_t *link = &block->held.uses; *link != 0;) {
+        struct vr_use *use = vr_use_at(allocator, *link);
+        if (!use->captured) {
+            link = &use->next;
+            continue;
+        }
+        const uint32_t over = *link;
+        *link = use->next;
+        vr_slab_give(&allocator->uses, over);
+    }
+}
+
+// A stream that was destroyed since the free takes no fence: its work is waited for with all of the devices', once, so that no later
+// request fails of it.
+static enum vram_status fence(struct vr_device *device, uint32_t block) {
+    const enum vram_status status = vr_fences_record(device, block, NULL);
+    if (status != VRAM_DRIVER) return status;
+    VR_TRY(vr_uses_wait(device->allocator, vr_block_at(device->allocator, block)));
+    vr_complete_free(device, block, true);
+    return VRAM_OK;
+}
+
+enum vram_status vr_deferred_convert(struct vr_device *device) {
+    struct vram_allocator *allocator = device->allocator;
+    enum vram_status status = VRAM_OK;
+    for (size_t at = 0; at < device->captures.deferred_count && status == VRAM_OK; at++) {
+        const uint32_t block = device->captures.deferred[at].block;
+        struct vr_block *item = vr_block_at(allocator, block);
+        if (vr_use_captures(device, item)) continue;
+        drop_captured_uses(allocator, item);
+        if (item->held.uses != 0) {
+            status = fence(device, block);
+        } else {
+            vr_complete_free(device, block, true);
+        }
+        if (status == VRAM_OK) remove_deferred(device, at);
+    }
+    pack_deferred(device);
+    if (status == VRAM_OK) vr_capture_gate(device);
+    return status;
+}
+
+// --- reuse inside a capture ------------------------------------------------------------------------------------------------------------
+
+// The nodes that lie before a stream's next node, found by walking dependencies backwards: a set, and the walk's stack.
+struct past {
+    struct vr_map nodes; // each with the value 1
+    uint64_t *stack;
+    size_t count, stack_capacity; // of the stack
+};
+
+static enum vram_status visit(struct past *past, uint64_t node) {
+    if (vr_map_get(&past->nodes, node) != 0) return VRAM_OK;
+    VR_TRY(VR_GROW(past, stack, past->count + 1));
+    VR_TRY(vr_map_set(&past->nodes, node, 1));
+    past->stack[past->count++] = node;
+    return VRAM_OK;
+}
+
+static enum vram_status visit_dependencies(struct vr_device *device, struct past *past, uint64_t node) {
+    struct vram_driver *driver = device->allocator->driver;
+    uint64_t count = 0;
+    VR_TRY(vr_driver_status(vr_cu(driver, graph_node_get_dependencies, node, NULL, &count)));
+    if (count == 0) return VRAM_OK;
+    uint64_t *nodes = malloc((size_t)count * sizeof *nodes);
+    if (nodes == NULL) return VRAM_NO_HOST_MEMORY;
+    enum vram_status status = vr_driver_status(vr_cu(driver, graph_node_get_dependencies, node, nodes, &count));
+    for (uint64_t i = 0; i < count && status == VRAM_OK; i++) status = visit(past, nodes[i]);
+    free(nodes);
+    return status;
+}
+
+static enum vram_status walk_back(struct vr_device *device, uint64_t stream, struct past *past) {
+    int state = 0;
+    uint64_t id = 0, graph = 0, count = 0;
+    const uint64_t *frontier = NULL;
+    VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, stream_get_capture_info, stream, &state, &id, &graph, &frontier, &count)));
+    for (uint64_t i = 0; i < count; i++) VR_TRY(visit(past, frontier[i]));
+    while (past->count != 0) VR_TRY(visit_dependencies(device, past, past->stack[--past->count]));
+    return VRAM_OK;
+}
+
+static bool all_past(const struct past *past, const struct vr_deferred *deferred) {
+    for (size_t i = 0; i < deferred->marker_count; i++) {
+        if (vr_map_get(&past->nodes, deferred->markers[i]) == 0) return false;
+    }
+    return deferred->markers != NULL;
+}
+
+static bool any_candidate(const struct vr_device *device, uint64_t stream) {
+    for (size_t i = 0; i < device->captures.deferred_count; i++) {
+        const struct vr_block *block = vr_block_at(device->allocator, device->captures.deferred[i].block);
+        if (device->captures.deferred[i].markers != NULL && vr_shard_of(device->allocator, block)->stream == stream) return true;
+    }
+    return false;
+}
+
+enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream) {
+    struct vram_allocator *allocator = device->allocator;
+    if (!any_candidate(device, stream)) return VRAM_OK;
+    struct past past = {0};
+    const enum vram_status status = walk_back(device, stream, &past);
+    for (size_t i = 0; status == VRAM_OK && i < device->captures.deferred_count; i++) {
+        const uint32_t block = device->captures.deferred[i].block;
+        struct vr_block *item = vr_block_at(allocator, block);
+        if (vr_shard_of(allocator, item)->stream != stream || !all_past(&past, &device->captures.deferred[i])) continue;
+        vr_uses_clear(allocator, item);
+        vr_complete_free(device, block, true);
+        remove_deferred(device, i);
+    }
+    pack_deferred(device);
+    vr_map_release(&past.nodes);
+    free(past.stack);
+    return status;
+}
+
+bool vr_is_deferred(const struct vr_device *device, uint32_t block) {
+    for (size_t i = 0; i < device->captures.deferred_count; i++) {
+        if (device->captures.deferred[i].block == block) return true;
+    }
+    return false;
+}

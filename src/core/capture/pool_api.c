@@ -1,0 +1,149 @@
+// vram/pool.h: what programs do with private pools.
+#include "core/capture/private.h"
+#include "core/capture/captures.h"
+#include "core/release.h"
+#include "core/serve.h"
+#include "core/source/backend.h"
+
+// --- life -----------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t ordinal, const struct vram_pool_options *options,
+                                  struct vram_pool **pool) {
+    VR_REQUIRE(allocator && pool);
+    static const struct vram_pool_options defaults;
+    if (options == NULL) options = &defaults;
+    if (options->allocate != NULL && options->deallocate == NULL) return VRAM_INVALID_ARGUMENT;
+    if (options->allocate != NULL && !allocator->backend->has_blocks) return VRAM_UNSUPPORTED;
+    struct vr_device *device = NULL;
+    VR_TRY(vr_device_get(allocator, ordinal, &device));
+    struct vram_pool *made = calloc(1, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    made->device = device;
+    made->options = *options;
+    made->references = 1;
+    const int kind = options->for_graph ? 0 : 1;
+    const uint64_t number = atomic_fetch_add_explicit(&allocator->pools_made[kind], 1, memory_order_relaxed) + 1;
+    made->id = options->for_graph ? (struct vram_pool_id){number, 0} : (struct vram_pool_id){0, number};
+    vr_device_lock(device);
+    made->next = device->pools;
+    device->pools = made;
+    vr_device_unlock(device);
+    *pool = made;
+    return VRAM_OK;
+}
+
+void vram_pool_retain(struct vram_pool *pool) {
+    if (pool == NULL) return;
+    struct vr_device *device = pool->device;
+    vr_device_lock(device);
+    vr_private_retain(pool);
+    vr_device_unlock(device);
+}
+
+void vram_pool_release(struct vram_pool *pool) {
+    if (pool == NULL) return;
+    struct vr_device *device = pool->device;
+    vr_device_lock(device);
+    vr_private_drop(pool);
+    vr_private_bury_one(pool);
+    vr_device_unlock(device);
+}
+
+struct vram_pool_id vram_pool_id(const struct vram_pool *pool) {
+    if (pool == NULL) return (struct vram_pool_id){0, 0};
+    return pool->id;
+}
+
+uint32_t vram_pool_references(const struct vram_pool *pool) {
+    if (pool == NULL) return 0;
+    struct vr_device *device = pool->device;
+    vr_device_lock(device);
+    const uint32_t references = pool->references;
+    vr_device_unlock(device);
+    return references;
+}
+
+// --- routes ---------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route *route) {
+    VR_REQUIRE(pool && route);
+    if ((unsigned)route->kind > VRAM_ROUTE_ALL) return VRAM_INVALID_ARGUMENT;
+    struct vr_device *device = pool->device;
+    vr_device_lock(device);
+    const enum vram_status status = vr_route_open(pool, route);
+    vr_device_unlock(device);
+    return status;
+}
+
+enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *route) {
+    VR_REQUIRE(pool && route);
+    struct vr_device *device = pool->device;
+    vr_device_lock(device);
+    const bool closed = vr_route_close(pool, route);
+    if (closed) vr_private_bury_one(pool);
+    vr_device_unlock(device);
+    return closed ? VRAM_OK : VRAM_INVALID_ARGUMENT;
+}
+
+enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    VR_REQUIRE(pool && address);
+    if (size_bytes == 0) {
+        *address = 0;
+        return VRAM_OK;
+    }
+    struct vr_shard *shard = NULL;
+    VR_TRY(vr_shard_get(pool->device, stream, &shard));
+    vr_gather(pool->device, VR_LEVEL_STATE, 0);
+    return vr_checked(pool->device->allocator, vr_malloc_slow(shard, pool, size_bytes, address));
+}
+
+// --- giving back ------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vram_pool_trim(struct vram_pool *pool) {
+    VR_REQUIRE(pool);
+    struct vr_device *device = pool->device;
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    vr_gather(device, VR_LEVEL_ALL, 0);
+    vr_device_lock_guarded(device, &guard);
+    enum vram_status status = VRAM_OK;
+    if (!pool->captured) {
+        const bool captures = vr_device_captures(device);
+        if (!captures) status = vr_deferred_convert(device);
+        if (!captures && status == VRAM_OK) status = vr_fences_poll(device);
+        const enum vram_status shrunk = vr_release_pool(pool);
+        if (status == VRAM_OK) status = shrunk;
+    }
+    vr_device_unlock(device);
+    vr_context_leave(&guard);
+    return status;
+}
+
+// --- figures -----------------------------------------------------------------------------------------------------------------------
+
+static bool belongs(const struct vram_pool *pool, const struct vr_block *block) {
+    return vr_shard_of(pool->device->allocator, block)->owner == pool;
+}
+
+static void count_block(const struct vr_block *block, struct vram_pool_stats *stats) {
+    if (block->state == VR_ALLOCATED) stats->allocated_bytes += block->size, stats->blocks++;
+    if (block->state == VR_ALLOCATED || block->state == VR_PENDING) stats->active_bytes += block->size;
+    if (block->state == VR_FREE) stats->free_bytes += block->size;
+}
+
+enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats) {
+    VR_REQUIRE(pool && stats);
+    struct vr_device *device = pool->device;
+    const struct vram_allocator *allocator = device->allocator;
+    *stats = (struct vram_pool_stats){.segments = 0};
+    vr_device_lock(device);
+    memcpy(stats->reserved_bytes, pool->reserved, sizeof stats->reserved_bytes);
+    stats->segments = pool->segments;
+    for (size_t i = 0; i < device->segments.count; i++) {
+        uint32_t at = vr_segment_at(allocator, device->segments.items[i])->first;
+        if (!belongs(pool, vr_block_at(allocator, at))) continue;
+        for (; at != 0; at = vr_block_at(allocator, at)->next) count_block(vr_block_at(allocator, at), stats);
+    }
+    vr_device_unlock(device);
+    return VRAM_OK;
+}

@@ -1,0 +1,53 @@
+// Devices: taken down at the end.
+#include "core/release.h"
+#include "core/source/backend.h"
+#include "core/source/source_ops.h"
+
+void vr_wait_at_end(struct vr_device *device) {
+    struct vr_context_guard guard;
+    const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
+    vr_device_lock(device);
+    (void)vr_deferred_convert(device);
+    (void)vr_fences_wait(device);
+    vr_device_unlock(device);
+    if (entered) vr_context_leave(&guard);
+}
+
+// Everything goes back, live or not.
+static void release_memory(struct vr_device *device) {
+    struct vr_context_guard guard;
+    const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
+    vr_device_lock(device);
+    for (size_t i = 0; i < device->segments.count; i++) {
+        struct vr_segment *segment = vr_segment_at(device->allocator, device->segments.items[i]);
+        segment->source->drop(device, segment);
+    }
+    vr_orphans_retry(device);
+    vr_device_unlock(device);
+    if (entered) vr_context_leave(&guard);
+}
+
+static void release_shards(struct vr_shards *shards) {
+    const uint32_t count = atomic_load_explicit(&shards->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) vr_os_unreserve(shards->items[i], sizeof(struct vr_shard));
+    vr_os_unreserve(shards->slots, VR_SHARD_SLOTS * sizeof *shards->slots);
+    free(shards->items);
+    free(shards->awake);
+    free(shards->counters);
+    free(shards->idle);
+}
+
+void vr_device_release(struct vr_device *device) {
+    struct vram_allocator *allocator = device->allocator;
+    if (allocator->backend->close != NULL) allocator->backend->close(device);
+    release_memory(device);
+    vr_fences_release(device);
+    (void)vr_cu(allocator->driver, primary_ctx_release, (int)device->ordinal);
+    release_shards(&device->shards);
+    vr_segments_release(&device->segments);
+    vr_private_release_all(device);
+    vr_captures_release(&device->captures);
+    free(device->routes.items);
+    vr_mutex_destroy(&device->mutex);
+    free(device);
+}

@@ -1,0 +1,135 @@
+// Devices: set up at their first use.
+#include "core/shards.h"
+#include "core/source/backend.h"
+
+// What a driver does not know it has not.
+static bool has(const struct vr_device *device, int attribute) {
+    int value = 0;
+    return vr_cu(device->allocator->driver, device_get_attribute, &value, attribute, (int)device->ordinal) == VR_CU_SUCCESS && value != 0;
+}
+
+// PyTorch's switch (allocator.md §peers-and-sharing); on unless it says no.
+static bool sharing_is_wanted(void) {
+    static const char *const no[] = {"0", "false", "False", "no"};
+    const char *value = vr_os_getenv("TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC");
+    for (size_t i = 0; value != NULL && i < VR_COUNT_OF(no); i++)
+        if (strcmp(value, no[i]) == 0) return false;
+    return true;
+}
+
+static enum vram_status ask_granularity(struct vr_device *device) {
+    struct vram_driver *driver = device->allocator->driver;
+    if (!has(device, VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) return VRAM_OK;
+    if (sharing_is_wanted() && has(device, VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
+        device->physical.handle_types = VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    device->physical.rdma = has(device, VR_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
+    const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);
+    return vr_driver_status(
+        vr_cu(driver, mem_get_allocation_granularity, &device->physical.granularity, &prop, VR_CU_MEM_GRANULARITY_MINIMUM));
+}
+
+static enum vram_status open_device(struct vr_device *device) {
+    struct vram_allocator *allocator = device->allocator;
+    const int ordinal = (int)device->ordinal;
+    VR_TRY(vr_driver_status(vr_cu(allocator->driver, primary_ctx_retain, &device->context, ordinal)));
+    enum vram_status status = vr_driver_status(vr_cu(allocator->driver, device_total_mem, &device->total_bytes, ordinal));
+    if (status == VRAM_OK) status = ask_granularity(device);
+    if (status == VRAM_OK && allocator->backend->open != NULL) status = allocator->backend->open(device);
+    if (status != VRAM_OK) {
+        (void)vr_cu(allocator->driver, primary_ctx_release, ordinal);
+        return status;
+    }
+    const struct vr_options *options = &allocator->options;
+    device->limit_bytes = vr_limit_of_fraction(device->total_bytes, options->per_process_memory_fraction);
+    device->stats.max_split_at_start = options->max_split_bytes == VR_UNLIMITED ? -1 : (int64_t)options->max_split_bytes;
+    vr_device_apply_options(device, options);
+    vr_device_listen(device);
+    vr_device_gate(device, VR_GATE_RAW,
+                   !allocator->backend->has_blocks || !atomic_load_explicit(&allocator->caching, memory_order_relaxed));
+    return VRAM_OK;
+}
+
+static enum vram_status make_device_locked(struct vram_allocator *allocator, uint32_t ordinal, struct vr_device **device) {
+    struct vr_device *made = calloc(1, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    made->allocator = allocator;
+    made->ordinal = ordinal;
+    void *slots = NULL;
+    enum vram_status status = vr_os_reserve(VR_SHARD_SLOTS * sizeof *made->shards.slots, &slots);
+    if (status == VRAM_OK) {
+        made->shards.slots = slots;
+        status = open_device(made);
+        if (status != VRAM_OK) vr_os_unreserve(slots, VR_SHARD_SLOTS * sizeof *made->shards.slots);
+    }
+    if (status != VRAM_OK) {
+        free(made);
+        return status;
+    }
+    vr_mutex_init(&made->mutex);
+    vr_fences_init(made);
+    atomic_store_explicit(&allocator->devices[ordinal], made, memory_order_release);
+    *device = made;
+    return VRAM_OK;
+}
+
+// A capture that began on another device before this one was seen.
+static void gate_new(struct vr_device *device) {
+    // A read that is also a write comes before the counting of a capture, which then sees this device, or after it.
+    if (atomic_fetch_add_explicit(&device->allocator->captures, 0, memory_order_acq_rel) != 0)
+        vr_device_gate(device, VR_GATE_CAPTURE, true);
+}
+
+enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordinal, struct vr_device **device) {
+    *device = vr_device_if_used(allocator, ordinal);
+    if (VR_LIKELY(*device != NULL)) return VRAM_OK;
+    if (ordinal >= (uint32_t)allocator->device_count || ordinal >= VRAM_MAX_DEVICES) return VRAM_INVALID_ARGUMENT;
+    vr_mutex_lock(&allocator->mutex);
+    enum vram_status status = VRAM_OK;
+    *device = vr_device_if_used(allocator, ordinal);
+    if (*device == NULL) status = make_device_locked(allocator, ordinal, device);
+    if (status == VRAM_OK) gate_new(*device);
+    vr_mutex_unlock(&allocator->mutex);
+    return status;
+}
+
+// --- whose stream it is --------------------------------------------------------------------------------------------------------------
+
+static bool is_known(struct vram_allocator *allocator, uint64_t stream) {
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        const struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device != NULL && vr_shard_find(device, stream) != NULL) return true;
+    }
+    return false;
+}
+
+// The ordinal of the device that a stream belongs to. Leaves the stream's context current where it succeeds.
+static enum vram_status ordinal_of_stream(struct vram_driver *driver, uint64_t stream, int *ordinal) {
+    uint64_t context = 0;
+    VR_TRY(vr_driver_status(vr_cu(driver, stream_get_ctx, stream, &context)));
+    VR_TRY(vr_driver_status(vr_cu(driver, ctx_set_current, context)));
+    return vr_driver_status(vr_cu(driver, ctx_get_device, ordinal));
+}
+
+static struct vr_device *any_device(struct vram_allocator *allocator) {
+    struct vr_device *device = NULL;
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES && device == NULL; i++) device = vr_device_if_used(allocator, i);
+    return device;
+}
+
+enum vram_status vr_know_stream(struct vram_allocator *allocator, uint64_t stream) {
+    if (stream == 0 || allocator->device_count == 1) return VRAM_OK;
+    _Atomic uint64_t *hint = &allocator->known_streams[vr_mix64(stream) % VR_COUNT_OF(allocator->known_streams)];
+    if (atomic_load_explicit(hint, memory_order_relaxed) == stream || is_known(allocator, stream)) return VRAM_OK;
+    struct vr_device *device = any_device(allocator);
+    if (device == NULL) return VRAM_OK;
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    int ordinal = 0;
+    const enum vram_status status = ordinal_of_stream(allocator->driver, stream, &ordinal);
+    guard.changed = true;
+    vr_context_leave(&guard);
+    VR_TRY(status);
+    VR_TRY(vr_device_get(allocator, (uint32_t)ordinal, &device));
+    atomic_store_explicit(hint, stream, memory_order_relaxed);
+    return VRAM_OK;
+}

@@ -1,0 +1,121 @@
+// The books of segments.
+#include "core/segments.h"
+#include "core/device.h"
+#include "core/source/source_ops.h"
+
+// Process-wide, so that ages compare across devices and allocators as in PyTorch.
+static _Atomic uint64_t registrations;
+
+void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes) {
+    struct vr_device *device = shard->device;
+    const enum vram_stat_pool view = vr_stat_view(small);
+    vr_stat_add(&device->stats.reserved[VRAM_STAT_ALL], bytes);
+    vr_stat_add(&device->stats.reserved[view], bytes);
+    if (shard->owner == NULL) return;
+    vr_stat_add(&shard->owner->reserved[VRAM_STAT_ALL], bytes);
+    vr_stat_add(&shard->owner->reserved[view], bytes);
+}
+
+// Where in the device's array the first segment above `address` stands.
+static size_t position_above(const struct vr_device *device, uint64_t address) {
+    size_t above;
+    VR_LOWER_BOUND(above, i, 0, device->segments.count, vr_segment_at(device->allocator, device->segments.items[i])->address <= address);
+    return above;
+}
+
+static enum vram_status enlist(struct vr_device *device, uint32_t segment, uint64_t address) {
+    struct vr_segment_books *segments = &device->segments;
+    VR_TRY(VR_GROW(segments, items, segments->count + 1));
+    uint32_t *at = segments->items + position_above(device, address);
+    memmove(at + 1, at, (size_t)(segments->items + segments->count - at) * sizeof *at);
+    *at = segment;
+    segments->count++;
+    return VRAM_OK;
+}
+
+static void delist(struct vr_device *device, uint32_t segment) {
+    struct vr_segment_books *segments = &device->segments;
+    uint32_t *at = segments->items + position_above(device, vr_segment_at(device->allocator, segment)->address) - 1;
+    assert(*at == segment);
+    segments->count--;
+    memmove(at, at + 1, (size_t)(segments->items + segments->count - at) * sizeof *at);
+}
+
+uint32_t vr_block_containing(const struct vr_device *device, uint64_t address) {
+    const struct vram_allocator *allocator = device->allocator;
+    const size_t above = position_above(device, address);
+    if (above == 0) return 0;
+    const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[above - 1]);
+    if (address - segment->address >= segment->size) return 0;
+    uint32_t at = segment->first;
+    while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
+    return at;
+}
+
+enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment) {
+    struct vram_allocator *allocator = shard->device->allocator;
+    assert(facts->source != NULL && facts->size % VR_MIN_BLOCK == 0);
+    VR_TRY(vr_shard_reserve_records(shard, 1));
+    uint32_t made = 0;
+    VR_TRY(vr_slab_take(&allocator->segments, 1, &made));
+    const enum vram_status status = enlist(shard->device, made, facts->address);
+    if (status != VRAM_OK) {
+        vr_slab_give(&allocator->segments, made);
+        return status;
+    }
+    struct vr_segment *entry = vr_segment_at(allocator, made);
+    *entry = *facts;
+    entry->expandable = facts->source->expandable;
+    entry->counter = atomic_fetch_add_explicit(&registrations, 1, memory_order_relaxed);
+    entry->shard = shard->number;
+    entry->device = shard->device->ordinal;
+    entry->small = small;
+    entry->first = shard->spare[--shard->spare_count];
+    struct vr_block *block = vr_block_at(allocator, entry->first);
+    *block =
+        (struct vr_block){.address = facts->address, .size = facts->size, .segment = made, .small = small, .expandable = entry->expandable};
+    atomic_store_explicit(&block->shard, shard->number, memory_order_relaxed);
+    block->state = entry->expandable ? VR_HOLE : VR_FREE;
+    *segment = made;
+    return VRAM_OK;
+}
+
+void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
+    struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_segment *entry = vr_segment_at(allocator, segment);
+    delist(shard->device, segment);
+    vr_shard_recycle(shard, entry->first);
+    *entry = (struct vr_segment){0};
+    vr_slab_give(&allocator->segments, segment);
+}
+
+// --- orphans -------------------------------------------------------------------------------------------------------------
+
+void vr_orphan_add(struct vr_device *device, const struct vr_orphan *orphan) {
+    struct vr_segment_books *segments = &device->segments;
+    if (VR_GROW(segments, orphans, segments->orphan_count + 1) == VRAM_OK) segments->orphans[segments->orphan_count++] = *orphan;
+}
+
+static vr_cu_result give_back(struct vram_driver *driver, const struct vr_orphan *orphan) {
+    switch (orphan->kind) {
+    case VR_ORPHAN_HANDLE: return vr_cu(driver, mem_release, orphan->handle);
+    case VR_ORPHAN_RANGE: return vr_cu(driver, mem_address_free, orphan->handle, orphan->size);
+    default: return vr_cu(driver, mem_free, orphan->handle);
+    }
+}
+
+void vr_orphans_retry(struct vr_device *device) {
+    struct vr_segment_books *segments = &device->segments;
+    size_t kept = 0;
+    for (size_t i = 0; i < segments->orphan_count; i++) {
+        const struct vr_orphan orphan = segments->orphans[i];
+        if (give_back(device->allocator->driver, &orphan) != VR_CU_SUCCESS) segments->orphans[kept++] = orphan;
+    }
+    segments->orphan_count = kept;
+}
+
+void vr_segments_release(struct vr_segment_books *segments) {
+    free(segments->items);
+    free(segments->orphans);
+    *segments = (struct vr_segment_books){0};
+}

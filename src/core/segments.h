@@ -1,0 +1,47 @@
+// segments.h: the books of a device's segments: which there are, by address, and what they hold from the driver. All under all locks of
+// the device.
+#ifndef VR_CORE_SEGMENTS_H
+#define VR_CORE_SEGMENTS_H
+
+#include "base/stat.h"
+#include "core/block.h"
+
+struct vr_device;
+struct vr_shard;
+
+// Something the driver refused to take back; tried again at the next release and at the end.
+struct vr_orphan {
+    enum { VR_ORPHAN_MEMORY, VR_ORPHAN_HANDLE, VR_ORPHAN_RANGE } kind;
+    uint64_t handle; // or address
+    uint64_t size;
+};
+
+// The segments of a device.
+struct vr_segment_books {
+    uint32_t *items; // by ascending address
+    size_t count;
+    size_t items_capacity;
+    struct vr_orphan *orphans;
+    size_t orphan_count;
+    size_t orphans_capacity;
+};
+
+// Enters a segment with its first block record, which is in no index. The facts: address, size, mapped, source and what the source needs.
+// NO_HOST_MEMORY, LIMIT.
+enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment);
+// The reverse: the segment has one block, in no index.
+void vr_segment_forget(struct vr_shard *shard, uint32_t segment);
+// The block of any state, hole or not, that contains the address; 0 if no segment of the device does.
+uint32_t vr_block_containing(const struct vr_device *device, uint64_t address);
+// Books reserved bytes of the device and of the shard's private pool; both signs.
+void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes);
+VR_INLINE enum vram_stat_pool vr_stat_view(bool small) { return small ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL; }
+
+// Remembers what the driver would not take back.
+void vr_orphan_add(struct vr_device *device, const struct vr_orphan *orphan);
+// Tries again to give orphans back.
+void vr_orphans_retry(struct vr_device *device);
+// Frees the books themselves. At the end only.
+void vr_segments_release(struct vr_segment_books *segments);
+
+#endif

@@ -1,0 +1,149 @@
+// Shards: made at the first use of a stream, dressed with what their pool and the options say.
+#include "core/shards.h"
+#include "core/source/source_ops.h"
+
+// The hot path reads the bit beside the shard's lock.
+static void set_source(struct vr_shard *shard) {
+    shard->source = vr_source_of(shard->device, shard->owner);
+    shard->expandable = shard->source->expandable;
+}
+
+static void dress_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_t stream) {
+    shard->stream = stream;
+    shard->owner = owner;
+    shard->idle = false;
+    set_source(shard);
+    shard->whole = owner != NULL && owner->options.no_split;
+}
+
+void vr_device_apply_options(struct vr_device *device, const struct vr_options *options) {
+    device->options = *options;
+    // No request is larger, and sums stay in their range.
+    if (device->options.large_segment_bytes > VR_REQUEST_LIMIT) device->options.large_segment_bytes = VR_REQUEST_LIMIT;
+    const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) set_source(device->shards.items[i]);
+    device->divisions = false;
+    for (int i = 0; i < VR_ROUNDUP_BUCKETS; i++) device->divisions |= options->roundup_divisions[i] > 1;
+    vr_device_gate(device, VR_GATE_COLLECT, options->garbage_collection_threshold > 0 && device->limit_bytes != VR_UNLIMITED);
+}
+
+// Three arrays of one length.
+static enum vram_status grow_arrays(struct vr_shards *shards, uint32_t count) {
+    void *items = shards->items, *awake = shards->awake, *counters = shards->counters;
+    size_t capacity = shards->capacity;
+    enum vram_status status = vr_grow(&items, &capacity, count, sizeof *shards->items);
+    shards->items = items;
+    VR_TRY(status);
+    capacity = shards->capacity;
+    status = vr_grow(&awake, &capacity, count, sizeof *shards->awake);
+    shards->awake = awake;
+    VR_TRY(status);
+    capacity = shards->capacity;
+    status = vr_grow(&counters, &capacity, count, sizeof *shards->counters);
+    shards->counters = counters;
+    VR_TRY(status);
+    shards->capacity = capacity;
+    return VRAM_OK;
+}
+
+static enum vram_status number_shard(struct vr_device *device, struct vr_shard *made) {
+    struct vram_allocator *allocator = device->allocator;
+    const uint32_t number = atomic_fetch_add_explicit(&allocator->shard_count, 1, memory_order_relaxed);
+    if (number >= VR_MAX_SHARDS) {
+        atomic_fetch_sub_explicit(&allocator->shard_count, 1, memory_order_relaxed);
+        return VRAM_LIMIT;
+    }
+    made->number = number;
+    allocator->shards[number] = made;
+    return VRAM_OK;
+}
+
+// A shard at the end of the device's array, in no table. Zero pages: every list empty, no slack.
+static enum vram_status make_shard_locked(struct vr_device *device, struct vr_shard **shard) {
+    const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
+    if (count >= VR_SHARDS_PER_DEVICE) return VRAM_LIMIT;
+    VR_TRY(grow_arrays(&device->shards, count + 1));
+    void *memory = NULL;
+    VR_TRY(vr_os_reserve(sizeof(struct vr_shard), &memory));
+    struct vr_shard *made = memory;
+    made->device = device;
+    const enum vram_status status = number_shard(device, made);
+    if (status != VRAM_OK) {
+        vr_os_unreserve(memory, sizeof(struct vr_shard));
+        return status;
+    }
+    device->shards.items[count] = made;
+    *shard = made;
+    return VRAM_OK;
+}
+
+static enum vram_status make_default_shard_locked(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
+    VR_TRY(make_shard_locked(device, shard));
+    dress_shard(*shard, NULL, stream);
+    const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
+    uint32_t at = (uint32_t)vr_mix64(stream) % VR_SHARD_SLOTS;
+    while (atomic_load_explicit(&device->shards.slots[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_SHARD_SLOTS;
+    vr_shard_add_awake(*shard);
+    atomic_store_explicit(&device->shards.slots[at], *shard, memory_order_release);
+    atomic_store_explicit(&device->shards.count, count + 1, memory_order_release);
+    return VRAM_OK;
+}
+
+enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard) {
+    struct vr_device *device = pool->device;
+    for (size_t i = 0; i < pool->shard_count; i++) {
+        if (pool->shards[i]->stream != stream) continue;
+        *shard = pool->shards[i];
+        return VRAM_OK;
+    }
+    VR_TRY(VR_GROW(pool, shards, pool->shard_count + 1));
+    if (device->shards.idle_count != 0) {
+        *shard = device->shards.idle[--device->shards.idle_count];
+    } else {
+        VR_TRY(make_shard_locked(device, shard));
+        atomic_store_explicit(&(*shard)->lock, VR_SHARD_RESTS, memory_order_relaxed);
+        atomic_fetch_add_explicit(&device->shards.count, 1, memory_order_release);
+    }
+    dress_shard(*shard, pool, stream);
+    // In the order of the streams, as release gives their memory back (allocator.md §release-of-the-cache).
+    size_t at = pool->shard_count++;
+    for (; at > 0 && pool->shards[at - 1]->stream > stream; at--) pool->shards[at] = pool->shards[at - 1];
+    pool->shards[at] = *shard;
+    return VRAM_OK;
+}
+
+enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
+    vr_mutex_lock(&device->mutex);
+    enum vram_status status = VRAM_OK;
+    *shard = vr_shard_find(device, stream);
+    if (*shard == NULL) status = make_default_shard_locked(device, stream, shard);
+    vr_mutex_unlock(&device->mutex);
+    return status;
+}
+
+static int by_stream(const void *a, const void *b) {
+    const uint64_t x = (*(struct vr_shard *const *)a)->stream, y = (*(struct vr_shard *const *)b)->stream;
+    return VR_ORDER(x, y);
+}
+
+static bool has_free_block(const struct vr_shard *shard) {
+    uint64_t any = 0;
+    for (unsigned p = 0; p < VR_POOLS; p++) {
+        for (size_t i = 0; i < VR_SUMMARY_WORDS; i++) any |= shard->pool[p].index.summary[i];
+    }
+    return any != 0;
+}
+
+enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count) {
+    const uint32_t all = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
+    struct vr_shard **listed = malloc((all + 1) * sizeof *listed);
+    if (listed == NULL) return VRAM_NO_HOST_MEMORY;
+    *count = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        struct vr_shard *shard = device->shards.items[i];
+        if (shard->owner == NULL && !shard->idle && has_free_block(shard)) listed[(*count)++] = shard;
+    }
+    qsort(listed, *count, sizeof *listed, by_stream);
+    *shards = listed;
+    return VRAM_OK;
+}

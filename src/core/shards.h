@@ -1,0 +1,28 @@
+// shards.h: the shards of a device: found by stream, made at their first use.
+#ifndef VR_CORE_SHARDS_H
+#define VR_CORE_SHARDS_H
+
+#include "core/device.h"
+
+// The shard of a stream, made at its first use. LIMIT beyond VR_SHARDS_PER_DEVICE streams; NO_HOST_MEMORY.
+enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct vr_shard **shard);
+// The shard of a private pool, made at its first use. Under all locks; the shard is locked with them.
+enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard);
+VR_INLINE struct vr_shard *vr_shard_find(const struct vr_device *device, uint64_t stream) {
+    for (uint32_t at = (uint32_t)vr_mix64(stream) % VR_SHARD_SLOTS;; at = (at + 1) % VR_SHARD_SLOTS) {
+        struct vr_shard *shard = atomic_load_explicit(&device->shards.slots[at], memory_order_acquire);
+        if (shard == NULL || shard->stream == stream) return shard;
+    }
+}
+VR_INLINE enum vram_status vr_shard_get(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
+    *shard = vr_shard_find(device, stream);
+    return VR_LIKELY(*shard != NULL) ? VRAM_OK : vr_shard_make(device, stream, shard);
+}
+
+// The shards of the default pools that have a free block, ordered by stream. The caller frees *shards. Under all locks. NO_HOST_MEMORY.
+enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count);
+
+// Takes the options into force. Under all locks (or before the device is seen by others).
+void vr_device_apply_options(struct vr_device *device, const struct vr_options *options);
+
+#endif
