@@ -256,7 +256,7 @@ static void a_plan_has_one_thread_at_a_time(void **state) {
 // Keys come and go, the limit moves, plans stay in use for a while: after each step the cache is what it says.
 static void any_order_keeps_the_cache_whole(void **state) {
     (void)state;
-    enum { KEYS = 40, IN_USE = 6, STEPS = 3000 };
+    enum { ANY_KEYS = 40, IN_USE = 6, STEPS = 3000 };
     struct vr_world world;
     struct shop shop = {.refusal = VRAM_OK};
     expect_world(&world, "", 0);
@@ -266,7 +266,7 @@ static void any_order_keeps_the_cache_whole(void **state) {
     size_t count = 0;
     uint64_t seed = 7;
     for (int step = 0; step < STEPS; step++) {
-        const uint32_t key = 1 + (uint32_t)vr_random_below(&seed, KEYS);
+        const uint32_t key = 1 + (uint32_t)vr_random_below(&seed, ANY_KEYS);
         bool busy = false;
         for (size_t i = 0; i < count; i++) busy = busy || used_keys[i] == key;
         if (step % 50 == 0) EXPECT_OK(vram_plan_cache_set_max(cache, 0, (int64_t)vr_random_below(&seed, 12)));
