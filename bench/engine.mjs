@@ -2,14 +2,16 @@
 // count).
 import { fstatSync, openSync, readFileSync, readSync } from "node:fs";
 
-export async function openEngine(wasm, recording) {
+// `seed`: what the page draws from the browser's random numbers, in two halves; `whole`: keeps answers with their columns.
+export async function openEngine(wasm, recording, { seed = [1, 2], whole = false } = {}) {
     const file = openSync(recording, "r");
     let engine;
-    let answer = { json: new Uint8Array(), bytes: 0 };
+    let answer = { kept: new Uint8Array(8), length: 0, bytes: 0 };
     // An answer's bytes are there during the call only.
     function take(at, bytes) {
         const length = new DataView(engine.memory.buffer).getUint32(at >>> 0, true);
-        answer = { json: new Uint8Array(engine.memory.buffer, (at >>> 0) + 8, length).slice(), bytes: bytes >>> 0 };
+        const kept = new Uint8Array(engine.memory.buffer, at >>> 0, whole ? bytes >>> 0 : 8 + length).slice();
+        answer = { kept, length, bytes: bytes >>> 0 };
     }
     const page = {
         page_read: (room, capacity) => readSync(file, new Uint8Array(engine.memory.buffer, room >>> 0, capacity >>> 0)),
@@ -23,6 +25,7 @@ export async function openEngine(wasm, recording) {
     const wasi_snapshot_preview1 = { clock_time_get: clock, fd_close: absent, fd_seek: absent, fd_write: absent };
     engine = (await WebAssembly.instantiate(readFileSync(wasm), { page, wasi_snapshot_preview1 })).instance.exports;
     engine._initialize();
+    engine.engine_seed(...seed);
 
     function timed(text, call) {
         const bytes = new TextEncoder().encode(`${text}\0`);
@@ -39,9 +42,10 @@ export async function openEngine(wasm, recording) {
     return {
         read_ms,
         ask: (question) => timed(question, engine.engine_ask),
-        // Of the last answer: its JSON, and its length with all columns.
-        json: () => JSON.parse(new TextDecoder().decode(answer.json)),
+        // Of the last answer: its JSON, its length with all columns, and what was kept of it.
+        json: () => JSON.parse(new TextDecoder().decode(answer.kept.subarray(8, 8 + answer.length))),
         bytes: () => answer.bytes,
+        answer: () => answer.kept,
         memory: () => engine.memory.buffer.byteLength,
     };
 }

@@ -9,7 +9,7 @@
 
 // The text of this moment, borrowed until the next call. False when there is none any more, which ends the server.
 typedef bool export_answer(void *context, const char **text, size_t *length);
-// Answers GET /metrics on the loopback interface, one request per connection, until *ended or the answers end. Prints the address on
+// Answers GET /metrics on the loopback interface, until *ended or the answers end. Prints the address on
 // standard error. Port 0: any free one. An exit code.
 int export_serve(uint16_t port, export_answer *answer, void *context, volatile sig_atomic_t *ended);
 

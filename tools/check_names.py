@@ -5,7 +5,7 @@ Usage: check_names.py [--warn] [ROOT] (--warn: prints what is found and succeeds
 
 Tags of structs, enums and unions, and base names of files (x.h, x.c and x.def of one folder are one name) occur once in src/; the guard of
 a header is VR_ and its path below src/ in capitals (VRAM_ and its name in include/vram/), so that it occurs once, too. Exempt are src/os,
-whose posix/ and wasm/ implement the same headers. Identifiers of src/ and cli/ use the terms of the field: none has one of the words of VAGUE
+whose posix/ and wasm/ implement the same headers. Identifiers of src/, cli/, adapters/ and standins/ use the terms of the field: none has one of the words of VAGUE
 as a part of its name. Prints every offence as FILE:LINE and exits 1 when there is one.
 """
 import re
@@ -26,7 +26,7 @@ VAGUE = {
     "chosen": "selection",
     "speech": "text",
 }
-FOLDERS_OF_WORDS = ("src", "cli")
+FOLDERS_OF_WORDS = ("src", "cli", "adapters", "standins")
 
 COMMENT_OR_TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)

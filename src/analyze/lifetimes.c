@@ -18,19 +18,19 @@ struct passes {
     struct vr_lifetimes *out;
     uint32_t *live; // by number of the address; 0: nothing is live there
     struct vram_report_lot total;
-    uint8_t free_action; // besides VR_ACTION_FREE, which ends both notions
+    uint8_t free_action; // besides VR_ACTION_FREE, which ends both kinds of lifetime
 };
 
 static bool is_free(const struct passes *passes, uint8_t action) { return action == passes->free_action || action == VR_ACTION_FREE; }
 
 // The live blocks of the final state. Of two blocks at one address the later one counts.
-static enum vram_status collect_final(struct passes *passes, enum vr_notion notion) {
+static enum vram_status collect_final(struct passes *passes, enum vr_lifetime_kind kind) {
     const struct vr_blocks *blocks = &passes->view->model->blocks;
     struct vr_lifetimes *out = passes->out;
     for (size_t i = 0; i < passes->view->block_count; i++) {
         const size_t row = passes->view->blocks[i];
         const uint8_t state = blocks->state[row];
-        const bool live = notion == VR_ALLOCATED ? vr_state_allocated(state) : vr_state_active(state);
+        const bool live = kind == VR_LIFETIME_ALLOCATED ? vr_state_allocated(state) : vr_state_active(state);
         if (!live) continue;
         VR_TRY(vr_map_set(&out->final_blocks, blocks->address[row], (uint32_t)i + 1));
         // In `live` a value up to block_count is 1 + block, anything above it 1 + block_count + event: where the size is found.
@@ -44,7 +44,7 @@ static enum vram_status collect_final(struct passes *passes, enum vr_notion noti
     return VRAM_OK;
 }
 
-// What is live at the event's address; NULL for an event that does not begin or end anything of this notion.
+// What is live at the event's address; NULL for an event that does not begin or end anything of this kind of lifetime.
 static uint32_t *place_of(const struct passes *passes, size_t event) {
     const uint8_t action = passes->history->action[event];
     return action == VR_ACTION_ALLOC || is_free(passes, action) ? &passes->live[passes->addresses->of_event[event]] : NULL;
@@ -200,10 +200,10 @@ static void compare_end(struct passes *passes) {
     out->anomalies[VRAM_ANOMALY_END_BLOCK_NOT_LIVE] += out->final_blocks.count - met;
 }
 
-static enum vram_status run(struct passes *passes, enum vr_notion notion, uint64_t *totals, size_t point_count) {
+static enum vram_status run(struct passes *passes, enum vr_lifetime_kind kind, uint64_t *totals, size_t point_count) {
     passes->live = calloc(passes->addresses->count + 1, sizeof *passes->live);
     if (passes->live == NULL) return VRAM_NO_HOST_MEMORY;
-    VR_TRY(collect_final(passes, notion));
+    VR_TRY(collect_final(passes, kind));
     undo(passes);
     VR_TRY(begin_rows(passes));
     forward(passes, totals, point_count);
@@ -211,7 +211,7 @@ static enum vram_status run(struct passes *passes, enum vr_notion notion, uint64
     return VRAM_OK;
 }
 
-enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct vr_address_ids *addresses, enum vr_notion notion,
+enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct vr_address_ids *addresses, enum vr_lifetime_kind kind,
                                        uint64_t *totals, size_t point_count, struct vr_lifetimes *lifetimes) {
     // 1 + block_count + event and 1 + row must fit 32 bits; rows are at most blocks + 2 * events. vr_address_ids_build() sees to it.
     assert(view->history->count <= UINT32_MAX / 4 && view->block_count <= UINT32_MAX / 4);
@@ -220,8 +220,8 @@ enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct 
                             .history = view->history,
                             .addresses = addresses,
                             .out = &built,
-                            .free_action = notion == VR_ALLOCATED ? VR_ACTION_FREE_REQUESTED : VR_ACTION_FREE_COMPLETED};
-    const enum vram_status status = run(&passes, notion, totals, point_count);
+                            .free_action = kind == VR_LIFETIME_ALLOCATED ? VR_ACTION_FREE_REQUESTED : VR_ACTION_FREE_COMPLETED};
+    const enum vram_status status = run(&passes, kind, totals, point_count);
     free(passes.live);
     if (status != VRAM_OK) {
         vr_lifetimes_release(&built);
@@ -231,11 +231,11 @@ enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct 
     return VRAM_OK;
 }
 
-enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_notion notion, uint64_t *totals, size_t point_count,
+enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_lifetime_kind kind, uint64_t *totals, size_t point_count,
                                     struct vr_lifetimes *lifetimes) {
     struct vr_address_ids addresses = {0};
     VR_TRY(vr_address_ids_build(view, &addresses));
-    const enum vram_status status = vr_lifetimes_build_by(view, &addresses, notion, totals, point_count, lifetimes);
+    const enum vram_status status = vr_lifetimes_build_by(view, &addresses, kind, totals, point_count, lifetimes);
     vr_address_ids_release(&addresses);
     return status;
 }

@@ -1,4 +1,4 @@
-// lifetimes.h: every allocation of one device's history with its birth and death, for one of two notions of "live".
+// lifetimes.h: every allocation of one device's history with its birth and death, for one of two kinds of lifetime of "live".
 //
 // The history says what changed, the final blocks say how it ended. Walking the history backwards from the end gives what was live
 // before its first event; walking it forwards gives lifetimes. Where the two disagree it is counted, not guessed.
@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "vram/report.h"
 
-enum vr_notion { VR_ALLOCATED, VR_ACTIVE };
+enum vr_lifetime_kind { VR_LIFETIME_ALLOCATED, VR_LIFETIME_ACTIVE };
 
 // Birth of what was live before event 0, and death of what never died.
 #define VR_BEFORE_TRACE UINT32_MAX
@@ -35,10 +35,10 @@ struct vr_lifetimes {
 // Builds the rows. totals (may be NULL) has point_count entries; entry p is set to the largest total within run p of the events
 // (vr_point_first()), the state before the run included.
 // LIMIT for more events and blocks than 32 bits tell apart, NO_HOST_MEMORY; *lifetimes is untouched then.
-enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_notion notion, uint64_t *totals, size_t point_count,
+enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_lifetime_kind kind, uint64_t *totals, size_t point_count,
                                     struct vr_lifetimes *lifetimes);
-// The same for whoever builds both notions: `addresses` are those of the view; borrowed for the call.
-enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct vr_address_ids *addresses, enum vr_notion notion,
+// The same for whoever builds both kinds of lifetime: `addresses` are those of the view; borrowed for the call.
+enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct vr_address_ids *addresses, enum vr_lifetime_kind kind,
                                        uint64_t *totals, size_t point_count, struct vr_lifetimes *lifetimes);
 void vr_lifetimes_release(struct vr_lifetimes *lifetimes);
 

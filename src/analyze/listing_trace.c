@@ -104,7 +104,7 @@ static enum vram_status list(struct vr_listing *listing, struct seen *seen) {
 enum vram_status vr_list_trace(struct vr_listing *listing) {
     struct seen seen = {.blocks = {0}};
     struct vr_lifetimes lifetimes;
-    VR_TRY(vr_lifetimes_build(listing->view, VR_ALLOCATED, NULL, 0, &lifetimes));
+    VR_TRY(vr_lifetimes_build(listing->view, VR_LIFETIME_ALLOCATED, NULL, 0, &lifetimes));
     enum vram_status status = VRAM_OK;
     // What lived before the recording is the first at its address.
     for (size_t row = 0; row < lifetimes.start_count && status == VRAM_OK; row++)

@@ -30,9 +30,9 @@ static enum vram_status live_facts(struct work *work, const struct vr_view *view
     struct vr_address_ids addresses = {0};
     uint64_t room[VRAM_REPORT_POINTS], *totals = point_count == 0 ? NULL : room;
     VR_TRY(vr_address_ids_build(view, &addresses));
-    enum vram_status status = vr_lifetimes_build_by(view, &addresses, VR_ALLOCATED, totals, point_count, &allocated);
+    enum vram_status status = vr_lifetimes_build_by(view, &addresses, VR_LIFETIME_ALLOCATED, totals, point_count, &allocated);
     for (size_t p = 0; p < point_count && status == VRAM_OK; p++) points[p].allocated_bytes = totals[p];
-    if (status == VRAM_OK) status = vr_lifetimes_build_by(view, &addresses, VR_ACTIVE, totals, point_count, &active);
+    if (status == VRAM_OK) status = vr_lifetimes_build_by(view, &addresses, VR_LIFETIME_ACTIVE, totals, point_count, &active);
     vr_address_ids_release(&addresses);
     for (size_t p = 0; p < point_count && status == VRAM_OK; p++) points[p].active_bytes = totals[p];
     if (status == VRAM_OK) status = vr_report_live(view, &work->sites, &allocated, work->top, work->arena, &out->allocated);

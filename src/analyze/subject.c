@@ -36,7 +36,7 @@ static enum vram_status open_subject(const struct vram_profile_options *options,
     VR_TRY(vr_views_build(subject->model, &subject->views, error));
     VR_TRY(vr_sites_init(&subject->sites, subject->model));
     VR_TRY(choose_view(subject, options->device, error));
-    VR_TRY(vr_lifetimes_build(subject->view, options->active ? VR_ACTIVE : VR_ALLOCATED, NULL, 0, &subject->lifetimes));
+    VR_TRY(vr_lifetimes_build(subject->view, options->active ? VR_LIFETIME_ACTIVE : VR_LIFETIME_ALLOCATED, NULL, 0, &subject->lifetimes));
     subject->has_lifetimes = true;
     return choose_moment(subject, options, error);
 }

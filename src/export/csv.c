@@ -35,7 +35,7 @@ static uint64_t stream_at(const struct vr_view *view, uint64_t address) {
 static enum vram_status put_start(const struct vr_exporting *from, const struct vr_view *view, struct vr_output *out) {
     struct vr_lifetimes lifetimes;
     const int64_t time_us = view->history->count == 0 ? 0 : vr_export_time_us(view->history, 0);
-    VR_TRY(vr_lifetimes_build(view, VR_ALLOCATED, NULL, 0, &lifetimes));
+    VR_TRY(vr_lifetimes_build(view, VR_LIFETIME_ALLOCATED, NULL, 0, &lifetimes));
     for (size_t i = 0; i < lifetimes.start_count && vr_output_flow(out); i++) {
         const uint64_t address = lifetimes.address[i];
         put_row(out, 0, time_us, "allocate", address, lifetimes.size_bytes[i], stream_at(view, address));

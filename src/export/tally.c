@@ -6,7 +6,7 @@ enum vram_status vr_tally_stacks(const struct vr_view *view, struct vr_tally **t
     struct vr_lifetimes lifetimes;
     struct vr_tally *made = calloc(view->model->stacks.count, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
-    const enum vram_status status = vr_lifetimes_build(view, VR_ALLOCATED, NULL, 0, &lifetimes);
+    const enum vram_status status = vr_lifetimes_build(view, VR_LIFETIME_ALLOCATED, NULL, 0, &lifetimes);
     if (status != VRAM_OK) {
         free(made);
         return status;

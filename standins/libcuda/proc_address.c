@@ -25,12 +25,12 @@ static const struct {
     // clang-format on
 };
 
-// The best row's index, or SIZE_MAX. *seen: the name is known, whatever the version.
-static size_t find(const char *symbol, int version, bool per_thread, bool *seen) {
+// The best row's index, or SIZE_MAX. *known: the name is known, whatever the version.
+static size_t find(const char *symbol, int version, bool per_thread, bool *known) {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
         if (rows[i].per_thread != per_thread || strcmp(rows[i].symbol, symbol) != 0) continue;
-        *seen = true;
+        *known = true;
         if (rows[i].version <= version && (best == SIZE_MAX || rows[i].version > rows[best].version)) best = i;
     }
     return best;
@@ -38,12 +38,12 @@ static size_t find(const char *symbol, int version, bool per_thread, bool *seen)
 
 vr_cu_result cuGetProcAddress_v2(const char *symbol, void **result, int version, uint64_t flags, int *status) {
     if (symbol == NULL || result == NULL || (flags & ~(uint64_t)FLAGS_KNOWN) != 0) return VR_CU_INVALID_VALUE;
-    bool seen = false;
-    size_t row = (flags & FLAG_PER_THREAD) != 0 ? find(symbol, version, true, &seen) : SIZE_MAX;
-    if (row == SIZE_MAX) row = find(symbol, version, false, &seen);
+    bool known = false;
+    size_t row = (flags & FLAG_PER_THREAD) != 0 ? find(symbol, version, true, &known) : SIZE_MAX;
+    if (row == SIZE_MAX) row = find(symbol, version, false, &known);
     *result = NULL;
     if (row != SIZE_MAX) memcpy(result, &rows[row].entry, sizeof *result);
-    if (status != NULL) *status = row != SIZE_MAX ? STATUS_FOUND : seen ? STATUS_NO_VERSION : STATUS_NO_SYMBOL;
+    if (status != NULL) *status = row != SIZE_MAX ? STATUS_FOUND : known ? STATUS_NO_VERSION : STATUS_NO_SYMBOL;
     return row != SIZE_MAX ? VR_CU_SUCCESS : VR_CU_NOT_FOUND;
 }
 

@@ -10,12 +10,14 @@ import io
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import unittest
 import urllib.error
+import urllib.parse
 import urllib.request
 
 VRAM, RECORDING = sys.argv[1], sys.argv[2]
@@ -272,6 +274,31 @@ class Export(unittest.TestCase):
         times = [t for t, _ in points["allocated"]]
         self.assertEqual(times[1:], [e["time_us"] * 1000 for e in self.trace if e["action"] in ("alloc", "free_requested")])
 
+    def refuses_foreign_names(self, address):
+        """A page of elsewhere that has this address under a name of its own learns nothing."""
+        request = urllib.request.Request(address, headers={"Host": "rebound.example"})
+        with self.assertRaises(urllib.error.HTTPError) as caught:
+            DIRECT.open(request)
+        self.assertEqual(caught.exception.code, 403)
+        caught.exception.close()
+
+    def answers_beside_half_requests(self, address, text):
+        """Who sends half a request keeps nobody waiting: 100 of them cost 20 seconds once."""
+        port = urllib.parse.urlsplit(address).port
+        halves = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+        try:
+            for half in halves:
+                try:
+                    half.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127")
+                except OSError:  # there are too many, and it was silent longest
+                    pass
+            # Each half request was once given two seconds: far below what a hundred of them took, far above what one answer takes.
+            with DIRECT.open(address, timeout=15) as reply:
+                self.assertEqual(reply.read().decode(), text)
+        finally:
+            for half in halves:
+                half.close()
+
     def test_prometheus(self):
         """A job's recordings in one text, by rank; once, into a file, and over the loopback interface."""
         job = os.path.join(FOLDER, "job")
@@ -308,6 +335,8 @@ class Export(unittest.TestCase):
                     DIRECT.open(wrong)
                 self.assertEqual(caught.exception.code, code)
                 caught.exception.close()
+            self.refuses_foreign_names(address)
+            self.answers_beside_half_requests(address, text)
         finally:
             server.terminate()
         self.assertEqual(server.wait(10), 0)

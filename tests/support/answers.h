@@ -1,4 +1,4 @@
-// answers.h: the explorer's questions, and its answers taken apart. For cmocka programs only.
+// answers.h: the queries of the explorer, and its answers taken apart. For cmocka programs only.
 #ifndef VR_TEST_ANSWERS_H
 #define VR_TEST_ANSWERS_H
 

@@ -104,12 +104,12 @@ static uint64_t total_of(const uint64_t *live, size_t *count) {
     return total;
 }
 
-static void plain_replay(const struct tiny *tiny, enum vr_notion notion, struct plain *plain) {
-    const uint8_t free_action = notion == VR_ALLOCATED ? VR_ACTION_FREE_REQUESTED : VR_ACTION_FREE_COMPLETED;
+static void plain_replay(const struct tiny *tiny, enum vr_lifetime_kind kind, struct plain *plain) {
+    const uint8_t free_action = kind == VR_LIFETIME_ALLOCATED ? VR_ACTION_FREE_REQUESTED : VR_ACTION_FREE_COMPLETED;
     uint64_t final_blocks[ADDRESSES] = {0};
     *plain = (struct plain){.peak_event = -1};
     for (size_t b = 0; b < tiny->view.block_count; b++) {
-        const bool live = notion == VR_ALLOCATED ? vr_state_allocated(tiny->block_state[b]) : vr_state_active(tiny->block_state[b]);
+        const bool live = kind == VR_LIFETIME_ALLOCATED ? vr_state_allocated(tiny->block_state[b]) : vr_state_active(tiny->block_state[b]);
         if (live) final_blocks[tiny->block_address[b]] = 1 + tiny->block_size[b];
     }
     memcpy(plain->live, final_blocks, sizeof final_blocks);
@@ -148,13 +148,13 @@ static void plain_replay(const struct tiny *tiny, enum vr_notion notion, struct 
     }
 }
 
-static void compare_lifetimes(const struct tiny *tiny, enum vr_notion notion, bool sound) {
+static void compare_lifetimes(const struct tiny *tiny, enum vr_lifetime_kind kind, bool sound) {
     struct plain plain;
     struct vr_lifetimes built;
     uint64_t totals[7], largest = 0;
-    plain_replay(tiny, notion, &plain);
+    plain_replay(tiny, kind, &plain);
     const size_t points = tiny->history.count < 7 ? tiny->history.count : 7;
-    assert_int_equal(vr_lifetimes_build(&tiny->view, notion, points == 0 ? NULL : totals, points, &built), VRAM_OK);
+    assert_int_equal(vr_lifetimes_build(&tiny->view, kind, points == 0 ? NULL : totals, points, &built), VRAM_OK);
     assert_int_equal(built.start.bytes, plain.start);
     assert_int_equal(built.peak.bytes, plain.peak);
     assert_int_equal(built.peak.count, plain.peak_count);
@@ -191,8 +191,8 @@ static void lifetimes_agree_with_plain_replay(void **state) {
         make_tiny(&tiny, sound);
         // A sound history may end with more live than there are rows for blocks.
         const bool whole = tiny.view.block_count < MOST_BLOCKS;
-        compare_lifetimes(&tiny, VR_ALLOCATED, sound && whole);
-        compare_lifetimes(&tiny, VR_ACTIVE, sound && whole);
+        compare_lifetimes(&tiny, VR_LIFETIME_ALLOCATED, sound && whole);
+        compare_lifetimes(&tiny, VR_LIFETIME_ACTIVE, sound && whole);
     }
 }
 

@@ -1,7 +1,7 @@
-// The explorer: questions, answers, and the totals along a window against a second way of counting.
+// The explorer: queries, answers, and the totals along a window against a second way of counting.
 #include "base/text.h"
-#include "explore/live.h"
-#include "explore/stacking.h"
+#include "explore/tables/live_rows.h"
+#include "explore/tables/stacking.h"
 #include "support/answers.h"
 
 enum { EVENTS = 3000, ADDRESSES = 40 };
@@ -166,12 +166,13 @@ static void what_is_live_is_found_from_checkpoints(void **state) {
     struct lives lives;
     for (uint64_t seed = 1; seed <= 30; seed++) {
         make_lives(&lives, seed, seed % 7, 400);
-        struct vr_live *live = NULL;
-        assert_int_equal(VRAM_OK, vr_live_create(&lives.view, &lives.lifetimes, &live));
+        struct vr_live_rows *live = NULL;
+        assert_int_equal(VRAM_OK, vr_live_rows_create(&lives.view, &lives.lifetimes, &live));
+        assert_true(vr_live_rows_check(live));
         for (int64_t event = -1; event < 405; event++) {
             uint32_t *rows = NULL;
             size_t count = 0, found = 0;
-            assert_int_equal(VRAM_OK, vr_live_at(live, event, &rows, &count));
+            assert_int_equal(VRAM_OK, vr_live_rows_at(live, event, &rows, &count));
             for (size_t i = 0; i < lives.lifetimes.count; i++) {
                 if (!vr_lifetimes_live_at(&lives.lifetimes, i, event < 400 ? event : 399)) continue;
                 assert_true(found < count && rows[found] == i);
@@ -180,7 +181,7 @@ static void what_is_live_is_found_from_checkpoints(void **state) {
             assert_int_equal(found, count);
             free(rows);
         }
-        vr_live_destroy(live);
+        vr_live_rows_destroy(live);
     }
 }
 
@@ -209,6 +210,7 @@ static void shapes_lie_on_each_other(void **state) {
         struct vr_stacking stacking;
         const struct vr_stack_window window = {.first = first, .end = end, .most_steps = 1000000};
         assert_int_equal(VRAM_OK, vr_stacking_build(l, rows, count, &window, &stacking));
+        assert_true(vr_stacking_check(&stacking));
         assert_int_equal(stacking.count, count);
         for (size_t event = first; event < end; event++) {
             uint64_t base = 0;
@@ -228,8 +230,8 @@ static void bad_questions_are_answered_with_a_sentence(void **state) {
     static const struct {
         const char *question, *text;
     } cases[] = {
-        {"", "there is no question ''"},
-        {"nothing?x=1", "there is no question 'nothing'"},
+        {"", "there is no query ''"},
+        {"nothing?x=1", "there is no query 'nothing'"},
         {"curve?device", "has no value"},
         {"curve?device=9", "no device 9"},
         {"curve?device=x", "'device' should be a whole number"},

@@ -2,9 +2,9 @@
 // comes to what a naive second way finds.
 #include "analyze/subject.h"
 #include "base/text.h"
-#include "explore/bundles.h"
-#include "explore/hunt.h"
-#include "explore/lanes.h"
+#include "explore/explored/bundles.h"
+#include "explore/query/step_search.h"
+#include "explore/tables/lanes.h"
 #include "support/answers.h"
 #include "support/random.h"
 
@@ -138,30 +138,30 @@ static void same_answer(struct vram_explorer *a, struct vram_explorer *b, const 
     free(y.bytes);
 }
 
-// Asked with and without preparation, again, and after other questions of the same kind.
+// Asked with and without preparation, again, and after other queries of the same kind.
 static void prepared_answers_are_the_same(void **state) {
     (void)state;
-    static const char *const questions[] = {"state?event=50", "map?pixels=20", "leaks?top=5", "churn?by=size", "leaks?every=20&by=stack",
-                                            "steps?pixels=9", "ranks",         "leaks?top=5", "churn?every=9", "groups?event=step:2"};
+    static const char *const queries[] = {"state?event=50", "map?pixels=20", "leaks?top=5", "churn?by=size", "leaks?every=20&by=stack",
+                                          "steps?pixels=9", "ranks",         "leaks?top=5", "churn?every=9", "groups?event=step:2"};
     struct loop loop;
     make_loop(&loop);
     struct vram_explorer *explorer = explore(&loop);
-    for (size_t i = 0; i < VR_COUNT_OF(questions); i++) {
+    for (size_t i = 0; i < VR_COUNT_OF(queries); i++) {
         struct vram_explorer *fresh = explore(&loop);
         char question[120];
-        const char *values = strchr(questions[i], '?');
-        const int name = (int)strcspn(questions[i], "?");
-        snprintf(question, sizeof question, "prepare?for=%.*s%s%s", name, questions[i], values == NULL ? "" : "&",
+        const char *values = strchr(queries[i], '?');
+        const int name = (int)strcspn(queries[i], "?");
+        snprintf(question, sizeof question, "prepare?for=%.*s%s%s", name, queries[i], values == NULL ? "" : "&",
                  values == NULL ? "" : values + 1);
-        bool ready = strncmp(questions[i], "groups", 6) == 0; // which has nothing to prepare
+        bool ready = strncmp(queries[i], "groups", 6) == 0; // which has nothing to prepare
         for (size_t turn = 0; turn < 20 && !ready; turn++) {
             struct bytes answer = ask(explorer, question);
             ready = says(&answer, "\"ready\": true");
             free(answer.bytes);
         }
         assert_true(ready);
-        same_answer(explorer, fresh, questions[i]);
-        same_answer(explorer, fresh, questions[i]);
+        same_answer(explorer, fresh, queries[i]);
+        same_answer(explorer, fresh, queries[i]);
         vram_explorer_destroy(fresh);
     }
     struct vram_error error;
@@ -227,7 +227,7 @@ static void make_crowd(struct crowd *crowd) {
             const uint64_t bytes = 512 * (1 + dice(most / 512));
             if (at + bytes > size) break;
             crowd->block[moment->block_count++] = (struct vr_moment_block){
-                .address = address + at, .size_bytes = bytes, .asked_bytes = bytes - dice(512), .flags = (uint8_t)dice(8)};
+                .address = address + at, .size_bytes = bytes, .requested_bytes = bytes - dice(512), .flags = (uint8_t)dice(8)};
             at += bytes;
         }
         moment->sums.reserved_bytes += size;
@@ -247,14 +247,14 @@ static void check_bundle(const struct vr_moment *moment, const struct vr_bundle 
     for (size_t b = bundle->first; b < bundle->end; b++) {
         const struct vr_moment_block *block = &moment->blocks[b];
         bytes += block->size_bytes;
-        asked += block->asked_bytes;
+        asked += block->requested_bytes;
         pending += (block->flags & VR_BLOCK_PENDING) != 0 ? block->size_bytes : 0;
         largest = block->size_bytes > largest ? block->size_bytes : largest;
         assert_int_equal(segment_of(moment, b), segment_of(moment, bundle->first));
         if (bundle->end - bundle->first > 1) assert_true(block->size_bytes < grain);
     }
     assert_int_equal(sums.bytes, bytes);
-    assert_int_equal(sums.asked_bytes, asked);
+    assert_int_equal(sums.requested_bytes, asked);
     assert_int_equal(moment->blocks[sums.largest].size_bytes, largest);
     assert_int_equal((sums.flags & VR_BLOCK_PENDING) != 0, pending > bytes / 2);
     if (bundle->end - bundle->first > 1) assert_true(sums.span_bytes <= grain);
@@ -348,6 +348,7 @@ static void lanes_have_what_their_segments_have(void **state) {
         make_lives(&made, round % 2 == 0 ? 2 : 20);
         struct vr_lanes *lanes = NULL;
         assert_int_equal(VRAM_OK, vr_lanes_create(&view, &made.lives, &lanes));
+        assert_true(vr_lanes_check(lanes, &made.lives));
         assert_int_equal(lanes->lane[lanes->count - 1].others != 0, round % 2 != 0);
         assert_int_equal(lanes->count, round % 2 == 0 ? 16 : VR_MOST_LANES);
         for (size_t i = 0; i < ROWS; i++) {
@@ -376,11 +377,33 @@ static void lanes_have_what_their_segments_have(void **state) {
     }
 }
 
+// Numbers of pools that a chain of plain mixes takes for one: with that, all would be one lane.
+static void pools_made_to_collide_have_lanes_of_their_own(void **state) {
+    (void)state;
+    static struct lives made;
+    static const struct vr_model model;
+    const struct vr_view view = {.model = &model};
+    struct vr_lanes *lanes = NULL;
+    make_lives(&made, 1);
+    for (size_t i = 0; i < ROWS; i++) {
+        made.size[i] = 20 * VR_MIB;
+        made.stream[i] = 0;
+        made.flags[i] = 0;
+        made.first[i] = i % 10;
+        made.second[i] = vr_mix64(0) - vr_mix64(i % 10);
+    }
+    assert_int_equal(VRAM_OK, vr_lanes_create(&view, &made.lives, &lanes));
+    assert_true(vr_lanes_check(lanes, &made.lives));
+    assert_int_equal(lanes->count, 10);
+    for (size_t i = 0; i < ROWS; i++) assert_int_equal(lanes->lane[lanes->of[i]].pool_first, i % 10);
+    vr_lanes_destroy(lanes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_find_what_the_whole_finds),    cmocka_unit_test(prepared_answers_are_the_same),
         cmocka_unit_test(steps_are_as_high_as_their_events),   cmocka_unit_test(bundles_leave_nothing_out),
-        cmocka_unit_test(lanes_have_what_their_segments_have),
+        cmocka_unit_test(lanes_have_what_their_segments_have), cmocka_unit_test(pools_made_to_collide_have_lanes_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
 #include <math.h>
 #include "analyze/ordered.h"
 #include "analyze/segment_lives.h"
-#include "explore/coverage.h"
-#include "explore/largest.h"
+#include "explore/tables/coverage.h"
+#include "explore/tables/largest.h"
 #include "support/answers.h"
 #include "support/random.h"
 
@@ -78,12 +78,13 @@ static void the_largest_are_found_without_looking_at_all(void **state) {
     for (size_t round = 0; round < 400; round++) {
         make_lives(&lives, dice(20));
         const struct vr_lifetimes *l = &lives.lifetimes;
-        struct vr_span span = {.time_us = round % 2 == 0 ? NULL : lives.time_us, .events = EVENTS};
+        struct vr_axis_span span = {.time_us = round % 2 == 0 ? NULL : lives.time_us, .events = EVENTS};
         const double length = round % 2 == 0 ? EVENTS : (double)(lives.time_us[EVENTS - 1] - lives.time_us[0] + 1);
         span.from = (double)dice((uint64_t)length - 1);
         span.to = span.from + 1 + (double)dice((uint64_t)(length - span.from));
         struct vr_largest *largest = NULL;
         assert_int_equal(VRAM_OK, vr_largest_create(l, &span, &largest));
+        assert_true(vr_largest_check(largest));
         // Rows of the window: some listed, the others a range.
         const size_t begin = l->start_count + dice(ROWS - l->start_count), end = begin + dice(ROWS - begin + 1);
         uint32_t listed[ROWS];
@@ -93,20 +94,21 @@ static void the_largest_are_found_without_looking_at_all(void **state) {
         }
         double weights[ROWS], least = dice(2) == 0 ? 0 : (double)dice(100000);
         size_t expected = 0;
-        for (size_t i = 0; i < listed_count; i++) weights[expected++] = vr_span_area(&span, l, listed[i]);
-        for (size_t i = begin; i < end; i++) weights[expected++] = vr_span_area(&span, l, i);
+        for (size_t i = 0; i < listed_count; i++) weights[expected++] = vr_axis_span_area(&span, l, listed[i]);
+        for (size_t i = begin; i < end; i++) weights[expected++] = vr_axis_span_area(&span, l, i);
         qsort(weights, expected, sizeof *weights, falling);
         while (expected > 0 && weights[expected - 1] < least) expected--;
         const size_t limit = dice(80);
         if (expected > limit) expected = limit;
         uint32_t *rows = NULL;
         size_t count = 0;
-        assert_int_equal(VRAM_OK, vr_largest_pick(largest, &span, listed, listed_count, begin, end, limit, least, &rows, &count));
+        const struct vr_largest_choice choice = {&span, listed, listed_count, begin, end, limit, least};
+        assert_int_equal(VRAM_OK, vr_largest_pick(largest, &choice, &rows, &count));
         assert_int_equal(count, expected);
         double found[ROWS];
         for (size_t i = 0; i < count; i++) {
             if (i != 0) assert_true(rows[i] > rows[i - 1]);
-            found[i] = vr_span_area(&span, l, rows[i]);
+            found[i] = vr_axis_span_area(&span, l, rows[i]);
         }
         qsort(found, count, sizeof *found, falling);
         for (size_t i = 0; i < count; i++) assert_true(found[i] == weights[i]);
@@ -248,8 +250,10 @@ static void the_grid_says_how_full_addresses_were(void **state) {
         struct vr_event_rows rows;
         struct vr_coverage *coverage = NULL;
         assert_int_equal(VRAM_OK, vr_event_rows_build(&view, &lives.lifetimes, &rows));
+        assert_true(vr_event_rows_check(&rows, &lives.lifetimes));
         assert_int_equal(VRAM_OK, vr_coverage_begin(&view, &none, &lives.lifetimes, &rows, &coverage));
         for (double share = 0; share < 1;) assert_int_equal(VRAM_OK, vr_coverage_go_on(coverage, 1 + dice(300), &share));
+        assert_true(vr_coverage_check(coverage));
         uint64_t total = 0;
         for (size_t i = 0; i < ROWS; i++) {
             assert_int_equal(vr_coverage_place(coverage, lives.address[i]), total);
@@ -264,7 +268,8 @@ static void the_grid_says_how_full_addresses_were(void **state) {
         }
         const uint64_t low = dice(total / 2), high = low + 1 + dice(total - low);
         struct vr_grid grid;
-        assert_int_equal(VRAM_OK, vr_coverage_count(coverage, live, live_count, first, end, most, low, high, &grid));
+        assert_int_equal(VRAM_OK,
+                         vr_coverage_count(coverage, &(struct vr_grid_window){live, live_count, first, end, most, low, high}, &grid));
         assert_true(grid.columns <= most && grid.first + grid.columns * grid.spacing >= end);
         const double cell = (double)(high - low) / VR_COVERAGE_CELLS;
         for (unsigned trial = 0; trial < 100; trial++) {
@@ -400,6 +405,19 @@ static void the_story_has_segments_and_a_map(void **state) {
     vram_explorer_destroy(explorer);
 }
 
+// Pools whose numbers have one sum when they are shifted together are two groups all the same.
+static void segments_of_two_pools_are_two_groups(void **state) {
+    (void)state;
+    static const char text[] = "{\"segments\": [{\"device\": 0, \"address\": 65536, \"total_size\": 8192, \"stream\": 0, "
+                               "\"segment_pool_id\": [1, 0], \"blocks\": [{\"size\": 8192, \"state\": \"inactive\"}]}, "
+                               "{\"device\": 0, \"address\": 196608, \"total_size\": 4096, \"stream\": 0, "
+                               "\"segment_pool_id\": [0, 65536], \"blocks\": [{\"size\": 4096, \"state\": \"inactive\"}]}], "
+                               "\"device_traces\": [[]]}";
+    struct vram_explorer *explorer = open_text(text);
+    expect_text(explorer, "segments", "\"groups\": [\"private pool (1, 0), stream 0\", \"private pool (0, 65536), stream 0\"]");
+    vram_explorer_destroy(explorer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_in_an_ordered_set),
@@ -408,6 +426,7 @@ int main(void) {
         cmocka_unit_test(the_grid_says_how_full_addresses_were),
         cmocka_unit_test(the_story_is_stacked),
         cmocka_unit_test(the_story_has_segments_and_a_map),
+        cmocka_unit_test(segments_of_two_pools_are_two_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 // Segments and blocks after any event: against snapshots that the allocator itself made at that moment, and against a naive second way.
-#include "explore/explorer.h"
-#include "explore/moment.h"
+#include "explore/explored/explored.h"
+#include "explore/explored/moment.h"
 #include "support/answers.h"
 #include "support/history.h"
 #include "support/random.h"
@@ -73,8 +73,8 @@ static void compare(const struct vr_model *model, const struct vr_moment *moment
             if (at->address != blocks->address[b] || at->size_bytes != blocks->size_bytes[b])
                 fail_msg("%s: block %llx of %llu, not %llx of %llu (asked %llu)", what, (unsigned long long)at->address,
                          (unsigned long long)at->size_bytes, (unsigned long long)blocks->address[b],
-                         (unsigned long long)blocks->size_bytes[b], (unsigned long long)at->asked_bytes);
-            assert_int_equal(at->asked_bytes, blocks->requested_bytes[b]);
+                         (unsigned long long)blocks->size_bytes[b], (unsigned long long)at->requested_bytes);
+            assert_int_equal(at->requested_bytes, blocks->requested_bytes[b]);
             assert_int_equal((at->flags & VR_BLOCK_PENDING) != 0, !vr_state_allocated(blocks->state[b]));
         }
     }
@@ -96,9 +96,9 @@ static void run_and_compare(const char *conf, uint64_t seed) {
     struct vr_views views;
     OK(vr_views_build(model_of(whole), &views, NULL));
     assert_int_equal(views.count, 1);
-    struct vr_seen_device device = {.view = &views.view[0]};
+    struct vr_explored_device device = {.view = &views.view[0]};
     size_t made = 0, checked = 0;
-    for (double share = 0; share < 1;) OK(vr_seen_moments_go_on(&device, 1 + dice(&run, 100), &share));
+    for (double share = 0; share < 1;) OK(vr_explored_moments_go_on(&device, 1 + dice(&run, 100), &share));
     for (size_t i = 0; i <= device.view->history->count; i++) {
         const bool last = i == device.view->history->count;
         if (!last && device.view->history->action[i] != VR_ACTION_SNAPSHOT) continue;
@@ -107,14 +107,18 @@ static void run_and_compare(const char *conf, uint64_t seed) {
         snprintf(what, sizeof what, "'%s' seed %llu event %zu", conf, (unsigned long long)seed, i);
         OK(vr_moment_at(&device, (int64_t)i - 1, &moment));
         compare(model_of(run.snapshots[made++]), &moment, what);
-        const struct vr_moment_sums *sums = &moment.sums;
-        assert_int_equal(sums->reserved_bytes, sums->allocated_bytes + sums->pending_bytes + sums->free_bytes);
+        assert_true(vr_moment_check(&moment));
         checked += moment.block_count;
         vr_moment_release(&moment);
     }
     assert_int_equal(made, run.snapshot_count);
     assert_true(checked > 100);
-    vr_seen_release(&device);
+    for (int kind = 0; kind < VR_CURVE_COUNT; kind++) {
+        const struct vr_curve *curve = NULL;
+        OK(vr_explored_curve(&device, (enum vr_curve_kind)kind, &curve));
+        assert_true(vr_curve_check(curve));
+    }
+    vr_explored_release(&device);
     vr_views_release(&views);
     for (size_t i = 0; i < run.snapshot_count; i++) vram_recording_destroy(run.snapshots[i]);
     while (run.live_count != 0) OK(vram_free(run.world.allocator, run.live[--run.live_count]));

@@ -187,7 +187,7 @@ def check_server(vram, folder):
             names = [item["name"] for item in json.loads(answer[8:8 + length])["recordings"]]
             assert status == 200 and names == ["rank2.pickle", "rank10.pickle"], names
         status, text, _ = served.get(served.path + "ask?nothing")
-        assert status == 400 and b"no question 'nothing'" in text, text
+        assert status == 400 and b"no query 'nothing'" in text, text
         assert served.get("/")[0] == 404
         assert served.get(served.path[:-2] + "x/ask?list")[0] == 404
         assert served.get(served.path, method="POST")[0] == 405

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "vram/explorer.h"
 
 #define EXPORT(name) __attribute__((export_name(#name))) name
@@ -27,6 +28,11 @@ static bool take_answer(void *user, const char *bytes, size_t length) {
     page_answer(bytes, length);
     return true;
 }
+
+// Where nothing is laid out at random, the secret of our hash tables is what the page gives: 64 random bits, in two halves, before anything
+// is opened. Answers do not depend on it.
+void EXPORT(engine_seed)(uint32_t low, uint32_t high);
+void engine_seed(uint32_t low, uint32_t high) { vr_hash_seed((uint64_t)high << 32 | low); }
 
 // Room for a text that the page hands over; engine_free() takes it back. NULL without memory.
 char *EXPORT(engine_room)(size_t bytes);
@@ -57,7 +63,7 @@ int engine_open(const char *name, double bytes) {
     return read_into(&explorer, name, bytes);
 }
 
-// Reads what the page gives of a file's beginning; questions are about that alone until the next engine_open(). As above.
+// Reads what the page gives of a file's beginning; queries are about that alone until the next engine_open(). As above.
 int EXPORT(engine_preview)(const char *name, double bytes);
 int engine_preview(const char *name, double bytes) {
     end_preview();
@@ -67,10 +73,10 @@ int engine_preview(const char *name, double bytes) {
 }
 
 // Asks; the answer goes to page_answer(). 0, or 1 with engine_error().
-int EXPORT(engine_ask)(const char *question);
-int engine_ask(const char *question) {
+int EXPORT(engine_ask)(const char *query);
+int engine_ask(const char *query) {
     if (explorer == NULL && vram_explorer_create(&explorer) != VRAM_OK) return 1;
-    return vram_explorer_ask(preview != NULL ? preview : explorer, question, take_answer, NULL, &last_error) == VRAM_OK ? 0 : 1;
+    return vram_explorer_ask(preview != NULL ? preview : explorer, query, take_answer, NULL, &last_error) == VRAM_OK ? 0 : 1;
 }
 
 // The sentence of the last failure.

@@ -1,0 +1,32 @@
+// `oom`: why requests failed, as the report explains it.
+#include "analyze/device.h"
+#include "explore/explored/cures.h"
+#include "explore/query/selection.h"
+
+static enum vram_status explain(const struct vr_query *query, struct vr_explored_recording *recording, struct vr_explored_device *device,
+                                uint64_t memory_bytes, struct vr_arena *arena, struct vram_report_device *facts) {
+    const struct vr_lifetimes *allocated = NULL;
+    VR_TRY(vr_explored_ooms(recording, device, memory_bytes, arena, facts));
+    VR_TRY(vr_explored_lifetimes(device, VR_LIFETIME_ALLOCATED, &allocated));
+    vr_report_reserved(device->view, &facts->reserved, NULL, 0);
+    struct vr_json *json = &query->answer->json;
+    vr_report_json_ooms(json, facts);
+    vr_json_u64(json, "peak_bytes", allocated->peak.bytes);
+    vr_json_i64(json, "peak_event", allocated->peak_event);
+    vr_json_i64(json, "reserved_peak_bytes", facts->reserved.peak_bytes);
+    vr_json_i64(json, "reserved_peak_event", facts->reserved.peak_event);
+    return VRAM_OK;
+}
+
+enum vram_status vr_query_oom(const struct vr_query *query) {
+    struct vr_explored_recording *recording = NULL;
+    struct vr_explored_device *device = NULL;
+    int64_t memory = 0;
+    VR_TRY(vr_select_device(query, &recording, &device));
+    VR_TRY(vr_parameter_whole(query->parameters, "memory", 0, INT64_MAX, 0, &memory));
+    struct vr_arena arena = {0};
+    struct vram_report_device facts = {.device = device->view->device};
+    const enum vram_status status = explain(query, recording, device, (uint64_t)memory, &arena, &facts);
+    vr_arena_release(&arena);
+    return status;
+}

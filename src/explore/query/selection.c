@@ -1,0 +1,61 @@
+#include "explore/query/selection.h"
+
+enum vram_status vr_select_recording(const struct vr_query *query, struct vr_explored_recording **recording) {
+    int64_t index;
+    VR_TRY(vr_parameter_whole(query->parameters, "rec", 0, (int64_t)query->explorer->count - 1, 0, &index));
+    if (query->explorer->count == 0) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording is open");
+    *recording = &query->explorer->recordings[index];
+    return VRAM_OK;
+}
+
+static size_t busiest(const struct vr_explored_recording *recording) {
+    size_t best = 0;
+    for (size_t d = 1; d < recording->views.count; d++) {
+        if (recording->views.view[d].history->count > recording->views.view[best].history->count) best = d;
+    }
+    return best;
+}
+
+enum vram_status vr_select_device(const struct vr_query *query, struct vr_explored_recording **recording,
+                                  struct vr_explored_device **device) {
+    struct vr_explored_recording *explored = NULL;
+    VR_TRY(vr_select_recording(query, &explored));
+    if (explored->views.count == 0)
+        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no device: neither events nor segments");
+    int64_t ordinal;
+    VR_TRY(vr_parameter_whole(query->parameters, "device", 0, UINT32_MAX, -1, &ordinal));
+    size_t found = ordinal < 0 ? busiest(explored) : 0;
+    while (ordinal >= 0 && found < explored->views.count && explored->views.view[found].device != ordinal) found++;
+    if (found == explored->views.count)
+        return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no device %lld", (long long)ordinal);
+    *recording = explored;
+    *device = &explored->devices[found];
+    return VRAM_OK;
+}
+
+enum vram_status vr_select_lifetime_kind(const struct vr_query *query, enum vr_lifetime_kind *kind) {
+    static const char *const words[] = {"allocated", "active", NULL};
+    size_t index = VR_LIFETIME_ALLOCATED;
+    VR_TRY(vr_parameter_word(query->parameters, "notion", words, VR_LIFETIME_ALLOCATED, &index));
+    *kind = (enum vr_lifetime_kind)index;
+    return VRAM_OK;
+}
+
+enum vram_status vr_select_lifetimes(const struct vr_query *query, struct vr_selection *selection) {
+    struct vr_selection made = {.recording = NULL};
+    enum vr_lifetime_kind kind = VR_LIFETIME_ALLOCATED;
+    VR_TRY(vr_select_device(query, &made.recording, &made.device));
+    VR_TRY(vr_select_lifetime_kind(query, &kind));
+    VR_TRY(vr_explored_lifetimes(made.device, kind, &made.lifetimes));
+    *selection = made;
+    return VRAM_OK;
+}
+
+enum vram_status vr_select_grouping(const struct vr_query *query, const struct vr_selection *selection, struct vr_grouping *grouping) {
+    size_t by = VR_GROUP_SITE;
+    const struct vr_segment_lives *segments = NULL;
+    VR_TRY(vr_parameter_word(query->parameters, "by", vr_grouping_words, VR_GROUP_SITE, &by));
+    if (by == VR_GROUP_POOL || by == VR_GROUP_STREAM) VR_TRY(vr_explored_segments(selection->device, &segments));
+    return vr_grouping_init(grouping, (enum vr_group_by)by, selection->device->view, selection->lifetimes, &selection->recording->sites,
+                            segments, vr_parameter_text(query->parameters, "regex"), query->error);
+}
