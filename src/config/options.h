@@ -54,9 +54,9 @@ struct vr_options {
 // Every default.
 void vr_options_init(struct vr_options *options);
 
-// What every set of options holds: the large segment has 11 MiB or more, and neither of the two limits that depend on it is below it; fractions are
-// in their ranges; divisors and threads are powers of two (a divisor may be 0); classes have distinct names. (What a recording says, recorded_options.h,
-// need not.)
+// What every set of options holds: the large segment has 11 MiB or more, and neither of the two limits that depend on it is below it;
+// fractions are in their ranges; divisors and threads are powers of two (a divisor may be 0); classes have distinct names. (What a
+// recording says, recorded_options.h, need not.)
 bool vr_options_check(const struct vr_options *options);
 
 // Reads `text` (NUL-terminated; NULL and "" are empty) into *options: first the reset that PyTorch does at each parse (max_split,

@@ -76,8 +76,10 @@ static void send_everything_out(struct vram_host *host) {
     struct vr_host_block **sorted = malloc((host->table.blocks.count + 1) * sizeof *sorted), *block;
     size_t at = 0, count = 0;
     while ((block = vr_host_table_next(&host->table, &at)) != NULL) {
-        if (sorted == NULL) send_one_out(host, block);
-        else sorted[count++] = block;
+        if (sorted == NULL)
+            send_one_out(host, block);
+        else
+            sorted[count++] = block;
     }
     if (count != 0) qsort(sorted, count, sizeof(struct vr_host_block *), by_address);
     for (size_t i = 0; i < count; i++) send_one_out(host, sorted[i]);

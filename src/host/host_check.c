@@ -76,7 +76,8 @@ static enum vram_status check_pools(const struct vram_host *host, struct census 
     }
     VR_INVARIANT(census->free == 0, "free blocks are in no bin", census->free);
     VR_INVARIANT(census->kept == 0, "kept blocks are in no list", census->kept);
-    VR_INVARIANT(in_pools == host->table.blocks.count && (int64_t)in_pools == census->blocks, "the pools' counts of blocks are wrong", in_pools);
+    VR_INVARIANT(in_pools == host->table.blocks.count && (int64_t)in_pools == census->blocks, "the pools' counts of blocks are wrong",
+                 in_pools);
     return VRAM_OK;
 }
 

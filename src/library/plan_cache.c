@@ -23,8 +23,8 @@ struct cached_plan {
 struct shelf {
     struct vr_mutex mutex;
     struct vr_signal plan_released; // raised whenever a plan stops being busy
-    struct vr_map by_hash; // the first plan of each hash
-    uint64_t secret;       // of the hashes
+    struct vr_map by_hash;          // the first plan of each hash
+    uint64_t secret;                // of the hashes
     struct cached_plan *newest;
     struct cached_plan *oldest;
     struct vram_plan_cache_stats stats;

@@ -134,7 +134,7 @@ enum vram_status vram_snapshot_write(struct vram_allocator *allocator, const str
 }
 
 enum vram_status vr_snapshot_at_oom(struct vram_allocator *allocator, const struct vr_oom_facts *oom_facts,
-                                   struct vram_recording **recording, struct vram_error *error) {
+                                    struct vram_recording **recording, struct vram_error *error) {
     return snapshot(allocator, NULL, oom_facts, recording, error);
 }
 
@@ -156,6 +156,6 @@ enum vram_status vram_snapshot_save(struct vram_allocator *allocator, const stru
 }
 
 enum vram_status vr_snapshot_save_at_oom(struct vram_allocator *allocator, const struct vr_oom_facts *oom_facts, const char *pattern,
-                                        struct vram_error *error) {
+                                         struct vram_error *error) {
     return save(allocator, NULL, oom_facts, pattern, error);
 }

@@ -128,7 +128,8 @@ enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *
     struct vr_text name = {0};
     vr_thread_text_append(mark->name, &name);
     enum vram_status status = vr_text_status(&name);
-    if (status == VRAM_OK) status = vram_log_annotation(stream->log, mark->device, vr_annotation_stage_name(mark->stage), vr_text_string(&name), 0);
+    if (status == VRAM_OK)
+        status = vram_log_annotation(stream->log, mark->device, vr_annotation_stage_name(mark->stage), vr_text_string(&name), 0);
     vr_text_release(&name);
     return status;
 }

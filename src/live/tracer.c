@@ -58,8 +58,7 @@ bool vr_marks_check(const struct vr_marks *marks) {
     for (size_t i = 1; i < marks->count; i++) {
         const struct vr_mark *before = &marks->items[(marks->next + i - 1) % marks->count];
         const struct vr_mark *mark = &marks->items[(marks->next + i) % marks->count];
-        if (mark->stage >= VR_STAGE_COUNT || mark->device >= VRAM_MAX_DEVICES || before->stage >= VR_STAGE_COUNT)
-            return false;
+        if (mark->stage >= VR_STAGE_COUNT || mark->device >= VRAM_MAX_DEVICES || before->stage >= VR_STAGE_COUNT) return false;
     }
     return marks->count <= marks->items_capacity && (marks->next == 0 || marks->next < marks->count);
 }

@@ -108,7 +108,8 @@ void vr_tracer_notify(struct vr_tracer *tracer, uint32_t ring, const struct vr_r
 // The model's name of a record's action.
 enum vr_action vr_tracer_action(enum vr_record_action action);
 
-// --- live_stream.c -------------------------------------------------------------------------------------------------------------------------
+// --- live_stream.c
+// -------------------------------------------------------------------------------------------------------------------------
 enum vram_status vr_stream_open(const struct vram_history_options *options, struct vr_stream **stream, struct vram_error *error);
 enum vram_status vr_stream_close(struct vr_stream *stream);
 // In the child of a fork, with the stream's mutex: leaves the file to the parent. *made: the child's own file, NULL without a pattern.

@@ -292,9 +292,12 @@ static void any_order_keeps_the_cache_whole(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_order_keeps_the_cache_whole),
-        cmocka_unit_test(the_least_recently_used_goes_first), cmocka_unit_test(a_cache_of_none_makes_plans_for_once),
-        cmocka_unit_test(what_makes_no_sense_is_refused),     cmocka_unit_test(a_failure_leaves_the_cache_without_the_plan),
-        cmocka_unit_test(a_plan_in_use_outlives_its_place),   cmocka_unit_test(many_keys_are_found_again),
+        cmocka_unit_test(the_least_recently_used_goes_first),
+        cmocka_unit_test(a_cache_of_none_makes_plans_for_once),
+        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(a_failure_leaves_the_cache_without_the_plan),
+        cmocka_unit_test(a_plan_in_use_outlives_its_place),
+        cmocka_unit_test(many_keys_are_found_again),
         cmocka_unit_test(a_plan_has_one_thread_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
