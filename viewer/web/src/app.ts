@@ -16,6 +16,7 @@ export type Device = {
     has_times: boolean;
     first_time_us?: number;
     duration_us?: number;
+    ooms: number; // requests that ran out of memory; the page counts them when a recording is opened
 };
 export type Recording = { name: string; bytes: number; devices: Device[] };
 
@@ -32,6 +33,9 @@ export interface App {
     // What the search box found, for highlighting; undefined when nothing is searched for or the answer is not there yet. State.found
     // changes whenever the answer does.
     matches(): Matches | undefined;
+    readonly canOpen: boolean; // false where a server has the files
+    chooseFiles(): void; // the system's dialog
+    announce(text: string): void; // for those who hear the page: what a key has done
     say(message: string): void; // a sentence about something that failed; "" takes it back
 }
 
@@ -55,6 +59,7 @@ export interface View {
     readonly root: HTMLElement;
     show(state: State): void;
     update(state: State, changed: ReadonlySet<keyof State>): void;
+    hide?(): void; // another view takes its place: what the pointer brought up goes
     // Keys the frame does not use itself; true when it was one of the view's.
     onKey?(event: KeyboardEvent): boolean;
     readonly keys?: readonly KeyHelp[];

@@ -36,6 +36,7 @@ export class Details implements Panel {
     private readonly ask;
     private shown: Allocation | null = null;
     private open = true;
+    private told = false;
 
     constructor(private readonly frame: Frame) {
         this.ask = latest<Allocation>(frame.engine);
@@ -56,6 +57,9 @@ export class Details implements Panel {
     }
 
     private place(): void {
+        const picked = this.frame.store.state.pick !== "";
+        if (!picked && this.told) this.frame.announce("Nothing is picked.");
+        this.told = picked;
         const hidden = !this.open || this.frame.store.state.pick === "" || !this.frame.device();
         if (hidden === this.root.hidden) return;
         this.root.hidden = hidden;
@@ -68,7 +72,9 @@ export class Details implements Panel {
         if (!device || state.pick === "") return;
         try {
             const answer = await this.ask({ name: "allocation", rec: state.rec, device: device.device, label: state.pick });
-            if (answer) this.show(answer.json);
+            if (!answer) return;
+            this.show(answer.json);
+            this.frame.announce(this.spoken(answer.json));
         } catch (error) {
             this.shown = null;
             clear(this.body);
@@ -80,6 +86,13 @@ export class Details implements Panel {
         const close = el("button", { type: "button", class: "quiet close", "aria-label": "Let go of it", onclick: () => this.frame.store.set({ pick: "" }) }, "\u00d7");
         const copy = el("button", { type: "button", class: "quiet", title: "Copy the label", "aria-label": "Copy the label", onclick: () => void copyText(title) }, "copy");
         return el("div", { class: "details-head" }, el("h2", {}, title), copy, close);
+    }
+
+    // The pick in a sentence, whichever way it was made.
+    private spoken(item: Allocation): string {
+        const place = siteFrame(item.frames);
+        const life = `${item.birth_event === null ? "made before the recording" : `made at event ${count(item.birth_event)}`}, ${item.death_event === null ? "never freed" : `freed at event ${count(item.death_event)}`}`;
+        return `Picked ${item.label}: ${bytes(item.bytes)}, ${life}${place ? `, at ${frameText(place)}` : ""}`;
     }
 
     private moment(event: number | null | undefined, time: number | undefined, absent: string): HTMLElement {

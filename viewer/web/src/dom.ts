@@ -29,7 +29,7 @@ export function clear(element: Element): void {
 export function csvText(header: readonly string[], rows: Iterable<readonly (string | number | null | undefined)[]>): string {
     const field = (value: string | number | null | undefined): string => {
         if (value === null || value === undefined) return "";
-        if (typeof value === "number") return String(value);
+        if (typeof value === "number" || (value as unknown) instanceof Number) return String(value);
         const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
         return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };

@@ -1,5 +1,6 @@
 // The engine as the page sees it: files go in, questions are answered.
 import { Answer, type FromWorker, type ToWorker } from "./protocol";
+import { asRecorded, visible } from "./visible";
 
 export type Progress = (done: number, total: number) => void;
 export type Question = { name: string; [key: string]: string | number | boolean | undefined };
@@ -13,7 +14,7 @@ export interface Engine {
 
 export function questionText({ name, ...values }: Question): string {
     const pairs = Object.entries(values).filter(([, value]) => value !== undefined);
-    return pairs.length === 0 ? name : `${name}?${pairs.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join("&")}`;
+    return pairs.length === 0 ? name : `${name}?${pairs.map(([key, value]) => `${key}=${encodeURIComponent(asRecorded(String(value)))}`).join("&")}`;
 }
 
 function inline(id: string): string {
@@ -109,6 +110,6 @@ export class WorkerEngine implements Engine {
         }
         this.waiting.delete(message.id);
         if (message.kind === "done") waiter.resolve(message.answer);
-        else waiter.reject(new Error(message.message));
+        else waiter.reject(new Error(visible(message.message)));
     }
 }

@@ -1,6 +1,7 @@
 // Numbers for people: binary units, thousands apart, durations.
+import { Exact } from "./exact";
 
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 export function bytes(value: number): string {
     const sign = value < 0 ? "\u2212" : "";
@@ -14,17 +15,22 @@ export function bytes(value: number): string {
 }
 
 export function count(value: number): string {
-    return Math.round(value).toLocaleString("en-US");
+    return ((value as unknown) instanceof Exact ? value : Math.round(value)).toLocaleString("en-US");
 }
 
 export function counted(value: number, noun: string): string {
     return `${count(value)} ${noun}${Math.round(value) === 1 ? "" : "s"}`;
 }
 
+// Three digits that count, never a power of ten.
+const threeDigits = (value: number): string => value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+
 export function duration(us: number): string {
-    if (us < 1e3) return `${Math.round(us)}\u202f\u00b5s`;
-    if (us < 1e6) return `${(us / 1e3).toPrecision(3)}\u202fms`;
-    if (us < 60e6) return `${(us / 1e6).toPrecision(3)}\u202fs`;
+    if (us < 0) return `\u2212${duration(-us)}`;
+    // What rounds up to the next unit is written in it.
+    if (us < 999.5) return `${Math.round(us)}\u202f\u00b5s`;
+    if (us < 999.5e3) return `${threeDigits(us / 1e3)}\u202fms`;
+    if (us < 59.95e6) return `${threeDigits(us / 1e6)}\u202fs`;
     const seconds = Math.round(us / 1e6);
     if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
     return `${Math.floor(seconds / 3600)}h ${Math.floor((seconds % 3600) / 60)}m`;

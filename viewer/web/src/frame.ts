@@ -16,9 +16,7 @@ export interface Frame extends App {
     readonly views: readonly View[];
     view(): View;
     setMatches(matches: Matches | undefined): void;
-    chooseFiles(): void; // the system's dialog
     openAll(files: readonly Opened[]): Promise<void>;
     readonly partial: boolean; // what is on show is the beginning of a file that is still read
-    readonly canOpen: boolean; // false where a server has the files
     setWindow(from: number, to: number): void; // clamped; the whole history becomes "no window"
 }

@@ -1,15 +1,14 @@
 // The page's head: what is open, the search, the switches, and the tabs under it.
 import { add, clear, el } from "./dom";
-import { bytes, counted, duration } from "./format";
+import { bytes, count, counted, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
 import { Menu } from "./menu";
 import type { Notes } from "./notes";
 import { saveCommands } from "./save";
 import type { SearchBox } from "./search";
-import type { Axis, Notion, State } from "./state";
+import { UNCHOSEN, type Axis, type Notion, type State } from "./state";
 import { isDark } from "./theme";
-
-const UNCHOSEN: Partial<State> = { from: 0, to: 0, event: NaN, pick: "" };
+import { deviceName, ooms } from "./trouble";
 
 // Two words of which one holds.
 class Switch<T extends string> {
@@ -48,6 +47,7 @@ export class Header implements Panel {
     private readonly tabList = el("div", { role: "tablist", "aria-label": "Views" });
     private readonly files = el("select", { class: "files", "aria-label": "Recording" });
     private readonly devices = el("select", { "aria-label": "Device" });
+    private readonly badge = el("span", { class: "tab-badge", role: "img", hidden: true });
     private readonly facts = el("span", { class: "facts" });
     private readonly theme = el("button", { type: "button", class: "quiet icon", "aria-label": "Light or dark", title: "Light or dark (l)" });
     private readonly axis: Switch<Axis>;
@@ -80,6 +80,7 @@ export class Header implements Panel {
         for (const view of frame.views) {
             const tab = el("button", { type: "button", role: "tab", id: `tab-${view.id}`, "aria-controls": "stage", title: `${view.title} (${view.key})`, onclick: () => store.set({ view: view.id }) }, view.tab ?? view.title);
             tab.append(el("kbd", { "aria-hidden": "true" }, view.key));
+            if (view.id === "oom") tab.append(this.badge);
             this.tabList.append(tab);
         }
         this.tabList.addEventListener("keydown", (event) => this.walkTabs(event));
@@ -152,8 +153,12 @@ export class Header implements Panel {
     private fillDevices(): void {
         clear(this.devices);
         const devices = this.frame.recording()?.devices ?? [];
-        for (const item of devices) this.devices.append(el("option", { value: item.device }, item.host ? "pinned host" : `device ${item.device}`));
+        for (const item of devices) this.devices.append(el("option", { value: item.device }, `${deviceName(item)}${item.ooms > 0 ? ` \u26a0 ${count(item.ooms)} OOM` : ""}`));
         this.devices.hidden = devices.length < 2;
+        const all = ooms(devices);
+        this.badge.hidden = all === 0;
+        this.badge.textContent = count(all);
+        this.badge.setAttribute("aria-label", `${counted(all, "request")} failed`);
     }
 }
 

@@ -4,7 +4,7 @@ import { Details } from "./details";
 import { add, clear, el } from "./dom";
 import { emptyState, explainEmpty } from "./empty";
 import { bytesOfBase64, WorkerEngine, type Engine } from "./engine";
-import { bytes } from "./format";
+import { bytes, count } from "./format";
 import type { Changed, Frame, Opened, Panel } from "./frame";
 import { Header } from "./header";
 import { Help } from "./help";
@@ -14,9 +14,11 @@ import { Notes } from "./notes";
 import { SearchBox } from "./search";
 import { ServerEngine } from "./server";
 import { clamped } from "./span";
-import { Store, type Axis } from "./state";
+import { Store, UNCHOSEN, type Axis } from "./state";
 import { applyTheme, followSystem } from "./theme";
+import { countOoms, TroubleBanner, worstDevice } from "./trouble";
 import { views as makers } from "./views/index";
+import { visible } from "./visible";
 
 class Page implements Frame, App {
     readonly store = new Store();
@@ -31,6 +33,11 @@ class Page implements Frame, App {
     private readonly picker = el("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to open" });
     private panels: Panel[] = [];
     private empty: HTMLElement | null = null;
+    private shown: View | null = null;
+    private failure = "";
+    private wrongLink = ""; // what the address named that is not there
+    private mended = false; // the address was changed to what is there, and nobody has heard of it yet
+    private readonly announcer = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
 
     constructor(readonly engine: Engine) {
         this.canOpen = !(engine instanceof ServerEngine);
@@ -44,8 +51,7 @@ class Page implements Frame, App {
 
     device(): Device | undefined {
         const devices = this.recording()?.devices ?? [];
-        const chosen = devices.find((device) => device.device === this.store.state.device);
-        return chosen ?? devices.reduce<Device | undefined>((best, device) => (!best || device.events > best.events ? device : best), undefined);
+        return devices.find((device) => device.device === this.store.state.device) ?? worstDevice(devices);
     }
 
     length(): number {
@@ -77,8 +83,14 @@ class Page implements Frame, App {
     }
 
     say(message: string): void {
-        this.message.textContent = message;
-        this.message.hidden = message === "";
+        this.failure = message;
+        const text = [this.wrongLink, message].filter((part) => part !== "").join("\n");
+        if (this.message.textContent !== text) this.message.textContent = text; // what is said already is not said again
+        this.message.hidden = text === "";
+    }
+
+    announce(text: string): void {
+        this.announcer.textContent = text;
     }
 
     chooseFiles(): void {
@@ -91,10 +103,11 @@ class Page implements Frame, App {
         const help = new Help(this);
         const details = new Details(this);
         const minimap = new Minimap(this);
+        const trouble = new TroubleBanner(this);
         const header = new Header(this, search, notes, () => help.toggle(), (axis) => void this.setAxis(axis));
-        this.panels = [header, search, notes, minimap, details];
+        this.panels = [header, search, notes, trouble, minimap, details];
         this.picker.addEventListener("change", () => void this.openAll([...(this.picker.files ?? [])].map((file) => ({ name: file.name, file }))));
-        add(root, header.root, header.tabs, notes.root, this.message, this.loading, minimap.root, el("div", { class: "body" }, this.stage, details.root), help.root, this.picker);
+        add(root, header.root, header.tabs, notes.root, this.message, trouble.root, this.loading, minimap.root, el("div", { class: "body" }, this.stage, details.root), help.root, this.picker, this.announcer);
         this.acceptDrops(root);
         installKeys(this, {
             search: () => search.focus(),
@@ -146,10 +159,11 @@ class Page implements Frame, App {
         const before = this.recordings.length;
         this.say("");
         for (const [index, { name, file }] of files.entries()) {
-            const bar = el("progress", { "aria-label": `Loading ${name}` });
+            const title = visible(name);
+            const bar = el("progress", { "aria-label": `Loading ${title}` });
             const text = el("span", {});
             clear(this.loading);
-            add(this.loading, el("strong", {}, files.length > 1 ? `${name} (${index + 1} of ${files.length})` : name), bar, text);
+            add(this.loading, el("strong", {}, files.length > 1 ? `${title} (${index + 1} of ${files.length})` : title), bar, text);
             this.loading.hidden = false;
             const early = before === 0 && index === 0 && this.isFresh() ? () => this.showBeginning(text) : undefined;
             try {
@@ -159,7 +173,7 @@ class Page implements Frame, App {
                     text.textContent = done < total ? `${bytes(done)} of ${bytes(total)}` : "working out lifetimes";
                 }, early);
             } catch (error) {
-                failures.push(`${name}: ${(error as Error).message}`);
+                failures.push(`${title}: ${(error as Error).message}`);
             }
         }
         await this.list();
@@ -185,11 +199,41 @@ class Page implements Frame, App {
 
     // Asks again what is open.
     async list(): Promise<void> {
-        this.recordings = (await this.engine.ask<{ recordings: Recording[] }>({ name: "list" })).json.recordings;
+        const { recordings } = (await this.engine.ask<{ recordings: Recording[] }>({ name: "list" })).json;
+        await countOoms(this.engine, recordings, this.recordings);
+        this.recordings = recordings;
         this.refresh(null);
     }
 
+    // Says what a link got wrong until another recording or device is chosen; the change that mends it is none.
+    private checkLink(): void {
+        const wrong = this.outOfRange();
+        if (wrong === "" && this.mended) this.mended = false;
+        else {
+            this.mended = wrong !== "";
+            this.wrongLink = wrong;
+            this.say(this.failure);
+        }
+    }
+
+    // A link that names a recording or a device that is not there shows what is, and a sentence says so.
+    private outOfRange(): string {
+        const { rec, device } = this.store.state;
+        const open = this.recordings.length;
+        if (open === 0) return "";
+        if (!Number.isInteger(rec) || rec < 0 || rec >= open) {
+            this.store.set({ rec: 0, device: -1, ...UNCHOSEN });
+            const which = Number.isInteger(rec) && rec >= 0 ? `recording ${count(rec + 1)}` : "a recording that cannot be";
+            return `The link names ${which}, and ${open === 1 ? "one is" : `${count(open)} are`} open: this is ${open === 1 ? "that one" : "the first"}.`;
+        }
+        const devices = this.recordings[rec].devices;
+        if (device === -1 || devices.length === 0 || devices.some((one) => one.device === device)) return "";
+        this.store.set({ device: -1, ...UNCHOSEN });
+        return `The link names device ${device}, of which ${this.recordings[rec].name} says nothing: this is another one.`;
+    }
+
     private refresh(changed: Changed): void {
+        if (changed === null || changed.has("rec") || changed.has("device")) this.checkLink();
         const { state } = this.store;
         const chosen = this.view();
         applyTheme(this.store);
@@ -197,7 +241,11 @@ class Page implements Frame, App {
         const root = this.device() ? chosen.root : (this.empty ??= emptyState(this));
         this.stage.setAttribute("aria-labelledby", `tab-${chosen.id}`);
         const fresh = this.stage.firstElementChild !== root;
-        if (fresh) this.stage.replaceChildren(root);
+        if (fresh) {
+            this.shown?.hide?.();
+            this.shown = chosen;
+            this.stage.replaceChildren(root);
+        }
         if (!this.device()) return explainEmpty(root, this.recording()?.name);
         if (fresh || changed === null) chosen.show(state);
         else chosen.update(state, changed);

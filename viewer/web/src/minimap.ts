@@ -1,5 +1,6 @@
 // The strip: the totals of the whole history, the marks on it, and the window as a brush.
 import { clear, el } from "./dom";
+import { byteTicks, tickBytes, xTicks } from "./draw/axes";
 import { bytes, count, counted, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
 import { askOnce } from "./once";
@@ -10,6 +11,7 @@ import type { State } from "./state";
 type Mark = { kind: string; event: number; time?: number; name: string; end_event?: number; end_time?: number };
 type Drag = { kind: "new" | "move" | "from" | "to"; start: number; from: number; to: number; moved: boolean };
 
+const HEADROOM = 10; // pixels above the curve
 const GRAB = 6; // pixels at each side of an edge
 const MOST_SPANS = 2000;
 
@@ -18,6 +20,7 @@ export class Minimap implements Panel {
     private readonly canvas = el("canvas", { role: "img" });
     private readonly brush = el("div", { class: "brush" });
     private readonly handles: Record<"from" | "to", HTMLElement>;
+    private readonly scale = el("div", { class: "strip-scale" });
     private readonly readout = el("div", { class: "readout", "aria-live": "polite" });
     private curve: Record<string, Numbers> | null = null;
     private marks: Mark[] = [];
@@ -28,7 +31,8 @@ export class Minimap implements Panel {
     constructor(private readonly frame: Frame) {
         this.handles = { from: this.handle("from", "Beginning of the window"), to: this.handle("to", "End of the window") };
         this.brush.append(this.handles.from, this.handles.to);
-        this.root = el("div", { class: "minimap", title: "Drag to choose a window, wheel to zoom, double click for everything" }, this.canvas, this.brush, this.readout);
+        this.scale.setAttribute("aria-hidden", "true"); // the canvas's label says it
+        this.root = el("div", { class: "minimap", title: "Drag to choose a window, wheel to zoom, double click for everything" }, this.canvas, this.brush, this.scale, this.readout);
         this.root.addEventListener("pointerdown", (event) => this.press(event));
         this.root.addEventListener("pointermove", (event) => this.hover(event));
         this.root.addEventListener("pointerup", (event) => this.release(event));
@@ -105,7 +109,8 @@ export class Minimap implements Panel {
         const colour = (name: string) => style.getPropertyValue(name);
         let top = 1;
         for (const column of Object.values(curve)) for (const value of column) if (value > top) top = value;
-        const room = height - 10;
+        const room = height - HEADROOM;
+        this.drawScale(top, width, height);
         for (const [name, fill] of [["reserved_high", "--reserved"], ["active_high", "--active"], ["allocated_high", "--allocated"]]) {
             const values = curve[name];
             context.fillStyle = colour(fill);
@@ -121,6 +126,26 @@ export class Minimap implements Panel {
         }
         this.paintMarks(context, height, colour);
         this.canvas.setAttribute("aria-label", `Memory over the whole history, up to ${bytes(top)}; ${counted(this.marks.length, "mark")}`);
+    }
+
+    // How much, at the left, and when, below: few ticks, each with its number on a ground of its own.
+    private drawScale(top: number, width: number, height: number): void {
+        clear(this.scale);
+        const room = height - HEADROOM;
+        for (const value of byteTicks(0, top, 2).filter((tick) => tick > 0)) {
+            const tick = el("span", { class: "tick height" }, tickBytes(value));
+            tick.style.bottom = `${Math.min((value / top) * room, height - 15)}px`;
+            this.scale.append(tick);
+        }
+        const length = this.frame.length();
+        if (this.frame.device()?.events === 0) return;
+        for (const { at, text } of xTicks(0, length, this.frame.store.state.axis === "time", width / 130)) {
+            const share = at / length;
+            if (share < 0.08 || share > 0.96) continue;
+            const tick = el("span", { class: "tick" }, text);
+            tick.style.left = `${100 * share}%`;
+            this.scale.append(tick);
+        }
     }
 
     private paintMarks(context: CanvasRenderingContext2D, height: number, colour: (name: string) => string): void {

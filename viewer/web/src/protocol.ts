@@ -1,4 +1,5 @@
 // What the page and its worker say to each other, and how an answer is taken apart.
+import { parseAnswer } from "./exact";
 
 export type ToWorker =
     | { kind: "start"; engine: ArrayBuffer }
@@ -18,7 +19,7 @@ export class Answer<T = Record<string, unknown>> {
     readonly json: T & { columns: Record<string, Column> };
     constructor(private readonly bytes: ArrayBuffer) {
         const head = new DataView(bytes);
-        this.json = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, head.getUint32(0, true))));
+        this.json = parseAnswer(new TextDecoder().decode(new Uint8Array(bytes, 8, head.getUint32(0, true))));
     }
     column(name: string): Numbers {
         const { type, offset, count } = this.json.columns[name];

@@ -1,6 +1,7 @@
 // The engine behind `vram view --serve`: the same questions, answered by a server on this machine that holds the files.
 import { questionText, type Engine, type Question } from "./engine";
 import { Answer } from "./protocol";
+import { visible } from "./visible";
 
 export class ServerEngine implements Engine {
     private constructor(private readonly path: string) {}
@@ -22,7 +23,7 @@ export class ServerEngine implements Engine {
         } catch {
             throw new Error("the server does not answer: has `vram view --serve` been ended?");
         }
-        if (!response.ok) throw new Error((await response.text()).trim() || `the server says ${response.status}`);
+        if (!response.ok) throw new Error(visible(await response.text()).trim() || `the server says ${response.status}`);
         return new Answer<T>(await response.arrayBuffer());
     }
 }

@@ -41,6 +41,9 @@ export const initial: State = {
     dark: null,
     found: 0,
 };
+// What another recording or device has no part in.
+export const UNCHOSEN: Partial<State> = { from: 0, to: 0, event: NaN, pick: "" };
+
 // What the URL does not keep.
 const passing: ReadonlySet<keyof State> = new Set(["found"]);
 

@@ -35,6 +35,49 @@ for (const view of await phone.page.$$eval('[role="tab"]', (all) => all.map((tab
     const wide = await phone.page.evaluate(() => document.querySelector("main").getBoundingClientRect().width);
     equal(wide, 390, `${view}: the view has the whole width`);
 }
+
+// Long names, many call sites, several devices, an out of memory: no text is cut at a side, or hidden with no way to read it, and the page
+// does not scroll sideways. What scrolls by itself is the row of tabs and a program's text.
+const long = (i) => [{ name: `very_long_function_name_of_a_layer_${i}`, filename: `/home/somebody/projects/some_model/src/package/module_${i}.py`, line: 1200 + i }];
+const loop = [];
+for (let step = 0; step < 12; step++) {
+    loop.push({ action: "user_defined", addr: 0, size: 0, stream: 0, time_us: loop.length, frames: [{ filename: "train step", line: 0, name: "" }] });
+    for (let i = 0; i < 8; i++) loop.push({ ...event("alloc", loop.length, 0x7f1000000000 + (step * 8 + i) * 0x1000000, 9_999_999 + i), frames: long(i) });
+    for (let i = 2; i < 8; i++) for (const action of ["free_requested", "free_completed"]) loop.push({ ...event(action, loop.length, 0x7f1000000000 + (step * 8 + i) * 0x1000000, 9_999_999 + i), frames: long(i) });
+}
+loop.push({ ...event("oom", loop.length, 0, 2 ** 34), device_free: 12345678, frames: long(1) });
+const wide = { segments: [segment], device_traces: [events, loop], allocator_settings: { PYTORCH_CUDA_ALLOC_CONF: "expandable_segments:True,max_split_size_mb:512,garbage_collection_threshold:0.8" } };
+function cutTexts() {
+    const bad = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement;
+        if (!walker.currentNode.textContent.trim() || element.closest("script, style, option, select, .unseen, [role=tablist], pre, .event-row, .details") || !element.checkVisibility()) continue;
+        const range = document.createRange();
+        range.selectNodeContents(walker.currentNode);
+        const { left, right } = range.getBoundingClientRect();
+        // The room that the ancestors leave.
+        let [from, to] = [0, innerWidth];
+        for (let at = element; at; at = at.parentElement) {
+            if (getComputedStyle(at).overflowX === "visible") continue;
+            const box = at.getBoundingClientRect();
+            [from, to] = [Math.max(from, box.left), Math.min(to, box.right)];
+        }
+        if ((left < from - 1.5 || right > to + 1.5) && !element.closest("[title]")) bad.push(`${walker.currentNode.textContent.trim().slice(0, 40)} (${element.className || element.tagName}): ${Math.round(left)} to ${Math.round(right)} of ${Math.round(from)} to ${Math.round(to)}`);
+    }
+    if (document.documentElement.scrollWidth > innerWidth) bad.push(`the page is ${document.documentElement.scrollWidth} wide`);
+    for (const one of document.querySelectorAll("main *")) {
+        const style = getComputedStyle(one);
+        if (one.checkVisibility() && one.tagName !== "PRE" && one.scrollWidth > one.clientWidth + 1 && /auto|scroll/.test(style.overflowX)) bad.push(`${one.className || one.tagName} scrolls sideways: ${one.scrollWidth} in ${one.clientWidth}`);
+    }
+    return bad;
+}
+await openFiles(phone.page, [put("long.json", wide)]);
+for (const view of await phone.page.$$eval('[role="tab"]', (all) => all.map((tab) => tab.id.replace("tab-", "")))) {
+    await go(phone.page, { view, rec: 2, event: 20, other: 0 });
+    await phone.page.waitForTimeout(700);
+    equal(await phone.page.evaluate(cutTexts), [], `${view}: what is cut`);
+}
 await phone.page.keyboard.press("?");
 await phone.page.waitForSelector("dialog.help[open]");
 equal((await phone.page.evaluate(outside, "dialog.help, dialog.help .close, .help-columns section")).cut, [], "the keys lie on the screen");
@@ -56,7 +99,7 @@ await page.waitForSelector(".oom-view h2");
 expect((await page.locator(".oom-view").textContent()).includes("no history"), "without history nobody can say that nothing failed");
 await page.keyboard.press("2");
 await page.waitForSelector(".state-stage canvas[aria-label]");
-equal(await page.locator(".state-stage canvas").getAttribute("aria-label"), "1 segment with 1 block: 4.00\u202fKiB allocated of 2.00\u202fMiB reserved", "one is one");
+equal(await page.locator(".state-stage canvas").getAttribute("aria-label"), "1 segment with 1 block: 3.91\u202fKiB allocated of 2.00\u202fMiB reserved", "one is one");
 equal(errors, [], "errors of the page");
 await browser.close();
 finish();

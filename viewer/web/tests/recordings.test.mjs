@@ -58,7 +58,7 @@ const readLive = () => {
 const readState = () => {
     const fact = (name) => document.querySelector(`[data-fact="${name}"] dd`);
     if (!fact("event")) return null;
-    return [fact("event").textContent, Number(fact("allocated").dataset.bytes) - Number(fact("rounding").dataset.bytes)];
+    return [fact("event").textContent, Number(fact("allocated").dataset.bytes)];
 };
 
 async function checkDevice(page, name, rec, device, facts, dictionary) {

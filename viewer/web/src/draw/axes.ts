@@ -3,7 +3,7 @@ import { count } from "../format";
 import type { Theme } from "./colour";
 import type { Pen } from "./pen";
 
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 // 512 MiB, 1.5 GiB: no more digits than needed.
 export function tickBytes(value: number): string {

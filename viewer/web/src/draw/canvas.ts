@@ -30,7 +30,7 @@ export function drawQuads(pen: Pen, quads: Quads, width: number, placing: Placin
         const y1 = placing.y + placing.height - v0 * placing.height;
         const info = quads.info[i];
         let colour: Rgb = [quads.colour[4 * i], quads.colour[4 * i + 1], quads.colour[4 * i + 2]];
-        if (fades(info, emphasis)) colour = blend(colour, ground, FADED);
+        if (fades(info, emphasis)) colour = blend(colour, emphasis.faint, FADED);
         pen.rect(x0, y0, x1 - x0, y1 - y0, css(colour));
         if ((info & HATCHED) !== 0 && x1 - x0 > 4 && y1 - y0 > 4) hatch(pen, x0, y0, x1, y1, css(ground, 0.6));
         if (info >>> 8 === NO_GROUP || y1 - y0 < 4) continue;

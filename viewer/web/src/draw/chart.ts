@@ -3,10 +3,9 @@
 // at once; a new one is asked for at the same time, one question at a time, the latest wins.
 import type { App } from "../app";
 import { add, clear, el } from "../dom";
-import { bytes, count, duration } from "../format";
-import type { Answer, Numbers } from "../protocol";
+import { bytes, count } from "../format";
+import type { Numbers } from "../protocol";
 import type { State } from "../state";
-import { siteFrame } from "../stack";
 import { drawXAxis, drawYAxis, drawYLines, type Box } from "./axes";
 import { CanvasPainter, drawQuads } from "./canvas";
 import { colourOf, css, themeOf, type Theme } from "./colour";
@@ -14,6 +13,7 @@ import { drawMarks, markAt, marksOf, type Mark } from "./marks";
 import { CanvasPen, SvgPen, type Pen } from "./pen";
 import { followPointer } from "./pointer";
 import type { Emphasis, Painter, Placing, Quads } from "./quads";
+import { shortened, type Details } from "./tips";
 import { hasGpu, WebGlPainter } from "./webgl";
 
 export type Wanted = { from: number; to: number; pixels: number; height: number };
@@ -43,8 +43,6 @@ export type Scene = {
     // In place of an axis of bytes: names of parts of the height, left of the box.
     axis?(pen: Pen, y: (value: number) => number, box: Box, theme: Theme): void;
 };
-
-export type Details = { label?: string; title: string; lines: string[] };
 
 export interface Source {
     readonly name: string; // what the picture is, for its label
@@ -85,7 +83,7 @@ export class Chart {
     private marks: Mark[] = [];
     private hover: Hit | null = null;
     private picked: { label: string; row: number } | null = null;
-    private emphasis: Emphasis = { group: -1, matches: false };
+    private emphasis: Omit<Emphasis, "faint"> = { group: -1, matches: false };
     private pinned = "";
     private selecting: [number, number] | null = null;
     private frame = 0;
@@ -339,6 +337,8 @@ export class Chart {
         }
         if (["dark", "by", "notion", "axis", "rec", "device", "found", "event"].some((key) => changed.has(key as keyof State))) this.renew();
         if (changed.has("pick") || changed.has("rec")) void this.followPick(state.pick);
+        // What lies under the pointer is another thing now.
+        if (["from", "to", "axis", "rec", "device", "notion", "by"].some((key) => changed.has(key as keyof State))) this.leave();
         this.refresh();
     }
     show(): void {
@@ -480,8 +480,8 @@ export class Chart {
         const box = this.box;
         if (this.scene) {
             this.paintUnder(pens[0], theme);
-            this.painter.paint({ width, height, ratio }, box, this.placing(this.scene), this.emphasis, theme.groundRgb);
-        } else this.painter.paint({ width, height, ratio }, { ...box, width: 0, height: 0 }, { x: 0, width: 0, y: 0, height: 0 }, this.emphasis, theme.groundRgb);
+            this.painter.paint({ width, height, ratio }, box, this.placing(this.scene), { ...this.emphasis, faint: theme.faint }, theme.groundRgb);
+        } else this.painter.paint({ width, height, ratio }, { ...box, width: 0, height: 0 }, { x: 0, width: 0, y: 0, height: 0 }, { ...this.emphasis, faint: theme.faint }, theme.groundRgb);
         this.paintOver(pens[1], theme);
         this.stage.dataset.box = JSON.stringify({ ...box, heights: this.heightsShown() });
         this.stage.dataset.paint = (performance.now() - began).toFixed(2);
@@ -539,6 +539,7 @@ export class Chart {
     private paintNames(pen: Pen, theme: Theme): void {
         let left = this.box.left + 8;
         for (const line of this.scene!.lines) {
+            pen.rect(left - 4, this.box.top + 3, 31 + pen.textWidth(line.name), 16, theme.panel); // shapes may lie there
             pen.line([left, this.box.top + 11, left + 18, this.box.top + 11], theme[line.colour] as string, 2, line.dash);
             pen.text(left + 23, this.box.top + 15, line.name, theme.text, { size: 11 });
             left += 40 + pen.textWidth(line.name);
@@ -566,48 +567,10 @@ export class Chart {
         const box = this.box;
         if (this.scene) {
             this.paintUnder(pen, theme);
-            pen.clip(box.left, box.top, box.width, box.height, () => drawQuads(pen, this.scene!.quads, width, this.placing(this.scene!), this.emphasis, theme.groundRgb));
+            pen.clip(box.left, box.top, box.width, box.height, () => drawQuads(pen, this.scene!.quads, width, this.placing(this.scene!), { ...this.emphasis, faint: theme.faint }, theme.groundRgb));
         }
         this.paintOver(pen, theme);
         pen.text(box.left, height - 8, title, theme.quiet, { size: 11 });
         return pen.document(theme.ground);
     }
-}
-
-// "…/models/llama.py:210:forward" for a path too long to read.
-export function shortened(name: string, most = 44): string {
-    if (name.length <= most) return name;
-    const parts = /^(.*\/)?([^/]*)$/s.exec(name)!;
-    const tail = parts[2].length > most ? parts[2].slice(-most) : parts[2];
-    return `\u2026${tail}`;
-}
-
-export const lifeText = (from: number | null, to: number | null): string =>
-    from === null ? (to === null ? "lived before the recording, never freed" : `lived before the recording, freed at event ${count(to)}`)
-    : to === null ? `allocated at event ${count(from)}, never freed` : `events ${count(from)} to ${count(to)}`;
-
-type AllocationJson = {
-    label?: string;
-    bytes: number;
-    birth_event: number | null;
-    death_event: number | null;
-    birth_time_us?: number;
-    death_time_us?: number;
-    stream?: number;
-    category?: string;
-    frames?: [string, string, number][];
-};
-
-// The lines of a tip from the answer to `allocation`.
-export function detailsFrom({ json }: Answer<AllocationJson>): Details {
-    const lived = json.birth_time_us !== undefined && json.death_time_us !== undefined ? duration(json.death_time_us - json.birth_time_us) : "";
-    const frames = json.frames ?? [];
-    const own = siteFrame(frames);
-    const lines = [
-        json.label ?? "",
-        lifeText(json.birth_event, json.death_event) + (lived ? ` (${lived})` : ""),
-        [json.category, json.stream === undefined ? "" : `stream ${json.stream}`].filter((text) => text).join(" \u00b7 "),
-        own ? shortened(own[1] === "" ? own[0] : `${own[1]}:${own[2]}:${own[0]}`, 70) : "",
-    ];
-    return { label: json.label, title: bytes(json.bytes), lines };
 }

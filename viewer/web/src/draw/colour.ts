@@ -62,6 +62,11 @@ export function parse(text: string): Rgb {
     return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
+// Black or white, whichever can be read on a colour (WCAG's relative luminance).
+const channel = (value: number): number => (value <= 10 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+const luminance = ([r, g, b]: Rgb): number => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+export const inkOn = (ground: Rgb): string => (luminance(ground) > 0.179 ? "#000000" : "#ffffff");
+
 // The page's colours as they are now: light or dark.
 export type Theme = {
     ground: string;
@@ -76,6 +81,8 @@ export type Theme = {
     alarm: string;
     groundRgb: Rgb;
     rest: Rgb;
+    faint: Rgb; // what is live and not what is searched for: neither free nor found
+    unfound: string; // the same as CSS
 };
 
 export function themeOf(element: Element): Theme {
@@ -86,6 +93,8 @@ export function themeOf(element: Element): Theme {
     ) as unknown as Theme;
     theme.groundRgb = parse(theme.ground);
     theme.rest = blend(theme.groundRgb, parse(theme.quiet), 0.45);
+    theme.faint = blend(parse(theme.panel), parse(theme.quiet), 0.5);
+    theme.unfound = css(theme.faint);
     return theme;
 }
 

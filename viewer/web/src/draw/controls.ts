@@ -3,8 +3,9 @@ import type { App } from "../app";
 import { clear, el } from "../dom";
 import { bytes } from "../format";
 import type { Answer, Numbers } from "../protocol";
-import { lifeText, shortened, type Chart } from "./chart";
+import type { Chart } from "./chart";
 import { about, byOf } from "./stacked";
+import { lifeText, shortened } from "./tips";
 
 const GROUPINGS: readonly [string, string][] = [
     ["site", "call site"],

@@ -3,7 +3,7 @@ import { clear, el, xmlText } from "../dom";
 import { bytes, counted, percent } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import { frameText, type StackFrame } from "../stack";
-import { blend, colourOf, css, parse, themeOf, varied, type Rgb } from "./colour";
+import { blend, colourOf, css, inkOn, parse, themeOf, varied, type Rgb } from "./colour";
 
 export type TreeJson = { frames: StackFrame[]; nodes: number; bytes: number; allocations: number; event: number };
 
@@ -131,7 +131,7 @@ export class Flame {
                 context.strokeRect(box.x + 0.75, y + 0.75, Math.max(0.5, box.width - 2.5), ROW - 2.5);
             }
             if (box.width < 28) continue;
-            context.fillStyle = theme.text;
+            context.fillStyle = inkOn(this.colour(box.node, ground));
             context.fillText(fitted(context, this.name(box.node), box.width - 8), box.x + 4, y + ROW / 2);
         }
         this.drawPath();
@@ -197,11 +197,12 @@ export class Flame {
         const theme = themeOf(this.root);
         const ground = parse(theme.panel);
         const parts = boxes.map((box) => {
+            const colour = this.colour(box.node, ground);
             const y = 30 + (this.upwards ? depth - 1 - box.depth : box.depth) * ROW;
             const room = Math.floor((box.width - 8) / 6.6);
             const name = this.name(box.node);
-            const label = room < 3 ? "" : `<text x="${(box.x + 4).toFixed(1)}" y="${y + 14}">${xmlText(name.length > room ? name.slice(0, room - 1) + "\u2026" : name)}</text>`;
-            return `<g><title>${xmlText(this.text(box.node))}</title><rect x="${box.x.toFixed(1)}" y="${y}" width="${Math.max(0.5, box.width - 1).toFixed(1)}" height="${ROW - 1}" fill="${css(this.colour(box.node, ground))}"/>${label}</g>`;
+            const label = room < 3 ? "" : `<text x="${(box.x + 4).toFixed(1)}" y="${y + 14}" fill="${inkOn(colour)}">${xmlText(name.length > room ? name.slice(0, room - 1) + "\u2026" : name)}</text>`;
+            return `<g><title>${xmlText(this.text(box.node))}</title><rect x="${box.x.toFixed(1)}" y="${y}" width="${Math.max(0.5, box.width - 1).toFixed(1)}" height="${ROW - 1}" fill="${css(colour)}"/>${label}</g>`;
         });
         const height = 40 + depth * ROW;
         return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12" fill="${theme.text}"><rect width="${width}" height="${height}" fill="${theme.panel}"/><text x="6" y="19" font-weight="600">${xmlText(title)}</text>${parts.join("")}</svg>`;

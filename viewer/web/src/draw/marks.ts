@@ -3,7 +3,7 @@ import type { App } from "../app";
 import { bytes, count } from "../format";
 import { askOnce } from "../once";
 import type { Box } from "./axes";
-import { colourOf, css, type Theme } from "./colour";
+import { colourOf, css, inkOn, parse, type Theme } from "./colour";
 import type { Pen } from "./pen";
 
 type MarkJson = { kind: string; event: number; time?: number; name: string; bytes?: number; free_bytes?: number; end_event?: number; end_time?: number };
@@ -80,7 +80,7 @@ export function drawMarks(pen: Pen, marks: Mark[], box: Box, from: number, to: n
                 drawn = left;
                 pen.rect(left, top, Math.max(1, right - left - 1), LANE, css(colourOf(mark.name)));
                 pen.rect(left, top, 1, LANE, theme.ground);
-                if (right - left > 30) pen.clip(left + 2, top, right - left - 6, LANE, () => pen.text(Math.max(left, box.left) + 5, top + 11, mark.name.slice(0, 120), "#fff", { size: 10, bold: true }));
+                if (right - left > 30) pen.clip(left + 2, top, right - left - 6, LANE, () => pen.text(Math.max(left, box.left) + 5, top + 11, mark.name.slice(0, 120), inkOn(colourOf(mark.name)), { size: 10, bold: true }));
                 continue;
             }
             if (mark.kind === "lost") {
@@ -97,8 +97,10 @@ export function drawMarks(pen: Pen, marks: Mark[], box: Box, from: number, to: n
             const width = pen.textWidth(text, { size: 10, bold: true });
             if (px - labelled < 4) continue;
             labelled = px + width + 8;
-            if (alarm) pen.rect(px, top, width + 8, LANE, theme.alarm);
-            pen.text(px + 4, top + 11, text, alarm ? "#fff" : theme.quiet, { size: 10, bold: alarm });
+            // At the right end there is room at the left alone.
+            const left = px + width + 8 > box.left + box.width ? px - width - 8 : px;
+            if (alarm) pen.rect(left, top, width + 8, LANE, theme.alarm);
+            pen.text(left + 4, top + 11, text, alarm ? inkOn(parse(theme.alarm)) : theme.quiet, { size: 10, bold: alarm });
         }
     });
 }

@@ -40,7 +40,7 @@ export class Quads {
 export type Placing = { x: number; width: number; y: number; height: number };
 
 // What is faded: everything but a group, and everything that was not found.
-export type Emphasis = { group: number; matches: boolean };
+export type Emphasis = { group: number; matches: boolean; faint: Rgb }; // faint: what the others fade to, neither free nor the ground
 
 export interface Painter {
     readonly kind: "webgl2" | "canvas2d";

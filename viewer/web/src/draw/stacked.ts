@@ -2,9 +2,10 @@
 import type { App } from "../app";
 import { bytes, count, counted } from "../format";
 import type { Answer, Numbers } from "../protocol";
-import { detailsFrom, shortened, type Hit, type Line, type Scene, type Source, type Wanted } from "./chart";
+import type { Hit, Line, Scene, Source, Wanted } from "./chart";
 import { colourOf, varied, type Rgb, type Theme } from "./colour";
 import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, NO_GROUP, Quads } from "./quads";
+import { detailsFrom, shortened } from "./tips";
 
 export type StackedJson = { from: number; to: number; allocations: number; top_bytes: number; groups: string[]; event_position?: number };
 

@@ -10,7 +10,7 @@ in uint info;
 uniform vec4 place;
 uniform vec2 size;
 uniform vec2 emphasis; // group or -1, whether matches count
-uniform vec3 ground;
+uniform vec3 faint;
 uniform float ratio;
 out vec2 at;
 flat out vec2 extent;
@@ -27,7 +27,7 @@ void main() {
     gl_Position = vec4(pixel.x / size.x * 2.0 - 1.0, 1.0 - pixel.y / size.y * 2.0, 0.0, 1.0);
     uint group = info >> 8u;
     bool faded = (emphasis.x >= 0.0 && float(group) != emphasis.x) || (emphasis.y > 0.5 && (info & ${MATCHED}u) == 0u);
-    fill = faded ? mix(colour.rgb, ground, 0.82) : colour.rgb;
+    fill = faded ? mix(colour.rgb, faint, 0.82) : colour.rgb;
     kind = info;
 }`;
 
@@ -162,6 +162,7 @@ export class WebGlPainter implements Painter {
         gl.uniform2f(uniform("size"), width, height);
         gl.uniform2f(uniform("emphasis"), emphasis.group, emphasis.matches ? 1 : 0);
         gl.uniform3f(uniform("ground"), ground[0] / 255, ground[1] / 255, ground[2] / 255);
+        gl.uniform3f(uniform("faint"), emphasis.faint[0] / 255, emphasis.faint[1] / 255, emphasis.faint[2] / 255);
         gl.uniform1f(uniform("ratio"), ratio);
         gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, this.quads.count);
     }

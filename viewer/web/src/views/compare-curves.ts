@@ -24,8 +24,12 @@ export class Curves {
             if (step > 0) this.onStep(step);
         });
         this.canvas.addEventListener("pointermove", (event) => this.point(event.offsetX, event.offsetY));
-        this.canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
+        this.canvas.addEventListener("pointerleave", () => this.hide());
         new ResizeObserver(() => this.paint()).observe(this.root);
+    }
+
+    hide(): void {
+        this.tip.hidden = true;
     }
 
     show(curves: readonly Curve[], steps: number, chosen: number): void {

@@ -1,7 +1,7 @@
 // Compare: two recordings, ranks or moments, at their peaks, their ends or the same step: which groups grew, which are only in one, and both
 // curves over each other.
 import type { App, Device, View } from "../app";
-import { clear, el } from "../dom";
+import { add, clear, el } from "../dom";
 import { Flame, type TreeJson } from "../draw/flame";
 import { bytes, count, counted } from "../format";
 import { latest } from "../latest";
@@ -49,8 +49,9 @@ class Compare {
     private readonly table: SortTable<Pair>;
     private readonly ranks: SortTable<Rank>;
     private readonly flame: Flame;
-    private readonly empty = el("p", { class: "compare-empty" }, "Open a second recording (or several ranks of one job) to compare it with this one. With one recording, choose a moment in another view: it is compared with the peak.");
+    private readonly empty = el("section", { class: "compare-empty", "aria-label": "Nothing to compare with" });
     private readonly parts: HTMLElement;
+    private readonly bar: HTMLElement;
     private readonly askCompare;
     private readonly askTree;
     private asked = "";
@@ -98,7 +99,7 @@ class Compare {
             (rank) => rank.rec === this.second(),
         );
         this.flame = new Flame((frame) => app.store.set({ search: frameText(frame), regex: false }));
-        const bar = el("div", { class: "view-bar" }, el("label", {}, "A is the recording chosen above; B", this.other), el("label", {}, "at", this.at), this.step, this.stepFacts, el("label", {}, "Group by", this.by), this.facts);
+        this.bar = el("div", { class: "view-bar" }, el("label", {}, "A is the recording chosen above; B", this.other), el("label", {}, "at", this.at), this.step, this.stepFacts, el("label", {}, "Group by", this.by), this.facts);
         this.parts = el(
             "div",
             { class: "compare-parts" },
@@ -107,7 +108,8 @@ class Compare {
             el("section", {}, el("h2", {}, "Call stacks: orange grew, blue shrank"), this.flame.root),
             el("section", {}, el("h2", {}, "All recordings"), this.ranks.root),
         );
-        this.root = el("div", { class: "fill compare-view" }, bar, this.empty, this.working.root, this.parts);
+        this.invite();
+        this.root = el("div", { class: "fill compare-view" }, this.bar, this.empty, this.working.root, this.parts);
         this.by.addEventListener("change", () => void this.load());
         this.other.addEventListener("change", () => app.store.set({ other: Number(this.other.value) }));
         this.at.addEventListener("change", () => app.store.set({ step: this.at.value === "peak" ? 0 : this.at.value === "end" ? -1 : 1 }));
@@ -122,6 +124,22 @@ class Compare {
         if (recordings[other]?.devices.length) return other;
         const next = recordings.findIndex(({ devices }, i) => i !== rec && devices.length !== 0);
         return next >= 0 ? next : Number.isNaN(event) ? -1 : rec;
+    }
+
+    // One recording alone: what there is to do.
+    private invite(): void {
+        const { app } = this;
+        const open = el("button", { type: "button", class: "primary", onclick: () => app.chooseFiles() }, "Open a second recording\u2026");
+        const end = el("button", { type: "button", onclick: () => app.store.set({ event: (app.device()?.events ?? 0) - 1 }) }, "Compare its peak with its end");
+        const start = el("button", { type: "button", onclick: () => app.store.set({ event: -1 }) }, "Compare its peak with its beginning");
+        add(
+            this.empty,
+            el("h2", {}, "There is one recording, and nothing to compare it with"),
+            app.canOpen ? el("p", {}, "Open another run, another rank of the job, or the same program before a change: the page says which call sites grew, which are new, and lays both curves over each other.") : el("p", {}, "Give `vram view --serve` a second file: another run, another rank of the job, or the same program before a change."),
+            app.canOpen && open,
+            el("p", {}, "Or compare two moments of this one: its peak with any event that is chosen in another view, or with"),
+            el("p", { class: "compare-moments" }, end, start),
+        );
     }
 
     private fillOthers(): void {
@@ -197,7 +215,7 @@ class Compare {
         const other = this.second();
         this.fillOthers();
         this.empty.hidden = !device || other >= 0;
-        this.parts.hidden = other < 0;
+        this.parts.hidden = this.bar.hidden = other < 0;
         if (!device || other < 0) {
             this.facts.textContent = this.stepFacts.textContent = "";
             this.at.disabled = this.step.hidden = true;
@@ -239,6 +257,10 @@ const side = (letter: string, { bytes: held, event }: Side) => el("span", { "dat
         this.curves.paint();
     }
 
+    hide(): void {
+        this.curves.hide();
+    }
+
     onKey(event: KeyboardEvent): boolean {
         if ((event.key !== "[" && event.key !== "]") || this.steps === 0) return false;
         this.goTo(Math.max(0, this.app.store.state.step) + (event.key === "]" ? 1 : -1));
@@ -265,6 +287,7 @@ export function compareView(app: App): View {
             void compare.load();
             compare.paint();
         },
+        hide: () => compare.hide(),
         update: (_, changed) => {
             void compare.load();
             if (changed.has("dark")) compare.paint();

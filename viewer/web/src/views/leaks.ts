@@ -21,6 +21,26 @@ const SOURCES: Record<string, string> = {
     repeated: "guessed from how allocations repeat",
 };
 
+const NO_STEPS = "No steps were found: nothing is marked as a step and allocations do not repeat. Give the number of events per step, or mark steps in the program (ProfilerStep, record_function, STEP).";
+
+const stepsText = (json: LeaksJson): string => `${counted(json.steps, "step")}, ${SOURCES[json.source] ?? json.source}${json.step_name ? ` (${json.step_name})` : ""}${json.sure ? "" : "; they may be the layers of a model"}`;
+
+const rateOf = (groups: readonly Grower[]): string => `${bytes(Math.round(groups.reduce((sum, group) => sum + group.bytes_per_step, 0)))} per step${groups.length > 1 ? " together" : ""}`;
+const grow = (groups: readonly Grower[]): string => `${counted(groups.length, "group")} ${groups.length === 1 ? "grows" : "grow"}`;
+
+// The rows below in a sentence: every verdict that stands in the table is named, and none that does not.
+export function growthText(groups: readonly Grower[]): string {
+    const [leaks, growth, steady] = ["leak", "growth", "steady"].map((verdict) => groups.filter((group) => group.verdict === verdict));
+    const parts: string[] = [];
+    if (leaks.length > 0) parts.push(`${grow(leaks)} steadily and nearly surely leak${leaks.length === 1 ? "s" : ""}, ${rateOf(leaks)}`);
+    if (growth.length > 0) {
+        const surest = Math.round(100 * Math.max(...growth.map((group) => group.confidence)));
+        parts.push(`${leaks.length > 0 ? `${count(growth.length)} more ${growth.length === 1 ? "grows" : "grow"}` : grow(growth)}, ${rateOf(growth)}, which may be a leak or the program's working (the surest ${surest}\u202f%)`);
+    }
+    if (parts.length === 0) return steady.length === 0 ? "nothing grows from step to step." : `nothing grows: ${steady.length === 1 ? "the group below holds" : `the ${count(steady.length)} groups below hold`} as much at the end as at the beginning.`;
+    return `${parts.join("; ")}.`;
+}
+
 // A line without axes: how a group's bytes went.
 function sparkline(values: readonly number[], colour: string): Element {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -136,14 +156,8 @@ class Leaks {
         json.groups.forEach((group, i) => (group.at = i));
         this.fastest = Math.max(1, ...json.groups.map((group) => group.bytes_per_step));
         this.growers.show(json.groups);
-        const leaks = json.groups.filter((group) => group.verdict === "leak");
-        const rate = leaks.reduce((sum, group) => sum + group.bytes_per_step, 0);
-        this.verdict.classList.toggle("alarm", leaks.length > 0);
-        if (json.steps === 0) this.verdict.textContent = "No steps were found: nothing is marked as a step and allocations do not repeat. Give the number of events per step, or mark steps in the program (ProfilerStep, record_function, STEP).";
-        else {
-            const steps = `${counted(json.steps, "step")}, ${SOURCES[json.source] ?? json.source}${json.step_name ? ` (${json.step_name})` : ""}${json.sure ? "" : "; they may be the layers of a model"}: `;
-            this.verdict.textContent = steps + (leaks.length > 0 ? `${leaks.length} ${leaks.length === 1 ? "group grows" : "groups grow"} steadily, ${bytes(Math.round(rate))} per step together.` : "nothing grows steadily from step to step.");
-        }
+        this.verdict.classList.toggle("alarm", json.groups.some((group) => group.verdict === "leak"));
+        this.verdict.textContent = json.steps === 0 ? NO_STEPS : `${stepsText(json)}: ${growthText(json.groups)}`;
         this.paint();
     }
 

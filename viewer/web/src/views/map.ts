@@ -3,7 +3,7 @@
 import type { App, View } from "../app";
 import { csvText, el } from "../dom";
 import { bySelect, largestTable } from "../draw/controls";
-import { Chart, detailsFrom, shortened, type Hit, type Scene, type Source, type Wanted } from "../draw/chart";
+import { Chart, type Hit, type Scene, type Source, type Wanted } from "../draw/chart";
 import { blend, colourOf, css, parse, varied, type Rgb, type Theme } from "../draw/colour";
 import type { Pen } from "../draw/pen";
 import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, Quads } from "../draw/quads";
@@ -11,6 +11,7 @@ import { about, byOf, windowQuestion } from "../draw/stacked";
 import { count, counted } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import { prepare, Working } from "../working";
+import { detailsFrom, shortened } from "../draw/tips";
 
 type MapJson = { from: number; to: number; allocations: number; groups: string[]; event_position?: number; total: number; low: number; high: number; grid_low: number; grid_high: number };
 type Columns = { [name: string]: Numbers };
@@ -197,6 +198,7 @@ export function mapView(app: App): View {
             chart.show();
             table.update();
         },
+        hide: () => chart.leave(),
         update: (state, changed) => {
             by.update();
             chart.update(state, changed);

@@ -2,7 +2,8 @@
 import type { App, Device, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
 import { bytes, count, counted, percent } from "../format";
-import type { State } from "../state";
+import { UNCHOSEN, type State } from "../state";
+import { deviceName, worstDevice } from "../trouble";
 import { oomCard } from "./oom-card";
 import { CureBox } from "./oom-cure";
 import { bar, type Cause } from "./oom-parts";
@@ -14,8 +15,11 @@ const MOST_CARDS = 200;
 const cardSize = (reserved: number) => [4, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 141, 192, 288].find((gib) => gib * 2 ** 30 > reserved) ?? Math.ceil(reserved / 2 ** 30);
 
 // Nothing failed: how much room there would have been on a card of some size.
-function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number) => void): void {
-    add(body, el("h2", {}, "No out of memory is recorded"), el("p", {}, device.events === 0 ? "The recording has no history: it cannot tell whether a request failed." : `${counted(device.events, "event")} recorded, and no request that failed.`));
+function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number) => void, worst: Device | undefined, open: (device: number) => void): void {
+    const elsewhere = worst && worst.ooms > 0;
+    add(body, el("h2", {}, `No out of memory is recorded${elsewhere ? ` on ${deviceName(device)}` : ""}`));
+    if (elsewhere) add(body, el("p", {}, el("b", {}, `It was ${deviceName(worst)} that ran out of memory`), ` (${counted(worst.ooms, "request")} failed). `, el("button", { type: "button", class: "link", onclick: () => open(worst.device) }, `Show ${deviceName(worst)}`)));
+    add(body, el("p", {}, device.events === 0 ? "The recording has no history: it cannot tell whether a request failed." : `${counted(device.events, "event")} recorded, and no request that failed.`));
     const peak = el("button", { type: "button", class: "link", onclick: () => go(facts.peak_event) }, facts.peak_event < 0 ? "the beginning" : `event ${count(facts.peak_event)}`);
     add(body, el("p", {}, `${device.host ? "The pinned memory" : `Device ${device.device}`} reached ${bytes(facts.peak_bytes)} allocated at `, peak, `, with at most ${bytes(facts.reserved_peak_bytes)} reserved from the driver.`));
     const size = el("input", { type: "number", min: 1, step: 1, value: Math.max(1, cardSize(facts.reserved_peak_bytes)), "aria-label": "Memory of the device in GiB" });
@@ -32,9 +36,11 @@ function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number
     measure();
 }
 
-function paint(body: HTMLElement, shown: Ooms, device: Device, go: (event: number) => void, cure: HTMLElement): void {
+type Ways = { go(event: number): void; open(device: number): void };
+
+function paint(body: HTMLElement, shown: Ooms, device: Device, worst: Device | undefined, { go, open }: Ways, cure: HTMLElement): void {
     clear(body);
-    if (shown.oom.length === 0) return none(body, shown, device, go);
+    if (shown.oom.length === 0) return none(body, shown, device, go, worst, open);
     const many = shown.oom.length;
     add(body, el("h2", {}, many === 1 ? "One request ran out of memory" : `${count(many)} requests ran out of memory`));
     // The last one is what usually ended the program: it comes first, open.
@@ -78,7 +84,8 @@ export function oomView(app: App): View {
             if (ticket !== asked) return;
             shown = answer.json;
             const box = new CureBox(app.engine, { rec, device: device.device });
-            paint(body, shown, device, (event) => app.store.set({ view: "state", event }), box.root);
+            const ways = { go: (event: number) => app.store.set({ view: "state", event }), open: (other: number) => app.store.set({ device: other, ...UNCHOSEN }) };
+            paint(body, shown, device, worstDevice(app.recording()?.devices ?? []), ways, box.root);
             if (shown.oom.length === 0) return;
             cure = box;
             if (!partial) await cure.find();

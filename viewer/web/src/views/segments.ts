@@ -1,11 +1,12 @@
 // Segments over time: what was reserved from the driver, and of expandable segments what was mapped, in a lane per pool, size class and stream.
 import type { App, View } from "../app";
 import { clear, csvText, el } from "../dom";
-import { Chart, lifeText, type Details, type Source } from "../draw/chart";
+import { Chart, type Source } from "../draw/chart";
 import { about, windowQuestion } from "../draw/stacked";
 import { bytes, duration } from "../format";
 import type { Answer } from "../protocol";
 import { lanesScene, namesWidth, type LanesJson } from "./segments-lanes";
+import { lifeText, type Details } from "../draw/tips";
 
 type SegmentJson = {
     row: number;
@@ -126,6 +127,7 @@ export function segmentsView(app: App): View {
             ["z", "zoom to the picked segment"],
         ],
         show: () => chart.show(),
+        hide: () => chart.leave(),
         update: (state, changed) => {
             if (changed.has("rec") || changed.has("device")) lane = -1;
             chart.update(state, changed);

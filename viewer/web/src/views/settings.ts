@@ -1,8 +1,10 @@
 // Settings: how the allocator was set, what each option means, and what the recording says about itself.
 import type { App, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
+import { Exact } from "../exact";
 import { bytes, count, counted, duration } from "../format";
 import type { State } from "../state";
+import { visible } from "../visible";
 
 type Setting = { key: string; value: unknown; meaning?: string; usual?: boolean; default?: unknown };
 type Option = { key: string; value: string; default: string; usual: boolean; syntax: string; meaning: string };
@@ -17,12 +19,13 @@ type Facts = {
 const SIZES = new Set(["max_split_size"]);
 
 function valueText(key: string, value: unknown): string {
-    if (SIZES.has(key) && typeof value === "number") return value < 0 || value > 2 ** 60 ? "unlimited" : `${bytes(value)} (${count(value)})`;
+    if (SIZES.has(key) && (typeof value === "number" || value instanceof Exact)) return Number(value) < 0 || Number(value) > 2 ** 60 ? "unlimited" : `${bytes(Number(value))} (${count(value as number)})`;
+    if (value instanceof Exact) return String(value);
     if (typeof value === "string") return value === "" ? "(empty)" : value;
     if (value !== null && typeof value === "object" && !Array.isArray(value)) {
         const pairs = Object.entries(value);
         const set = pairs.filter(([, item]) => item !== 0);
-        return set.length === 0 ? `none (${pairs.length} sizes)` : set.map(([name, item]) => `${name}: ${JSON.stringify(item)}`).join(", ");
+        return set.length === 0 ? `none (${pairs.length} sizes)` : set.map(([name, item]) => `${visible(name)}: ${JSON.stringify(item)}`).join(", ");
     }
     return JSON.stringify(value);
 }

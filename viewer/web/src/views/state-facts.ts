@@ -9,9 +9,9 @@ export function describe(facts: HTMLElement, sums: StateSums, events: number): v
     const fragmented = sums.free_bytes === 0 ? 0 : sums.free_bytes - sums.largest_free_bytes;
     const rows: [key: string, name: string, value: HTMLElement, title?: string][] = [
         ["event", "after event", el("dd", {}, sums.event < 0 ? "none" : `${count(sums.event)} of ${count(events)}`)],
-        ["allocated", "allocated", exact(sums.allocated_bytes)],
-        ["rounding", "rounding", exact(Math.max(0, sums.allocated_bytes - sums.requested_bytes))],
-        ["active", "active", exact(sums.allocated_bytes + sums.pending_bytes)],
+        ["allocated", "allocated", exact(sums.requested_bytes), "what was asked for and is not freed"],
+        ["rounding", "rounding", exact(Math.max(0, sums.allocated_bytes - sums.requested_bytes)), "what their blocks have beyond it"],
+        ["active", "active", exact(sums.allocated_bytes + sums.pending_bytes), "blocks in use or waiting for another stream, rounding and all"],
         ["reserved", "reserved", exact(sums.reserved_bytes)],
         ["free", "free inside", exact(sums.free_bytes)],
         ["largest", "largest free block", exact(sums.largest_free_bytes)],
@@ -30,12 +30,13 @@ function siteSwatch(moment: Moment, site: number): HTMLElement {
     return swatch;
 }
 
-export function explain(legend: HTMLElement, moment: Moment, byState: boolean, lineBytes: number): void {
+export function explain(legend: HTMLElement, moment: Moment, byState: boolean, searching: boolean, lineBytes: number): void {
     const sums = moment.json;
     const key = (style: string, text: string) => el("span", { class: "legend-item" }, el("i", { class: `swatch ${style}` }), text);
     clear(legend);
     if (byState) add(legend, key("is-allocated", "allocated"));
     add(legend, key("is-pending", "freed, waits for another stream"), key("is-rounding", "rounding"), key("is-free", "free"));
+    if (searching) add(legend, key("is-unfound", "live, not found by the search"));
     add(legend, el("span", { class: "quiet-text" }, `one line \u2248 ${bytes(lineBytes)}`));
     if (sums.grain_bytes > 0) add(legend, el("span", { class: "quiet-text" }, `${counted(sums.blocks, "block")}: neighbours below ${bytes(sums.grain_bytes)} are drawn as one`));
     if (byState) return;

@@ -295,7 +295,7 @@ export class Picture {
 
     private colour(look: Look, b: number): string {
         const at = this.moment.at;
-        if (look.matches && !look.matches(at.block_row[b], at.block_stack[b])) return look.theme.line;
+        if (look.matches && !look.matches(at.block_row[b], at.block_stack[b])) return look.theme.unfound;
         if ((at.block_flags[b] & PENDING) !== 0) return look.theme.active;
         return look.byState ? look.theme.allocated : css(this.moment.siteColour(at.block_site[b]));
     }

@@ -30,6 +30,7 @@ export class Stage {
         this.canvas.addEventListener("pointermove", (event) => this.onMove(event));
         this.canvas.addEventListener("pointerleave", () => this.leave());
         this.canvas.addEventListener("click", (event) => this.onClick(event));
+        this.root.addEventListener("scroll", () => this.leave());
     }
 
     show(moment: Moment): void {
@@ -40,9 +41,19 @@ export class Stage {
         this.picture = new Picture(moment, layout);
         this.hover = null;
         this.tip.hidden = true;
-        const { segments, blocks, allocated_bytes, reserved_bytes } = moment.json;
-        this.canvas.setAttribute("aria-label", `${counted(segments, "segment")} with ${counted(blocks, "block")}: ${bytes(allocated_bytes)} allocated of ${bytes(reserved_bytes)} reserved`);
-        explain(this.legend, moment, this.byState(), this.perPixel * width);
+        const { segments, blocks, requested_bytes, reserved_bytes } = moment.json;
+        this.canvas.setAttribute("aria-label", `${counted(segments, "segment")} with ${counted(blocks, "block")}: ${bytes(requested_bytes)} allocated of ${bytes(reserved_bytes)} reserved`);
+        this.explain();
+        this.paint();
+    }
+
+    private explain(): void {
+        if (this.picture) explain(this.legend, this.picture.moment, this.byState(), this.look().matches !== null, this.perPixel * this.picture.layout.width);
+    }
+
+    // What is found has changed.
+    mark(): void {
+        this.explain();
         this.paint();
     }
 
@@ -103,7 +114,7 @@ export class Stage {
         return { byState: this.byState(), pick, hover: this.hover, matches: matches && search !== "" ? (row, stack) => matches.has(row, stack) : null, theme: themeOf(this.root), rounding: ROUNDING };
     }
 
-    private leave(): void {
+    leave(): void {
         this.hover = null;
         this.tip.hidden = true;
         this.paint();

@@ -191,9 +191,10 @@ export function stateView(app: App): View {
         key: "2",
         root: history.root,
         show: () => void history.load(),
+        hide: () => history.stage.leave(),
         update: (_state: State, changed: ReadonlySet<keyof State>) => {
             if (["event", "rec", "device"].some((key) => changed.has(key as keyof State))) return void history.load();
-            history.stage.paint();
+            history.stage.mark();
             if (changed.has("found") || changed.has("search")) history.showList();
         },
         onKey: (event) => history.onKey(event),

@@ -30,6 +30,7 @@ export function timelineView(app: App): View {
             chart.show();
             table.update();
         },
+        hide: () => chart.leave(),
         update: (state, changed) => {
             by.update();
             chart.update(state, changed);

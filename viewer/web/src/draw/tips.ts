@@ -1,0 +1,44 @@
+// Texts that charts have in common: names short enough to read, lives, the lines of a tip.
+import { bytes, count, duration } from "../format";
+import type { Answer } from "../protocol";
+import { siteFrame } from "../stack";
+
+export type Details = { label?: string; title: string; lines: string[] };
+
+// "…/models/llama.py:210:forward" for a path too long to read.
+export function shortened(name: string, most = 44): string {
+    if (name.length <= most) return name;
+    const parts = /^(.*\/)?([^/]*)$/s.exec(name)!;
+    const tail = parts[2].length > most ? parts[2].slice(-most) : parts[2];
+    return `\u2026${tail}`;
+}
+
+export const lifeText = (from: number | null, to: number | null): string =>
+    from === null ? (to === null ? "lived before the recording, never freed" : `lived before the recording, freed at event ${count(to)}`)
+    : to === null ? `allocated at event ${count(from)}, never freed` : `events ${count(from)} to ${count(to)}`;
+
+type AllocationJson = {
+    label?: string;
+    bytes: number;
+    birth_event: number | null;
+    death_event: number | null;
+    birth_time_us?: number;
+    death_time_us?: number;
+    stream?: number;
+    category?: string;
+    frames?: [string, string, number][];
+};
+
+// The lines of a tip from the answer to `allocation`.
+export function detailsFrom({ json }: Answer<AllocationJson>): Details {
+    const lived = json.birth_time_us !== undefined && json.death_time_us !== undefined ? duration(json.death_time_us - json.birth_time_us) : "";
+    const frames = json.frames ?? [];
+    const own = siteFrame(frames);
+    const lines = [
+        json.label ?? "",
+        lifeText(json.birth_event, json.death_event) + (lived ? ` (${lived})` : ""),
+        [json.category, json.stream === undefined ? "" : `stream ${json.stream}`].filter((text) => text).join(" \u00b7 "),
+        own ? shortened(own[1] === "" ? own[0] : `${own[1]}:${own[2]}:${own[0]}`, 70) : "",
+    ];
+    return { label: json.label, title: bytes(json.bytes), lines };
+}

@@ -1,0 +1,71 @@
+// The device with the trouble: an out of memory, else the highest peak. The page opens on it, the menu of devices and the tab have a badge,
+// and a sentence on the first screen says what happened and leads there.
+import type { Device, Recording } from "./app";
+import { add, clear, el } from "./dom";
+import type { Engine } from "./engine";
+import { bytes, count } from "./format";
+import type { Changed, Frame, Panel } from "./frame";
+import { askOnce } from "./once";
+import { UNCHOSEN, type State } from "./state";
+
+type Mark = { kind: string; event: number; bytes?: number };
+
+export const deviceName = (device: Device): string => (device.host ? "pinned host" : `device ${device.device}`);
+export const ooms = (devices: readonly Device[]): number => devices.reduce((sum, device) => sum + device.ooms, 0);
+
+// Of several that ran out of memory the one with the most such requests.
+export function worstDevice(devices: readonly Device[]): Device | undefined {
+    const worse = (a: Device, b: Device) => a.ooms - b.ooms || Number(b.host) - Number(a.host) || a.peak_bytes - b.peak_bytes || a.events - b.events;
+    return devices.reduce<Device | undefined>((worst, device) => (!worst || worse(device, worst) > 0 ? device : worst), undefined);
+}
+
+// Fills in how many requests of each device failed, as far as `known` does not say it.
+export async function countOoms(engine: Engine, recordings: readonly Recording[], known: readonly Recording[]): Promise<void> {
+    for (const [rec, { devices }] of recordings.entries()) {
+        for (const [i, device] of devices.entries()) {
+            const before = known[rec]?.devices[i];
+            if (before?.device === device.device && before.events === device.events) device.ooms = before.ooms;
+            else device.ooms = device.events === 0 ? 0 : (await engine.ask<{ total: number }>({ name: "events", rec, device: device.device, action: "oom", count: 1 })).json.total;
+        }
+    }
+}
+
+export class TroubleBanner implements Panel {
+    readonly root = el("section", { class: "trouble", "aria-label": "Out of memory", hidden: true });
+    private asked = 0;
+
+    constructor(private readonly frame: Frame) {}
+
+    update(state: State, changed: Changed): void {
+        if (changed === null || changed.has("rec") || changed.has("device")) void this.load(state.rec);
+        this.root.hidden = this.root.childElementCount === 0 || state.view === "oom" || !this.frame.device();
+    }
+
+    private async load(rec: number): Promise<void> {
+        const ticket = ++this.asked;
+        const devices = this.frame.recording()?.devices ?? [];
+        const worst = worstDevice(devices);
+        if (!worst || worst.ooms === 0) return clear(this.root);
+        const { marks } = (await askOnce<{ marks: Mark[] }>(this.frame, { name: "marks", rec, device: worst.device })).json;
+        if (ticket === this.asked) this.show(devices, worst, marks.filter((mark) => mark.kind === "oom").at(-1));
+    }
+
+    private show(devices: readonly Device[], worst: Device, last: Mark | undefined): void {
+        const shown = this.frame.device();
+        if (!shown) return; // another recording was chosen meanwhile
+        const here = shown.device === worst.device;
+        const name = deviceName(worst);
+        const times = worst.ooms === 1 ? "" : ` ${count(worst.ooms)} times`;
+        const what = last === undefined ? "" : `: ${worst.ooms === 1 ? "" : "the last time "}${bytes(last.bytes ?? 0)} asked for at event ${count(last.event)}`;
+        const elsewhere = devices.filter((device) => device !== worst && device.ooms > 0);
+        const others = elsewhere.length === 0 ? "" : ` So did ${elsewhere.map((device) => `${deviceName(device)} (${count(device.ooms)})`).join(", ")}.`;
+        const away = here ? "" : ` This is ${deviceName(shown)}.`;
+        clear(this.root);
+        add(
+            this.root,
+            el("p", { role: "status" }, el("b", {}, `${devices.length > 1 ? `${name[0].toUpperCase()}${name.slice(1)}` : "The program"} ran out of memory${times}`), `${what}.${others}${away}`),
+            el("button", { type: "button", class: "link", onclick: () => this.frame.store.set(here ? { view: "oom" } : { view: "oom", device: worst.device, ...UNCHOSEN }) }, here ? "Why it failed" : `Why it failed on ${name}`),
+        );
+        this.root.hidden = this.frame.store.state.view === "oom";
+    }
+}

@@ -1,0 +1,87 @@
+// A recording of several devices opens on the one with the trouble: what ran out of memory, else the highest peak; the tab, the menu and a
+// sentence say so. A link that names what is not there is answered with a sentence.
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openFiles, openPage } from "./browser.mjs";
+import { equal, expect, finish, go, html, recordings, settles } from "./check.mjs";
+
+const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
+const put = (name, traces) => {
+    writeFileSync(join(folder, name), JSON.stringify({ segments: [], device_traces: traces }));
+    return join(folder, name);
+};
+const frames = [{ name: "step", filename: "/home/me/train.py", line: 12 }];
+// A device whose history has `count` allocations of `size` bytes and then, where asked for, requests that fail.
+function trace(count, size, ooms = 0) {
+    const event = (action, i, more = {}) => ({ action, addr: 0x7f0000000000 + i * 0x40000000, size, stream: 0, time_us: i, frames, ...more });
+    const made = Array.from({ length: count }, (_, i) => event("alloc", i));
+    return [...made, ...Array.from({ length: ooms }, (_, i) => event("oom", count + i, { size: 2 ** 31, device_free: 1 << 20 }))];
+}
+
+const device = () => document.querySelector('select[aria-label="Device"]').value;
+const options = () => [...document.querySelectorAll('select[aria-label="Device"] option')].map((option) => option.textContent);
+const badge = () => {
+    const found = document.querySelector("#tab-oom .tab-badge");
+    return found && !found.hidden ? [found.textContent, found.getAttribute("aria-label")] : null;
+};
+const sentence = () => {
+    const found = document.querySelector(".trouble");
+    return found && found.checkVisibility() ? found.querySelector("p").textContent : "";
+};
+const message = () => document.querySelector(".message").textContent;
+
+const { browser, page, errors } = await openPage(html);
+// Device 0 has more events and a higher peak, device 1 the trouble.
+await openFiles(page, [put("oom.json", [trace(40, 1 << 28), trace(5, 1 << 20, 2), trace(3, 1 << 20, 1)])]);
+await settles(page, device, null, "1", "the device that ran out of memory most often");
+equal(await page.evaluate(options), ["device 0", "device 1 \u26a0 2 OOM", "device 2 \u26a0 1 OOM"], "the menu says which");
+equal(await page.evaluate(badge), ["3", "3 requests failed"], "the tab says how many");
+await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.00\u202fGiB asked for at event 6. So did device 2 (1).", "the first screen says what happened");
+await page.getByRole("button", { name: "Why it failed" }).click();
+await page.waitForSelector(".oom-card");
+equal(await page.locator(".oom-view h2").first().textContent(), "2 requests ran out of memory", "and leads there");
+
+// On another device the sentence says which one is on show, and the way to the one with the trouble.
+await go(page, { view: "timeline", device: 0 });
+await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.00\u202fGiB asked for at event 6. So did device 2 (1). This is device 0.", "the other device");
+await page.keyboard.press("7");
+await page.waitForFunction(() => /on device 0/.test(document.querySelector(".oom-view h2")?.textContent));
+await page.getByRole("button", { name: "Show device 1" }).click();
+await settles(page, () => document.querySelectorAll(".oom-card").length, null, 2, "the page without one leads to the page with two");
+
+// Nothing failed: the highest peak, not the most events; no badge, no sentence.
+await openFiles(page, [put("peaks.json", [trace(40, 1 << 20), trace(3, 1 << 29), []])]);
+await settles(page, () => document.querySelector("select.files").selectedIndex, null, 1, "the second recording is on show");
+await settles(page, device, null, "1", "the highest peak");
+equal([await page.evaluate(badge), await page.evaluate(sentence)], [null, ""], "nothing is wrong there");
+
+// Links that name what is not there.
+await go(page, { rec: 99 });
+await settles(page, message, null, "The link names recording 100, and 2 are open: this is the first.", "a recording that is not open");
+await settles(page, () => document.querySelector("select.files").selectedIndex, null, 0, "the first is shown");
+await go(page, { rec: 1, device: 7 });
+await settles(page, message, null, "The link names device 7, of which peaks.json says nothing: this is another one.", "a device that is not there");
+await settles(page, device, null, "1", "another one is shown");
+await go(page, { rec: 0 });
+await settles(page, message, null, "", "a link to what is there takes the sentence back");
+equal(errors, [], "errors of the page");
+await browser.close();
+
+const linked = await openPage(html, { fragment: "#rec=99&view=state" });
+await openFiles(linked.page, [join(folder, "oom.json")]);
+await settles(linked.page, message, null, "The link names recording 100, and one is open: this is that one.", "a link that is opened before the file");
+await settles(linked.page, () => document.querySelector(".state-view .event-row") !== null, null, true, "the recording is shown");
+equal(linked.errors, [], "errors of the page");
+await linked.browser.close();
+
+if (recordings) {
+    const { readdirSync } = await import("node:fs");
+    const real = await openPage(html);
+    await openFiles(real.page, [join(recordings, readdirSync(recordings).find((name) => name.startsWith("091")))]);
+    await settles(real.page, device, null, "1", "a real job of three devices");
+    await settles(real.page, sentence, null, "Device 1 ran out of memory: 4.94\u202fGiB asked for at event 421.", "what happened to it");
+    expect((await real.page.evaluate(badge))?.[0] === "1", "its tab");
+    await real.browser.close();
+}
+finish();

@@ -1,0 +1,117 @@
+// What the page says in words and numbers: every digit of a large integer, durations without powers of ten, names whose hidden characters
+// show, rounding apart from what is allocated, the leaks' sentence and their rows, what to compare one recording with, picks told aloud.
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openFiles, openPage, saved } from "./browser.mjs";
+import { equal, expect, finish, go, html, settles } from "./check.mjs";
+
+const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
+const put = (name, text) => {
+    writeFileSync(join(folder, name), typeof text === "string" ? text : JSON.stringify(text));
+    return join(folder, name);
+};
+const HUGE = "9223372036854775807";
+const TURNED = "\u202Eyp.kcatta\u2066\u2028/home/\u200fme.py";
+const frames = [{ name: `step\u2029${"\u202e"}txen`, filename: TURNED, line: 12 }];
+const at = (i) => 0x7f0000000000 + i * 4096;
+const event = (action, i, more = {}) => ({ action, addr: at(i), size: 4000, stream: 0, time_us: i, frames, ...more });
+const block = (i) => ({ address: at(i), size: 4096, requested_size: 4000, state: "active_allocated", frames });
+const segment = { device: 0, address: at(0), total_size: 2097152, allocated_size: 12288, active_size: 12288, stream: 0, segment_type: "small", blocks: [block(0), block(1), block(2), { address: at(3), size: 2097152 - 12288, state: "inactive", frames: [] }], frames };
+const events = [event("alloc", 0, { stream: "HUGE" }), event("alloc", 1, { time_us: 999_700 }), event("alloc", 2, { time_us: 999_999 })];
+const settings = { large_number: "HUGE", [`turned\u202e`]: "\u2067on" };
+// JSON.stringify() would round it.
+const text = JSON.stringify({ segments: [segment], device_traces: [events], allocator_settings: settings }).replaceAll('"HUGE"', HUGE);
+const HIDDEN = /[\u0085\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
+
+const { browser, page, errors } = await openPage(html);
+await openFiles(page, [put("exact\u202e.json", text)]);
+await settles(page, () => document.querySelector(".facts").textContent.split("\u00b7").at(-1).trim(), null, "1.00\u202fs", "a millisecond short of a second is a second");
+await go(page, { view: "timeline", pick: `b${at(0).toString(16)}_0` });
+const fact = (name) => [...document.querySelectorAll(".details dt")].find((dt) => dt.textContent === name)?.nextElementSibling.textContent;
+await settles(page, fact, "stream", HUGE, "every digit of a stream");
+const announced = () => document.querySelector(".unseen[role=status]")?.textContent ?? "";
+await settles(page, () => (document.querySelector(".unseen[role=status]")?.textContent ?? "").startsWith("Picked b7f0000000000_0: 3.91\u202fKiB, made at event 0, never freed, at "), null, true, "the pick is told");
+await page.keyboard.press("]");
+await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("pick") !== "b7f0000000000_0", null, true, "the next one is picked by a key");
+const label = await page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get("pick"));
+await settles(page, (wanted) => (document.querySelector(".unseen[role=status]")?.textContent ?? "").startsWith(`Picked ${wanted}: `), label, true, "and told");
+await page.keyboard.press("Escape");
+await settles(page, announced, null, "Nothing is picked.", "and that it is let go of");
+
+// Names that would turn the text around them or break its line.
+const hidden = (source) => {
+    const pattern = new RegExp(source);
+    const bad = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) if (!walker.currentNode.parentElement.closest("script, style") && pattern.test(walker.currentNode.textContent)) bad.push(walker.currentNode.textContent.slice(0, 60));
+    for (const element of document.querySelectorAll("*")) for (const { name, value } of element.attributes) if (pattern.test(value)) bad.push(`${name}: ${value.slice(0, 60)}`);
+    return bad;
+};
+for (const view of ["timeline", "state", "segments", "map", "peak", "leaks", "oom", "compare", "settings"]) {
+    await go(page, { view, pick: `b${at(1).toString(16)}_0`, event: 1 });
+    await page.waitForTimeout(300);
+    equal(await page.evaluate(hidden, HIDDEN.source), [], `${view}: hidden characters on the page`);
+}
+expect(/\u27e8U\+202E\u27e9yp\.kcatta/.test(await page.evaluate(() => document.querySelector(".details").textContent + [...document.querySelectorAll("[title]")].map((one) => one.title).join())), "they are shown by their numbers");
+await settles(page, () => document.querySelector('tr[data-key="large_number"] td:nth-child(2)')?.textContent.trim().startsWith("9223372036854775807"), null, true, "every digit of a setting");
+// A search for such a name, as the page writes it, finds what the recording has.
+await page.getByRole("button", { name: "Same place" }).click();
+await settles(page, () => document.querySelector(".search .found").textContent, null, "3 \u00b7 11.7\u202fKiB", "the name finds what it names");
+await go(page, { view: "peak" });
+await page.waitForSelector(".peak-view tbody tr");
+expect(!HIDDEN.test((await saved(page, "Table (CSV)")).toString()), "nor in a saved table");
+
+// Rounding is no allocation: the state's number is the peak's.
+await go(page, { view: "state", event: 2 });
+const state = (name) => Number(document.querySelector(`[data-fact="${name}"] dd`)?.dataset.bytes);
+await settles(page, state, "allocated", 12000, "allocated is what was asked for");
+equal([await page.evaluate(state, "rounding"), await page.evaluate(state, "active")], [288, 12288], "rounding is told apart, blocks are active with it");
+equal(await page.evaluate(() => Number(document.querySelector(".facts button").dataset.bytes)), 12000, "as the peak says");
+
+// One recording alone: what to do.
+await go(page, { view: "compare" });
+await page.waitForSelector(".compare-empty:not([hidden])");
+const chooser = page.waitForEvent("filechooser", { timeout: 5000 }).then(() => true, () => false);
+await page.getByRole("button", { name: "Open a second recording" }).click();
+expect(await chooser, "a second recording can be opened from there");
+expect(await page.locator('select[aria-label="Compare with"]').isHidden(), "and nothing is to be chosen yet");
+await page.getByRole("button", { name: "Compare its peak with its beginning" }).click();
+await settles(page, () => document.querySelector('.compare-facts [data-side="B"]')?.dataset.event, null, "-1", "or its peak with its beginning");
+equal(errors, [], "errors of the page");
+await browser.close();
+
+// Steps that keep one object each, of which every fourth is large: whatever the verdicts are, the sentence says what the rows say.
+function loop(steps, size) {
+    const made = [];
+    let next = 0;
+    const push = (action, address, bytes, line) => made.push({ action, addr: address, size: bytes, stream: 0, time_us: made.length, frames: [{ filename: "train.py", line, name: "step" }] });
+    for (let step = 0; step < steps; step++) {
+        made.push({ action: "user_defined", addr: 0, size: 0, stream: 0, time_us: made.length, frames: [{ filename: "train step", line: 0, name: "" }] });
+        push("alloc", at(next++) + 0x100000000, size(step), 7);
+        for (let i = 0; i < 6; i++) push("alloc", 0x600000000000 + i * 0x100000, 65536, 20 + i);
+        for (let i = 0; i < 6; i++) for (const action of ["free_requested", "free_completed"]) push(action, 0x600000000000 + i * 0x100000, 65536, 20 + i);
+    }
+    return { segments: [], device_traces: [made] };
+}
+const leaks = await openPage(html);
+const cases = { "fourth.json": loop(40, (step) => (step % 4 === 3 ? 1 << 20 : 512)), "steady.json": loop(40, () => 4096), "once.json": loop(40, (step) => (step === 20 ? 1 << 20 : 1)) };
+let rec = 0;
+for (const [name, recording] of Object.entries(cases)) {
+    await openFiles(leaks.page, [put(name, recording)]);
+    await go(leaks.page, { rec: rec++, view: "leaks" });
+    await settles(leaks.page, () => /^\d+ steps?,/.test(document.querySelector(".leaks-verdict").textContent), null, true, `${name}: the steps are found`);
+    await leaks.page.waitForTimeout(300);
+    const { sentence, verdicts } = await leaks.page.evaluate(() => ({
+        sentence: document.querySelector(".leaks-verdict").textContent,
+        verdicts: [...document.querySelectorAll('table[aria-label="What grows from step to step"] .verdict')].map((one) => one.textContent),
+    }));
+    const [sure, perhaps] = ["leak", "growth"].map((word) => verdicts.filter((verdict) => verdict === word).length);
+    equal(/nothing grows/.test(sentence), sure + perhaps === 0, `${name}: "${sentence}" above ${verdicts}`);
+    equal(Number(/(\d+) groups? grows? steadily/.exec(sentence)?.[1] ?? 0), sure, `${name}: leaks in "${sentence}"`);
+    equal(Number(/(\d+) (?:more|groups?) grows?, /.exec(sentence)?.[1] ?? 0), perhaps, `${name}: growth in "${sentence}"`);
+    console.log(`${name}: ${sentence} (${verdicts})`);
+}
+equal(leaks.errors, [], "errors of the page");
+await leaks.browser.close();
+finish();
