@@ -130,7 +130,7 @@ static void extensions_end_in_order(void **state) {
     (void)state;
     static const struct vr_extension_kind first = {.destroy = end_a, .order = 0}, last = {.destroy = end_b, .order = 2},
                                           others[] = {{end_a, 1}, {end_a, 1}, {end_a, 1}};
-    struct vr_extensions extensions = {0};
+    static struct vr_extensions extensions;
     char a[] = "a", b[] = "b", c[] = "c";
     assert_null(vr_extension_find(&extensions, &first));
     assert_null(vr_extension_detach(&extensions, &first));
