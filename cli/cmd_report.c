@@ -9,8 +9,9 @@
 #include "report_profile.h"
 #include "report_ranks.h"
 #include "ui.h"
-#include "vram/explain.h"
-#include "vram/listing.h"
+#include "vram/oom.h"
+#include "vram/profile.h"
+#include "vram/recording.h"
 #include "vram/report.h"
 
 int cmd_report(int argc, char **argv);

@@ -11,7 +11,7 @@
 #include "embedded.h"
 #include "input.h"
 #include "ui.h"
-#include "vram/symbols.h"
+#include "vram/recording.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
 // xz -9 needs 65 MiB; more is no honest recording.

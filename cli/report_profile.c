@@ -5,6 +5,7 @@
 
 #include "input.h"
 #include "ui.h"
+#include "vram/recording.h"
 #include "vram/report.h"
 
 enum { CHART_ROWS = 18 };

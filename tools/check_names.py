@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that a name in src/ means one thing.
 
-Usage: check_names.py [--warn] [ROOT] (--warn: prints what is found and succeeds)
+Usage: check_names.py [ROOT]
 
 Tags of structs, enums and unions, and base names of files (x.h, x.c and x.def of one folder are one name) occur once in src/; the guard of
 a header is VR_ and its path below src/ in capitals (VRAM_ and its name in include/vram/), so that it occurs once, too. Exempt are src/os,
@@ -109,13 +109,12 @@ def check(root):
 
 
 def main():
-    arguments = [word for word in sys.argv[1:] if word != "--warn"]
-    root = Path(arguments[0] if arguments else Path(__file__).parent.parent).resolve()
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent).resolve()
     problems, files = check(root)
     for problem in problems:
         print(problem)
     print(f"{files} files, {len(problems)} names that should be others")
-    return 1 if files == 0 or (problems and "--warn" not in sys.argv) else 0
+    return 1 if problems or files == 0 else 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/sink.h"
+#include "os/once.h"
 #include "vram/stats.h"
 
 // --- JSON -----------------------------------------------------------------------------------------------------------------
@@ -13,34 +14,16 @@ struct stat_row {
     enum counter_shape shape;
 };
 
-// In the order of the keys' bytes, which is that of the text. A name that begins another one comes first in both: '.' is less than '_'.
 static const struct stat_row counters[] = {
-#define ROW(name, shape)                                                                                                                   \
-    { #name, offsetof(struct vram_stats, name), SHAPE_##shape }
-    ROW(active, POOLS),
-    ROW(active_bytes, POOLS),
-    ROW(allocated_bytes, POOLS),
-    ROW(allocation, POOLS),
-    ROW(inactive_split, POOLS),
-    ROW(inactive_split_bytes, POOLS),
-    ROW(max_split_size, NUMBER),
-    ROW(num_alloc_retries, NUMBER),
-    ROW(num_device_alloc, NUMBER),
-    ROW(num_device_free, NUMBER),
-    ROW(num_oom_rejections, NUMBER),
-    ROW(num_ooms, NUMBER),
-    ROW(num_sync_all_streams, NUMBER),
-    ROW(oversize_allocations, STAT),
-    ROW(oversize_segments, STAT),
-    ROW(requested_bytes, POOLS),
-    ROW(reserved_bytes, POOLS),
-    ROW(segment, POOLS),
-#undef ROW
+#define FAMILY_ROW(name, is_bytes, text) {#name, offsetof(struct vram_stats, name), SHAPE_POOLS},
+    VRAM_STAT_FAMILIES(FAMILY_ROW)
+#undef FAMILY_ROW
+#define SCALAR_ROW(name, text) {#name, offsetof(struct vram_stats, name), SHAPE_NUMBER},
+        VRAM_STAT_SCALARS(SCALAR_ROW)
+#undef SCALAR_ROW
+            {"oversize_allocations", offsetof(struct vram_stats, oversize_allocations), SHAPE_STAT},
+    {"oversize_segments", offsetof(struct vram_stats, oversize_segments), SHAPE_STAT},
 };
-
-#define COUNT_ROW(...) +1
-_Static_assert(VR_COUNT_OF(counters) == 2 VRAM_STAT_FAMILIES(COUNT_ROW) VRAM_STAT_SCALARS(COUNT_ROW), "every counter has its row");
-#undef COUNT_ROW
 
 // One member, with its comma before it when it is not the first.
 static void print_member(struct vr_sink *sink, const char *name, const char *pool, const char *field, int64_t value) {
@@ -68,11 +51,24 @@ static void print_counter(struct vr_sink *sink, const struct stat_row *counter, 
     }
 }
 
+// Keys in the order of their bytes. A name that begins another one comes first in both: '.' is less than '_'.
+static const struct stat_row *sorted[VR_COUNT_OF(counters)];
+
+static void sort_rows(void) {
+    for (size_t i = 0; i < VR_COUNT_OF(counters); i++) {
+        size_t at = i;
+        for (; at > 0 && strcmp(sorted[at - 1]->name, counters[i].name) > 0; at--) sorted[at] = sorted[at - 1];
+        sorted[at] = &counters[i];
+    }
+}
+
 size_t vram_stats_json(const struct vram_stats *stats, char *text, size_t capacity) {
     if (stats == NULL) return vr_sink_begin(text, capacity).length;
+    static struct vr_once once;
+    vr_once(&once, sort_rows);
     struct vr_sink sink = vr_sink_begin(text, capacity);
     vr_sink_printf(&sink, "{");
-    for (size_t i = 0; i < VR_COUNT_OF(counters); i++) print_counter(&sink, &counters[i], stats);
+    for (size_t i = 0; i < VR_COUNT_OF(counters); i++) print_counter(&sink, sorted[i], stats);
     vr_sink_printf(&sink, "\n}\n");
     return sink.length;
 }

@@ -5,6 +5,25 @@
 #include "present/text_parts.h"
 #include "vram/replay.h"
 
+const char *vram_exact_verdict_name(enum vram_exact_verdict verdict) {
+    static const char *const names[] = {"equal", "no_history", "partial", "different", "contradiction"};
+    return (unsigned)verdict < VR_COUNT_OF(names) ? names[verdict] : "unknown";
+}
+
+const char *vram_difference_text(enum vram_difference_kind kind) {
+    static const char *const texts[] = {
+        [VRAM_DIFFERENT_ADDRESS] = "another free block was chosen",
+        [VRAM_DIFFERENT_CACHE_HIT] = "a cached block would have served, the recorded program asked the driver",
+        [VRAM_DIFFERENT_CACHE_MISS] = "no cached block fits, the recorded program had one",
+        [VRAM_DIFFERENT_SEGMENT] = "another segment was asked for",
+        [VRAM_DIFFERENT_RELEASE] = "another segment was given back, or in another order",
+        [VRAM_DIFFERENT_FREE] = "a free of something that is not live",
+        [VRAM_DIFFERENT_OOM] = "the recorded program ran out of memory here, this allocator does not",
+        [VRAM_DIFFERENT_FINAL_BLOCK] = "a block of the final picture differs",
+    };
+    return (unsigned)kind < VR_COUNT_OF(texts) ? texts[kind] : "unknown";
+}
+
 // --- JSON -------------------------------------------------------------------------------------------------------------------
 // X(key, field): the counts of a device.
 #define COUNTS(X)                                                                                                                          \

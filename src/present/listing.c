@@ -19,14 +19,6 @@ static const struct {
 
 const char *vram_listing_name(enum vram_listing listing) { return (unsigned)listing < VRAM_LISTING_COUNT ? listings[listing].name : NULL; }
 
-enum vram_status vr_listing_flush(struct vr_listing *listing, size_t least_bytes) {
-    if (listing->text.failed) return VRAM_NO_HOST_MEMORY;
-    if (listing->text.length < least_bytes || listing->text.length == 0) return VRAM_OK;
-    if (!listing->write(listing->user, listing->text.bytes, listing->text.length)) return VRAM_IO;
-    listing->text.length = 0;
-    return VRAM_OK;
-}
-
 static enum vram_status each_device(struct vr_listing *listing, const struct vr_model *model, enum vram_listing which,
                                     struct vram_error *error) {
     struct vr_views views;

@@ -5,7 +5,7 @@
 #include "analyze/segment_sums.h"
 #include "analyze/view.h"
 #include "base/json.h"
-#include "vram/listing.h"
+#include "vram/profile.h"
 
 struct vr_listing {
     const struct vr_view *view; // of the device in turn

@@ -3,7 +3,7 @@
 #include "present/cure_text.h"
 #include "present/oom_text.h"
 #include "present/text_parts.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 
 enum { MOST_EARLIER = 3, MARK_COLUMNS = 5, MOST_NAMED = 5 };
 

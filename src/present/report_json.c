@@ -5,7 +5,7 @@
 #include "present/cure_text.h"
 #include "present/report_json.h"
 #include "present/text_parts.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 #include "vram/report.h"
 
 static void put_sum(struct vr_json *json, const char *key, const struct vram_report_sum *sum) {

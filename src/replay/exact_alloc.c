@@ -42,6 +42,13 @@ static enum vram_status make_recorded(struct vr_exact *exact, size_t event) {
     return vr_drive_map(exact->stage.allocator, address, size);
 }
 
+enum vram_status vr_exact_add_pending(struct vr_exact *exact, size_t event) {
+    VR_TRY(vr_grow((void **)&exact->pending, &exact->pending_capacity, exact->pending_count + 1, sizeof *exact->pending));
+    exact->pending[exact->pending_count++] = (uint32_t)event;
+    exact->device->segment_events++;
+    return VRAM_OK;
+}
+
 enum vram_status vr_exact_flush_pending(struct vr_exact *exact) {
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < exact->pending_count && !vr_exact_is_fatal(status); i++) {

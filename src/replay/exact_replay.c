@@ -6,39 +6,20 @@
 #include "analyze/view.h"
 #include "replay/exact_replay.h"
 
-enum { DEVICE = 0, KEEP_BY_DEFAULT = 16, OPEN_CLAIMS_MAX = 1024 };
+enum { DEVICE = 0, OPEN_CLAIMS_MAX = 1024 };
 
 // Each difference costs a search for the recorded place: beyond this many a replay tells nothing new.
 #define DIFFERENCES_MAX 100000
 
 // --- bookkeeping ------------------------------------------------------------------------------------------------------------
 static void listen(const struct vr_record *record, void *user) {
-    struct vr_own_records *own = user;
+    struct vr_exact_records *own = user;
     if (record->action < VR_RECORD_SEGMENT_ALLOC) return;
     if (vr_grow((void **)&own->records, &own->capacity, own->count + 1, sizeof *own->records) != VRAM_OK) {
         own->failed = true;
         return;
     }
     own->records[own->count++] = *record;
-}
-
-enum vram_status vr_exact_differ(struct vr_exact *exact, const struct vram_difference *difference) {
-    struct vram_exact_device *device = exact->device;
-    const size_t keep = exact->options->keep_differences == 0 ? KEEP_BY_DEFAULT : exact->options->keep_differences;
-    device->difference_count++;
-    if (device->differences_kept >= keep) return VRAM_OK;
-    VR_TRY(vr_grow((void **)&device->differences, &exact->difference_capacity, device->differences_kept + 1, sizeof *difference));
-    device->differences[device->differences_kept++] = *difference;
-    return VRAM_OK;
-}
-
-struct vram_difference vr_exact_difference(const struct vr_exact *exact, enum vram_difference_kind kind, size_t event) {
-    const struct vr_history *history = exact->recorded->history;
-    return (struct vram_difference){.kind = kind,
-                                    .event_index = event,
-                                    .stream = history->stream[event],
-                                    .size_bytes = history->size_bytes[event],
-                                    .recorded_address = history->address[event]};
 }
 
 // --- frees ------------------------------------------------------------------------------------------------------------------
@@ -56,13 +37,6 @@ static enum vram_status replay_free(struct vr_exact *exact, size_t event, bool r
 }
 
 // --- one event --------------------------------------------------------------------------------------------------------------
-enum vram_status vr_exact_add_pending(struct vr_exact *exact, size_t event) {
-    VR_TRY(vr_grow((void **)&exact->pending, &exact->pending_capacity, exact->pending_count + 1, sizeof *exact->pending));
-    exact->pending[exact->pending_count++] = (uint32_t)event;
-    exact->device->segment_events++;
-    return VRAM_OK;
-}
-
 // Keeps the waits up to date, before the event is replayed. Segments do not end a wait: they belong to the allocation after it.
 static void look_for_wait(struct vr_exact *exact, size_t event, enum vr_action action) {
     const uint64_t *addresses = exact->recorded->history->address;
@@ -310,23 +284,4 @@ void vram_exact_result_destroy(struct vram_exact_result *result) {
     for (size_t i = 0; i < result->device_count; i++) release_device(&result->devices[i]);
     free(result->devices);
     free(result);
-}
-
-const char *vram_exact_verdict_name(enum vram_exact_verdict verdict) {
-    static const char *const names[] = {"equal", "no_history", "partial", "different", "contradiction"};
-    return (unsigned)verdict < VR_COUNT_OF(names) ? names[verdict] : "unknown";
-}
-
-const char *vram_difference_text(enum vram_difference_kind kind) {
-    static const char *const texts[] = {
-        [VRAM_DIFFERENT_ADDRESS] = "another free block was chosen",
-        [VRAM_DIFFERENT_CACHE_HIT] = "a cached block would have served, the recorded program asked the driver",
-        [VRAM_DIFFERENT_CACHE_MISS] = "no cached block fits, the recorded program had one",
-        [VRAM_DIFFERENT_SEGMENT] = "another segment was asked for",
-        [VRAM_DIFFERENT_RELEASE] = "another segment was given back, or in another order",
-        [VRAM_DIFFERENT_FREE] = "a free of something that is not live",
-        [VRAM_DIFFERENT_OOM] = "the recorded program ran out of memory here, this allocator does not",
-        [VRAM_DIFFERENT_FINAL_BLOCK] = "a block of the final picture differs",
-    };
-    return (unsigned)kind < VR_COUNT_OF(texts) ? texts[kind] : "unknown";
 }

@@ -8,7 +8,7 @@
 #include "vram/replay.h"
 
 // What our allocator recorded since the event being replayed began: segment records and OOMs only.
-struct vr_own_records {
+struct vr_exact_records {
     struct vr_record *records;
     size_t count;
     size_t capacity;
@@ -29,7 +29,7 @@ struct vr_exact {
     const struct vr_recorded_device *recorded;
     const struct vram_exact_options *options;
     struct vr_replay_stage stage;
-    struct vr_own_records own;
+    struct vr_exact_records own;
     struct vram_exact_device *device; // the result
     uint64_t reserve_bytes;           // of an expandable segment that only a difference makes
     size_t difference_capacity;
