@@ -1,9 +1,9 @@
 // One notion's facts: totals, who held the peak, and the longest lives.
 #include "analyze/report_parts.h"
 
-static void add(struct vram_report_sum *lot, uint64_t bytes) {
-    lot->count++;
-    lot->bytes += bytes;
+static void add(struct vram_report_sum *sum, uint64_t bytes) {
+    sum->count++;
+    sum->bytes += bytes;
 }
 
 static uint32_t age(const struct vr_lifetimes *lifetimes, size_t row) { return lifetimes->death[row] - lifetimes->birth[row]; }

@@ -12,14 +12,14 @@ struct trace_streams {
     size_t count;
     size_t capacity;
     int64_t last;
-    struct vr_map seen;
+    struct vr_map known;
 };
 
 static enum vram_status add_stream(struct trace_streams *streams, uint64_t stream) {
     if (streams->count != 0 && streams->last == (int64_t)stream) return VRAM_OK;
     streams->last = (int64_t)stream;
-    if (vr_map_get(&streams->seen, stream) != 0) return VRAM_OK;
-    VR_TRY(vr_map_set(&streams->seen, stream, 1));
+    if (vr_map_get(&streams->known, stream) != 0) return VRAM_OK;
+    VR_TRY(vr_map_set(&streams->known, stream, 1));
     VR_TRY(vr_grow((void **)&streams->values, &streams->capacity, streams->count + 1, sizeof *streams->values));
     streams->values[streams->count++] = (int64_t)stream;
     return VRAM_OK;
@@ -139,8 +139,8 @@ enum vram_status vr_report_trace(const struct vr_view *view, struct vr_arena *ar
     status = collect_streams(view, arena, out, &trace, &segments);
     free(trace.values);
     free(segments.values);
-    vr_map_release(&trace.seen);
-    vr_map_release(&segments.seen);
+    vr_map_release(&trace.known);
+    vr_map_release(&segments.known);
     return status;
 }
 

@@ -27,13 +27,13 @@ static unsigned label_kind(uint8_t action) {
 }
 
 // "b7f03c0000000_2": the third allocation at its address. "" for events that are about none.
-static enum vram_status find_label(struct address_uses *seen, const struct vr_history *history, size_t event, char *label,
+static enum vram_status find_label(struct address_uses *uses, const struct vr_history *history, size_t event, char *label,
                                    size_t capacity) {
     const uint8_t action = history->action[event];
     const unsigned kind = label_kind(action);
     label[0] = '\0';
     if (kind == NO_LABEL) return VRAM_OK;
-    struct vr_map *map = kind == BLOCK ? &seen->blocks : &seen->segments;
+    struct vr_map *map = kind == BLOCK ? &uses->blocks : &uses->segments;
     const bool begins = action == VR_ACTION_ALLOC || action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP;
     const uint32_t before = vr_map_get(map, history->address[event]);
     if (begins) VR_TRY(vr_map_set(map, history->address[event], before + 1));
@@ -89,10 +89,10 @@ static void put_text(struct vr_listing *listing, size_t event, const char *label
     vr_text_puts(text, "\n");
 }
 
-static enum vram_status list(struct vr_listing *listing, struct address_uses *seen) {
+static enum vram_status list(struct vr_listing *listing, struct address_uses *uses) {
     for (size_t event = 0; event < listing->view->history->count; event++) {
         char label[48];
-        VR_TRY(find_label(seen, listing->view->history, event, label, sizeof label));
+        VR_TRY(find_label(uses, listing->view->history, event, label, sizeof label));
         if (listing->as_json)
             put_json(listing, event, label);
         else
@@ -103,16 +103,16 @@ static enum vram_status list(struct vr_listing *listing, struct address_uses *se
 }
 
 enum vram_status vr_list_trace(struct vr_listing *listing) {
-    struct address_uses seen = {.blocks = {0}};
+    struct address_uses uses = {.blocks = {0}};
     struct vr_lifetimes lifetimes;
     VR_TRY(vr_lifetimes_build(listing->view, VR_LIFETIME_ALLOCATED, NULL, 0, &lifetimes));
     enum vram_status status = VRAM_OK;
     // What lived before the recording is the first at its address.
     for (size_t row = 0; row < lifetimes.start_count && status == VRAM_OK; row++)
-        status = vr_map_set(&seen.blocks, lifetimes.address[row], 1);
+        status = vr_map_set(&uses.blocks, lifetimes.address[row], 1);
     vr_lifetimes_release(&lifetimes);
-    if (status == VRAM_OK) status = list(listing, &seen);
-    vr_map_release(&seen.blocks);
-    vr_map_release(&seen.segments);
+    if (status == VRAM_OK) status = list(listing, &uses);
+    vr_map_release(&uses.blocks);
+    vr_map_release(&uses.segments);
     return status;
 }

@@ -8,10 +8,10 @@
 #include "vram/oom.h"
 #include "vram/report.h"
 
-static void put_sum(struct vr_json *json, const char *key, const struct vram_report_sum *lot) {
+static void put_sum(struct vr_json *json, const char *key, const struct vram_report_sum *sum) {
     vr_json_object(json, key);
-    vr_json_u64(json, "count", lot->count);
-    vr_json_u64(json, "bytes", lot->bytes);
+    vr_json_u64(json, "count", sum->count);
+    vr_json_u64(json, "bytes", sum->bytes);
     vr_json_object_end(json);
 }
 

@@ -1,7 +1,7 @@
 // The report for people: what it is, how high it went, where the memory is, who held it, why it ran out, what is missing.
 #include "analyze/oom_accounts.h"
 #include "present/chart.h"
-#include "present/oom_report.h"
+#include "present/oom_text.h"
 #include "analyze/generation.h"
 #include "present/text_parts.h"
 #include "analyze/view.h"
@@ -79,7 +79,7 @@ static void print_ran_out(struct report_printer *printer) {
 }
 
 // Whether an earlier note says the same of another device.
-static bool said_before(const struct vram_report *report, size_t note) {
+static bool is_repeated(const struct vram_report *report, size_t note) {
     for (size_t i = 0; i < note; i++) {
         if (report->notes[i].kind == report->notes[note].kind && strcmp(report->notes[i].text, report->notes[note].text) == 0) return true;
     }
@@ -106,7 +106,7 @@ static void print_notes(struct report_printer *printer, enum vram_report_note_ki
     const struct vram_report *report = printer->report;
     bool any = false;
     for (size_t i = 0; i < report->note_count; i++) {
-        if (report->notes[i].kind != kind || said_before(report, i)) continue;
+        if (report->notes[i].kind != kind || is_repeated(report, i)) continue;
         if (!any) vr_text_heading(printer->text, &printer->style, title, "");
         any = true;
         struct vr_text prefix = {0};

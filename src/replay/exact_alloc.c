@@ -161,9 +161,9 @@ static bool record_agrees(struct vr_exact *exact, const struct vr_record *record
            record->stream == stream_of(exact, event);
 }
 
-static const struct vr_record *next_segment_told(const struct vr_exact *exact, size_t *at) {
-    while (*at < exact->told.count) {
-        const struct vr_record *record = &exact->told.records[(*at)++];
+static const struct vr_record *next_segment_record(const struct vr_exact *exact, size_t *at) {
+    while (*at < exact->heard.count) {
+        const struct vr_record *record = &exact->heard.records[(*at)++];
         if (record->action == VR_RECORD_SEGMENT_ALLOC || record->action == VR_RECORD_SEGMENT_MAP) return record;
     }
     return NULL;
@@ -174,7 +174,7 @@ static enum vram_status compare_segments(struct vr_exact *exact, size_t event, s
     const uint32_t *claimed = exact->pending + claim.first;
     size_t at = 0;
     for (size_t i = 0;; i++) {
-        const struct vr_record *record = next_segment_told(exact, &at);
+        const struct vr_record *record = next_segment_record(exact, &at);
         if (record == NULL && i >= claim.count) return VRAM_OK;
         if (record != NULL && i < claim.count && record_agrees(exact, record, claimed[i])) {
             exact->device->segment_events_agreeing++;
@@ -213,9 +213,9 @@ static void take_back(struct vr_exact *exact, uint64_t address) {
     struct vram_allocator *allocator = exact->stage.allocator;
     if (address == 0 || vr_drive_free_request(allocator, address) != VRAM_OK) return;
     if (vr_drive_free_complete(allocator, address) != VRAM_OK) return;
-    const size_t told = exact->told.count;
+    const size_t told = exact->heard.count;
     for (size_t i = 0; i < told; i++) {
-        const struct vr_record record = exact->told.records[i];
+        const struct vr_record record = exact->heard.records[i];
         if (record.action == VR_RECORD_SEGMENT_ALLOC) (void)!vr_drive_release(allocator, record.address);
     }
 }

@@ -40,9 +40,9 @@ static enum vram_status differ_in_release(struct vr_exact *exact, size_t event, 
     return vr_exact_differ(exact, &difference);
 }
 
-static const struct vr_record *next_release_told(const struct vr_exact *exact, size_t *at) {
-    while (*at < exact->told.count) {
-        const struct vr_record *record = &exact->told.records[(*at)++];
+static const struct vr_record *next_release_record(const struct vr_exact *exact, size_t *at) {
+    while (*at < exact->heard.count) {
+        const struct vr_record *record = &exact->heard.records[(*at)++];
         if (record->action == VR_RECORD_SEGMENT_FREE || record->action == VR_RECORD_SEGMENT_UNMAP) return record;
     }
     return NULL;
@@ -54,7 +54,7 @@ static enum vram_status compare_releases(struct vr_exact *exact, size_t event, s
     exact->device->release_runs++;
     for (size_t i = event; i < end; i++) {
         if (is_passed_over(exact, i)) continue;
-        const struct vr_record *record = next_release_told(exact, &at);
+        const struct vr_record *record = next_release_record(exact, &at);
         exact->device->releases++;
         if (record != NULL && release_agrees(exact, record, i)) {
             exact->device->releases_agreeing++;
@@ -62,7 +62,7 @@ static enum vram_status compare_releases(struct vr_exact *exact, size_t event, s
             VR_TRY(differ_in_release(exact, i, record));
         }
     }
-    for (const struct vr_record *extra = next_release_told(exact, &at); extra != NULL; extra = next_release_told(exact, &at)) {
+    for (const struct vr_record *extra = next_release_record(exact, &at); extra != NULL; extra = next_release_record(exact, &at)) {
         VR_TRY(differ_in_release(exact, end - 1, extra));
     }
     return VRAM_OK;
@@ -272,14 +272,14 @@ static enum vram_status try_to_fail(struct vr_exact *exact, size_t event, bool *
     if (address != 0) return VRAM_OK;
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, vram_sim_memory_used(exact->stage.driver, DEVICE)));
     VR_TRY(queue_next_map(exact, event));
-    exact->told.count = 0;
+    exact->heard.count = 0;
     const enum vram_status status = vram_malloc(exact->stage.allocator, DEVICE, history->size_bytes[event], stream, &address);
     VR_TRY(vram_sim_clear_queues(exact->stage.driver));
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
     if (status == VRAM_OK) return vram_free(exact->stage.allocator, address);
     if (vr_exact_is_fatal(status)) return status;
-    *alike = status == VRAM_OUT_OF_MEMORY && exact->told.count == 1 && exact->told.records[0].action == VR_RECORD_OOM &&
-             exact->told.records[0].size_bytes == history->size_bytes[event];
+    *alike = status == VRAM_OUT_OF_MEMORY && exact->heard.count == 1 && exact->heard.records[0].action == VR_RECORD_OOM &&
+             exact->heard.records[0].size_bytes == history->size_bytes[event];
     return VRAM_OK;
 }
 

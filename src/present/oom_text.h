@@ -1,6 +1,6 @@
-// oom_report.h: the out-of-memory events of a device, for people.
-#ifndef VR_PRESENT_OOM_REPORT_H
-#define VR_PRESENT_OOM_REPORT_H
+// oom_text.h: the out-of-memory events of a device, for people.
+#ifndef VR_PRESENT_OOM_TEXT_H
+#define VR_PRESENT_OOM_TEXT_H
 
 #include "base/text.h"
 #include "vram/report.h"

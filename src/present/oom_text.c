@@ -1,7 +1,7 @@
 // Out of memory, for people: what was asked, where the memory was, why that could not serve, what would have helped, who held it.
 #include "present/chart.h"
 #include "present/cure_text.h"
-#include "present/oom_report.h"
+#include "present/oom_text.h"
 #include "present/text_parts.h"
 #include "vram/oom.h"
 
@@ -33,13 +33,13 @@ static void print_request(const struct oom_printer *page) {
 }
 
 // --- where the memory was ---------------------------------------------------------------------------------------------------
-// One lot of the device's memory at that moment, in the order of the bar.
+// One share of the device's memory at that moment, in the order of the bar.
 struct oom_share {
     struct vr_part part;
     const char *name;
     struct vr_text why;
 };
-enum { IN_USE, WAITING, HOLES, STREAMS, CLASS, POOLS, DRIVER, OVERHEAD, OTHERS, OUTSIDE, LOT_COUNT };
+enum { IN_USE, WAITING, HOLES, STREAMS, CLASS, POOLS, DRIVER, OVERHEAD, OTHERS, OUTSIDE, SHARE_COUNT };
 
 // What the driver took for this process besides what it asked for.
 static uint64_t overhead_of(const struct vram_report_accounts *accounts) {
@@ -74,51 +74,51 @@ static void explain_outside(const struct vram_report_accounts *accounts, struct 
     vr_text_printf(why, "; %s with the first context", vr_bytes(accounts->at_start_bytes).text);
 }
 
-static void explain_lots(const struct oom_printer *page, struct oom_share lots[LOT_COUNT]) {
+static void explain_shares(const struct oom_printer *page, struct oom_share shares[SHARE_COUNT]) {
     const struct vram_report_oom *oom = page->oom;
-    vr_text_puts(&lots[IN_USE].why, "live, and what blocks are larger than was asked for");
-    vr_text_puts(&lots[WAITING].why, "freed, not reusable before other streams are done");
-    vr_text_printf(&lots[HOLES].why, "free for this request, in %s piece%s: the largest holds %s", vr_count(oom->usable_pieces).text,
+    vr_text_puts(&shares[IN_USE].why, "live, and what blocks are larger than was asked for");
+    vr_text_puts(&shares[WAITING].why, "freed, not reusable before other streams are done");
+    vr_text_printf(&shares[HOLES].why, "free for this request, in %s piece%s: the largest holds %s", vr_count(oom->usable_pieces).text,
                    oom->usable_pieces == 1 ? "" : "s", vr_bytes(oom->usable_largest_bytes).text);
-    vr_text_puts(&lots[STREAMS].why, "free, but only requests of those streams can take it");
-    vr_text_printf(&lots[CLASS].why, "free, but only requests %s can take it", oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
-    vr_text_puts(&lots[POOLS].why, "free, but only their own graphs and pools can take it");
+    vr_text_puts(&shares[STREAMS].why, "free, but only requests of those streams can take it");
+    vr_text_printf(&shares[CLASS].why, "free, but only requests %s can take it", oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
+    vr_text_puts(&shares[POOLS].why, "free, but only their own graphs and pools can take it");
     if (oom->device_free_bytes >= oom->segment_bytes) {
-        vr_text_printf(&lots[DRIVER].why, "enough for the segment of %s: a limit refused it", vr_bytes(oom->segment_bytes).text);
+        vr_text_printf(&shares[DRIVER].why, "enough for the segment of %s: a limit refused it", vr_bytes(oom->segment_bytes).text);
     } else {
-        vr_text_printf(&lots[DRIVER].why, "free at the driver%s, less than the %s that %s",
+        vr_text_printf(&shares[DRIVER].why, "free at the driver%s, less than the %s that %s",
                        oom->limit_bytes != 0 ? " within the limit" : "", vr_bytes(oom->segment_bytes).text,
                        page->device->whole_program ? "were asked for" : "a segment would take");
     }
-    explain_outside(oom->accounts, &lots[OUTSIDE].why);
+    explain_outside(oom->accounts, &shares[OUTSIDE].why);
     if (oom->accounts == NULL) return;
-    explain_overhead(oom->accounts, &lots[OVERHEAD].why);
-    vr_text_puts(&lots[OTHERS].why, oom->accounts->apart ? "other processes" : "other processes, not told apart from this one");
+    explain_overhead(oom->accounts, &shares[OVERHEAD].why);
+    vr_text_puts(&shares[OTHERS].why, oom->accounts->apart ? "other processes" : "other processes, not told apart from this one");
 }
 
 // A table's columns have one colour each; here each mark has its own, that of the bar.
-static void print_lot(const struct oom_printer *page, const struct oom_share *lot, int name_columns) {
+static void print_share(const struct oom_printer *page, const struct oom_share *share, int name_columns) {
     struct vr_text *text = page->text;
     vr_text_puts(text, "    ");
-    vr_text_colour(text, page->style, lot->part.colour);
-    vr_text_puts(text, vr_part_mark(&lot->part, page->style));
+    vr_text_colour(text, page->style, share->part.colour);
+    vr_text_puts(text, vr_part_mark(&share->part, page->style));
     vr_text_colour(text, page->style, VR_PLAIN);
-    vr_text_printf(text, "  %-*s  ", name_columns, lot->name);
+    vr_text_printf(text, "  %-*s  ", name_columns, share->name);
     vr_text_colour(text, page->style, VR_BOLD);
-    vr_text_printf(text, "%10s", vr_bytes(lot->part.bytes).text);
+    vr_text_printf(text, "%10s", vr_bytes(share->part.bytes).text);
     vr_text_colour(text, page->style, VR_PLAIN);
     vr_text_puts(text, "  ");
     vr_text_colour(text, page->style, VR_DIM);
-    vr_text_puts(text, vr_text_string(&lot->why));
+    vr_text_puts(text, vr_text_string(&share->why));
     vr_text_colour(text, page->style, VR_PLAIN);
     vr_text_puts(text, "\n");
 }
 
-static void print_lots(const struct oom_printer *page) {
+static void print_shares(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     const uint64_t idle = oom->free_bytes + oom->pending_bytes;
     const uint64_t live = oom->reserved_bytes == 0 ? oom->allocated_bytes : oom->reserved_bytes > idle ? oom->reserved_bytes - idle : 0;
-    struct oom_share lots[LOT_COUNT] = {
+    struct oom_share shares[SHARE_COUNT] = {
         [IN_USE] = {{live, "█", "#", VR_CYAN}, "in use", {0}},
         [WAITING] = {{oom->pending_bytes, "▚", "w", VR_MAGENTA}, "waiting", {0}},
         [HOLES] = {{oom->usable_bytes, "▒", "o", VR_YELLOW}, "holes", {0}},
@@ -130,21 +130,21 @@ static void print_lots(const struct oom_printer *page) {
         [OTHERS] = {{oom->accounts == NULL ? 0 : oom->accounts->other_bytes, "▓", "x", VR_RED}, "others", {0}},
         [OUTSIDE] = {{oom->outside_bytes, "▓", "x", VR_RED}, "outside", {0}},
     };
-    if (oom->accounts != NULL) lots[OUTSIDE] = (struct oom_share){{oom->accounts->unknown_bytes, "▨", "u", VR_MAGENTA}, "not known", {0}};
-    struct vr_part parts[LOT_COUNT];
+    if (oom->accounts != NULL) shares[OUTSIDE] = (struct oom_share){{oom->accounts->unknown_bytes, "▨", "u", VR_MAGENTA}, "not known", {0}};
+    struct vr_part parts[SHARE_COUNT];
     int longest = 0;
-    explain_lots(page, lots);
-    for (size_t i = 0; i < LOT_COUNT; i++) {
-        parts[i] = lots[i].part;
-        if (parts[i].bytes != 0 && (int)strlen(lots[i].name) > longest) longest = (int)strlen(lots[i].name);
+    explain_shares(page, shares);
+    for (size_t i = 0; i < SHARE_COUNT; i++) {
+        parts[i] = shares[i].part;
+        if (parts[i].bytes != 0 && (int)strlen(shares[i].name) > longest) longest = (int)strlen(shares[i].name);
     }
     vr_text_puts(page->text, "\n    ");
-    vr_chart_bar(page->text, page->style, parts, LOT_COUNT, page->style->columns - 4);
+    vr_chart_bar(page->text, page->style, parts, SHARE_COUNT, page->style->columns - 4);
     vr_text_puts(page->text, "\n");
-    for (size_t i = 0; i < LOT_COUNT; i++) {
-        if (parts[i].bytes != 0) print_lot(page, &lots[i], longest);
-        page->text->failed = page->text->failed || lots[i].why.failed;
-        vr_text_release(&lots[i].why);
+    for (size_t i = 0; i < SHARE_COUNT; i++) {
+        if (parts[i].bytes != 0) print_share(page, &shares[i], longest);
+        page->text->failed = page->text->failed || shares[i].why.failed;
+        vr_text_release(&shares[i].why);
     }
     vr_text_puts(page->text, "\n");
 }
@@ -261,7 +261,7 @@ static void print_page(const struct oom_printer *page, const struct vram_report_
     const struct vram_report_oom *oom = page->oom;
     const struct vram_cure *cure = find_cure(source, page->device->device, oom->event);
     print_request(page);
-    if (oom->has_picture) print_lots(page);
+    if (oom->has_picture) print_shares(page);
     print_others(page);
     print_holders(page);
     print_why(page);
