@@ -30,7 +30,7 @@ void vr_report_generation(const struct vr_model *model, const char **generation,
     for (size_t i = 0; i < model->blocks.count; i++) picture |= model->blocks.has[i];
     const uint32_t events = any_event_has(model);
     const struct {
-        bool present;
+        bool matches;
         const char *generation, *era;
     } rows[] = {
         {model->form == VR_FORM_SEGMENT_LIST, "list", ""},
@@ -47,7 +47,7 @@ void vr_report_generation(const struct vr_model *model, const char **generation,
         {true, "G1", "PyTorch 2.0 or older"},
     };
     size_t row = 0;
-    while (!rows[row].present) row++;
+    while (!rows[row].matches) row++;
     *generation = rows[row].generation;
     *era = rows[row].era;
 }

@@ -116,11 +116,11 @@ static void share_out(const struct vram_report_oom *oom, uint64_t held, uint64_t
     made->has_self = self_bytes != NOT_KNOWN;
     made->context_bytes = made->has_context ? take(&rest, context_bytes) : 0;
     made->module_bytes = made->has_modules ? take(&rest, module_bytes) : 0;
-    const uint64_t explained_bytes = held + made->context_bytes + made->module_bytes;
-    made->driver_bytes = made->has_self && self_bytes > explained_bytes ? take(&rest, self_bytes - explained_bytes) : 0;
+    const uint64_t own_bytes = held + made->context_bytes + made->module_bytes;
+    made->driver_bytes = made->has_self && self_bytes > own_bytes ? take(&rest, self_bytes - own_bytes) : 0;
     for (size_t i = 0; i < made->process_count; i++) listed += made->processes[i].bytes == NOT_KNOWN ? 0 : made->processes[i].bytes;
     // Where nobody knows which of them is this process, what is known to be its own is taken off.
-    if (made->has_processes && !made->apart) listed -= listed < explained_bytes ? listed : explained_bytes;
+    if (made->has_processes && !made->apart) listed -= listed < own_bytes ? listed : own_bytes;
     made->other_bytes = take(&rest, listed);
     made->unknown_bytes = rest;
 }

@@ -33,7 +33,7 @@ static void print_request(const struct oom_printer *page) {
 }
 
 // --- where the memory was ---------------------------------------------------------------------------------------------------
-// One lot of the device's memory at that moment, in the order of the bar.
+// One share of the device's memory at that moment, in the order of the bar.
 struct oom_share {
     struct vr_part part;
     const char *name;
@@ -114,7 +114,7 @@ static void print_share(const struct oom_printer *page, const struct oom_share *
     vr_text_puts(text, "\n");
 }
 
-static void print_lots(const struct oom_printer *page) {
+static void print_shares(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     const uint64_t idle = oom->free_bytes + oom->pending_bytes;
     const uint64_t live = oom->reserved_bytes == 0 ? oom->allocated_bytes : oom->reserved_bytes > idle ? oom->reserved_bytes - idle : 0;
@@ -261,7 +261,7 @@ static void print_page(const struct oom_printer *page, const struct vram_report_
     const struct vram_report_oom *oom = page->oom;
     const struct vram_cure *cure = find_cure(source, page->device->device, oom->event);
     print_request(page);
-    if (oom->has_picture) print_lots(page);
+    if (oom->has_picture) print_shares(page);
     print_others(page);
     print_holders(page);
     print_why(page);

@@ -163,7 +163,7 @@ static enum vram_status try_two_changes(struct vr_cure_search *search) {
 }
 
 // The one that leaves the most room; of equals (to 1 %) the first in the list, which is the most usual one.
-static enum vram_status choose(struct vr_cure_search *search, size_t *least) {
+static enum vram_status choose(struct vr_cure_search *search, size_t *choice) {
     const struct vr_trial_ground ground = {
         .scripts = &search->script, .count = 1, .memory_bytes = search->cure.room_bytes, .play = play_trial, .player = search};
     for (size_t i = 0; i < search->fitting_count && i < MOST_COMPARED; i++) {
@@ -174,20 +174,20 @@ static enum vram_status choose(struct vr_cure_search *search, size_t *least) {
         const uint64_t best = search->cure.needed_bytes;
         if (setting.needed_bytes == 0 || (best != 0 && setting.needed_bytes >= best - best / 100)) continue;
         search->cure.needed_bytes = setting.needed_bytes;
-        *least = i;
+        *choice = i;
     }
     return VRAM_OK;
 }
 
 static enum vram_status take_setting(struct vr_cure_search *search) {
-    size_t least = 0;
-    VR_TRY(choose(search, &least));
-    const size_t size = strlen(search->fitting[least]) + 1;
+    size_t choice = 0;
+    VR_TRY(choose(search, &choice));
+    const size_t size = strlen(search->fitting[choice]) + 1;
     char *conf = malloc(size);
     if (conf == NULL) return VRAM_NO_HOST_MEMORY;
-    memcpy(conf, search->fitting[least], size);
+    memcpy(conf, search->fitting[choice], size);
     search->cure.conf = conf;
-    search->cure.held_bytes = search->held_bytes[least];
+    search->cure.held_bytes = search->held_bytes[choice];
     if (search->cure.needed_bytes == 0) search->cure.needed_bytes = search->cure.held_bytes;
     search->cure.verdict = VRAM_CURE_SETTING;
     return VRAM_OK;
@@ -204,7 +204,7 @@ static enum vram_status find_setting(struct vr_cure_search *search) {
     search->cure.verdict = VRAM_CURE_DEMAND;
     if (search->cure.demand_bytes > search->cure.room_bytes) return VRAM_OK;
     VR_TRY(replay(search, search->today, search->cure.room_bytes, &outcome));
-    search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : outcome.fits ? VRAM_CURE_NOT_REPRODUCED : VRAM_CURE_NONE;
+    search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : outcome.fits ? VRAM_CURE_NOT_SEEN : VRAM_CURE_NONE;
     search->cure.tried = search->late ? 0 : 1;
     if (search->late || outcome.fits) return VRAM_OK;
     VR_TRY(try_one_change(search));

@@ -162,8 +162,8 @@ static bool record_agrees(struct vr_exact *exact, const struct vr_record *record
 }
 
 static const struct vr_record *next_segment_record(const struct vr_exact *exact, size_t *at) {
-    while (*at < exact->own.count) {
-        const struct vr_record *record = &exact->own.records[(*at)++];
+    while (*at < exact->heard.count) {
+        const struct vr_record *record = &exact->heard.records[(*at)++];
         if (record->action == VR_RECORD_SEGMENT_ALLOC || record->action == VR_RECORD_SEGMENT_MAP) return record;
     }
     return NULL;
@@ -213,9 +213,9 @@ static void take_back(struct vr_exact *exact, uint64_t address) {
     struct vram_allocator *allocator = exact->stage.allocator;
     if (address == 0 || vr_drive_free_request(allocator, address) != VRAM_OK) return;
     if (vr_drive_free_complete(allocator, address) != VRAM_OK) return;
-    const size_t count = exact->own.count;
-    for (size_t i = 0; i < count; i++) {
-        const struct vr_record record = exact->own.records[i];
+    const size_t told = exact->heard.count;
+    for (size_t i = 0; i < told; i++) {
+        const struct vr_record record = exact->heard.records[i];
         if (record.action == VR_RECORD_SEGMENT_ALLOC) (void)!vr_drive_release(allocator, record.address);
     }
 }

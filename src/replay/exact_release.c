@@ -41,8 +41,8 @@ static enum vram_status differ_in_release(struct vr_exact *exact, size_t event, 
 }
 
 static const struct vr_record *next_release_record(const struct vr_exact *exact, size_t *at) {
-    while (*at < exact->own.count) {
-        const struct vr_record *record = &exact->own.records[(*at)++];
+    while (*at < exact->heard.count) {
+        const struct vr_record *record = &exact->heard.records[(*at)++];
         if (record->action == VR_RECORD_SEGMENT_FREE || record->action == VR_RECORD_SEGMENT_UNMAP) return record;
     }
     return NULL;
@@ -272,14 +272,14 @@ static enum vram_status try_to_fail(struct vr_exact *exact, size_t event, bool *
     if (address != 0) return VRAM_OK;
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, vram_sim_memory_used(exact->stage.driver, DEVICE)));
     VR_TRY(queue_next_map(exact, event));
-    exact->own.count = 0;
+    exact->heard.count = 0;
     const enum vram_status status = vram_malloc(exact->stage.allocator, DEVICE, history->size_bytes[event], stream, &address);
     VR_TRY(vram_sim_clear_queues(exact->stage.driver));
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
     if (status == VRAM_OK) return vram_free(exact->stage.allocator, address);
     if (vr_exact_is_fatal(status)) return status;
-    *alike = status == VRAM_OUT_OF_MEMORY && exact->own.count == 1 && exact->own.records[0].action == VR_RECORD_OOM &&
-             exact->own.records[0].size_bytes == history->size_bytes[event];
+    *alike = status == VRAM_OUT_OF_MEMORY && exact->heard.count == 1 && exact->heard.records[0].action == VR_RECORD_OOM &&
+             exact->heard.records[0].size_bytes == history->size_bytes[event];
     return VRAM_OK;
 }
 

@@ -13,13 +13,13 @@ enum { DEVICE = 0, OPEN_CLAIMS_MAX = 1024 };
 
 // --- bookkeeping ------------------------------------------------------------------------------------------------------------
 static void listen(const struct vr_record *record, void *user) {
-    struct vr_exact_records *own = user;
+    struct vr_exact_records *heard = user;
     if (record->action < VR_RECORD_SEGMENT_ALLOC) return;
-    if (vr_grow((void **)&own->records, &own->capacity, own->count + 1, sizeof *own->records) != VRAM_OK) {
-        own->failed = true;
+    if (vr_grow((void **)&heard->records, &heard->capacity, heard->count + 1, sizeof *heard->records) != VRAM_OK) {
+        heard->failed = true;
         return;
     }
-    own->records[own->count++] = *record;
+    heard->records[heard->count++] = *record;
 }
 
 // --- frees ------------------------------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ static void look_for_wait(struct vr_exact *exact, size_t event, enum vr_action a
 static enum vram_status replay_event(struct vr_exact *exact, size_t event, size_t *next) {
     const enum vr_action action = exact->recorded->history->action[event];
     *next = event + 1;
-    exact->own.count = 0;
+    exact->heard.count = 0;
     if (action == VR_ACTION_UNKNOWN) exact->device->ignored_events++;
     if (vr_action_is_ignored(action)) return VRAM_OK;
     if (vr_recorded_device_leaves_out(exact->recorded, event)) return VRAM_OK;
@@ -84,7 +84,7 @@ static enum vram_status replay_events(struct vr_exact *exact) {
     for (size_t event = 0; event < count;) {
         size_t next = 0;
         VR_TRY(replay_event(exact, event, &next));
-        if (exact->own.failed) return VRAM_NO_HOST_MEMORY;
+        if (exact->heard.failed) return VRAM_NO_HOST_MEMORY;
         if (exact->device->difference_count >= DIFFERENCES_MAX) {
             snprintf(exact->device->reason, sizeof exact->device->reason, "stopped at event %zu: too many differences", event);
             return VRAM_OK;
@@ -123,7 +123,7 @@ static enum vram_status run(struct vr_exact *exact, const struct vr_start *start
     }
     VR_TRY(status);
     exact->reserve_bytes = memory;
-    vr_allocator_set_recorder(exact->stage.allocator, listen, &exact->own);
+    vr_allocator_set_recorder(exact->stage.allocator, listen, &exact->heard);
     VR_TRY(replay_events(exact));
     vr_allocator_set_recorder(exact->stage.allocator, NULL, NULL);
     VR_TRY(vr_exact_picture(exact));
@@ -156,7 +156,7 @@ static enum vram_status replay_subject(const struct vr_recorded_device *recorded
     }
     vr_stage_close(&exact.stage);
     vr_start_release(&start);
-    free(exact.own.records);
+    free(exact.heard.records);
     free(exact.pending);
     free(exact.freeable);
     vr_map_release(&exact.lost);

@@ -7,7 +7,7 @@
 #include "replay/stage.h"
 #include "vram/replay.h"
 
-// What our allocator recorded since the event being replayed began: segment records and OOMs only.
+// What the allocator told since the event being replayed began: segment records and OOMs only.
 struct vr_exact_records {
     struct vr_record *records;
     size_t count;
@@ -29,7 +29,7 @@ struct vr_exact {
     const struct vr_recorded_device *recorded;
     const struct vram_exact_options *options;
     struct vr_replay_stage stage;
-    struct vr_exact_records own;
+    struct vr_exact_records heard;
     struct vram_exact_device *device; // the result
     uint64_t reserve_bytes;           // of an expandable segment that only a difference makes
     size_t difference_capacity;
