@@ -204,7 +204,7 @@ static enum vram_status find_setting(struct vr_cure_search *search) {
     search->cure.verdict = VRAM_CURE_DEMAND;
     if (search->cure.demand_bytes > search->cure.room_bytes) return VRAM_OK;
     VR_TRY(replay(search, search->today, search->cure.room_bytes, &outcome));
-    search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : outcome.fits ? VRAM_CURE_NOT_SEEN : VRAM_CURE_NONE;
+    search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : outcome.fits ? VRAM_CURE_NOT_REPRODUCED : VRAM_CURE_NONE;
     search->cure.tried = search->late ? 0 : 1;
     if (search->late || outcome.fits) return VRAM_OK;
     VR_TRY(try_one_change(search));

@@ -213,8 +213,8 @@ static void take_back(struct vr_exact *exact, uint64_t address) {
     struct vram_allocator *allocator = exact->stage.allocator;
     if (address == 0 || vr_drive_free_request(allocator, address) != VRAM_OK) return;
     if (vr_drive_free_complete(allocator, address) != VRAM_OK) return;
-    const size_t told = exact->heard.count;
-    for (size_t i = 0; i < told; i++) {
+    const size_t count = exact->heard.count;
+    for (size_t i = 0; i < count; i++) {
         const struct vr_record record = exact->heard.records[i];
         if (record.action == VR_RECORD_SEGMENT_ALLOC) (void)!vr_drive_release(allocator, record.address);
     }
