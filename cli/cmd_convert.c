@@ -131,7 +131,7 @@ static int convert(const char *input, const struct format *format, struct conver
 
 int cmd_convert(int argc, char **argv) {
     const char *path = NULL, *name = NULL;
-    struct convert_options chosen = {.pretty = false};
+    struct convert_options settings = {.pretty = false};
     static const char *const measures[] = {"peak", "end", "allocated", NULL};
     const struct args_option options[] = {
         {.name = "output",
@@ -144,12 +144,12 @@ int cmd_convert(int argc, char **argv) {
         {.name = "pretty",
          .kind = ARGS_FLAG,
          .help = "JSON with a line for every segment, block, event and annotation",
-         .target = &chosen.pretty},
+         .target = &settings.pretty},
         {.name = "measure",
          .kind = ARGS_CHOICE,
          .value = "peak|end|allocated",
          .help = "what folded stacks count: bytes live at the peak (default) or at the end, or all allocations",
-         .target = &chosen.measure,
+         .target = &settings.measure,
          .choices = measures},
         {.name = NULL},
     };
@@ -176,6 +176,6 @@ int cmd_convert(int argc, char **argv) {
     if (path == NULL && name == NULL) return ui_usage("convert", "vram: -o OUT or --to FORMAT is needed");
     if (path == NULL) path = "-";
     const struct format *format = choose_format(name, path);
-    chosen.path = path;
-    return format == NULL ? CLI_USAGE : convert(argv[1], format, &chosen);
+    settings.path = path;
+    return format == NULL ? CLI_USAGE : convert(argv[1], format, &settings);
 }

@@ -19,7 +19,7 @@ struct settings {
     bool json;
 };
 
-static int hunt(const char *path, const char *before, void *context) {
+static int find_leaks(const char *path, const char *before, void *context) {
     const struct settings *settings = context;
     struct vram_recording *recording;
     struct input_facts facts;
@@ -72,5 +72,5 @@ int cmd_leaks(int argc, char **argv) {
     if (!moment_options(&settings.moment, &settings.options)) return CLI_USAGE;
     settings.options.step = settings.step;
     settings.options.every_events = settings.every;
-    return input_each(argv + 1, count, settings.json, "\n", hunt, &settings);
+    return input_each(argv + 1, count, settings.json, "\n", find_leaks, &settings);
 }

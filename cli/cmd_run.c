@@ -89,13 +89,13 @@ static void handle_signals(void) {
     for (size_t i = 0; i < IGNORED_COUNT; i++) (void)sigaction(ignored[i], &ignoring, NULL);
 }
 
-// In the child. Says through `tell`, which exec closes, that the program did not start.
-static void become(char **arguments, int tell) {
+// In the child. Says through `failed`, which exec closes, that the program did not start.
+static void become(char **arguments, int failed) {
     (void)execvp(arguments[0], arguments);
     const int why = errno;
     ui_say("vram run: %s: %s", arguments[0], strerror(why));
     (void)fflush(stderr);
-    if (write(tell, "", 1) != 1) abort(); // the parent is there and listens
+    if (write(failed, "", 1) != 1) abort(); // the parent is there and listens
     _exit(why == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE);
 }
 

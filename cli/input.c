@@ -233,7 +233,7 @@ static FILE *open_file(const char *path, const char **reason) {
     return file;
 }
 
-static int told(const struct input *input, const char *name) {
+static int fail_with_message(const struct input *input, const char *name) {
     struct vram_error error = {.status = VRAM_IO, .offset = input->produced};
     (void)snprintf(error.message, sizeof error.message, input->produced != 0 ? "%s (after %llu bytes)" : "%s", input->error,
                    (unsigned long long)input->produced);
@@ -257,7 +257,7 @@ static int read_plain(struct input *input, const char *name, struct vram_recordi
     struct vram_error error = {.status = VRAM_IO, .offset = VRAM_NO_OFFSET};
     const struct vram_input source = {.read = input_read, .context = input, .name = NULL, .bytes = known_bytes(input)};
     if (vram_recording_read(&source, recording, &error) == VRAM_OK) return CLI_OK;
-    return input->error[0] == '\0' ? ui_error(name, &error) : told(input, name);
+    return input->error[0] == '\0' ? ui_error(name, &error) : fail_with_message(input, name);
 }
 
 // Whether the recording that is `number`th in a page, counted from 1, is meant.
@@ -282,13 +282,13 @@ static int read_embedded(struct input *outer, const char *name, const char *want
         bool there = false;
         for (unsigned long number = 1; !there && embedded_next(page, found); number++) there = is_meant(wanted, found, number);
         if (outer->error[0] != '\0')
-            code = told(outer, name);
+            code = fail_with_message(outer, name);
         else if (!there)
             code = refused(name, page->error != NULL ? page->error
                                  : wanted != NULL    ? "no such recording in the page"
                                                      : "the page has no recording in it");
         else
-            code = choose_codec(inner) ? read_plain(inner, name, recording) : told(inner, name);
+            code = choose_codec(inner) ? read_plain(inner, name, recording) : fail_with_message(inner, name);
         if (code == CLI_OK && wanted == NULL && embedded_next(page, found)) {
             vram_recording_destroy(*recording);
             code = refused(name, outer->file == stdin ? "the page has several recordings in it: one can be named in a file only"
@@ -304,7 +304,7 @@ static int read_embedded(struct input *outer, const char *name, const char *want
 }
 
 static int read_recording(struct input *input, const char *name, const char *wanted, struct vram_recording **recording, uint64_t *bytes) {
-    if (!choose_codec(input)) return told(input, name);
+    if (!choose_codec(input)) return fail_with_message(input, name);
     if (is_page(input)) return read_embedded(input, name, wanted, recording, bytes);
     const int code = wanted != NULL ? refused(name, "it is no page of `vram view`, of whose recordings one could be named")
                                     : read_plain(input, name, recording);

@@ -172,9 +172,9 @@ const char *ui_size(uint64_t bytes, char text[UI_SIZE_CAPACITY]) {
 }
 
 bool ui_finish(void) {
-    static bool told;
+    static bool reported;
     if (fflush(stdout) == 0 && !ferror(stdout)) return true;
-    if (!told) ui_say("vram: standard output could not be written: %s", strerror(errno));
-    told = true;
+    if (!reported) ui_say("vram: standard output could not be written: %s", strerror(errno));
+    reported = true;
     return false;
 }

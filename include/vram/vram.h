@@ -1,6 +1,6 @@
 // vram.h: the whole public interface.
-#ifndef VRAM_H
-#define VRAM_H
+#ifndef VRAM_VRAM_H
+#define VRAM_VRAM_H
 
 #define VRAM_VERSION_MAJOR  0
 #define VRAM_VERSION_MINOR  1

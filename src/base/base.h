@@ -1,6 +1,6 @@
 // base.h: the ground floor. Small helpers on the C library alone that every other room may use.
-#ifndef VR_BASE_H
-#define VR_BASE_H
+#ifndef VR_BASE_BASE_H
+#define VR_BASE_BASE_H
 
 // How much is verified at run time: 0 nothing, 1 assertions (the default), 3 also the whole state after every operation.
 #ifndef VRAM_CHECK

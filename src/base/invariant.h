@@ -1,6 +1,6 @@
 // invariant.h: how a look at a whole state tells which sentence of its comments is not true.
-#ifndef VR_INVARIANT_H
-#define VR_INVARIANT_H
+#ifndef VR_BASE_INVARIANT_H
+#define VR_BASE_INVARIANT_H
 
 #include <inttypes.h>
 

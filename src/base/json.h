@@ -2,8 +2,8 @@
 //
 // Inside an object every value has a key; inside an array (and at the top) key is NULL. Nesting is at most VR_JSON_DEPTH. The text
 // is pure ASCII: everything else is escaped, so that it survives any terminal and any decoder. One thread at a time.
-#ifndef VR_JSON_H
-#define VR_JSON_H
+#ifndef VR_BASE_JSON_H
+#define VR_BASE_JSON_H
 
 #include "base/text.h"
 

@@ -1,6 +1,6 @@
 // sink.h: text into a buffer that the caller gave, as snprintf() writes: what does not fit is counted all the same.
-#ifndef VR_SINK_H
-#define VR_SINK_H
+#ifndef VR_BASE_SINK_H
+#define VR_BASE_SINK_H
 
 #include "base/base.h"
 

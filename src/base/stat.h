@@ -1,6 +1,6 @@
 // stat.h: counting in the form of PyTorch's statistics.
-#ifndef VR_STAT_H
-#define VR_STAT_H
+#ifndef VR_BASE_STAT_H
+#define VR_BASE_STAT_H
 
 #include "base/base.h"
 #include "vram/stats.h"

@@ -3,8 +3,8 @@
 // A buffer remembers that it could not grow: writers append without checking and ask vr_text_status() once at the end. Buffers and
 // tables belong to one thread at a time. Text that comes from a recording goes through vr_text_printable(), so that a name in a
 // stranger's file cannot move the cursor or recolour a terminal.
-#ifndef VR_TEXT_H
-#define VR_TEXT_H
+#ifndef VR_BASE_TEXT_H
+#define VR_BASE_TEXT_H
 
 #include "base/base.h"
 #include "vram/output.h"

@@ -1,6 +1,6 @@
 // utf8.h: one code point at a time from bytes that may be anything.
-#ifndef VR_UTF8_H
-#define VR_UTF8_H
+#ifndef VR_BASE_UTF8_H
+#define VR_BASE_UTF8_H
 
 #include "base/base.h"
 

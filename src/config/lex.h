@@ -1,6 +1,6 @@
 // lex.h: the words of an option string, and the numbers in words. Inside the room only.
-#ifndef VR_LEX_H
-#define VR_LEX_H
+#ifndef VR_CONFIG_LEX_H
+#define VR_CONFIG_LEX_H
 
 #include "base/base.h"
 

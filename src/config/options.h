@@ -3,8 +3,8 @@
 // The grammar, keys, units, defaults and reset rules are those of PYTORCH_CUDA_ALLOC_CONF; what differs (separators are checked,
 // trailing garbage in numbers is an error, more spellings are accepted) is listed in docs/differences.md. One X-macro table
 // (options.def) names every key: parser, printer, suggestions and docs come from it.
-#ifndef VR_OPTIONS_H
-#define VR_OPTIONS_H
+#ifndef VR_CONFIG_OPTIONS_H
+#define VR_CONFIG_OPTIONS_H
 
 #include "base/text.h"
 

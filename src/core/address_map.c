@@ -1,9 +1,10 @@
 #include "core/address_map.h"
+#include "base/hash.h"
 
 enum { MAP_LIMIT = 1 << 18 };
 
 enum vram_status vr_address_map_init(struct vr_address_map *map) {
-    *map = (struct vr_address_map){0};
+    *map = (struct vr_address_map){.secret = vr_hash_secret(map) | 1};
     void *regions = NULL;
     VR_TRY(vr_os_reserve(VR_REGIONS * sizeof *map->regions, &regions));
     const enum vram_status status = vr_slab_init(&map->maps, sizeof(struct vr_mib_map), MAP_LIMIT);
@@ -36,7 +37,7 @@ static enum vram_status ensure_region_locked(struct vr_address_map *map, uint64_
     VR_TRY(vr_os_reserve(sizeof(struct vr_region), &memory));
     struct vr_region *region = memory;
     region->number = address >> VR_REGION_SHIFT;
-    uint32_t at = (uint32_t)region->number % VR_REGIONS;
+    size_t at = vr_address_map_home(map, region->number);
     while (atomic_load_explicit(&map->regions[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_REGIONS;
     atomic_store_explicit(&map->regions[at], region, memory_order_release);
     map->region_count++;
@@ -115,4 +116,24 @@ void vr_address_map_retire(struct vr_address_map *map, uint64_t address, uint64_
     vr_mutex_lock(&map->mutex);
     retire_locked(map, address, size, small, address + size);
     vr_mutex_unlock(&map->mutex);
+}
+
+static bool check_region(const struct vr_address_map *map, struct vr_region *region) {
+    if (vr_address_map_region(map, region->number << VR_REGION_SHIFT) != region) return false;
+    for (size_t i = 0; i < VR_REGION_SLOTS; i++) {
+        const uint32_t value = atomic_load_explicit(&region->slot[i], memory_order_relaxed);
+        if ((value & VR_SLOT_MAP) != 0 && map_of(map, value)->segments == 0) return false;
+    }
+    return true;
+}
+
+bool vr_address_map_check(const struct vr_address_map *map) {
+    uint32_t count = 0;
+    for (size_t at = 0; at < VR_REGIONS; at++) {
+        struct vr_region *region = atomic_load_explicit(&map->regions[at], memory_order_relaxed);
+        if (region == NULL) continue;
+        count++;
+        if (!check_region(map, region)) return false;
+    }
+    return count == map->region_count && count < VR_REGIONS;
 }

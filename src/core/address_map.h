@@ -12,7 +12,8 @@
 
 enum {
     VR_REGION_SHIFT = 33, // a region is 8 GiB of address space
-    VR_REGIONS = 16384,   // hash slots for regions
+    VR_REGION_BITS = 14,
+    VR_REGIONS = 1 << VR_REGION_BITS, // hash slots for regions
     VR_REGION_SLOTS = 1 << (VR_REGION_SHIFT - 20),
     VR_MAP_ENTRIES = 2048,
 };
@@ -28,6 +29,7 @@ struct vr_mib_map {
 };
 
 struct vr_address_map {
+    uint64_t secret;       // odd; slots of regions go by it: in a replay the addresses are those of a file
     struct vr_mutex mutex; // guards making and retiring regions and maps; a leaf lock
     _Atomic(struct vr_region *) *regions;
     uint32_t region_count;
@@ -43,9 +45,17 @@ enum vram_status vr_address_map_prepare(struct vr_address_map *map, uint64_t add
 // After all its memory is gone. The same range and kind as was prepared.
 void vr_address_map_retire(struct vr_address_map *map, uint64_t address, uint64_t size, bool small);
 
+// Whether every region is found by its number, and every slot that has a map one that segments need.
+bool vr_address_map_check(const struct vr_address_map *map);
+
+// Where the search for a region begins: the high bits of a product with the secret, which costs the hot path one multiplication.
+VR_INLINE size_t vr_address_map_home(const struct vr_address_map *map, uint64_t number) {
+    return (size_t)((number * map->secret) >> (64 - VR_REGION_BITS));
+}
+
 VR_INLINE struct vr_region *vr_address_map_region(const struct vr_address_map *map, uint64_t address) {
     const uint64_t number = address >> VR_REGION_SHIFT;
-    for (uint32_t at = (uint32_t)number % VR_REGIONS;; at = (at + 1) % VR_REGIONS) {
+    for (size_t at = vr_address_map_home(map, number);; at = (at + 1) % VR_REGIONS) {
         struct vr_region *region = atomic_load_explicit(&map->regions[at], memory_order_acquire);
         if (region == NULL || region->number == number) return region;
     }

@@ -109,7 +109,7 @@ enum vram_status vr_drive_release(struct vram_allocator *allocator, uint64_t add
     const struct vr_block *item = vr_block_at(allocator, block);
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     const struct vr_source_ops *source = vr_segment_at(allocator, item->segment)->source;
-    if (item->state == VR_FREE && !source->expandable && source->returnable(item) && item->address == address) {
+    if (item->state == VR_FREE && item->address == address && vr_source_takes_back_whole(source, item)) {
         status = source->give_back(session.shard, block);
     }
     close_session(&session);

@@ -64,6 +64,7 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     struct vr_shard *shard = vr_shard_of(device->allocator, item);
     const int64_t size = (int64_t)item->size;
     const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
+    assert(item->state == VR_ALLOCATED);
     vr_notify_block(shard, VR_RECORD_FREE_REQUESTED, item);
     item->state = VR_PENDING;
     vr_totals_apply(&device->stats.totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
@@ -114,10 +115,10 @@ VR_NOINLINE static enum vram_status take_back_notified(struct vram_allocator *al
 }
 
 VR_INLINE enum vram_status take_back(struct vram_allocator *allocator, uint64_t address) {
-    if (address == 0) return VRAM_OK;
     struct vr_shard *shard = NULL;
+    // No block starts at 0: the address map says so, and the hot path need not ask.
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
-    if (VR_UNLIKELY(block == 0)) return vr_raw_free(allocator, address);
+    if (VR_UNLIKELY(block == 0)) return address == 0 ? VRAM_OK : vr_raw_free(allocator, address);
     if (VR_UNLIKELY(vr_has_listener(shard->device))) {
         const enum vram_status status = take_back_notified(allocator, shard, block, address);
         VR_NO_TAIL_CALL();

@@ -200,3 +200,31 @@ uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_a
     bin = previous_bin(index, bin - 1);
     return bin == VR_BINS ? 0 : tree_last(index->root[bin], arena);
 }
+
+// --- the check ----------------------------------------------------------------------------------------------------------------
+
+// Whether the tree is ordered, its blocks lie between `low` and `high` (0: open), and no child's priority is above its parent's.
+static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32_t low, uint32_t high, size_t *count) {
+    if (root == 0) return true;
+    const struct vr_block *block = &arena->blocks[root];
+    const uint32_t left = block->node.left, right = block->node.right;
+    if ((low != 0 && !less(arena, arena->order, low, root)) || (high != 0 && !less(arena, arena->order, root, high))) return false;
+    if ((left != 0 && priority(left) > priority(root)) || (right != 0 && priority(right) > priority(root))) return false;
+    ++*count;
+    return block->state == VR_FREE && check_tree(arena, left, low, root, count) && check_tree(arena, right, root, high, count);
+}
+
+bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *arena, size_t *count) {
+    *count = 0;
+    for (unsigned bin = 0; bin < VR_BINS; bin++) {
+        const uint32_t root = index->root[bin];
+        if ((index->bitmap[bin / 64] >> (bin % 64) & 1) != (root != 0)) return false;
+        if (root == 0) continue;
+        const uint32_t first = vr_tree_first(root, arena), last = tree_last(root, arena);
+        if (bin_of(arena->blocks[first].size) != bin || bin_of(arena->blocks[last].size) != bin) return false;
+        if (!check_tree(arena, root, 0, 0, count)) return false;
+    }
+    for (unsigned word = 0; word < VR_BIN_WORDS; word++)
+        if ((index->summary[word / 64] >> (word % 64) & 1) != (index->bitmap[word] != 0)) return false;
+    return true;
+}

@@ -16,6 +16,7 @@ struct block_census {
     int64_t pending_bytes[VR_POOLS];
     int64_t mapped[VR_POOLS];
     int64_t segments[VR_POOLS];
+    size_t free;
     int64_t oversize;
     int64_t oversize_segments;
 };
@@ -73,6 +74,7 @@ static void count_block(const struct vr_block *block, struct block_census *censu
     const int64_t size = (int64_t)block->size;
     if (block->state == VR_HOLE) return;
     census->mapped[pool] += size;
+    census->free += block->state == VR_FREE;
     census->oversize += block->oversize;
     if (block->state == VR_ALLOCATED) census->count[pool]++, census->bytes[pool] += size;
     if (block->state == VR_PENDING) census->pending[pool]++, census->pending_bytes[pool] += size;
@@ -161,6 +163,22 @@ static enum vram_status check_fences(const struct vr_device *device, struct vram
     return VRAM_OK;
 }
 
+// That each free block is in its index was seen; now that no index has another one.
+static enum vram_status check_indices(const struct vr_device *device, const struct block_census *census, struct vram_error *error) {
+    const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
+    size_t all = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        for (unsigned p = 0; p < VR_POOLS; p++) {
+            size_t found = 0;
+            const bool sound = vr_index_check(&device->shards.items[i]->pool[p].index, &device->allocator->arena, &found);
+            VR_INVARIANT(sound, "the index of a pool is not in order", device->shards.items[i]->stream);
+            all += found;
+        }
+    }
+    VR_INVARIANT(all == census->free, "the indices hold blocks that are in no segment", all);
+    return VRAM_OK;
+}
+
 enum vram_status vr_native_check(const struct vr_device *device, struct vram_error *error) {
     const struct vram_allocator *allocator = device->allocator;
     struct block_census census = {0};
@@ -169,6 +187,7 @@ enum vram_status vr_native_check(const struct vr_device *device, struct vram_err
         VR_TRY(check_segment(allocator, segment, &census, error));
     }
     VR_TRY(check_counters(device, &census, error));
+    VR_TRY(check_indices(device, &census, error));
     VR_TRY(check_slack(device, error));
     return check_fences(device, error);
 }

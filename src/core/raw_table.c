@@ -41,16 +41,16 @@ enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct 
     return status;
 }
 
-// Backward-shift deletion: whoever was pushed past the hole moves into it.
-static void erase_locked(struct vr_raw *raw, size_t hole) {
+// Backward-shift deletion: whoever was pushed past the gap moves into it.
+static void erase_locked(struct vr_raw *raw, size_t gap) {
     const size_t mask = raw->capacity - 1;
-    for (size_t at = (hole + 1) & mask; raw->slots[at].address != 0; at = (at + 1) & mask) {
+    for (size_t at = (gap + 1) & mask; raw->slots[at].address != 0; at = (at + 1) & mask) {
         const size_t home = (size_t)vr_mix64(raw->slots[at].address ^ raw->secret) & mask;
-        if (((at - home) & mask) < ((at - hole) & mask)) continue;
-        raw->slots[hole] = raw->slots[at];
-        hole = at;
+        if (((at - home) & mask) < ((at - gap) & mask)) continue;
+        raw->slots[gap] = raw->slots[at];
+        gap = at;
     }
-    raw->slots[hole] = (struct vr_raw_block){0};
+    raw->slots[gap] = (struct vr_raw_block){0};
     raw->count--;
 }
 

@@ -1,4 +1,4 @@
-// record.h: the door through which what the allocator does is told to whoever listens (history, replay, tests).
+// record.h: what the allocator does, as records for whoever listens (history, replay, tests).
 #ifndef VR_CORE_RECORD_H
 #define VR_CORE_RECORD_H
 

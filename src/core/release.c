@@ -7,10 +7,8 @@ static const struct vr_source_ops *source_of(const struct vram_allocator *alloca
     return vr_segment_at(allocator, block->segment)->source;
 }
 
-// A free block that spans its segment, which comes and goes whole.
 static bool is_whole_segment(const struct vram_allocator *allocator, const struct vr_block *block) {
-    const struct vr_source_ops *source = source_of(allocator, block);
-    return !source->expandable && (source->returnable == NULL || source->returnable(block));
+    return vr_source_takes_back_whole(source_of(allocator, block), block);
 }
 
 static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {

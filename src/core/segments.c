@@ -91,25 +91,20 @@ void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
 
 // --- orphans -------------------------------------------------------------------------------------------------------------
 
-void vr_orphan_add(struct vr_device *device, const struct vr_orphan *orphan) {
+enum vram_status vr_give_back(struct vr_device *device, const struct vr_driver_memory *memory) {
+    if (memory->give_back(device->allocator->driver, memory->handle, memory->size) == VR_CU_SUCCESS) return VRAM_OK;
     struct vr_segment_books *segments = &device->segments;
-    if (VR_GROW(segments, orphans, segments->orphan_count + 1) == VRAM_OK) segments->orphans[segments->orphan_count++] = *orphan;
-}
-
-static vr_cu_result give_back(struct vram_driver *driver, const struct vr_orphan *orphan) {
-    switch (orphan->kind) {
-    case VR_ORPHAN_HANDLE: return vr_cu(driver, mem_release, orphan->handle);
-    case VR_ORPHAN_RANGE: return vr_cu(driver, mem_address_free, orphan->handle, orphan->size);
-    default: return vr_cu(driver, mem_free, orphan->handle);
-    }
+    if (VR_GROW(segments, orphans, segments->orphan_count + 1) == VRAM_OK) segments->orphans[segments->orphan_count++] = *memory;
+    return VRAM_DRIVER;
 }
 
 void vr_orphans_retry(struct vr_device *device) {
     struct vr_segment_books *segments = &device->segments;
     size_t kept = 0;
     for (size_t i = 0; i < segments->orphan_count; i++) {
-        const struct vr_orphan orphan = segments->orphans[i];
-        if (give_back(device->allocator->driver, &orphan) != VR_CU_SUCCESS) segments->orphans[kept++] = orphan;
+        const struct vr_driver_memory orphan = segments->orphans[i];
+        const vr_cu_result result = orphan.give_back(device->allocator->driver, orphan.handle, orphan.size);
+        if (result != VR_CU_SUCCESS) segments->orphans[kept++] = orphan;
     }
     segments->orphan_count = kept;
 }

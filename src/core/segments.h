@@ -5,14 +5,15 @@
 
 #include "base/stat.h"
 #include "core/block.h"
+#include "driver/driver.h"
 
 struct vr_device;
 struct vr_shard;
 
-// Something the driver refused to take back; tried again at the next release and at the end.
-struct vr_orphan {
-    enum { VR_ORPHAN_MEMORY, VR_ORPHAN_HANDLE, VR_ORPHAN_RANGE } kind;
-    uint64_t handle; // or address
+// Something that goes back to the driver. What that refuses is an orphan: tried again at the next release and at the end.
+struct vr_driver_memory {
+    vr_cu_result (*give_back)(struct vram_driver *driver, uint64_t handle, uint64_t size); // of the source that owns it
+    uint64_t handle;                                                                       // or address
     uint64_t size;
 };
 
@@ -21,7 +22,7 @@ struct vr_segment_books {
     uint32_t *items; // by ascending address
     size_t count;
     size_t items_capacity;
-    struct vr_orphan *orphans;
+    struct vr_driver_memory *orphans;
     size_t orphan_count;
     size_t orphans_capacity;
 };
@@ -37,8 +38,8 @@ uint32_t vr_block_containing(const struct vr_device *device, uint64_t address);
 void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes);
 VR_INLINE enum vram_stat_pool vr_stat_view(bool small) { return small ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL; }
 
-// Remembers what the driver would not take back.
-void vr_orphan_add(struct vr_device *device, const struct vr_orphan *orphan);
+// Gives memory back to the driver. DRIVER: it would not take it; it is remembered.
+enum vram_status vr_give_back(struct vr_device *device, const struct vr_driver_memory *memory);
 // Tries again to give orphans back.
 void vr_orphans_retry(struct vr_device *device);
 // Frees the books themselves. At the end only.

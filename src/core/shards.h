@@ -8,8 +8,9 @@
 enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct vr_shard **shard);
 // The shard of a private pool, made at its first use. Under all locks; the shard is locked with them.
 enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard);
+// By the stream's handle as the driver gave it: no file says what that is, a replay has streams of its own. So no secret is needed.
 VR_INLINE struct vr_shard *vr_shard_find(const struct vr_device *device, uint64_t stream) {
-    for (uint32_t at = (uint32_t)vr_mix64(stream) % VR_SHARD_SLOTS;; at = (at + 1) % VR_SHARD_SLOTS) {
+    for (size_t at = vr_mix64(stream) % VR_SHARD_SLOTS;; at = (at + 1) % VR_SHARD_SLOTS) {
         struct vr_shard *shard = atomic_load_explicit(&device->shards.slots[at], memory_order_acquire);
         if (shard == NULL || shard->stream == stream) return shard;
     }

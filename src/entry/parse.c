@@ -9,10 +9,10 @@ struct reading {
     char *value; // of the word at hand; NULL: it has none
 };
 
-static bool choose(const char *value, const char *const *names, size_t count, int *chosen) {
+static bool choose(const char *value, const char *const *names, size_t count, int *index) {
     for (size_t i = 0; i < count && value != NULL; i++) {
         if (strcmp(value, names[i]) != 0) continue;
-        *chosen = (int)i;
+        *index = (int)i;
         return true;
     }
     return false;
@@ -20,28 +20,28 @@ static bool choose(const char *value, const char *const *names, size_t count, in
 
 static bool read_enabled(struct reading *reading) {
     static const char *const names[] = {"all", "alloc", "state"};
-    int chosen = 0;
-    if (!choose(reading->value, names, VR_COUNT_OF(names), &chosen)) return false;
-    reading->options->enabled = (enum vram_history_level)chosen;
+    int index = 0;
+    if (!choose(reading->value, names, VR_COUNT_OF(names), &index)) return false;
+    reading->options->enabled = (enum vram_history_level)index;
     return true;
 }
 
 static bool read_context(struct reading *reading) {
     static const char *const names[] = {"all", "alloc", "state", "none"};
-    int chosen = 0;
-    if (!choose(reading->value, names, VR_COUNT_OF(names), &chosen)) return false;
-    reading->options->context = (enum vram_history_level)chosen;
+    int index = 0;
+    if (!choose(reading->value, names, VR_COUNT_OF(names), &index)) return false;
+    reading->options->context = (enum vram_history_level)index;
     return true;
 }
 
 static bool read_stacks(struct reading *reading) {
     static const char *const names[] = {"all", "python", "c", "none"};
-    int chosen = 0;
-    if (!choose(reading->value, names, VR_COUNT_OF(names), &chosen)) return false;
-    if (chosen == 3) {
+    int index = 0;
+    if (!choose(reading->value, names, VR_COUNT_OF(names), &index)) return false;
+    if (index == 3) {
         reading->options->context = VRAM_HISTORY_NONE;
     } else {
-        reading->options->stacks = (enum vram_history_stacks)chosen;
+        reading->options->stacks = (enum vram_history_stacks)index;
     }
     return true;
 }

@@ -176,6 +176,41 @@ class Citations(unittest.TestCase):
                 self.assertIn(f"{bad[0]}:{bad[2]}: {bad[3]}", text)
 
 
+class Circles(unittest.TestCase):
+    def check(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root, objects = Path(folder), Path(folder) / "objects"
+            for name, text in files.items():
+                source, target = root / "src" / name, objects / "src" / (name + ".o")
+                for path in (source, target):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                source.write_text(text)
+                code, output = run(CC, "-c", source, "-o", target)
+                self.assertEqual(code, 0, output)
+            (objects / "src/core/gone.c.o").write_bytes(b"no object, and no source")
+            return run(sys.executable, TOOLS / "check_circles.py", root, objects)
+
+    GOOD = {
+        "core/low.c": "int vr_low(void) { return 1; }\n",
+        "core/source/high.c": "int vr_low(void); int vr_high(void) { return vr_low(); }\n",
+        "live/other.c": "int vr_high(void); int vr_other(void) { return vr_high(); }\n",
+    }
+
+    def test_files_that_stand_on_each_other_pass(self):
+        code, text = self.check(self.GOOD)
+        self.assertNotIn("a circle of", text)
+        self.assertIn("3 files of 2 rooms", text)
+
+    def test_a_circle_is_found(self):
+        code, text = self.check({**self.GOOD, "core/low.c": "int vr_high(void); int vr_low(void) { return vr_high(); }\n"})
+        self.assertEqual(code, 1, text)
+        self.assertIn("src/core: a circle of 2 files: low source/high", text)
+
+    def test_an_empty_folder_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(run(sys.executable, TOOLS / "check_circles.py", folder, folder)[0], 1)
+
+
 class Symbols(unittest.TestCase):
     def build(self, source):
         """Compiles one file into a shared library and an archive; returns their paths."""

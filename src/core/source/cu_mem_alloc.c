@@ -21,23 +21,19 @@ static vr_cu_result take(struct vr_shard *shard, uint64_t size, uint64_t *addres
     return result;
 }
 
-// What the driver refuses is tried again later.
-static enum vram_status give(struct vr_shard *shard, uint64_t address, uint64_t size) {
-    struct vr_device *device = shard->device;
+static vr_cu_result give_memory(struct vram_driver *driver, uint64_t address, uint64_t size) {
     (void)size;
-    if (vr_cu(device->allocator->driver, mem_free, address) == VR_CU_SUCCESS) return VRAM_OK;
-    const struct vr_orphan orphan = {.kind = VR_ORPHAN_MEMORY, .handle = address};
-    vr_orphan_add(device, &orphan);
-    return VRAM_DRIVER;
+    return vr_cu(driver, mem_free, address);
+}
+
+static enum vram_status give(struct vr_shard *shard, uint64_t address, uint64_t size) {
+    return vr_give_back(shard->device, &(struct vr_driver_memory){give_memory, address, size});
 }
 
 const struct vr_source_ops vr_source_cu_mem_alloc = {
     .name = "cuMemAlloc",
     .sharing = VR_SHARING_SEGMENT,
-    .grow = vr_whole_grow,
-    .returnable = vr_whole_returnable,
-    .give_back = vr_whole_give_back,
-    .drop = vr_whole_drop,
+    VR_WHOLE_SEGMENTS,
     .take = take,
     .give = give,
 };

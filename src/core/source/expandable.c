@@ -52,14 +52,21 @@ static void holes_remove(struct vr_shard *shard, uint32_t hole) {
     vr_tree_remove(&pool_of(shard, vr_block_at(allocator, hole)->small)->holes, &allocator->arena, VR_BY_ADDRESS, hole);
 }
 
+static vr_cu_result give_range(struct vram_driver *driver, uint64_t address, uint64_t size) {
+    return vr_cu(driver, mem_address_free, address, size);
+}
+
 static void drop_range(struct vr_device *device, uint64_t address, uint64_t size) {
-    const struct vr_orphan orphan = {.kind = VR_ORPHAN_RANGE, .handle = address, .size = size};
-    if (vr_cu(device->allocator->driver, mem_address_free, address, size) != VR_CU_SUCCESS) vr_orphan_add(device, &orphan);
+    (void)vr_give_back(device, &(struct vr_driver_memory){give_range, address, size});
+}
+
+static vr_cu_result give_handle(struct vram_driver *driver, uint64_t handle, uint64_t size) {
+    (void)size;
+    return vr_cu(driver, mem_release, handle);
 }
 
 static void drop_handle(struct vr_device *device, uint64_t handle) {
-    const struct vr_orphan orphan = {.kind = VR_ORPHAN_HANDLE, .handle = handle};
-    if (vr_cu(device->allocator->driver, mem_release, handle) != VR_CU_SUCCESS) vr_orphan_add(device, &orphan);
+    (void)vr_give_back(device, &(struct vr_driver_memory){give_handle, handle, 0});
 }
 
 static size_t page_table_bytes(const struct vr_segment *facts) { return (size_t)(facts->size / facts->page_size) * sizeof *facts->pages; }
@@ -154,6 +161,7 @@ static enum vram_status map_hole(struct vr_shard *shard, uint32_t hole, uint64_t
     struct vr_block *item = vr_block_at(device->allocator, hole);
     struct vr_segment *segment = vr_segment_at(device->allocator, item->segment);
     const uint64_t wanted = vr_round_up(size, segment->page_size), first = (item->address - segment->address) / segment->page_size;
+    assert(item->state == VR_HOLE && size != 0);
     VR_TRY(vr_shard_reserve_records(shard, 1));
     VR_TRY(map_pages(device, segment, first, first + wanted / segment->page_size));
     const uint64_t address = item->address;
@@ -301,6 +309,7 @@ static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
     const uint64_t page = segment->page_size;
     const uint64_t first = (item->address - segment->address + page - 1) / page;
     uint64_t end = (item->address + item->size - segment->address) / page;
+    assert(item->state == VR_FREE && segment->expandable);
     if (first >= end) return VRAM_OK;
     VR_TRY(vr_shard_reserve_records(shard, 2));
     const enum vram_status status = unmap_pages(device, segment, shard->stream, first, &end);

@@ -41,10 +41,15 @@ struct vr_source_ops {
     enum vram_status (*check)(const struct vram_allocator *allocator, const struct vr_segment *segment, struct vram_error *error);
 
     // Of sources whose segments come and go whole, by the functions below: asks for `size` bytes, and gives them back. The latter has seen
-    // to it that what is refused is tried again (vr_orphan_add()).
+    // to it that what is refused is tried again (vr_give_back()).
     vr_cu_result (*take)(struct vr_shard *shard, uint64_t size, uint64_t *address);
     enum vram_status (*give)(struct vr_shard *shard, uint64_t address, uint64_t size);
 };
+
+// Whether this free block spans a segment that comes and goes whole, and can go now.
+VR_INLINE bool vr_source_takes_back_whole(const struct vr_source_ops *source, const struct vr_block *block) {
+    return !source->expandable && (source->returnable == NULL || source->returnable(block));
+}
 
 // --- segments that come and go whole: whole_segments.c -------------------------------------------------------------------------------
 
@@ -53,6 +58,7 @@ enum vram_status vr_whole_grow(struct vr_shard *shard, bool small, uint64_t roun
 bool vr_whole_returnable(const struct vr_block *block);
 enum vram_status vr_whole_give_back(struct vr_shard *shard, uint32_t block);
 void vr_whole_drop(struct vr_device *device, struct vr_segment *segment);
+#define VR_WHOLE_SEGMENTS .grow = vr_whole_grow, .returnable = vr_whole_returnable, .give_back = vr_whole_give_back, .drop = vr_whole_drop
 // A segment of exactly this size from this source, which may be another than the shard's. Otherwise as grow().
 enum vram_status vr_whole_make(struct vr_shard *shard, const struct vr_source_ops *source, bool small, uint64_t segment_bytes,
                                uint32_t *block);

@@ -16,10 +16,7 @@ static enum vram_status give(struct vr_shard *shard, uint64_t address, uint64_t 
 const struct vr_source_ops vr_source_user_functions = {
     .name = "functions of the user",
     .sharing = VR_SHARING_NONE,
-    .grow = vr_whole_grow,
-    .returnable = vr_whole_returnable,
-    .give_back = vr_whole_give_back,
-    .drop = vr_whole_drop,
+    VR_WHOLE_SEGMENTS,
     .take = take,
     .give = give,
 };

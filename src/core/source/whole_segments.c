@@ -58,6 +58,7 @@ enum vram_status vr_whole_give_back(struct vr_shard *shard, uint32_t block) {
     struct vram_allocator *allocator = device->allocator;
     const uint32_t segment = vr_block_at(allocator, block)->segment;
     const struct vr_segment facts = *vr_segment_at(allocator, segment);
+    assert(vr_is_free(allocator, block) && vr_is_unsplit(vr_block_at(allocator, block)) && !facts.expandable);
     vr_pool_remove(shard, block);
     vr_notify_range(shard, VR_RECORD_SEGMENT_FREE, &facts, facts.address, facts.size);
     device->stats.num_device_free++;

@@ -1,0 +1,161 @@
+// The tables of the core that are not of base: addresses that were made to collide do not, whatever file they come from. And what rooms
+// above attach.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "core/state.h"
+#include "support/random.h"
+
+// Of a table of 16,384 slots that is half full the longest run of used ones has about 60.
+enum { ENTRIES = 8000, LONGEST = 400 };
+
+static void raw_blocks_at_made_addresses(void **state) {
+    (void)state;
+    static struct vram_allocator allocator;
+    vr_raw_init(&allocator.raw);
+    for (uint64_t i = 1; i <= ENTRIES; i++) {
+        const struct vr_raw_block block = {.address = vr_unmix64(i << 32), .size = 1};
+        assert_int_equal(vr_mix64(block.address), i << 32);
+        assert_int_equal(vr_raw_remember(&allocator, &block), VRAM_OK);
+    }
+    size_t run = 0, longest = 0;
+    for (size_t at = 0; at < allocator.raw.capacity; at++) {
+        run = allocator.raw.slots[at].address == 0 ? 0 : run + 1;
+        if (run > longest) longest = run;
+    }
+    assert_in_range(longest, 1, LONGEST);
+    struct vr_raw_block found;
+    for (uint64_t i = 1; i <= ENTRIES; i++) {
+        assert_true(vr_raw_find(&allocator, vr_unmix64(i << 32), &found));
+        vr_raw_forget(&allocator, vr_unmix64(i << 32));
+        assert_false(vr_raw_find(&allocator, vr_unmix64(i << 32), &found));
+    }
+    assert_int_equal(allocator.raw.count, 0);
+    free(allocator.raw.slots);
+    vr_mutex_destroy(&allocator.raw.mutex);
+}
+
+static void regions_at_made_addresses(void **state) {
+    (void)state;
+    static struct vr_address_map map;
+    assert_int_equal(vr_address_map_init(&map), VRAM_OK);
+    for (uint64_t i = 1; i <= ENTRIES; i++)
+        assert_int_equal(vr_address_map_prepare(&map, i << (VR_REGION_SHIFT + VR_REGION_BITS), 2 * VR_MIB, false), VRAM_OK);
+    size_t run = 0, longest = 0;
+    for (size_t at = 0; at < VR_REGIONS; at++) {
+        run = atomic_load_explicit(&map.regions[at], memory_order_relaxed) == NULL ? 0 : run + 1;
+        if (run > longest) longest = run;
+    }
+    assert_in_range(longest, 1, LONGEST);
+    for (uint64_t i = 1; i <= ENTRIES; i++) {
+        const uint64_t address = i << (VR_REGION_SHIFT + VR_REGION_BITS);
+        vr_address_map_set(&map, address, (uint32_t)i);
+        assert_int_equal(vr_address_map_find(&map, address), i);
+    }
+    assert_true(vr_address_map_check(&map));
+    vr_address_map_release(&map);
+}
+
+// Ranges come and go at random places, whole MiB and parts: who was entered last is found, and nothing of a range that went is left.
+static void the_address_map_holds(void **state) {
+    (void)state;
+    enum { PLACES = 200, UNIT = 64 * 512 };
+    static struct vr_address_map map;
+    uint64_t size[PLACES] = {0}, random = 11;
+    bool small[PLACES] = {false};
+    assert_int_equal(vr_address_map_init(&map), VRAM_OK);
+    for (uint32_t i = 0; i < 20000; i++) {
+        const uint64_t place = vr_random_below(&random, PLACES), address = (7 << 20) + (place << 31) + place % 3 * UNIT;
+        if (size[place] != 0) {
+            assert_int_equal(vr_address_map_find(&map, address), place + 1);
+            vr_address_map_retire(&map, address, size[place], small[place]);
+            size[place] = 0;
+        } else {
+            small[place] = vr_random_below(&random, 2) == 0;
+            size[place] = small[place] ? 2 * VR_MIB : VR_MIB + (1 + vr_random_below(&random, 400)) * UNIT;
+            assert_int_equal(vr_address_map_prepare(&map, address, size[place], small[place]), VRAM_OK);
+            vr_address_map_set(&map, address, (uint32_t)place + 1);
+        }
+        if (i % 500 == 0) assert_true(vr_address_map_check(&map));
+    }
+    vr_address_map_release(&map);
+}
+
+// --- the index ----------------------------------------------------------------------------------------------------------------------
+
+// Against a look at every block.
+static void the_index_finds_the_best_fit(void **state) {
+    (void)state;
+    enum { BLOCKS = 400 };
+    static struct vr_block blocks[BLOCKS];
+    static struct vr_index index;
+    const struct vr_index_arena arena = {.blocks = blocks, .order = VR_BY_SIZE_ADDRESS};
+    bool is_in[BLOCKS] = {false};
+    uint64_t random = 3;
+    size_t count = 0, found = 0;
+    for (uint32_t i = 0; i < 40000; i++) {
+        const uint32_t block = 1 + (uint32_t)vr_random_below(&random, BLOCKS - 1);
+        if (is_in[block]) {
+            vr_index_remove(&index, &arena, block);
+        } else {
+            const uint64_t log = vr_random_below(&random, 30);
+            blocks[block] =
+                (struct vr_block){.address = (uint64_t)block << 45, .size = 512 * (1 + vr_random_below(&random, (uint64_t)1 << log))};
+            blocks[block].state = VR_FREE;
+            vr_index_insert(&index, &arena, block);
+        }
+        is_in[block] = !is_in[block];
+        count = is_in[block] ? count + 1 : count - 1;
+        const uint64_t size = 512 * (1 + vr_random_below(&random, (uint64_t)1 << vr_random_below(&random, 30)));
+        uint32_t best = 0;
+        for (uint32_t b = 1; b < BLOCKS; b++)
+            if (is_in[b] && blocks[b].size >= size && (best == 0 || blocks[b].size < blocks[best].size)) best = b;
+        assert_int_equal(vr_index_first_at_least(&index, &arena, size), best);
+        if (i % 100 != 0) continue;
+        assert_true(vr_index_check(&index, &arena, &found));
+        assert_int_equal(found, count);
+    }
+}
+
+// --- extensions ---------------------------------------------------------------------------------------------------------------------
+
+static char ended[8];
+static void end_a(void *value) { strcat(ended, value); }
+static void end_b(void *value) { strcat(ended, value); }
+
+static void extensions_end_in_order(void **state) {
+    (void)state;
+    static const struct vr_extension_kind first = {.destroy = end_a, .order = 0}, last = {.destroy = end_b, .order = 2},
+                                          others[] = {{end_a, 1}, {end_a, 1}, {end_a, 1}};
+    static struct vr_extensions extensions;
+    char a[] = "a", b[] = "b", c[] = "c";
+    assert_null(vr_extension_find(&extensions, &first));
+    assert_null(vr_extension_detach(&extensions, &first));
+    assert_int_equal(vr_extension_attach(&extensions, &last, b), VRAM_OK);
+    assert_int_equal(vr_extension_attach(&extensions, &first, a), VRAM_OK);
+    assert_int_equal(vr_extension_attach(&extensions, &others[0], c), VRAM_OK);
+    assert_ptr_equal(vr_extension_find(&extensions, &last), b);
+    assert_ptr_equal(vr_extension_detach(&extensions, &last), b);
+    assert_null(vr_extension_find(&extensions, &last));
+    assert_int_equal(vr_extension_attach(&extensions, &last, b), VRAM_OK);
+    assert_int_equal(vr_extension_attach(&extensions, &others[1], a), VRAM_OK);
+    assert_int_equal(vr_extension_attach(&extensions, &others[2], a), VRAM_LIMIT);
+    assert_ptr_equal(vr_extension_detach(&extensions, &others[1]), a);
+    vr_extensions_end(&extensions);
+    assert_string_equal(ended, "acb");
+    assert_null(vr_extension_find(&extensions, &first));
+    vr_extensions_end(&extensions);
+    assert_string_equal(ended, "acb");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(raw_blocks_at_made_addresses), cmocka_unit_test(regions_at_made_addresses),
+        cmocka_unit_test(the_address_map_holds),        cmocka_unit_test(the_index_finds_the_best_fit),
+        cmocka_unit_test(extensions_end_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
