@@ -8,7 +8,7 @@
 
 #include "model/columns.h"
 #include "model/recording.h"
-#include "vram/write.h"
+#include "vram/export.h"
 
 enum { STACKS = 20000, FUNCTIONS = 3000, PARAMETERS = 800, DEPTH = 400, SLOTS = 2048, MOST_FRAMES = 200 };
 #define SLOT_BYTES ((uint64_t)64 << 20)

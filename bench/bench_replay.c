@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "vram/recordings.h"
 #include "vram/vram.h"
 
 enum { REPEATS = 15 };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "vram/write.h"
+#include "vram/export.h"
 
 static double now_s(void) {
     struct timespec time;

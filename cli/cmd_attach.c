@@ -10,7 +10,7 @@
 #include "recorded.h"
 #include "ui.h"
 #include "watch.h"
-#include "vram/write.h"
+#include "vram/export.h"
 
 int cmd_attach(int argc, char **argv);
 

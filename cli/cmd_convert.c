@@ -8,7 +8,7 @@
 #include "input.h"
 #include "output.h"
 #include "ui.h"
-#include "vram/write.h"
+#include "vram/export.h"
 
 int cmd_convert(int argc, char **argv);
 

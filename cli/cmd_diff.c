@@ -8,7 +8,7 @@
 #include "input_files.h"
 #include "moment.h"
 #include "ui.h"
-#include "vram/symbols.h"
+#include "vram/recording.h"
 
 int cmd_diff(int argc, char **argv);
 

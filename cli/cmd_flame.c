@@ -7,7 +7,7 @@
 #include "moment.h"
 #include "output.h"
 #include "ui.h"
-#include "vram/symbols.h"
+#include "vram/recording.h"
 
 int cmd_flame(int argc, char **argv);
 

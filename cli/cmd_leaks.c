@@ -7,7 +7,7 @@
 #include "input_files.h"
 #include "moment.h"
 #include "ui.h"
-#include "vram/symbols.h"
+#include "vram/recording.h"
 
 int cmd_leaks(int argc, char **argv);
 

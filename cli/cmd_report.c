@@ -9,10 +9,10 @@
 #include "report_profile.h"
 #include "report_ranks.h"
 #include "ui.h"
-#include "vram/explain.h"
-#include "vram/listing.h"
+#include "vram/oom.h"
+#include "vram/profile.h"
+#include "vram/recording.h"
 #include "vram/report.h"
-#include "vram/symbols.h"
 
 int cmd_report(int argc, char **argv);
 

@@ -7,8 +7,8 @@
 #include "input.h"
 #include "output.h"
 #include "ui.h"
-#include "vram/symbols.h"
-#include "vram/write.h"
+#include "vram/export.h"
+#include "vram/recording.h"
 
 int cmd_symbolize(int argc, char **argv);
 

@@ -10,7 +10,7 @@
 #include "input_files.h"
 #include "ui.h"
 #include "whatif.h"
-#include "vram/tune.h"
+#include "vram/replay.h"
 
 int cmd_tune(int argc, char **argv);
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "vram/output.h"
 #include "vram/recording.h"
+#include "vram/status.h"
 
 struct convert_options {
     bool pretty;      // for people: lines and indentation

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "vram/follow.h"
+#include "vram/log.h"
 
 static void read_program(int pid, char *name, size_t capacity) {
     char path[64];

@@ -5,8 +5,8 @@
 
 #include "input.h"
 #include "ui.h"
+#include "vram/recording.h"
 #include "vram/report.h"
-#include "vram/symbols.h"
 
 enum { CHART_ROWS = 18 };
 

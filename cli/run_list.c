@@ -8,10 +8,9 @@
 #include <unistd.h>
 
 #include "ui.h"
+#include "vram/oom.h"
 #include "vram/recording.h"
-#include "vram/explain.h"
 #include "vram/report.h"
-#include "vram/symbols.h"
 
 #define PATH_CAPACITY 4096
 

@@ -2,7 +2,7 @@
 #ifndef CLI_TOP_DRAW_H
 #define CLI_TOP_DRAW_H
 
-#include "vram/output.h"
+#include "vram/status.h"
 #include "watch.h"
 
 enum top_sort { TOP_BY_LIVE, TOP_BY_PEAK, TOP_BY_COUNT, TOP_BY_MADE, TOP_SORT_COUNT };

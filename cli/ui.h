@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "args.h"
-#include "vram/output.h"
 #include "vram/status.h"
 
 // How standard output can be written to: its width, and colour and block characters where it is a terminal. NO_COLOR, TERM, COLUMNS

@@ -7,7 +7,7 @@
 #include "page.h"
 #include "ui.h"
 #include "view_page.h"
-#include "vram/write.h"
+#include "vram/export.h"
 
 #define PLACE          "<!--recordings-->"
 #define CLOSED_POLICY  "connect-src 'none'"

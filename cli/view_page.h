@@ -2,8 +2,8 @@
 #ifndef CLI_VIEW_PAGE_H
 #define CLI_VIEW_PAGE_H
 
-#include "vram/output.h"
 #include "vram/recording.h"
+#include "vram/status.h"
 
 // Called once, where recordings stand in the page: writes what shall be there. An exit code (args.h).
 typedef int view_page_filler(vram_write write, void *user, void *context);

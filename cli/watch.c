@@ -8,8 +8,6 @@
 #include "input.h"
 #include "numbering.h"
 #include "vram/recording.h"
-#include "vram/symbols.h"
-#include "vram/walk.h"
 
 // An allocation that is alive: its size, and the groups it counts in.
 struct piece {

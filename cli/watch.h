@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vram/follow.h"
+#include "vram/log.h"
 
 // By what live memory is grouped.
 enum watch_by { WATCH_LIBRARY, WATCH_KIND, WATCH_SITE, WATCH_STREAM, WATCH_POOL, WATCH_BY_COUNT };

@@ -4,7 +4,7 @@
 // The next document is longer, and finds it in pieces. What happened is written as a snapshot, with the stacks that the library took:
 //
 //     serve_sim serve.pickle && vram report serve.pickle
-#include <stdbool.h>
+#include <vram/recordings.h>
 #include <vram/vram.h>
 
 enum { LAYERS = 32, HIDDEN = 4096, FEED = 11008, VOCABULARY = 32000, HEADS = 32, HALF = 2, SINGLE = 4 };

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "model/recording.h"
-#include "vram/write.h"
+#include "vram/export.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

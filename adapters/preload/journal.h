@@ -4,8 +4,8 @@
 #define PL_JOURNAL_H
 
 #include "preload.h"
-#include "vram/accounts.h"
 #include "vram/log.h"
+#include "vram/oom.h"
 
 // What one event says besides its time and thread.
 struct pl_entry {

@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "vram/driver.h"
 #include "vram/options.h"
-#include "vram/sim.h"
+#include "vram/recordings.h"
 #include "vram/vram.h"
 
 enum { TEXT_BYTES = 2048 };

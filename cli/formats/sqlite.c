@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../formats.h"
-#include "vram/walk.h"
+#include "vram/recording.h"
 
 // Documented in docs/reference/formats/sqlite.md. Addresses and streams are 64-bit numbers of SQLite, which are signed.
 static const char schema[] =

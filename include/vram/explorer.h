@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "vram/output.h"
+#include "vram/status.h"
 #include "vram/recording.h"
 
 #ifdef __cplusplus

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "vram/allocator.h"
+#include "vram/stack.h"
 #include "vram/status.h"
 
 #ifdef __cplusplus
@@ -65,6 +67,110 @@ VRAM_API uint64_t vram_recording_segment_count(const struct vram_recording *reco
 VRAM_API uint64_t vram_recording_block_count(const struct vram_recording *recording);
 // The JSON text of a key of allocator_settings ("true", "-1", "\"expandable_segments:True\""), or NULL. Borrowed from the recording.
 VRAM_API const char *vram_recording_setting(const struct vram_recording *recording, const char *key);
+
+// --- row by row --------------------------------------------------------------------------------------------------------------------------
+// A recording's rows as plain structs, for programs that want all of it in a form of their own.
+//
+// Everything is counted from 0 and is given in the order of the file. Strings are NUL-terminated, "" for none, and borrowed from the
+// recording. Stacks are numbers below vram_recording_stack_count(), 0 for none; a stack is a list of numbers of frames. Functions fill *row
+// and return true; false, with *row untouched, for a row that is not there. Any number of threads at once.
+
+// An event of one device. address, size_bytes and stream are 0 where the file has none.
+struct vram_recorded_event {
+    const char *action;  // "alloc", "free_requested", ...
+    uint64_t address;    // OOM: the driver's free bytes
+    uint64_t size_bytes; // what was asked for; of segments what they have
+    uint64_t stream;     // two's complement of what the file says
+    int64_t time_us;     // since the epoch; 0 unless has_time
+    struct vram_pool_id pool;
+    uint32_t stack;
+    uint32_t thread; // the system's number; 0: none
+    bool has_time;
+    const char *category;
+    const char *context;  // compile context
+    const char *metadata; // the user's words
+};
+VRAM_API bool vram_recording_event(const struct vram_recording *recording, uint32_t device, uint64_t index,
+                                   struct vram_recorded_event *row);
+
+// A segment; its blocks are block_count rows from first_block on.
+struct vram_recorded_segment {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t allocated_bytes;
+    uint64_t active_bytes;
+    uint64_t requested_bytes;
+    uint64_t stream;
+    uint64_t first_block;
+    uint64_t block_count;
+    struct vram_pool_id pool;
+    uint32_t device;
+    uint32_t stack;
+    const char *kind; // "small", "large" or ""
+    bool expandable;
+};
+VRAM_API bool vram_recording_segment(const struct vram_recording *recording, uint64_t index, struct vram_recorded_segment *row);
+
+// A block of a segment.
+struct vram_recorded_block {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t requested_bytes;
+    uint32_t stack;
+    const char *state; // "inactive", "active_allocated", ...
+};
+VRAM_API bool vram_recording_block(const struct vram_recording *recording, uint64_t index, struct vram_recorded_block *row);
+
+// A mark: "START" and "END" of something named, or "STEP".
+struct vram_recorded_annotation {
+    const char *name;
+    const char *stage;
+    int64_t device;
+    int64_t time_us;
+};
+VRAM_API bool vram_recording_annotation(const struct vram_recording *recording, uint64_t index, struct vram_recorded_annotation *row);
+
+// A setting; its value is JSON text.
+VRAM_API bool vram_recording_setting_at(const struct vram_recording *recording, uint64_t index, const char **key, const char **value);
+
+// Distinct stacks, the empty one included, and distinct frames. A line of 0 is unknown.
+VRAM_API uint32_t vram_recording_stack_count(const struct vram_recording *recording);
+VRAM_API uint32_t vram_recording_frame_count(const struct vram_recording *recording);
+// The frames of a stack, innermost first, borrowed from the recording; *count is 0 for a stack that is not there.
+VRAM_API const uint32_t *vram_recording_stack(const struct vram_recording *recording, uint32_t stack, uint64_t *count);
+// Which frame stands for each stack: the innermost Python frame outside torch itself, else the innermost frame, or where that one only
+// recorded the stack what tells more (docs/guides/profile.md); VRAM_NO_FRAME for none.
+// frames has room for vram_recording_stack_count() numbers. NO_HOST_MEMORY.
+#define VRAM_NO_FRAME UINT32_MAX
+VRAM_API VRAM_NODISCARD enum vram_status vram_recording_sites(const struct vram_recording *recording, uint32_t *frames);
+VRAM_API bool vram_recording_frame(const struct vram_recording *recording, uint32_t frame, struct vram_frame *row);
+
+// --- names for machine code --------------------------------------------------------------------------------------------------------------
+// Names for the machine code in a recording, found after the fact.
+//
+// A recording that was made by `vram run` or with vram/stack.h has frames of machine code as offsets in a module. They are resolved on
+// any machine that has the modules (or files with the same build ids), and, for lines and inlined functions, their debug information and
+// elfutils' libdw. Files are told by build id: a module that was rebuilt since is not asked.
+
+// All-zero means every default.
+struct vram_symbols_options {
+    const char *const *debug_dirs; // folders with .build-id/ab/cdef....debug, searched before /usr/lib/debug; may be NULL
+    size_t debug_dir_count;
+    bool names_only; // symbol tables only, which is quicker
+};
+
+struct vram_symbols_counts {
+    uint64_t frames;          // distinct frames that were not resolved
+    uint64_t named;           // of them, have a name now
+    uint64_t lined;           // of them, have a line now
+    uint64_t modules;         // that those frames are in
+    uint64_t modules_missing; // of them, have no file with their build id here
+};
+
+// Resolves what can be. *counts (may be NULL) says how much that was; what could not stays as it is. Nobody else may use the recording
+// meanwhile. NO_HOST_MEMORY, INVALID_ARGUMENT for a NULL recording; it is unchanged then.
+VRAM_API VRAM_NODISCARD enum vram_status
+vram_recording_symbolize(struct vram_recording *recording, const struct vram_symbols_options *options, struct vram_symbols_counts *counts);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 #ifndef VRAM_REPORT_H
 #define VRAM_REPORT_H
 
-#include "vram/output.h"
+#include "vram/status.h"
 
 #ifdef __cplusplus
 extern "C" {

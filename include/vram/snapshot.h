@@ -9,7 +9,7 @@
 #include "vram/history.h"
 #include "vram/pool.h"
 #include "vram/recording.h"
-#include "vram/write.h"
+#include "vram/export.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-// vram/status.h: what every fallible call returns, and the detail that goes with it.
+// vram/status.h: what every fallible call returns, the detail that goes with it, and how text is handed over.
 //
 // One table names every status: VRAM_STATUS_MAP(X) gives its constant, its exit code for the command line and one
 // English sentence. A function that fails leaves its out-parameters untouched and, where it takes a
@@ -6,6 +6,8 @@
 #ifndef VRAM_STATUS_H
 #define VRAM_STATUS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -66,6 +68,19 @@ VRAM_API const char *vram_status_name(enum vram_status status);
 VRAM_API const char *vram_status_text(enum vram_status status);
 // The exit code that the command line uses for this status: 0 ok, 1 a finding, 2 usage, 3 bad input, 4 device.
 VRAM_API int vram_status_exit_code(enum vram_status status);
+
+// --- output ------------------------------------------------------------------------------------------------------------------------------
+// How the library hands text to whoever shows it. The library itself never prints.
+
+// Receives text in pieces, in order; pieces are not NUL-terminated. false stops the writer, which then returns VRAM_IO.
+typedef bool (*vram_write)(void *user, const char *bytes, size_t length);
+
+// What the receiver of text for people can show. All-zero means 100 columns of plain ASCII.
+struct vram_style {
+    unsigned columns; // width of a line; less than 60 counts as 60; 0: 100
+    bool colour;      // ANSI colour escapes
+    bool unicode;     // bars and charts of block characters
+};
 
 #ifdef __cplusplus
 }

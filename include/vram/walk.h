@@ -1,15 +1,8 @@
-// vram/walk.h: a recording's rows as plain structs, for programs that want all of it in a form of their own.
-//
-// Everything is counted from 0 and is given in the order of the file. Strings are NUL-terminated, "" for none, and borrowed from the
-// recording. Stacks are numbers below vram_recording_stack_count(), 0 for none; a stack is a list of numbers of frames. Functions fill *row
-// and return true; false, with *row untouched, for a row that is not there. Any number of threads at once.
+// vram/walk.h: now vram/recording.h; this name is kept for one release.
 #ifndef VRAM_WALK_H
 #define VRAM_WALK_H
-
-#include <stdbool.h>
-
-#include "vram/allocator.h"
 #include "vram/recording.h"
+<<<<<<< HEAD
 #include "vram/stack.h"
 
 #ifdef __cplusplus
@@ -95,4 +88,6 @@ VRAM_API bool vram_recording_frame(const struct vram_recording *recording, uint3
 #ifdef __cplusplus
 }
 #endif
+=======
+>>>>>>> main
 #endif

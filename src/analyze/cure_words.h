@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 
 // One or two sentences, to be read after the setting where there is one. A failure is remembered in `out`.
 void vr_cure_sentence(const struct vram_cure *cure, struct vr_text *out);

@@ -3,7 +3,7 @@
 #include "analyze/cure_words.h"
 #include "analyze/explain.h"
 #include "analyze/page.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 
 enum { MOST_EARLIER = 3, MARK_COLUMNS = 5, MOST_NAMED = 5 };
 

@@ -4,7 +4,7 @@
 
 #include "analyze/view.h"
 #include "base/json.h"
-#include "vram/listing.h"
+#include "vram/profile.h"
 
 struct vr_listing {
     const struct vr_view *view; // of the device in turn

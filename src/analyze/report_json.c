@@ -5,7 +5,7 @@
 #include "analyze/cure_words.h"
 #include "analyze/device.h"
 #include "base/json.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 #include "vram/report.h"
 
 static void put_lot(struct vr_json *json, const char *key, const struct vram_report_lot *lot) {

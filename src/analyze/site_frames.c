@@ -1,6 +1,6 @@
 #include "analyze/sites.h"
 #include "model/recording.h"
-#include "vram/walk.h"
+#include "vram/recording.h"
 
 static_assert(VR_NO_SITE == VRAM_NO_FRAME, "handed on as it is");
 

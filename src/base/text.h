@@ -7,7 +7,7 @@
 #define VR_BASE_TEXT_H
 
 #include "base/base.h"
-#include "vram/output.h"
+#include "vram/status.h"
 
 // All-zero is an empty buffer. bytes is NUL-terminated once anything was appended; length does not count the NUL.
 struct vr_text {

@@ -75,6 +75,28 @@ static void copy_field(const struct vr_option_row *row, struct vr_options *to, c
     memcpy((char *)to + row->field, (const char *)from + row->field, row->field_bytes);
 }
 
+static bool check_classes(const struct vr_options *options) {
+    if (options->reserve_class_count > VR_RESERVE_CLASSES) return false;
+    for (uint32_t i = 0; i < options->reserve_class_count; i++) {
+        const char *name = options->reserve_classes[i].name;
+        if (name[0] == '\0' || memchr(name, '\0', VR_CLASS_NAME) == NULL) return false;
+        for (uint32_t j = 0; j < i; j++)
+            if (strcmp(name, options->reserve_classes[j].name) == 0) return false;
+    }
+    return true;
+}
+
+bool vr_options_check(const struct vr_options *options) {
+    const double garbage = options->garbage_collection_threshold, share = options->per_process_memory_fraction;
+    if (options->large_segment_bytes < 11 * VR_MIB) return false;
+    if (options->max_split_bytes < options->large_segment_bytes || options->max_non_split_rounding_bytes < options->large_segment_bytes)
+        return false;
+    if (!(garbage >= 0 && garbage < 1) || !(share >= 0 && share <= 1)) return false;
+    for (unsigned i = 0; i < VR_ROUNDUP_BUCKETS; i++)
+        if (options->roundup_divisions[i] != 0 && !vr_is_power_of_2(options->roundup_divisions[i])) return false;
+    return vr_is_power_of_2(options->pinned_register_threads) && check_classes(options);
+}
+
 // --- keys ---------------------------------------------------------------------------------------------------------------
 static const struct vr_option_row *find_row(const char *key) {
     for (size_t i = 0; i < VR_COUNT_OF(aliases); i++)
@@ -166,6 +188,7 @@ enum vram_status vr_options_parse(struct vr_options *options, const char *text, 
     for (size_t i = 0; i < vr_option_row_count; i++)
         if (vr_option_rows[i].reset) copy_field(&vr_option_rows[i], &result, &defaults);
     VR_TRY(read_pairs(&result, text, error));
+    assert(vr_options_check(&result));
     *options = result;
     return VRAM_OK;
 }

@@ -54,6 +54,11 @@ struct vr_options {
 // Every default.
 void vr_options_init(struct vr_options *options);
 
+// What every set of options holds: the large segment has 11 MiB or more, and neither of the two limits that depend on it is below it;
+// fractions are in their ranges; divisors and threads are powers of two (a divisor may be 0); classes have distinct names. (What a
+// recording says, recorded_options.h, need not.)
+bool vr_options_check(const struct vr_options *options);
+
 // Reads `text` (NUL-terminated; NULL and "" are empty) into *options: first the reset that PyTorch does at each parse (max_split,
 // roundup divisions, garbage collection, non-split rounding), then key by key. On failure *options is untouched and *error
 // (may be NULL) names the character and, for an unknown key, the nearest known one. BAD_OPTION, LIMIT.
@@ -68,6 +73,7 @@ const char *vr_options_environment(const char **variable);
 
 // The divisor that applies to a request of size_bytes (0 = round to 512). size_bytes must not be 0.
 VR_INLINE uint32_t vr_options_divisor(const struct vr_options *options, uint64_t size_bytes) {
+    assert(size_bytes != 0);
     const unsigned log = vr_log2_floor(size_bytes);
     const unsigned bucket = log <= 20 ? 0 : log - 20 >= VR_ROUNDUP_BUCKETS ? VR_ROUNDUP_BUCKETS - 1 : log - 20;
     return options->roundup_divisions[bucket];

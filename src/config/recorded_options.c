@@ -38,8 +38,10 @@ static bool is_default(const struct vr_option_row *row, const struct vr_options 
 }
 
 bool vr_recorded_find(const char *key, struct vr_recorded_key *known) {
+    assert(key != NULL && known != NULL);
     for (size_t i = 0; i < VR_COUNT_OF(others); i++) {
         if (strcmp(others[i].key, key) != 0) continue;
+        assert(strlen(others[i].usual) < sizeof known->usual);
         known->meaning = others[i].meaning;
         memcpy(known->usual, others[i].usual, strlen(others[i].usual) + 1);
         return true;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/sink.h"
+#include "os/once.h"
 #include "vram/stats.h"
 
 // --- JSON -----------------------------------------------------------------------------------------------------------------
@@ -50,15 +51,21 @@ static void print_counter(struct vr_sink *sink, const struct stat_row *counter, 
     }
 }
 
-size_t vram_stats_json(const struct vram_stats *stats, char *text, size_t capacity) {
-    if (stats == NULL) return vr_sink_begin(text, capacity).length;
-    // Keys in the order of their bytes. A name that begins another one comes first in both: '.' is less than '_'.
-    const struct stat_row *sorted[VR_COUNT_OF(counters)];
+// Keys in the order of their bytes. A name that begins another one comes first in both: '.' is less than '_'.
+static const struct stat_row *sorted[VR_COUNT_OF(counters)];
+
+static void sort_rows(void) {
     for (size_t i = 0; i < VR_COUNT_OF(counters); i++) {
         size_t at = i;
         for (; at > 0 && strcmp(sorted[at - 1]->name, counters[i].name) > 0; at--) sorted[at] = sorted[at - 1];
         sorted[at] = &counters[i];
     }
+}
+
+size_t vram_stats_json(const struct vram_stats *stats, char *text, size_t capacity) {
+    if (stats == NULL) return vr_sink_begin(text, capacity).length;
+    static struct vr_once once;
+    vr_once(&once, sort_rows);
     struct vr_sink sink = vr_sink_begin(text, capacity);
     vr_sink_printf(&sink, "{");
     for (size_t i = 0; i < VR_COUNT_OF(counters); i++) print_counter(&sink, sorted[i], stats);

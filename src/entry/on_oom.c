@@ -1,10 +1,10 @@
 #include "entry/on_oom.h"
 
 #include "core/state.h"
-#include "live/aftermath.h"
+#include "live/oom_snapshot.h"
 #include "live/file.h"
 #include "live/tracer.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 #include "vram/report.h"
 
 enum { MOST_FAILURES = 16, UUID_BYTES = 16 };
@@ -12,13 +12,13 @@ enum { MOST_FAILURES = 16, UUID_BYTES = 16 };
 #define MOST_SEARCH_EVENTS 1000000u // about the most that one replay gets through in the time
 
 // Who else holds the device. Nothing but this process's sum is known of its contexts: they were made before anybody could ask.
-static void find_aftermath(struct vram_allocator *allocator, const struct vram_oom *oom, struct vram_processes *processes,
-                           struct vr_aftermath *aftermath, struct vram_error *error) {
+static void find_oom_facts(struct vram_allocator *allocator, const struct vram_oom *oom, struct vram_processes *processes,
+                           struct vr_oom_facts *oom_facts, struct vram_error *error) {
     unsigned char uuid[UUID_BYTES];
     *error = (struct vram_error){.message = "the driver does not say which device it is"};
     const bool named = vr_cu(allocator->driver, device_get_uuid, uuid, (int)oom->device) == VR_CU_SUCCESS;
     const bool found = processes != NULL && named && vram_processes_find(uuid, NULL, processes, error) == VRAM_OK;
-    *aftermath = (struct vr_aftermath){.accounts = {.device = oom->device,
+    *oom_facts = (struct vr_oom_facts){.accounts = {.device = oom->device,
                                                     .time_us = INT64_MIN,
                                                     .context_bytes = VRAM_NOT_KNOWN,
                                                     .module_bytes = VRAM_NOT_KNOWN,
@@ -75,13 +75,13 @@ static enum vram_status write_page(struct vr_file *file, struct vram_allocator *
     return status;
 }
 
-static enum vram_status write_report(struct vr_watch *watch, const struct vram_oom *oom, const struct vr_aftermath *aftermath,
+static enum vram_status write_report(struct vr_watch *watch, const struct vram_oom *oom, const struct vr_oom_facts *oom_facts,
                                      struct vr_file *file, struct vram_error *error) {
     char text[2048];
     struct vram_recording *recording = NULL;
     const size_t length = vram_oom_text(oom, text, sizeof text);
     if (!vr_file_write(file, text, length < sizeof text ? length : sizeof text - 1) || !put(file, "\n\n")) return VRAM_IO;
-    enum vram_status status = vr_snapshot_after(watch->allocator, aftermath, &recording, error);
+    enum vram_status status = vr_snapshot_at_oom(watch->allocator, oom_facts, &recording, error);
     if (status == VRAM_OK) status = write_page(file, watch->allocator, recording, error);
     vram_recording_destroy(recording);
     return status;
@@ -91,16 +91,16 @@ void vr_on_oom(const struct vram_oom *oom, void *user) {
     struct vr_watch *watch = user;
     if (atomic_fetch_add_explicit(&watch->failures, 1, memory_order_relaxed) >= MOST_FAILURES) return;
     struct vram_error why;
-    struct vr_aftermath aftermath;
+    struct vr_oom_facts oom_facts;
     struct vram_processes *processes = malloc(sizeof *processes); // too much for a stack
-    find_aftermath(watch->allocator, oom, processes, &aftermath, &why);
-    (void)!vr_stream_aftermath(watch->allocator, &aftermath);
+    find_oom_facts(watch->allocator, oom, processes, &oom_facts, &why);
+    (void)!vr_history_at_oom(watch->allocator, &oom_facts);
     if (watch->report) {
         struct vr_file file;
         if (vr_file_open(&file, watch->pattern, NULL) == VRAM_OK)
-            (void)!vr_file_close(&file, write_report(watch, oom, &aftermath, &file, NULL), NULL);
+            (void)!vr_file_close(&file, write_report(watch, oom, &oom_facts, &file, NULL), NULL);
     } else {
-        (void)!vr_snapshot_save_after(watch->allocator, &aftermath, watch->pattern, NULL);
+        (void)!vr_snapshot_save_at_oom(watch->allocator, &oom_facts, watch->pattern, NULL);
     }
     free(processes);
 }

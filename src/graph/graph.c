@@ -1,4 +1,4 @@
-#include "vram/graph.h"
+#include "vram/pool.h"
 #include "base/base.h"
 #include "core/device.h"
 #include "driver/driver.h"
@@ -27,7 +27,7 @@ struct vram_graph {
     bool capturing;
     struct fixture *fixtures;
     size_t fixture_count;
-    size_t fixture_capacity;
+    size_t fixtures_capacity;
 };
 
 static enum vram_status refuse(struct vram_error *error, const char *sentence) {
@@ -83,6 +83,7 @@ static enum vram_status attach_rounds(struct vram_pool *pool, struct vram_error 
 }
 
 static enum vram_status begin(struct vram_graph *graph, enum vram_capture_mode mode, struct vram_error *error) {
+    assert(!graph->capturing && graph->handle == 0 && graph->exec == 0);
     VR_TRY(attach_rounds(graph->pool, error));
     VR_TRY(vram_capture_begin(graph->pool, graph->stream, mode, error));
     graph->capturing = true;
@@ -163,10 +164,7 @@ enum vram_status vram_graph_add_static(struct vram_graph *graph, uint64_t addres
     VR_REQUIRE(graph);
     struct vram_block_info info;
     VR_TRY(vram_block_info(graph->device->allocator, address, &info));
-    void *fixtures = graph->fixtures;
-    const enum vram_status status = vr_grow(&fixtures, &graph->fixture_capacity, graph->fixture_count + 1, sizeof *graph->fixtures);
-    graph->fixtures = fixtures;
-    VR_TRY(status);
+    VR_TRY(VR_GROW(graph, fixtures, graph->fixture_count + 1));
     graph->fixtures[graph->fixture_count++] = (struct fixture){address, info.size_bytes};
     return VRAM_OK;
 }
@@ -185,6 +183,7 @@ static enum vram_status check_fixtures(const struct vram_graph *graph, struct vr
 // Takes the graph's place in the round of its pool, or says that it cannot. *before: where the round stood.
 static bool take_place(struct vram_graph *graph, uint64_t *before) {
     struct rounds *rounds = rounds_of(graph->pool);
+    assert(!graph->capturing && graph->exec != 0 && rounds != NULL);
     vr_device_lock(graph->device);
     *before = rounds->launched;
     const bool in_order = graph->place == 0 || graph->place >= *before;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "history/logdict.h"
-#include "vram/follow.h"
+#include "vram/log.h"
 
 #define BUDGET_BASE (16 * VR_MIB)
 enum { BUDGET_FACTOR = 160 };

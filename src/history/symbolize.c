@@ -3,7 +3,7 @@
 #include "history/symbols.h"
 #include "model/builder.h"
 #include "model/recording.h"
-#include "vram/symbols.h"
+#include "vram/recording.h"
 
 // A frame that is an offset in a module.
 struct unresolved {

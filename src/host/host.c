@@ -1,9 +1,9 @@
 // Making and unmaking an allocator of pinned memory; its settings.
-#include "host/background.h"
-#include "host/context.h"
-#include "host/fences.h"
-#include "host/pools.h"
-#include "host/source.h"
+#include "host/host_background.h"
+#include "host/host_context.h"
+#include "host/host_fences.h"
+#include "host/host_pools.h"
+#include "host/host_source.h"
 
 static enum vram_status open_driver(struct vram_host *host, struct vram_driver *driver, struct vram_error *error) {
     host->driver = driver;
@@ -55,20 +55,36 @@ enum vram_status vram_host_configure(struct vram_host *host, const char *conf, s
 
 // --- the end ------------------------------------------------------------------------------------------------------------------------
 
-// Every block goes, in whatever state it is; those of the reserve segment go with it.
-static void send_everything_out(struct vram_host *host) {
-    for (size_t i = 0; i < host->table.capacity; i++) {
-        struct vr_host_block *block = host->table.slots[i];
-        if (block == NULL) continue;
-        vr_host_uses_drop(host, block);
-        if (block->origin == VRAM_HOST_RESERVED) {
-            free(block);
-            continue;
-        }
-        block->next = host->outgoing;
-        host->outgoing = block;
+static int by_address(const void *left, const void *right) {
+    const struct vr_host_block *a = *(struct vr_host_block *const *)left, *b = *(struct vr_host_block *const *)right;
+    return VR_ORDER(b->address, a->address);
+}
+
+static void send_one_out(struct vram_host *host, struct vr_host_block *block) {
+    vr_host_uses_drop(host, block);
+    if (block->origin == VRAM_HOST_RESERVED) {
+        free(block);
+        return;
     }
-    vr_host_table_release(&host->table);
+    block->next = host->outgoing;
+    host->outgoing = block;
+}
+
+// Every block goes, in whatever state it is; those of the reserve segment go with it. By address, so that every run of a program gives back
+// in the same order; where there is no memory for that, in any.
+static void send_everything_out(struct vram_host *host) {
+    struct vr_host_block **sorted = malloc((host->table.blocks.count + 1) * sizeof *sorted), *block;
+    size_t at = 0, count = 0;
+    while ((block = vr_host_table_next(&host->table, &at)) != NULL) {
+        if (sorted == NULL)
+            send_one_out(host, block);
+        else
+            sorted[count++] = block;
+    }
+    if (count != 0) qsort(sorted, count, sizeof(struct vr_host_block *), by_address);
+    for (size_t i = 0; i < count; i++) send_one_out(host, sorted[i]);
+    free(sorted);
+    vr_map_release(&host->table.blocks);
 }
 
 // What the driver does not take even now is left to it: memory that it may still have mapped must not be unmapped.

@@ -9,10 +9,8 @@ static _Thread_local struct {
 static uint32_t current_stack(const struct vr_host_listener *listener) { return current.stacks == listener->stacks ? current.number : 0; }
 
 static void forget_stacks_locked(struct vram_host *host) {
-    const struct vr_host_table *table = &host->table;
-    for (size_t i = 0; i < table->capacity; i++) {
-        if (table->slots[i] != NULL) table->slots[i]->stack = 0;
-    }
+    size_t at = 0;
+    for (struct vr_host_block *block; (block = vr_host_table_next(&host->table, &at)) != NULL;) block->stack = 0;
 }
 
 void vr_host_set_listener(struct vram_host *host, const struct vr_host_listener *listener) {
@@ -63,12 +61,10 @@ static struct vr_host_facts facts_of(const struct vr_host_block *block) {
 
 enum vram_status vr_host_copy(struct vram_host *host, struct vr_host_facts **blocks, size_t *count, void (*at)(void *user), void *user) {
     vr_host_lock(host);
-    const struct vr_host_table *table = &host->table;
-    struct vr_host_facts *copy = malloc((table->count + 1) * sizeof *copy);
-    size_t copied = 0;
-    for (size_t i = 0; copy != NULL && i < table->capacity; i++) {
-        if (table->slots[i] != NULL) copy[copied++] = facts_of(table->slots[i]);
-    }
+    struct vr_host_facts *copy = malloc((host->table.blocks.count + 1) * sizeof *copy);
+    size_t copied = 0, next = 0;
+    for (const struct vr_host_block *block; copy != NULL && (block = vr_host_table_next(&host->table, &next)) != NULL;)
+        copy[copied++] = facts_of(block);
     if (copy != NULL) at(user);
     vr_host_unlock(host);
     if (copy == NULL) return VRAM_NO_HOST_MEMORY;

@@ -1,8 +1,8 @@
-// tell.h: what happens to pinned blocks is told to one listener, under the allocator's mutex. Each block is a segment of its own.
-#ifndef VR_HOST_NOTIFY_H
-#define VR_HOST_NOTIFY_H
+// host_notify.h: what happens to pinned blocks is told to one listener, under the allocator's mutex. Each block is a segment of its own.
+#ifndef VR_HOST_HOST_NOTIFY_H
+#define VR_HOST_HOST_NOTIFY_H
 
-#include "host/state.h"
+#include "host/host_state.h"
 
 enum vr_host_action {
     VR_HOST_ACTION_ALLOC,

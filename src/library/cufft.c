@@ -1,6 +1,6 @@
 // cuFFT found at run time, as the functions of a plan cache.
 #include "library/load.h"
-#include "vram/plan_cache.h"
+#include "vram/workspace.h"
 
 // What of cufft.h is called; a cufftHandle, a cufftType and a cufftResult are ints.
 #define CUFFT_CALLS(X)                                                                                                                     \

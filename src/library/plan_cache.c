@@ -1,13 +1,15 @@
 // Plans by key, least recently used first to go (allocator.md §workspaces-and-plans).
-#include "base/base.h"
+#include "library/plan_cache.h"
+
+#include "base/map.h"
 #include "os/os.h"
-#include "vram/plan_cache.h"
+#include "vram/workspace.h"
 
 // A plan. While it is `busy` one thread has it, or builds it; a plan that is not `held` is in no list and goes when that thread is done.
-struct plan {
-    struct plan *newer; // by last use
-    struct plan *older; // also links plans that are to be destroyed
-    struct plan *next;  // of the same bucket
+struct cached_plan {
+    struct cached_plan *newer; // by last use
+    struct cached_plan *older; // also links plans that are to be destroyed
+    struct cached_plan *next;  // of the same hash
     uint64_t hash;
     uint64_t handle;
     uint64_t work_bytes;
@@ -17,14 +19,14 @@ struct plan {
     unsigned char key[];
 };
 
-// One device's plans: a table with chains, and a list by last use. Guarded by mutex; the functions of the user are called without it.
+// One device's plans: by hash, and in a list by last use. Guarded by mutex; the functions of the user are called without it.
 struct shelf {
     struct vr_mutex mutex;
-    struct vr_signal given_back; // raised whenever a plan stops being busy
-    struct plan **buckets;
-    size_t bucket_count; // 0 or a power of two
-    struct plan *newest;
-    struct plan *oldest;
+    struct vr_signal plan_released; // raised whenever a plan stops being busy
+    struct vr_map by_hash;          // the first plan of each hash
+    uint64_t secret;                // of the hashes
+    struct cached_plan *newest;
+    struct cached_plan *oldest;
     struct vram_plan_cache_stats stats;
 };
 
@@ -36,67 +38,52 @@ struct vram_plan_cache {
 
 // --- the table ----------------------------------------------------------------------------------------------------------------------
 
-// FNV-1a, 64 bits.
-static uint64_t hash_of(const unsigned char *key, size_t key_bytes) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < key_bytes; i++) hash = (hash ^ key[i]) * 0x100000001b3u;
-    return hash;
+static struct cached_plan *first_of(const struct shelf *shelf, uint64_t hash) {
+    return (struct cached_plan *)(uintptr_t)vr_map_get(&shelf->by_hash, hash);
 }
 
-static struct plan **bucket_of(const struct shelf *shelf, uint64_t hash) { return &shelf->buckets[hash & (shelf->bucket_count - 1)]; }
-
-static struct plan *find(const struct shelf *shelf, uint64_t hash, const void *key, size_t key_bytes) {
-    if (shelf->bucket_count == 0) return NULL;
-    struct plan *plan = *bucket_of(shelf, hash);
-    while (plan != NULL && (plan->hash != hash || plan->key_bytes != key_bytes || memcmp(plan->key, key, key_bytes) != 0))
-        plan = plan->next;
+static struct cached_plan *find(const struct shelf *shelf, uint64_t hash, const void *key, size_t key_bytes) {
+    struct cached_plan *plan = first_of(shelf, hash);
+    while (plan != NULL && (plan->key_bytes != key_bytes || memcmp(plan->key, key, key_bytes) != 0)) plan = plan->next;
     return plan;
 }
 
-static enum vram_status make_room(struct shelf *shelf) {
-    if ((size_t)shelf->stats.size < shelf->bucket_count) return VRAM_OK;
-    const size_t count = shelf->bucket_count == 0 ? 16 : shelf->bucket_count * 2;
-    struct plan **buckets = calloc(count, sizeof *buckets);
-    if (buckets == NULL) return VRAM_NO_HOST_MEMORY;
-    for (struct plan *plan = shelf->oldest; plan != NULL; plan = plan->newer) {
-        struct plan **bucket = &buckets[plan->hash & (count - 1)];
-        plan->next = *bucket;
-        *bucket = plan;
-    }
-    free(shelf->buckets);
-    shelf->buckets = buckets;
-    shelf->bucket_count = count;
-    return VRAM_OK;
-}
-
-static void link_newest(struct shelf *shelf, struct plan *plan) {
+static void link_newest(struct shelf *shelf, struct cached_plan *plan) {
     plan->newer = NULL;
     plan->older = shelf->newest;
     *(shelf->newest == NULL ? &shelf->oldest : &shelf->newest->newer) = plan;
     shelf->newest = plan;
 }
 
-static void unlink_plan(struct shelf *shelf, struct plan *plan) {
+static void unlink_plan(struct shelf *shelf, struct cached_plan *plan) {
     *(plan->newer == NULL ? &shelf->newest : &plan->newer->older) = plan->older;
     *(plan->older == NULL ? &shelf->oldest : &plan->older->newer) = plan->newer;
 }
 
-static enum vram_status hold(struct shelf *shelf, struct plan *plan) {
-    VR_TRY(make_room(shelf));
-    struct plan **bucket = bucket_of(shelf, plan->hash);
-    plan->next = *bucket;
-    *bucket = plan;
+static enum vram_status hold(struct shelf *shelf, struct cached_plan *plan) {
+    plan->next = first_of(shelf, plan->hash);
+    VR_TRY(vr_map_set(&shelf->by_hash, plan->hash, (uintptr_t)plan));
     link_newest(shelf, plan);
     plan->held = true;
     shelf->stats.size++;
     return VRAM_OK;
 }
 
+static void unlink_from_hash(struct shelf *shelf, const struct cached_plan *plan) {
+    struct cached_plan *first = first_of(shelf, plan->hash);
+    if (first != plan) {
+        while (first->next != plan) first = first->next;
+        first->next = plan->next;
+    } else if (plan->next == NULL) {
+        (void)vr_map_take(&shelf->by_hash, plan->hash);
+    } else {
+        vr_map_slot_of(&shelf->by_hash, plan->hash)->value = (uintptr_t)plan->next;
+    }
+}
+
 // Takes a plan out. It joins the list `gone` unless a thread has it: then that thread's release ends it.
-static void give_up(struct shelf *shelf, struct plan *plan, struct plan **gone) {
-    struct plan **link = bucket_of(shelf, plan->hash);
-    while (*link != plan) link = &(*link)->next;
-    *link = plan->next;
+static void give_up(struct shelf *shelf, struct cached_plan *plan, struct cached_plan **gone) {
+    unlink_from_hash(shelf, plan);
     unlink_plan(shelf, plan);
     plan->held = false;
     shelf->stats.size--;
@@ -105,8 +92,8 @@ static void give_up(struct shelf *shelf, struct plan *plan, struct plan **gone) 
     *gone = plan;
 }
 
-static struct plan *shrink(struct shelf *shelf, int64_t size) {
-    struct plan *gone = NULL;
+static struct cached_plan *shrink(struct shelf *shelf, int64_t size) {
+    struct cached_plan *gone = NULL;
     while (shelf->stats.size > size) {
         give_up(shelf, shelf->oldest, &gone);
         shelf->stats.evictions++;
@@ -114,9 +101,9 @@ static struct plan *shrink(struct shelf *shelf, int64_t size) {
     return gone;
 }
 
-static void end_plans(const struct vram_plan_cache *cache, uint32_t device, struct plan *gone) {
+static void end_plans(const struct vram_plan_cache *cache, uint32_t device, struct cached_plan *gone) {
     while (gone != NULL) {
-        struct plan *next = gone->older;
+        struct cached_plan *next = gone->older;
         cache->functions.destroy(device, gone->handle, cache->functions.user);
         free(gone);
         gone = next;
@@ -135,7 +122,8 @@ enum vram_status vram_plan_cache_create(struct vram_allocator *allocator, const 
     made->functions = *functions;
     for (int i = 0; i < VRAM_MAX_DEVICES; i++) {
         vr_mutex_init(&made->shelves[i].mutex);
-        vr_signal_init(&made->shelves[i].given_back);
+        made->shelves[i].secret = vr_hash_secret(&made->shelves[i]);
+        vr_signal_init(&made->shelves[i].plan_released);
         made->shelves[i].stats.max_size = VRAM_PLAN_CACHE_DEFAULT;
     }
     *cache = made;
@@ -144,7 +132,7 @@ enum vram_status vram_plan_cache_create(struct vram_allocator *allocator, const 
 
 static void clear(struct vram_plan_cache *cache, uint32_t device) {
     struct shelf *shelf = &cache->shelves[device];
-    struct plan *gone = NULL;
+    struct cached_plan *gone = NULL;
     vr_mutex_lock(&shelf->mutex);
     while (shelf->oldest != NULL) give_up(shelf, shelf->oldest, &gone);
     vr_mutex_unlock(&shelf->mutex);
@@ -155,8 +143,8 @@ void vram_plan_cache_destroy(struct vram_plan_cache *cache) {
     if (cache == NULL) return;
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         clear(cache, i);
-        free(cache->shelves[i].buckets);
-        vr_signal_destroy(&cache->shelves[i].given_back);
+        vr_map_release(&cache->shelves[i].by_hash);
+        vr_signal_destroy(&cache->shelves[i].plan_released);
         vr_mutex_destroy(&cache->shelves[i].mutex);
     }
     free(cache);
@@ -175,7 +163,7 @@ enum vram_status vram_plan_cache_set_max(struct vram_plan_cache *cache, uint32_t
     struct shelf *shelf = &cache->shelves[device];
     vr_mutex_lock(&shelf->mutex);
     shelf->stats.max_size = max_plans;
-    struct plan *gone = shrink(shelf, max_plans);
+    struct cached_plan *gone = shrink(shelf, max_plans);
     vr_mutex_unlock(&shelf->mutex);
     end_plans(cache, device, gone);
     return VRAM_OK;
@@ -191,13 +179,41 @@ enum vram_status vram_plan_cache_stats(struct vram_plan_cache *cache, uint32_t d
     return VRAM_OK;
 }
 
+// --- the invariant ------------------------------------------------------------------------------------------------------------------
+
+static bool check_shelf(const struct shelf *shelf) {
+    int64_t listed = 0, hashed = 0;
+    const struct cached_plan *newer = NULL;
+    for (const struct cached_plan *plan = shelf->newest; plan != NULL; newer = plan, plan = plan->older, listed++) {
+        if (!plan->held || plan->newer != newer || find(shelf, plan->hash, plan->key, plan->key_bytes) != plan) return false;
+    }
+    struct vr_map_slot entry;
+    for (size_t at = 0; vr_map_next(&shelf->by_hash, &at, &entry);) {
+        for (const struct cached_plan *plan = first_of(shelf, entry.key); plan != NULL; plan = plan->next, hashed++)
+            if (plan->hash != entry.key) return false;
+    }
+    return shelf->oldest == newer && listed == shelf->stats.size && hashed == listed && listed <= shelf->stats.max_size &&
+           vr_map_check(&shelf->by_hash);
+}
+
+bool vr_plan_cache_check(struct vram_plan_cache *cache) {
+    bool right = true;
+    for (int i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct shelf *shelf = &cache->shelves[i];
+        vr_mutex_lock(&shelf->mutex);
+        right = right && check_shelf(shelf);
+        vr_mutex_unlock(&shelf->mutex);
+    }
+    return right;
+}
+
 // --- use ----------------------------------------------------------------------------------------------------------------------------
 
 // A busy plan that nobody has built yet; held where there is room for one.
-static enum vram_status start_plan(struct shelf *shelf, uint64_t hash, const void *key, size_t key_bytes, struct plan **plan,
-                                   struct plan **gone) {
+static enum vram_status start_plan(struct shelf *shelf, uint64_t hash, const void *key, size_t key_bytes, struct cached_plan **plan,
+                                   struct cached_plan **gone) {
     if (key_bytes > SIZE_MAX - sizeof **plan) return VRAM_NO_HOST_MEMORY;
-    struct plan *made = calloc(1, sizeof *made + key_bytes);
+    struct cached_plan *made = calloc(1, sizeof *made + key_bytes);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     made->hash = hash;
     made->busy = true;
@@ -217,12 +233,12 @@ static enum vram_status start_plan(struct shelf *shelf, uint64_t hash, const voi
 }
 
 // The plan of the key, busy now; *fresh: it must be built. Waits while another thread has it.
-static enum vram_status take_locked(struct shelf *shelf, const void *key, size_t key_bytes, struct plan **plan, bool *fresh,
-                                    struct plan **gone) {
-    const uint64_t hash = hash_of(key, key_bytes);
-    struct plan *found = find(shelf, hash, key, key_bytes);
+static enum vram_status take_locked(struct shelf *shelf, const void *key, size_t key_bytes, struct cached_plan **plan, bool *fresh,
+                                    struct cached_plan **gone) {
+    const uint64_t hash = vr_hash_bytes(shelf->secret, key, key_bytes);
+    struct cached_plan *found = find(shelf, hash, key, key_bytes);
     while (found != NULL && found->busy) {
-        vr_signal_wait(&shelf->given_back, &shelf->mutex, UINT64_MAX);
+        vr_signal_wait(&shelf->plan_released, &shelf->mutex, UINT64_MAX);
         found = find(shelf, hash, key, key_bytes);
     }
     *fresh = found == NULL;
@@ -236,14 +252,15 @@ static enum vram_status take_locked(struct shelf *shelf, const void *key, size_t
 }
 
 // Nobody has the plan any more. `built`: there is something to destroy when it is not held.
-static void give_back(struct vram_plan_cache *cache, uint32_t device, struct plan *plan, bool built) {
+static void give_back(struct vram_plan_cache *cache, uint32_t device, struct cached_plan *plan, bool built) {
     struct shelf *shelf = &cache->shelves[device];
-    struct plan *gone = NULL;
+    struct cached_plan *gone = NULL;
     vr_mutex_lock(&shelf->mutex);
+    assert(plan->busy); // a plan is given back once
     if (!built && plan->held) give_up(shelf, plan, &gone);
     plan->busy = false;
     const bool over = !plan->held;
-    vr_signal_raise(&shelf->given_back);
+    vr_signal_raise(&shelf->plan_released);
     vr_mutex_unlock(&shelf->mutex);
     if (!over) return;
     if (built) cache->functions.destroy(device, plan->handle, cache->functions.user);
@@ -255,7 +272,7 @@ enum vram_status vram_plan_acquire(struct vram_plan_cache *cache, uint32_t devic
     VR_REQUIRE(cache && plan);
     if (device >= VRAM_MAX_DEVICES || key == NULL || key_bytes == 0) return VRAM_INVALID_ARGUMENT;
     struct shelf *shelf = &cache->shelves[device];
-    struct plan *taken = NULL, *gone = NULL;
+    struct cached_plan *taken = NULL, *gone = NULL;
     bool fresh = false;
     vr_mutex_lock(&shelf->mutex);
     enum vram_status status = take_locked(shelf, key, key_bytes, &taken, &fresh, &gone);

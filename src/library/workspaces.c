@@ -14,7 +14,7 @@ struct key {
     struct vram_pool_id pool;
 };
 
-struct entry {
+struct workspace_entry {
     struct key key;
     uint64_t address;
     uint64_t size_bytes;
@@ -25,9 +25,9 @@ struct entry {
 struct vram_workspaces {
     struct vram_allocator *allocator;
     struct vr_mutex mutex;
-    struct entry *entries; // in no order
+    struct workspace_entry *entries; // in no order
     size_t count;
-    size_t capacity;
+    size_t entries_capacity;
 };
 
 enum vram_status vram_workspaces_create(struct vram_allocator *allocator, struct vram_workspaces **workspaces) {
@@ -42,7 +42,7 @@ enum vram_status vram_workspaces_create(struct vram_allocator *allocator, struct
 
 // --- freeing ------------------------------------------------------------------------------------------------------------------------
 
-typedef bool (*selector)(const struct vram_workspaces *workspaces, const struct entry *entry, const void *argument);
+typedef bool (*selector)(const struct vram_workspaces *workspaces, const struct workspace_entry *entry, const void *argument);
 
 // Frees the selected entries. The first status that is not OK.
 static enum vram_status drop_locked(struct vram_workspaces *workspaces, selector selects, const void *argument) {
@@ -66,17 +66,17 @@ static enum vram_status drop(struct vram_workspaces *workspaces, selector select
     return status;
 }
 
-static bool every(const struct vram_workspaces *workspaces, const struct entry *entry, const void *argument) {
+static bool every(const struct vram_workspaces *workspaces, const struct workspace_entry *entry, const void *argument) {
     (void)workspaces, (void)entry, (void)argument;
     return true;
 }
 
-static bool of_handle(const struct vram_workspaces *workspaces, const struct entry *entry, const void *argument) {
+static bool of_handle(const struct vram_workspaces *workspaces, const struct workspace_entry *entry, const void *argument) {
     (void)workspaces;
     return entry->key.handle == *(const uint64_t *)argument;
 }
 
-static bool of_ended_capture(const struct vram_workspaces *workspaces, const struct entry *entry, const void *argument) {
+static bool of_ended_capture(const struct vram_workspaces *workspaces, const struct workspace_entry *entry, const void *argument) {
     (void)argument;
     if (entry->key.pool.first == 0 && entry->key.pool.second == 0) return false;
     return !vr_pool_is_filled(vr_device_if_used(workspaces->allocator, entry->key.device), entry->key.pool);
@@ -107,18 +107,18 @@ static bool equal(const struct key *a, const struct key *b) {
            a->pool.first == b->pool.first && a->pool.second == b->pool.second;
 }
 
-static struct entry *find_locked(struct vram_workspaces *workspaces, const struct key *key) {
+static struct workspace_entry *find_locked(struct vram_workspaces *workspaces, const struct key *key) {
     for (size_t i = 0; i < workspaces->count; i++) {
         if (equal(&workspaces->entries[i].key, key)) return &workspaces->entries[i];
     }
     return NULL;
 }
 
-static bool find(struct vram_workspaces *workspaces, const struct key *key, uint64_t size_bytes, struct entry *entry) {
+static bool find(struct vram_workspaces *workspaces, const struct key *key, uint64_t size_bytes, struct workspace_entry *entry) {
     vr_mutex_lock(&workspaces->mutex);
     // A block that could not be freed stays the allocator's.
     (void)drop_locked(workspaces, of_ended_capture, NULL);
-    const struct entry *found = find_locked(workspaces, key);
+    const struct workspace_entry *found = find_locked(workspaces, key);
     const bool fits = found != NULL && found->size_bytes >= size_bytes;
     if (fits) *entry = *found;
     vr_mutex_unlock(&workspaces->mutex);
@@ -126,8 +126,8 @@ static bool find(struct vram_workspaces *workspaces, const struct key *key, uint
 }
 
 // Enters a new workspace in the place of one that is too small; where another thread was faster, its one is taken.
-static enum vram_status enter_locked(struct vram_workspaces *workspaces, struct entry *entry, uint64_t *unwanted) {
-    struct entry *there = find_locked(workspaces, &entry->key);
+static enum vram_status enter_locked(struct vram_workspaces *workspaces, struct workspace_entry *entry, uint64_t *unwanted) {
+    struct workspace_entry *there = find_locked(workspaces, &entry->key);
     if (there != NULL && there->size_bytes >= entry->size_bytes) {
         *unwanted = entry->address;
         *entry = *there;
@@ -138,9 +138,7 @@ static enum vram_status enter_locked(struct vram_workspaces *workspaces, struct 
         *there = *entry;
         return VRAM_OK;
     }
-    void *entries = workspaces->entries;
-    const enum vram_status status = vr_grow(&entries, &workspaces->capacity, workspaces->count + 1, sizeof *workspaces->entries);
-    workspaces->entries = entries;
+    const enum vram_status status = VR_GROW(workspaces, entries, workspaces->count + 1);
     if (status == VRAM_OK) {
         workspaces->entries[workspaces->count++] = *entry;
     } else {
@@ -149,7 +147,7 @@ static enum vram_status enter_locked(struct vram_workspaces *workspaces, struct 
     return status;
 }
 
-static enum vram_status make(struct vram_workspaces *workspaces, struct entry *entry) {
+static enum vram_status make(struct vram_workspaces *workspaces, struct workspace_entry *entry) {
     struct vram_allocator *allocator = workspaces->allocator;
     VR_TRY(vram_malloc(allocator, entry->key.device, entry->size_bytes, entry->key.stream, &entry->address));
     uint64_t unwanted = 0;
@@ -180,7 +178,7 @@ enum vram_status vram_workspace_get(struct vram_workspaces *workspaces, uint32_t
     VR_TRY(sizes_of(device, &sizes));
     const bool own = kind == VRAM_WORKSPACE_CUBLASLT && !sizes.shared;
     const uint64_t wanted = kind == VRAM_WORKSPACE_CUBLAS ? sizes.cublas_bytes : sizes.cublaslt_bytes;
-    struct entry entry = {
+    struct workspace_entry entry = {
         .key = {.device = ordinal, .kind = own ? VRAM_WORKSPACE_CUBLASLT : VRAM_WORKSPACE_CUBLAS, .handle = handle, .stream = stream},
         .size_bytes = own ? sizes.cublaslt_bytes : sizes.cublas_bytes,
     };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "vram/write.h"
+#include "vram/export.h"
 
 enum { VR_PATH_BYTES = 4096 };
 

@@ -1,7 +1,7 @@
 #include "live/nvml.h"
 
 #include "os/os.h"
-#include "vram/accounts.h"
+#include "vram/oom.h"
 
 // An entry is a number of 32 bits (padded) and one of 64. The first interface has no more; later ones have two numbers of an instance
 // behind it. Some drivers of the 535 series have one number of 64 bits more under the same name as the others: how far the library wrote

@@ -7,7 +7,7 @@
 #include "live/file.h"
 #include "live/prometheus.h"
 #include "os/os.h"
-#include "vram/prometheus.h"
+#include "vram/stats.h"
 
 #define USUAL_INTERVAL_NS ((uint64_t)15 * 1000000000)
 

@@ -2,7 +2,7 @@
 #ifndef VR_LIVE_PROMETHEUS_H
 #define VR_LIVE_PROMETHEUS_H
 
-#include "vram/prometheus.h"
+#include "vram/stats.h"
 
 // Starts what the variable's text asks for; nothing for NULL, "", "0" and "off". BAD_OPTION names the character; else the statuses of
 // vram_prometheus_start().

@@ -49,7 +49,19 @@ static const uint8_t actions[] = {
 };
 _Static_assert(sizeof actions == VR_RECORD_COUNT, "an action for each record");
 
-enum vr_action vr_tracer_action(enum vr_record_action action) { return (enum vr_action)actions[action]; }
+enum vr_action vr_tracer_action(enum vr_record_action action) {
+    assert((unsigned)action < VR_RECORD_COUNT);
+    return (enum vr_action)actions[action];
+}
+
+bool vr_marks_check(const struct vr_marks *marks) {
+    for (size_t i = 1; i < marks->count; i++) {
+        const struct vr_mark *before = &marks->items[(marks->next + i - 1) % marks->count];
+        const struct vr_mark *mark = &marks->items[(marks->next + i) % marks->count];
+        if (mark->stage >= VR_STAGE_COUNT || mark->device >= VRAM_MAX_DEVICES || before->stage >= VR_STAGE_COUNT) return false;
+    }
+    return marks->count <= marks->items_capacity && (marks->next == 0 || marks->next < marks->count);
+}
 
 static void make_event(const struct vr_record *record, uint32_t flags, uint64_t ticks, struct vr_event *event) {
     struct vr_event_origin *origin = &vr_thread_text.origin;
@@ -72,6 +84,7 @@ static void store_locked(struct vr_ring *ring, const struct vr_event *event) {
 }
 
 void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr_record *record) {
+    assert(number < VR_TRACER_RINGS && record->action < VR_RECORD_COUNT);
     const uint32_t flags = atomic_load_explicit(&tracer->flags, memory_order_relaxed);
     const bool first = (flags >> record->action & 1) == 0;
     const bool second = record->completed && (flags >> VR_RECORD_FREE_COMPLETED & 1) == 0;
@@ -226,7 +239,8 @@ enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_f
 // A file that could not be finished still reads up to its last event.
 static void end(void *value) {
     struct vr_tracer *tracer = value;
-    (void)!vram_history_stop(tracer->allocator);
+    if (tracer->stop != NULL) (void)!tracer->stop(tracer->allocator);
+    assert(!atomic_load_explicit(&tracer->recording, memory_order_relaxed) && tracer->stream == NULL);
     leave(tracer);
     vram_stacks_destroy(tracer->stacks);
     vr_mutex_destroy(&tracer->mutex);

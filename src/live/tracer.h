@@ -26,13 +26,15 @@ enum { VR_TRACER_HOST = VRAM_MAX_DEVICES, VR_TRACER_RINGS };
 // Bit a: action a (enum vr_record_action) is not stored. Above them: events carry stacks, compile contexts.
 enum { VR_TRACER_SKIPS = (1 << VR_RECORD_COUNT) - 1, VR_TRACER_STACKS = 1 << 30, VR_TRACER_CONTEXTS = 1 << 29 };
 
-enum vr_stage { VR_STAGE_START, VR_STAGE_END, VR_STAGE_STEP, VR_STAGE_COUNT };
-extern const char *const vr_stage_names[VR_STAGE_COUNT];
+enum vr_annotation_stage { VR_STAGE_START, VR_STAGE_END, VR_STAGE_STEP, VR_STAGE_COUNT };
+VR_INLINE const char *vr_annotation_stage_name(enum vr_annotation_stage stage) {
+    return stage == VR_STAGE_START ? "START" : stage == VR_STAGE_END ? "END" : "STEP";
+}
 
 struct vr_mark {
     uint64_t ticks;
     uint32_t name; // number of a text
-    uint8_t stage; // enum vr_stage
+    uint8_t stage; // enum vr_annotation_stage
     uint8_t device;
 };
 
@@ -40,9 +42,12 @@ struct vr_mark {
 struct vr_marks {
     struct vr_mark *items;
     size_t count;
-    size_t capacity;
+    size_t items_capacity;
     size_t next;
 };
+
+// What the sentence above says, and that every mark has a stage and a device. Under marks_mutex.
+bool vr_marks_check(const struct vr_marks *marks);
 
 // A file that events are streamed into. Its lock is the log's own; `words` are guarded by `mutex`, which whoever uses the log holds, or
 // else the tracer's.
@@ -53,7 +58,7 @@ struct vr_stream {
     struct vr_mutex mutex;
     uint32_t *words; // the log's string for each number of a text; 0: not asked yet
     size_t word_capacity;
-    _Atomic uint64_t told;
+    _Atomic uint64_t events; // that came
     _Atomic uint64_t lost;
 };
 
@@ -69,6 +74,7 @@ uint64_t vr_instant_ns(const struct vr_instant *from, const struct vr_instant *t
 struct vr_tracer {
     struct vr_listener listener;
     struct vram_allocator *allocator;
+    enum vram_status (*stop)(struct vram_allocator *allocator); // vram_history_stop(), which is above this file; NULL: never started
     struct vram_stacks *stacks;
     struct vr_instant origin;
     _Atomic uint32_t kind;  // enum vram_stack_kind
@@ -102,7 +108,8 @@ void vr_tracer_notify(struct vr_tracer *tracer, uint32_t ring, const struct vr_r
 // The model's name of a record's action.
 enum vr_action vr_tracer_action(enum vr_record_action action);
 
-// --- stream.c -------------------------------------------------------------------------------------------------------------------------
+// --- live_stream.c
+// -------------------------------------------------------------------------------------------------------------------------
 enum vram_status vr_stream_open(const struct vram_history_options *options, struct vr_stream **stream, struct vram_error *error);
 enum vram_status vr_stream_close(struct vr_stream *stream);
 // In the child of a fork, with the stream's mutex: leaves the file to the parent. *made: the child's own file, NULL without a pattern.
@@ -112,6 +119,9 @@ enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *
 struct vr_copied;
 // Writes the settings only, for a file that may not come to its end.
 enum vram_status vr_stream_settings(struct vr_stream *stream, const struct vr_copied *copied);
+struct vr_oom_facts;
+// Adds what an out of memory adds to the settings.
+enum vram_status vr_stream_oom(struct vr_stream *stream, const struct vr_oom_facts *facts);
 // Writes settings and state, that of the moment after the last event. IO, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_stream_state(struct vr_stream *stream, const struct vr_copied *copied);
 

@@ -1,4 +1,4 @@
-#include "vram/walk.h"
+#include "vram/recording.h"
 
 #include "model/recording.h"
 

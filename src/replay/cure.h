@@ -2,7 +2,7 @@
 #ifndef VR_REPLAY_CURE_H
 #define VR_REPLAY_CURE_H
 
-#include "vram/explain.h"
+#include "vram/oom.h"
 
 struct vr_cure_search;
 

@@ -4,8 +4,8 @@
 
 #include "core/drive.h"
 #include "replay/start.h"
+#include "vram/driver.h"
 #include "vram/pool.h"
-#include "vram/sim.h"
 
 // More than any device has; what a replay may hold at most, since its tables grow with it.
 #define VR_STAGE_ENDLESS ((uint64_t)1 << 43)

@@ -3,7 +3,7 @@
 #define VR_REPLAY_TRIAL_H
 
 #include "replay/script.h"
-#include "vram/tune.h"
+#include "vram/replay.h"
 
 // What is tried; shared by trials on several threads, read-only.
 struct vr_trial_ground {

@@ -1,6 +1,6 @@
 // tune.c: the search for settings, in rounds. First one option at a time, then what goes well with the best of them; the trials of a round
 // do not depend on each other and run on several threads, so that the result does not depend on how many.
-#include "vram/tune.h"
+#include "vram/replay.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "replay/print.h"
-#include "vram/tune.h"
+#include "vram/replay.h"
 
 enum { MOST_ROWS = 10 };
 

@@ -8,7 +8,7 @@
 
 #include "model/model.h"
 #include "snapshot/vocabulary.h"
-#include "vram/output.h"
+#include "vram/status.h"
 
 enum { VR_EMIT_CHUNK = 1 << 16, VR_EMIT_DEPTH = 160 };
 

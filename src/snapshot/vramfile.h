@@ -4,7 +4,7 @@
 
 #include "model/model.h"
 #include "snapshot/input.h"
-#include "vram/output.h"
+#include "vram/status.h"
 
 // The first bytes of every recording file.
 #define VR_VRAMFILE_MAGIC        "\x89VRAM\r\n\x1a"

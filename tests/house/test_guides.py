@@ -22,6 +22,7 @@ COMMANDS = re.findall(r"^COMMAND\((\w+),", (ROOT / "cli/commands.def").read_text
 AROUND = """#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <vram/recordings.h>
 #include <vram/vram.h>
 void use(uint64_t address, uint64_t size_bytes);
 void fragment(struct vram_allocator *allocator, struct vram_error error, uint64_t address, size_t size, void *handle, int pipe, int socket,

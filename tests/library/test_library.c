@@ -2,7 +2,6 @@
 #define _POSIX_C_SOURCE 200809L // setenv
 #include "fake_math.h"
 #include "support/expect.h"
-#include "vram/plan_cache.h"
 #include "vram/workspace.h"
 
 static const char *stand_in, *broken;

@@ -6,6 +6,7 @@
 #include "model/recording.h"
 #include "replay/selfmade.h"
 #include "support/random.h"
+#include "vram/replay.h"
 
 static const char *const confs[] = {
     "",

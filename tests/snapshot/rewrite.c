@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "model/recording.h"
-#include "vram/write.h"
+#include "vram/export.h"
 
 static bool write_to_file(void *user, const char *bytes, size_t length) { return fwrite(bytes, 1, length, user) == length; }
 

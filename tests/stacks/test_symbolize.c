@@ -6,8 +6,8 @@
 #include "model/recording.h"
 #include "support/expect.h"
 #include "vram/log.h"
+#include "vram/recording.h"
 #include "vram/stack.h"
-#include "vram/symbols.h"
 
 VR_NOINLINE static uint32_t taken_in_a_named_function(struct vram_stacks *stacks) {
     const uint32_t id = vram_stack_take(stacks, VRAM_STACK_C, 0);

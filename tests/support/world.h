@@ -9,7 +9,7 @@
 
 #include "core/record.h"
 #include "vram/allocator.h"
-#include "vram/sim.h"
+#include "vram/driver.h"
 
 #define VR_WORLD_DEVICES 2
 #define VR_WORLD_STREAMS 4

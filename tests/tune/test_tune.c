@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "vram/recordings.h"
 #include "vram/vram.h"
 
 // A program that fragments: many blocks of 30 MiB, every other one freed, then blocks of 40 MiB that fit no hole. Live in the end: half

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "driver/driver.h"
-#include "vram/sim.h"
+#include "vram/driver.h"
 
 #define assert_cu(call, name) assert_string_equal(vr_cu_result_name(call), vr_cu_result_name(VR_CU_##name))
 

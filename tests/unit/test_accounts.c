@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "analyze/accounts.h"
-#include "live/accounts.h"
+#include "live/live_accounts.h"
 #include "model/builder.h"
 #include "vram/recording.h"
 

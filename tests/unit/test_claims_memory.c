@@ -4,7 +4,7 @@
 
 #include "driver/driver.h"
 #include "support/expect.h"
-#include "vram/plan_cache.h"
+#include "vram/workspace.h"
 
 enum { MILLISECOND = 1000000 };
 

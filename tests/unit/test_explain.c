@@ -4,8 +4,8 @@
 #include "analyze/cure_words.h"
 #include "driver/driver.h"
 #include "support/history.h"
-#include "vram/explain.h"
 #include "vram/explorer.h"
+#include "vram/oom.h"
 #include "vram/pool.h"
 #include "vram/recording.h"
 

@@ -5,8 +5,8 @@
 #include <cmocka.h>
 
 #include "model/recording.h"
+#include "vram/recording.h"
 #include "vram/report.h"
-#include "vram/walk.h"
 
 static struct vram_error error;
 

@@ -3,7 +3,7 @@
 #include "driver/driver.h"
 #include "support/expect.h"
 #include "support/random.h"
-#include "vram/graph.h"
+#include "vram/pool.h"
 
 enum { VALUES = 1024, LAUNCHES = 1000, OTHERS = 64 };
 

@@ -133,7 +133,7 @@ static void the_newest_events_stay(void **state) {
     vram_recording_destroy(recording);
     struct vram_history_counts counts;
     vram_history_counts(world.allocator, &counts);
-    assert_int_equal(counts.told, 8); // three of the two allocations, four of the frees, and the snapshot's own
+    assert_int_equal(counts.events, 8); // three of the two allocations, four of the frees, and the snapshot's own
     assert_int_equal(counts.kept, 4);
     assert_int_equal(counts.lost, 0);
 
@@ -234,11 +234,11 @@ static void nothing_is_recorded_before_and_after(void **state) {
     struct vram_history_counts counts;
     vram_history_counts(world.allocator, &counts);
     assert_false(counts.recording);
-    assert_int_equal(counts.told, 0);
+    assert_int_equal(counts.events, 0);
     start(&world, &(struct vram_history_options){.no_device_memory = true});
     give(&world, take(&world, 100, 0));
     vram_history_counts(world.allocator, &counts);
-    assert_true(counts.recording && counts.told == 0);
+    assert_true(counts.recording && counts.events == 0);
     start(&world, &(struct vram_history_options){.enabled = VRAM_HISTORY_NONE});
     vram_history_counts(world.allocator, &counts);
     assert_false(counts.recording);

@@ -196,14 +196,14 @@ static void allocate_and_stop(struct vr_world *world) {
 static void records_nothing(struct vr_world *world) {
     struct vram_history_counts counts;
     vram_history_counts(world->allocator, &counts);
-    MUST(!counts.recording && counts.told == 0);
+    MUST(!counts.recording && counts.events == 0);
     allocate_and_stop(world);
     // It may start one of its own.
     MUST(vram_history_start(world->allocator, NULL, NULL) == VRAM_OK);
     uint64_t address = 0;
     MUST(vram_malloc(world->allocator, 0, 7000, 0, &address) == VRAM_OK);
     vram_history_counts(world->allocator, &counts);
-    MUST(counts.recording && counts.told != 0);
+    MUST(counts.recording && counts.events != 0);
 }
 
 static void the_parents_file(void **state) {

@@ -59,7 +59,7 @@ static void the_environment_starts_a_history(void **state) {
     for (uint64_t i = 0; i < 5; i++) give(&world, take(&world, 100 + i, 0));
     struct vram_history_counts counts;
     vram_history_counts(world.allocator, &counts);
-    assert_int_equal(counts.told, 10);
+    assert_int_equal(counts.events, 10);
     assert_int_equal(counts.kept, 3);
     history_end(&world);
     struct vram_recording *recording = NULL;
@@ -112,7 +112,7 @@ static void a_text_starts_and_stops(void **state) {
     give(&world, take(&world, 100, 0));
     OK(vram_history_start_text(world.allocator, "context=none,clear_history", &error));
     vram_history_counts(world.allocator, &counts);
-    assert_true(counts.recording && counts.told == 0);
+    assert_true(counts.recording && counts.events == 0);
     assert_int_equal(vram_history_start_text(world.allocator, "all,dump=x.pickle", &error), VRAM_BAD_OPTION);
     assert_int_equal(vram_history_start_text(world.allocator, "all,context=some", &error), VRAM_BAD_OPTION);
     assert_int_equal(error.offset, 4);

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "model/recording.h"
 #include "support/expect.h"
-#include "vram/write.h"
+#include "vram/export.h"
 
 enum { ROWS = 160000, FORMATS = 4 };
 

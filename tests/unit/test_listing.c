@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "vram/listing.h"
+#include "vram/profile.h"
 #include "vram/recording.h"
 
 // A segment of 60 MiB: 30 MiB of one block, 5 MiB of another, 25 MiB free.

@@ -15,7 +15,7 @@
 
 #include "history/logblock.h"
 #include "model/recording.h"
-#include "vram/follow.h"
+#include "vram/log.h"
 #include "vram/report.h"
 
 static char folder[] = "/tmp/vram_log_XXXXXX";

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "driver/driver.h"
+#include "vram/recordings.h"
 #include "vram/vram.h"
 
 #define expect_ok(expression) assert_int_equal(expression, VRAM_OK)

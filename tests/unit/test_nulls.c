@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "vram/recordings.h"
 #include "vram/vram.h"
 
 enum { UNTOUCHED = 0xA5 };

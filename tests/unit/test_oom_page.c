@@ -5,7 +5,7 @@
 
 #include "os/os.h"
 #include "support/history.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 #include "vram/recording.h"
 #include "vram/report.h"
 

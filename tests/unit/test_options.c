@@ -384,6 +384,7 @@ static void any_options_survive_printing(void **state) {
         struct vr_text printed = {0};
         vr_options_print(&options, &printed);
         const struct vr_options again = parsed(vr_text_string(&printed));
+        assert_true(vr_options_check(&again));
         if (memcmp(&options, &again, sizeof options) != 0) fail_msg("round %d: %s", round, vr_text_string(&printed));
         vr_text_release(&printed);
     }

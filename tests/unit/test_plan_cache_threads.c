@@ -1,9 +1,11 @@
 // The plan cache: order, limits, failures, plans in use, threads.
 #include <stdatomic.h>
 
+#include "library/plan_cache.h"
 #include "os/os.h"
 #include "support/expect.h"
-#include "vram/plan_cache.h"
+#include "support/random.h"
+#include "vram/workspace.h"
 
 // A library that makes plans: a plan is its key plus 100, and wants as many KiB as the key says.
 struct shop {
@@ -251,11 +253,51 @@ static void a_plan_has_one_thread_at_a_time(void **state) {
     expect_end(&world);
 }
 
+// Keys come and go, the limit moves, plans stay in use for a while: after each step the cache is what it says.
+static void any_order_keeps_the_cache_whole(void **state) {
+    (void)state;
+    enum { ANY_KEYS = 40, IN_USE = 6, STEPS = 3000 };
+    struct vr_world world;
+    struct shop shop = {.refusal = VRAM_OK};
+    expect_world(&world, "", 0);
+    struct vram_plan_cache *cache = expect_cache(&world, &shop);
+    struct vram_plan used[IN_USE];
+    uint32_t used_keys[IN_USE];
+    size_t count = 0;
+    uint64_t seed = 7;
+    for (int step = 0; step < STEPS; step++) {
+        const uint32_t key = 1 + (uint32_t)vr_random_below(&seed, ANY_KEYS);
+        bool busy = false;
+        for (size_t i = 0; i < count; i++) busy = busy || used_keys[i] == key;
+        if (step % 50 == 0) EXPECT_OK(vram_plan_cache_set_max(cache, 0, (int64_t)vr_random_below(&seed, 12)));
+        if (step % 400 == 399) EXPECT_OK(vram_plan_cache_clear(cache, 0));
+        if (!busy && count < IN_USE) {
+            used[count] = expect_plan(cache, key);
+            used_keys[count++] = key;
+        } else if (count != 0) {
+            const size_t which = (size_t)vr_random_below(&seed, count);
+            EXPECT_OK(vram_plan_release(cache, &used[which]));
+            used[which] = used[--count];
+            used_keys[which] = used_keys[count];
+        }
+        assert_true(vr_plan_cache_check(cache));
+    }
+    while (count != 0) EXPECT_OK(vram_plan_release(cache, &used[--count]));
+    assert_true(vr_plan_cache_check(cache));
+    vram_plan_cache_destroy(cache);
+    assert_int_equal(shop.built, shop.destroyed);
+    expect_end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_least_recently_used_goes_first), cmocka_unit_test(a_cache_of_none_makes_plans_for_once),
-        cmocka_unit_test(what_makes_no_sense_is_refused),     cmocka_unit_test(a_failure_leaves_the_cache_without_the_plan),
-        cmocka_unit_test(a_plan_in_use_outlives_its_place),   cmocka_unit_test(many_keys_are_found_again),
+        cmocka_unit_test(any_order_keeps_the_cache_whole),
+        cmocka_unit_test(the_least_recently_used_goes_first),
+        cmocka_unit_test(a_cache_of_none_makes_plans_for_once),
+        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(a_failure_leaves_the_cache_without_the_plan),
+        cmocka_unit_test(a_plan_in_use_outlives_its_place),
+        cmocka_unit_test(many_keys_are_found_again),
         cmocka_unit_test(a_plan_has_one_thread_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

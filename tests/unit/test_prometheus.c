@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "support/world.h"
-#include "vram/prometheus.h"
+#include "vram/stats.h"
 
 #define OK(call) assert_int_equal((call), VRAM_OK)
 

@@ -2,7 +2,7 @@
 // graph of a program captures on a stream of its own, as torch.cuda.graph() does.
 #include "support/table.h"
 #include "support/waits.h"
-#include "vram/graph.h"
+#include "vram/pool.h"
 
 static void open_world(struct vr_world *world, const char *conf) {
     const struct vr_world_options options = {.sim = {.memory_bytes = 80 * VR_GIB}, .conf = conf};

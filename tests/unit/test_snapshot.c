@@ -311,13 +311,13 @@ static void a_streamed_history_comes_back(void **state) {
     OK(vram_set_metadata(NULL));
     struct vram_history_counts counts;
     vram_history_counts(world.allocator, &counts);
-    assert_true(counts.told > 2000);
+    assert_true(counts.events > 2000);
     assert_int_equal(counts.kept, 0);
     assert_int_equal(counts.lost, 0);
     struct vram_recording *now = snap(&world, NULL), *read = NULL;
     OK(vram_history_stop(world.allocator));
     if (vram_recording_read_file(path, &read, &error) != VRAM_OK) fail_msg("%s", error.message);
-    assert_int_equal(vram_recording_event_count(read, VRAM_ALL_DEVICES), counts.told + 2); // and the snapshot's own
+    assert_int_equal(vram_recording_event_count(read, VRAM_ALL_DEVICES), counts.events + 2); // and the snapshot's own
     assert_int_equal(vram_recording_block_count(read), vram_recording_block_count(now));
     assert_string_equal(vram_recording_setting(read, "expandable_segments"), "true");
     const struct vr_model *model = model_of(read);

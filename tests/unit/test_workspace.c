@@ -1,7 +1,6 @@
 // Workspaces of cuBLAS and cuBLASLt: sizes, one per handle and stream, captures, clearing.
 #define _POSIX_C_SOURCE 200809L // setenv
 #include "support/expect.h"
-#include "vram/graph.h"
 #include "vram/pool.h"
 #include "vram/workspace.h"
 

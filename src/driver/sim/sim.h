@@ -10,7 +10,7 @@
 #include "driver/sim/device/sim_device.h"
 #include "driver/sim/memory/sim_memory.h"
 #include "os/os.h"
-#include "vram/sim.h"
+#include "vram/driver.h"
 
 struct vr_sim {
     struct vram_driver head; // first: a struct vram_driver * is this

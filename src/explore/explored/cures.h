@@ -3,7 +3,7 @@
 #define VR_EXPLORE_EXPLORED_CURES_H
 
 #include "explore/explored/explored.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 
 // Makes at most so many further replays of the history. *share: how much of the work is done; when it is 1, *cure is what was found: NULL
 // where nothing failed, UNFINISHED where the history is too long to be replayed while somebody waits. Borrowed. Statuses of

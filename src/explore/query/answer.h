@@ -7,7 +7,7 @@
 #define VR_EXPLORE_QUERY_ANSWER_H
 
 #include "base/json.h"
-#include "vram/output.h"
+#include "vram/status.h"
 
 enum vr_answer_type { VR_U8, VR_I32, VR_U32, VR_F64, VR_ANSWER_TYPE_COUNT };
 enum { VR_ANSWER_COLUMNS = 32 };

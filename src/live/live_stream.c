@@ -1,6 +1,6 @@
 // Events go into a recording file as they come (vram/log.h).
 #include "live/file.h"
-#include "live/settings.h"
+#include "live/live_settings.h"
 
 static enum vram_status open_file(const char *path, uint64_t max_bytes, struct vr_stream **stream, struct vram_error *error) {
     struct vr_stream *made = calloc(1, sizeof *made);
@@ -95,6 +95,7 @@ static uint32_t log_action(uint32_t action) {
         [VR_ACTION_USER_DEFINED] = VRAM_LOG_USER_DEFINED,
         [VR_ACTION_ANNOTATE] = VRAM_LOG_ANNOTATE,
     };
+    assert(action < VR_COUNT_OF(same));
     return same[action];
 }
 
@@ -119,7 +120,7 @@ void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint3
     vr_mutex_lock(&stream->mutex);
     const enum vram_status status = append_locked(stream, stacks, ring, event);
     vr_mutex_unlock(&stream->mutex);
-    atomic_fetch_add_explicit(&stream->told, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&stream->events, 1, memory_order_relaxed);
     if (status != VRAM_OK) atomic_fetch_add_explicit(&stream->lost, 1, memory_order_relaxed);
 }
 
@@ -127,7 +128,8 @@ enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *
     struct vr_text name = {0};
     vr_thread_text_append(mark->name, &name);
     enum vram_status status = vr_text_status(&name);
-    if (status == VRAM_OK) status = vram_log_annotation(stream->log, mark->device, vr_stage_names[mark->stage], vr_text_string(&name), 0);
+    if (status == VRAM_OK)
+        status = vram_log_annotation(stream->log, mark->device, vr_annotation_stage_name(mark->stage), vr_text_string(&name), 0);
     vr_text_release(&name);
     return status;
 }
@@ -214,11 +216,6 @@ enum vram_status vr_stream_state(struct vr_stream *stream, const struct vr_copie
     return status;
 }
 
-enum vram_status vr_stream_aftermath(struct vram_allocator *allocator, const struct vr_aftermath *aftermath) {
-    struct vr_tracer *tracer = vr_tracer_of(allocator);
-    if (tracer == NULL) return VRAM_OK;
-    vr_mutex_lock(&tracer->mutex);
-    const enum vram_status status = tracer->stream == NULL ? VRAM_OK : vr_settings_visit_aftermath(aftermath, put_setting, tracer->stream);
-    vr_mutex_unlock(&tracer->mutex);
-    return status;
+enum vram_status vr_stream_oom(struct vr_stream *stream, const struct vr_oom_facts *facts) {
+    return vr_settings_visit_oom(facts, put_setting, stream);
 }

@@ -1,8 +1,8 @@
-// source.h: where pinned memory comes from and how it goes back.
-#ifndef VR_HOST_SOURCE_H
-#define VR_HOST_SOURCE_H
+// host_source.h: where pinned memory comes from and how it goes back.
+#ifndef VR_HOST_HOST_SOURCE_H
+#define VR_HOST_HOST_SOURCE_H
 
-#include "host/state.h"
+#include "host/host_state.h"
 
 // Pins `size` bytes by the options: from the reserve segment, which the first call makes where one is wanted, else from the driver.
 // OUT_OF_MEMORY when the system has no more, DRIVER. Without locks.
@@ -21,5 +21,7 @@ enum vram_status vr_host_give_back(struct vram_host *host);
 
 // The reserve segment, at the end.
 void vr_host_reserve_release(struct vram_host *host);
+// Frees the private pools that have neither references nor blocks. Under the state lock.
+void vr_host_free_unused_pools(struct vram_host *host);
 
 #endif

@@ -1,8 +1,8 @@
-// fences.h: uses of blocks by streams, and when they have passed.
-#ifndef VR_HOST_FENCES_H
-#define VR_HOST_FENCES_H
+// host_fences.h: uses of blocks by streams, and when they have passed.
+#ifndef VR_HOST_HOST_FENCES_H
+#define VR_HOST_HOST_FENCES_H
 
-#include "host/state.h"
+#include "host/host_state.h"
 
 // Notes that a live block is used on a stream of a context; a use that is there already is enough. NO_HOST_MEMORY. Under the state lock.
 enum vram_status vr_host_use_add(struct vram_host *host, struct vr_host_block *block, uint64_t context, uint64_t stream);

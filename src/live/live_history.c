@@ -1,9 +1,7 @@
 // vram_history_start(), vram_history_stop(), what is annotated and marked.
 #include "core/serve.h"
-#include "live/host.h"
+#include "live/live_host.h"
 #include "model/model.h"
-
-const char *const vr_stage_names[VR_STAGE_COUNT] = {[VR_STAGE_START] = "START", [VR_STAGE_END] = "END", [VR_STAGE_STEP] = "STEP"};
 
 // --- what the options say ---------------------------------------------------------------------------------------------------------------
 
@@ -50,12 +48,12 @@ static enum vram_status resize(struct vr_tracer *tracer, uint64_t max_entries) {
 // --- files ------------------------------------------------------------------------------------------------------------------------------
 
 // Where the events of a ring go from now on.
-struct change {
+struct stream_change {
     struct vr_tracer *tracer;
     struct vr_stream *stream;
 };
 
-static void change_ring(const struct change *change, uint32_t ring) {
+static void change_ring(const struct stream_change *change, uint32_t ring) {
     atomic_store_explicit(&change->tracer->streams[ring], change->stream, memory_order_release);
 }
 
@@ -69,7 +67,7 @@ static void change_device(struct vr_device *device, const struct vr_picture *pic
 static void change_host(void *user) { change_ring(user, VR_TRACER_HOST); }
 
 // No device is set up meanwhile.
-static enum vram_status copy_devices_locked(struct vr_copied *copied, struct change *change) {
+static enum vram_status copy_devices_locked(struct vr_copied *copied, struct stream_change *change) {
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(copied->tracer->allocator, i);
         if (device == NULL) {
@@ -84,7 +82,7 @@ static enum vram_status copy_devices_locked(struct vr_copied *copied, struct cha
 }
 
 // Copies the state of each device and of pinned memory at the moment when its events begin to go elsewhere.
-static enum vram_status copy_last_state(struct vr_copied *copied, struct change *change) {
+static enum vram_status copy_last_state(struct vr_copied *copied, struct stream_change *change) {
     struct vram_allocator *allocator = copied->tracer->allocator;
     VR_TRY(vr_copy_settings(allocator, copied));
     vr_mutex_lock(&allocator->mutex);
@@ -95,7 +93,7 @@ static enum vram_status copy_last_state(struct vr_copied *copied, struct change 
 }
 
 // Settings and state into the file, as far as there is memory for it: without, a reader makes the state from the events.
-static void finish_file(struct vr_tracer *tracer, struct vr_stream *stream, struct change *change) {
+static void finish_file(struct vr_tracer *tracer, struct vr_stream *stream, struct stream_change *change) {
     struct vr_copied *copied = calloc(1, sizeof *copied);
     if (copied == NULL) return;
     copied->tracer = tracer;
@@ -117,7 +115,7 @@ static void begin_file(struct vr_tracer *tracer, struct vr_stream *stream) {
 // From now on events go into `stream` (NULL: the rings). The file before, NULL if there was none, has its last state, and is to be closed
 // once nobody can be inside it any more.
 static struct vr_stream *change_file(struct vr_tracer *tracer, struct vr_stream *stream) {
-    struct change change = {tracer, stream};
+    struct stream_change change = {tracer, stream};
     struct vr_stream *old = tracer->stream;
     tracer->stream = stream;
     if (old != NULL) finish_file(tracer, old, &change);
@@ -164,6 +162,7 @@ static enum vram_status start(struct vram_allocator *allocator, const struct vra
     if (status != VRAM_OK) return status;
     if (stream != NULL) begin_file(tracer, stream);
     vr_mutex_lock(&tracer->mutex);
+    tracer->stop = vram_history_stop;
     status = apply(tracer, options, skipped, stream);
     vr_mutex_unlock(&tracer->mutex);
     return status;
@@ -204,6 +203,15 @@ enum vram_status vram_history_stop(struct vram_allocator *allocator) {
     return status;
 }
 
+enum vram_status vr_history_at_oom(struct vram_allocator *allocator, const struct vr_oom_facts *facts) {
+    struct vr_tracer *tracer = vr_tracer_of(allocator);
+    if (tracer == NULL) return VRAM_OK;
+    vr_mutex_lock(&tracer->mutex);
+    const enum vram_status status = tracer->stream == NULL ? VRAM_OK : vr_stream_oom(tracer->stream, facts);
+    vr_mutex_unlock(&tracer->mutex);
+    return status;
+}
+
 void vram_history_counts(struct vram_allocator *allocator, struct vram_history_counts *counts) {
     if (allocator == NULL || counts == NULL) return;
     struct vr_tracer *tracer = vr_tracer_of(allocator);
@@ -213,14 +221,14 @@ void vram_history_counts(struct vram_allocator *allocator, struct vram_history_c
     for (int i = 0; i < VR_TRACER_RINGS; i++) {
         struct vr_ring *ring = &tracer->rings[i];
         vr_ring_lock(ring);
-        counts->told += ring->stored + ring->lost;
+        counts->events += ring->stored + ring->lost;
         counts->kept += vr_ring_count_locked(ring);
         counts->lost += ring->lost;
         vr_ring_unlock(ring);
     }
     const struct vr_stream *stream = tracer->stream;
     if (stream != NULL) {
-        counts->told += atomic_load_explicit(&stream->told, memory_order_relaxed);
+        counts->events += atomic_load_explicit(&stream->events, memory_order_relaxed);
         counts->lost += atomic_load_explicit(&stream->lost, memory_order_relaxed);
     }
     counts->recording = atomic_load_explicit(&tracer->recording, memory_order_relaxed);
@@ -235,15 +243,13 @@ static enum vram_status keep(struct vr_marks *marks, uint64_t most, const struct
         marks->next = (marks->next + 1) % marks->count;
         return VRAM_OK;
     }
-    void *items = marks->items;
-    const enum vram_status status = vr_grow(&items, &marks->capacity, marks->count + 1, sizeof *marks->items);
-    marks->items = items;
-    VR_TRY(status);
+    VR_TRY(VR_GROW(marks, items, marks->count + 1));
     marks->items[marks->count++] = *mark;
+    assert(marks->next == 0); // it was not full: the oldest is the first
     return VRAM_OK;
 }
 
-static enum vram_status mark(struct vram_allocator *allocator, uint32_t device, enum vr_stage stage, const char *name) {
+static enum vram_status mark(struct vram_allocator *allocator, uint32_t device, enum vr_annotation_stage stage, const char *name) {
     struct vr_tracer *tracer = vr_tracer_of(allocator);
     if (tracer == NULL || !atomic_load_explicit(&tracer->recording, memory_order_relaxed)) return VRAM_OK;
     const uint32_t only = atomic_load_explicit(&tracer->marks_of, memory_order_relaxed);

@@ -1,13 +1,13 @@
-#include "live/fill.h"
+#include "live/live_model.h"
 
 #include "base/json.h"
-#include "live/settings.h"
+#include "live/live_settings.h"
 #include "model/columns.h"
 
 // Numbers of the tracer's tables that have ids in the model: 0 means not asked yet, else id + 1.
 struct translation {
     uint32_t *ids;
-    size_t capacity;
+    size_t ids_capacity;
 };
 
 struct filler {
@@ -39,12 +39,10 @@ static enum vram_status intern(struct filler *filler, const char *text, uint32_t
 // --- stacks and words ----------------------------------------------------------------------------------------------------------------
 
 static enum vram_status make_room(struct translation *table, uint32_t number) {
-    const size_t before = table->capacity;
-    void *ids = table->ids;
-    const enum vram_status status = vr_grow(&ids, &table->capacity, (size_t)number + 1, sizeof *table->ids);
-    table->ids = ids;
-    if (status == VRAM_OK && table->capacity > before) memset(table->ids + before, 0, (table->capacity - before) * sizeof *table->ids);
-    return status;
+    const size_t before = table->ids_capacity;
+    VR_TRY(VR_GROW(table, ids, (size_t)number + 1));
+    if (table->ids_capacity > before) memset(table->ids + before, 0, (table->ids_capacity - before) * sizeof *table->ids);
+    return VRAM_OK;
 }
 
 static enum vram_status frames_of(struct filler *filler, uint32_t stack, size_t *count) {
@@ -78,7 +76,7 @@ static enum vram_status add_stack(struct filler *filler, uint32_t stack, uint32_
 static enum vram_status stack_id(struct filler *filler, uint32_t stack, uint32_t *id) {
     *id = 0;
     if (stack == 0) return VRAM_OK;
-    if (stack >= filler->stacks.capacity) VR_TRY(make_room(&filler->stacks, stack));
+    if (stack >= filler->stacks.ids_capacity) VR_TRY(make_room(&filler->stacks, stack));
     if (filler->stacks.ids[stack] == 0) {
         VR_TRY(add_stack(filler, stack, id));
         filler->stacks.ids[stack] = *id + 1;
@@ -90,7 +88,7 @@ static enum vram_status stack_id(struct filler *filler, uint32_t stack, uint32_t
 static enum vram_status word_id(struct filler *filler, uint32_t word, uint32_t *id) {
     *id = 0;
     if (word == 0) return VRAM_OK;
-    if (word >= filler->words.capacity) VR_TRY(make_room(&filler->words, word));
+    if (word >= filler->words.ids_capacity) VR_TRY(make_room(&filler->words, word));
     if (filler->words.ids[word] == 0) {
         struct vr_text text = {0};
         vr_thread_text_append(word, &text);
@@ -267,7 +265,7 @@ static enum vram_status fill_annotations(struct filler *filler) {
         struct vr_annotation *made = &model->annotations[i];
         *made = (struct vr_annotation){.device = mark->device, .time_us = time_us(filler, mark->ticks)};
         VR_TRY(word_id(filler, mark->name, &made->name));
-        VR_TRY(intern(filler, vr_stage_names[mark->stage], &made->stage));
+        VR_TRY(intern(filler, vr_annotation_stage_name(mark->stage), &made->stage));
         model->annotation_count++;
     }
     return VRAM_OK;
@@ -294,11 +292,13 @@ static enum vram_status fill_all(struct filler *filler) {
     VR_TRY(fill_histories(filler));
     VR_TRY(fill_annotations(filler));
     if (copied->segments_only) return VRAM_OK;
-    VR_TRY(vr_fill_settings(copied, &filler->builder, filler->model));
+    VR_TRY(vr_live_model_settings(copied, &filler->builder, filler->model));
     return fill_keys(filler);
 }
 
-enum vram_status vr_fill(const struct vr_copied *copied, struct vr_model *model) {
+enum vram_status vr_live_model(const struct vr_copied *copied, struct vr_model *model) {
+    assert(copied->device_count <= VR_COUNT_OF(copied->devices) && model->segments.count == 0 && model->history_count == 0);
+    assert(!copied->has_history || copied->tracer != NULL);
     struct filler filler = {.copied = copied, .model = model};
     VR_TRY(vr_builder_init(&filler.builder, UINT64_MAX));
     const enum vram_status status = fill_all(&filler);

@@ -1,9 +1,9 @@
-#include "host/pools.h"
-#include "host/background.h"
-#include "host/bins.h"
-#include "host/context.h"
-#include "host/fences.h"
-#include "host/source.h"
+#include "host/host_pools.h"
+#include "host/host_background.h"
+#include "host/host_bins.h"
+#include "host/host_context.h"
+#include "host/host_fences.h"
+#include "host/host_source.h"
 #include "host/host_notify.h"
 
 // --- lifetime -----------------------------------------------------------------------------------------------------------------------
@@ -46,18 +46,6 @@ void vr_host_pool_drop(struct vram_host_pool *pool) {
     vr_host_background_wake(host);
 }
 
-void vr_host_bury(struct vram_host *host) {
-    for (struct vram_host_pool **at = &host->pools; *at != NULL;) {
-        struct vram_host_pool *pool = *at;
-        if (pool->references != 0 || pool->blocks != 0) {
-            at = &pool->next;
-            continue;
-        }
-        *at = pool->next;
-        free(pool);
-    }
-}
-
 void vram_host_pool_retain(struct vram_host_pool *pool) {
     if (pool == NULL) return;
     struct vram_host *host = pool->host;
@@ -71,7 +59,7 @@ void vram_host_pool_release(struct vram_host_pool *pool) {
     struct vram_host *host = pool->host;
     vr_host_lock(host);
     vr_host_pool_drop(pool);
-    vr_host_bury(host);
+    vr_host_free_unused_pools(host);
     vr_host_unlock(host);
 }
 
@@ -101,8 +89,8 @@ enum vram_status vram_host_pool_trim(struct vram_host_pool *pool) {
     vr_host_send_cache_out(host, pool);
     vr_host_pool_drop(pool);
     vr_host_unlock(host);
-    const enum vram_status given = vr_host_give_back(host);
-    return vr_host_checked(host, polled != VRAM_OK ? polled : given);
+    const enum vram_status returned = vr_host_give_back(host);
+    return vr_host_checked(host, polled != VRAM_OK ? polled : returned);
 }
 
 // --- routes -------------------------------------------------------------------------------------------------------------------------
@@ -135,9 +123,7 @@ enum vram_status vram_host_pool_begin(struct vram_host_pool *pool, const struct 
     if ((unsigned)route->kind > VRAM_ROUTE_ALL) return VRAM_INVALID_ARGUMENT;
     struct vram_host *host = pool->host;
     vr_host_lock(host);
-    void *routes = host->routes;
-    const enum vram_status status = vr_grow(&routes, &host->route_capacity, host->route_count + 1, sizeof *host->routes);
-    host->routes = routes;
+    const enum vram_status status = VR_GROW(host, routes, host->route_count + 1);
     if (status == VRAM_OK) {
         host->routes[host->route_count++] = (struct vr_host_route){.pool = pool, .route = *route, .thread = vr_os_thread_id()};
         vr_host_pool_hold(pool);
@@ -172,7 +158,7 @@ enum vram_status vram_host_pool_end(struct vram_host_pool *pool, const struct vr
     struct vram_host *host = pool->host;
     vr_host_lock(host);
     const bool closed = close_route_locked(pool, route);
-    vr_host_bury(host);
+    vr_host_free_unused_pools(host);
     vr_host_unlock(host);
     return closed ? VRAM_OK : VRAM_INVALID_ARGUMENT;
 }

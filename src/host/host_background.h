@@ -1,8 +1,8 @@
-// background.h: the thread of pinned_use_background_threads, that looks for uses that have passed so that requests need not.
-#ifndef VR_HOST_BACKGROUND_H
-#define VR_HOST_BACKGROUND_H
+// host_background.h: the thread of pinned_use_background_threads, that looks for uses that have passed so that requests need not.
+#ifndef VR_HOST_HOST_BACKGROUND_H
+#define VR_HOST_HOST_BACKGROUND_H
 
-#include "host/state.h"
+#include "host/host_state.h"
 
 // Starts the thread where the options want it and it does not run. Without it, requests look themselves. Without locks.
 void vr_host_background_start(struct vram_host *host);

@@ -1,10 +1,10 @@
 // Requests, frees and declared uses.
-#include "host/background.h"
-#include "host/bins.h"
-#include "host/context.h"
-#include "host/fences.h"
-#include "host/pools.h"
-#include "host/source.h"
+#include "host/host_background.h"
+#include "host/host_bins.h"
+#include "host/host_context.h"
+#include "host/host_fences.h"
+#include "host/host_pools.h"
+#include "host/host_source.h"
 #include "host/host_notify.h"
 
 enum { LEGACY = VR_CU_STREAM_LEGACY, PER_THREAD = VR_CU_STREAM_PER_THREAD };
@@ -43,7 +43,7 @@ static bool serve_from_cache(struct vram_host *host, struct request *request) {
 }
 
 static void adopt(struct vram_host *host, struct request *request, struct vr_host_block *block) {
-    vr_host_table_insert(&host->table, block);
+    vr_host_table_insert(&host->table, block->address, block);
     block->pool = request->pool;
     block->pool->blocks++;
     vr_stat_add(&host->stats.allocations, 1);
@@ -254,8 +254,8 @@ enum vram_status vram_host_free(struct vram_host *host, void *pointer) {
     const bool returns = host->outgoing != NULL;
     vr_host_unlock(host);
     if (block == NULL) return VRAM_INVALID_POINTER;
-    const enum vram_status given = returns ? vr_host_give_back(host) : VRAM_OK;
-    return vr_host_checked(host, fences ? free_used(host, block) : given);
+    const enum vram_status returned = returns ? vr_host_give_back(host) : VRAM_OK;
+    return vr_host_checked(host, fences ? free_used(host, block) : returned);
 }
 
 // --- uses ---------------------------------------------------------------------------------------------------------------------------

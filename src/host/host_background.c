@@ -1,6 +1,6 @@
-#include "host/background.h"
-#include "host/fences.h"
-#include "host/source.h"
+#include "host/host_background.h"
+#include "host/host_fences.h"
+#include "host/host_source.h"
 
 // As PyTorch's thread; while nothing waits ours sleeps until there is something.
 enum { PAUSE_NS = 100000 };

@@ -1,7 +1,7 @@
-#include "host/fences.h"
-#include "host/bins.h"
-#include "host/context.h"
-#include "host/source.h"
+#include "host/host_fences.h"
+#include "host/host_bins.h"
+#include "host/host_context.h"
+#include "host/host_source.h"
 #include "host/host_notify.h"
 
 // --- lanes and uses ---------------------------------------------------------------------------------------------------------------
@@ -101,9 +101,7 @@ static bool take_idle_event(struct vram_host *host, struct vr_host_context *cont
 
 static enum vram_status make_event(struct vram_host *host, struct vr_host_context *context, uint64_t *event) {
     vr_host_lock(host);
-    void *idle = context->idle;
-    const enum vram_status grown = vr_grow(&idle, &context->idle_capacity, context->made + 1, sizeof *context->idle);
-    context->idle = idle;
+    const enum vram_status grown = VR_GROW(context, idle, context->made + 1);
     if (grown == VRAM_OK) context->made++;
     vr_host_unlock(host);
     VR_TRY(grown);

@@ -1,8 +1,8 @@
-// host.h: pinned host memory in a history and in snapshots.
-#ifndef VR_LIVE_HOST_H
-#define VR_LIVE_HOST_H
+// live_host.h: pinned host memory in a history and in snapshots.
+#ifndef VR_LIVE_LIVE_HOST_H
+#define VR_LIVE_LIVE_HOST_H
 
-#include "live/fill.h"
+#include "live/live_model.h"
 
 // From now on this memory (NULL: none) is recorded, and none before. With the tracer's mutex.
 void vr_tracer_record_host(struct vr_tracer *tracer, struct vram_host *host);

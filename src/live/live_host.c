@@ -1,4 +1,4 @@
-#include "live/host.h"
+#include "live/live_host.h"
 
 #include "host/host_notify.h"
 
@@ -10,6 +10,7 @@ static void listen(enum vr_host_action what, const struct vr_host_block *block, 
         [VR_HOST_ACTION_SEGMENT_ALLOC] = VR_RECORD_SEGMENT_ALLOC,
         [VR_HOST_ACTION_SEGMENT_FREE] = VR_RECORD_SEGMENT_FREE,
     };
+    assert((size_t)what < VR_COUNT_OF(actions));
     const bool segment = what == VR_HOST_ACTION_SEGMENT_ALLOC || what == VR_HOST_ACTION_SEGMENT_FREE;
     const struct vr_record record = {
         .address = block->address,
@@ -47,13 +48,13 @@ void vr_tracer_record_host(struct vr_tracer *tracer, struct vram_host *host) {
 
 // --- snapshots -----------------------------------------------------------------------------------------------------------------------
 
-struct moment {
+struct host_moment {
     struct vr_tracer *tracer;
     uint64_t mark;
 };
 
 static void note_moment(void *user) {
-    struct moment *moment = user;
+    struct host_moment *moment = user;
     moment->mark = vr_ring_mark(&moment->tracer->rings[VR_TRACER_HOST]);
 }
 
@@ -92,6 +93,7 @@ enum vram_status vr_copy_host_state(struct vr_copied *copied, void (*at)(void *u
     struct vr_host_facts *facts = NULL;
     size_t count = 0;
     VR_TRY(vr_host_copy(copied->tracer->host, &facts, &count, at, user));
+    assert(copied->device_count < VR_COUNT_OF(copied->devices) && !copied->has_host); // it is the last
     struct vr_copied_device *made = &copied->devices[copied->device_count++];
     made->ordinal = (uint32_t)copied->history_count++;
     copied->has_host = true;
@@ -102,7 +104,7 @@ enum vram_status vr_copy_host_state(struct vr_copied *copied, void (*at)(void *u
 
 enum vram_status vr_copy_host(struct vr_copied *copied) {
     struct vr_tracer *tracer = copied->tracer;
-    struct moment moment = {.tracer = tracer};
+    struct host_moment moment = {.tracer = tracer};
     VR_TRY(vr_copy_host_state(copied, note_moment, &moment));
     if (!copied->has_history) return VRAM_OK;
     struct vr_copied_device *made = &copied->devices[copied->device_count - 1];

@@ -1,5 +1,5 @@
-#include "host/context.h"
-#include "vram/sim.h"
+#include "host/host_context.h"
+#include "vram/driver.h"
 
 // --- home -----------------------------------------------------------------------------------------------------------------------
 

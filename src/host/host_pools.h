@@ -1,8 +1,8 @@
-// pools.h: private pools and the routes into them. All under the state lock.
-#ifndef VR_HOST_POOLS_H
-#define VR_HOST_POOLS_H
+// host_pools.h: private pools and the routes into them. All under the state lock.
+#ifndef VR_HOST_HOST_POOLS_H
+#define VR_HOST_HOST_POOLS_H
 
-#include "host/state.h"
+#include "host/host_state.h"
 
 // The pool of a request on `stream` by this thread: that of the newest route that accepts it, or the default one. While a route of a
 // capture is open the driver is asked who captures, under the state lock: it answers without waiting.
@@ -11,8 +11,6 @@ struct vram_host_pool *vr_host_route(struct vram_host *host, uint64_t stream);
 // References. Dropping the last one lets go of the blocks that were kept for graphs: their uses are waited for as after any free.
 void vr_host_pool_hold(struct vram_host_pool *pool);
 void vr_host_pool_drop(struct vram_host_pool *pool);
-// Frees the pools that have neither references nor blocks.
-void vr_host_bury(struct vram_host *host);
 
 // Keeps a freed block for the graphs that know it.
 void vr_host_keep(struct vram_host *host, struct vr_host_block *block);

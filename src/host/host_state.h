@@ -1,4 +1,4 @@
-// state.h: what an allocator of pinned memory is made of.
+// host_state.h: what an allocator of pinned memory is made of.
 //
 //   vram_host -- table: address -> block          every block that is held, in whatever state
 //       |------- pools (the default one, private ones)
@@ -10,15 +10,15 @@
 // A block is live; or being freed by one thread; or pending until `fences` of its uses have passed; or kept; or free. Its uses hang on
 // the block while it is live, being freed or kept, and in lanes or among the deferred while it is pending. A use belongs to one lane; a
 // lane lives as long as it has uses.
-#ifndef VR_HOST_STATE_H
-#define VR_HOST_STATE_H
+#ifndef VR_HOST_HOST_STATE_H
+#define VR_HOST_HOST_STATE_H
 
 #include <stdatomic.h>
 
 #include "base/stat.h"
 #include "config/options.h"
 #include "driver/driver.h"
-#include "host/table.h"
+#include "host/host_table.h"
 #include "os/os.h"
 #include "vram/host.h"
 
@@ -124,7 +124,7 @@ struct vram_host {
     struct vram_host_pool standard;
     uint64_t pools_made[2];
     struct vr_host_route *routes;
-    size_t route_count, route_capacity;
+    size_t route_count, routes_capacity;
     struct vr_host_context *contexts;
     struct vr_host_lane *lanes;
     struct vr_host_use *deferred;

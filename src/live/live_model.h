@@ -1,10 +1,10 @@
-// fill.h: copies of a live allocator become a model.
-#ifndef VR_LIVE_FILL_H
-#define VR_LIVE_FILL_H
+// live_model.h: copies of a live allocator become a model.
+#ifndef VR_LIVE_LIVE_MODEL_H
+#define VR_LIVE_LIVE_MODEL_H
 
 #include "config/options.h"
 #include "core/device_picture.h"
-#include "live/aftermath.h"
+#include "live/oom_snapshot.h"
 #include "live/tracer.h"
 #include "model/model.h"
 
@@ -31,7 +31,7 @@ struct vr_copied {
     uint64_t max_entries;
     bool has_history;
     bool segments_only;
-    const struct vr_aftermath *aftermath; // of an out of memory; NULL: of none
+    const struct vr_oom_facts *oom_facts; // of an out of memory; NULL: of none
     bool has_host;                        // the last of the devices is pinned host memory
 };
 void vr_copied_release(struct vr_copied *copied);
@@ -39,6 +39,6 @@ void vr_copied_release(struct vr_copied *copied);
 enum vram_status vr_copy_settings(struct vram_allocator *allocator, struct vr_copied *copied);
 
 // Makes the model, which is zeroed on entry, and released by the caller, also on failure. Without any lock. NO_HOST_MEMORY.
-enum vram_status vr_fill(const struct vr_copied *copied, struct vr_model *model);
+enum vram_status vr_live_model(const struct vr_copied *copied, struct vr_model *model);
 
 #endif

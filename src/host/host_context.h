@@ -1,8 +1,8 @@
-// context.h: which CUDA context is current while the driver is asked, and what its answers mean.
-#ifndef VR_HOST_CONTEXT_H
-#define VR_HOST_CONTEXT_H
+// host_context.h: which CUDA context is current while the driver is asked, and what its answers mean.
+#ifndef VR_HOST_HOST_CONTEXT_H
+#define VR_HOST_HOST_CONTEXT_H
 
-#include "host/state.h"
+#include "host/host_state.h"
 
 // Status of a driver result outside the allocation calls.
 VR_INLINE enum vram_status vr_host_status(vr_cu_result result) { return result == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER; }

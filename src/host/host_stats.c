@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "base/sink.h"
-#include "host/state.h"
+#include "host/host_state.h"
 
 void vram_host_stats(struct vram_host *host, struct vram_host_stats *stats) {
     if (host == NULL || stats == NULL) return;
@@ -139,9 +139,8 @@ void vram_host_pool_stats(struct vram_host_pool *pool, struct vram_host_pool_sta
     struct vram_host *host = pool->host;
     *stats = (struct vram_host_pool_stats){.blocks = 0};
     vr_host_lock(host);
-    for (size_t i = 0; i < host->table.capacity; i++) {
-        const struct vr_host_block *block = host->table.slots[i];
-        if (block != NULL && block->pool == pool) count_block(block, stats);
-    }
+    size_t at = 0;
+    for (const struct vr_host_block *block; (block = vr_host_table_next(&host->table, &at)) != NULL;)
+        if (block->pool == pool) count_block(block, stats);
     vr_host_unlock(host);
 }

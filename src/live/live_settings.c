@@ -1,11 +1,11 @@
-#include "live/settings.h"
+#include "live/live_settings.h"
 
 #include <stdio.h>
 
 #include "base/json.h"
-#include "live/accounts.h"
+#include "live/live_accounts.h"
 
-enum { AFTERMATH_ROWS = 2 };
+enum { OOM_ROWS = 2 };
 
 static void put_conf(const struct vr_copied *copied, struct vr_json *json) { vr_json_string(json, NULL, copied->conf); }
 
@@ -32,16 +32,16 @@ static const struct {
     {"trace_alloc_overflowed", put_overflowed, with_history},
 };
 
-enum vram_status vr_settings_visit_aftermath(const struct vr_aftermath *aftermath, vr_recorded_visitor visit, void *user) {
+enum vram_status vr_settings_visit_oom(const struct vr_oom_facts *oom_facts, vr_recorded_visitor visit, void *user) {
     struct vr_text accounts = {0};
     char key[64], total[24];
-    vr_accounts_text(&aftermath->accounts, &accounts);
+    vr_accounts_text(&oom_facts->accounts, &accounts);
     enum vram_status status = vr_text_status(&accounts);
     if (status == VRAM_OK) status = visit(VR_ACCOUNTS_KEY, vr_text_string(&accounts), accounts.length, user);
     vr_text_release(&accounts);
     VR_TRY(status);
-    (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)aftermath->accounts.device);
-    const int length = snprintf(total, sizeof total, "%llu", (unsigned long long)aftermath->device_total_bytes);
+    (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)oom_facts->accounts.device);
+    const int length = snprintf(total, sizeof total, "%llu", (unsigned long long)oom_facts->device_total_bytes);
     return visit(key, total, (size_t)length, user);
 }
 
@@ -58,16 +58,16 @@ enum vram_status vr_settings_visit(const struct vr_copied *copied, vr_recorded_v
         vr_text_release(&value);
         VR_TRY(status);
     }
-    return copied->aftermath == NULL ? VRAM_OK : vr_settings_visit_aftermath(copied->aftermath, visit, user);
+    return copied->oom_facts == NULL ? VRAM_OK : vr_settings_visit_oom(copied->oom_facts, visit, user);
 }
 
-struct filling {
+struct settings_filling {
     struct vr_builder *builder;
     struct vr_model *model;
 };
 
 static enum vram_status add_setting(const char *key, const char *json, size_t length, void *user) {
-    const struct filling *filling = user;
+    const struct settings_filling *filling = user;
     struct vr_model *model = filling->model;
     struct vr_setting made = {0};
     VR_TRY(vr_builder_string(filling->builder, key, strlen(key), &made.key));
@@ -76,9 +76,9 @@ static enum vram_status add_setting(const char *key, const char *json, size_t le
     return VRAM_OK;
 }
 
-enum vram_status vr_fill_settings(const struct vr_copied *copied, struct vr_builder *builder, struct vr_model *model) {
-    struct filling filling = {builder, model};
-    model->settings = calloc(vr_recorded_most() + VR_COUNT_OF(rows) + AFTERMATH_ROWS, sizeof *model->settings);
+enum vram_status vr_live_model_settings(const struct vr_copied *copied, struct vr_builder *builder, struct vr_model *model) {
+    struct settings_filling filling = {builder, model};
+    model->settings = calloc(vr_recorded_most() + VR_COUNT_OF(rows) + OOM_ROWS, sizeof *model->settings);
     if (model->settings == NULL) return VRAM_NO_HOST_MEMORY;
     return vr_settings_visit(copied, add_setting, &filling);
 }

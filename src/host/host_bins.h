@@ -1,8 +1,8 @@
-// bins.h: sizes of blocks, and the free ones of a pool by size.
-#ifndef VR_HOST_BINS_H
-#define VR_HOST_BINS_H
+// host_bins.h: sizes of blocks, and the free ones of a pool by size.
+#ifndef VR_HOST_HOST_BINS_H
+#define VR_HOST_HOST_BINS_H
 
-#include "host/state.h"
+#include "host/host_state.h"
 
 // Without pinned_max_round_threshold_mb: up to VR_HOST_ROUND_LIMIT sizes are powers of two, above it multiples of an eighth of the power
 // of two below them, at most of VR_HOST_LARGEST_STEP. Requests below VR_HOST_MIN_BLOCK share one size.

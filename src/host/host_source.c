@@ -1,7 +1,7 @@
-#include "host/source.h"
-#include "host/bins.h"
-#include "host/context.h"
-#include "host/pools.h"
+#include "host/host_source.h"
+#include "host/host_bins.h"
+#include "host/host_context.h"
+#include "host/host_pools.h"
 #include "host/host_notify.h"
 
 enum { PAGE = 4096, MOST_THREADS = 128 };
@@ -171,7 +171,7 @@ enum vram_status vr_host_pin(struct vram_host *host, uint64_t size, uint64_t *ad
 void vr_host_send_out(struct vram_host *host, struct vr_host_block *block) {
     assert(block->origin != VRAM_HOST_RESERVED);
     vr_host_notify(host, VR_HOST_ACTION_SEGMENT_FREE, block);
-    vr_host_table_remove(&host->table, block);
+    vr_host_table_remove(&host->table, block->address);
     block->pool->blocks--;
     block->pool = NULL;
     block->state = VR_HOST_OUT;
@@ -257,11 +257,23 @@ static enum vram_status give_all(struct vram_host *host) {
     return first;
 }
 
+void vr_host_free_unused_pools(struct vram_host *host) {
+    for (struct vram_host_pool **at = &host->pools; *at != NULL;) {
+        struct vram_host_pool *pool = *at;
+        if (pool->references != 0 || pool->blocks != 0) {
+            at = &pool->next;
+            continue;
+        }
+        *at = pool->next;
+        free(pool);
+    }
+}
+
 enum vram_status vr_host_give_back(struct vram_host *host) {
     vr_host_lock(host);
     const bool nothing = host->outgoing == NULL && host->with_driver == 0;
     const bool tolerant = host->options.pinned_free_catch_all;
-    vr_host_bury(host);
+    vr_host_free_unused_pools(host);
     vr_host_unlock(host);
     if (nothing) return VRAM_OK;
     vr_mutex_lock(&host->giving);

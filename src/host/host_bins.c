@@ -1,4 +1,4 @@
-#include "host/bins.h"
+#include "host/host_bins.h"
 
 static uint64_t power_of_2(uint64_t size) { return size <= 1 ? 1 : (uint64_t)1 << (vr_log2_floor(size - 1) + 1); }
 

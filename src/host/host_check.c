@@ -1,6 +1,6 @@
 // vram_host_check(): every invariant that the comments of this room state, as code.
 #include "base/invariant.h"
-#include "host/bins.h"
+#include "host/host_bins.h"
 
 // What a walk over all blocks found, to be held against lists and counters.
 struct census {
@@ -76,7 +76,8 @@ static enum vram_status check_pools(const struct vram_host *host, struct census 
     }
     VR_INVARIANT(census->free == 0, "free blocks are in no bin", census->free);
     VR_INVARIANT(census->kept == 0, "kept blocks are in no list", census->kept);
-    VR_INVARIANT(in_pools == host->table.count && (int64_t)in_pools == census->blocks, "the pools' counts of blocks are wrong", in_pools);
+    VR_INVARIANT(in_pools == host->table.blocks.count && (int64_t)in_pools == census->blocks, "the pools' counts of blocks are wrong",
+                 in_pools);
     return VRAM_OK;
 }
 
@@ -119,10 +120,13 @@ static enum vram_status check_counters(const struct vram_host *host, const struc
 
 static enum vram_status check_locked(const struct vram_host *host, struct vram_error *error) {
     struct census census = {.blocks = 0};
-    for (size_t i = 0; i < host->table.capacity; i++) {
-        if (host->table.slots[i] != NULL) VR_TRY(check_block(host, host->table.slots[i], &census, error));
-    }
-    VR_INVARIANT(2 * (host->table.count + host->table.promised) <= host->table.capacity, "the table is too full", host->table.count);
+    const struct vr_map *blocks = &host->table.blocks;
+    size_t at = 0;
+    VR_INVARIANT(vr_map_check(blocks), "the table of blocks is damaged", blocks->count);
+    VR_INVARIANT(host->table.promised == 0 || blocks->count + host->table.promised <= (blocks->mask + 1) / 4 * 3,
+                 "the table has no room for what was promised", blocks->count);
+    for (const struct vr_host_block *block; (block = vr_host_table_next(&host->table, &at)) != NULL;)
+        VR_TRY(check_block(host, block, &census, error));
     VR_TRY(check_pools(host, &census, error));
     VR_TRY(check_uses(host, &census, error));
     return check_counters(host, &census, error);

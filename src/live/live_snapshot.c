@@ -1,8 +1,8 @@
 // vram_snapshot() and its files: the copying. fill.c makes the model of it.
 #include "core/device.h"
 #include "live/file.h"
-#include "live/fill.h"
-#include "live/host.h"
+#include "live/live_model.h"
+#include "live/live_host.h"
 #include "model/recording.h"
 #include "vram/snapshot.h"
 
@@ -17,14 +17,14 @@ void vr_copied_release(struct vr_copied *copied) {
 
 // --- copying -------------------------------------------------------------------------------------------------------------------------
 
-struct moment {
+struct device_moment {
     struct vr_tracer *tracer;
     uint64_t mark; // events before it belong to the snapshot
 };
 
 // Under all locks of the device: the history ends here; the event that tells of the snapshot belongs to the next one.
 static void note_moment(struct vr_device *device, const struct vr_picture *picture, void *user) {
-    struct moment *moment = user;
+    struct device_moment *moment = user;
     if (moment->tracer != NULL) moment->mark = vr_ring_mark(&moment->tracer->rings[device->ordinal]);
     vr_current_stack = 0;
     vr_notify(device, VR_RECORD_SNAPSHOT, 0, picture->active_bytes, 0);
@@ -32,7 +32,7 @@ static void note_moment(struct vr_device *device, const struct vr_picture *pictu
 
 static enum vram_status copy_device(struct vr_copied *copied, struct vr_device *device, const struct vram_snapshot_options *options) {
     struct vr_copied_device *made = &copied->devices[copied->device_count++];
-    struct moment moment = {.tracer = copied->tracer};
+    struct device_moment moment = {.tracer = copied->tracer};
     made->ordinal = device->ordinal;
     VR_TRY(vr_picture_take(device, options->pool, &made->picture, note_moment, &moment));
     if (!copied->has_history) return VRAM_OK;
@@ -91,15 +91,15 @@ static enum vram_status copy_all(struct vram_allocator *allocator, const struct 
 }
 
 static enum vram_status make_model(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
-                                   const struct vr_aftermath *aftermath, struct vr_model *model) {
+                                   const struct vr_oom_facts *oom_facts, struct vr_model *model) {
     struct vr_copied *copied = calloc(1, sizeof *copied);
     if (copied == NULL) return VRAM_NO_HOST_MEMORY;
     copied->tracer = vr_tracer_of(allocator);
-    copied->aftermath = aftermath;
+    copied->oom_facts = oom_facts;
     if (copied->tracer != NULL) vr_mutex_lock(&copied->tracer->mutex);
     enum vram_status status = copy_all(allocator, options, copied);
     if (copied->tracer != NULL) vr_mutex_unlock(&copied->tracer->mutex);
-    if (status == VRAM_OK) status = vr_fill(copied, model);
+    if (status == VRAM_OK) status = vr_live_model(copied, model);
     vr_copied_release(copied);
     free(copied);
     return status;
@@ -108,10 +108,10 @@ static enum vram_status make_model(struct vram_allocator *allocator, const struc
 // --- the interface -------------------------------------------------------------------------------------------------------------------
 
 static enum vram_status snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
-                                 const struct vr_aftermath *aftermath, struct vram_recording **recording, struct vram_error *error) {
+                                 const struct vr_oom_facts *oom_facts, struct vram_recording **recording, struct vram_error *error) {
     static const struct vram_snapshot_options defaults;
     struct vr_model model = {0};
-    enum vram_status status = make_model(allocator, options == NULL ? &defaults : options, aftermath, &model);
+    enum vram_status status = make_model(allocator, options == NULL ? &defaults : options, oom_facts, &model);
     if (status == VRAM_OK) status = vr_recording_create(&model, recording);
     vr_model_release(&model);
     return status == VRAM_OK ? VRAM_OK : vr_fail(error, status, VRAM_NO_OFFSET, "a snapshot: %s", vram_status_text(status));
@@ -133,17 +133,17 @@ enum vram_status vram_snapshot_write(struct vram_allocator *allocator, const str
     return status;
 }
 
-enum vram_status vr_snapshot_after(struct vram_allocator *allocator, const struct vr_aftermath *aftermath,
-                                   struct vram_recording **recording, struct vram_error *error) {
-    return snapshot(allocator, NULL, aftermath, recording, error);
+enum vram_status vr_snapshot_at_oom(struct vram_allocator *allocator, const struct vr_oom_facts *oom_facts,
+                                    struct vram_recording **recording, struct vram_error *error) {
+    return snapshot(allocator, NULL, oom_facts, recording, error);
 }
 
 static enum vram_status save(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
-                             const struct vr_aftermath *aftermath, const char *pattern, struct vram_error *error) {
+                             const struct vr_oom_facts *oom_facts, const char *pattern, struct vram_error *error) {
     struct vr_file file;
     VR_TRY(vr_file_open(&file, pattern, error));
     struct vram_recording *recording = NULL;
-    enum vram_status status = snapshot(allocator, options, aftermath, &recording, error);
+    enum vram_status status = snapshot(allocator, options, oom_facts, &recording, error);
     if (status == VRAM_OK) status = vram_recording_write(recording, vr_file_format(&file), vr_file_write, &file, error);
     vram_recording_destroy(recording);
     return vr_file_close(&file, status, error);
@@ -155,7 +155,7 @@ enum vram_status vram_snapshot_save(struct vram_allocator *allocator, const stru
     return save(allocator, options, NULL, pattern, error);
 }
 
-enum vram_status vr_snapshot_save_after(struct vram_allocator *allocator, const struct vr_aftermath *aftermath, const char *pattern,
-                                        struct vram_error *error) {
-    return save(allocator, NULL, aftermath, pattern, error);
+enum vram_status vr_snapshot_save_at_oom(struct vram_allocator *allocator, const struct vr_oom_facts *oom_facts, const char *pattern,
+                                         struct vram_error *error) {
+    return save(allocator, NULL, oom_facts, pattern, error);
 }
