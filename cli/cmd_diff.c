@@ -8,7 +8,6 @@
 #include "input_files.h"
 #include "moment.h"
 #include "ui.h"
-#include "vram/recording.h"
 
 int cmd_diff(int argc, char **argv);
 
@@ -50,8 +49,7 @@ static int compare(const struct settings *settings, const char *const paths[2]) 
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     int code = CLI_OK;
     for (unsigned side = 0; side < 2 && code == CLI_OK; side++) {
-        code = input_recording(paths[side], &recording[side], &facts[side]);
-        if (code == CLI_OK) (void)!vram_recording_symbolize(recording[side], NULL, NULL);
+        code = input_named_recording(paths[side], &recording[side], &facts[side]);
     }
     if (code == CLI_OK) {
         const struct vram_diff diff = {.recording = {recording[0], recording[1]},
@@ -63,7 +61,7 @@ static int compare(const struct settings *settings, const char *const paths[2]) 
                                                        : vram_diff_text(&diff, &style, ui_write, NULL, &result, &error);
         const bool over = is_over(settings, result.bytes);
         if (status == VRAM_OK && settings->json) printf("\n");
-        code = status == VRAM_IO ? CLI_BAD_INPUT : status != VRAM_OK ? ui_error(NULL, &error) : over ? CLI_FINDING : CLI_OK;
+        code = ui_result(status, over, NULL, &error);
     }
     vram_recording_destroy(recording[0]);
     vram_recording_destroy(recording[1]);

@@ -7,7 +7,6 @@
 #include "moment.h"
 #include "output.h"
 #include "ui.h"
-#include "vram/recording.h"
 
 int cmd_flame(int argc, char **argv);
 
@@ -21,13 +20,6 @@ static bool wants_lines(const char *path) {
     const size_t length = output_plain_length(path);
     const char ending[] = ".folded";
     return length >= sizeof ending - 1 && memcmp(path + length - (sizeof ending - 1), ending, sizeof ending - 1) == 0;
-}
-
-static int read_named(const char *path, struct vram_recording **recording, struct input_facts *facts) {
-    const int code = input_recording(path, recording, facts);
-    // Machine code gets the names that this machine knows; without memory for them it stays as it is.
-    if (code == CLI_OK) (void)!vram_recording_symbolize(*recording, NULL, NULL);
-    return code;
 }
 
 static int draw(const struct settings *settings, const struct vram_profile_options *options, const struct vram_recording *recording,
@@ -46,8 +38,8 @@ static int draw(const struct settings *settings, const struct vram_profile_optio
 static int run(const struct settings *settings, const struct vram_profile_options *options, const char *path) {
     struct vram_recording *recording = NULL, *before = NULL;
     struct input_facts facts, before_facts;
-    int code = read_named(path, &recording, &facts);
-    if (code == CLI_OK && settings->before != NULL) code = read_named(settings->before, &before, &before_facts);
+    int code = input_named_recording(path, &recording, &facts);
+    if (code == CLI_OK && settings->before != NULL) code = input_named_recording(settings->before, &before, &before_facts);
     if (code == CLI_OK) code = draw(settings, options, recording, before, input_base_name(facts.name));
     vram_recording_destroy(before);
     vram_recording_destroy(recording);

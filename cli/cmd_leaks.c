@@ -7,7 +7,6 @@
 #include "input_files.h"
 #include "moment.h"
 #include "ui.h"
-#include "vram/recording.h"
 
 int cmd_leaks(int argc, char **argv);
 
@@ -24,9 +23,8 @@ static int find_leaks(const char *path, const char *before, void *context) {
     struct vram_recording *recording;
     struct input_facts facts;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    const int code = input_recording(path, &recording, &facts);
+    const int code = input_named_recording(path, &recording, &facts);
     if (code != CLI_OK) return code;
-    (void)!vram_recording_symbolize(recording, NULL, NULL);
     const char *name = input_base_name(facts.name);
     const struct vram_style style = ui_style();
     size_t leaks = 0;
@@ -36,8 +34,7 @@ static int find_leaks(const char *path, const char *before, void *context) {
                                         : vram_leaks_text(recording, &settings->options, name, &style, ui_write, NULL, &leaks, &error);
     vram_recording_destroy(recording);
     if (status == VRAM_OK && settings->json) printf("\n");
-    if (status != VRAM_OK && status != VRAM_IO) return ui_error(name, &error);
-    return status != VRAM_OK ? CLI_BAD_INPUT : leaks != 0 ? CLI_FINDING : CLI_OK;
+    return ui_result(status, leaks != 0, name, &error);
 }
 
 int cmd_leaks(int argc, char **argv) {

@@ -49,9 +49,8 @@ static int replay_exact(const struct vram_recording *recording, const char *path
     const char *name = shown_name(settings, path);
     printf("%s", before);
     status = settings->json ? vram_exact_json(result, name, ui_write, NULL) : vram_exact_text(result, name, &style, ui_write, NULL);
-    int code = status == VRAM_OK ? CLI_OK : CLI_BAD_INPUT;
-    if (code == CLI_OK && settings->placements != NULL) code = write_placements(settings->placements, result);
-    if (code == CLI_OK && !result->agrees) code = CLI_FINDING;
+    int code = status != VRAM_OK || settings->placements == NULL ? CLI_OK : write_placements(settings->placements, result);
+    if (code == CLI_OK) code = ui_result(status, !result->agrees, path, NULL);
     vram_exact_result_destroy(result);
     return code;
 }
@@ -90,8 +89,9 @@ static int replay_whatif(const struct vram_recording *recording, const char *pat
         for (size_t i = 0; i < count; i++) readable[i] = results[i];
         const enum vram_status status = settings->json ? vram_whatif_json(readable, count, name, ui_write, NULL)
                                                        : vram_whatif_text(readable, count, name, &style, ui_write, NULL);
-        if (status != VRAM_OK) code = CLI_BAD_INPUT;
-        for (size_t i = 0; i < count && code == CLI_OK; i++) code = results[i]->finished ? CLI_OK : CLI_FINDING;
+        bool finished = true;
+        for (size_t i = 0; i < count; i++) finished = finished && results[i]->finished;
+        code = ui_result(status, !finished, path, NULL);
     }
     for (size_t i = 0; i < count; i++) vram_whatif_result_destroy(results[i]);
     return code;

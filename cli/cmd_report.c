@@ -36,13 +36,11 @@ static int report_file(const char *path, const char *before, void *context) {
     const struct settings *settings = context;
     struct vram_recording *recording;
     struct input_facts facts;
-    const int code = input_recording(path, &recording, &facts);
+    const int code = input_named_recording(path, &recording, &facts);
     if (code != CLI_OK) return code;
 
     struct vram_report *report;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    // Machine code gets the names that this machine knows; without memory for them it stays as it is.
-    (void)!vram_recording_symbolize(recording, NULL, NULL);
     const struct vram_report_options options = {.top = settings->top > 10000 ? 10000 : (unsigned)settings->top,
                                                 .memory_bytes = settings->memory_bytes,
                                                 .plain_sites = settings->json};
@@ -64,8 +62,7 @@ static int report_file(const char *path, const char *before, void *context) {
     const bool found = settings->check && has_oom(report);
     vram_cures_destroy(cures);
     vram_report_destroy(report);
-    // What went wrong with standard output is said once, at the end.
-    return status != VRAM_OK ? CLI_BAD_INPUT : found ? CLI_FINDING : CLI_OK;
+    return ui_result(status, found, facts.name, NULL);
 }
 
 // Reads one file and lists what it holds.
@@ -74,9 +71,8 @@ static int list_file(const char *path, const char *before, void *context) {
     const enum vram_listing listing = (enum vram_listing)settings->list;
     struct vram_recording *recording;
     struct input_facts facts;
-    const int code = input_recording(path, &recording, &facts);
+    const int code = input_named_recording(path, &recording, &facts);
     if (code != CLI_OK) return code;
-    (void)!vram_recording_symbolize(recording, NULL, NULL);
     const char *name = settings->json ? input_base_name(facts.name) : facts.name;
     const struct vram_style style = ui_style();
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
@@ -84,9 +80,7 @@ static int list_file(const char *path, const char *before, void *context) {
     const enum vram_status status = settings->json ? vram_listing_json(recording, listing, name, ui_write, NULL, &error)
                                                    : vram_listing_text(recording, listing, &style, ui_write, NULL, &error);
     vram_recording_destroy(recording);
-    // What went wrong with standard output is said once, at the end.
-    if (status == VRAM_IO) return CLI_BAD_INPUT;
-    return status == VRAM_OK ? CLI_OK : ui_error(facts.name, &error);
+    return ui_result(status, false, facts.name, &error);
 }
 
 int cmd_report(int argc, char **argv) {

@@ -48,7 +48,7 @@ static int tune(const struct vram_recording *const *recordings, size_t count, co
     status = settings->json ? vram_tune_json(result, name, ui_write, NULL) : vram_tune_text(result, name, &style, ui_write, NULL);
     const bool fits = result->settings[result->best].fits && result->settings[result->best].needed_bytes != 0;
     vram_tune_result_destroy(result);
-    return status != VRAM_OK ? CLI_BAD_INPUT : fits ? CLI_OK : CLI_FINDING;
+    return ui_result(status, !fits, name, NULL);
 }
 
 static int tune_together(char **paths, int count, const struct settings *settings) {

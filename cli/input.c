@@ -11,6 +11,7 @@
 #include "embedded.h"
 #include "input.h"
 #include "ui.h"
+#include "vram/recording.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
 // xz -9 needs 65 MiB; more is no honest recording.
@@ -380,4 +381,10 @@ bool input_names(const char *path, void (*visit)(void *context, const char *name
 const char *input_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash == NULL || slash[1] == '\0' ? path : slash + 1;
+}
+
+int input_named_recording(const char *path, struct vram_recording **recording, struct input_facts *facts) {
+    const int code = input_recording(path, recording, facts);
+    if (code == CLI_OK) (void)!vram_recording_symbolize(*recording, NULL, NULL);
+    return code;
 }

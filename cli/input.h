@@ -20,6 +20,9 @@ struct input_facts {
 // recording.
 int input_recording(const char *path, struct vram_recording **recording, struct input_facts *facts);
 
+// The same, with the names of machine code that this machine knows; without memory for them it stays as it is.
+int input_named_recording(const char *path, struct vram_recording **recording, struct input_facts *facts);
+
 // Steps through the recordings in a page of `vram view` and calls visit with the name of each. False (and no call) for any other file,
 // also for what cannot be read.
 bool input_names(const char *path, void (*visit)(void *context, const char *name), void *context);

@@ -37,9 +37,8 @@ int report_profile_file(const char *path, const char *before, void *context) {
     struct vram_recording *recording;
     struct input_facts facts;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    const int code = input_recording(path, &recording, &facts);
+    const int code = input_named_recording(path, &recording, &facts);
     if (code != CLI_OK) return code;
-    (void)!vram_recording_symbolize(recording, NULL, NULL);
     const char *name = input_base_name(facts.name);
     const struct vram_style style = ui_style();
     enum vram_status status;
@@ -52,6 +51,5 @@ int report_profile_file(const char *path, const char *before, void *context) {
         status = vram_profile_text(recording, &profile->options, name, &style, ui_write, NULL, &error);
     vram_recording_destroy(recording);
     if (status == VRAM_OK && profile->json) printf("\n");
-    if (status == VRAM_IO) return CLI_BAD_INPUT;
-    return status == VRAM_OK ? CLI_OK : ui_error(name, &error);
+    return ui_result(status, false, name, &error);
 }

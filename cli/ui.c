@@ -144,6 +144,11 @@ int ui_error(const char *file, const struct vram_error *error) {
     return vram_status_exit_code(error->status);
 }
 
+int ui_result(enum vram_status status, bool found, const char *file, const struct vram_error *error) {
+    if (status == VRAM_OK) return found ? CLI_FINDING : CLI_OK;
+    return status == VRAM_IO || error == NULL ? CLI_BAD_INPUT : ui_error(file, error);
+}
+
 void ui_json_string(const char *text) {
     putchar('"');
     for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {

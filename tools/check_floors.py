@@ -28,9 +28,11 @@ BELOW = {
     "live": "base os model config history driver core host",
     "snapshot": "base os model config history",
     "analyze": "base os model config",
-    "explore": "base os model config analyze replay",
+    "explore": "base os model config analyze replay present",
     "export": "base os model config analyze",
     "replay": "base os model config history driver core host snapshot analyze",
+    # Facts of recordings and replays as text and JSON.
+    "present": "base model config analyze replay",
     # vram_create() with what the environment asks for: histories, pages with their cures. Above what it puts together.
     "entry": "base os model config history driver core host live replay",
 }

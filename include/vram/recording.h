@@ -75,6 +75,12 @@ VRAM_API const char *vram_recording_setting(const struct vram_recording *recordi
 // recording. Stacks are numbers below vram_recording_stack_count(), 0 for none; a stack is a list of numbers of frames. Functions fill *row
 // and return true; false, with *row untouched, for a row that is not there. Any number of threads at once.
 
+// The texts of an event, as tables show them. X(member, "column")
+#define VRAM_EVENT_TEXTS(X)                                                                                                                \
+    X(category, "category")                                                                                                                \
+    X(context, "compile_context") /* region of compiled code */                                                                            \
+    X(metadata, "user_metadata")  /* the user's words */
+
 // An event of one device. address, size_bytes and stream are 0 where the file has none.
 struct vram_recorded_event {
     const char *action;  // "alloc", "free_requested", ...
@@ -86,9 +92,9 @@ struct vram_recorded_event {
     uint32_t stack;
     uint32_t thread; // the system's number; 0: none
     bool has_time;
-    const char *category;
-    const char *context;  // compile context
-    const char *metadata; // the user's words
+#define VRAM_EVENT_TEXT_MEMBER(member, column) const char *member;
+    VRAM_EVENT_TEXTS(VRAM_EVENT_TEXT_MEMBER)
+#undef VRAM_EVENT_TEXT_MEMBER
 };
 VRAM_API bool vram_recording_event(const struct vram_recording *recording, uint32_t device, uint64_t index,
                                    struct vram_recorded_event *row);

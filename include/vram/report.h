@@ -16,10 +16,11 @@ struct vram_recording;
 struct vram_cure;
 
 // So many things of so many bytes together.
-struct vram_report_lot {
+struct vram_report_sum {
     uint64_t count;
     uint64_t bytes;
 };
+#define vram_report_lot vram_report_sum // its name before; for one release
 
 // A call site ("file:line:function"), a call stack (16 hex digits) or an action of the history, and what belongs to it.
 struct vram_report_group {
@@ -60,11 +61,11 @@ enum vram_report_anomaly {
 // What was live over the history, for one of two notions. Allocated: from alloc to free_requested. Active: from alloc to
 // free_completed, when the block can be used again.
 struct vram_report_live {
-    struct vram_report_lot start; // before event 0
-    struct vram_report_lot peak;
+    struct vram_report_sum start; // before event 0
+    struct vram_report_sum peak;
     int64_t peak_event;                 // the first event after which the total equals the peak
-    struct vram_report_lot end;         // after the last event
-    struct vram_report_lot final_state; // by the final blocks: the same as end in a consistent recording
+    struct vram_report_sum end;         // after the last event
+    struct vram_report_sum final_state; // by the final blocks: the same as end in a consistent recording
     uint64_t anomalies[VRAM_ANOMALY_COUNT];
     bool consistent;                       // all anomalies are 0
     const struct vram_report_group *sites; // largest at the peak
@@ -73,10 +74,10 @@ struct vram_report_live {
     const struct vram_report_group *stacks; // largest at the peak
     size_t stack_count;
     uint64_t distinct_stacks;
-    struct vram_report_lot born_and_freed; // by where the ends of their lives lie
-    struct vram_report_lot born_and_kept;
-    struct vram_report_lot inherited_and_freed;
-    struct vram_report_lot inherited_and_kept;
+    struct vram_report_sum born_and_freed; // by where the ends of their lives lie
+    struct vram_report_sum born_and_kept;
+    struct vram_report_sum inherited_and_freed;
+    struct vram_report_sum inherited_and_kept;
     const struct vram_report_lifetime *longest;
     size_t longest_count;
     uint64_t largest_bytes; // largest allocation made in the history
@@ -103,15 +104,18 @@ struct vram_report_point {
 // Where the bytes held from the driver were at the end. All but `unaccounted` add up to the sizes of all blocks.
 struct vram_report_usage {
     uint64_t reserved_bytes;
-    uint64_t requested_bytes;  // asked for, in allocated blocks
-    uint64_t rounding_bytes;   // given on top of that
-    uint64_t pending_bytes;    // freed, waiting for other streams
-    uint64_t hole_bytes;       // free blocks in segments that are partly in use
+    uint64_t requested_bytes; // asked for, in allocated blocks
+    uint64_t rounding_bytes;  // given on top of that
+    uint64_t pending_bytes;   // freed, waiting for other streams
+    union {
+        uint64_t free_block_bytes; // free blocks in segments that are partly in use
+        uint64_t hole_bytes;       // its name before; for one release
+    };
     uint64_t cached_bytes;     // segments that are wholly free: empty_cache would release them
     int64_t unaccounted_bytes; // reserved minus the sum of all blocks; 0 in a sound recording
     uint64_t largest_free_bytes;
     uint64_t free_blocks;
-    uint64_t page_bytes; // whole free pages in hole_bytes of expandable segments: empty_cache would release these too
+    uint64_t page_bytes; // whole free pages in free_block_bytes of expandable segments: empty_cache would release these too
 };
 
 enum vram_report_kind { VRAM_REPORT_KIND_UNKNOWN, VRAM_REPORT_KIND_SMALL, VRAM_REPORT_KIND_LARGE };
@@ -259,9 +263,9 @@ struct vram_report_device {
     size_t pool_id_count;
     uint64_t blocks;
     struct vram_report_state states[VRAM_REPORT_STATES]; // by vram_report_state_name()
-    struct vram_report_lot inactive;
+    struct vram_report_sum inactive;
     uint64_t largest_inactive_bytes;
-    struct vram_report_lot wholly_inactive;      // segments
+    struct vram_report_sum wholly_inactive;      // segments
     uint64_t mismatches[VRAM_REPORT_MISMATCHES]; // segments whose blocks do not fit their own figures, by vram_report_mismatch_name()
     struct vram_report_usage usage;
     const struct vram_report_pool *pools; // reserved bytes descending
@@ -270,6 +274,7 @@ struct vram_report_device {
     struct vram_report_reserved reserved;
     struct vram_report_live allocated;
     struct vram_report_live active;
+    bool expandable;    // segments were made of pages, in the history, at the end or by the settings
     bool whole_program; // a recording of `vram run`: what libraries asked the driver for; blocks and segments are one thing there
     const struct vram_report_group *libraries; // of what was allocated at the peak, who asked; only in recordings of `vram run`
     size_t library_count;

@@ -1,14 +1,12 @@
 #include "analyze/address_ids.h"
 
-enum { FIRST_SLOTS = 1024 };
+#include "base/map.h"
 
-// Open addressing with linear probing over the numbers given so far. Keyed by where it lies, so that a file cannot be made to collide.
+// The numbers given so far.
 struct numbering {
     struct vr_address_ids *out;
-    size_t capacity; // of out->address
-    uint32_t *slots; // number + 1, 0: free; at most half of them are used
-    size_t mask;
-    uint64_t key;
+    size_t capacity;       // of out->address
+    struct vr_map numbers; // address -> 1 + number
     uint64_t last_address; // what was numbered last: a free and its completion are one address
     uint32_t last;
 };
@@ -20,45 +18,18 @@ void vr_address_ids_release(struct vr_address_ids *addresses) {
     memset(addresses, 0, sizeof *addresses);
 }
 
-static size_t home(const struct numbering *numbering, uint64_t address) {
-    return (size_t)vr_mix64(address ^ numbering->key) & numbering->mask;
-}
-
-static enum vram_status resize(struct numbering *numbering, size_t slot_count) {
-    uint32_t *slots = calloc(slot_count, sizeof *slots);
-    if (slots == NULL) return VRAM_NO_HOST_MEMORY;
-    free(numbering->slots);
-    numbering->slots = slots;
-    numbering->mask = slot_count - 1;
-    numbering->key = vr_mix64((uint64_t)(uintptr_t)slots);
-    for (size_t i = 0; i < numbering->out->count; i++) {
-        size_t at = home(numbering, numbering->out->address[i]);
-        while (slots[at] != 0) at = (at + 1) & numbering->mask;
-        slots[at] = (uint32_t)i + 1;
-    }
-    return VRAM_OK;
-}
-
-// Room for one more.
-static enum vram_status reserve(struct numbering *numbering) {
-    struct vr_address_ids *out = numbering->out;
-    VR_TRY(vr_grow((void **)&out->address, &numbering->capacity, out->count + 1, sizeof *out->address));
-    if (numbering->slots != NULL && (out->count + 1) * 2 <= numbering->mask + 1) return VRAM_OK;
-    return resize(numbering, numbering->slots == NULL ? FIRST_SLOTS : (numbering->mask + 1) * 2);
-}
-
 static enum vram_status number(struct numbering *numbering, uint64_t address, uint32_t *result) {
     struct vr_address_ids *out = numbering->out;
     if (address != numbering->last_address || out->count == 0) {
-        VR_TRY(reserve(numbering));
-        size_t at = home(numbering, address);
-        while (numbering->slots[at] != 0 && out->address[numbering->slots[at] - 1] != address) at = (at + 1) & numbering->mask;
-        if (numbering->slots[at] == 0) {
+        uint64_t found = vr_map_get(&numbering->numbers, address);
+        if (found == 0) {
+            VR_TRY(vr_grow((void **)&out->address, &numbering->capacity, out->count + 1, sizeof *out->address));
+            VR_TRY(vr_map_set(&numbering->numbers, address, out->count + 1));
             out->address[out->count++] = address;
-            numbering->slots[at] = (uint32_t)out->count;
+            found = out->count;
         }
         numbering->last_address = address;
-        numbering->last = numbering->slots[at] - 1;
+        numbering->last = (uint32_t)found - 1;
     }
     *result = numbering->last;
     return VRAM_OK;
@@ -88,7 +59,7 @@ enum vram_status vr_address_ids_build(const struct vr_view *view, struct vr_addr
     struct numbering numbering = {.out = &built};
     enum vram_status status = built.of_event == NULL || built.of_block == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
     if (status == VRAM_OK) status = number_all(&numbering, view);
-    free(numbering.slots);
+    vr_map_release(&numbering.numbers);
     if (status == VRAM_OK)
         *addresses = built;
     else

@@ -18,13 +18,13 @@ struct trend {
 };
 
 // What is left to do, in this order. The middle two walk over the rows.
-enum stage { CHOOSE, TRENDS, POINTS, JUDGE, FINISHED };
+enum growth_stage { CHOOSE, TRENDS, POINTS, JUDGE, FINISHED };
 
 struct vr_growth_search {
     struct vr_grouping *grouping;
     const struct vr_steps *steps;
     size_t most;
-    enum stage stage;
+    enum growth_stage stage;
     size_t row; // the next one to look at
     size_t *point;
     size_t points;
@@ -218,7 +218,7 @@ void vr_growth_search_destroy(struct vr_growth_search *search) {
 }
 
 // What stands between the walks over the rows.
-static enum vram_status begin_stage(struct vr_growth_search *search, enum stage stage) {
+static enum vram_status begin_stage(struct vr_growth_search *search, enum growth_stage stage) {
     search->row = 0;
     search->stage = stage;
     switch (stage) {
@@ -241,7 +241,7 @@ enum vram_status vr_growth_search_go_on(struct vr_growth_search *search, size_t 
         const size_t end = !walks ? search->row : count - search->row < rows ? count : search->row + rows;
         rows -= end - search->row;
         for (; search->row < end; search->row++) VR_TRY(look_at(search, search->row));
-        if (!walks || end == count) VR_TRY(begin_stage(search, (enum stage)(search->stage + 1)));
+        if (!walks || end == count) VR_TRY(begin_stage(search, (enum growth_stage)(search->stage + 1)));
     }
     *share = search->stage == FINISHED ? 1 : ((double)search->stage + (double)search->row / ((double)count + 1)) / FINISHED;
     return VRAM_OK;

@@ -4,8 +4,8 @@
 #define LEAST_LARGE_BYTES (10 * VR_MIB)
 
 // One statement about a range: "mapped" or "not mapped" at the moment, unless an earlier statement covers the same address.
-struct claim {
-    struct vr_range range;
+struct layout_claim {
+    struct vr_layout_range range;
     bool mapped;
 };
 
@@ -14,19 +14,19 @@ static bool is_segment_action(uint8_t action) {
            action == VR_ACTION_SEGMENT_UNMAP;
 }
 
-static void add_claim(struct claim *claims, size_t *count, struct claim claim, uint64_t size_bytes) {
+static void add_claim(struct layout_claim *claims, size_t *count, struct layout_claim claim, uint64_t size_bytes) {
     if (size_bytes == 0 || !vr_add_u64(claim.range.address, size_bytes, &claim.range.end)) return;
     claims[(*count)++] = claim;
 }
 
-static size_t collect_claims(const struct vr_view *view, size_t first, struct claim *claims) {
+static size_t collect_claims(const struct vr_view *view, size_t first, struct layout_claim *claims) {
     const struct vr_history *history = view->history;
     const struct vr_segments *segments = &view->model->segments;
     size_t count = 0;
     for (size_t i = first; i < history->count; i++) {
         if (!is_segment_action(history->action[i])) continue;
         const uint64_t size = history->size_bytes[i];
-        const struct claim claim = {
+        const struct layout_claim claim = {
             .range = {.address = history->address[i],
                       .stream = history->stream[i],
                       .pool_first = history->pool_first[i],
@@ -40,13 +40,13 @@ static size_t collect_claims(const struct vr_view *view, size_t first, struct cl
     }
     for (size_t i = 0; i < view->segment_count; i++) {
         const size_t row = view->segments[i];
-        const struct claim claim = {.range = {.address = segments->address[row],
-                                              .stream = segments->stream[row],
-                                              .pool_first = segments->pool_first[row],
-                                              .pool_second = segments->pool_second[row],
-                                              .kind = (enum vram_report_kind)segments->kind[row],
-                                              .expandable = segments->expandable[row] != 0},
-                                    .mapped = true};
+        const struct layout_claim claim = {.range = {.address = segments->address[row],
+                                                     .stream = segments->stream[row],
+                                                     .pool_first = segments->pool_first[row],
+                                                     .pool_second = segments->pool_second[row],
+                                                     .kind = (enum vram_report_kind)segments->kind[row],
+                                                     .expandable = segments->expandable[row] != 0},
+                                           .mapped = true};
         add_claim(claims, &count, claim, segments->total_bytes[row]);
     }
     return count;
@@ -66,7 +66,7 @@ static size_t unclaimed(size_t *next, size_t cell) {
     return cell;
 }
 
-static bool same_owner(const struct vr_range *a, const struct vr_range *b) {
+static bool same_owner(const struct vr_layout_range *a, const struct vr_layout_range *b) {
     return a->stream == b->stream && a->kind == b->kind && a->pool_first == b->pool_first && a->pool_second == b->pool_second;
 }
 
@@ -84,7 +84,7 @@ static void release_cells(struct cells *cells) {
     free(cells->owner);
 }
 
-static enum vram_status paint(const struct claim *claims, size_t claim_count, struct cells *cells) {
+static enum vram_status paint(const struct layout_claim *claims, size_t claim_count, struct cells *cells) {
     cells->edges = malloc((2 * claim_count + 1) * sizeof *cells->edges);
     cells->next = malloc((2 * claim_count + 1) * sizeof *cells->next);
     cells->owner = calloc(2 * claim_count + 1, sizeof *cells->owner);
@@ -110,14 +110,14 @@ static enum vram_status paint(const struct claim *claims, size_t claim_count, st
 }
 
 // Neighbouring cells of one claim become one range again, and so do those of one owner's pages.
-static size_t gather(const struct claim *claims, const struct cells *cells, struct vr_range *ranges) {
+static size_t gather(const struct layout_claim *claims, const struct cells *cells, struct vr_layout_range *ranges) {
     size_t count = 0;
     uint32_t last = 0;
     for (size_t cell = 0; cell + 1 < cells->count; cell++) {
         const uint32_t owner = cells->owner[cell];
         if (owner == 0 || !claims[owner - 1].mapped) continue;
-        const struct vr_range *range = &claims[owner - 1].range;
-        const struct vr_range *before = count == 0 ? NULL : &ranges[count - 1];
+        const struct vr_layout_range *range = &claims[owner - 1].range;
+        const struct vr_layout_range *before = count == 0 ? NULL : &ranges[count - 1];
         const bool touches = before != NULL && before->end == cells->edges[cell];
         const bool pages = touches && before->expandable && range->expandable && same_owner(before, range);
         if (!touches || (owner != last && !pages)) {
@@ -130,14 +130,14 @@ static size_t gather(const struct claim *claims, const struct cells *cells, stru
     return count;
 }
 
-enum vram_status vr_layout_at(const struct vr_view *view, int64_t event, struct vr_range **ranges, size_t *count) {
+enum vram_status vr_layout_at(const struct vr_view *view, int64_t event, struct vr_layout_range **ranges, size_t *count) {
     const size_t first = (size_t)(event + 1);
     size_t capacity = view->segment_count;
     for (size_t i = first; i < view->history->count; i++) capacity += is_segment_action(view->history->action[i]);
     if (capacity > UINT32_MAX / 4) return VRAM_NO_HOST_MEMORY;
 
-    struct claim *claims = malloc((capacity + 1) * sizeof *claims);
-    struct vr_range *found = malloc((2 * capacity + 1) * sizeof *found);
+    struct layout_claim *claims = malloc((capacity + 1) * sizeof *claims);
+    struct vr_layout_range *found = malloc((2 * capacity + 1) * sizeof *found);
     struct cells cells = {0};
     enum vram_status status = claims == NULL || found == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
     if (status == VRAM_OK) {

@@ -17,7 +17,7 @@ struct passes {
     const struct vr_address_ids *addresses;
     struct vr_lifetimes *out;
     uint32_t *live; // by number of the address; 0: nothing is live there
-    struct vram_report_lot total;
+    struct vram_report_sum total;
     uint8_t free_action; // besides VR_ACTION_FREE, which ends both kinds of lifetime
 };
 
@@ -238,4 +238,37 @@ enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_lifetime
     const enum vram_status status = vr_lifetimes_build_by(view, &addresses, kind, totals, point_count, lifetimes);
     vr_address_ids_release(&addresses);
     return status;
+}
+
+// --- the check ------------------------------------------------------------------------------------------------------------------
+static bool is_sum(const struct vr_lifetimes *lifetimes, int64_t event, const struct vram_report_sum *sum) {
+    struct vram_report_sum found = {0};
+    for (size_t i = 0; i < lifetimes->count; i++) {
+        if (!vr_lifetimes_live_at(lifetimes, i, event)) continue;
+        found.count++;
+        found.bytes += lifetimes->size_bytes[i];
+    }
+    return found.count == sum->count && found.bytes == sum->bytes;
+}
+
+static bool is_ordered(const struct vr_lifetimes *lifetimes, size_t i) {
+    const bool at_start = i < lifetimes->start_count;
+    if (at_start != (lifetimes->birth[i] == VR_BEFORE_TRACE)) return false;
+    if (i == 0 || i == lifetimes->start_count) return true;
+    return at_start ? lifetimes->address[i - 1] < lifetimes->address[i] : lifetimes->birth[i - 1] < lifetimes->birth[i];
+}
+
+bool vr_lifetimes_check(const struct vr_lifetimes *lifetimes, const struct vr_view *view) {
+    const struct vr_history *history = view->history;
+    if (lifetimes->start_count > lifetimes->count || lifetimes->peak_event >= (int64_t)history->count) return false;
+    for (size_t i = 0; i < lifetimes->count; i++) {
+        const uint32_t birth = lifetimes->birth[i], death = lifetimes->death[i];
+        if (!is_ordered(lifetimes, i)) return false;
+        if (birth != VR_BEFORE_TRACE && (birth >= history->count || history->address[birth] != lifetimes->address[i])) return false;
+        if (death == VR_NEVER) continue;
+        if (death >= history->count || history->address[death] != lifetimes->address[i]) return false;
+        if (birth != VR_BEFORE_TRACE && death <= birth) return false;
+    }
+    return is_sum(lifetimes, -1, &lifetimes->start) && is_sum(lifetimes, lifetimes->peak_event, &lifetimes->peak) &&
+           is_sum(lifetimes, (int64_t)history->count - 1, &lifetimes->end) && vr_map_check(&lifetimes->final_blocks);
 }

@@ -2,8 +2,8 @@
 //
 // The history says what changed, the final blocks say how it ended. Walking the history backwards from the end gives what was live
 // before its first event; walking it forwards gives lifetimes. Where the two disagree it is counted, not guessed.
-#ifndef VR_LIFETIMES_H
-#define VR_LIFETIMES_H
+#ifndef VR_ANALYZE_LIFETIMES_H
+#define VR_ANALYZE_LIFETIMES_H
 
 #include "analyze/address_ids.h"
 #include "analyze/view.h"
@@ -26,7 +26,7 @@ struct vr_lifetimes {
     uint32_t *stack;      // of the alloc event; of the final block, for what lived all the time; else 0
     size_t count;
     size_t start_count;
-    struct vram_report_lot start, peak, end, final_state;
+    struct vram_report_sum start, peak, end, final_state;
     int64_t peak_event;
     uint64_t anomalies[VRAM_ANOMALY_COUNT];
     struct vr_map final_blocks; // address -> 1 + row among the view's blocks (vr_view_block()), of what is live at the end
@@ -41,6 +41,10 @@ enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_lifetime
 enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct vr_address_ids *addresses, enum vr_lifetime_kind kind,
                                        uint64_t *totals, size_t point_count, struct vr_lifetimes *lifetimes);
 void vr_lifetimes_release(struct vr_lifetimes *lifetimes);
+
+// Rows are in the order of birth, what dies dies after its birth by an event of the view at its address, and the totals are the sums of the
+// rows that are live then.
+bool vr_lifetimes_check(const struct vr_lifetimes *lifetimes, const struct vr_view *view);
 
 // Was row i live after `event` (-1: before event 0)?
 VR_INLINE bool vr_lifetimes_live_at(const struct vr_lifetimes *lifetimes, size_t i, int64_t event) {

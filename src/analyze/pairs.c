@@ -1,7 +1,7 @@
 #include "analyze/pairs.h"
 
 // A group of one side.
-struct entry {
+struct pairs_entry {
     const char *name;
     const char *function; // "file:function", for call sites; else NULL
     int64_t line;
@@ -13,11 +13,11 @@ struct entry {
 struct building {
     struct vr_pairs pairs;
     size_t capacity;
-    struct entry *entry;
+    struct pairs_entry *entry;
     size_t count;
 };
 
-static enum vram_status name_entry(struct building *building, const struct vr_grouping *grouping, struct entry *entry) {
+static enum vram_status name_entry(struct building *building, const struct vr_grouping *grouping, struct pairs_entry *entry) {
     struct vr_text text = {0};
     vr_grouping_name(grouping, entry->group.key, &text);
     enum vram_status status = vr_text_status(&text);
@@ -36,7 +36,7 @@ static enum vram_status add_side(struct building *building, struct vr_grouping *
     struct vr_group *groups = NULL;
     size_t group_count = 0;
     VR_TRY(vr_grouping_sum(grouping, rows, count, &groups, &group_count));
-    struct entry *grown = realloc(building->entry, (building->count + group_count + 1) * sizeof *grown);
+    struct pairs_entry *grown = realloc(building->entry, (building->count + group_count + 1) * sizeof *grown);
     if (grown == NULL) {
         free(groups);
         return VRAM_NO_HOST_MEMORY;
@@ -44,8 +44,8 @@ static enum vram_status add_side(struct building *building, struct vr_grouping *
     building->entry = grown;
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < group_count && status == VRAM_OK; i++) {
-        struct entry *entry = &building->entry[building->count++];
-        *entry = (struct entry){.side = side, .group = groups[i]};
+        struct pairs_entry *entry = &building->entry[building->count++];
+        *entry = (struct pairs_entry){.side = side, .group = groups[i]};
         status = name_entry(building, grouping, entry);
         building->pairs.bytes[side] += groups[i].bytes;
         building->pairs.allocations[side] += groups[i].count;
@@ -55,13 +55,13 @@ static enum vram_status add_side(struct building *building, struct vr_grouping *
 }
 
 static int by_name(const void *a, const void *b) {
-    const struct entry *x = a, *y = b;
+    const struct pairs_entry *x = a, *y = b;
     const int names = strcmp(x->name, y->name);
     return names != 0 ? names : VR_ORDER(x->side, y->side);
 }
 
 static int by_function(const void *a, const void *b) {
-    const struct entry *x = a, *y = b;
+    const struct pairs_entry *x = a, *y = b;
     if (x->function == NULL || y->function == NULL) return (x->function == NULL) - (y->function == NULL);
     const int functions = strcmp(x->function, y->function);
     if (functions != 0) return functions;
@@ -77,7 +77,7 @@ static enum vram_status begin_pair(struct building *building, const char *name, 
     return VRAM_OK;
 }
 
-static void put(struct vr_pair *pair, struct entry *entry) {
+static void put(struct vr_pair *pair, struct pairs_entry *entry) {
     if (pair->row[entry->side] == VR_PAIR_NO_ROW) pair->row[entry->side] = entry->group.largest_row;
     pair->bytes[entry->side] += entry->group.bytes;
     pair->count[entry->side] += entry->group.count;
@@ -88,7 +88,7 @@ static void put(struct vr_pair *pair, struct entry *entry) {
 static enum vram_status pair_names(struct building *building) {
     if (building->count != 0) qsort(building->entry, building->count, sizeof *building->entry, by_name);
     for (size_t i = 0, end; i < building->count; i = end) {
-        struct entry *entry = &building->entry[i];
+        struct pairs_entry *entry = &building->entry[i];
         end = i + 1;
         while (end < building->count && strcmp(building->entry[end].name, entry->name) == 0) end++;
         if (building->entry[end - 1].side == entry->side && entry->function != NULL) continue;
@@ -100,7 +100,7 @@ static enum vram_status pair_names(struct building *building) {
 }
 
 // What is left of one function, by side, then line: side 0 has `before` of them, side 1 the rest.
-static enum vram_status pair_function(struct building *building, struct entry *entry, size_t before, size_t count) {
+static enum vram_status pair_function(struct building *building, struct pairs_entry *entry, size_t before, size_t count) {
     struct vr_pair *pair = NULL;
     const bool both = before != 0 && before != count, one_by_one = !both || 2 * before == count;
     const size_t pairs = !both ? count : one_by_one ? before : 1;
@@ -119,7 +119,7 @@ static enum vram_status pair_functions(struct building *building) {
     }
     if (left != 0) qsort(building->entry, left, sizeof *building->entry, by_function);
     for (size_t i = 0, end; i < left; i = end) {
-        struct entry *entry = &building->entry[i];
+        struct pairs_entry *entry = &building->entry[i];
         size_t before = 0;
         for (end = i; end < left && strcmp(building->entry[end].function, entry->function) == 0; end++)
             before += building->entry[end].side == 0;

@@ -1,5 +1,5 @@
 // Which few blocks keep large free memory apart.
-#include "analyze/explain.h"
+#include "analyze/oom_cause.h"
 
 // A segment (or mapped range) with what is in use of it.
 struct holder {
@@ -25,7 +25,7 @@ static uint32_t largest_of(const struct vr_live_block *blocks, size_t first, siz
 }
 
 // The cheapest run of neighbouring blocks of one range with room for the request once they are gone: two bounds that only move up.
-static void weigh_windows(const struct vr_range *range, const struct holder *holder, const struct vr_live_block *blocks,
+static void weigh_windows(const struct vr_layout_range *range, const struct holder *holder, const struct vr_live_block *blocks,
                           uint64_t size_bytes, struct vr_pins *best) {
     struct vr_pins found = {0};
     size_t end = holder->first, from = 0, until = 0;
@@ -61,8 +61,8 @@ static int by_use(const void *a, const void *b) {
 }
 
 // The least used segments, until they are what a new segment lacked.
-static void weigh_segments(struct holder *holders, size_t count, const struct vr_live_block *blocks, const struct vr_request *request,
-                           struct vr_pins *best) {
+static void weigh_segments(struct holder *holders, size_t count, const struct vr_live_block *blocks,
+                           const struct vr_failed_request *request, struct vr_pins *best) {
     struct vr_pins found = {0};
     uint64_t gained = 0, largest = 0;
     if (count != 0) qsort(holders, count, sizeof *holders, by_use);
@@ -79,7 +79,7 @@ static void weigh_segments(struct holder *holders, size_t count, const struct vr
     if (gained >= request->driver_bytes && is_better(&found, best)) *best = found;
 }
 
-static struct holder measure(const struct vr_range *range, const struct vr_live_block *blocks, size_t block_count, size_t *next) {
+static struct holder measure(const struct vr_layout_range *range, const struct vr_live_block *blocks, size_t block_count, size_t *next) {
     while (*next < block_count && blocks[*next].address < range->address) ++*next;
     struct holder holder = {.size_bytes = range->end - range->address, .first = *next};
     for (; *next < block_count && blocks[*next].address < range->end; ++*next) holder.live_bytes += length_of(&blocks[*next]);
@@ -87,14 +87,14 @@ static struct holder measure(const struct vr_range *range, const struct vr_live_
     return holder;
 }
 
-enum vram_status vr_pins_find(const struct vr_range *ranges, size_t range_count, const struct vr_live_block *blocks, size_t block_count,
-                              const struct vr_request *request, struct vr_pins *pins) {
+enum vram_status vr_pins_find(const struct vr_layout_range *ranges, size_t range_count, const struct vr_live_block *blocks,
+                              size_t block_count, const struct vr_failed_request *request, struct vr_pins *pins) {
     struct holder *segments = malloc((range_count + 1) * sizeof *segments);
     if (segments == NULL) return VRAM_NO_HOST_MEMORY;
     *pins = (struct vr_pins){0};
     size_t next = 0, count = 0;
     for (size_t r = 0; r < range_count; r++) {
-        const struct vr_range *range = &ranges[r];
+        const struct vr_layout_range *range = &ranges[r];
         const struct holder holder = measure(range, blocks, block_count, &next);
         if (range->pool_first != request->pool_first || range->pool_second != request->pool_second) continue;
         if (range->stream == request->stream && range->kind == request->kind)

@@ -1,182 +1,89 @@
-// The largest groups of what is live at a moment, for people and for programs.
-#include "analyze/chart.h"
-#include "analyze/subject.h"
-#include "base/json.h"
+#include "analyze/profile.h"
 
-enum { DEFAULT_TOP = 10, BAR_COLUMNS = 16 };
+#include "model/recording.h"
 
-const char *vram_profile_grouping(size_t index) { return index < VR_GROUP_COUNT ? vr_grouping_words[index] : NULL; }
-
-struct profile {
-    struct vr_subject subject;
-    struct vr_grouping grouping;
-    struct vr_group *groups;
-    size_t count, top;
-};
-
-static enum vram_status open_profile(const struct vram_recording *recording, const struct vram_profile_options *options,
-                                     struct profile *profile, struct vram_error *error) {
-    *profile = (struct profile){.top = options == NULL || options->top == 0 ? DEFAULT_TOP : options->top};
-    VR_TRY(vr_subject_open(recording, options, &profile->subject, error));
-    enum vram_status status = vr_subject_grouping(&profile->subject, options, &profile->grouping, error);
-    if (status == VRAM_OK) {
-        status = vr_grouping_sum(&profile->grouping, profile->subject.rows, profile->subject.count, &profile->groups, &profile->count);
-        if (status != VRAM_OK) vr_grouping_release(&profile->grouping);
-    }
-    if (status != VRAM_OK) vr_subject_close(&profile->subject);
-    return status;
+// Whether the view is the better guess of what is meant by no number: the device of the most events, host memory where there is no device.
+static bool is_likelier(const struct vr_view *view, const struct vr_view *than) {
+    const bool is_host = vr_model_is_host(view->model, view->device);
+    return than == NULL || (!is_host && view->history->count > than->history->count);
 }
 
-static void close_profile(struct profile *profile) {
-    free(profile->groups);
-    vr_grouping_release(&profile->grouping);
-    vr_subject_close(&profile->subject);
+static enum vram_status choose_view(struct vr_profile *subject, int64_t device, struct vram_error *error) {
+    const struct vr_view *views = subject->views.view;
+    for (size_t d = 0; d < subject->views.count; d++) {
+        if (device >= 0 ? views[d].device == device : is_likelier(&views[d], subject->view)) subject->view = &views[d];
+    }
+    if (subject->view != NULL) return VRAM_OK;
+    if (device < 0) return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the recording has neither events nor segments");
+    return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no device %lld", (long long)device);
 }
 
-static const struct vr_table_column columns[] = {
-    {.title = "bytes", .align = VR_RIGHT, .colour = VR_BOLD}, {.title = "share", .align = VR_RIGHT},
-    {.title = "", .align = VR_LEFT, .colour = VR_CYAN},       {.title = "count", .align = VR_RIGHT},
-    {.title = NULL, .align = VR_LEFT, .flexible = true},
-};
-
-static void put_row(struct vr_table *table, const struct profile *profile, const struct vram_style *style, uint64_t bytes, uint64_t count,
-                    const struct vr_text *name) {
-    struct vr_text bar = {0};
-    const uint64_t most = profile->count == 0 ? 0 : profile->groups[0].bytes;
-    const struct vram_style plain = {.unicode = style->unicode};
-    vr_text_bar(&bar, &plain, bytes, most, BAR_COLUMNS);
-    vr_table_cell(table, "%s", vr_bytes(bytes).text);
-    vr_table_cell(table, "%s", vr_percent(bytes, profile->subject.bytes).text);
-    vr_table_cell_bytes(table, vr_text_string(&bar), bar.length);
-    vr_table_cell(table, "%s", vr_count(count).text);
-    vr_table_cell_bytes(table, vr_text_string(name), name->length);
-    table->cells.failed = table->cells.failed || bar.failed || name->failed;
-    vr_text_release(&bar);
-}
-
-// What lies past the first `top` groups, together.
-static void put_rest(struct vr_table *table, const struct profile *profile, const struct vram_style *style) {
-    uint64_t bytes = 0, count = 0;
-    for (size_t i = profile->top; i < profile->count; i++) {
-        bytes += profile->groups[i].bytes;
-        count += profile->groups[i].count;
-    }
-    if (profile->count <= profile->top) return;
-    struct vr_text name = {0};
-    vr_text_printf(&name, "%s other%s", vr_count(profile->count - profile->top).text, profile->count - profile->top == 1 ? "" : "s");
-    put_row(table, profile, style, bytes, count, &name);
-    vr_text_release(&name);
-}
-
-static void print_groups(const struct profile *profile, const struct vram_style *style, struct vr_text *text) {
-    struct vr_table_column headed[VR_COUNT_OF(columns)];
-    memcpy(headed, columns, sizeof columns);
-    headed[VR_COUNT_OF(columns) - 1].title = vr_grouping_heading(profile->grouping.by);
-    struct vr_table table;
-    vr_table_init(&table, headed, VR_COUNT_OF(headed));
-    for (size_t i = 0; i < profile->count && i < profile->top; i++) {
-        struct vr_text name = {0};
-        vr_group_title(&profile->grouping, profile->groups[i].key, &name);
-        put_row(&table, profile, style, profile->groups[i].bytes, profile->groups[i].count, &name);
-        vr_text_release(&name);
-    }
-    put_rest(&table, profile, style);
-    vr_table_print(&table, text, style, 2);
-    vr_table_release(&table);
-    if (profile->grouping.by != VR_GROUP_STACK) return;
-    for (size_t i = 0; i < profile->count && i < profile->top; i++) {
-        vr_text_printf(text, "\n  %s in stack %llu\n", vr_bytes(profile->groups[i].bytes).text, (unsigned long long)profile->groups[i].key);
-        vr_stack_print(profile->subject.model, profile->groups[i].key, style, text);
-    }
-}
-
-enum vram_status vram_profile_text(const struct vram_recording *recording, const struct vram_profile_options *options, const char *title,
-                                   const struct vram_style *style, vram_write write, void *user, struct vram_error *error) {
-    VR_REQUIRE_OR_FAIL(error, recording && options && write);
-    const struct vram_style plain = {.columns = 0};
-    const struct vram_style *shown = style == NULL ? &plain : style;
-    struct profile profile;
-    struct vr_text text = {0};
-    VR_TRY(open_profile(recording, options, &profile, error));
-    vr_text_colour(&text, shown, VR_BOLD);
-    if (title != NULL) vr_text_printable(&text, title, strlen(title));
-    vr_text_colour(&text, shown, VR_PLAIN);
-    vr_text_printf(&text, "%s%s, ", title == NULL ? "" : ": ", vr_view_name(profile.subject.view).text);
-    vr_subject_moment(&profile.subject, options, &text);
-    vr_text_printf(&text, ": %s in %s allocation%s\n", vr_bytes(profile.subject.bytes).text, vr_count(profile.subject.count).text,
-                   profile.subject.count == 1 ? "" : "s");
-    if (profile.count != 0) {
-        vr_text_puts(&text, "\n");
-        print_groups(&profile, shown, &text);
-    }
-    const enum vram_status status = vr_text_hand_over(&text, write, user);
-    vr_text_release(&text);
-    close_profile(&profile);
-    return status;
-}
-
-static enum vram_status put_json(const struct profile *profile, struct vr_json *json) {
-    vr_json_u64(json, "device", profile->subject.view->device);
-    vr_json_i64(json, "event", profile->subject.event);
-    vr_json_u64(json, "bytes", profile->subject.bytes);
-    vr_json_u64(json, "allocations", profile->subject.count);
-    vr_json_string(json, "by", vr_grouping_words[profile->grouping.by]);
-    vr_json_u64(json, "distinct", profile->count);
-    vr_json_array(json, "groups");
-    for (size_t i = 0; i < profile->count && i < profile->top; i++) {
-        vr_json_object(json, NULL);
-        VR_TRY(vr_group_name_json(&profile->grouping, profile->groups[i].key, json));
-        vr_json_u64(json, "bytes", profile->groups[i].bytes);
-        vr_json_u64(json, "count", profile->groups[i].count);
-        vr_json_u64(json, "largest_bytes", profile->groups[i].largest_bytes);
-        vr_json_object_end(json);
-    }
-    vr_json_array_end(json);
+static enum vram_status choose_moment(struct vr_profile *subject, const struct vram_profile_options *options, struct vram_error *error) {
+    const int64_t last = (int64_t)subject->view->history->count - 1;
+    subject->event = options->moment == VRAM_PROFILE_PEAK ? subject->lifetimes.peak_event : last;
+    if (options->moment == VRAM_PROFILE_EVENT) subject->event = options->event;
+    if (subject->event < -1 || subject->event > last)
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no event %lld; the last one is %lld",
+                       (long long)subject->event, (long long)last);
+    VR_TRY(vr_rows_live_at(&subject->lifetimes, subject->event, &subject->rows, &subject->count));
+    for (size_t i = 0; i < subject->count; i++) subject->bytes += subject->lifetimes.size_bytes[subject->rows[i]];
     return VRAM_OK;
 }
 
-enum vram_status vram_profile_json(const struct vram_recording *recording, const struct vram_profile_options *options, const char *title,
-                                   vram_write write, void *user, struct vram_error *error) {
-    VR_REQUIRE_OR_FAIL(error, recording && options && write);
-    struct profile profile;
-    struct vr_text text = {0};
-    struct vr_json json;
-    VR_TRY(open_profile(recording, options, &profile, error));
-    vr_json_init(&json, &text, true);
-    vr_json_object(&json, NULL);
-    vr_json_string(&json, "file", title);
-    enum vram_status status = put_json(&profile, &json);
-    vr_json_object_end(&json);
-    if (status == VRAM_OK) status = vr_text_hand_over(&text, write, user);
-    vr_text_release(&text);
-    close_profile(&profile);
-    return status;
+static enum vram_status open_subject(const struct vram_profile_options *options, struct vr_profile *subject, struct vram_error *error) {
+    VR_TRY(vr_views_build(subject->model, &subject->views, error));
+    VR_TRY(vr_sites_init(&subject->sites, subject->model));
+    VR_TRY(choose_view(subject, options->device, error));
+    VR_TRY(vr_lifetimes_build(subject->view, options->active ? VR_LIFETIME_ACTIVE : VR_LIFETIME_ALLOCATED, NULL, 0, &subject->lifetimes));
+    subject->has_lifetimes = true;
+    return choose_moment(subject, options, error);
 }
 
-enum { LEAST_COLUMNS = 60, USUAL_COLUMNS = 100, LEAST_ROWS = 4 };
-
-enum vram_status vram_timeline_text(const struct vram_report *report, const char *title, unsigned rows, const struct vram_style *style,
-                                    vram_write write, void *user) {
-    VR_REQUIRE(report && write);
-    struct vram_style shown = style == NULL ? (struct vram_style){.columns = 0} : *style;
-    struct vr_text text = {0};
-    if (shown.columns == 0) shown.columns = USUAL_COLUMNS;
-    if (shown.columns < LEAST_COLUMNS) shown.columns = LEAST_COLUMNS;
-    vr_text_colour(&text, &shown, VR_BOLD);
-    if (title != NULL) vr_text_printable(&text, title, strlen(title));
-    vr_text_colour(&text, &shown, VR_PLAIN);
-    vr_text_puts(&text, title == NULL ? "" : "\n");
-    for (size_t d = 0; d < report->device_count; d++) {
-        const struct vram_report_device *device = &report->devices[d];
-        vr_text_printf(&text, "%s%s: allocated up to %s, reserved up to %s\n", d == 0 ? "" : "\n",
-                       vr_device_name(device->device, device->is_host).text, vr_bytes(device->allocated.peak.bytes).text,
-                       vr_bytes(device->reserved.peak_bytes < 0 ? 0 : (uint64_t)device->reserved.peak_bytes).text);
-        if (device->timeline_count == 0)
-            vr_text_puts(&text, "  no history: only the final state was recorded\n");
-        else
-            vr_chart_timeline(&text, &shown, device, rows < LEAST_ROWS ? LEAST_ROWS : rows, 2);
+enum vram_status vr_profile_open(const struct vram_recording *recording, const struct vram_profile_options *options,
+                                 struct vr_profile *subject, struct vram_error *error) {
+    struct vram_error unfilled = {.status = VRAM_OK}, *detail = error == NULL ? &unfilled : error;
+    detail->status = VRAM_OK;
+    if (recording == NULL || options == NULL)
+        return vr_fail(detail, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording and options must not be NULL");
+    struct vr_profile made = {.model = vr_recording_model(recording)};
+    const enum vram_status status = open_subject(options, &made, detail);
+    if (status == VRAM_OK) {
+        *subject = made;
+        return VRAM_OK;
     }
-    const enum vram_status status = vr_text_hand_over(&text, write, user);
-    vr_text_release(&text);
-    return status;
+    vr_profile_close(&made);
+    return detail->status == VRAM_OK ? vr_fail(detail, status, VRAM_NO_OFFSET, "%s", vram_status_text(status)) : status;
+}
+
+void vr_profile_close(struct vr_profile *subject) {
+    if (subject->has_lifetimes) vr_lifetimes_release(&subject->lifetimes);
+    if (subject->has_segments) vr_segment_lives_release(&subject->segments);
+    if (subject->sites.model != NULL) vr_sites_release(&subject->sites);
+    vr_views_release(&subject->views);
+    free(subject->rows);
+    subject->rows = NULL;
+}
+
+static enum vram_status find_by(const char *word, enum vr_group_by *by, struct vram_error *error) {
+    *by = VR_GROUP_SITE;
+    if (word == NULL) return VRAM_OK;
+    for (size_t i = 0; i < VR_GROUP_COUNT; i++) {
+        if (strcmp(vr_grouping_words[i], word) != 0) continue;
+        *by = (enum vr_group_by)i;
+        return VRAM_OK;
+    }
+    return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "nothing is grouped by '%.40s'", word);
+}
+
+enum vram_status vr_profile_grouping(struct vr_profile *subject, const struct vram_profile_options *options, struct vr_grouping *grouping,
+                                     struct vram_error *error) {
+    enum vr_group_by by;
+    VR_TRY(find_by(options->by, &by, error));
+    const bool wants_segments = by == VR_GROUP_POOL || by == VR_GROUP_STREAM;
+    if (wants_segments && !subject->has_segments) {
+        VR_TRY(vr_segment_lives_build(subject->view, &subject->segments));
+        subject->has_segments = true;
+    }
+    return vr_grouping_init(grouping, by, subject->view, &subject->lifetimes, &subject->sites, wants_segments ? &subject->segments : NULL,
+                            options->expression, error);
 }

@@ -14,7 +14,7 @@
 enum { GAP_BINS = 2048, BINS_PER_DOUBLING = 48, LEAST_TURNS = 3, MOST_KINDS = 1 << 20 };
 
 // First every gap is counted, then the turns are followed, then it is seen what memory does in them.
-enum stage { TALLY, FOLLOW, WEIGH, FINISHED };
+enum repeats_stage { TALLY, FOLLOW, WEIGH, FINISHED };
 
 // Live bytes, counted from the beginning of the history: when a turn begins, the fewest and the most in it.
 struct turn {
@@ -26,7 +26,7 @@ enum { MOST_OUTSIDE = 16 };
 
 struct vr_repeats {
     const struct vr_history *history;
-    enum stage stage;
+    enum repeats_stage stage;
     size_t event;           // the next one to look at
     uint32_t number;        // allocations so far
     struct vr_map last;     // stack and size -> 1 + number of the allocation
@@ -59,6 +59,8 @@ void vr_repeats_destroy(struct vr_repeats *repeats) {
     free(repeats);
 }
 
+// A file can be made in which two kinds have one token: then they count as one kind, which only guesses other steps. Where tokens fall in
+// the map is its secret.
 static uint64_t token(const struct vr_history *history, size_t event) {
     return vr_mix64(history->size_bytes[event] * 0x9e3779b97f4a7c15u + history->stack[event]);
 }

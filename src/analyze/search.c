@@ -98,7 +98,7 @@ static bool names_match(struct vr_search *search, const struct vr_history *histo
 }
 
 void vr_search_rows(struct vr_search *search, const struct vr_view *view, const struct vr_lifetimes *lifetimes, uint8_t *bits,
-                    struct vram_report_lot *found) {
+                    struct vram_report_sum *found) {
     int64_t before = search->version;
     for (size_t row = 0; row < lifetimes->count; row++) {
         bool matches = search->has_address && address_matches(search, lifetimes, row);

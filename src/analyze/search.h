@@ -30,6 +30,6 @@ bool vr_search_stack(struct vr_search *search, uint32_t stack);
 bool vr_search_string(struct vr_search *search, uint32_t id);
 // Marks rows in a bitmap of (rows + 7) / 8 zeroed bytes, and adds up what was found.
 void vr_search_rows(struct vr_search *search, const struct vr_view *view, const struct vr_lifetimes *lifetimes, uint8_t *bits,
-                    struct vram_report_lot *found);
+                    struct vram_report_sum *found);
 
 #endif

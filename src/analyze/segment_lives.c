@@ -3,7 +3,7 @@
 #include "analyze/ordered.h"
 
 // What one event (or one final segment) reserved, as long as it is whole; cut into several where a part of it ended earlier.
-struct piece {
+struct segment_piece {
     uint64_t address, end;
     uint64_t source; // final segment of the view, or segment_count + event
     uint32_t birth, death;
@@ -18,7 +18,7 @@ struct walk {
     size_t place_count;
     struct vr_ordered begins; // places where a live piece begins
     uint32_t *live;           // by place: 1 + the piece that begins there
-    struct piece *pieces;
+    struct segment_piece *pieces;
     size_t count, capacity;
 };
 
@@ -77,7 +77,7 @@ static size_t place_of(const struct walk *walk, uint64_t address) {
     return place;
 }
 
-static enum vram_status begin(struct walk *walk, const struct piece *piece) {
+static enum vram_status begin(struct walk *walk, const struct segment_piece *piece) {
     if (walk->count >= UINT32_MAX - 1) return VRAM_LIMIT;
     VR_TRY(vr_grow((void **)&walk->pieces, &walk->capacity, walk->count + 1, sizeof *walk->pieces));
     walk->pieces[walk->count++] = *piece;
@@ -89,7 +89,7 @@ static enum vram_status begin(struct walk *walk, const struct piece *piece) {
 
 // Cuts the live piece that begins at a place, so that one begins at `address`.
 static enum vram_status cut(struct walk *walk, size_t place, uint64_t address) {
-    struct piece upper = walk->pieces[walk->live[place] - 1];
+    struct segment_piece upper = walk->pieces[walk->live[place] - 1];
     upper.address = address;
     walk->pieces[walk->live[place] - 1].end = address;
     return begin(walk, &upper);
@@ -112,7 +112,7 @@ static enum vram_status clear_range(struct walk *walk, uint64_t address, uint64_
 
 static enum vram_status reserve(struct walk *walk, uint64_t address, uint64_t end, uint32_t event, uint64_t source) {
     VR_TRY(clear_range(walk, address, end, event));
-    return begin(walk, &(struct piece){address, end, source, event, VR_NEVER});
+    return begin(walk, &(struct segment_piece){address, end, source, event, VR_NEVER});
 }
 
 // From the final segments back to what was there before event 0.
@@ -137,7 +137,7 @@ static enum vram_status undo(struct walk *walk) {
 static enum vram_status keep_live(struct walk *walk) {
     size_t kept = 0;
     for (size_t place = vr_ordered_next(&walk->begins, 0); place != SIZE_MAX; place = vr_ordered_next(&walk->begins, place + 1)) kept++;
-    struct piece *pieces = malloc((kept + 1) * sizeof *pieces);
+    struct segment_piece *pieces = malloc((kept + 1) * sizeof *pieces);
     if (pieces == NULL) return VRAM_NO_HOST_MEMORY;
     kept = 0;
     for (size_t place = vr_ordered_next(&walk->begins, 0); place != SIZE_MAX; place = vr_ordered_next(&walk->begins, place + 1)) {
@@ -166,7 +166,7 @@ static enum vram_status forward(struct walk *walk) {
 }
 
 static int by_birth(const void *a, const void *b) {
-    const struct piece *x = a, *y = b;
+    const struct segment_piece *x = a, *y = b;
     const uint32_t born_x = x->birth + 1, born_y = y->birth + 1; // before the recording comes first
     if (born_x != born_y) return VR_ORDER(born_x, born_y);
     return VR_ORDER(x->address, y->address);
@@ -211,7 +211,8 @@ static size_t final_segment(const struct vr_view *view, const uint64_t *order, u
     return address - segments->address[segment] < segments->total_bytes[segment] ? segment : SIZE_MAX;
 }
 
-static void put_piece(const struct vr_view *view, struct vr_segment_lives *lives, const uint64_t *order, const struct piece *piece) {
+static void put_piece(const struct vr_view *view, struct vr_segment_lives *lives, const uint64_t *order,
+                      const struct segment_piece *piece) {
     const struct vr_history *history = view->history;
     struct vr_lifetimes *rows = &lives->lifetimes;
     const size_t row = rows->count++;

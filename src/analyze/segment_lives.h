@@ -4,8 +4,8 @@
 // As with allocations, the final segments are rolled back through the history to what was there before event 0, and from there the history
 // is walked forwards. An unmapping may take a part of what one event mapped, or parts of many: what was mapped is cut there, so that a row
 // is always a rectangle of addresses and events.
-#ifndef VR_SEGMENT_LIVES_H
-#define VR_SEGMENT_LIVES_H
+#ifndef VR_ANALYZE_SEGMENT_LIVES_H
+#define VR_ANALYZE_SEGMENT_LIVES_H
 
 #include "analyze/lifetimes.h"
 

@@ -104,7 +104,7 @@ enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, str
 }
 
 // Bytes and count of one stack or one frame.
-struct group {
+struct site_group {
     uint32_t id;
     bool hashed;
     uint64_t hash; // of a stack, once it is needed
@@ -127,7 +127,7 @@ static uint64_t stack_text_bytes(const struct vr_model *model, uint32_t stack) {
 }
 
 // Over "file:line:function\n" of the frames, innermost first. 0 for no frames, so that these come first.
-static void hash_stack(struct vr_sites *sites, struct group *group) {
+static void hash_stack(struct vr_sites *sites, struct site_group *group) {
     const struct vr_model *model = sites->model;
     const uint64_t first = model->stacks.offset[group->id], end = model->stacks.offset[group->id + 1];
     const uint64_t text = stack_text_bytes(model, group->id);
@@ -149,7 +149,7 @@ static void hash_stack(struct vr_sites *sites, struct group *group) {
     group->hashed = true;
 }
 
-static enum vram_status stack_name(struct vr_sites *sites, struct group *group, struct vr_arena *arena, const char **name) {
+static enum vram_status stack_name(struct vr_sites *sites, struct site_group *group, struct vr_arena *arena, const char **name) {
     const struct vr_stacks *stacks = &sites->model->stacks;
     if (stacks->offset[group->id] == stacks->offset[group->id + 1]) return vr_arena_copy(arena, "", 0, name);
     hash_stack(sites, group);
@@ -157,7 +157,7 @@ static enum vram_status stack_name(struct vr_sites *sites, struct group *group, 
     return vr_arena_printf(arena, name, "%016llx", (unsigned long long)group->hash);
 }
 
-static int compare_stacks(struct vr_sites *sites, struct group *a, struct group *b) {
+static int compare_stacks(struct vr_sites *sites, struct site_group *a, struct site_group *b) {
     hash_stack(sites, a);
     hash_stack(sites, b);
     if (a->hash != b->hash) return VR_ORDER(a->hash, b->hash);
@@ -187,7 +187,7 @@ static int site_text_next(struct site_text *text) {
     return (unsigned char)*text->pieces[text->piece]++;
 }
 
-static int compare_sites(struct vr_sites *sites, struct group *a, struct group *b) {
+static int compare_sites(struct vr_sites *sites, struct site_group *a, struct site_group *b) {
     const struct vr_frames *frames = &sites->model->frames;
     struct site_text x, y;
     site_text_init(&x, sites, a->id);
@@ -201,12 +201,12 @@ static int compare_sites(struct vr_sites *sites, struct group *a, struct group *
 }
 
 static int by_id(const void *a, const void *b) {
-    const struct group *x = a, *y = b;
+    const struct site_group *x = a, *y = b;
     return VR_ORDER(x->id, y->id);
 }
 
 // Adds up rows of the same id; returns how many are left.
-static size_t merge(struct group *rows, size_t count) {
+static size_t merge(struct site_group *rows, size_t count) {
     size_t kept = 0;
     qsort(rows, count, sizeof *rows, by_id);
     for (size_t i = 0; i < count; i++) {
@@ -221,30 +221,30 @@ static size_t merge(struct group *rows, size_t count) {
 }
 
 // What differs between grouping by stack and by site.
-struct naming {
-    int (*compare)(struct vr_sites *sites, struct group *a, struct group *b);
-    enum vram_status (*name)(struct vr_sites *sites, struct group *group, struct vr_arena *arena, const char **name);
+struct site_naming {
+    int (*compare)(struct vr_sites *sites, struct site_group *a, struct site_group *b);
+    enum vram_status (*name)(struct vr_sites *sites, struct site_group *group, struct vr_arena *arena, const char **name);
 };
 
-static enum vram_status site_name(struct vr_sites *sites, struct group *group, struct vr_arena *arena, const char **name) {
+static enum vram_status site_name(struct vr_sites *sites, struct site_group *group, struct vr_arena *arena, const char **name) {
     return vr_sites_name(sites, group->id, arena, name);
 }
 
-static const struct naming by_stack = {compare_stacks, stack_name};
-static const struct naming by_site = {compare_sites, site_name};
+static const struct site_naming by_stack = {compare_stacks, stack_name};
+static const struct site_naming by_site = {compare_sites, site_name};
 
 // Does a come before b: more bytes, more allocations, smaller name. Names are only looked at when nothing else decides.
-static bool before(struct vr_sites *sites, const struct naming *naming, struct group *a, struct group *b) {
+static bool before(struct vr_sites *sites, const struct site_naming *naming, struct site_group *a, struct site_group *b) {
     if (a->bytes != b->bytes) return a->bytes > b->bytes;
     if (a->count != b->count) return a->count > b->count;
     return naming->compare(sites, a, b) < 0;
 }
 
 // Moves the first `top` rows to the front, in order.
-static size_t select_top(struct vr_sites *sites, const struct naming *naming, struct group *rows, size_t count, size_t top) {
+static size_t select_top(struct vr_sites *sites, const struct site_naming *naming, struct site_group *rows, size_t count, size_t top) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        struct group row = rows[i];
+        struct site_group row = rows[i];
         if (kept == top && (top == 0 || !before(sites, naming, &row, &rows[top - 1]))) continue;
         // The row that falls off the end takes the new row's place, so that none is lost for the next grouping.
         if (kept == top) {
@@ -259,8 +259,8 @@ static size_t select_top(struct vr_sites *sites, const struct naming *naming, st
     return kept;
 }
 
-static enum vram_status name_top(struct vr_sites *sites, const struct naming *naming, struct group *rows, size_t count, size_t top,
-                                 struct vr_arena *arena, const struct vram_report_group **named, size_t *named_count) {
+static enum vram_status name_top(struct vr_sites *sites, const struct site_naming *naming, struct site_group *rows, size_t count,
+                                 size_t top, struct vr_arena *arena, const struct vram_report_group **named, size_t *named_count) {
     const size_t kept = select_top(sites, naming, rows, count, top);
     void *room;
     VR_TRY(vr_arena_array(arena, kept, sizeof(struct vram_report_group), &room));
@@ -274,7 +274,7 @@ static enum vram_status name_top(struct vr_sites *sites, const struct naming *na
     return VRAM_OK;
 }
 
-static enum vram_status group_rows(struct vr_sites *sites, struct group *rows, size_t count, size_t top, struct vr_arena *arena,
+static enum vram_status group_rows(struct vr_sites *sites, struct site_group *rows, size_t count, size_t top, struct vr_arena *arena,
                                    struct vram_report_live *live) {
     // Every empty stack is the same stack.
     for (size_t i = 0; i < count; i++) {
@@ -290,7 +290,7 @@ static enum vram_status group_rows(struct vr_sites *sites, struct group *rows, s
 }
 
 // One row per allocation live after `event`. *rows is given to the caller, also when there are none.
-static enum vram_status collect_rows(const struct vr_lifetimes *lifetimes, int64_t event, struct group **rows, size_t *row_count) {
+static enum vram_status collect_rows(const struct vr_lifetimes *lifetimes, int64_t event, struct site_group **rows, size_t *row_count) {
     size_t count = 0;
     for (size_t i = 0; i < lifetimes->count; i++) count += vr_lifetimes_live_at(lifetimes, i, event);
     *rows = malloc((count + 1) * sizeof **rows);
@@ -298,14 +298,14 @@ static enum vram_status collect_rows(const struct vr_lifetimes *lifetimes, int64
     *row_count = 0;
     for (size_t i = 0; i < lifetimes->count; i++) {
         if (!vr_lifetimes_live_at(lifetimes, i, event)) continue;
-        (*rows)[(*row_count)++] = (struct group){.id = lifetimes->stack[i], .bytes = lifetimes->size_bytes[i], .count = 1};
+        (*rows)[(*row_count)++] = (struct site_group){.id = lifetimes->stack[i], .bytes = lifetimes->size_bytes[i], .count = 1};
     }
     return VRAM_OK;
 }
 
 enum vram_status vr_sites_at_peak(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top, struct vr_arena *arena,
                                   struct vram_report_live *live) {
-    struct group *rows;
+    struct site_group *rows;
     size_t count;
     VR_TRY(collect_rows(lifetimes, lifetimes->peak_event, &rows, &count));
     const enum vram_status status = group_rows(sites, rows, count, top, arena, live);
@@ -315,7 +315,7 @@ enum vram_status vr_sites_at_peak(struct vr_sites *sites, const struct vr_lifeti
 
 enum vram_status vr_sites_at(struct vr_sites *sites, const struct vr_lifetimes *lifetimes, int64_t event, size_t top,
                              struct vr_arena *arena, const struct vram_report_group **groups, size_t *group_count) {
-    struct group *rows;
+    struct site_group *rows;
     size_t count;
     VR_TRY(collect_rows(lifetimes, event, &rows, &count));
     for (size_t i = 0; i < count; i++) rows[i].id = vr_sites_frame(sites, rows[i].id);

@@ -1,6 +1,6 @@
 // sites.h: who holds the bytes: allocations grouped by call site and by call stack.
-#ifndef VR_SITES_H
-#define VR_SITES_H
+#ifndef VR_ANALYZE_SITES_H
+#define VR_ANALYZE_SITES_H
 
 #include "analyze/arena.h"
 #include "analyze/lifetimes.h"

@@ -1,6 +1,6 @@
 // view.h: one device of a model: its events, and which segments and blocks are its own.
-#ifndef VR_VIEW_H
-#define VR_VIEW_H
+#ifndef VR_ANALYZE_VIEW_H
+#define VR_ANALYZE_VIEW_H
 
 #include "model/model.h"
 

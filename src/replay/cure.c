@@ -60,7 +60,7 @@ static enum vram_status play_trial(void *player, const struct vram_whatif_option
     return play(player, options, result);
 }
 
-struct outcome {
+struct cure_outcome {
     bool replayed; // the history is sound
     bool fits;
     uint64_t peak_active_bytes;
@@ -68,11 +68,11 @@ struct outcome {
 };
 
 // Without time for it nothing was replayed, and the search is late.
-static enum vram_status replay(struct vr_cure_search *search, const char *conf, uint64_t memory_bytes, struct outcome *outcome) {
+static enum vram_status replay(struct vr_cure_search *search, const char *conf, uint64_t memory_bytes, struct cure_outcome *outcome) {
     const uint64_t start_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
     const struct vram_whatif_options options = {.conf = conf, .memory_bytes = memory_bytes, .most_ns = search->end_ns - start_ns};
     const struct vram_whatif_result *result = NULL;
-    *outcome = (struct outcome){0};
+    *outcome = (struct cure_outcome){0};
     search->late = search->late || start_ns > search->end_ns || search->end_ns - start_ns < search->longest_ns;
     if (search->late) return VRAM_OK;
     const enum vram_status status = play(search, &options, &result);
@@ -82,10 +82,10 @@ static enum vram_status replay(struct vr_cure_search *search, const char *conf, 
     VR_TRY(status);
     if (end_ns - start_ns > search->longest_ns) search->longest_ns = end_ns - start_ns;
     if (result->device_count != 0 && !result->devices[0].contradiction) {
-        *outcome = (struct outcome){.replayed = true,
-                                    .fits = !result->devices[0].out_of_memory,
-                                    .peak_active_bytes = result->devices[0].peak_active_bytes,
-                                    .peak_reserved_bytes = result->devices[0].peak_reserved_bytes};
+        *outcome = (struct cure_outcome){.replayed = true,
+                                         .fits = !result->devices[0].out_of_memory,
+                                         .peak_active_bytes = result->devices[0].peak_active_bytes,
+                                         .peak_reserved_bytes = result->devices[0].peak_reserved_bytes};
     }
     return VRAM_OK;
 }
@@ -130,7 +130,7 @@ static const char *const options[] = {
 };
 
 static enum vram_status try_conf(struct vr_cure_search *search, const char *conf) {
-    struct outcome outcome;
+    struct cure_outcome outcome;
     VR_TRY(replay(search, conf, search->cure.room_bytes, &outcome));
     if (search->late) return VRAM_OK;
     search->cure.tried++;
@@ -163,7 +163,7 @@ static enum vram_status try_two_changes(struct vr_cure_search *search) {
 }
 
 // The one that leaves the most room; of equals (to 1 %) the first in the list, which is the most usual one.
-static enum vram_status choose(struct vr_cure_search *search, size_t *chosen) {
+static enum vram_status choose(struct vr_cure_search *search, size_t *choice) {
     const struct vr_trial_ground ground = {
         .scripts = &search->script, .count = 1, .memory_bytes = search->cure.room_bytes, .play = play_trial, .player = search};
     for (size_t i = 0; i < search->fitting_count && i < MOST_COMPARED; i++) {
@@ -174,20 +174,20 @@ static enum vram_status choose(struct vr_cure_search *search, size_t *chosen) {
         const uint64_t best = search->cure.needed_bytes;
         if (setting.needed_bytes == 0 || (best != 0 && setting.needed_bytes >= best - best / 100)) continue;
         search->cure.needed_bytes = setting.needed_bytes;
-        *chosen = i;
+        *choice = i;
     }
     return VRAM_OK;
 }
 
 static enum vram_status take_setting(struct vr_cure_search *search) {
-    size_t chosen = 0;
-    VR_TRY(choose(search, &chosen));
-    const size_t size = strlen(search->fitting[chosen]) + 1;
+    size_t choice = 0;
+    VR_TRY(choose(search, &choice));
+    const size_t size = strlen(search->fitting[choice]) + 1;
     char *conf = malloc(size);
     if (conf == NULL) return VRAM_NO_HOST_MEMORY;
-    memcpy(conf, search->fitting[chosen], size);
+    memcpy(conf, search->fitting[choice], size);
     search->cure.conf = conf;
-    search->cure.held_bytes = search->held_bytes[chosen];
+    search->cure.held_bytes = search->held_bytes[choice];
     if (search->cure.needed_bytes == 0) search->cure.needed_bytes = search->cure.held_bytes;
     search->cure.verdict = VRAM_CURE_SETTING;
     return VRAM_OK;
@@ -195,7 +195,7 @@ static enum vram_status take_setting(struct vr_cure_search *search) {
 
 // The verdict is UNFINISHED until one is known.
 static enum vram_status find_setting(struct vr_cure_search *search) {
-    struct outcome outcome;
+    struct cure_outcome outcome;
     // What is live at once, without what large segments do not split off.
     VR_TRY(replay(search, "expandable_segments:True", VR_STAGE_SPACING, &outcome));
     search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : VRAM_CURE_NO_REPLAY;

@@ -1,20 +1,20 @@
 // exact_alloc.c: one allocation of a recorded history (replay.md §segments-and-allocations).
 #include "core/size_rules.h"
-#include "replay/exact.h"
+#include "replay/exact_replay.h"
 
 enum { DEVICE = 0 };
 
-static uint64_t address_of(const struct vr_exact *exact, size_t event) { return exact->subject->history->address[event]; }
-static uint64_t size_of(const struct vr_exact *exact, size_t event) { return exact->subject->history->size_bytes[event]; }
+static uint64_t address_of(const struct vr_exact *exact, size_t event) { return exact->recorded->history->address[event]; }
+static uint64_t size_of(const struct vr_exact *exact, size_t event) { return exact->recorded->history->size_bytes[event]; }
 // Our stream for the event's.
 static uint64_t stream_of(struct vr_exact *exact, size_t event) {
-    return vr_stage_stream(&exact->stage, exact->subject->history->stream[event]);
+    return vr_stage_stream(&exact->stage, exact->recorded->history->stream[event]);
 }
 
 static enum vram_status note_placement(struct vr_exact *exact, size_t event, uint64_t address) {
     struct vram_exact_device *device = exact->device;
     device->allocations++;
-    if (vr_subject_pool(exact->subject, event) != 0) device->private_allocations++;
+    if (vr_recorded_device_pool(exact->recorded, event) != 0) device->private_allocations++;
     if (address == address_of(exact, event)) device->at_recorded_address++;
     if (!exact->options->keep_placements) return VRAM_OK;
     VR_TRY(vr_grow((void **)&device->placements, &exact->placement_capacity, device->placement_count + 1, sizeof *device->placements));
@@ -31,7 +31,7 @@ static enum vram_status make_recorded(struct vr_exact *exact, size_t event) {
     uint64_t made = 0;
     if (size == 0 || (address | size) % VR_MIN_BLOCK != 0) return VRAM_INVALID_ARGUMENT;
     VR_TRY(vr_exact_enter(exact, event));
-    if (exact->subject->history->action[event] == VR_ACTION_SEGMENT_ALLOC) {
+    if (exact->recorded->history->action[event] == VR_ACTION_SEGMENT_ALLOC) {
         VR_TRY(vram_sim_queue_address(exact->stage.driver, address));
         return vr_drive_add_segment(exact->stage.allocator, DEVICE, stream, small, size, &made);
     }
@@ -40,6 +40,13 @@ static enum vram_status make_recorded(struct vr_exact *exact, size_t event) {
     const uint64_t reserve = size > exact->reserve_bytes ? size : exact->reserve_bytes;
     VR_TRY(vr_drive_add_expandable(exact->stage.allocator, DEVICE, stream, small, reserve, &made));
     return vr_drive_map(exact->stage.allocator, address, size);
+}
+
+enum vram_status vr_exact_add_pending(struct vr_exact *exact, size_t event) {
+    VR_TRY(vr_grow((void **)&exact->pending, &exact->pending_capacity, exact->pending_count + 1, sizeof *exact->pending));
+    exact->pending[exact->pending_count++] = (uint32_t)event;
+    exact->device->segment_events++;
+    return VRAM_OK;
 }
 
 enum vram_status vr_exact_flush_pending(struct vr_exact *exact) {
@@ -70,12 +77,12 @@ static enum vram_status make_pending(struct vr_exact *exact) {
 // Puts the block where the recording has it, so that later events are judged on their own.
 static enum vram_status put_at_recorded(struct vr_exact *exact, size_t event) {
     const uint64_t address = address_of(exact, event), size = size_of(exact, event);
-    const uint64_t rounded = vr_start_round(exact->subject->options, size);
+    const uint64_t rounded = vr_start_round(exact->recorded->options, size);
     VR_TRY(vr_exact_enter(exact, event));
     const enum vram_status status =
         vr_drive_malloc_at(exact->stage.allocator, DEVICE, stream_of(exact, event), rounded <= VR_MIB, address, rounded, size);
     if (status == VRAM_OK || vr_exact_is_fatal(status)) return status;
-    return vr_addresses_put(&exact->lost, address, 0);
+    return vr_map_set(&exact->lost, address, 1);
 }
 
 static enum vram_status misplaced(struct vr_exact *exact, size_t event, enum vram_difference_kind kind, uint64_t ours) {
@@ -124,50 +131,50 @@ static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_
 }
 
 // Of the open segment events, those that belong to one allocation.
-struct claim {
+struct exact_claim {
     size_t first;
     size_t count;
 };
 
 // All of them, unless the lock was released around cudaMalloc; then the oldest of its stream and pool that could hold it. Pages are mapped
 // under the lock in any case: those of the allocation came last.
-static struct claim claim_pending(struct vr_exact *exact, size_t event) {
-    if (!exact->subject->options->release_lock_on_malloc) return (struct claim){0, exact->pending_count};
+static struct exact_claim claim_pending(struct vr_exact *exact, size_t event) {
+    if (!exact->recorded->options->release_lock_on_malloc) return (struct exact_claim){0, exact->pending_count};
     size_t first = exact->pending_count;
     while (first > 0 && vr_exact_is_map(exact, exact->pending[first - 1])) first--;
-    if (first < exact->pending_count) return (struct claim){first, exact->pending_count - first};
+    if (first < exact->pending_count) return (struct exact_claim){first, exact->pending_count - first};
     for (size_t i = 0; i < exact->pending_count; i++) {
         const uint32_t candidate = exact->pending[i];
         const uint64_t start = address_of(exact, candidate);
         if (stream_of(exact, candidate) != stream_of(exact, event) || address_of(exact, event) != start) continue;
-        if (vr_subject_pool(exact->subject, candidate) != vr_subject_pool(exact->subject, event)) continue;
-        return (struct claim){i, 1};
+        if (vr_recorded_device_pool(exact->recorded, candidate) != vr_recorded_device_pool(exact->recorded, event)) continue;
+        return (struct exact_claim){i, 1};
     }
-    return (struct claim){0, 0};
+    return (struct exact_claim){0, 0};
 }
 
 static bool record_agrees(struct vr_exact *exact, const struct vr_record *record, size_t event) {
-    const struct vr_history *history = exact->subject->history;
+    const struct vr_history *history = exact->recorded->history;
     const enum vr_record_action wanted =
         history->action[event] == VR_ACTION_SEGMENT_ALLOC ? VR_RECORD_SEGMENT_ALLOC : VR_RECORD_SEGMENT_MAP;
     return record->action == wanted && record->address == history->address[event] && record->size_bytes == history->size_bytes[event] &&
            record->stream == stream_of(exact, event);
 }
 
-static const struct vr_record *next_segment_told(const struct vr_exact *exact, size_t *at) {
-    while (*at < exact->told.count) {
-        const struct vr_record *record = &exact->told.records[(*at)++];
+static const struct vr_record *next_segment_record(const struct vr_exact *exact, size_t *at) {
+    while (*at < exact->heard.count) {
+        const struct vr_record *record = &exact->heard.records[(*at)++];
         if (record->action == VR_RECORD_SEGMENT_ALLOC || record->action == VR_RECORD_SEGMENT_MAP) return record;
     }
     return NULL;
 }
 
 // Compares what the allocator asked the driver for with the claimed segment events, in order.
-static enum vram_status compare_segments(struct vr_exact *exact, size_t event, struct claim claim) {
+static enum vram_status compare_segments(struct vr_exact *exact, size_t event, struct exact_claim claim) {
     const uint32_t *claimed = exact->pending + claim.first;
     size_t at = 0;
     for (size_t i = 0;; i++) {
-        const struct vr_record *record = next_segment_told(exact, &at);
+        const struct vr_record *record = next_segment_record(exact, &at);
         if (record == NULL && i >= claim.count) return VRAM_OK;
         if (record != NULL && i < claim.count && record_agrees(exact, record, claimed[i])) {
             exact->device->segment_events_agreeing++;
@@ -182,14 +189,14 @@ static enum vram_status compare_segments(struct vr_exact *exact, size_t event, s
     }
 }
 
-static void drop_claimed(struct vr_exact *exact, struct claim claim) {
+static void drop_claimed(struct vr_exact *exact, struct exact_claim claim) {
     uint32_t *claimed = exact->pending + claim.first;
     exact->pending_count -= claim.count;
     memmove(claimed, claimed + claim.count, (exact->pending_count - claim.first) * sizeof *claimed);
 }
 
-static enum vram_status queue_addresses(struct vr_exact *exact, struct claim claim) {
-    const struct vr_history *history = exact->subject->history;
+static enum vram_status queue_addresses(struct vr_exact *exact, struct exact_claim claim) {
+    const struct vr_history *history = exact->recorded->history;
     const uint32_t *claimed = exact->pending + claim.first;
     struct vram_driver *driver = exact->stage.driver;
     for (size_t i = 0; i < claim.count; i++) {
@@ -206,9 +213,9 @@ static void take_back(struct vr_exact *exact, uint64_t address) {
     struct vram_allocator *allocator = exact->stage.allocator;
     if (address == 0 || vr_drive_free_request(allocator, address) != VRAM_OK) return;
     if (vr_drive_free_complete(allocator, address) != VRAM_OK) return;
-    const size_t told = exact->told.count;
+    const size_t told = exact->heard.count;
     for (size_t i = 0; i < told; i++) {
-        const struct vr_record record = exact->told.records[i];
+        const struct vr_record record = exact->heard.records[i];
         if (record.action == VR_RECORD_SEGMENT_ALLOC) (void)!vr_drive_release(allocator, record.address);
     }
 }
@@ -226,7 +233,7 @@ static enum vram_status from_mapped(struct vr_exact *exact, size_t event) {
 
 // Nothing cached fits: the driver is asked, and answers with the recorded addresses.
 static enum vram_status from_driver(struct vr_exact *exact, size_t event) {
-    const struct claim claim = claim_pending(exact, event);
+    const struct exact_claim claim = claim_pending(exact, event);
     if (claim.count == 0) return from_mapped(exact, event);
     uint64_t address = 0;
     enum vram_status status = queue_addresses(exact, claim);

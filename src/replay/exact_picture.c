@@ -1,5 +1,5 @@
 // exact_picture.c: the final picture, block by block: address, size, state and pool.
-#include "replay/exact.h"
+#include "replay/exact_replay.h"
 
 enum { DEVICE = 0 };
 
@@ -55,25 +55,25 @@ static bool pool_agrees(const struct vr_exact *exact, struct vram_pool_id ours, 
 }
 
 static enum vram_status compare_block(struct vr_exact *exact, const struct views *views, size_t *at, size_t row, uint32_t segment) {
-    const struct vr_blocks *blocks = &exact->subject->model->blocks;
+    const struct vr_blocks *blocks = &exact->recorded->model->blocks;
     VR_TRY(pass_extra(exact, views, at, blocks->address[row]));
     exact->device->final_blocks++;
     const struct vram_block_view *view =
         *at < views->count && views->items[*at].block.address == blocks->address[row] ? &views->items[*at] : NULL;
     if (view != NULL) ++*at;
     if (view != NULL && view->block.size_bytes == blocks->size_bytes[row] && state_agrees(view->state, blocks->state[row]) &&
-        pool_agrees(exact, view->block.pool, vr_subject_segment_pool(exact->subject, segment))) {
+        pool_agrees(exact, view->block.pool, vr_recorded_device_segment_pool(exact->recorded, segment))) {
         exact->device->final_blocks_equal++;
         return VRAM_OK;
     }
-    return differ_in_block(exact, view, blocks->address[row], blocks->size_bytes[row], exact->subject->model->segments.stream[segment]);
+    return differ_in_block(exact, view, blocks->address[row], blocks->size_bytes[row], exact->recorded->model->segments.stream[segment]);
 }
 
 static enum vram_status compare(struct vr_exact *exact, const struct views *views) {
-    const struct vr_segments *segments = &exact->subject->model->segments;
+    const struct vr_segments *segments = &exact->recorded->model->segments;
     size_t at = 0;
-    for (size_t i = 0; i < exact->subject->segment_count; i++) {
-        const uint32_t segment = exact->subject->segments[i];
+    for (size_t i = 0; i < exact->recorded->segment_count; i++) {
+        const uint32_t segment = exact->recorded->segments[i];
         for (uint64_t row = segments->first_block[segment]; row < segments->first_block[segment + 1]; row++) {
             VR_TRY(compare_block(exact, views, &at, row, segment));
         }

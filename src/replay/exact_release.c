@@ -1,21 +1,21 @@
 // exact_release.c: what goes back to the driver, and running out of memory (replay.md §releases, replay.md §out-of-memory).
-#include "replay/exact.h"
+#include "replay/exact_replay.h"
 
 enum { DEVICE = 0, LOOK_AHEAD = 4096, WALK_BUDGET = 1 << 24 };
 
 static bool is_release(const struct vr_exact *exact, size_t event) {
-    const enum vr_action action = exact->subject->history->action[event];
+    const enum vr_action action = exact->recorded->history->action[event];
     return action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP;
 }
 
 static bool is_passed_over(const struct vr_exact *exact, size_t event) {
-    return vr_action_is_ignored(exact->subject->history->action[event]) || vr_subject_leaves_out(exact->subject, event);
+    return vr_action_is_ignored(exact->recorded->history->action[event]) || vr_recorded_device_leaves_out(exact->recorded, event);
 }
 
 // The event after the last release of the run.
 static size_t end_of_run(const struct vr_exact *exact, size_t event) {
     size_t end = event;
-    for (size_t at = event; at < exact->subject->history->count; at++) {
+    for (size_t at = event; at < exact->recorded->history->count; at++) {
         if (is_passed_over(exact, at)) continue;
         if (!is_release(exact, at)) break;
         end = at + 1;
@@ -25,7 +25,7 @@ static size_t end_of_run(const struct vr_exact *exact, size_t event) {
 
 // --- comparing ---------------------------------------------------------------------------------------------------------------
 static bool release_agrees(const struct vr_exact *exact, const struct vr_record *record, size_t event) {
-    const struct vr_history *history = exact->subject->history;
+    const struct vr_history *history = exact->recorded->history;
     const enum vr_record_action wanted =
         history->action[event] == VR_ACTION_SEGMENT_FREE ? VR_RECORD_SEGMENT_FREE : VR_RECORD_SEGMENT_UNMAP;
     return record->action == wanted && record->address == history->address[event] && record->size_bytes == history->size_bytes[event];
@@ -40,9 +40,9 @@ static enum vram_status differ_in_release(struct vr_exact *exact, size_t event, 
     return vr_exact_differ(exact, &difference);
 }
 
-static const struct vr_record *next_release_told(const struct vr_exact *exact, size_t *at) {
-    while (*at < exact->told.count) {
-        const struct vr_record *record = &exact->told.records[(*at)++];
+static const struct vr_record *next_release_record(const struct vr_exact *exact, size_t *at) {
+    while (*at < exact->heard.count) {
+        const struct vr_record *record = &exact->heard.records[(*at)++];
         if (record->action == VR_RECORD_SEGMENT_FREE || record->action == VR_RECORD_SEGMENT_UNMAP) return record;
     }
     return NULL;
@@ -54,7 +54,7 @@ static enum vram_status compare_releases(struct vr_exact *exact, size_t event, s
     exact->device->release_runs++;
     for (size_t i = event; i < end; i++) {
         if (is_passed_over(exact, i)) continue;
-        const struct vr_record *record = next_release_told(exact, &at);
+        const struct vr_record *record = next_release_record(exact, &at);
         exact->device->releases++;
         if (record != NULL && release_agrees(exact, record, i)) {
             exact->device->releases_agreeing++;
@@ -62,7 +62,7 @@ static enum vram_status compare_releases(struct vr_exact *exact, size_t event, s
             VR_TRY(differ_in_release(exact, i, record));
         }
     }
-    for (const struct vr_record *extra = next_release_told(exact, &at); extra != NULL; extra = next_release_told(exact, &at)) {
+    for (const struct vr_record *extra = next_release_record(exact, &at); extra != NULL; extra = next_release_record(exact, &at)) {
         VR_TRY(differ_in_release(exact, end - 1, extra));
     }
     return VRAM_OK;
@@ -73,8 +73,8 @@ static enum vram_status compare_releases(struct vr_exact *exact, size_t event, s
 // simulated device is given just the memory with which the recorded releases are needed and suffice. True when the run is such
 // a one: an allocation that no cached block serves follows, with its segments.
 static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64_t *needed_bytes) {
-    const struct vr_history *history = exact->subject->history;
-    if (exact->subject->options->max_split_bytes == VR_UNLIMITED) return false;
+    const struct vr_history *history = exact->recorded->history;
+    if (exact->recorded->options->max_split_bytes == VR_UNLIMITED) return false;
     *needed_bytes = 0;
     for (size_t at = end; at < history->count; at++) {
         if (is_passed_over(exact, at)) continue;
@@ -123,16 +123,16 @@ static int release_order(const void *left, const void *right) {
 // Pages are unmapped only with the whole cache, so they do not tell.
 static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
     struct cached cached = {0};
-    if (exact->walked > WALK_BUDGET + 16 * exact->subject->history->count) return VRAM_OK;
+    if (exact->walked > WALK_BUDGET + 16 * exact->recorded->history->count) return VRAM_OK;
     enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_cached, &cached);
     if (status == VRAM_OK && cached.failed) status = VRAM_NO_HOST_MEMORY;
     if (cached.count > 1) qsort(cached.views, cached.count, sizeof *cached.views, release_order);
     size_t at = 0;
     bool same = true;
     for (size_t i = event; i < end && same; i++) {
-        if (is_passed_over(exact, i) || vr_subject_pool(exact->subject, i) != 0) continue;
-        if (exact->subject->history->action[i] == VR_ACTION_SEGMENT_UNMAP) continue;
-        same = at < cached.count && cached.views[at].block.address == exact->subject->history->address[i];
+        if (is_passed_over(exact, i) || vr_recorded_device_pool(exact->recorded, i) != 0) continue;
+        if (exact->recorded->history->action[i] == VR_ACTION_SEGMENT_UNMAP) continue;
+        same = at < cached.count && cached.views[at].block.address == exact->recorded->history->address[i];
         at++;
     }
     free(cached.views);
@@ -145,7 +145,7 @@ static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, siz
 static uint64_t released_bytes(const struct vr_exact *exact, size_t event, size_t end) {
     uint64_t sum = 0;
     for (size_t i = event; i < end; i++) {
-        if (!is_passed_over(exact, i)) sum += exact->subject->history->size_bytes[i];
+        if (!is_passed_over(exact, i)) sum += exact->recorded->history->size_bytes[i];
     }
     return sum;
 }
@@ -168,7 +168,7 @@ static enum vram_status retry(struct vr_exact *exact, size_t event, size_t end, 
 // Parts of the cache, given back by rules whose inputs the recording does not tell (replay.md §releases): ages with a garbage collection
 // threshold, waits in the middle with max_split_size. Each segment goes as recorded, and agrees if it can.
 static enum vram_status release_as_recorded(struct vr_exact *exact, size_t event, size_t end) {
-    const struct vr_history *history = exact->subject->history;
+    const struct vr_history *history = exact->recorded->history;
     for (size_t i = event; i < end; i++) {
         if (is_passed_over(exact, i)) continue;
         const uint64_t address = history->address[i];
@@ -194,12 +194,12 @@ static enum vram_status release_pool(struct vr_exact *exact, uint32_t pool) {
 
 // With max_split_size parts of a pool may go that is held.
 static void note_freeable(struct vr_exact *exact, uint32_t pool, size_t event) {
-    if (pool != 0 && event >= exact->subject->pools.used[pool]) exact->freeable[pool] = true;
+    if (pool != 0 && event >= exact->recorded->pools.used[pool]) exact->freeable[pool] = true;
 }
 
 // The end of a pass: a pool that nobody holds and whose segments the recording has kept so far would have given them back, too.
 static enum vram_status release_freeable(struct vr_exact *exact) {
-    for (uint32_t pool = 1; pool < exact->subject->pools.count; pool++) {
+    for (uint32_t pool = 1; pool < exact->recorded->pools.count; pool++) {
         if (exact->freeable[pool]) VR_TRY(release_pool(exact, pool));
     }
     return VRAM_OK;
@@ -210,7 +210,7 @@ static enum vram_status release_in_passes(struct vr_exact *exact, size_t event, 
     bool whole = false; // the pass began with the default pools
     for (size_t at = event; at < end; at++) {
         if (is_passed_over(exact, at)) continue;
-        const uint32_t pool = vr_subject_pool(exact->subject, at);
+        const uint32_t pool = vr_recorded_device_pool(exact->recorded, at);
         if (pool == last) continue;
         if (pool == 0 && whole) VR_TRY(release_freeable(exact));
         VR_TRY(release_pool(exact, pool));
@@ -224,8 +224,8 @@ static enum vram_status release_in_passes(struct vr_exact *exact, size_t event, 
 // Whether every release is of the pool of this allocation, or of the default pools: what the allocator can be made to do by itself.
 static bool only_of(const struct vr_exact *exact, size_t event, size_t end, size_t alloc) {
     for (size_t at = event; at < end; at++) {
-        const uint32_t pool = vr_subject_pool(exact->subject, at);
-        if (!is_passed_over(exact, at) && pool != 0 && pool != vr_subject_pool(exact->subject, alloc)) return false;
+        const uint32_t pool = vr_recorded_device_pool(exact->recorded, at);
+        if (!is_passed_over(exact, at) && pool != 0 && pool != vr_recorded_device_pool(exact->recorded, alloc)) return false;
     }
     return true;
 }
@@ -235,8 +235,8 @@ enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *
     uint64_t needed_bytes = 0;
     size_t alloc = 0;
     *next = end;
-    if (exact->subject->options->garbage_collection_threshold > 0) return release_as_recorded(exact, event, end);
-    if (exact->subject->options->max_split_bytes != VR_UNLIMITED) {
+    if (exact->recorded->options->garbage_collection_threshold > 0) return release_as_recorded(exact, event, end);
+    if (exact->recorded->options->max_split_bytes != VR_UNLIMITED) {
         bool whole = false;
         VR_TRY(is_whole_cache(exact, event, end, &whole));
         if (!whole && find_retry(exact, end, &alloc, &needed_bytes) && only_of(exact, event, end, alloc)) {
@@ -252,12 +252,12 @@ enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *
 // Nothing cached may fit, the device refuses, and there is nothing to give back: then the allocator must fail as the program's did.
 // A failing request may reserve address space all the same, which is mapped later: at the next map of its stream and pool.
 static enum vram_status queue_next_map(struct vr_exact *exact, size_t event) {
-    const struct vr_history *history = exact->subject->history;
+    const struct vr_history *history = exact->recorded->history;
     const bool small = history->size_bytes[event] <= VR_MIB;
     for (size_t at = event + 1; at < history->count && at - event < LOOK_AHEAD; at++) {
         if (history->action[at] != VR_ACTION_SEGMENT_MAP || history->stream[at] != history->stream[event]) continue;
         if ((history->size_bytes[at] == 2 * VR_MIB) != small || is_passed_over(exact, at)) continue;
-        if (vr_subject_pool(exact->subject, at) != vr_subject_pool(exact->subject, event)) continue;
+        if (vr_recorded_device_pool(exact->recorded, at) != vr_recorded_device_pool(exact->recorded, event)) continue;
         const enum vram_status status = vram_sim_queue_reservation(exact->stage.driver, history->address[at]);
         return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status;
     }
@@ -265,21 +265,21 @@ static enum vram_status queue_next_map(struct vr_exact *exact, size_t event) {
 }
 
 static enum vram_status try_to_fail(struct vr_exact *exact, size_t event, bool *alike) {
-    const struct vr_history *history = exact->subject->history;
+    const struct vr_history *history = exact->recorded->history;
     const uint64_t stream = vr_stage_stream(&exact->stage, history->stream[event]);
     uint64_t address = 0;
     VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event], stream, &address));
     if (address != 0) return VRAM_OK;
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, vram_sim_memory_used(exact->stage.driver, DEVICE)));
     VR_TRY(queue_next_map(exact, event));
-    exact->told.count = 0;
+    exact->heard.count = 0;
     const enum vram_status status = vram_malloc(exact->stage.allocator, DEVICE, history->size_bytes[event], stream, &address);
     VR_TRY(vram_sim_clear_queues(exact->stage.driver));
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
     if (status == VRAM_OK) return vram_free(exact->stage.allocator, address);
     if (vr_exact_is_fatal(status)) return status;
-    *alike = status == VRAM_OUT_OF_MEMORY && exact->told.count == 1 && exact->told.records[0].action == VR_RECORD_OOM &&
-             exact->told.records[0].size_bytes == history->size_bytes[event];
+    *alike = status == VRAM_OUT_OF_MEMORY && exact->heard.count == 1 && exact->heard.records[0].action == VR_RECORD_OOM &&
+             exact->heard.records[0].size_bytes == history->size_bytes[event];
     return VRAM_OK;
 }
 
@@ -303,7 +303,7 @@ enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event) {
         VR_TRY(vr_exact_flush_pending(exact));
         VR_TRY(vr_exact_enter(exact, event));
         uint64_t found = 0;
-        const struct vr_history *history = exact->subject->history;
+        const struct vr_history *history = exact->recorded->history;
         status = vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event],
                                vr_stage_stream(&exact->stage, history->stream[event]), &found);
         alike = status == VRAM_OK && found == 0;

@@ -54,12 +54,14 @@ static void split(const struct vr_mapped *ranges, uint32_t root, uint64_t start,
     *left = *right = 0;
 }
 
+static uint64_t priority(const struct vr_mapped *ranges, uint32_t id) { return vr_mix64(id ^ ranges->secret); }
+
 // All of left starts before all of right.
 static uint32_t merge(const struct vr_mapped *ranges, uint32_t left, uint32_t right) {
     uint32_t root = 0;
     uint32_t *slot = &root;
     while (left != 0 && right != 0) {
-        if (vr_mix64(left) > vr_mix64(right)) {
+        if (priority(ranges, left) > priority(ranges, right)) {
             *slot = left;
             slot = &node_of(ranges, left)->right;
             left = *slot;
@@ -81,6 +83,7 @@ static enum vram_status new_node(struct vr_mapped *ranges, const struct vr_mappe
         if (ranges->count == 0) ranges->count = 1;
         if (ranges->count == UINT32_MAX) return VRAM_LIMIT;
         VR_TRY(vr_grow((void **)&ranges->nodes, &ranges->capacity, (size_t)ranges->count + 1, sizeof *ranges->nodes));
+        if (ranges->count == 1) ranges->secret = vr_hash_secret(ranges->nodes);
         *id = ranges->count++;
     }
     *node_of(ranges, *id) = (struct vr_mapped_node){.range = *range};
@@ -100,6 +103,7 @@ static void take_out(struct vr_mapped *ranges, uint64_t start) {
     uint32_t left = 0, middle = 0, right = 0;
     split(ranges, ranges->root, start, &left, &right);
     split(ranges, right, start + 1, &middle, &right);
+    assert(middle != 0);
     ranges->root = merge(ranges, left, right);
     node_of(ranges, middle)->left = ranges->spare;
     ranges->spare = middle;
@@ -151,4 +155,27 @@ enum vram_status vr_mapped_cut(struct vr_mapped *ranges, uint64_t start, uint64_
     take_out(ranges, head.start);
     if (head.start < head.end) VR_TRY(insert(ranges, &head));
     return tail.start < tail.end ? insert(ranges, &tail) : VRAM_OK;
+}
+
+// --- the check ------------------------------------------------------------------------------------------------------------------
+// A subtree whose ranges lie within [from, until); adds its nodes to *count. As deep as the tree, which is no more than a few doublings.
+static bool check_below(const struct vr_mapped *ranges, uint32_t id, uint64_t from, uint64_t until, size_t *count) {
+    if (id == 0) return true;
+    if (id >= ranges->count) return false;
+    const struct vr_mapped_node *node = node_of(ranges, id);
+    const uint32_t child[] = {node->left, node->right};
+    if (node->range.start >= node->range.end || node->range.start < from || node->range.end > until) return false;
+    for (size_t i = 0; i < VR_COUNT_OF(child); i++) {
+        if (child[i] != 0 && priority(ranges, child[i]) > priority(ranges, id)) return false;
+    }
+    ++*count;
+    return check_below(ranges, node->left, from, node->range.start, count) &&
+           check_below(ranges, node->right, node->range.end, until, count);
+}
+
+bool vr_mapped_check(const struct vr_mapped *ranges) {
+    size_t count = ranges->count == 0 ? 0 : 1;
+    if (!check_below(ranges, ranges->root, 0, UINT64_MAX, &count)) return false;
+    for (uint32_t id = ranges->spare; id != 0 && count <= ranges->count; id = node_of(ranges, id)->left) count++;
+    return count == ranges->count;
 }

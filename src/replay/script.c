@@ -1,27 +1,28 @@
 // script.c: see script.h.
 #include "replay/script.h"
 
+#include "base/map.h"
 #include "model/recording.h"
-#include "replay/addresses.h"
 
 // --- names ------------------------------------------------------------------------------------------------------------------
 // Walks the history forwards with what is live at the moment.
-struct naming {
+struct life_naming {
     struct vr_script_device *device;
-    struct vr_addresses live; // recorded address -> number
-    uint32_t *spare;          // numbers that are free again
+    struct vr_map live; // recorded address -> 1 + number
+    uint32_t *spare;    // numbers that are free again
     size_t spare_count;
     size_t spare_capacity;
 };
 
-static enum vram_status begin_life(struct naming *naming, uint64_t address, uint32_t *name) {
+static enum vram_status begin_life(struct life_naming *naming, uint64_t address, uint32_t *name) {
     struct vr_script_device *device = naming->device;
     *name = naming->spare_count > 0 ? naming->spare[--naming->spare_count] : (uint32_t)device->name_count++;
-    return vr_addresses_put(&naming->live, address, *name);
+    return vr_map_set(&naming->live, address, (uint64_t)*name + 1);
 }
 
-static enum vram_status end_life(struct naming *naming, uint64_t address) {
-    const uint32_t name = vr_addresses_remove(&naming->live, address);
+static enum vram_status end_life(struct life_naming *naming, uint64_t address) {
+    const uint32_t name = (uint32_t)vr_map_take(&naming->live, address) - 1;
+    assert(name < naming->device->name_count);
     VR_TRY(vr_grow((void **)&naming->spare, &naming->spare_capacity, naming->spare_count + 1, sizeof *naming->spare));
     naming->spare[naming->spare_count++] = name;
     return VRAM_OK;
@@ -40,17 +41,17 @@ static enum vr_step step_of(enum vr_action action) {
     }
 }
 
-static enum vram_status name_event(struct naming *naming, size_t event, enum vr_step *step) {
+static enum vram_status name_event(struct life_naming *naming, size_t event, enum vr_step *step) {
     struct vr_script_device *device = naming->device;
-    const uint64_t address = device->subject.history->address[event];
+    const uint64_t address = device->recorded.history->address[event];
     uint32_t *name = &device->names[event];
     switch (*step) {
     case VR_STEP_ALLOC: return begin_life(naming, address, name);
     case VR_STEP_FREE:
     case VR_STEP_FREE_REQUESTED:
     case VR_STEP_FREE_COMPLETED:
-        *name = vr_addresses_get(&naming->live, address);
-        if (*name == VR_ABSENT) {
+        *name = (uint32_t)vr_map_get(&naming->live, address) - 1;
+        if (*name == UINT32_MAX) {
             *step = VR_STEP_OTHER;
             return VRAM_OK;
         }
@@ -64,9 +65,9 @@ static bool completes(const struct vr_history *history, size_t event, uint64_t a
     return event < history->count && history->action[event] == VR_ACTION_FREE_COMPLETED && history->address[event] == address;
 }
 
-static enum vram_status name_all(struct naming *naming) {
+static enum vram_status name_all(struct life_naming *naming) {
     struct vr_script_device *device = naming->device;
-    const struct vr_history *history = device->subject.history;
+    const struct vr_history *history = device->recorded.history;
     for (size_t i = 0; i < device->start.block_count; i++) {
         uint32_t name = 0;
         VR_TRY(begin_life(naming, device->start.blocks[i].address, &name));
@@ -83,13 +84,13 @@ static enum vram_status name_all(struct naming *naming) {
 }
 
 static enum vram_status name_allocations(struct vr_script_device *device) {
-    const size_t count = device->subject.history->count + 1;
-    struct naming naming = {.device = device};
+    const size_t count = device->recorded.history->count + 1;
+    struct life_naming naming = {.device = device};
     device->steps = calloc(count, sizeof *device->steps);
     device->names = malloc(count * sizeof *device->names);
     if (device->steps == NULL || device->names == NULL) return VRAM_NO_HOST_MEMORY;
     const enum vram_status status = name_all(&naming);
-    vr_addresses_release(&naming.live);
+    vr_map_release(&naming.live);
     free(naming.spare);
     return status;
 }
@@ -97,16 +98,16 @@ static enum vram_status name_allocations(struct vr_script_device *device) {
 // --- the recording ------------------------------------------------------------------------------------------------------------
 static enum vram_status add_device(struct vr_script *script, uint32_t ordinal, struct vram_error *error) {
     struct vr_script_device *device = &script->devices[script->device_count];
-    VR_TRY(vr_subject_init(&device->subject, script->model, &script->options, ordinal, error));
+    VR_TRY(vr_recorded_device_init(&device->recorded, script->model, &script->options, ordinal, error));
     script->device_count++;
-    VR_TRY(vr_start_find(&device->subject, &device->start));
+    VR_TRY(vr_start_find(&device->recorded, &device->start));
     return device->start.anomaly_total > 0 ? VRAM_OK : name_allocations(device);
 }
 
 static enum vram_status add_devices(struct vr_script *script, bool one_device, uint32_t device, struct vram_error *error) {
     uint32_t *ordinals = NULL;
     size_t count = 0;
-    VR_TRY(vr_subject_devices(script->model, &ordinals, &count));
+    VR_TRY(vr_recorded_device_devices(script->model, &ordinals, &count));
     script->devices = calloc(count + 1, sizeof *script->devices);
     enum vram_status status = script->devices == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
     for (size_t i = 0; i < count && status == VRAM_OK; i++) {
@@ -135,7 +136,7 @@ void vr_script_release(struct vr_script *script) {
         free(device->steps);
         free(device->names);
         vr_start_release(&device->start);
-        vr_subject_release(&device->subject);
+        vr_recorded_device_release(&device->recorded);
     }
     free(script->devices);
     vr_text_release(&script->conf);

@@ -21,11 +21,11 @@ enum vr_step {
 // One device. Recorded addresses only name allocations here: each has a number instead, which it shares with none that lives at the same
 // time. The start's blocks have the numbers of their rows.
 struct vr_script_device {
-    struct vr_subject subject; // of the script's model and options
-    struct vr_start start;     // with anomalies there is nothing to play, and no steps
-    uint8_t *steps;            // enum vr_step, per event
-    uint32_t *names;           // per event: the number of the allocation that it makes or ends
-    size_t name_count;         // all numbers are below
+    struct vr_recorded_device recorded; // of the script's model and options
+    struct vr_start start;              // with anomalies there is nothing to play, and no steps
+    uint8_t *steps;                     // enum vr_step, per event
+    uint32_t *names;                    // per event: the number of the allocation that it makes or ends
+    size_t name_count;                  // all numbers are below
 };
 
 struct vr_script {
@@ -37,7 +37,7 @@ struct vr_script {
 };
 
 // Read-only afterwards: any number of threads may play it. Borrows the recording. one_device: only `device`. BAD_OPTION for a recorded
-// option string, BAD_INPUT as for vr_subject_init(), NO_HOST_MEMORY; nothing is left behind then. vr_script_release().
+// option string, BAD_INPUT as for vr_recorded_device_init(), NO_HOST_MEMORY; nothing is left behind then. vr_script_release().
 enum vram_status vr_script_init(struct vr_script *script, const struct vram_recording *recording, bool one_device, uint32_t device,
                                 struct vram_error *error);
 void vr_script_release(struct vr_script *script);

@@ -12,8 +12,8 @@ enum { DEVICE = 0 };
 #define HIGH_RESERVE_BASE ((uint64_t)1 << 55)
 
 // The default stream, 0, is everybody's; the others are made, and sorted, since recorded ones are.
-static enum vram_status make_streams(struct vr_stage *stage) {
-    const size_t count = stage->subject->stream_count;
+static enum vram_status make_streams(struct vr_replay_stage *stage) {
+    const size_t count = stage->recorded->stream_count;
     uint64_t context = 0;
     stage->streams = calloc(count, sizeof *stage->streams);
     if (stage->streams == NULL) return VRAM_NO_HOST_MEMORY;
@@ -26,12 +26,13 @@ static enum vram_status make_streams(struct vr_stage *stage) {
     return VRAM_OK;
 }
 
-uint64_t vr_stage_stream(struct vr_stage *stage, uint64_t recorded) {
-    const uint64_t *streams = stage->subject->streams;
+uint64_t vr_stage_stream(struct vr_replay_stage *stage, uint64_t recorded) {
+    const uint64_t *streams = stage->recorded->streams;
     if (streams[stage->last] == recorded) return stage->streams[stage->last];
     size_t above;
-    VR_LOWER_BOUND(above, i, 1, stage->subject->stream_count, streams[i] <= recorded);
+    VR_LOWER_BOUND(above, i, 1, stage->recorded->stream_count, streams[i] <= recorded);
     stage->last = above - 1;
+    assert(streams[stage->last] == recorded);
     return stage->streams[stage->last];
 }
 
@@ -49,9 +50,9 @@ static void deallocate(uint64_t address, uint64_t size_bytes, uint32_t device, u
     (void)vr_cu((struct vram_driver *)user, mem_free, address);
 }
 
-static enum vram_status make_pool(struct vr_stage *stage, uint32_t pool) {
-    struct vram_pool_options options = {.for_graph = stage->subject->pools.ids[pool].first != 0};
-    if (vr_subject_has_functions(stage->subject, pool)) {
+static enum vram_status make_pool(struct vr_replay_stage *stage, uint32_t pool) {
+    struct vram_pool_options options = {.for_graph = stage->recorded->pools.ids[pool].first != 0};
+    if (vr_recorded_device_has_functions(stage->recorded, pool)) {
         options.allocate = allocate;
         options.deallocate = deallocate;
         options.user = stage->driver;
@@ -59,15 +60,16 @@ static enum vram_status make_pool(struct vr_stage *stage, uint32_t pool) {
     return vram_pool_create(stage->allocator, DEVICE, &options, &stage->pools[pool]);
 }
 
-static enum vram_status make_pools(struct vr_stage *stage) {
-    const size_t count = stage->subject->pools.count;
+static enum vram_status make_pools(struct vr_replay_stage *stage) {
+    const size_t count = stage->recorded->pools.count;
     stage->pools = calloc(count, sizeof(struct vram_pool *));
     if (stage->pools == NULL) return VRAM_NO_HOST_MEMORY;
     for (uint32_t pool = 1; pool < count; pool++) VR_TRY(make_pool(stage, pool));
     return VRAM_OK;
 }
 
-enum vram_status vr_stage_enter_other(struct vr_stage *stage, uint32_t pool) {
+enum vram_status vr_stage_enter_other(struct vr_replay_stage *stage, uint32_t pool) {
+    assert(pool < stage->recorded->pools.count);
     if (stage->entered != 0) VR_TRY(vram_pool_end(stage->pools[stage->entered], &everything));
     stage->entered = 0;
     if (pool == 0) return VRAM_OK;
@@ -77,20 +79,20 @@ enum vram_status vr_stage_enter_other(struct vr_stage *stage, uint32_t pool) {
     return VRAM_OK;
 }
 
-enum vram_status vr_stage_trim(struct vr_stage *stage, uint32_t pool) {
+enum vram_status vr_stage_trim(struct vr_replay_stage *stage, uint32_t pool) {
     return stage->pools[pool] == NULL ? VRAM_OK : vram_pool_trim(stage->pools[pool]);
 }
 
-void vr_stage_give_up(struct vr_stage *stage, uint32_t pool) {
+void vr_stage_give_up(struct vr_replay_stage *stage, uint32_t pool) {
     if (stage->entered == pool) (void)!vr_stage_enter_other(stage, 0); // closing a route that is open cannot fail
     vram_pool_release(stage->pools[pool]);
     stage->pools[pool] = NULL;
 }
 
 // --- the stage --------------------------------------------------------------------------------------------------------------------
-enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_subject *subject, const struct vr_stage_options *options,
-                               struct vram_error *error) {
-    *stage = (struct vr_stage){.subject = subject};
+enum vram_status vr_stage_open(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
+                               const struct vr_stage_options *options, struct vram_error *error) {
+    *stage = (struct vr_replay_stage){.recorded = recorded};
     struct vram_sim_options sim = {.memory_bytes = options->memory_bytes, .profile = options->profile};
     if (options->high_addresses) {
         sim.alloc_base = HIGH_ALLOC_BASE;
@@ -106,15 +108,15 @@ enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_subject *
     return make_pools(stage);
 }
 
-void vr_stage_close(struct vr_stage *stage) {
+void vr_stage_close(struct vr_replay_stage *stage) {
     if (stage->pools != NULL) {
-        for (uint32_t pool = 1; pool < stage->subject->pools.count; pool++) vr_stage_give_up(stage, pool);
+        for (uint32_t pool = 1; pool < stage->recorded->pools.count; pool++) vr_stage_give_up(stage, pool);
     }
     if (stage->allocator != NULL) vr_allocator_destroy(stage->allocator);
     vram_driver_destroy(stage->driver);
     free(stage->pools);
     free(stage->streams);
-    *stage = (struct vr_stage){0};
+    *stage = (struct vr_replay_stage){0};
 }
 
 // --- address space ----------------------------------------------------------------------------------------------------------
@@ -136,27 +138,28 @@ static bool same_reservation(const struct extent *a, const struct extent *b) {
     return a->expandable && b->expandable && a->stream == b->stream && a->pool == b->pool && a->small == b->small;
 }
 
-static size_t gather(const struct vr_subject *subject, const struct vr_start *start, struct extent *extents) {
+static size_t gather(const struct vr_recorded_device *recorded, const struct vr_start *start, struct extent *extents) {
     size_t count = 0;
     for (size_t i = 0; i < start->segment_count; i++) {
         const struct vr_start_segment *s = &start->segments[i];
         extents[count++] = (struct extent){s->address, s->stream, s->pool, s->small, s->expandable};
     }
-    const struct vr_history *history = subject->history;
+    const struct vr_history *history = recorded->history;
     for (size_t event = 0; event < history->count; event++) {
         const bool map = history->action[event] == VR_ACTION_SEGMENT_MAP;
         if (!map && history->action[event] != VR_ACTION_SEGMENT_ALLOC) continue;
-        if (vr_subject_leaves_out(subject, event)) continue;
+        if (vr_recorded_device_leaves_out(recorded, event)) continue;
         const uint64_t address = history->address[event], size = history->size_bytes[event];
-        extents[count++] = (struct extent){address, history->stream[event], vr_subject_pool(subject, event), size == 2 * VR_MIB, map};
+        extents[count++] =
+            (struct extent){address, history->stream[event], vr_recorded_device_pool(recorded, event), size == 2 * VR_MIB, map};
     }
     return count;
 }
 
-enum vram_status vr_stage_spacing(const struct vr_subject *subject, const struct vr_start *start, uint64_t *memory_bytes) {
-    struct extent *extents = malloc((start->segment_count + subject->history->count + 1) * sizeof *extents);
+enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t *memory_bytes) {
+    struct extent *extents = malloc((start->segment_count + recorded->history->count + 1) * sizeof *extents);
     if (extents == NULL) return VRAM_NO_HOST_MEMORY;
-    const size_t count = gather(subject, start, extents);
+    const size_t count = gather(recorded, start, extents);
     if (count > 1) qsort(extents, count, sizeof *extents, extent_order);
     uint64_t reserve = VR_STAGE_SPACING / 8 * 9;
     size_t base = 0; // the lowest extent of the reservation that extent i - 1 belongs to
@@ -167,9 +170,9 @@ enum vram_status vr_stage_spacing(const struct vr_subject *subject, const struct
         base = i;
     }
     free(extents);
-    const uint64_t pages = 4 * subject->options->large_segment_bytes; // the allocator rounds its reservations up to pages
+    const uint64_t pages = 4 * recorded->options->large_segment_bytes; // the allocator rounds its reservations up to pages
     *memory_bytes = reserve > 2 * pages ? (reserve - pages) / 9 * 8 : pages;
-    if (subject->capacity_bytes != 0 && subject->capacity_bytes < *memory_bytes) *memory_bytes = subject->capacity_bytes;
+    if (recorded->capacity_bytes != 0 && recorded->capacity_bytes < *memory_bytes) *memory_bytes = recorded->capacity_bytes;
     return VRAM_OK;
 }
 
@@ -180,7 +183,7 @@ static enum vram_status refuse(struct vram_error *error, enum vram_status status
                    what, address, size, vram_status_text(status));
 }
 
-static enum vram_status build_segment(struct vr_stage *stage, const struct vr_start_segment *segment, struct vram_error *error) {
+static enum vram_status build_segment(struct vr_replay_stage *stage, const struct vr_start_segment *segment, struct vram_error *error) {
     uint64_t address = 0;
     enum vram_status status = vr_stage_enter(stage, segment->pool);
     if (status == VRAM_OK) status = vram_sim_queue_address(stage->driver, segment->address);
@@ -196,12 +199,13 @@ static bool same_range_owner(const struct vr_start_segment *a, const struct vr_s
 }
 
 // One reservation for the mapped ranges [first, last) of one stream and pool. It reaches up to the next thing in use.
-static enum vram_status build_expandable(struct vr_stage *stage, const struct vr_subject *subject, const struct vr_start *start,
-                                         size_t first, size_t last, uint64_t usual_bytes, struct vram_error *error) {
+static enum vram_status build_expandable(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
+                                         const struct vr_start *start, size_t first, size_t last, uint64_t usual_bytes,
+                                         struct vram_error *error) {
     const struct vr_start_segment *base = &start->segments[first], *top = &start->segments[last - 1];
-    const uint64_t page = base->small ? 2 * VR_MIB : subject->options->large_segment_bytes;
+    const uint64_t page = base->small ? 2 * VR_MIB : recorded->options->large_segment_bytes;
     const uint64_t extent = vr_round_up(top->address + top->size - base->address, page);
-    const bool known = subject->capacity_bytes != 0; // else it is the distance to the next thing in use
+    const bool known = recorded->capacity_bytes != 0; // else it is the distance to the next thing in use
     uint64_t reserve = known ? vr_round_up(usual_bytes, page) : vr_round_down(usual_bytes, page), address = 0;
     if (reserve < extent) reserve = extent;
     enum vram_status status = vr_stage_enter(stage, base->pool);
@@ -230,7 +234,7 @@ static int by_age(const void *left, const void *right) {
 }
 
 // Oldest first where the recording tells ages, so that ties between equal blocks fall as they did.
-static enum vram_status build_segments(struct vr_stage *stage, const struct vr_start *start, struct vram_error *error) {
+static enum vram_status build_segments(struct vr_replay_stage *stage, const struct vr_start *start, struct vram_error *error) {
     struct ordered *order = malloc((start->segment_count + 1) * sizeof *order);
     if (order == NULL) return VRAM_NO_HOST_MEMORY;
     size_t count = 0;
@@ -245,7 +249,7 @@ static enum vram_status build_segments(struct vr_stage *stage, const struct vr_s
     return status;
 }
 
-static enum vram_status build_blocks(struct vr_stage *stage, const struct vr_start *start, struct vram_error *error) {
+static enum vram_status build_blocks(struct vr_replay_stage *stage, const struct vr_start *start, struct vram_error *error) {
     // Downwards: the free block that each one is cut from is then the first of its segment, which is found at once.
     for (size_t i = start->block_count; i-- > 0;) {
         const struct vr_start_block *block = &start->blocks[i];
@@ -260,16 +264,16 @@ static enum vram_status build_blocks(struct vr_stage *stage, const struct vr_sta
     return VRAM_OK;
 }
 
-enum vram_status vr_stage_build(struct vr_stage *stage, const struct vr_subject *subject, const struct vr_start *start,
+enum vram_status vr_stage_build(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded, const struct vr_start *start,
                                 struct vram_error *error) {
     uint64_t spacing = 0;
-    VR_TRY(vr_stage_spacing(subject, start, &spacing));
+    VR_TRY(vr_stage_spacing(recorded, start, &spacing));
     VR_TRY(build_segments(stage, start, error));
     for (size_t first = 0; first < start->segment_count;) {
         size_t last = first + 1;
         if (start->segments[first].expandable) {
             while (last < start->segment_count && same_range_owner(&start->segments[first], &start->segments[last])) last++;
-            VR_TRY(build_expandable(stage, subject, start, first, last, spacing / 8 * 9, error));
+            VR_TRY(build_expandable(stage, recorded, start, first, last, spacing / 8 * 9, error));
         }
         first = last;
     }

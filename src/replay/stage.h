@@ -13,14 +13,14 @@
 // One device of a recording on a simulated device of its own, number 0. Owns driver, allocator and streams. Recorded streams
 // are handles of another process: each has a stream of the simulator instead, and their order, which decides the order of
 // releases, is kept.
-struct vr_stage {
+struct vr_replay_stage {
     struct vram_driver *driver;
     struct vram_allocator *allocator;
-    const struct vr_subject *subject; // borrowed: its streams
-    uint64_t *streams;                // ours, in the order of the subject's
-    size_t last;                      // index of the stream asked for last
-    struct vram_pool **pools;         // by the subject's numbers, one reference each; [0], and those given up, are NULL
-    uint32_t entered;                 // where requests go: a route to that pool is open; 0: to the default pools
+    const struct vr_recorded_device *recorded; // borrowed: its streams
+    uint64_t *streams;                         // ours, in the order of the recorded device's
+    size_t last;                               // index of the stream asked for last
+    struct vram_pool **pools;                  // by the recorded device's numbers, one reference each; [0], and those given up, are NULL
+    uint32_t entered;                          // where requests go: a route to that pool is open; 0: to the default pools
 };
 
 struct vr_stage_options {
@@ -32,31 +32,31 @@ struct vr_stage_options {
 };
 
 // BAD_OPTION, NO_HOST_MEMORY, DRIVER. vr_stage_close() also after a failure.
-enum vram_status vr_stage_open(struct vr_stage *stage, const struct vr_subject *subject, const struct vr_stage_options *options,
-                               struct vram_error *error);
-void vr_stage_close(struct vr_stage *stage);
+enum vram_status vr_stage_open(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
+                               const struct vr_stage_options *options, struct vram_error *error);
+void vr_stage_close(struct vr_replay_stage *stage);
 
-// Our stream for a recorded one, which must be the subject's.
-uint64_t vr_stage_stream(struct vr_stage *stage, uint64_t recorded);
+// Our stream for a recorded one, which must be one of the recorded device.
+uint64_t vr_stage_stream(struct vr_replay_stage *stage, uint64_t recorded);
 
-// From now on requests, and the segments and blocks of drive.h, are of this pool of the subject: the one operation that costs nothing
-// when it changes nothing. A pool that was given up is made anew. NO_HOST_MEMORY, DRIVER.
-enum vram_status vr_stage_enter_other(struct vr_stage *stage, uint32_t pool);
-VR_INLINE enum vram_status vr_stage_enter(struct vr_stage *stage, uint32_t pool) {
+// From now on requests, and the segments and blocks of drive.h, are of this pool of the recorded device: the one operation that costs
+// nothing when it changes nothing. A pool that was given up is made anew. NO_HOST_MEMORY, DRIVER.
+enum vram_status vr_stage_enter_other(struct vr_replay_stage *stage, uint32_t pool);
+VR_INLINE enum vram_status vr_stage_enter(struct vr_replay_stage *stage, uint32_t pool) {
     return VR_LIKELY(stage->entered == pool) ? VRAM_OK : vr_stage_enter_other(stage, pool);
 }
 // Gives the wholly free segments of a private pool back; nothing for one that was given up.
-enum vram_status vr_stage_trim(struct vr_stage *stage, uint32_t pool);
+enum vram_status vr_stage_trim(struct vr_replay_stage *stage, uint32_t pool);
 // The program no longer holds the pool: what is freed in it later goes back with the cache.
-void vr_stage_give_up(struct vr_stage *stage, uint32_t pool);
+void vr_stage_give_up(struct vr_replay_stage *stage, uint32_t pool);
 
 // The largest memory (at most VR_STAGE_SPACING) for which no expandable segment that the recording shows would reserve address
 // space that the recording uses otherwise. NO_HOST_MEMORY.
 #define VR_STAGE_SPACING ((uint64_t)1 << 40)
-enum vram_status vr_stage_spacing(const struct vr_subject *subject, const struct vr_start *start, uint64_t *memory_bytes);
+enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t *memory_bytes);
 
 // Makes the start state at its recorded addresses. MISMATCH with a line in *error when the allocator or the simulator refuses a part of it.
-enum vram_status vr_stage_build(struct vr_stage *stage, const struct vr_subject *subject, const struct vr_start *start,
+enum vram_status vr_stage_build(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded, const struct vr_start *start,
                                 struct vram_error *error);
 
 #endif

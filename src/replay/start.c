@@ -1,23 +1,22 @@
 // start.c: undoes a history, last event first. See start.h.
-#include <stdio.h>
-
+#include "base/map.h"
 #include "core/size_rules.h"
-#include "replay/addresses.h"
 #include "replay/start.h"
 
 #define NEARBY_BYTES (4 * VR_GIB)
+#define NO_ROW       UINT32_MAX // one less than what a map has for no address
 
 // More than any device has. Tables grow with the memory that is replayed, those of small blocks most: a file of a few bytes that
 // claims petabytes must not fill the host.
 #define SEGMENT_BYTES_MAX (4096 * VR_GIB)
 #define SMALL_BYTES_MAX   (32 * VR_GIB)
 
-// While undoing: tables that grow and have holes, with a hash from address to row.
+// While undoing: tables that grow and have dead rows, with a map from address to row.
 struct undo {
-    const struct vr_subject *subject;
+    const struct vr_recorded_device *recorded;
     struct vr_start *start;
-    struct vr_addresses live;     // rows of blocks
-    struct vr_addresses reserved; // rows of segments
+    struct vr_map live;     // 1 + rows of blocks
+    struct vr_map reserved; // 1 + rows of segments
     struct vr_mapped mapped;
     size_t block_capacity;
     size_t segment_capacity;
@@ -29,47 +28,21 @@ void vr_start_release(struct vr_start *start) {
     *start = (struct vr_start){0};
 }
 
-void vr_start_anomaly(struct vr_start *start, enum vr_anomaly anomaly, size_t event) {
-    start->anomalies[anomaly]++;
-    start->anomaly_total++;
-    // The undo walks backwards: the anomaly told last is the first in the history.
-    if (event != SIZE_MAX || start->anomaly_total == 1) {
-        start->first_anomaly = anomaly;
-        start->first_anomaly_event = event;
-    }
-}
-
-void vr_start_describe(const struct vr_start *start, char *text, size_t capacity) {
-    static const char *const sentences[] = {
-#define SENTENCE(name, sentence) sentence,
-        VR_ANOMALIES(SENTENCE)
-#undef SENTENCE
-    };
-    const char *sentence = sentences[start->first_anomaly];
-    if (start->first_anomaly_event == SIZE_MAX) {
-        snprintf(text, capacity, "the history contradicts the final picture in %llu places, e.g. %s",
-                 (unsigned long long)start->anomaly_total, sentence);
-    } else {
-        snprintf(text, capacity, "the history contradicts the final picture in %llu places, first at event %zu: %s",
-                 (unsigned long long)start->anomaly_total, start->first_anomaly_event, sentence);
-    }
-}
-
 static enum vram_status add_block(struct undo *undo, const struct vr_start_block *block, uint32_t *row) {
     struct vr_start *start = undo->start;
-    if (start->block_count >= VR_ABSENT) return VRAM_LIMIT;
+    if (start->block_count >= NO_ROW) return VRAM_LIMIT;
     VR_TRY(vr_grow((void **)&start->blocks, &undo->block_capacity, start->block_count + 1, sizeof *start->blocks));
     *row = (uint32_t)start->block_count;
-    VR_TRY(vr_addresses_put(&undo->live, block->address, *row));
+    VR_TRY(vr_map_set(&undo->live, block->address, (uint64_t)*row + 1));
     start->blocks[start->block_count++] = *block;
     return VRAM_OK;
 }
 
 static enum vram_status add_segment(struct undo *undo, const struct vr_start_segment *segment) {
     struct vr_start *start = undo->start;
-    if (start->segment_count >= VR_ABSENT) return VRAM_LIMIT;
+    if (start->segment_count >= NO_ROW) return VRAM_LIMIT;
     VR_TRY(vr_grow((void **)&start->segments, &undo->segment_capacity, start->segment_count + 1, sizeof *start->segments));
-    VR_TRY(vr_addresses_put(&undo->reserved, segment->address, (uint32_t)start->segment_count));
+    VR_TRY(vr_map_set(&undo->reserved, segment->address, (uint64_t)start->segment_count + 1));
     start->segments[start->segment_count++] = *segment;
     return VRAM_OK;
 }
@@ -82,8 +55,8 @@ static bool valid_extent(uint64_t address, uint64_t size) {
 
 // --- the final picture --------------------------------------------------------------------------------------------------
 static enum vram_status load_blocks(struct undo *undo, uint32_t row) {
-    const struct vr_segments *segments = &undo->subject->model->segments;
-    const struct vr_blocks *blocks = &undo->subject->model->blocks;
+    const struct vr_segments *segments = &undo->recorded->model->segments;
+    const struct vr_blocks *blocks = &undo->recorded->model->blocks;
     for (uint64_t b = segments->first_block[row]; b < segments->first_block[row + 1]; b++) {
         if (!vr_state_active(blocks->state[b])) continue;
         const struct vr_start_block block = {.address = blocks->address[b],
@@ -93,7 +66,7 @@ static enum vram_status load_blocks(struct undo *undo, uint32_t row) {
                                              .pending = !vr_state_allocated(blocks->state[b]),
                                              .size_known = true};
         uint32_t added = 0;
-        if (vr_addresses_get(&undo->live, block.address) != VR_ABSENT) {
+        if (vr_map_get(&undo->live, block.address) != 0) {
             vr_start_anomaly(undo->start, VR_ANOMALY_BLOCK_OVERLAP, SIZE_MAX);
             continue;
         }
@@ -103,12 +76,12 @@ static enum vram_status load_blocks(struct undo *undo, uint32_t row) {
 }
 
 static enum vram_status load_segment(struct undo *undo, uint32_t row) {
-    const struct vr_segments *segments = &undo->subject->model->segments;
+    const struct vr_segments *segments = &undo->recorded->model->segments;
     const struct vr_start_segment segment = {.address = segments->address[row],
                                              .size = segments->total_bytes[row],
                                              .stream = segments->stream[row],
                                              .counter = segments->counter[row],
-                                             .pool = vr_subject_segment_pool(undo->subject, row),
+                                             .pool = vr_recorded_device_segment_pool(undo->recorded, row),
                                              .small = segments->kind[row] == VR_KIND_SMALL ||
                                                       (segments->kind[row] == VR_KIND_UNKNOWN && segments->total_bytes[row] <= 2 * VR_MIB),
                                              .expandable = segments->expandable[row] != 0};
@@ -119,7 +92,7 @@ static enum vram_status load_segment(struct undo *undo, uint32_t row) {
             const struct vr_mapped_range range = {segment.address, segment.address + segment.size, segment.stream,
                                                   segment.small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE, segment.pool};
             status = vr_mapped_add(&undo->mapped, &range);
-        } else if (vr_addresses_get(&undo->reserved, segment.address) == VR_ABSENT) {
+        } else if (vr_map_get(&undo->reserved, segment.address) == 0) {
             status = add_segment(undo, &segment);
         }
     }
@@ -129,8 +102,8 @@ static enum vram_status load_segment(struct undo *undo, uint32_t row) {
 
 // --- one event back -------------------------------------------------------------------------------------------------------
 static void undo_alloc(struct undo *undo, size_t event, uint64_t address) {
-    const uint32_t row = vr_addresses_remove(&undo->live, address);
-    if (row == VR_ABSENT) {
+    const uint32_t row = (uint32_t)vr_map_take(&undo->live, address) - 1;
+    if (row == NO_ROW) {
         vr_start_anomaly(undo->start, VR_ANOMALY_ALLOC_NOT_LIVE, event);
     } else {
         undo->start->blocks[row].size = 0; // the row is dead: no live block has size 0 and is known
@@ -140,12 +113,12 @@ static void undo_alloc(struct undo *undo, size_t event, uint64_t address) {
 
 // The block was there before this free: pending before its completion, allocated before its request.
 static enum vram_status undo_free(struct undo *undo, size_t event, uint64_t address, uint64_t size, bool completed) {
-    const uint32_t row = vr_addresses_get(&undo->live, address);
-    if (row == VR_ABSENT) {
+    const uint32_t row = (uint32_t)vr_map_get(&undo->live, address) - 1;
+    if (row == NO_ROW) {
         const struct vr_start_block block = {
             .address = address, .requested = size, .death = completed ? (uint32_t)event : VR_NEVER, .pending = completed};
         uint32_t added = 0;
-        const bool small = vr_start_round(undo->subject->options, size) <= VR_MIB;
+        const bool small = vr_start_round(undo->recorded->options, size) <= VR_MIB;
         vr_mapped_settle(&undo->mapped, address, small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE);
         return add_block(undo, &block, &added);
     }
@@ -158,22 +131,22 @@ static enum vram_status undo_free(struct undo *undo, size_t event, uint64_t addr
 }
 
 static void undo_segment_alloc(struct undo *undo, size_t event, uint64_t address, uint64_t size) {
-    const uint32_t row = vr_addresses_get(&undo->reserved, address);
-    if (row == VR_ABSENT || undo->start->segments[row].size != size) {
+    const uint32_t row = (uint32_t)vr_map_get(&undo->reserved, address) - 1;
+    if (row == NO_ROW || undo->start->segments[row].size != size) {
         vr_start_anomaly(undo->start, VR_ANOMALY_SEGMENT_MISSING, event);
         return;
     }
-    (void)vr_addresses_remove(&undo->reserved, address);
+    (void)vr_map_take(&undo->reserved, address);
     undo->start->segments[row].size = 0; // dead row
 }
 
 static enum vram_status undo_segment_free(struct undo *undo, size_t event, uint64_t address, uint64_t size) {
     const struct vr_start_segment segment = {.address = address,
                                              .size = size,
-                                             .stream = undo->subject->history->stream[event],
-                                             .pool = vr_subject_pool(undo->subject, event),
+                                             .stream = undo->recorded->history->stream[event],
+                                             .pool = vr_recorded_device_pool(undo->recorded, event),
                                              .small = size == 2 * VR_MIB};
-    if (vr_addresses_get(&undo->reserved, address) != VR_ABSENT || !valid_extent(address, size)) {
+    if (vr_map_get(&undo->reserved, address) != 0 || !valid_extent(address, size)) {
         vr_start_anomaly(undo->start, VR_ANOMALY_SEGMENT_STILL_THERE, event);
         return VRAM_OK;
     }
@@ -198,8 +171,8 @@ static enum vram_status undo_unmap(struct undo *undo, size_t event, uint64_t add
     if (valid_extent(address, size)) {
         struct vr_mapped_range range = {.start = address,
                                         .end = address + size,
-                                        .stream = undo->subject->history->stream[event],
-                                        .owner = vr_subject_pool(undo->subject, event)};
+                                        .stream = undo->recorded->history->stream[event],
+                                        .owner = vr_recorded_device_pool(undo->recorded, event)};
         range.pool = pool_of_neighbours(undo, &range);
         status = vr_mapped_join(&undo->mapped, &range);
     }
@@ -215,7 +188,7 @@ static enum vram_status undo_map(struct undo *undo, size_t event, uint64_t addre
 }
 
 static enum vram_status undo_event(struct undo *undo, size_t event) {
-    const struct vr_history *history = undo->subject->history;
+    const struct vr_history *history = undo->recorded->history;
     const uint64_t address = history->address[event], size = history->size_bytes[event];
     switch ((enum vr_action)history->action[event]) {
     case VR_ACTION_ALLOC: undo_alloc(undo, event, address); return VRAM_OK;
@@ -250,7 +223,7 @@ static bool is_small_nearby(const struct vr_mapped_range *range, const struct vr
 static enum vr_mapped_pool guess_pool(const struct undo *undo, const struct vr_mapped_range *range) {
     const struct vr_mapped_range *before = range->start == 0 ? NULL : vr_mapped_before(&undo->mapped, range->start - 1);
     const struct vr_mapped_range *after = vr_mapped_after(&undo->mapped, range->start);
-    if ((range->end - range->start) % undo->subject->options->large_segment_bytes != 0) return VR_MAPPED_SMALL;
+    if ((range->end - range->start) % undo->recorded->options->large_segment_bytes != 0) return VR_MAPPED_SMALL;
     const bool small = (before != NULL && is_small_nearby(range, before, range->start - before->end)) ||
                        (after != NULL && is_small_nearby(range, after, after->start - range->end));
     return small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE;
@@ -302,13 +275,13 @@ static enum vram_status collect(struct undo *undo) {
 }
 
 static enum vram_status walk_back(struct undo *undo) {
-    const struct vr_subject *subject = undo->subject;
-    for (size_t i = 0; i < subject->segment_count; i++) {
-        VR_TRY(load_segment(undo, subject->segments[i]));
-        VR_TRY(load_blocks(undo, subject->segments[i]));
+    const struct vr_recorded_device *recorded = undo->recorded;
+    for (size_t i = 0; i < recorded->segment_count; i++) {
+        VR_TRY(load_segment(undo, recorded->segments[i]));
+        VR_TRY(load_blocks(undo, recorded->segments[i]));
     }
-    for (size_t event = subject->history->count; event-- > 0;) {
-        if (!vr_subject_leaves_out(subject, event)) VR_TRY(undo_event(undo, event));
+    for (size_t event = recorded->history->count; event-- > 0;) {
+        if (!vr_recorded_device_leaves_out(recorded, event)) VR_TRY(undo_event(undo, event));
     }
     return collect(undo);
 }
@@ -327,14 +300,14 @@ static void check_totals(struct vr_start *start) {
     }
 }
 
-enum vram_status vr_start_find(const struct vr_subject *subject, struct vr_start *start) {
+enum vram_status vr_start_find(const struct vr_recorded_device *recorded, struct vr_start *start) {
     *start = (struct vr_start){.first_anomaly_event = SIZE_MAX};
-    struct undo undo = {.subject = subject, .start = start};
+    struct undo undo = {.recorded = recorded, .start = start};
     enum vram_status status = walk_back(&undo);
     if (status == VRAM_OK) check_totals(start);
-    if (status == VRAM_OK) status = vr_start_fit(subject, start);
-    vr_addresses_release(&undo.live);
-    vr_addresses_release(&undo.reserved);
+    if (status == VRAM_OK) status = vr_start_fit(recorded, start);
+    vr_map_release(&undo.live);
+    vr_map_release(&undo.reserved);
     vr_mapped_release(&undo.mapped);
     if (status != VRAM_OK) vr_start_release(start);
     return status;

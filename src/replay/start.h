@@ -6,7 +6,7 @@
 #define VR_REPLAY_START_H
 
 #include "replay/mapped.h"
-#include "replay/subject.h"
+#include "replay/recorded_device.h"
 
 #define VR_NEVER UINT32_MAX
 
@@ -37,7 +37,7 @@ struct vr_start_segment {
     uint64_t size;
     uint64_t stream;
     uint64_t counter; // registration counter of the recording, 0 where it has none
-    uint32_t pool;    // number in the subject's pools
+    uint32_t pool;    // number in the recorded device's pools
     bool small;
     bool expandable;
 };
@@ -67,14 +67,14 @@ struct vr_start {
 };
 
 // Undoes the history. Anomalies are counted, not failures: with anomaly_total > 0 the state is not to be built. NO_HOST_MEMORY.
-enum vram_status vr_start_find(const struct vr_subject *subject, struct vr_start *start);
+enum vram_status vr_start_find(const struct vr_recorded_device *recorded, struct vr_start *start);
 void vr_start_release(struct vr_start *start);
 // The anomalies as one line for people, cut to capacity.
 void vr_start_describe(const struct vr_start *start, char *text, size_t capacity);
 
 // Second part of vr_start_find(): gives every block its segment and the blocks of unknown size their sizes
 // (replay.md §block-sizes).
-enum vram_status vr_start_fit(const struct vr_subject *subject, struct vr_start *start);
+enum vram_status vr_start_fit(const struct vr_recorded_device *recorded, struct vr_start *start);
 void vr_start_anomaly(struct vr_start *start, enum vr_anomaly anomaly, size_t event);
 
 // What a block of `requested` bytes is rounded up to (allocator.md §sizes).

@@ -24,12 +24,12 @@ uint64_t vr_memory_calls(const struct vram_whatif_device *device) {
 }
 
 // What one run over all recordings came to.
-struct outcome {
+struct trial_outcome {
     bool completed;
     uint64_t peak_active, peak_reserved, calls, time_ns, retries, devices, contradictions;
 };
 
-static void add_device(struct outcome *outcome, const struct vram_whatif_device *device) {
+static void add_device(struct trial_outcome *outcome, const struct vram_whatif_device *device) {
     if (device->contradiction) {
         outcome->contradictions++;
         return;
@@ -44,8 +44,8 @@ static void add_device(struct outcome *outcome, const struct vram_whatif_device 
 }
 
 // With 0 for memory to spare. A run that only asks whether it fits ends at the first recording that does not.
-static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool only_fits, struct outcome *outcome) {
-    *outcome = (struct outcome){.completed = true};
+static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool only_fits, struct trial_outcome *outcome) {
+    *outcome = (struct trial_outcome){.completed = true};
     for (size_t i = 0; i < trial->ground->count && (outcome->completed || !only_fits); i++) {
         const struct vram_whatif_options options = {.conf = trial->setting->today ? NULL : trial->setting->conf,
                                                     .memory_bytes = memory_bytes,
@@ -65,7 +65,7 @@ static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool onl
 
 // A memory in which it completes: what it holds with memory to spare, or more where the recording has requests that failed.
 static enum vram_status find_enough(struct trial *trial, uint64_t held, uint64_t *enough) {
-    struct outcome outcome;
+    struct trial_outcome outcome;
     *enough = 0;
     uint64_t memory = vr_round_up(held == 0 ? STEP : held, STEP);
     for (int attempt = 0; attempt < 48; attempt++) {
@@ -80,7 +80,7 @@ static enum vram_status find_enough(struct trial *trial, uint64_t held, uint64_t
 }
 
 static enum vram_status bisect(struct trial *trial, uint64_t low, uint64_t high, uint64_t *needed) {
-    struct outcome outcome;
+    struct trial_outcome outcome;
     const uint64_t precision = high / 1024 > STEP ? high / 1024 : STEP;
     while (high - low > precision) {
         const uint64_t middle = low + vr_round_up((high - low) / 2, STEP);
@@ -95,8 +95,8 @@ static enum vram_status bisect(struct trial *trial, uint64_t low, uint64_t high,
     return VRAM_OK;
 }
 
-static enum vram_status find_needed(struct trial *trial, const struct outcome *spare, uint64_t *needed) {
-    struct outcome outcome;
+static enum vram_status find_needed(struct trial *trial, const struct trial_outcome *spare, uint64_t *needed) {
+    struct trial_outcome outcome;
     uint64_t enough;
     VR_TRY(find_enough(trial, spare->peak_reserved, &enough));
     if (enough == 0) {
@@ -115,7 +115,7 @@ static enum vram_status find_needed(struct trial *trial, const struct outcome *s
 }
 
 static enum vram_status measure(struct trial *trial) {
-    struct outcome spare, given;
+    struct trial_outcome spare, given;
     VR_TRY(run(trial, 0, false, &spare));
     trial->devices = spare.devices;
     trial->contradictions = spare.contradictions;

@@ -10,7 +10,7 @@
 
 enum { MOST_THREADS = 64, TODAY = 0, DEFAULTS = 1 };
 
-struct search {
+struct tune_search {
     struct vr_trial_ground ground;
     struct vr_script *scripts; // the ground's
     const struct vram_tune_options *options;
@@ -26,7 +26,7 @@ struct search {
 };
 
 // --- candidates ---------------------------------------------------------------------------------------------------------------
-static enum vram_status add(struct search *search, const char *conf, bool today) {
+static enum vram_status add(struct tune_search *search, const char *conf, bool today) {
     struct vram_tune_result *result = search->result;
     for (size_t i = 0; i < result->setting_count; i++) {
         if (!today && !result->settings[i].today && strcmp(result->settings[i].conf, conf) == 0) return VRAM_OK;
@@ -41,13 +41,13 @@ static enum vram_status add(struct search *search, const char *conf, bool today)
 }
 
 // conf with one more option.
-static enum vram_status add_to(struct search *search, const char *conf, const char *option) {
+static enum vram_status add_to(struct tune_search *search, const char *conf, const char *option) {
     char text[512];
     const int length = snprintf(text, sizeof text, "%s%s%s", conf, *conf == '\0' ? "" : ",", option);
     return length < 0 || (size_t)length >= sizeof text ? VRAM_OK : add(search, text, false);
 }
 
-static enum vram_status add_single_options(struct search *search) {
+static enum vram_status add_single_options(struct tune_search *search) {
     static const char *const options[] = {
         "expandable_segments:True", "max_split_size_mb:128",      "max_split_size_mb:21",        "max_split_size_mb:32",
         "max_split_size_mb:64",     "max_split_size_mb:256",      "max_split_size_mb:512",       "max_split_size_mb:1024",
@@ -59,7 +59,7 @@ static enum vram_status add_single_options(struct search *search) {
 
 static bool has_key(const char *conf, const char *key) { return strstr(conf, key) != NULL; }
 
-static enum vram_status add_partners(struct search *search, const char *conf) {
+static enum vram_status add_partners(struct tune_search *search, const char *conf) {
     static const struct {
         const char *key, *option;
     } partners[] = {
@@ -80,7 +80,7 @@ static enum vram_status add_partners(struct search *search, const char *conf) {
 }
 
 // Split sizes between those tried already.
-static enum vram_status add_neighbours(struct search *search, const char *conf) {
+static enum vram_status add_neighbours(struct tune_search *search, const char *conf) {
     const char *at = strstr(conf, "max_split_size_mb:");
     if (at == NULL) return VRAM_OK;
     const unsigned long size = strtoul(at + strlen("max_split_size_mb:"), NULL, 10);
@@ -97,7 +97,7 @@ static enum vram_status add_neighbours(struct search *search, const char *conf) 
 
 // --- trials -------------------------------------------------------------------------------------------------------------------
 static void try_settings(void *argument) {
-    struct search *search = argument;
+    struct tune_search *search = argument;
     for (;;) {
         vr_mutex_lock(&search->mutex);
         const size_t index = search->next;
@@ -125,7 +125,7 @@ static void try_settings(void *argument) {
 }
 
 // Tries all settings that have not been tried.
-static enum vram_status run_round(struct search *search) {
+static enum vram_status run_round(struct tune_search *search) {
     struct vr_thread threads[MOST_THREADS];
     unsigned wanted = search->options->threads == 0 ? vr_os_processors() : search->options->threads, started = 0;
     const size_t left = search->result->setting_count - search->next;
@@ -169,7 +169,7 @@ static void choose(struct vram_tune_result *result) {
     }
 }
 
-static enum vram_status explore(struct search *search) {
+static enum vram_status explore(struct tune_search *search) {
     VR_TRY(run_round(search)); // today's and the defaults
     if (search->result->devices == 0) {
         return vr_fail(&search->error, VRAM_BAD_INPUT, VRAM_NO_OFFSET,
@@ -189,7 +189,7 @@ static enum vram_status explore(struct search *search) {
     return VRAM_OK;
 }
 
-static enum vram_status begin(struct search *search, const struct vram_recording *const *recordings, size_t count) {
+static enum vram_status begin(struct tune_search *search, const struct vram_recording *const *recordings, size_t count) {
     search->ground.scripts = search->scripts = calloc(count, sizeof *search->scripts);
     if (search->scripts == NULL) return VRAM_NO_HOST_MEMORY;
     for (; search->ground.count < count; search->ground.count++) {
@@ -200,7 +200,7 @@ static enum vram_status begin(struct search *search, const struct vram_recording
     return add(search, "", false);
 }
 
-static void end(struct search *search) {
+static void end(struct tune_search *search) {
     for (size_t i = 0; i < search->ground.count; i++) vr_script_release(&search->scripts[i]);
     free(search->scripts);
 }
@@ -211,10 +211,10 @@ enum vram_status vram_tune(const struct vram_recording *const *recordings, size_
     if (recordings == NULL || count == 0 || result == NULL)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no recording or no result");
     if (options == NULL) options = &defaults;
-    struct search search = {.ground = {.memory_bytes = options->memory_bytes, .start = options->start, .profile = options->profile},
-                            .options = options,
-                            .expected = 40,
-                            .result = calloc(1, sizeof *search.result)};
+    struct tune_search search = {.ground = {.memory_bytes = options->memory_bytes, .start = options->start, .profile = options->profile},
+                                 .options = options,
+                                 .expected = 40,
+                                 .result = calloc(1, sizeof *search.result)};
     if (search.result == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the search");
     search.result->memory_bytes = options->memory_bytes;
     vr_mutex_init(&search.mutex);

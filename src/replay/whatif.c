@@ -13,9 +13,9 @@ enum { DEVICE = 0 };
 
 struct whatif {
     const struct vr_script_device *script;
-    const struct vr_subject *subject; // the script's
+    const struct vr_recorded_device *recorded; // the script's
     const struct vram_whatif_options *options;
-    struct vr_stage stage;
+    struct vr_replay_stage stage;
     struct vram_whatif_device *device; // the result
     uint64_t *ours;                    // our addresses, by the script's numbers; 0: a request of nothing
     uint64_t reserved_bytes;
@@ -60,8 +60,8 @@ static enum vram_status allocate(struct whatif *whatif, uint32_t name, uint64_t 
 }
 
 static enum vram_status replay_alloc(struct whatif *whatif, size_t event) {
-    const struct vr_history *history = whatif->subject->history;
-    const uint32_t pool = vr_subject_pool(whatif->subject, event);
+    const struct vr_history *history = whatif->recorded->history;
+    const uint32_t pool = vr_recorded_device_pool(whatif->recorded, event);
     whatif->device->allocations++;
     if (pool != 0) whatif->device->private_allocations++;
     return allocate(whatif, whatif->script->names[event], history->size_bytes[event], history->stream[event], pool);
@@ -70,12 +70,12 @@ static enum vram_status replay_alloc(struct whatif *whatif, size_t event) {
 // The first segment of a private pool that goes after its last use shows that nobody holds the pool any more.
 static enum vram_status replay_release_of_held(struct whatif *whatif, size_t event, uint32_t pool) {
     if (!whatif->options->ignore_releases) VR_TRY(vr_stage_trim(&whatif->stage, pool));
-    if (event >= whatif->subject->pools.used[pool]) vr_stage_give_up(&whatif->stage, pool);
+    if (event >= whatif->recorded->pools.used[pool]) vr_stage_give_up(&whatif->stage, pool);
     return VRAM_OK;
 }
 
 static enum vram_status replay_release(struct whatif *whatif, size_t event) {
-    const uint32_t pool = vr_subject_pool(whatif->subject, event);
+    const uint32_t pool = vr_recorded_device_pool(whatif->recorded, event);
     if (pool != 0 && pool == whatif->trimmed) return VRAM_OK;
     whatif->trimmed = pool;
     if (pool != 0 && whatif->stage.pools[pool] != NULL) return replay_release_of_held(whatif, event, pool);
@@ -86,11 +86,11 @@ static enum vram_status replay_release(struct whatif *whatif, size_t event) {
 
 // A request that failed in the recorded program. What that program would have done with the memory is not known: it goes back at once.
 static enum vram_status try_again(struct whatif *whatif, size_t event) {
-    const struct vr_history *history = whatif->subject->history;
+    const struct vr_history *history = whatif->recorded->history;
     uint64_t address = 0;
     whatif->device->recorded_ooms++;
     if (whatif->options->memory_bytes == 0) return VRAM_OK;
-    VR_TRY(vr_stage_enter(&whatif->stage, vr_subject_pool(whatif->subject, event)));
+    VR_TRY(vr_stage_enter(&whatif->stage, vr_recorded_device_pool(whatif->recorded, event)));
     VR_TRY(request(whatif, history->size_bytes[event], history->stream[event], &address));
     if (address == 0) return VRAM_OK;
     whatif->device->recorded_ooms_served++;
@@ -118,7 +118,7 @@ static enum vram_status replay_event(struct whatif *whatif, size_t event) {
 
 // An event that the allocator refuses is the recording's fault: the run ends there and says so.
 static enum vram_status replay_events(struct whatif *whatif) {
-    const size_t count = whatif->subject->history->count, between_looks = 1024; // at the clock
+    const size_t count = whatif->recorded->history->count, between_looks = 1024; // at the clock
     const uint64_t most_ns = whatif->options->most_ns, start_ns = most_ns == 0 ? 0 : vr_os_monotonic_ns();
     for (size_t event = 0; event < count && !whatif->device->out_of_memory; event++) {
         if (most_ns != 0 && event % between_looks == 0 && vr_os_monotonic_ns() - start_ns > most_ns) return VRAM_LIMIT;
@@ -166,7 +166,7 @@ static bool start_fits(struct whatif *whatif, const struct vr_start *start) {
 
 static enum vram_status start_recorded(struct whatif *whatif, const struct vr_start *start, struct vram_error *error) {
     if (!start_fits(whatif, start)) return VRAM_OK;
-    VR_TRY(vr_stage_build(&whatif->stage, whatif->subject, start, error));
+    VR_TRY(vr_stage_build(&whatif->stage, whatif->recorded, start, error));
     for (size_t i = 0; i < start->block_count; i++) whatif->ours[i] = start->blocks[i].address;
     struct vram_stats stats;
     VR_TRY(vram_reset_peak_stats(whatif->stage.allocator, DEVICE));
@@ -223,7 +223,7 @@ static enum vram_status run(struct whatif *whatif, const struct vr_start *start,
                                            .tie_break = start->counters ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS,
                                            .high_addresses = recorded};
     struct meter before;
-    VR_TRY(vr_stage_open(&whatif->stage, whatif->subject, &stage, error));
+    VR_TRY(vr_stage_open(&whatif->stage, whatif->recorded, &stage, error));
     read_meter(whatif->stage.driver, &before);
     whatif->event = VRAM_NO_OFFSET;
     whatif->device->peak_reserved_event = VRAM_NO_OFFSET;
@@ -240,9 +240,9 @@ static enum vram_status run(struct whatif *whatif, const struct vr_start *start,
 
 static enum vram_status run_device(const struct vr_script_device *script, const struct vram_whatif_options *options, const char *conf,
                                    struct vram_whatif_device *device, struct vram_error *error) {
-    struct whatif whatif = {.script = script, .subject = &script->subject, .options = options, .device = device};
+    struct whatif whatif = {.script = script, .recorded = &script->recorded, .options = options, .device = device};
     struct vram_error detail = {0};
-    device->device = script->subject.device;
+    device->device = script->recorded.device;
     if (script->start.anomaly_total > 0) {
         device->contradiction = true;
         vr_start_describe(&script->start, device->reason, sizeof device->reason);

@@ -1,38 +1,13 @@
 // test_tables.c: the replay's tables against plain ones.
 #include "support/expect.h"
 
-#include "replay/addresses.h"
 #include "replay/mapped.h"
 #include "support/random.h"
 
-enum { KEYS = 64, PAGES = 96, ROUNDS = 20000 };
+enum { PAGES = 96, ROUNDS = 20000 };
 
 static uint64_t random_state = 1;
 static uint64_t random_below(uint64_t bound) { return vr_random_below(&random_state, bound); }
-
-static void addresses_as_a_plain_array(void **state) {
-    (void)state;
-    struct vr_addresses map = {0};
-    uint32_t plain[KEYS];
-    memset(plain, 0xff, sizeof plain);
-    assert_int_equal(vr_addresses_remove(&map, 5), VR_ABSENT);
-    for (int round = 0; round < ROUNDS; round++) {
-        const uint64_t key = random_below(KEYS);
-        if (random_below(2) == 0) {
-            plain[key] = (uint32_t)round;
-            EXPECT_OK(vr_addresses_put(&map, key << 9, (uint32_t)round));
-        } else {
-            assert_int_equal(vr_addresses_remove(&map, key << 9), plain[key]);
-            plain[key] = VR_ABSENT;
-        }
-        const uint64_t other = random_below(KEYS);
-        assert_int_equal(vr_addresses_get(&map, other << 9), plain[other]);
-    }
-    size_t used = 0;
-    for (int key = 0; key < KEYS; key++) used += plain[key] != VR_ABSENT;
-    assert_int_equal(map.used, used);
-    vr_addresses_release(&map);
-}
 
 // Every range of the set is a maximal run of pages of one stream.
 static void compare_pages(const struct vr_mapped *mapped, const uint8_t *pages) {
@@ -70,6 +45,7 @@ static void ranges_as_plain_pages(void **state) {
             assert_int_equal(vr_mapped_cut(&mapped, start, end), whole ? VRAM_OK : VRAM_INVALID_ARGUMENT);
             if (whole) memset(pages + start, 0, end - start);
         }
+        assert_true(vr_mapped_check(&mapped));
         if (round % 16 == 0) compare_pages(&mapped, pages);
     }
     EXPECT_STATUS(INVALID_ARGUMENT, vr_mapped_cut(&mapped, 5, 5));
@@ -88,10 +64,38 @@ static void a_range_learns_its_pool_once(void **state) {
     vr_mapped_release(&mapped);
 }
 
+enum { CHOSEN = 2000 };
+
+static int by_mix(const void *a, const void *b) {
+    const uint64_t x = vr_mix64(*(const uint64_t *)a), y = vr_mix64(*(const uint64_t *)b);
+    return VR_ORDER(x, y);
+}
+
+static size_t depth_of(const struct vr_mapped *mapped, uint32_t id) {
+    if (id == 0) return 0;
+    const size_t left = depth_of(mapped, mapped->nodes[id].left), right = depth_of(mapped, mapped->nodes[id].right);
+    return 1 + (left > right ? left : right);
+}
+
+// The ranges' addresses are in the order of the hashes of the numbers that their nodes will have: without a secret the tree were a list.
+static void no_order_of_addresses_makes_a_list(void **state) {
+    (void)state;
+    static uint64_t numbers[CHOSEN], place[CHOSEN + 1];
+    struct vr_mapped mapped = {0};
+    for (uint64_t i = 0; i < CHOSEN; i++) numbers[i] = i + 1;
+    qsort(numbers, CHOSEN, sizeof *numbers, by_mix);
+    for (uint64_t i = 0; i < CHOSEN; i++) place[numbers[i]] = i;
+    for (uint64_t id = 1; id <= CHOSEN; id++)
+        EXPECT_OK(vr_mapped_add(&mapped, &(struct vr_mapped_range){10 * place[id], 10 * place[id] + 5, 0, VR_MAPPED_LARGE, 0}));
+    assert_true(vr_mapped_check(&mapped));
+    assert_true(depth_of(&mapped, mapped.root) < 100); // about 25, and 2,000 for a list
+    vr_mapped_release(&mapped);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses_as_a_plain_array),
         cmocka_unit_test(ranges_as_plain_pages),
+        cmocka_unit_test(no_order_of_addresses_makes_a_list),
         cmocka_unit_test(a_range_learns_its_pool_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

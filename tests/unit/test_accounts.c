@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/accounts.h"
+#include "analyze/oom_accounts.h"
 #include "live/live_accounts.h"
 #include "model/builder.h"
 #include "vram/recording.h"

@@ -155,6 +155,7 @@ static void compare_lifetimes(const struct tiny *tiny, enum vr_lifetime_kind kin
     plain_replay(tiny, kind, &plain);
     const size_t points = tiny->history.count < 7 ? tiny->history.count : 7;
     assert_int_equal(vr_lifetimes_build(&tiny->view, kind, points == 0 ? NULL : totals, points, &built), VRAM_OK);
+    assert_true(vr_lifetimes_check(&built, &tiny->view));
     assert_int_equal(built.start.bytes, plain.start);
     assert_int_equal(built.peak.bytes, plain.peak);
     assert_int_equal(built.peak.count, plain.peak_count);
@@ -248,7 +249,7 @@ static void layout_is_the_picture_that_was(void **state) {
                                            .count = events};
         const struct vr_view view = {.model = &model, .history = &history, .segments = rows, .segment_count = segments};
         for (size_t moment = 0; moment <= events; moment++) {
-            struct vr_range *ranges;
+            struct vr_layout_range *ranges;
             size_t count;
             bool seen[CELLS] = {false};
             assert_int_equal(vr_layout_at(&view, (int64_t)moment - 1, &ranges, &count), VRAM_OK);

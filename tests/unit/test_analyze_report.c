@@ -141,7 +141,7 @@ static void usage_adds_up(void **state) {
     assert_int_equal(device->usage.requested_bytes, 30 M);
     assert_int_equal(device->usage.rounding_bytes, 0);
     assert_int_equal(device->usage.pending_bytes, 10 M);
-    assert_int_equal(device->usage.hole_bytes, 60 M);
+    assert_int_equal(device->usage.free_block_bytes, 60 M);
     assert_int_equal(device->usage.cached_bytes, 40 M);
     assert_int_equal(device->usage.unaccounted_bytes, 10 M);
     assert_int_equal(device->usage.largest_free_bytes, 60 M);

@@ -1,6 +1,6 @@
 // What is worked out in pieces is what is worked out at once; what is put together (bundles of blocks, lanes of segments, steps of a loop)
 // comes to what a naive second way finds.
-#include "analyze/subject.h"
+#include "analyze/profile.h"
 #include "base/text.h"
 #include "explore/explored/bundles.h"
 #include "explore/query/step_search.h"
@@ -68,14 +68,14 @@ static void pieces_find_what_the_whole_finds(void **state) {
         struct vram_recording *recording = read_loop(&loop);
         const struct vram_profile_options options = {.device = -1};
         const struct vr_step_wish wish = {.every = round % 2 == 0 ? 0 : 31};
-        struct vr_subject subject;
+        struct vr_profile subject;
         struct vr_grouping grouping;
         struct vr_steps steps;
         struct vr_growth growth;
         struct vr_steps_search *steps_search = NULL;
         struct vr_growth_search *growth_search = NULL;
-        assert_int_equal(VRAM_OK, vr_subject_open(recording, &options, &subject, NULL));
-        assert_int_equal(VRAM_OK, vr_subject_grouping(&subject, &options, &grouping, NULL));
+        assert_int_equal(VRAM_OK, vr_profile_open(recording, &options, &subject, NULL));
+        assert_int_equal(VRAM_OK, vr_profile_grouping(&subject, &options, &grouping, NULL));
         assert_int_equal(VRAM_OK, vr_steps_find(subject.view, &wish, &steps));
         if (wish.every == 0) assert_int_equal(steps.source, VR_STEPS_REPEATED);
         assert_int_equal(VRAM_OK, vr_steps_search_create(subject.view, &wish, &steps_search));
@@ -101,7 +101,7 @@ static void pieces_find_what_the_whole_finds(void **state) {
         vr_growth_release(&growth);
         vr_steps_release(&steps);
         vr_grouping_release(&grouping);
-        vr_subject_close(&subject);
+        vr_profile_close(&subject);
         vram_recording_destroy(recording);
         vr_text_release(&loop.json);
     }

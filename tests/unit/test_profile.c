@@ -9,7 +9,7 @@
 #include "analyze/pairs.h"
 #include "analyze/search.h"
 #include "analyze/stacktree.h"
-#include "analyze/subject.h"
+#include "analyze/profile.h"
 #include "base/json.h"
 #include "model/recording.h"
 #include "vram/recording.h"
@@ -73,12 +73,12 @@ static void groups_are_what_was_added_up(void **state) {
         struct vram_recording *recording = read_text(&made->json);
         for (int64_t event = 0; event < EVENTS; event += 97) {
             const struct vram_profile_options options = {.device = -1, .moment = VRAM_PROFILE_EVENT, .event = event};
-            struct vr_subject subject;
+            struct vr_profile subject;
             struct vr_grouping grouping;
             struct vr_group *groups = NULL;
             size_t count = 0, expected = 0;
-            assert_int_equal(vr_subject_open(recording, &options, &subject, NULL), VRAM_OK);
-            assert_int_equal(vr_subject_grouping(&subject, &options, &grouping, NULL), VRAM_OK);
+            assert_int_equal(vr_profile_open(recording, &options, &subject, NULL), VRAM_OK);
+            assert_int_equal(vr_profile_grouping(&subject, &options, &grouping, NULL), VRAM_OK);
             assert_int_equal(vr_grouping_sum(&grouping, subject.rows, subject.count, &groups, &count), VRAM_OK);
             for (size_t site = 0; site < SITES; site++) expected += made->count[event][site] != 0;
             assert_int_equal(count, expected);
@@ -93,7 +93,7 @@ static void groups_are_what_was_added_up(void **state) {
             }
             free(groups);
             vr_grouping_release(&grouping);
-            vr_subject_close(&subject);
+            vr_profile_close(&subject);
         }
         vram_recording_destroy(recording);
         free_made(made);
@@ -107,11 +107,11 @@ static void a_tree_adds_up(void **state) {
     struct vram_recording *recording = read_text(&made->json);
     for (unsigned up = 0; up < 2; up++) {
         const struct vram_profile_options options = {.device = -1};
-        struct vr_subject subject;
+        struct vr_profile subject;
         struct vr_stacktree tree;
         uint32_t *nodes = NULL;
         size_t count = 0;
-        assert_int_equal(vr_subject_open(recording, &options, &subject, NULL), VRAM_OK);
+        assert_int_equal(vr_profile_open(recording, &options, &subject, NULL), VRAM_OK);
         assert_int_equal(vr_stacktree_init(&tree, up == 1, false), VRAM_OK);
         assert_int_equal(vr_stacktree_add(&tree, subject.model, &subject.lifetimes, subject.rows, subject.count, 0), VRAM_OK);
         assert_true(tree.node[0].bytes[0] == subject.lifetimes.peak.bytes);
@@ -130,7 +130,7 @@ static void a_tree_adds_up(void **state) {
         }
         free(nodes);
         vr_stacktree_release(&tree);
-        vr_subject_close(&subject);
+        vr_profile_close(&subject);
     }
     vram_recording_destroy(recording);
     free_made(made);
@@ -351,12 +351,12 @@ static void growth_is_the_slope_of_the_points(void **state) {
         struct vram_recording *recording = read_text(&made->json);
         const struct vram_profile_options options = {.device = -1};
         const struct vr_step_wish wish = {.every = 50};
-        struct vr_subject subject;
+        struct vr_profile subject;
         struct vr_grouping grouping;
         struct vr_steps steps;
         struct vr_growth growth;
-        assert_int_equal(vr_subject_open(recording, &options, &subject, NULL), VRAM_OK);
-        assert_int_equal(vr_subject_grouping(&subject, &options, &grouping, NULL), VRAM_OK);
+        assert_int_equal(vr_profile_open(recording, &options, &subject, NULL), VRAM_OK);
+        assert_int_equal(vr_profile_grouping(&subject, &options, &grouping, NULL), VRAM_OK);
         assert_int_equal(vr_steps_find(subject.view, &wish, &steps), VRAM_OK);
         assert_int_equal(steps.count, EVENTS / 50);
         assert_int_equal(vr_growth_find(&grouping, &steps, SITES, &growth), VRAM_OK);
@@ -376,7 +376,7 @@ static void growth_is_the_slope_of_the_points(void **state) {
         vr_growth_release(&growth);
         vr_steps_release(&steps);
         vr_grouping_release(&grouping);
-        vr_subject_close(&subject);
+        vr_profile_close(&subject);
         vram_recording_destroy(recording);
         free_made(made);
     }
@@ -384,10 +384,10 @@ static void growth_is_the_slope_of_the_points(void **state) {
 
 static size_t found(struct vram_recording *recording, const char *text, bool regex) {
     const struct vram_profile_options options = {.device = -1};
-    struct vr_subject subject;
+    struct vr_profile subject;
     struct vr_search search;
-    struct vram_report_lot lot = {0};
-    assert_int_equal(vr_subject_open(recording, &options, &subject, NULL), VRAM_OK);
+    struct vram_report_sum lot = {0};
+    assert_int_equal(vr_profile_open(recording, &options, &subject, NULL), VRAM_OK);
     assert_int_equal(vr_search_init(&search, subject.model, text, regex, NULL), VRAM_OK);
     uint8_t *bits = calloc(subject.lifetimes.count / 8 + 1, 1);
     vr_search_rows(&search, subject.view, &subject.lifetimes, bits, &lot);
@@ -396,7 +396,7 @@ static size_t found(struct vram_recording *recording, const char *text, bool reg
     assert_int_equal(set, lot.count);
     free(bits);
     vr_search_release(&search);
-    vr_subject_close(&subject);
+    vr_profile_close(&subject);
     return set;
 }
 

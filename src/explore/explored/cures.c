@@ -1,7 +1,7 @@
 // See cures.h.
 #include "explore/explored/cures.h"
 
-#include "analyze/device.h"
+#include "analyze/report_parts.h"
 #include "replay/cure.h"
 
 // In WebAssembly an event takes about 300 ns: with so many each of up to 80 replays is a third of a second.

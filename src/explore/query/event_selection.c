@@ -83,7 +83,7 @@ static enum vram_status read_text(const struct vr_query *query, struct vr_explor
     const char *text = vr_parameter_text(query->parameters, "text");
     const struct vr_lifetimes *lifetimes = NULL;
     const struct vr_event_rows *rows = NULL;
-    struct vram_report_lot found = {0};
+    struct vram_report_sum found = {0};
     int64_t regex = 0;
     VR_TRY(vr_parameter_whole(query->parameters, "regex", 0, 1, 0, &regex));
     if (text == NULL || *text == '\0') return VRAM_OK;

@@ -1,7 +1,7 @@
 // `cure`: what would have let the last request that failed fit, in the report's words.
-#include "analyze/cure_words.h"
 #include "explore/explored/cures.h"
 #include "explore/query/selection.h"
+#include "present/cure_text.h"
 
 static void put_text(const struct vram_cure *cure, uint64_t events, struct vr_json *json) {
     struct vr_text text = {0};

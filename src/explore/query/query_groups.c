@@ -7,7 +7,7 @@ enum { MOST_GROUPS = 100000 };
 static enum vram_status put_groups(const struct vr_query *query, const struct vr_holders *holders, const struct vr_grouping *grouping,
                                    const struct vr_group *groups, size_t count, size_t top) {
     struct vr_json *json = &query->answer->json;
-    struct vram_report_lot rest = {0};
+    struct vram_report_sum rest = {0};
     struct vr_text name = {0};
     enum vram_status status = VRAM_OK;
     vr_json_string(json, "heading", vr_grouping_heading(grouping->by));

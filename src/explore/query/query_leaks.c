@@ -1,7 +1,7 @@
 // `leaks`: what grows from step to step. `churn`: what is made and freed within every step.
-#include "analyze/subject.h"
 #include "explore/query/step_search.h"
 #include "model/recording.h"
+#include "present/group_names.h"
 
 enum { MOST_STEP_EVENTS = 4096 };
 

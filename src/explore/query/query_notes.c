@@ -1,9 +1,10 @@
 // `notes`: remarks about the recording itself, the same as the report's.
-#include "analyze/device.h"
-#include "analyze/notes.h"
+#include "analyze/generation.h"
+#include "analyze/report_parts.h"
 #include "explore/query/query.h"
 #include "explore/query/selection.h"
 #include "model/recording.h"
+#include "present/notes.h"
 
 // Of one kind of lifetime as much as the remarks look at.
 static void put_live(const struct vr_lifetimes *lifetimes, struct vram_report_live *live) {

@@ -1,12 +1,15 @@
 // `oom`: why requests failed, as the report explains it.
-#include "analyze/device.h"
+#include "analyze/report_parts.h"
 #include "explore/explored/cures.h"
 #include "explore/query/selection.h"
+#include "present/oom_sentence.h"
+#include "present/report_json.h"
 
 static enum vram_status explain(const struct vr_query *query, struct vr_explored_recording *recording, struct vr_explored_device *device,
                                 uint64_t memory_bytes, struct vr_arena *arena, struct vram_report_device *facts) {
     const struct vr_lifetimes *allocated = NULL;
     VR_TRY(vr_explored_ooms(recording, device, memory_bytes, arena, facts));
+    VR_TRY(vr_oom_sentences(arena, facts));
     VR_TRY(vr_explored_lifetimes(device, VR_LIFETIME_ALLOCATED, &allocated));
     vr_report_reserved(device->view, &facts->reserved, NULL, 0);
     struct vr_json *json = &query->answer->json;

@@ -30,7 +30,7 @@ static enum vram_status answer(const struct vr_query *query, struct vr_search *s
                                const struct vr_lifetimes *lifetimes) {
     uint8_t *bits = calloc(lifetimes->count / 8 + 1, 1);
     if (bits == NULL) return VRAM_NO_HOST_MEMORY;
-    struct vram_report_lot found = {0};
+    struct vram_report_sum found = {0};
     vr_search_rows(search, device->view, lifetimes, bits, &found);
     vr_json_u64(&query->answer->json, "allocations", found.count);
     vr_json_u64(&query->answer->json, "bytes", found.bytes);

@@ -1,6 +1,6 @@
 // `settings`: what the recording says about the allocator's settings, about itself and its device.
-#include "analyze/device.h"
-#include "analyze/notes.h"
+#include "analyze/generation.h"
+#include "analyze/report_parts.h"
 #include "config/recorded_options.h"
 #include "explore/query/query.h"
 #include "explore/query/selection.h"

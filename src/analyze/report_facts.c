@@ -1,0 +1,142 @@
+// The facts of a report: one view per device, and what the recording says about itself.
+#include "analyze/report_facts.h"
+
+#include "analyze/generation.h"
+#include "analyze/report_parts.h"
+#include "model/recording.h"
+
+#define DEFAULT_TOP 10u
+#define MOST_TOP    10000u
+
+// What is only needed while the report is made.
+struct report_work {
+    const struct vr_model *model;
+    struct vr_arena *arena;
+    struct vr_sites sites;
+    size_t top;
+    uint64_t memory_bytes; // of each device, as the caller says
+    bool plain_sites;
+    struct vr_views views;
+    struct vram_report_device *devices; // of the views
+    struct vram_error *error;           // may be NULL
+};
+
+static enum vram_status live_facts(struct report_work *work, const struct vr_view *view, struct vram_report_device *out,
+                                   struct vram_report_point *points, size_t point_count) {
+    struct vr_lifetimes allocated = {0}, active = {0};
+    struct vr_address_ids addresses = {0};
+    uint64_t room[VRAM_REPORT_POINTS], *totals = point_count == 0 ? NULL : room;
+    VR_TRY(vr_address_ids_build(view, &addresses));
+    enum vram_status status = vr_lifetimes_build_by(view, &addresses, VR_LIFETIME_ALLOCATED, totals, point_count, &allocated);
+    for (size_t p = 0; p < point_count && status == VRAM_OK; p++) points[p].allocated_bytes = totals[p];
+    if (status == VRAM_OK) status = vr_lifetimes_build_by(view, &addresses, VR_LIFETIME_ACTIVE, totals, point_count, &active);
+    vr_address_ids_release(&addresses);
+    for (size_t p = 0; p < point_count && status == VRAM_OK; p++) points[p].active_bytes = totals[p];
+    if (status == VRAM_OK) status = vr_report_live(view, &work->sites, &allocated, work->top, work->arena, &out->allocated);
+    if (status == VRAM_OK) status = vr_report_live(view, &work->sites, &active, work->top, work->arena, &out->active);
+    if (status == VRAM_OK) status = vr_report_libraries(view, &allocated, work->arena, out);
+    if (status == VRAM_OK) status = vr_report_ooms(view, &work->sites, &allocated, &active, work->memory_bytes, work->arena, out);
+    vr_lifetimes_release(&allocated);
+    vr_lifetimes_release(&active);
+    return status;
+}
+
+static enum vram_status describe_device(struct report_work *work, const struct vr_view *view, struct vram_report_device *out) {
+    out->device = view->device;
+    out->is_host = vr_model_is_host(view->model, view->device);
+
+    const size_t point_count = view->history->count < VRAM_REPORT_POINTS ? view->history->count : VRAM_REPORT_POINTS;
+    void *room;
+    VR_TRY(vr_arena_array(work->arena, point_count, sizeof(struct vram_report_point), &room));
+    struct vram_report_point *points = room;
+    for (size_t p = 0; p < point_count; p++) {
+        points[p].first_event = vr_point_first(view->history->count, point_count, p);
+        points[p].event_count = vr_point_first(view->history->count, point_count, p + 1) - points[p].first_event;
+    }
+    VR_TRY(vr_report_trace(view, work->arena, out));
+    vr_report_reserved(view, &out->reserved, points, point_count);
+    VR_TRY(vr_report_picture(view, work->arena, out));
+    VR_TRY(live_facts(work, view, out, points, point_count));
+    out->timeline = points;
+    out->timeline_count = point_count;
+    return VRAM_OK;
+}
+
+static enum vram_status describe_devices(struct report_work *work) {
+    VR_TRY(vr_views_build(work->model, &work->views, work->error));
+    void *room;
+    VR_TRY(vr_arena_array(work->arena, work->views.count, sizeof(struct vram_report_device), &room));
+    work->devices = room;
+    for (size_t d = 0; d < work->views.count; d++) VR_TRY(describe_device(work, &work->views.view[d], &work->devices[d]));
+    return VRAM_OK;
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static enum vram_status copy_string(const struct vr_model *model, uint32_t id, struct vr_arena *arena, const char **text) {
+    return vr_arena_copy(arena, vr_model_string(model, id), vr_model_string_length(model, id), text);
+}
+
+// What stands in the place of the settings' dictionary: tools that write recordings by hand put a string there, or None.
+static enum vram_status odd_settings(const struct vr_model *model, struct vr_arena *arena, struct vram_report *report) {
+    for (size_t i = 0; i < model->extra_count && model->extras[i].owner == VR_OWNER_TOP; i++) {
+        const struct vr_extra *extra = &model->extras[i];
+        if (strcmp(vr_model_string(model, extra->key), "allocator_settings") != 0) continue;
+        report->has_settings = strcmp(vr_model_string(model, extra->value), "null") != 0;
+        return report->has_settings ? copy_string(model, extra->value, arena, &report->odd_settings) : VRAM_OK;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status describe_file(const struct vr_model *model, struct vr_arena *arena, struct vram_report *report) {
+    report->form = model->form == VR_FORM_SEGMENT_LIST ? "segment_list" : "dict";
+    vr_report_generation(model, &report->generation, &report->era);
+    report->annotations = model->annotation_count;
+    report->trace_lists = model->history_count - model->host_count;
+
+    void *room;
+    VR_TRY(vr_arena_array(arena, model->top_level_key_count, sizeof(char *), &room));
+    const char **keys = room;
+    for (size_t i = 0; i < model->top_level_key_count; i++) {
+        VR_TRY(copy_string(model, model->top_level_keys[i], arena, &keys[i]));
+    }
+    report->has_settings = vr_report_has_settings(model);
+    qsort(keys, model->top_level_key_count, sizeof *keys, by_text);
+    report->top_level_keys = keys;
+    report->top_level_key_count = model->top_level_key_count;
+
+    VR_TRY(vr_arena_array(arena, model->setting_count, sizeof(struct vram_report_setting), &room));
+    struct vram_report_setting *settings = room;
+    for (size_t i = 0; i < model->setting_count; i++) {
+        VR_TRY(copy_string(model, model->settings[i].key, arena, &settings[i].key));
+        VR_TRY(copy_string(model, model->settings[i].value, arena, &settings[i].value));
+    }
+    report->settings = settings;
+    report->setting_count = model->setting_count;
+    return odd_settings(model, arena, report);
+}
+
+static enum vram_status build(struct report_work *work, struct vram_report *report) {
+    VR_TRY(vr_sites_init(&work->sites, work->model));
+    work->sites.plain = work->plain_sites;
+    VR_TRY(describe_file(work->model, work->arena, report));
+    VR_TRY(describe_devices(work));
+    report->devices = work->devices;
+    report->device_count = work->views.count;
+    return VRAM_OK;
+}
+
+enum vram_status vr_report_facts_find(const struct vram_recording *recording, const struct vram_report_options *options,
+                                      struct vr_report_facts *facts, struct vram_error *error) {
+    const unsigned top = options == NULL || options->top == 0 ? DEFAULT_TOP : options->top;
+    struct report_work work = {.model = vr_recording_model(recording),
+                               .arena = &facts->arena,
+                               .top = top < MOST_TOP ? top : MOST_TOP,
+                               .memory_bytes = options == NULL ? 0 : options->memory_bytes,
+                               .plain_sites = options != NULL && options->plain_sites,
+                               .error = error};
+    const enum vram_status status = build(&work, &facts->report);
+    vr_sites_release(&work.sites);
+    vr_views_release(&work.views);
+    return status;
+}

@@ -1,0 +1,18 @@
+// report_facts.h: what a report says, without its sentences: those are made in present.
+#ifndef VR_ANALYZE_REPORT_FACTS_H
+#define VR_ANALYZE_REPORT_FACTS_H
+
+#include "analyze/arena.h"
+#include "vram/report.h"
+
+struct vr_report_facts {
+    struct vram_report report; // must be first: the public pointer is this one
+    struct vr_arena arena;     // of all that the report points to
+};
+
+// Fills *facts, which is all-zero: everything but notes, and text and advice of out-of-memory events. The arena is the caller's to release,
+// also after a failure. LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_report_facts_find(const struct vram_recording *recording, const struct vram_report_options *options,
+                                      struct vr_report_facts *facts, struct vram_error *error);
+
+#endif

@@ -1,0 +1,251 @@
+// Why requests failed: the picture of memory at the moment of each out-of-memory event, and what it says.
+#include "analyze/oom_accounts.h"
+#include "analyze/report_parts.h"
+#include "analyze/oom_cause.h"
+
+#include <stdio.h>
+
+#define SMALL_REQUEST_BYTES VR_MIB
+#define BLOCK_UNIT_BYTES    512u
+
+static int by_address(const void *a, const void *b) {
+    const struct vr_live_block *x = a, *y = b;
+    return VR_ORDER(x->address, y->address);
+}
+
+static bool is_expandable(const struct vr_view *view, const struct vram_report_device *device) {
+    for (size_t i = 0; i < device->action_count; i++) {
+        if (strcmp(device->actions[i].name, vr_action_name(VR_ACTION_SEGMENT_MAP)) == 0) return true;
+    }
+    const char *setting = vr_model_setting(view->model, "expandable_segments");
+    return device->expandable_segments != 0 || (setting != NULL && strcmp(setting, "true") == 0);
+}
+
+// What the driver would be asked for: the allocator's segment sizes.
+static uint64_t segment_for(uint64_t size_bytes, bool expandable) {
+    if (size_bytes > UINT64_MAX / 2) return size_bytes;
+    if (size_bytes <= SMALL_REQUEST_BYTES) return 2 * VR_MIB;
+    if (expandable) return vr_round_up(size_bytes, 20 * VR_MIB);
+    return size_bytes < 10 * VR_MIB ? 20 * VR_MIB : vr_round_up(size_bytes, 2 * VR_MIB);
+}
+
+// The blocks not reusable after the event, ascending.
+static enum vram_status live_blocks(const struct vr_view *view, const struct vr_lifetimes *active, int64_t event,
+                                    struct vr_live_block **blocks, size_t *count) {
+    struct vr_live_block *found = NULL;
+    size_t used = 0, capacity = 0;
+    for (size_t i = 0; i < active->count; i++) {
+        if (!vr_lifetimes_live_at(active, i, event)) continue;
+        if (vr_grow((void **)&found, &capacity, used + 1, sizeof *found) != VRAM_OK) {
+            free(found);
+            return VRAM_NO_HOST_MEMORY;
+        }
+        const uint32_t block = active->death[i] == VR_NEVER ? vr_map_get(&active->final_blocks, active->address[i]) : 0;
+        uint64_t size =
+            active->size_bytes[i] > UINT64_MAX / 2 ? active->size_bytes[i] : vr_round_up(active->size_bytes[i], BLOCK_UNIT_BYTES);
+        if (block != 0) size = view->model->blocks.size_bytes[view->blocks[block - 1]];
+        struct vr_live_block *live = &found[used++];
+        *live =
+            (struct vr_live_block){.address = active->address[i], .end = UINT64_MAX, .stack = active->stack[i], .estimated = block == 0};
+        (void)vr_add_u64(live->address, size, &live->end);
+    }
+    if (used != 0) qsort(found, used, sizeof *found, by_address);
+    *blocks = found;
+    *count = used;
+    return VRAM_OK;
+}
+
+static void add_hole(struct vram_report_oom *oom, const struct vr_failed_request *request, const struct vr_layout_range *range,
+                     uint64_t bytes) {
+    oom->free_bytes += bytes;
+    if (bytes > oom->largest_free_bytes) oom->largest_free_bytes = bytes;
+    if (range->pool_first != request->pool_first || range->pool_second != request->pool_second) {
+        oom->private_pool_bytes += bytes;
+    } else if (range->stream != request->stream) {
+        oom->other_stream_bytes += bytes;
+    } else if (range->kind != request->kind) {
+        oom->other_pool_bytes += bytes;
+    } else {
+        oom->usable_bytes += bytes;
+        oom->usable_pieces++;
+        if (bytes > oom->usable_largest_bytes) oom->usable_largest_bytes = bytes;
+    }
+}
+
+// Adds up what lies between the live blocks of each range.
+static void measure_holes(const struct vr_layout_range *ranges, size_t range_count, const struct vr_live_block *blocks, size_t block_count,
+                          const struct vr_failed_request *request, struct vram_report_oom *oom) {
+    size_t next = 0;
+    for (size_t r = 0; r < range_count; r++) {
+        uint64_t cursor = ranges[r].address;
+        bool estimated = false;
+        oom->reserved_bytes += ranges[r].end - ranges[r].address;
+        for (;;) {
+            const bool more = next < block_count && blocks[next].address < ranges[r].end;
+            const uint64_t until = more ? blocks[next].address : ranges[r].end;
+            // Large blocks are not split for a rest of up to 1 MiB: such a gap belongs to the block before it.
+            const bool rest =
+                estimated && ranges[r].kind != VRAM_REPORT_KIND_SMALL && until > cursor && until - cursor <= SMALL_REQUEST_BYTES;
+            if (until > cursor && !rest) add_hole(oom, request, &ranges[r], until - cursor);
+            if (!more) break;
+            if (blocks[next].end > cursor) {
+                cursor = blocks[next].end;
+                estimated = blocks[next].estimated;
+            }
+            next++;
+        }
+    }
+}
+
+#define HOLDERS 5
+
+// What all events of a device are drawn from.
+struct drawing {
+    const struct vr_view *view;
+    struct vr_sites *sites;
+    const struct vr_lifetimes *allocated, *active;
+    struct vr_arena *arena;
+    uint64_t memory_bytes; // of the device, as the caller says; 0: not known
+    bool expandable;
+    int64_t last; // out-of-memory event
+};
+
+// A whole number that the recording has as a setting; 0 if it has none.
+static uint64_t setting_number(const struct vr_model *model, const char *key) {
+    const char *value = vr_model_setting(model, key);
+    return value == NULL || *value < '0' || *value > '9' ? 0 : strtoull(value, NULL, 10);
+}
+
+// What the process may hold: by `vram run --limit`, or as a part of the device.
+static uint64_t find_limit(const struct vr_model *model, uint64_t total_bytes) {
+    const uint64_t limit = setting_number(model, "vram_run_limit_bytes");
+    if (limit != 0) return limit;
+    const char *fraction = vr_model_setting(model, "per_process_memory_fraction");
+    const double part = fraction == NULL ? 1.0 : strtod(fraction, NULL);
+    return part > 0.0 && part < 1.0 ? (uint64_t)((double)total_bytes * part) : 0;
+}
+
+// What the device and the process have, as far as it is known.
+static void find_bounds(const struct vr_view *view, uint64_t memory_bytes, bool driver_level, struct vram_report_oom *oom) {
+    char key[64];
+    (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)view->device);
+    const uint64_t held = vr_oom_held(oom, driver_level);
+    const uint64_t driver = oom->has_device_free ? oom->device_free_bytes : 0;
+    oom->device_total_bytes = setting_number(view->model, key);
+    if (oom->device_total_bytes == 0) oom->device_total_bytes = memory_bytes;
+    oom->limit_bytes = find_limit(view->model, oom->device_total_bytes);
+    // Under a limit the driver's free bytes are those of the limit.
+    const uint64_t known = driver < UINT64_MAX - held ? driver + held : UINT64_MAX;
+    if (oom->has_device_free && oom->device_total_bytes > known && oom->limit_bytes == 0)
+        oom->outside_bytes = oom->device_total_bytes - known;
+    oom->room_bytes = known;
+    if (oom->limit_bytes != 0 && oom->limit_bytes < oom->room_bytes) oom->room_bytes = oom->limit_bytes;
+    // A limit that nobody names: what was held is all that is sure.
+    if (oom->limit_bytes == 0 && oom->has_device_free && driver >= oom->segment_bytes) oom->room_bytes = held;
+}
+
+static void sum_live(const struct vr_lifetimes *allocated, const struct vr_lifetimes *active, struct vram_report_oom *oom) {
+    const int64_t event = (int64_t)oom->event;
+    uint64_t active_bytes = 0;
+    for (size_t i = 0; i < active->count; i++) active_bytes += vr_lifetimes_live_at(active, i, event) ? active->size_bytes[i] : 0;
+    for (size_t i = 0; i < allocated->count; i++)
+        oom->allocated_bytes += vr_lifetimes_live_at(allocated, i, event) ? allocated->size_bytes[i] : 0;
+    oom->pending_bytes = active_bytes > oom->allocated_bytes ? active_bytes - oom->allocated_bytes : 0;
+}
+
+static enum vram_status find_pins(struct drawing *drawing, const struct vr_layout_range *ranges, size_t range_count,
+                                  const struct vr_live_block *blocks, size_t block_count, const struct vr_failed_request *request,
+                                  struct vram_report_oom *oom) {
+    struct vr_pins pins;
+    VR_TRY(vr_pins_find(ranges, range_count, blocks, block_count, request, &pins));
+    oom->pin_bytes = pins.bytes;
+    oom->pin_blocks = pins.blocks;
+    if (pins.blocks == 0) return VRAM_OK;
+    return vr_sites_name(drawing->sites, vr_sites_frame(drawing->sites, pins.stack), drawing->arena, &oom->pin_site);
+}
+
+static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oom) {
+    const int64_t event = (int64_t)oom->event;
+    const struct vr_history *history = drawing->view->history;
+    struct vr_failed_request request = {.stream = history->stream[event],
+                                        .pool_first = history->pool_first[event],
+                                        .pool_second = history->pool_second[event],
+                                        .kind = oom->size_bytes <= SMALL_REQUEST_BYTES ? VRAM_REPORT_KIND_SMALL : VRAM_REPORT_KIND_LARGE,
+                                        .size_bytes = oom->size_bytes};
+    struct vr_layout_range *ranges;
+    size_t range_count, block_count;
+    struct vr_live_block *blocks;
+    VR_TRY(vr_layout_at(drawing->view, event, &ranges, &range_count));
+    // Segments of a whole program are its blocks once more, as far as they are still there at the end, and addresses that pages lie at.
+    if (vr_is_whole_program(drawing->view)) range_count = 0;
+    const bool driver_level = range_count == 0;
+    enum vram_status status = live_blocks(drawing->view, drawing->active, event, &blocks, &block_count);
+    if (status != VRAM_OK) {
+        free(ranges);
+        return status;
+    }
+    measure_holes(ranges, range_count, blocks, block_count, &request, oom);
+    sum_live(drawing->allocated, drawing->active, oom);
+    oom->segment_bytes = driver_level ? oom->size_bytes : segment_for(oom->size_bytes, drawing->expandable);
+    const uint64_t driver = oom->has_device_free ? oom->device_free_bytes : 0;
+    request.driver_bytes = oom->segment_bytes > driver ? oom->segment_bytes - driver : 0;
+    status = find_pins(drawing, ranges, range_count, blocks, block_count, &request, oom);
+    free(ranges);
+    free(blocks);
+    VR_TRY(status);
+    find_bounds(drawing->view, drawing->memory_bytes, driver_level, oom);
+    oom->has_picture = true;
+    const bool is_last = event == drawing->last;
+    VR_TRY(vr_accounts_find(drawing->view, oom, is_last, driver_level, drawing->arena, &oom->accounts));
+    VR_TRY(vr_libraries_at(drawing->view, drawing->allocated, event, drawing->arena, &oom->libraries, &oom->library_count));
+    VR_TRY(vr_sites_at(drawing->sites, drawing->allocated, event, HOLDERS, drawing->arena, &oom->holders, &oom->holder_count));
+    oom->cause = vr_oom_cause(oom);
+    return VRAM_OK;
+}
+
+static void describe(const struct vr_history *history, size_t event, struct vram_report_oom *oom) {
+    *oom = (struct vram_report_oom){.event = event,
+                                    .size_bytes = history->size_bytes[event],
+                                    .device_free_bytes = history->address[event],
+                                    .has_device_free = (history->has[event] & (VR_HAS_DEVICE_FREE | VR_HAS_ADDRESS)) != 0,
+                                    .stream = (int64_t)history->stream[event],
+                                    .has_time = (history->has[event] & VR_HAS_TIME) != 0,
+                                    .time_us = history->time_us[event],
+                                    .cause = VRAM_OOM_UNKNOWN,
+                                    .advice = ""};
+}
+
+enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *allocated,
+                                const struct vr_lifetimes *active, uint64_t memory_bytes, struct vr_arena *arena,
+                                struct vram_report_device *out) {
+    const struct vr_history *history = view->history;
+    size_t count = 0, found = 0;
+    int64_t last = -1;
+    for (size_t i = 0; i < history->count; i++) {
+        if (history->action[i] != VR_ACTION_OOM) continue;
+        last = (int64_t)i;
+        count++;
+    }
+    void *room;
+    VR_TRY(vr_arena_array(arena, count, sizeof(struct vram_report_oom), &room));
+    struct vram_report_oom *ooms = room;
+    out->expandable = is_expandable(view, out);
+    struct drawing drawing = {.view = view,
+                              .sites = sites,
+                              .allocated = allocated,
+                              .active = active,
+                              .arena = arena,
+                              .memory_bytes = memory_bytes,
+                              .expandable = out->expandable,
+                              .last = last};
+    for (size_t i = 0; i < history->count; i++) {
+        if (history->action[i] != VR_ACTION_OOM) continue;
+        struct vram_report_oom *oom = &ooms[found++];
+        describe(history, i, oom);
+        VR_TRY(vr_sites_name(sites, vr_sites_frame(sites, history->stack[i]), arena, &oom->site));
+        if (count - found < VRAM_REPORT_OOM_PICTURES) VR_TRY(draw(&drawing, oom));
+    }
+    out->ooms = ooms;
+    out->oom_count = count;
+    return VRAM_OK;
+}

@@ -1,0 +1,200 @@
+// exact_print.c: the result of an exact replay as JSON, as text for people and as a list of placements.
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "present/text_parts.h"
+#include "vram/replay.h"
+
+const char *vram_exact_verdict_name(enum vram_exact_verdict verdict) {
+    static const char *const names[] = {"equal", "no_history", "partial", "different", "contradiction"};
+    return (unsigned)verdict < VR_COUNT_OF(names) ? names[verdict] : "unknown";
+}
+
+const char *vram_difference_text(enum vram_difference_kind kind) {
+    static const char *const texts[] = {
+        [VRAM_DIFFERENT_ADDRESS] = "another free block was chosen",
+        [VRAM_DIFFERENT_CACHE_HIT] = "a cached block would have served, the recorded program asked the driver",
+        [VRAM_DIFFERENT_CACHE_MISS] = "no cached block fits, the recorded program had one",
+        [VRAM_DIFFERENT_SEGMENT] = "another segment was asked for",
+        [VRAM_DIFFERENT_RELEASE] = "another segment was given back, or in another order",
+        [VRAM_DIFFERENT_FREE] = "a free of something that is not live",
+        [VRAM_DIFFERENT_OOM] = "the recorded program ran out of memory here, this allocator does not",
+        [VRAM_DIFFERENT_FINAL_BLOCK] = "a block of the final picture differs",
+    };
+    return (unsigned)kind < VR_COUNT_OF(texts) ? texts[kind] : "unknown";
+}
+
+// --- JSON -------------------------------------------------------------------------------------------------------------------
+// X(key, field): the counts of a device.
+#define COUNTS(X)                                                                                                                          \
+    X("events", events)                                                                                                                    \
+    X("allocations", allocations)                                                                                                          \
+    X("at_recorded_address", at_recorded_address)                                                                                          \
+    X("segment_events", segment_events)                                                                                                    \
+    X("segment_events_agreeing", segment_events_agreeing)                                                                                  \
+    X("releases", releases)                                                                                                                \
+    X("releases_agreeing", releases_agreeing)                                                                                              \
+    X("releases_as_recorded", releases_as_recorded)                                                                                        \
+    X("release_runs", release_runs)                                                                                                        \
+    X("oom_events", oom_events)                                                                                                            \
+    X("oom_events_agreeing", oom_events_agreeing)                                                                                          \
+    X("final_blocks", final_blocks)                                                                                                        \
+    X("final_blocks_equal", final_blocks_equal)                                                                                            \
+    X("final_blocks_extra", final_blocks_extra)                                                                                            \
+    X("start_blocks", start_blocks)                                                                                                        \
+    X("start_sizes_unknown", start_sizes_unknown)                                                                                          \
+    X("start_sizes_from_neighbour", start_sizes_from_neighbour)                                                                            \
+    X("private_allocations", private_allocations)                                                                                          \
+    X("left_out_allocations", left_out_allocations)                                                                                        \
+    X("ignored_events", ignored_events)                                                                                                    \
+    X("difference_count", difference_count)
+
+static const char *kind_name(enum vram_difference_kind kind) {
+    static const char *const names[] = {
+        [VRAM_DIFFERENT_ADDRESS] = "address", [VRAM_DIFFERENT_CACHE_HIT] = "cache_hit",     [VRAM_DIFFERENT_CACHE_MISS] = "cache_miss",
+        [VRAM_DIFFERENT_SEGMENT] = "segment", [VRAM_DIFFERENT_RELEASE] = "release",         [VRAM_DIFFERENT_FREE] = "free",
+        [VRAM_DIFFERENT_OOM] = "oom",         [VRAM_DIFFERENT_FINAL_BLOCK] = "final_block",
+    };
+    return (unsigned)kind < VR_COUNT_OF(names) ? names[kind] : "unknown";
+}
+
+static void difference_json(struct vr_json *json, const struct vram_difference *difference) {
+    vr_json_object(json, NULL);
+    vr_json_string(json, "kind", kind_name(difference->kind));
+    if (difference->event_index == VRAM_NO_OFFSET) {
+        vr_json_null(json, "event_index");
+    } else {
+        vr_json_u64(json, "event_index", difference->event_index);
+    }
+    vr_json_u64(json, "stream", difference->stream);
+    vr_json_u64(json, "size_bytes", difference->size_bytes);
+    vr_json_u64(json, "recorded_address", difference->recorded_address);
+    vr_json_u64(json, "our_address", difference->our_address);
+    vr_json_u64(json, "our_size_bytes", difference->our_size_bytes);
+    vr_json_object_end(json);
+}
+
+static void device_json(struct vr_json *json, const struct vram_exact_device *device) {
+    vr_json_object(json, NULL);
+    vr_json_u64(json, "device", device->device);
+    vr_json_string(json, "verdict", vram_exact_verdict_name(device->verdict));
+    vr_json_string(json, "reason", device->reason);
+#define COUNT_JSON(key, field) vr_json_u64(json, key, device->field);
+    COUNTS(COUNT_JSON)
+#undef COUNT_JSON
+    vr_json_array(json, "differences");
+    for (size_t i = 0; i < device->differences_kept; i++) difference_json(json, &device->differences[i]);
+    vr_json_array_end(json);
+    vr_json_object_end(json);
+}
+
+enum vram_status vram_exact_json(const struct vram_exact_result *result, const char *file, vram_write write, void *user) {
+    VR_REQUIRE(result && write);
+    struct vr_text text = {0};
+    struct vr_json json;
+    vr_json_init(&json, &text, true);
+    vr_json_object(&json, NULL);
+    vr_json_string(&json, "file", file);
+    vr_json_bool(&json, "agrees", result->agrees);
+    vr_json_array(&json, "devices");
+    for (size_t i = 0; i < result->device_count; i++) device_json(&json, &result->devices[i]);
+    vr_json_array_end(&json);
+    vr_json_object_end(&json);
+    return vr_text_finish(&text, write, user);
+}
+
+// --- for people ----------------------------------------------------------------------------------------------------------------
+static void of_cell(struct vr_table *table, uint64_t part, uint64_t whole) {
+    if (whole == 0) {
+        vr_table_cell(table, "-");
+    } else {
+        vr_table_cell(table, "%s of %s", vr_count(part).text, vr_count(whole).text);
+    }
+}
+
+static void counts_table(struct vr_text *text, const struct vram_style *style, const struct vram_exact_result *result) {
+    static const struct vr_table_column columns[] = {
+        {"device", VR_RIGHT, VR_PLAIN, false},
+        {"verdict", VR_LEFT, VR_BOLD, false},
+        {"at recorded address", VR_RIGHT, VR_PLAIN, false},
+        {"segments", VR_RIGHT, VR_PLAIN, false},
+        {"releases", VR_RIGHT, VR_PLAIN, false},
+        {"final blocks", VR_RIGHT, VR_PLAIN, false},
+    };
+    struct vr_table table = {0};
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    for (size_t i = 0; i < result->device_count; i++) {
+        const struct vram_exact_device *device = &result->devices[i];
+        vr_table_cell(&table, "%" PRIu32, device->device);
+        vr_table_cell(&table, "%s", vram_exact_verdict_name(device->verdict));
+        of_cell(&table, device->at_recorded_address, device->allocations);
+        of_cell(&table, device->segment_events_agreeing, device->segment_events);
+        of_cell(&table, device->releases_agreeing, device->releases);
+        of_cell(&table, device->final_blocks_equal, device->final_blocks);
+    }
+    vr_table_print(&table, text, style, 2);
+    vr_table_release(&table);
+}
+
+static void difference_text(struct vr_text *text, const struct vram_difference *difference) {
+    if (difference->event_index == VRAM_NO_OFFSET) {
+        vr_text_puts(text, "    at the end");
+    } else {
+        vr_text_printf(text, "    event %" PRIu64, difference->event_index);
+    }
+    vr_text_printf(text, ", %s", vr_bytes(difference->size_bytes).text);
+    if (difference->stream != 0) vr_text_printf(text, ", stream 0x%" PRIx64, difference->stream);
+    vr_text_printf(text, ": recorded 0x%" PRIx64 ", here 0x%" PRIx64, difference->recorded_address, difference->our_address);
+    if (difference->our_size_bytes != 0) vr_text_printf(text, " (%s)", vr_bytes(difference->our_size_bytes).text);
+    vr_text_printf(text, ": %s\n", vram_difference_text(difference->kind));
+}
+
+static void remarks(struct vr_text *text, const struct vram_style *style, const struct vram_exact_device *device) {
+    if (device->reason[0] != '\0') vr_text_printf(text, "  device %" PRIu32 ": %s\n", device->device, device->reason);
+    if (device->oom_events > 0) {
+        vr_text_printf(text, "  device %" PRIu32 ": %s of %s out-of-memory events reproduced\n", device->device,
+                       vr_count(device->oom_events_agreeing).text, vr_count(device->oom_events).text);
+    }
+    if (device->ignored_events > 0) {
+        vr_text_printf(text, "  device %" PRIu32 ": %s event%s of unknown kinds passed over\n", device->device,
+                       vr_count(device->ignored_events).text, device->ignored_events == 1 ? "" : "s");
+    }
+    if (device->difference_count == 0) return;
+    vr_text_colour(text, style, VR_RED);
+    vr_text_printf(text, "  device %" PRIu32 ": %s difference%s", device->device, vr_count(device->difference_count).text,
+                   device->difference_count == 1 ? "" : "s");
+    vr_text_colour(text, style, VR_PLAIN);
+    vr_text_puts(text, device->differences_kept < device->difference_count ? "; the first:\n" : ":\n");
+    for (size_t i = 0; i < device->differences_kept; i++) difference_text(text, &device->differences[i]);
+}
+
+enum vram_status vram_exact_text(const struct vram_exact_result *result, const char *file, const struct vram_style *style, vram_write write,
+                                 void *user) {
+    VR_REQUIRE(result && write);
+    struct vr_text text = {0};
+    static const struct vram_style plain = {0};
+    if (style == NULL) style = &plain;
+    vr_text_title(&text, style, file);
+    if (result->device_count == 0) {
+        vr_text_puts(&text, "  no segment and no event: nothing to replay\n");
+    } else {
+        counts_table(&text, style, result);
+    }
+    for (size_t i = 0; i < result->device_count; i++) remarks(&text, style, &result->devices[i]);
+    return vr_text_finish(&text, write, user);
+}
+
+// --- placements -------------------------------------------------------------------------------------------------------------------
+enum vram_status vram_exact_placements(const struct vram_exact_result *result, vram_write write, void *user) {
+    VR_REQUIRE(result && write);
+    struct vr_text text = {0};
+    vr_text_puts(&text, "device,event_index,address\n");
+    for (size_t i = 0; i < result->device_count; i++) {
+        const struct vram_exact_device *device = &result->devices[i];
+        for (size_t p = 0; p < device->placement_count; p++) {
+            vr_text_printf(&text, "%" PRIu32 ",%" PRIu64 ",0x%" PRIx64 "\n", device->device, device->placements[p].event_index,
+                           device->placements[p].address);
+        }
+    }
+    return vr_text_finish(&text, write, user);
+}

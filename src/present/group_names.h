@@ -1,0 +1,19 @@
+// group_names.h: moments, groups and stacks as people and programs read them.
+#ifndef VR_PRESENT_GROUP_NAMES_H
+#define VR_PRESENT_GROUP_NAMES_H
+
+#include "analyze/profile.h"
+#include "base/json.h"
+
+// "peak", "the end", "event 7": as people say it.
+void vr_profile_moment(const struct vr_profile *subject, const struct vram_profile_options *options, struct vr_text *text);
+// The name of a group of that kind for people: printable, and functions without their arguments where these would hide them.
+void vr_title_print(enum vr_group_by by, const char *name, size_t length, struct vr_text *text);
+// A group's name for people.
+void vr_group_title(const struct vr_grouping *grouping, uint64_t key, struct vr_text *text);
+// A group's name as a member of a JSON object. NO_HOST_MEMORY.
+enum vram_status vr_group_name_json(const struct vr_grouping *grouping, uint64_t key, struct vr_json *json);
+// The frames of a stack, innermost first, a line each.
+void vr_stack_print(const struct vr_model *model, uint64_t stack, const struct vram_style *style, struct vr_text *text);
+
+#endif

@@ -1,0 +1,141 @@
+// An out-of-memory event's cause as a sentence, and what could have helped.
+#include "present/oom_sentence.h"
+
+#include "base/text.h"
+
+static uint64_t driver_free(const struct vram_report_oom *oom) { return oom->has_device_free ? oom->device_free_bytes : 0; }
+
+static enum vram_status explain_limit(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    if (oom->limit_bytes != 0) {
+        return vr_arena_printf(arena, text, "the process may hold %s, and %s more than it held were needed",
+                               vr_bytes(oom->limit_bytes).text, vr_bytes(oom->segment_bytes).text);
+    }
+    return vr_arena_printf(arena, text,
+                           "the driver still had %s free, enough for a segment of %s: a memory limit of the process refused it",
+                           vr_bytes(oom->device_free_bytes).text, vr_bytes(oom->segment_bytes).text);
+}
+
+static enum vram_status explain_fragments(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    if (oom->cause == VRAM_OOM_PINNED && oom->pin_blocks == 1) {
+        return vr_arena_printf(arena, text,
+                               "%s lay free where the request could look, kept apart by small blocks: without one of them, of %s, it would "
+                               "have fitted",
+                               vr_bytes(oom->usable_bytes).text, vr_bytes(oom->pin_bytes).text);
+    }
+    if (oom->cause == VRAM_OOM_PINNED) {
+        return vr_arena_printf(arena, text,
+                               "%s lay free where the request could look, kept apart by small blocks: without %s of them, %s together, it "
+                               "would have fitted",
+                               vr_bytes(oom->usable_bytes).text, vr_count(oom->pin_blocks).text, vr_bytes(oom->pin_bytes).text);
+    }
+    return vr_arena_printf(arena, text, "fragmentation: %s lay free where the request could look, but the largest piece held %s",
+                           vr_bytes(oom->usable_bytes).text, vr_bytes(oom->usable_largest_bytes).text);
+}
+
+static enum vram_status explain_full(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    return vr_arena_printf(
+        arena, text,
+        "the memory was in use: %s live, and all that was free together (%s cached, %s at the driver) is less than the request",
+        vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->free_bytes).text, vr_bytes(driver_free(oom)).text);
+}
+
+static bool is_of_others(const struct vram_report_oom *oom) {
+    return oom->accounts != NULL && oom->accounts->other_bytes >= oom->outside_bytes / 2;
+}
+
+// "process 4711 (python3)", or "process 4711".
+static enum vram_status name_process(const struct vram_report_process *process, struct vr_arena *arena, const char **name) {
+    if (process->name[0] == '\0') return vr_arena_printf(arena, name, "process %llu", (unsigned long long)process->id);
+    return vr_arena_printf(arena, name, "process %llu (%s)", (unsigned long long)process->id, process->name);
+}
+
+// Whoever held it, as far as that is known.
+static enum vram_status explain_outside(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    const struct vram_report_accounts *accounts = oom->accounts;
+    if (accounts == NULL)
+        return vr_arena_printf(arena, text,
+                               "%s of the device were held by others than this allocator (other libraries, the context, other processes)",
+                               vr_bytes(oom->outside_bytes).text);
+    if (is_of_others(oom) && accounts->apart && accounts->process_count == 1) {
+        const char *name = NULL;
+        VR_TRY(name_process(&accounts->processes[0], arena, &name));
+        return vr_arena_printf(arena, text, "%s held %s of the device", name, vr_bytes(accounts->other_bytes).text);
+    }
+    const uint64_t own = accounts->context_bytes + accounts->module_bytes + accounts->driver_bytes;
+    if (accounts->other_bytes == 0 && own == 0)
+        return vr_arena_printf(arena, text, "%s of the device were held past what was recorded, and nobody says by whom",
+                               vr_bytes(oom->outside_bytes).text);
+    return vr_arena_printf(
+        arena, text,
+        "%s of the device were held past what was recorded: %s by other processes, %s by the driver for this one, and of "
+        "%s it is not known",
+        vr_bytes(oom->outside_bytes).text, vr_bytes(accounts->other_bytes).text, vr_bytes(own).text,
+        vr_bytes(accounts->unknown_bytes).text);
+}
+
+static enum vram_status put_text(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    switch (oom->cause) {
+    case VRAM_OOM_LIMIT: return explain_limit(arena, oom, text);
+    case VRAM_OOM_FRAGMENTED:
+    case VRAM_OOM_PINNED: return explain_fragments(arena, oom, text);
+    case VRAM_OOM_OTHER_STREAMS:
+        return vr_arena_printf(arena, text, "%s lay free in the caches of other streams, where this stream cannot take it",
+                               vr_bytes(oom->other_stream_bytes).text);
+    case VRAM_OOM_OTHER_POOLS:
+        return vr_arena_printf(arena, text, "%s lay free for requests of the other size class (%s), where this request cannot take it",
+                               vr_bytes(oom->other_pool_bytes).text, oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
+    case VRAM_OOM_PRIVATE_POOLS:
+        return vr_arena_printf(arena, text, "%s lay free in other pools (CUDA graphs, private pools), where this request cannot take it",
+                               vr_bytes(oom->private_pool_bytes).text);
+    case VRAM_OOM_PENDING:
+        return vr_arena_printf(arena, text, "%s was freed but still waited for other streams (record_stream)",
+                               vr_bytes(oom->pending_bytes).text);
+    case VRAM_OOM_OUTSIDE: return explain_outside(arena, oom, text);
+    case VRAM_OOM_CONTRADICTORY:
+        return vr_arena_printf(arena, text, "by the recording a free block of %s would have served: it does not explain this failure",
+                               vr_bytes(oom->usable_largest_bytes).text);
+    case VRAM_OOM_FULL: return explain_full(arena, oom, text);
+    case VRAM_OOM_UNKNOWN:
+    case VRAM_OOM_CAUSE_COUNT: break;
+    }
+    return vr_arena_printf(arena, text, "not examined: only the last %d out-of-memory events are", VRAM_REPORT_OOM_PICTURES);
+}
+
+static const char *advise(const struct vram_report_oom *oom, bool expandable) {
+    switch (oom->cause) {
+    case VRAM_OOM_LIMIT:
+        return oom->limit_bytes != 0 ? "raise the limit, or let the program need less"
+                                     : "look for set_per_process_memory_fraction or per_process_memory_fraction";
+    case VRAM_OOM_FRAGMENTED:
+        return expandable ? "expandable segments are on already; release memory between phases, or allocate long-lived tensors first"
+                          : "expandable_segments:True lets free pieces join; `vram replay` shows whether it would have fitted";
+    case VRAM_OOM_PINNED: return "allocate what lives long before the large temporary tensors, or free it with them";
+    case VRAM_OOM_OTHER_STREAMS: return "allocate on one stream, or empty the cache before the other stream's phase";
+    case VRAM_OOM_OTHER_POOLS: return "free what holds the other size class's segments, or allocate it elsewhere";
+    case VRAM_OOM_PRIVATE_POOLS: return "drop graphs or pools that are not replayed any more, or let them share one pool";
+    case VRAM_OOM_PENDING: return "free earlier, or synchronize with the other stream before the large request";
+    case VRAM_OOM_OUTSIDE:
+        if (is_of_others(oom)) return "end the other processes, or give this one a device of its own";
+        return oom->accounts == NULL ? "`nvidia-smi` lists other processes; `vram run` names the libraries of this one"
+                                     : "`nvidia-smi` lists other processes";
+    default: return "";
+    }
+}
+
+static enum vram_status put_words(struct vr_arena *arena, bool expandable, struct vram_report_oom *oom) {
+    oom->advice = advise(oom, expandable);
+    return put_text(arena, oom, &oom->text);
+}
+
+enum vram_status vr_oom_sentences(struct vr_arena *arena, const struct vram_report_device *device) {
+    struct vram_report_oom *ooms = (struct vram_report_oom *)(uintptr_t)device->ooms; // of the arena, and nobody else's yet
+    const char *unexamined = NULL;
+    for (size_t i = 0; i < device->oom_count; i++) {
+        if (ooms[i].has_picture || unexamined == NULL) VR_TRY(put_words(arena, device->expandable, &ooms[i]));
+        if (ooms[i].has_picture) continue;
+        if (unexamined == NULL) unexamined = ooms[i].text; // those that were not looked at share a sentence
+        ooms[i].text = unexamined;
+        ooms[i].advice = "";
+    }
+    return VRAM_OK;
+}

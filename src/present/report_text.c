@@ -1,0 +1,413 @@
+// The report for people: what it is, how high it went, where the memory is, who held it, why it ran out, what is missing.
+#include "analyze/oom_accounts.h"
+#include "present/chart.h"
+#include "present/oom_text.h"
+#include "analyze/generation.h"
+#include "present/text_parts.h"
+#include "analyze/view.h"
+#include "config/recorded_options.h"
+
+struct report_printer {
+    struct vr_text *text;
+    struct vram_style style;
+    const struct vram_report *report;
+    const struct vram_report_source *source; // may be NULL
+};
+
+static bool is_events_alone(const struct vram_report *report) { return strcmp(report->generation, VR_EVENTS_ALONE) == 0; }
+
+// --- what it is ------------------------------------------------------------------------------------------------------------
+static const struct vram_report_device *device_of(const struct vram_report *report, int64_t number) {
+    for (size_t d = 0; d < report->device_count; d++) {
+        if (report->devices[d].device == number) return &report->devices[d];
+    }
+    return NULL;
+}
+
+static void print_title(struct report_printer *printer, const struct vram_report_source *source) {
+    const struct vram_report *report = printer->report;
+    struct vr_text *text = printer->text;
+    uint64_t events = 0, longest_us = 0;
+    size_t devices = 0;
+    for (size_t d = 0; d < report->device_count; d++) {
+        const struct vram_report_device *device = &report->devices[d];
+        events += device->events;
+        devices += !device->is_host;
+        if (!device->has_times || device->last_time_us < device->first_time_us) continue;
+        const uint64_t us = (uint64_t)device->last_time_us - (uint64_t)device->first_time_us;
+        if (us > longest_us) longest_us = us;
+    }
+    vr_text_colour(text, &printer->style, VR_BOLD);
+    if (source != NULL && source->file != NULL) {
+        vr_text_printable(text, source->file, strlen(source->file));
+    } else {
+        vr_text_puts(text, "recording");
+    }
+    vr_text_colour(text, &printer->style, VR_PLAIN);
+    const bool dict = strcmp(report->form, "dict") == 0;
+    if (report->device_count != 0 && report->devices[0].whole_program) {
+        vr_text_puts(text, "\nA whole program, recorded by vram run");
+    } else if (is_events_alone(report)) {
+        vr_text_puts(text, "\nA log or trace of allocations");
+    } else if (dict && report->top_level_key_count == 0) {
+        vr_text_puts(text, "\nA recording file, written event by event");
+    } else {
+        vr_text_printf(text, "\nPyTorch %s%s", dict ? "snapshot " : "segment list", dict ? report->generation : "");
+        if (report->era[0] != '\0') vr_text_printf(text, " (%s)", report->era);
+    }
+    if (source != NULL && source->bytes != 0) vr_text_printf(text, ", %s", vr_bytes(source->bytes).text);
+    vr_text_printf(text, ", %zu device%s%s, %s event%s", devices, devices == 1 ? "" : "s",
+                   devices < report->device_count ? " and pinned host memory" : "", vr_count(events).text, events == 1 ? "" : "s");
+    if (longest_us != 0) vr_text_printf(text, " over %s", vr_duration_ns(vr_us_to_ns(longest_us)).text);
+    vr_text_puts(text, "\n");
+}
+
+// Of several devices one may have run out: a line of its own, before pages of the others.
+static void print_ran_out(struct report_printer *printer) {
+    const struct vram_report *report = printer->report;
+    if (report->device_count < 2) return;
+    for (size_t d = 0; d < report->device_count; d++) {
+        const struct vram_report_device *device = &report->devices[d];
+        if (device->oom_count == 0) continue;
+        const struct vram_report_oom *last = &device->ooms[device->oom_count - 1];
+        vr_text_colour(printer->text, &printer->style, VR_RED);
+        vr_text_printf(printer->text, "Out of memory on %s", vr_device_name(device->device, device->is_host).text);
+        vr_text_colour(printer->text, &printer->style, VR_PLAIN);
+        vr_text_printf(printer->text, ": %s asked for at event %s; why is in its part below\n", vr_bytes(last->size_bytes).text,
+                       vr_count(last->event).text);
+    }
+}
+
+// Whether an earlier note says the same of another device.
+static bool is_repeated(const struct vram_report *report, size_t note) {
+    for (size_t i = 0; i < note; i++) {
+        if (report->notes[i].kind == report->notes[note].kind && strcmp(report->notes[i].text, report->notes[note].text) == 0) return true;
+    }
+    return false;
+}
+
+// "device 0: " or "devices 0, 1, 3: ", where there are several to tell apart.
+static void name_devices(const struct vram_report *report, size_t note, struct vr_text *prefix) {
+    size_t count = 0;
+    if (report->device_count < 2 || report->notes[note].device < 0) return;
+    for (size_t i = note; i < report->note_count; i++) {
+        if (report->notes[i].kind != report->notes[note].kind || strcmp(report->notes[i].text, report->notes[note].text) != 0) continue;
+        const struct vram_report_device *device = device_of(report, report->notes[i].device);
+        if (device == NULL || !device->is_host) {
+            vr_text_printf(prefix, "%s%lld", count++ == 0 ? "device " : ", ", (long long)report->notes[i].device);
+        } else {
+            vr_text_printf(prefix, "%spinned host memory", count++ == 0 ? "" : ", ");
+        }
+    }
+    vr_text_puts(prefix, ": ");
+}
+
+static void print_notes(struct report_printer *printer, enum vram_report_note_kind kind, const char *title, enum vr_colour colour) {
+    const struct vram_report *report = printer->report;
+    bool any = false;
+    for (size_t i = 0; i < report->note_count; i++) {
+        if (report->notes[i].kind != kind || is_repeated(report, i)) continue;
+        if (!any) vr_text_heading(printer->text, &printer->style, title, "");
+        any = true;
+        struct vr_text prefix = {0};
+        name_devices(report, i, &prefix);
+        vr_text_bullet(printer->text, &printer->style, colour, vr_text_string(&prefix), report->notes[i].text);
+        vr_text_release(&prefix);
+    }
+}
+
+// --- one device ------------------------------------------------------------------------------------------------------------
+// "event 2,040, +1.55 s", "before the first event", "in the final state".
+static void moment_cell(struct vr_table *table, const struct vram_report_device *device, int64_t event) {
+    if (device->events == 0) {
+        vr_table_cell(table, "in the final state");
+    } else if (event < 0) {
+        vr_table_cell(table, "before the first event");
+    } else {
+        vr_table_cell(table, "after event %s of %s", vr_count((uint64_t)event).text, vr_count(device->events).text);
+    }
+}
+
+static void reserved_row(struct vr_table *table, const struct vram_report_device *device) {
+    const struct vram_report_reserved *reserved = &device->reserved;
+    vr_table_cell(table, "reserved");
+    vr_table_cell(table, "%s", vr_bytes(reserved->peak_bytes < 0 ? 0 : (uint64_t)reserved->peak_bytes).text);
+    moment_cell(table, device, reserved->peak_event);
+    vr_table_cell(table, "%s", vr_bytes(reserved->start_bytes < 0 ? 0 : (uint64_t)reserved->start_bytes).text);
+    vr_table_cell(table, "%s", vr_bytes(reserved->end_bytes < 0 ? 0 : (uint64_t)reserved->end_bytes).text);
+    vr_table_cell(table, "%s", "");
+}
+
+static void print_peaks(struct report_printer *printer, const struct vram_report_device *device) {
+    static const struct vr_table_column columns[] = {
+        {"", VR_LEFT, VR_PLAIN, false},          {"peak", VR_RIGHT, VR_BOLD, false},    {"moment", VR_LEFT, VR_PLAIN, false},
+        {"at start", VR_RIGHT, VR_PLAIN, false}, {"at end", VR_RIGHT, VR_PLAIN, false}, {"allocations at peak", VR_RIGHT, VR_PLAIN, false}};
+    const struct {
+        const char *name;
+        const struct vram_report_live *live;
+    } rows[] = {{"allocated", &device->allocated}, {"active", &device->active}};
+    struct vr_table table;
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
+        // Active repeats allocated unless other streams held something back.
+        if (i == 1 && rows[1].live->peak.bytes == rows[0].live->peak.bytes && rows[1].live->end.bytes == rows[0].live->end.bytes) continue;
+        vr_table_cell(&table, "%s", rows[i].name);
+        vr_table_cell(&table, "%s", vr_bytes(rows[i].live->peak.bytes).text);
+        moment_cell(&table, device, rows[i].live->peak_event);
+        vr_table_cell(&table, "%s", vr_bytes(rows[i].live->start.bytes).text);
+        vr_table_cell(&table, "%s", vr_bytes(rows[i].live->end.bytes).text);
+        vr_table_cell(&table, "%s", vr_count(rows[i].live->peak.count).text);
+    }
+    // What a whole program asks the driver for is what it holds; a log of allocations does not tell.
+    if (!device->whole_program && !is_events_alone(printer->report)) reserved_row(&table, device);
+    vr_text_puts(printer->text, "\n");
+    vr_table_print(&table, printer->text, &printer->style, 4);
+    vr_table_release(&table);
+}
+
+static void print_timeline(struct report_printer *printer, const struct vram_report_device *device) {
+    if (device->timeline_count < 8) return;
+    static const char *const legends[2][2] = {{"  # allocated  . reserved", "  # allocated"},
+                                              {"  █ allocated  ░ reserved", "  █ allocated"}};
+    vr_text_heading(printer->text, &printer->style, "Timeline", legends[printer->style.unicode][is_events_alone(printer->report)]);
+    vr_chart_timeline(printer->text, &printer->style, device, 8, 4);
+}
+
+static void print_usage(struct report_printer *printer, const struct vram_report_device *device) {
+    const struct vram_report_usage *usage = &device->usage;
+    if (usage->reserved_bytes == 0 || device->whole_program || is_events_alone(printer->report)) return;
+    const struct vr_part parts[] = {
+        {usage->requested_bytes, "█", "#", VR_CYAN},
+        {usage->rounding_bytes, "▓", "+", VR_BLUE},
+        {usage->pending_bytes, "▚", "w", VR_MAGENTA},
+        {usage->free_block_bytes, "▒", "o", VR_YELLOW},
+        {usage->cached_bytes, "░", ".", VR_GREEN},
+        {usage->unaccounted_bytes > 0 ? (uint64_t)usage->unaccounted_bytes : 0, "?", "?", VR_RED},
+    };
+    static const char *const names[] = {"in use", "rounding", "waiting", "holes", "cached", "unknown"};
+    struct vr_text notes[VR_COUNT_OF(parts)] = {{0}};
+    vr_text_printf(&notes[0], "asked for by %s live allocation%s", vr_count(device->allocated.final_state.count).text,
+                   device->allocated.final_state.count == 1 ? "" : "s");
+    vr_text_puts(&notes[1], "blocks are larger than what was asked for");
+    vr_text_puts(&notes[2], "freed, not reusable before other streams are done");
+    vr_text_puts(&notes[3], "free in segments partly in use");
+    if (usage->page_bytes != 0) vr_text_printf(&notes[3], "; %s in whole pages", vr_bytes(usage->page_bytes).text);
+    vr_text_printf(&notes[4], "%s segment%s wholly free: empty_cache() returns %s", vr_count(device->wholly_inactive.count).text,
+                   device->wholly_inactive.count == 1 ? "" : "s", device->wholly_inactive.count == 1 ? "it" : "them");
+    vr_text_puts(&notes[5], "in segments, but in no block");
+
+    vr_text_heading(printer->text, &printer->style, "Reserved at the end  ", vr_bytes(usage->reserved_bytes).text);
+    vr_text_puts(printer->text, "    ");
+    vr_chart_bar(printer->text, &printer->style, parts, VR_COUNT_OF(parts), printer->style.columns - 4);
+    vr_text_puts(printer->text, "\n");
+    static const struct vr_table_column columns[] = {{"", VR_LEFT, VR_PLAIN, false},
+                                                     {"", VR_LEFT, VR_PLAIN, false},
+                                                     {"", VR_RIGHT, VR_BOLD, false},
+                                                     {"", VR_RIGHT, VR_PLAIN, false},
+                                                     {"", VR_LEFT, VR_DIM, false}};
+    struct vr_table table;
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    for (size_t i = 0; i < VR_COUNT_OF(parts); i++) {
+        if (parts[i].bytes != 0) {
+            vr_table_cell(&table, "%s", vr_part_mark(&parts[i], &printer->style));
+            vr_table_cell(&table, "%s", names[i]);
+            vr_table_cell(&table, "%s", vr_bytes(parts[i].bytes).text);
+            vr_table_cell(&table, "%s", vr_percent(parts[i].bytes, usage->reserved_bytes).text);
+            vr_table_cell(&table, "%s", vr_text_string(&notes[i]));
+        }
+        vr_text_release(&notes[i]);
+    }
+    vr_table_print(&table, printer->text, &printer->style, 4);
+    vr_table_release(&table);
+    const uint64_t free_bytes = usage->free_block_bytes + usage->cached_bytes;
+    if (free_bytes != 0) {
+        vr_text_printf(printer->text, "    %s free in %s block%s; the largest holds %s (%s of the free memory)\n",
+                       vr_bytes(free_bytes).text, vr_count(usage->free_blocks).text, usage->free_blocks == 1 ? "" : "s",
+                       vr_bytes(usage->largest_free_bytes).text, vr_percent(usage->largest_free_bytes, free_bytes).text);
+    }
+}
+
+static void print_pools(struct report_printer *printer, const struct vram_report_device *device) {
+    static const struct vr_table_column columns[] = {{"stream", VR_RIGHT, VR_PLAIN, false},  {"pool", VR_LEFT, VR_PLAIN, false},
+                                                     {"requests", VR_LEFT, VR_PLAIN, false}, {"segments", VR_RIGHT, VR_PLAIN, false},
+                                                     {"reserved", VR_RIGHT, VR_BOLD, false}, {"in use", VR_RIGHT, VR_PLAIN, false},
+                                                     {"free", VR_RIGHT, VR_PLAIN, false},    {"largest free", VR_RIGHT, VR_PLAIN, false}};
+    static const char *const kinds[] = {"?", "small", "large"};
+    const size_t most = 12;
+    if (device->pool_count < 2 || is_events_alone(printer->report)) return;
+    vr_text_heading(printer->text, &printer->style, "Pools at the end", "  free memory of one row serves requests of that row only");
+    struct vr_table table;
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    for (size_t i = 0; i < device->pool_count && i < most; i++) {
+        const struct vram_report_pool *pool = &device->pools[i];
+        const bool is_private = pool->pool_id[0] != 0 || pool->pool_id[1] != 0;
+        vr_table_cell(&table, pool->stream > 0xFFFF || pool->stream < 0 ? "0x%llx" : "%lld", (long long)pool->stream);
+        if (is_private) {
+            vr_table_cell(&table, "%llu,%llu", (unsigned long long)pool->pool_id[0], (unsigned long long)pool->pool_id[1]);
+        } else {
+            vr_table_cell(&table, "default");
+        }
+        vr_table_cell(&table, "%s%s", kinds[pool->kind], pool->expandable_segments != 0 ? ", expandable" : "");
+        vr_table_cell(&table, "%s", vr_count(pool->segments).text);
+        vr_table_cell(&table, "%s", vr_bytes(pool->reserved_bytes).text);
+        vr_table_cell(&table, "%s", vr_bytes(pool->allocated_bytes).text);
+        vr_table_cell(&table, "%s", vr_bytes(pool->free_bytes).text);
+        vr_table_cell(&table, "%s", vr_bytes(pool->largest_free_bytes).text);
+    }
+    vr_table_print(&table, printer->text, &printer->style, 4);
+    vr_table_release(&table);
+    if (device->pool_count > most) vr_text_printf(printer->text, "    ... and %zu more\n", device->pool_count - most);
+}
+
+// Programs in C and C++ often allocate through a function of their own, which then is the call site of most: its callers are what is asked
+// for.
+static void print_callers_hint(struct report_printer *printer, const struct vram_report_live *live) {
+    const struct vram_report_group *site = &live->sites[0];
+    const bool most = site->bytes >= live->peak.bytes / 4 * 3, several = live->stacks[0].bytes < site->bytes / 10 * 9;
+    if (most && several) vr_text_puts(printer->text, "    Several callers share the first one; `vram report --stack` tells them apart.\n");
+}
+
+static void print_sites(struct report_printer *printer, const struct vram_report_device *device) {
+    static const struct vr_table_column columns[] = {{"bytes", VR_RIGHT, VR_BOLD, false},
+                                                     {"share", VR_RIGHT, VR_PLAIN, false},
+                                                     {"count", VR_RIGHT, VR_PLAIN, false},
+                                                     {"", VR_LEFT, VR_CYAN, false},
+                                                     {"call site", VR_LEFT, VR_PLAIN, true}};
+    const struct vram_report_live *live = &device->allocated;
+    if (live->site_count == 0 || live->peak.bytes == 0) return;
+    struct vr_text rest = {0};
+    vr_text_printf(&rest, "  %zu of %s call site%s", live->site_count, vr_count(live->distinct_sites).text,
+                   live->distinct_sites == 1 ? "" : "s");
+    vr_text_heading(printer->text, &printer->style, "Live at the peak", vr_text_string(&rest));
+    vr_text_release(&rest);
+    struct vr_table table;
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    for (size_t i = 0; i < live->site_count; i++) {
+        struct vr_text bar = {0};
+        vr_text_bar(&bar, &printer->style, live->sites[i].bytes, live->sites[0].bytes, 12);
+        vr_table_cell(&table, "%s", vr_bytes(live->sites[i].bytes).text);
+        vr_table_cell(&table, "%s", vr_percent(live->sites[i].bytes, live->peak.bytes).text);
+        vr_table_cell(&table, "%s", vr_count(live->sites[i].count).text);
+        vr_table_cell_bytes(&table, vr_text_string(&bar), bar.length);
+        vr_table_site(printer->text, &table, live->sites[i].name);
+        vr_text_release(&bar);
+    }
+    vr_table_print(&table, printer->text, &printer->style, 4);
+    vr_table_release(&table);
+    print_callers_hint(printer, live);
+}
+
+static void print_kinds(struct report_printer *printer, const struct vram_report_device *device) {
+    if (device->kind_count == 0) return;
+    vr_text_puts(printer->text, "    as");
+    for (size_t i = 0; i < device->kind_count; i++) {
+        vr_text_printf(printer->text, "%s ", i == 0 ? "" : ",");
+        vr_text_printable(printer->text, device->kinds[i].name, strlen(device->kinds[i].name));
+        vr_text_printf(printer->text, " %s", vr_bytes(device->kinds[i].bytes).text);
+    }
+    vr_text_puts(printer->text, "\n");
+}
+
+// What a library holds at the peak, by share; the smallest ones together.
+static void print_libraries(struct report_printer *printer, const struct vram_report_device *device) {
+    static const char *const marks[][2] = {{"█", "#"}, {"▓", "+"}, {"▒", "o"}, {"░", "."}, {"▚", "x"}, {"·", "-"}};
+    static const enum vr_colour colours[] = {VR_CYAN, VR_BLUE, VR_YELLOW, VR_GREEN, VR_MAGENTA, VR_PLAIN};
+    static const struct vr_table_column columns[] = {{"", VR_LEFT, VR_PLAIN, false},
+                                                     {"", VR_RIGHT, VR_BOLD, false},
+                                                     {"", VR_RIGHT, VR_PLAIN, false},
+                                                     {"", VR_RIGHT, VR_PLAIN, false},
+                                                     {"", VR_LEFT, VR_PLAIN, true}};
+    const size_t most = VR_COUNT_OF(marks), shown = device->library_count < most ? device->library_count : most;
+    const uint64_t whole = device->allocated.peak.bytes;
+    if (shown == 0 || whole == 0) return;
+    struct vr_part parts[VR_COUNT_OF(marks)] = {{0}};
+    struct vr_table table;
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    for (size_t i = 0; i < shown; i++) {
+        uint64_t bytes = 0, count = 0;
+        const bool rest = i == most - 1 && device->library_count > most;
+        for (size_t l = i; l < (rest ? device->library_count : i + 1); l++) {
+            bytes += device->libraries[l].bytes;
+            count += device->libraries[l].count;
+        }
+        parts[i] = (struct vr_part){bytes, marks[i][0], marks[i][1], colours[i]};
+        vr_table_cell(&table, "%s", vr_part_mark(&parts[i], &printer->style));
+        vr_table_cell(&table, "%s", vr_bytes(bytes).text);
+        vr_table_cell(&table, "%s", vr_percent(bytes, whole).text);
+        vr_table_cell(&table, "%s", vr_count(count).text);
+        const char *name = device->libraries[i].name;
+        vr_table_foreign(printer->text, &table, rest ? "others" : name[0] == '\0' ? "not known" : name);
+    }
+    vr_text_heading(printer->text, &printer->style, "Who asked, at the peak  ", vr_bytes(whole).text);
+    vr_text_puts(printer->text, "    ");
+    vr_chart_bar(printer->text, &printer->style, parts, shown, printer->style.columns - 4);
+    vr_text_puts(printer->text, "\n");
+    vr_table_print(&table, printer->text, &printer->style, 4);
+    vr_table_release(&table);
+    print_kinds(printer, device);
+}
+
+static void print_device(struct report_printer *printer, const struct vram_report_device *device) {
+    struct vr_text *text = printer->text;
+    struct vr_text title = {0};
+    if (device->is_host)
+        vr_text_puts(&title, "Pinned host memory ");
+    else
+        vr_text_printf(&title, "Device %u ", (unsigned)device->device);
+    vr_text_puts(text, "\n");
+    vr_text_colour(text, &printer->style, VR_BOLD);
+    vr_text_puts(text, vr_text_string(&title));
+    vr_text_repeat(text, printer->style.unicode ? "━" : "=", printer->style.columns - title.length);
+    vr_text_colour(text, &printer->style, VR_PLAIN);
+    vr_text_release(&title);
+    print_peaks(printer, device);
+    vr_oom_report(text, &printer->style, device, printer->source);
+    print_timeline(printer, device);
+    print_libraries(printer, device);
+    print_usage(printer, device);
+    print_pools(printer, device);
+    print_sites(printer, device);
+}
+
+// --- settings --------------------------------------------------------------------------------------------------------------
+static void print_settings(struct report_printer *printer) {
+    const struct vram_report *report = printer->report;
+    if (!report->has_settings) return;
+    static const struct vr_table_column columns[] = {{"", VR_LEFT, VR_PLAIN, false}, {"", VR_LEFT, VR_PLAIN, true}};
+    struct vr_table table;
+    size_t shown = 0, facts = 0;
+    for (size_t i = 0; i < report->setting_count; i++) facts += vr_is_fact(report->settings[i].key);
+    if (facts != 0 && facts == report->setting_count) return; // a whole program, written anew: there was no allocator to ask
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    if (report->odd_settings != NULL) {
+        vr_table_foreign(printer->text, &table, "allocator_settings");
+        vr_table_foreign(printer->text, &table, report->odd_settings);
+        shown++;
+    }
+    for (size_t i = 0; i < report->setting_count; i++) {
+        if (vr_recorded_is_usual(report->settings[i].key, report->settings[i].value) || vr_is_fact(report->settings[i].key)) continue;
+        vr_table_foreign(printer->text, &table, report->settings[i].key);
+        vr_table_foreign(printer->text, &table, report->settings[i].value);
+        shown++;
+    }
+    vr_text_heading(printer->text, &printer->style, "Settings", shown == 0 ? "  all at their defaults" : "  not at their defaults");
+    vr_table_print(&table, printer->text, &printer->style, 4);
+    vr_table_release(&table);
+}
+
+enum vram_status vram_report_text(const struct vram_report *report, const struct vram_report_source *source, const struct vram_style *style,
+                                  vram_write write, void *user) {
+    VR_REQUIRE(report && write);
+    struct vr_text text = {0};
+    struct report_printer printer = {
+        .text = &text, .style = style == NULL ? (struct vram_style){0} : *style, .report = report, .source = source};
+    if (printer.style.columns == 0) printer.style.columns = 100;
+    if (printer.style.columns < 60) printer.style.columns = 60;
+    print_title(&printer, source);
+    print_ran_out(&printer);
+    print_notes(&printer, VRAM_NOTE_CONTRADICTION, "This recording contradicts itself: what follows cannot all be true", VR_RED);
+    for (size_t d = 0; d < report->device_count; d++) print_device(&printer, &report->devices[d]);
+    print_settings(&printer);
+    print_notes(&printer, VRAM_NOTE_MISSING, "Not in this recording", VR_YELLOW);
+    return vr_text_finish(&text, write, user);
+}

@@ -1,0 +1,340 @@
+// tune_print.c: what a search for settings found, as JSON and for people.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "present/text_parts.h"
+#include "vram/replay.h"
+
+enum { MOST_ROWS = 10 };
+
+// --- JSON -------------------------------------------------------------------------------------------------------------------
+static void setting_json(struct vr_json *json, const char *key, const struct vram_tune_setting *setting) {
+    vr_json_object(json, key);
+    vr_json_string(json, "conf", setting->conf);
+    vr_json_bool(json, "today", setting->today);
+    vr_json_bool(json, "fits", setting->fits);
+    vr_json_bool(json, "fits_with_room", setting->fits_with_room);
+    if (setting->needed_bytes == 0)
+        vr_json_null(json, "needed_bytes");
+    else
+        vr_json_u64(json, "needed_bytes", setting->needed_bytes);
+    vr_json_u64(json, "peak_active_bytes", setting->peak_active_bytes);
+    vr_json_u64(json, "peak_reserved_bytes", setting->peak_reserved_bytes);
+    vr_json_u64(json, "driver_calls", setting->driver_calls);
+    vr_json_double(json, "driver_time_ms", (double)setting->driver_time_ns / 1e6);
+    vr_json_u64(json, "retries", setting->retries);
+    vr_json_object_end(json);
+}
+
+enum vram_status vram_tune_json(const struct vram_tune_result *result, const char *file, vram_write write, void *user) {
+    VR_REQUIRE(result && write);
+    struct vr_text text = {0};
+    struct vr_json json;
+    vr_json_init(&json, &text, true);
+    vr_json_object(&json, NULL);
+    vr_json_string(&json, "file", file);
+    if (result->memory_bytes == 0)
+        vr_json_null(&json, "memory_bytes");
+    else
+        vr_json_u64(&json, "memory_bytes", result->memory_bytes);
+    vr_json_u64(&json, "runs", result->runs);
+    vr_json_u64(&json, "devices", result->devices);
+    vr_json_u64(&json, "contradictions", result->contradictions);
+    setting_json(&json, "best", &result->settings[result->best]);
+    if (result->cheaper == VRAM_TUNE_NONE)
+        vr_json_null(&json, "cheaper");
+    else
+        setting_json(&json, "cheaper", &result->settings[result->cheaper]);
+    vr_json_array(&json, "settings");
+    for (size_t i = 0; i < result->setting_count; i++) setting_json(&json, NULL, &result->settings[i]);
+    vr_json_array_end(&json);
+    vr_json_object_end(&json);
+    return vr_text_finish(&text, write, user);
+}
+
+// --- for people -----------------------------------------------------------------------------------------------------------------
+static bool is_reference(const struct vram_tune_setting *setting) {
+    return setting->today || setting->conf[0] == '\0' || strcmp(setting->conf, "expandable_segments:True") == 0 ||
+           strcmp(setting->conf, "max_split_size_mb:128") == 0;
+}
+
+// Options that change nothing are not worth a row.
+static bool same_outcome(const struct vram_tune_setting *a, const struct vram_tune_setting *b) {
+    return a->needed_bytes == b->needed_bytes && a->peak_reserved_bytes == b->peak_reserved_bytes && a->driver_calls == b->driver_calls;
+}
+
+static bool is_shown(const struct vram_tune_result *result, const size_t *rows, size_t count, size_t index) {
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i] == index || same_outcome(&result->settings[rows[i]], &result->settings[index])) return true;
+    }
+    return false;
+}
+
+// Which settings are shown: the references, the best, the cheaper one, and the next best while there is room. By what they need.
+static size_t select_rows(const struct vram_tune_result *result, size_t *rows) {
+    size_t count = 0;
+    for (size_t i = 0; i < result->setting_count && count < MOST_ROWS; i++) {
+        const bool wanted =
+            is_reference(&result->settings[i]) && !(i != 0 && strcmp(result->settings[i].conf, result->settings[0].conf) == 0);
+        if (wanted || i == result->best || i == result->cheaper) rows[count++] = i;
+    }
+    while (count < MOST_ROWS) {
+        size_t next = VRAM_TUNE_NONE;
+        for (size_t i = 0; i < result->setting_count; i++) {
+            const struct vram_tune_setting *setting = &result->settings[i];
+            if (setting->needed_bytes == 0 || is_shown(result, rows, count, i)) continue;
+            if (next == VRAM_TUNE_NONE || setting->needed_bytes < result->settings[next].needed_bytes) next = i;
+        }
+        if (next == VRAM_TUNE_NONE) break;
+        rows[count++] = next;
+    }
+    for (size_t i = 1; i < count; i++) {
+        for (size_t j = i; j > 0 && result->settings[rows[j]].needed_bytes < result->settings[rows[j - 1]].needed_bytes; j--) {
+            const size_t moved = rows[j];
+            rows[j] = rows[j - 1];
+            rows[j - 1] = moved;
+        }
+    }
+    return count;
+}
+
+static const char *name_of(const struct vram_tune_setting *setting) { return setting->conf[0] == '\0' ? "defaults" : setting->conf; }
+
+// What is told of a setting besides its name.
+enum number { NEEDS, HOLDS, CALLS, TIME, RETRIES };
+
+static struct vr_formatted number_of(const struct vram_tune_setting *setting, enum number number) {
+    static const struct vr_formatted unknown = {"-"};
+    switch (number) {
+    case NEEDS: return setting->needed_bytes == 0 ? unknown : vr_bytes(setting->needed_bytes);
+    case HOLDS: return vr_bytes(setting->peak_reserved_bytes);
+    case CALLS: return vr_count(setting->driver_calls);
+    case TIME: return vr_duration_ns(setting->driver_time_ns);
+    case RETRIES: return vr_count(setting->retries);
+    }
+    return unknown;
+}
+
+enum { MARK, NAME, NUMBERS, SHOWN = 4, FITS = NUMBERS + SHOWN, INDENT = 2, MARK_COLUMNS = 1, GAP = 2, FITS_COLUMNS = 4 };
+
+// With memory to spare nothing is retried, and everything fits; in a given memory what would be held with more says nothing.
+static const struct tune_layout {
+    enum number numbers[SHOWN];
+    size_t count; // of columns
+    struct vr_table_column columns[FITS + 1];
+    const char *legend;
+} layouts[] = {
+    {{NEEDS, HOLDS, CALLS, TIME},
+     FITS,
+     {{"", VR_LEFT, VR_GREEN, false},
+      {"setting", VR_LEFT, VR_BOLD, true},
+      {"needs", VR_RIGHT, VR_BOLD, false},
+      {"holds", VR_RIGHT, VR_PLAIN, false},
+      {"calls", VR_RIGHT, VR_DIM, false},
+      {"time", VR_RIGHT, VR_DIM, false}},
+     "holds: reserved at the peak with memory to spare"},
+    {{NEEDS, CALLS, TIME, RETRIES},
+     FITS + 1,
+     {{"", VR_LEFT, VR_GREEN, false},
+      {"setting", VR_LEFT, VR_BOLD, true},
+      {"needs", VR_RIGHT, VR_BOLD, false},
+      {"calls", VR_RIGHT, VR_DIM, false},
+      {"time", VR_RIGHT, VR_DIM, false},
+      {"retries", VR_RIGHT, VR_DIM, false},
+      {"fits", VR_LEFT, VR_BOLD, false}},
+     "retries: releases of the whole cache because nothing fitted"},
+};
+
+static const struct tune_layout *layout_of(const struct vram_tune_result *result) { return &layouts[result->memory_bytes != 0]; }
+
+// The columns of a line that the other cells leave to the names of settings.
+static size_t room_for_names(const struct vram_tune_result *result, const size_t *rows, size_t count, const struct vram_style *style) {
+    const struct tune_layout *layout = layout_of(result);
+    size_t others = INDENT + MARK_COLUMNS + GAP + (layout->count > FITS ? GAP + FITS_COLUMNS : 0);
+    for (size_t n = 0; n < SHOWN; n++) {
+        size_t width = strlen(layout->columns[NUMBERS + n].title);
+        for (size_t i = 0; i < count; i++) {
+            const size_t own = strlen(number_of(&result->settings[rows[i]], layout->numbers[n]).text);
+            if (own > width) width = own;
+        }
+        others += GAP + width;
+    }
+    return vr_style_columns(style) > others ? vr_style_columns(style) - others : 0;
+}
+
+// The bytes of the name that go into one line: whole options, as many as there is room for, with their comma; at least one.
+static size_t piece_of(const char *name, size_t room) {
+    size_t piece = 0;
+    do piece += strcspn(name + piece, ",") + (name[piece + strcspn(name + piece, ",")] == ',');
+    while (name[piece] != '\0' && piece + strcspn(name + piece, ",") + 1 <= room);
+    return piece;
+}
+
+// A name that is wider than `room` goes on in further lines, which say nothing else.
+static void setting_rows(struct vr_table *table, const struct vram_tune_result *result, size_t index, size_t room) {
+    const struct vram_tune_setting *setting = &result->settings[index];
+    const struct tune_layout *layout = layout_of(result);
+    struct vr_text name = {0};
+    vr_text_printf(&name, "%s%s", name_of(setting), setting->today ? " (today)" : "");
+    const char *rest = vr_text_string(&name);
+    for (bool first = true; first || *rest != '\0'; first = false) {
+        const size_t piece = piece_of(rest, room);
+        vr_table_cell(table, "%s", first && index == result->best ? ">" : "");
+        vr_table_cell_bytes(table, rest, piece);
+        for (size_t n = 0; n < SHOWN; n++) vr_table_cell(table, "%s", first ? number_of(setting, layout->numbers[n]).text : "");
+        if (layout->count > FITS) vr_table_cell(table, "%s", !first ? "" : setting->fits ? "yes" : "no");
+        rest += piece;
+    }
+    vr_text_release(&name);
+}
+
+static void settings_table(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
+    size_t rows[MOST_ROWS];
+    const size_t count = select_rows(result, rows), room = room_for_names(result, rows, count, style);
+    struct vr_table table = {0};
+    vr_table_init(&table, layout_of(result)->columns, layout_of(result)->count);
+    for (size_t i = 0; i < count; i++) setting_rows(&table, result, rows[i], room);
+    vr_table_print(&table, text, style, INDENT);
+    vr_table_release(&table);
+}
+
+static void line_to_paste(struct vr_text *text, const struct vram_style *style, const struct vram_tune_setting *setting) {
+    vr_text_puts(text, "\n    ");
+    vr_text_colour(text, style, VR_BOLD);
+    if (setting->conf[0] == '\0')
+        vr_text_puts(text, "unset PYTORCH_CUDA_ALLOC_CONF");
+    else
+        vr_text_printf(text, "PYTORCH_CUDA_ALLOC_CONF=%s", setting->conf);
+    vr_text_colour(text, style, VR_PLAIN);
+    vr_text_puts(text, "\n\n");
+}
+
+// Today's setting needs at most so much more than the best that a change is not worth it: 1 %.
+static bool hardly_gains(const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
+    return today->needed_bytes != 0 && today->needed_bytes <= best->needed_bytes + best->needed_bytes / 100;
+}
+
+static void compare_with_today(struct vr_text *text, const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
+    const uint64_t less = today->needed_bytes > best->needed_bytes ? today->needed_bytes - best->needed_bytes : 0;
+    vr_text_printf(text, "  It needs %s per device", vr_bytes(best->needed_bytes).text);
+    if (today->needed_bytes == 0)
+        vr_text_puts(text, "; today's setting was not seen to complete in any memory");
+    else if (less != 0)
+        vr_text_printf(text, ", %s (%s) less than today's setting", vr_bytes(less).text, vr_percent(less, today->needed_bytes).text);
+    vr_text_puts(text, ".\n");
+}
+
+static void holes(struct vr_text *text, const struct vram_tune_setting *setting) {
+    const uint64_t lost = setting->needed_bytes > setting->peak_active_bytes ? setting->needed_bytes - setting->peak_active_bytes : 0;
+    vr_text_printf(text, "  %s of that is live at the peak; no setting can do with less.\n", vr_bytes(setting->peak_active_bytes).text);
+    vr_text_printf(text, "  %s are lost in holes%s.\n", vr_bytes(lost).text,
+                   setting->needed_bytes > setting->peak_reserved_bytes ? " or asked for by requests that failed in the recording" : "");
+}
+
+static void nothing_to_change(struct vr_text *text, const struct vram_style *style, const struct vram_tune_setting *best,
+                              const struct vram_tune_setting *today) {
+    vr_text_puts(text, "\n  ");
+    vr_text_colour(text, style, VR_BOLD);
+    vr_text_puts(text, "Today's setting is within 1 %: nothing worth changing.");
+    vr_text_colour(text, style, VR_PLAIN);
+    vr_text_printf(text, "\n  It needs %s per device", vr_bytes(today->needed_bytes).text);
+    if (today->needed_bytes > best->needed_bytes)
+        vr_text_printf(text, "; %s less with %s", vr_bytes(today->needed_bytes - best->needed_bytes).text, name_of(best));
+    vr_text_puts(text, ".\n");
+    holes(text, today);
+}
+
+// Where today's setting fits as well, another one is worth setting only for less driver time: 1 % of it.
+static bool fits_today(const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
+    return today->fits && today->fits_with_room == best->fits_with_room &&
+           today->driver_time_ns <= best->driver_time_ns + best->driver_time_ns / 100;
+}
+
+static void nothing_to_change_to_fit(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
+    const struct vram_tune_setting *today = &result->settings[0];
+    vr_text_puts(text, "\n  ");
+    vr_text_colour(text, style, VR_BOLD);
+    vr_text_printf(text, "It fits in %s with today's setting: nothing to change.", vr_bytes(result->memory_bytes).text);
+    vr_text_colour(text, style, VR_PLAIN);
+    vr_text_printf(text, "\n  It needs %s per device.\n", vr_bytes(today->needed_bytes).text);
+    holes(text, today);
+}
+
+static void fits_or_not(struct vr_text *text, const struct vram_tune_result *result) {
+    const struct vram_tune_setting *best = &result->settings[result->best];
+    if (best->fits) {
+        const struct vram_tune_setting *today = &result->settings[0];
+        vr_text_printf(text, "\n  It fits in %s%s:\n", vr_bytes(result->memory_bytes).text,
+                       !today->fits                                    ? ", with"
+                       : today->fits_with_room == best->fits_with_room ? ", also with today's setting; the least driver time has"
+                                                                       : ", closely with today's setting; room is left with");
+        return;
+    }
+    const uint64_t demand = best->peak_active_bytes > result->memory_bytes ? best->peak_active_bytes - result->memory_bytes : 0;
+    vr_text_printf(text, "\n  Nothing fits in %s: the least is %s", vr_bytes(result->memory_bytes).text, vr_bytes(best->needed_bytes).text);
+    if (demand != 0) vr_text_printf(text, "; what is live at the peak alone exceeds it by %s", vr_bytes(demand).text);
+    vr_text_puts(text, ".\n  The setting that comes nearest:\n");
+}
+
+static void verdict(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
+    const struct vram_tune_setting *best = &result->settings[result->best], *today = &result->settings[0];
+    if (best->needed_bytes == 0) {
+        vr_text_puts(text, "\n  No setting was seen to complete.\n");
+        return;
+    }
+    if (result->memory_bytes == 0 && hardly_gains(best, today)) {
+        nothing_to_change(text, style, best, today);
+    } else if (result->memory_bytes != 0 && fits_today(best, today)) {
+        nothing_to_change_to_fit(text, style, result);
+    } else {
+        if (result->memory_bytes != 0)
+            fits_or_not(text, result);
+        else
+            vr_text_puts(text, "\n  The least memory is needed with\n");
+        line_to_paste(text, style, best);
+        compare_with_today(text, best, today);
+        holes(text, best);
+    }
+    if (result->cheaper != VRAM_TUNE_NONE && result->memory_bytes == 0) {
+        const struct vram_tune_setting *cheaper = &result->settings[result->cheaper];
+        if (same_outcome(cheaper, today)) return;
+        vr_text_printf(text, "  Nearly as little, %s, with less driver time (%s instead of %s): %s\n", vr_bytes(cheaper->needed_bytes).text,
+                       vr_duration_ns(cheaper->driver_time_ns).text, vr_duration_ns(best->driver_time_ns).text, name_of(cheaper));
+    }
+}
+
+// A replay with memory to spare asks only for what the recorded program was given; in the smallest memory also for what it was refused.
+static bool asks_for_more(const struct vram_tune_result *result) {
+    for (size_t i = 0; i < result->setting_count; i++) {
+        if (result->settings[i].needed_bytes > result->settings[i].peak_reserved_bytes) return true;
+    }
+    return false;
+}
+
+enum vram_status vram_tune_text(const struct vram_tune_result *result, const char *file, const struct vram_style *style, vram_write write,
+                                void *user) {
+    VR_REQUIRE(result && write);
+    static const struct vram_style plain = {0};
+    struct vr_text text = {0};
+    if (style == NULL) style = &plain;
+    vr_text_title(&text, style, file);
+    vr_text_printf(&text, "%s setting%s tried in %s replay%s of %s device histor%s\n", vr_count(result->setting_count).text,
+                   result->setting_count == 1 ? "" : "s", vr_count(result->runs).text, result->runs == 1 ? "" : "s",
+                   vr_count(result->devices).text, result->devices == 1 ? "y" : "ies");
+    if (result->contradictions != 0)
+        vr_text_printf(&text, "  left out: %s whose history contradicts its final state\n", vr_count(result->contradictions).text);
+    settings_table(&text, style, result);
+    verdict(&text, style, result);
+    vr_text_colour(&text, style, VR_DIM);
+    vr_text_printf(&text,
+                   "\n  needs: the smallest memory in which the recorded requests succeed\n  %s%s\n"
+                   "  time: by the simulated driver's prices\n"
+                   "  A replay knows nothing of memory outside the allocator (context, libraries,\n"
+                   "  other processes: leave room for them), nor what the program would do then.\n",
+                   layout_of(result)->legend,
+                   result->memory_bytes == 0 && asks_for_more(result) ? ",\n         without the requests that failed in the recording"
+                                                                      : "");
+    vr_text_colour(&text, style, VR_PLAIN);
+    return vr_text_finish(&text, write, user);
+}

@@ -1,0 +1,287 @@
+// exact_replay.c: replays one device's history event by event; the public entry. See exact_replay.h and replay.md §what-is-compared.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "model/recording.h"
+#include "analyze/view.h"
+#include "replay/exact_replay.h"
+
+enum { DEVICE = 0, OPEN_CLAIMS_MAX = 1024 };
+
+// Each difference costs a search for the recorded place: beyond this many a replay tells nothing new.
+#define DIFFERENCES_MAX 100000
+
+// --- bookkeeping ------------------------------------------------------------------------------------------------------------
+static void listen(const struct vr_record *record, void *user) {
+    struct vr_exact_records *heard = user;
+    if (record->action < VR_RECORD_SEGMENT_ALLOC) return;
+    if (vr_grow((void **)&heard->records, &heard->capacity, heard->count + 1, sizeof *heard->records) != VRAM_OK) {
+        heard->failed = true;
+        return;
+    }
+    heard->records[heard->count++] = *record;
+}
+
+// --- frees ------------------------------------------------------------------------------------------------------------------
+static enum vram_status replay_free(struct vr_exact *exact, size_t event, bool request, bool complete) {
+    const uint64_t address = exact->recorded->history->address[event];
+    if (vr_map_get(&exact->lost, address) != 0) {
+        if (complete) (void)vr_map_take(&exact->lost, address);
+        return VRAM_OK;
+    }
+    enum vram_status status = request ? vr_drive_free_request(exact->stage.allocator, address) : VRAM_OK;
+    if (status == VRAM_OK && complete) status = vr_drive_free_complete(exact->stage.allocator, address);
+    if (status == VRAM_OK || vr_exact_is_fatal(status)) return status;
+    const struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_FREE, event);
+    return vr_exact_differ(exact, &difference);
+}
+
+// --- one event --------------------------------------------------------------------------------------------------------------
+// Keeps the waits up to date, before the event is replayed. Segments do not end a wait: they belong to the allocation after it.
+static void look_for_wait(struct vr_exact *exact, size_t event, enum vr_action action) {
+    const uint64_t *addresses = exact->recorded->history->address;
+    struct vr_waits *waits = &exact->waits;
+    const bool paired = waits->last_request != SIZE_MAX && addresses[waits->last_request] == addresses[event];
+    waits->last_request = action == VR_ACTION_FREE_REQUESTED ? event : SIZE_MAX;
+    switch (action) {
+    case VR_ACTION_FREE_COMPLETED:
+        waits->waited = waits->waited || !paired;
+        waits->completed = true;
+        break;
+    case VR_ACTION_SEGMENT_FREE:
+    case VR_ACTION_SEGMENT_UNMAP: waits->released = true; break;
+    case VR_ACTION_FREE_REQUESTED:
+    case VR_ACTION_FREE: waits->waited = waits->completed = waits->released = false; break;
+    default: break;
+    }
+}
+
+static enum vram_status replay_event(struct vr_exact *exact, size_t event, size_t *next) {
+    const enum vr_action action = exact->recorded->history->action[event];
+    *next = event + 1;
+    exact->heard.count = 0;
+    if (action == VR_ACTION_UNKNOWN) exact->device->ignored_events++;
+    if (vr_action_is_ignored(action)) return VRAM_OK;
+    if (vr_recorded_device_leaves_out(exact->recorded, event)) return VRAM_OK;
+    look_for_wait(exact, event, action);
+    if (action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP) {
+        if (exact->pending_count > OPEN_CLAIMS_MAX) VR_TRY(vr_exact_flush_pending(exact));
+        return vr_exact_add_pending(exact, event);
+    }
+    if (action == VR_ACTION_ALLOC) return vr_exact_alloc(exact, event);
+    if (vr_exact_is_asking(exact) && action != VR_ACTION_OOM) VR_TRY(vr_exact_flush_pending(exact));
+    switch (action) {
+    case VR_ACTION_FREE_REQUESTED: return replay_free(exact, event, true, false);
+    case VR_ACTION_FREE_COMPLETED: return replay_free(exact, event, false, true);
+    case VR_ACTION_FREE: return replay_free(exact, event, true, true);
+    case VR_ACTION_OOM: return vr_exact_oom(exact, event);
+    default: return vr_exact_release(exact, event, next);
+    }
+}
+
+static enum vram_status replay_events(struct vr_exact *exact) {
+    const size_t count = exact->recorded->history->count;
+    for (size_t event = 0; event < count;) {
+        size_t next = 0;
+        VR_TRY(replay_event(exact, event, &next));
+        if (exact->heard.failed) return VRAM_NO_HOST_MEMORY;
+        if (exact->device->difference_count >= DIFFERENCES_MAX) {
+            snprintf(exact->device->reason, sizeof exact->device->reason, "stopped at event %zu: too many differences", event);
+            return VRAM_OK;
+        }
+        event = next;
+    }
+    return vr_exact_flush_pending(exact);
+}
+
+// --- one device -------------------------------------------------------------------------------------------------------------
+static enum vram_exact_verdict verdict_of(const struct vram_exact_device *device) {
+    if (device->difference_count > 0) return VRAM_EXACT_DIFFERENT;
+    return device->events == 0 ? VRAM_EXACT_NO_HISTORY : VRAM_EXACT_EQUAL;
+}
+
+static void contradict(struct vram_exact_device *device, const char *reason) {
+    device->verdict = VRAM_EXACT_CONTRADICTION;
+    snprintf(device->reason, sizeof device->reason, "%s", reason);
+}
+
+// Builds the start state and runs. A start state that cannot be built is a verdict, not a failure.
+static enum vram_status run(struct vr_exact *exact, const struct vr_start *start, const char *conf, struct vram_error *error) {
+    uint64_t memory = 0;
+    VR_TRY(vr_stage_spacing(exact->recorded, start, &memory));
+    const struct vr_stage_options stage = {.conf = conf,
+                                           .memory_bytes = memory,
+                                           .profile = VRAM_SIM_FREE,
+                                           .tie_break = start->counters ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS};
+    VR_TRY(vr_stage_open(&exact->stage, exact->recorded, &stage, error));
+    VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
+    struct vram_error detail = {0};
+    const enum vram_status status = vr_stage_build(&exact->stage, exact->recorded, start, &detail);
+    if (status == VRAM_MISMATCH) {
+        contradict(exact->device, detail.message);
+        return VRAM_OK;
+    }
+    VR_TRY(status);
+    exact->reserve_bytes = memory;
+    vr_allocator_set_recorder(exact->stage.allocator, listen, &exact->heard);
+    VR_TRY(replay_events(exact));
+    vr_allocator_set_recorder(exact->stage.allocator, NULL, NULL);
+    VR_TRY(vr_exact_picture(exact));
+    exact->device->verdict = verdict_of(exact->device);
+    return VRAM_OK;
+}
+
+static enum vram_status replay_subject(const struct vr_recorded_device *recorded, const struct vram_exact_options *options,
+                                       const char *conf, struct vram_exact_device *device, struct vram_error *error) {
+    struct vr_start start;
+    VR_TRY(vr_start_find(recorded, &start));
+    struct vr_exact exact = {.recorded = recorded, .options = options, .device = device, .waits = {.last_request = SIZE_MAX}};
+    exact.freeable = calloc(recorded->pools.count, sizeof *exact.freeable);
+    if (exact.freeable == NULL) {
+        vr_start_release(&start);
+        return VRAM_NO_HOST_MEMORY;
+    }
+    device->device = recorded->device;
+    device->events = recorded->history->count;
+    device->start_blocks = start.block_count;
+    device->start_sizes_unknown = start.sizes_unknown;
+    device->start_sizes_from_neighbour = start.sizes_from_neighbour;
+    enum vram_status status = VRAM_OK;
+    if (start.anomaly_total > 0) {
+        char reason[sizeof device->reason];
+        vr_start_describe(&start, reason, sizeof reason);
+        contradict(device, reason);
+    } else {
+        status = run(&exact, &start, conf, error);
+    }
+    vr_stage_close(&exact.stage);
+    vr_start_release(&start);
+    free(exact.heard.records);
+    free(exact.pending);
+    free(exact.freeable);
+    vr_map_release(&exact.lost);
+    return status;
+}
+
+static void release_device(struct vram_exact_device *device) {
+    free(device->differences);
+    free(device->placements);
+    *device = (struct vram_exact_device){0};
+}
+
+static bool agrees(enum vram_exact_verdict verdict) { return verdict == VRAM_EXACT_EQUAL || verdict == VRAM_EXACT_NO_HISTORY; }
+
+// Once more, without what may be of any pool. That makes no other choice differ: the best of all blocks is also the best of fewer. If
+// the rest agrees, the unknown pools were the cause, and this is the result; otherwise the first one stands.
+static enum vram_status replay_known_pools(struct vr_recorded_device *recorded, const struct vram_exact_options *options, const char *conf,
+                                           struct vram_exact_device *device, struct vram_error *error) {
+    struct vram_exact_device known = {0};
+    recorded->leave_out = true;
+    const enum vram_status status = replay_subject(recorded, options, conf, &known, error);
+    if (status != VRAM_OK || !agrees(known.verdict)) {
+        release_device(&known);
+        return status;
+    }
+    release_device(device);
+    *device = known;
+    device->verdict = VRAM_EXACT_PARTIAL;
+    device->left_out_allocations = recorded->pools.unknown_allocations;
+    snprintf(device->reason, sizeof device->reason,
+             "%" PRIu64 " events (%" PRIu64 " allocations) were left out: they have no pool id, and the segments they were in, which a "
+             "private pool may have had, are gone",
+             recorded->pools.unknown_events, recorded->pools.unknown_allocations);
+    return VRAM_OK;
+}
+
+// The least memory that the device has: what the program held and, at an out-of-memory event, what was free. What others held is not in it.
+static uint64_t capacity_of(const struct vr_recorded_device *recorded) {
+    const struct vr_history *history = recorded->history;
+    uint64_t held = 0, capacity = 0;
+    for (size_t i = 0; i < recorded->segment_count; i++) held += recorded->model->segments.total_bytes[recorded->segments[i]];
+    for (size_t event = history->count; event-- > 0;) {
+        const bool tells = history->action[event] == VR_ACTION_OOM && (history->has[event] & VR_HAS_DEVICE_FREE);
+        const uint64_t least = held + (tells ? history->address[event] : 0);
+        if (least > capacity) capacity = least;
+        held -= vr_reserved_delta(history, event);
+    }
+    return capacity;
+}
+
+// Of free blocks in expandable segments one with little room to grow is preferred, and at the end of a segment that room is what was
+// reserved by the device's memory. A history that differs is replayed once more with no more memory than it shows.
+static enum vram_status replay_with_capacity(struct vr_recorded_device *recorded, const struct vram_exact_options *options,
+                                             const char *conf, struct vram_exact_device *device, struct vram_error *error) {
+    struct vram_exact_device again = {0};
+    recorded->capacity_bytes = capacity_of(recorded);
+    if (recorded->capacity_bytes == 0) return VRAM_OK;
+    const enum vram_status status = replay_subject(recorded, options, conf, &again, error);
+    const bool better = status == VRAM_OK && again.verdict != VRAM_EXACT_CONTRADICTION && again.difference_count < device->difference_count;
+    if (!better) recorded->capacity_bytes = 0;
+    release_device(better ? device : &again);
+    if (better) *device = again;
+    return status;
+}
+
+static enum vram_status replay_device(const struct vr_model *model, const struct vr_options *settings, uint32_t ordinal,
+                                      const struct vram_exact_options *options, const char *conf, struct vram_exact_device *device,
+                                      struct vram_error *error) {
+    struct vr_recorded_device recorded;
+    VR_TRY(vr_recorded_device_init(&recorded, model, settings, ordinal, error));
+    enum vram_status status = replay_subject(&recorded, options, conf, device, error);
+    if (status == VRAM_OK && device->verdict == VRAM_EXACT_DIFFERENT && settings->expandable_segments) {
+        status = replay_with_capacity(&recorded, options, conf, device, error);
+    }
+    if (status == VRAM_OK && recorded.pools.unknown_events > 0 && !agrees(device->verdict)) {
+        status = replay_known_pools(&recorded, options, conf, device, error);
+    }
+    vr_recorded_device_release(&recorded);
+    return status;
+}
+
+// --- the whole recording ------------------------------------------------------------------------------------------------------
+static enum vram_status replay_all(const struct vr_model *model, const struct vram_exact_options *options, const char *conf,
+                                   struct vram_exact_result *result, struct vram_error *error) {
+    struct vr_options settings;
+    vr_options_init(&settings);
+    VR_TRY(vr_options_parse(&settings, conf, error));
+    uint32_t *devices = NULL;
+    size_t count = 0;
+    VR_TRY(vr_recorded_device_devices(model, &devices, &count));
+    enum vram_status status = VRAM_OK;
+    result->devices = calloc(count + 1, sizeof *result->devices);
+    if (result->devices == NULL) status = VRAM_NO_HOST_MEMORY;
+    result->agrees = true;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) {
+        result->device_count = i + 1;
+        status = replay_device(model, &settings, devices[i], options, conf, &result->devices[i], error);
+        result->agrees = result->agrees && agrees(result->devices[i].verdict);
+    }
+    free(devices);
+    return status;
+}
+
+enum vram_status vram_replay_exact(const struct vram_recording *recording, const struct vram_exact_options *options,
+                                   struct vram_exact_result **result, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, recording && result);
+    static const struct vram_exact_options defaults = {0};
+    const struct vr_model *model = vr_recording_model(recording);
+    struct vr_text conf = {0};
+    vr_recorded_conf(model, &conf);
+    struct vram_exact_result *made = calloc(1, sizeof *made);
+    enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : vr_text_status(&conf);
+    if (status == VRAM_OK) status = replay_all(model, options == NULL ? &defaults : options, vr_text_string(&conf), made, error);
+    vr_text_release(&conf);
+    if (status != VRAM_OK) {
+        vram_exact_result_destroy(made);
+        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;
+    }
+    *result = made;
+    return VRAM_OK;
+}
+
+void vram_exact_result_destroy(struct vram_exact_result *result) {
+    if (result == NULL) return;
+    for (size_t i = 0; i < result->device_count; i++) release_device(&result->devices[i]);
+    free(result->devices);
+    free(result);
+}
