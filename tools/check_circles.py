@@ -17,18 +17,8 @@ from pathlib import Path
 
 # Circles that stay: the room, its files (without .c; a smaller circle among them is allowed, too; * for any file), and why.
 ALLOWED = [
-<<<<<<< HEAD
-    ("analyze", "listing listing_stats listing_trace", "still to be cut"),
     ("host", "*", "still to be cut"),
     ("live", "*", "still to be cut"),
-    ("replay", "*", "still to be cut"),
-=======
-    ("export", "csv export folded perfetto pprof", "still to be cut"),
-    ("history", "symbols symbols_dwarf", "still to be cut"),
-    ("host", "*", "still to be cut"),
-    ("live", "*", "still to be cut"),
-    ("snapshot", "*", "still to be cut"),
->>>>>>> main
 ]
 
 
