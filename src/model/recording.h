@@ -4,7 +4,6 @@
 
 #include "model/model.h"
 #include "vram/recording.h"
-#include "vram/walk.h"
 
 struct vram_recording {
     struct vr_model model;
