@@ -56,7 +56,7 @@ static enum vram_status live_blocks(const struct vr_view *view, const struct vr_
 }
 
 static void add_free_block(struct vram_report_oom *oom, const struct vr_failed_request *request, const struct vr_layout_range *range,
-                     uint64_t bytes) {
+                           uint64_t bytes) {
     oom->free_bytes += bytes;
     if (bytes > oom->largest_free_bytes) oom->largest_free_bytes = bytes;
     if (range->pool_first != request->pool_first || range->pool_second != request->pool_second) {
@@ -73,8 +73,8 @@ static void add_free_block(struct vram_report_oom *oom, const struct vr_failed_r
 }
 
 // Adds up what lies between the live blocks of each range.
-static void measure_free_blocks(const struct vr_layout_range *ranges, size_t range_count, const struct vr_live_block *blocks, size_t block_count,
-                          const struct vr_failed_request *request, struct vram_report_oom *oom) {
+static void measure_free_blocks(const struct vr_layout_range *ranges, size_t range_count, const struct vr_live_block *blocks,
+                                size_t block_count, const struct vr_failed_request *request, struct vram_report_oom *oom) {
     size_t next = 0;
     for (size_t r = 0; r < range_count; r++) {
         uint64_t cursor = ranges[r].address;

@@ -78,8 +78,8 @@ static void explain_shares(const struct oom_printer *page, struct oom_share shar
     const struct vram_report_oom *oom = page->oom;
     vr_text_puts(&shares[IN_USE].why, "live, and what blocks are larger than was asked for");
     vr_text_puts(&shares[WAITING].why, "freed, not reusable before other streams are done");
-    vr_text_printf(&shares[FREE_BLOCKS].why, "free for this request, in %s piece%s: the largest holds %s", vr_count(oom->usable_pieces).text,
-                   oom->usable_pieces == 1 ? "" : "s", vr_bytes(oom->usable_largest_bytes).text);
+    vr_text_printf(&shares[FREE_BLOCKS].why, "free for this request, in %s piece%s: the largest holds %s",
+                   vr_count(oom->usable_pieces).text, oom->usable_pieces == 1 ? "" : "s", vr_bytes(oom->usable_largest_bytes).text);
     vr_text_puts(&shares[STREAMS].why, "free, but only requests of those streams can take it");
     vr_text_printf(&shares[CLASS].why, "free, but only requests %s can take it", oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
     vr_text_puts(&shares[POOLS].why, "free, but only their own graphs and pools can take it");
