@@ -99,14 +99,15 @@ struct vram_exact_options {
 struct vram_exact_result {
     struct vram_exact_device *devices; // those with events or segments, ascending
     size_t device_count;
-    bool agrees;         // every device's verdict is EQUAL or NO_HISTORY
-    char *conf;          // the option string that was in force
-    bool recorded_conf;  // it is the recording's own
-    bool inferred_conf;  // recorded_conf, but the recording has no settings: they were inferred from its segments
+    bool agrees;        // every device's verdict is EQUAL or NO_HISTORY
+    char *conf;         // the option string that was in force
+    bool recorded_conf; // it is the recording's own
+    bool inferred_conf; // recorded_conf, but the recording has no settings: they were inferred from its segments
 };
 
 // Replays every device's history at the recorded addresses. options may be NULL. *result is given to the caller: also when things
-// differ, which is not a failure of this function. BAD_OPTION for a malformed conf; NO_HOST_MEMORY; BAD_INPUT for histories beyond the limits of this library.
+// differ, which is not a failure of this function. BAD_OPTION for a malformed conf; NO_HOST_MEMORY; BAD_INPUT for histories beyond the
+// limits of this library.
 VRAM_API VRAM_NODISCARD enum vram_status vram_replay_exact(const struct vram_recording *recording, const struct vram_exact_options *options,
                                                            struct vram_exact_result **result, struct vram_error *error);
 // NULL is ignored.

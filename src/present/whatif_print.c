@@ -108,7 +108,11 @@ enum vram_status vram_whatif_json(const struct vram_whatif_result *const *result
 
 // --- for people -----------------------------------------------------------------------------------------------------------------
 static void run_row(struct vr_table *table, const struct vram_whatif_result *run, const struct vram_whatif_device *device) {
-    vr_table_cell(table, "%s%s", run->inferred_conf ? "(inferred) " : run->recorded_conf ? "(recorded) " : "", run->conf[0] == '\0' ? "defaults" : run->conf);
+    vr_table_cell(table, "%s%s",
+                  run->inferred_conf   ? "(inferred) "
+                  : run->recorded_conf ? "(recorded) "
+                                       : "",
+                  run->conf[0] == '\0' ? "defaults" : run->conf);
     if (device->contradiction) {
         for (int i = 0; i < 6; i++) vr_table_cell(table, "-");
         vr_table_cell(table, "not run");
