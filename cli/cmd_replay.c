@@ -42,7 +42,8 @@ static int write_placements(const char *path, const struct vram_exact_result *re
 static int replay_exact(const struct vram_recording *recording, const char *path, const struct settings *settings, const char *before) {
     struct vram_exact_result *result;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    const struct vram_exact_options options = {.keep_placements = settings->placements != NULL};
+    const struct vram_exact_options options = {.keep_placements = settings->placements != NULL,
+                                               .conf = settings->confs.count == 0 ? NULL : settings->confs.values[0]};
     enum vram_status status = vram_replay_exact(recording, &options, &result, &error);
     if (status != VRAM_OK) return ui_error(path, &error);
     const struct vram_style style = ui_style();
@@ -123,7 +124,7 @@ static bool read_confs(const struct args_list *confs) {
 // Options that do not go together. True when all is well.
 static bool agree(const struct settings *settings, int files) {
     const char *wrong = NULL;
-    if (settings->exact && settings->confs.count > 0) wrong = "--exact runs with the recording's own settings: no --conf";
+    if (settings->exact && settings->confs.count > 1) wrong = "--exact takes one --conf";
     if (settings->exact && (settings->world.memory_bytes != 0 || settings->ignore_releases))
         wrong = "--exact takes no --memory and no --ignore-releases";
     if (settings->exact && settings->device != NO_DEVICE) wrong = "--exact takes no --device: it checks all of them";
@@ -162,6 +163,7 @@ int cmd_replay(int argc, char **argv) {
          .help = "with --exact: write device,event_index,address of every allocation",
          .target = &settings.placements},
         ARGS_JSON("several files: an array", &settings.json),
+        INPUT_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {
