@@ -160,6 +160,7 @@ int cmd_replay(int argc, char **argv) {
          .help = "with --exact: write device,event_index,address of every allocation",
          .target = &settings.placements},
         ARGS_JSON("several files: an array", &settings.json),
+        INPUT_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {
