@@ -55,8 +55,8 @@ static enum vram_status live_blocks(const struct vr_view *view, const struct vr_
     return VRAM_OK;
 }
 
-static void add_hole(struct vram_report_oom *oom, const struct vr_failed_request *request, const struct vr_layout_range *range,
-                     uint64_t bytes) {
+static void add_free_block(struct vram_report_oom *oom, const struct vr_failed_request *request, const struct vr_layout_range *range,
+                           uint64_t bytes) {
     oom->free_bytes += bytes;
     if (bytes > oom->largest_free_bytes) oom->largest_free_bytes = bytes;
     if (range->pool_first != request->pool_first || range->pool_second != request->pool_second) {
@@ -73,8 +73,8 @@ static void add_hole(struct vram_report_oom *oom, const struct vr_failed_request
 }
 
 // Adds up what lies between the live blocks of each range.
-static void measure_holes(const struct vr_layout_range *ranges, size_t range_count, const struct vr_live_block *blocks, size_t block_count,
-                          const struct vr_failed_request *request, struct vram_report_oom *oom) {
+static void measure_free_blocks(const struct vr_layout_range *ranges, size_t range_count, const struct vr_live_block *blocks,
+                                size_t block_count, const struct vr_failed_request *request, struct vram_report_oom *oom) {
     size_t next = 0;
     for (size_t r = 0; r < range_count; r++) {
         uint64_t cursor = ranges[r].address;
@@ -86,7 +86,7 @@ static void measure_holes(const struct vr_layout_range *ranges, size_t range_cou
             // Large blocks are not split for a rest of up to 1 MiB: such a gap belongs to the block before it.
             const bool rest =
                 estimated && ranges[r].kind != VRAM_REPORT_KIND_SMALL && until > cursor && until - cursor <= SMALL_REQUEST_BYTES;
-            if (until > cursor && !rest) add_hole(oom, request, &ranges[r], until - cursor);
+            if (until > cursor && !rest) add_free_block(oom, request, &ranges[r], until - cursor);
             if (!more) break;
             if (blocks[next].end > cursor) {
                 cursor = blocks[next].end;
@@ -184,7 +184,7 @@ static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oo
         free(ranges);
         return status;
     }
-    measure_holes(ranges, range_count, blocks, block_count, &request, oom);
+    measure_free_blocks(ranges, range_count, blocks, block_count, &request, oom);
     sum_live(drawing->allocated, drawing->active, oom);
     oom->segment_bytes = driver_level ? oom->size_bytes : segment_for(oom->size_bytes, drawing->expandable);
     const uint64_t driver = oom->has_device_free ? oom->device_free_bytes : 0;

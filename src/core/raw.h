@@ -51,6 +51,14 @@ bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, si
 // A copy of the device's blocks, of one pool or (only NULL) of all, by ascending address, which the caller frees. Under the device's locks.
 // NO_HOST_MEMORY.
 enum vram_status vr_raw_copy(const struct vr_device *device, const struct vram_pool *only, struct vr_raw_block **blocks, size_t *count);
+// What the device's blocks of the driver's pool add up to. Blocks of other devices move in the table meanwhile, so it counts under the
+// table's lock.
+struct vr_raw_sums {
+    int64_t count, bytes; // that the client has
+    int64_t postponed;
+    int64_t requested; // bytes of both
+};
+void vr_raw_sum(const struct vr_device *device, struct vr_raw_sums *sums);
 // The block that contains the address, whoever it belongs to. False where there is none.
 bool vr_raw_find_containing(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block);
 

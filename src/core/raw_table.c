@@ -119,6 +119,20 @@ enum vram_status vr_raw_copy(const struct vr_device *device, const struct vram_p
     return VRAM_OK;
 }
 
+void vr_raw_sum(const struct vr_device *device, struct vr_raw_sums *sums) {
+    struct vr_raw *raw = &device->allocator->raw;
+    *sums = (struct vr_raw_sums){0};
+    vr_mutex_lock(&raw->mutex);
+    for (size_t i = 0; i < raw->capacity; i++) {
+        const struct vr_raw_block *block = &raw->slots[i];
+        if (block->address == 0 || block->device != device->ordinal || !block->driver_pool) continue;
+        sums->requested += (int64_t)block->size;
+        sums->postponed += block->postponed;
+        if (!block->postponed) sums->count++, sums->bytes += (int64_t)block->size;
+    }
+    vr_mutex_unlock(&raw->mutex);
+}
+
 bool vr_raw_find_containing(struct vram_allocator *allocator, uint64_t address, struct vr_raw_block *block) {
     struct vr_raw *raw = &allocator->raw;
     bool found = false;

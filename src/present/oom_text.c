@@ -39,7 +39,7 @@ struct oom_share {
     const char *name;
     struct vr_text why;
 };
-enum { IN_USE, WAITING, HOLES, STREAMS, CLASS, POOLS, DRIVER, OVERHEAD, OTHERS, OUTSIDE, SHARE_COUNT };
+enum { IN_USE, WAITING, FREE_BLOCKS, STREAMS, CLASS, POOLS, DRIVER, OVERHEAD, OTHERS, OUTSIDE, SHARE_COUNT };
 
 // What the driver took for this process besides what it asked for.
 static uint64_t overhead_of(const struct vram_report_accounts *accounts) {
@@ -78,8 +78,8 @@ static void explain_shares(const struct oom_printer *page, struct oom_share shar
     const struct vram_report_oom *oom = page->oom;
     vr_text_puts(&shares[IN_USE].why, "live, and what blocks are larger than was asked for");
     vr_text_puts(&shares[WAITING].why, "freed, not reusable before other streams are done");
-    vr_text_printf(&shares[HOLES].why, "free for this request, in %s piece%s: the largest holds %s", vr_count(oom->usable_pieces).text,
-                   oom->usable_pieces == 1 ? "" : "s", vr_bytes(oom->usable_largest_bytes).text);
+    vr_text_printf(&shares[FREE_BLOCKS].why, "free for this request, in %s piece%s: the largest holds %s",
+                   vr_count(oom->usable_pieces).text, oom->usable_pieces == 1 ? "" : "s", vr_bytes(oom->usable_largest_bytes).text);
     vr_text_puts(&shares[STREAMS].why, "free, but only requests of those streams can take it");
     vr_text_printf(&shares[CLASS].why, "free, but only requests %s can take it", oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
     vr_text_puts(&shares[POOLS].why, "free, but only their own graphs and pools can take it");
@@ -121,7 +121,7 @@ static void print_shares(const struct oom_printer *page) {
     struct oom_share shares[SHARE_COUNT] = {
         [IN_USE] = {{live, "█", "#", VR_CYAN}, "in use", {0}},
         [WAITING] = {{oom->pending_bytes, "▚", "w", VR_MAGENTA}, "waiting", {0}},
-        [HOLES] = {{oom->usable_bytes, "▒", "o", VR_YELLOW}, "holes", {0}},
+        [FREE_BLOCKS] = {{oom->usable_bytes, "▒", "o", VR_YELLOW}, "free blocks", {0}},
         [STREAMS] = {{oom->other_stream_bytes, "▞", "s", VR_MAGENTA}, "other streams", {0}},
         [CLASS] = {{oom->other_pool_bytes, "▤", "c", VR_YELLOW}, "other size class", {0}},
         [POOLS] = {{oom->private_pool_bytes, "▥", "p", VR_BLUE}, "other pools", {0}},

@@ -184,7 +184,7 @@ static void print_usage(struct report_printer *printer, const struct vram_report
         {usage->cached_bytes, "░", ".", VR_GREEN},
         {usage->unaccounted_bytes > 0 ? (uint64_t)usage->unaccounted_bytes : 0, "?", "?", VR_RED},
     };
-    static const char *const names[] = {"in use", "rounding", "waiting", "holes", "cached", "unknown"};
+    static const char *const names[] = {"in use", "rounding", "waiting", "free blocks", "cached", "unknown"};
     struct vr_text notes[VR_COUNT_OF(parts)] = {{0}};
     vr_text_printf(&notes[0], "asked for by %s live allocation%s", vr_count(device->allocated.final_state.count).text,
                    device->allocated.final_state.count == 1 ? "" : "s");

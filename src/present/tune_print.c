@@ -13,6 +13,7 @@ static void setting_json(struct vr_json *json, const char *key, const struct vra
     vr_json_object(json, key);
     vr_json_string(json, "conf", setting->conf);
     vr_json_bool(json, "today", setting->today);
+    vr_json_bool(json, "inferred", setting->inferred);
     vr_json_bool(json, "fits", setting->fits);
     vr_json_bool(json, "fits_with_room", setting->fits_with_room);
     if (setting->needed_bytes == 0)
@@ -176,7 +177,10 @@ static void setting_rows(struct vr_table *table, const struct vram_tune_result *
     const struct vram_tune_setting *setting = &result->settings[index];
     const struct tune_layout *layout = layout_of(result);
     struct vr_text name = {0};
-    vr_text_printf(&name, "%s%s", name_of(setting), setting->today ? " (today)" : "");
+    vr_text_printf(&name, "%s%s", name_of(setting),
+                   setting->inferred ? " (today, inferred from the segments)"
+                   : setting->today  ? " (today)"
+                                     : "");
     const char *rest = vr_text_string(&name);
     for (bool first = true; first || *rest != '\0'; first = false) {
         const size_t piece = piece_of(rest, room);
@@ -225,10 +229,10 @@ static void compare_with_today(struct vr_text *text, const struct vram_tune_sett
     vr_text_puts(text, ".\n");
 }
 
-static void holes(struct vr_text *text, const struct vram_tune_setting *setting) {
+static void print_fragmentation(struct vr_text *text, const struct vram_tune_setting *setting) {
     const uint64_t lost = setting->needed_bytes > setting->peak_active_bytes ? setting->needed_bytes - setting->peak_active_bytes : 0;
     vr_text_printf(text, "  %s of that is live at the peak; no setting can do with less.\n", vr_bytes(setting->peak_active_bytes).text);
-    vr_text_printf(text, "  %s are lost in holes%s.\n", vr_bytes(lost).text,
+    vr_text_printf(text, "  %s are lost to fragmentation%s.\n", vr_bytes(lost).text,
                    setting->needed_bytes > setting->peak_reserved_bytes ? " or asked for by requests that failed in the recording" : "");
 }
 
@@ -242,7 +246,7 @@ static void nothing_to_change(struct vr_text *text, const struct vram_style *sty
     if (today->needed_bytes > best->needed_bytes)
         vr_text_printf(text, "; %s less with %s", vr_bytes(today->needed_bytes - best->needed_bytes).text, name_of(best));
     vr_text_puts(text, ".\n");
-    holes(text, today);
+    print_fragmentation(text, today);
 }
 
 // Where today's setting fits as well, another one is worth setting only for less driver time: 1 % of it.
@@ -258,7 +262,7 @@ static void nothing_to_change_to_fit(struct vr_text *text, const struct vram_sty
     vr_text_printf(text, "It fits in %s with today's setting: nothing to change.", vr_bytes(result->memory_bytes).text);
     vr_text_colour(text, style, VR_PLAIN);
     vr_text_printf(text, "\n  It needs %s per device.\n", vr_bytes(today->needed_bytes).text);
-    holes(text, today);
+    print_fragmentation(text, today);
 }
 
 static void fits_or_not(struct vr_text *text, const struct vram_tune_result *result) {
@@ -294,7 +298,7 @@ static void verdict(struct vr_text *text, const struct vram_style *style, const 
             vr_text_puts(text, "\n  The least memory is needed with\n");
         line_to_paste(text, style, best);
         compare_with_today(text, best, today);
-        holes(text, best);
+        print_fragmentation(text, best);
     }
     if (result->cheaper != VRAM_TUNE_NONE && result->memory_bytes == 0) {
         const struct vram_tune_setting *cheaper = &result->settings[result->cheaper];

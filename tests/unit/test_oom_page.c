@@ -83,7 +83,7 @@ static void the_page_has_cause_and_cure(void **state) {
     expect(text, "Out of memory: tried to allocate 60.00 MiB");
     expect(text, "    why   fragmentation: 80.0 MiB lay free");
     expect(text, "    cure  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
-    expect(text, "u  not known   100.0 MiB"); // the context: nobody told its size
+    expect(text, "u  not known     100.0 MiB"); // the context: nobody told its size
     expect(text, "    others not known: NVML is not there:");
     // What the replays for the page ran out of is not what the program asked about.
     struct vram_oom last;

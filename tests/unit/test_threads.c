@@ -236,12 +236,58 @@ static void first_use_from_many_threads(void **state) {
     }
 }
 
+// --- the check beside requests of another device ---------------------------------------------------------------------------------------
+
+enum { CHECKED_BLOCKS = 1500, CHECKED_ROUNDS = 20 };
+
+struct checked {
+    struct vr_world world;
+    atomic_bool stop;
+    atomic_uint failures;
+};
+
+// Fills and empties the table that both devices share, so that it is made larger and its blocks move.
+static void *fill_and_empty(void *argument) {
+    struct checked *checked = argument;
+    static uint64_t held[CHECKED_BLOCKS];
+    for (int round = 0; round < CHECKED_ROUNDS; round++) {
+        const uint64_t stream = checked->world.stream[1][round % VR_WORLD_STREAMS];
+        for (size_t i = 0; i < CHECKED_BLOCKS; i++)
+            if (vram_malloc(checked->world.allocator, 1, 512, stream, &held[i]) != VRAM_OK) atomic_fetch_add(&checked->failures, 1);
+        for (size_t i = 0; i < CHECKED_BLOCKS; i++)
+            if (vram_free(checked->world.allocator, held[i]) != VRAM_OK) atomic_fetch_add(&checked->failures, 1);
+    }
+    atomic_store(&checked->stop, true);
+    return NULL;
+}
+
+static void check_of_the_drivers_pool_beside_requests(void **state) {
+    (void)state;
+    static struct checked checked;
+    const struct vr_world_options options = {
+        .sim = {.device_count = 2, .memory_bytes = VR_GIB}, .conf = "backend:cudaMallocAsync", .without_record = true};
+    EXPECT_OK(vr_world_open(&checked.world, &options));
+    static uint64_t own[CHECKED_BLOCKS];
+    for (size_t i = 0; i < VR_COUNT_OF(own); i++) EXPECT_OK(vram_malloc(checked.world.allocator, 0, 4096, 0, &own[i]));
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, fill_and_empty, &checked), 0);
+    unsigned mismatches = 0;
+    while (!atomic_load(&checked.stop)) mismatches += vram_check(checked.world.allocator, NULL) != VRAM_OK;
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(mismatches, 0);
+    assert_int_equal(checked.failures, 0);
+    for (size_t i = 0; i < VR_COUNT_OF(own); i++) EXPECT_OK(vram_free(checked.world.allocator, own[i]));
+    EXPECT_OK(vram_empty_cache(checked.world.allocator));
+    expect_end(&checked.world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_streams),
         cmocka_unit_test(shared_stream),
         cmocka_unit_test(with_releases_and_settings),
         cmocka_unit_test(first_use_from_many_threads),
+        cmocka_unit_test(check_of_the_drivers_pool_beside_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

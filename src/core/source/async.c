@@ -394,19 +394,12 @@ static void close_pool(struct vr_device *device) {
 // --- the check --------------------------------------------------------------------------------------------------------------------------
 
 static enum vram_status check(const struct vr_device *device, struct vram_error *error) {
-    const struct vr_raw *raw = &device->allocator->raw;
-    int64_t count = 0, bytes = 0, requested = 0, waiting = 0;
-    for (size_t i = 0; i < raw->capacity; i++) {
-        const struct vr_raw_block *block = &raw->slots[i];
-        if (block->address == 0 || block->device != device->ordinal || !block->driver_pool) continue;
-        requested += (int64_t)block->size;
-        waiting += block->postponed;
-        if (!block->postponed) count++, bytes += (int64_t)block->size;
-    }
+    struct vr_raw_sums sums;
+    vr_raw_sum(device, &sums);
     const int64_t *current = device->stats.totals.current[VR_LARGE];
-    if (count != current[VR_F_COUNT] || bytes != current[VR_F_BYTES] || requested != current[VR_F_REQUESTED])
+    if (sums.count != current[VR_F_COUNT] || sums.bytes != current[VR_F_BYTES] || sums.requested != current[VR_F_REQUESTED])
         return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the counters are not what the driver pool's blocks add up to");
-    if (waiting != (int64_t)device->async.postponed_count || waiting != device->stats.totals.pending[VR_LARGE])
+    if (sums.postponed != (int64_t)device->async.postponed_count || sums.postponed != device->stats.totals.pending[VR_LARGE])
         return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the count of postponed frees is wrong");
     return VRAM_OK;
 }
