@@ -333,8 +333,8 @@ static enum vram_status try_to_fail_keeping(struct vr_exact *exact, size_t event
     const struct vr_history *history = exact->recorded->history;
     uint64_t address = 0;
     size_t held = 0;
-    VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event],
-                         vr_stage_stream(&exact->stage, history->stream[event]), &address));
+    VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event], vr_stage_stream(&exact->stage, history->stream[event]),
+                         &address));
     if (address != 0) return VRAM_OK;
     enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_free_block, &kept);
     if (status == VRAM_OK && kept.failed) status = VRAM_NO_HOST_MEMORY;

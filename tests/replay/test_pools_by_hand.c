@@ -298,14 +298,9 @@ static void events_that_name_another_pool_differ(void **state) {
 static void an_oom_in_a_capture_keeps_the_cache(void **state) {
     (void)state;
     const struct line events[] = {
-        {"segment_alloc", 0, LARGE, NONE},
-        {"alloc", 0, SMALL, NONE},
-        FREE(0, SMALL, NONE),
-        {"segment_alloc", LARGE, SMALL, GRAPH},
-        {"alloc", LARGE, 1024, GRAPH},
-        {"oom", 0, 2 * LARGE, GRAPH},
-        {"alloc", LARGE + 1024, 1024, GRAPH},
-        {"alloc", 0, SMALL, NONE},
+        {"segment_alloc", 0, LARGE, NONE},      {"alloc", 0, SMALL, NONE},     FREE(0, SMALL, NONE),
+        {"segment_alloc", LARGE, SMALL, GRAPH}, {"alloc", LARGE, 1024, GRAPH}, {"oom", 0, 2 * LARGE, GRAPH},
+        {"alloc", LARGE + 1024, 1024, GRAPH},   {"alloc", 0, SMALL, NONE},
     };
     const struct part parts[] = {{0, LARGE, NONE, 2}, {LARGE, SMALL, GRAPH, 3}};
     const struct line picture[] = {{"active_allocated", 0, SMALL, NONE},
@@ -328,13 +323,10 @@ static void an_oom_in_a_capture_keeps_the_cache(void **state) {
 static void a_pool_whose_blocks_are_not_split(void **state) {
     (void)state;
     const struct line events[] = {
-        {"segment_alloc", 0, SMALL, USER},
-        {"alloc", 0, 1024, USER},
-        {"segment_alloc", SMALL, SMALL, USER},
-        {"alloc", SMALL, 512, USER},
+        {"segment_alloc", 0, SMALL, USER},     {"alloc", 0, 1024, USER},
+        {"segment_alloc", SMALL, SMALL, USER}, {"alloc", SMALL, 512, USER},
         FREE(2 * SMALL, 1024, USER), // of before the history: the whole third segment
-        {"alloc", 2 * SMALL, 2048, USER},
-        {"segment_alloc", 3 * SMALL, LARGE, USER},
+        {"alloc", 2 * SMALL, 2048, USER},      {"segment_alloc", 3 * SMALL, LARGE, USER},
         {"alloc", 3 * SMALL, 2 * SMALL, USER},
     };
     const struct part parts[] = {{0, SMALL, USER, 1}, {SMALL, SMALL, USER, 1}, {2 * SMALL, SMALL, USER, 1}, {3 * SMALL, LARGE, USER, 1}};
