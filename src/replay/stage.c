@@ -51,7 +51,8 @@ static void deallocate(uint64_t address, uint64_t size_bytes, uint32_t device, u
 }
 
 static enum vram_status make_pool(struct vr_replay_stage *stage, uint32_t pool) {
-    struct vram_pool_options options = {.for_graph = stage->recorded->pools.ids[pool].first != 0};
+    struct vram_pool_options options = {.for_graph = stage->recorded->pools.ids[pool].first != 0,
+                                        .no_split = stage->recorded->no_split != NULL && stage->recorded->no_split[pool]};
     if (vr_recorded_device_has_functions(stage->recorded, pool)) {
         options.allocate = allocate;
         options.deallocate = deallocate;
