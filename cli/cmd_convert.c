@@ -151,6 +151,7 @@ int cmd_convert(int argc, char **argv) {
          .help = "what folded stacks count: bytes live at the peak (default) or at the end, or all allocations",
          .target = &settings.measure,
          .choices = measures},
+        INPUT_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

@@ -96,6 +96,7 @@ int cmd_diff(int argc, char **argv) {
          .target = &settings.threshold},
         MOMENT_OPTIONS(&settings.moment),
         GROUP_OPTIONS(&settings.moment),
+        INPUT_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

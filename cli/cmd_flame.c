@@ -62,6 +62,7 @@ int cmd_flame(int argc, char **argv) {
          .target = &settings.before},
         {.name = "bottom-up", .kind = ARGS_FLAG, .help = "innermost frames first", .target = &settings.bottom_up},
         MOMENT_OPTIONS(&settings.moment),
+        INPUT_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

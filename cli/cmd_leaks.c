@@ -49,6 +49,7 @@ int cmd_leaks(int argc, char **argv) {
         {.name = "every", .kind = ARGS_COUNT, .value = "N", .help = "a step is so many events", .target = &settings.every},
         DEVICE_OPTION(&settings.moment),
         GROUP_OPTIONS(&settings.moment),
+        INPUT_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

@@ -1,5 +1,4 @@
 // vram replay: a recording driven through the real allocator.
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include "args.h"
 #include "input.h"
 #include "input_files.h"
+#include "output.h"
 #include "ui.h"
 #include "whatif.h"
 #include "vram/options.h"
@@ -28,21 +28,19 @@ struct settings {
 
 static const char *shown_name(const struct settings *settings, const char *path) { return settings->json ? input_base_name(path) : path; }
 
-static bool write_to_file(void *user, const char *bytes, size_t length) { return fwrite(bytes, 1, length, user) == length; }
-
 static int write_placements(const char *path, const struct vram_exact_result *result) {
-    FILE *file = fopen(path, "w");
-    enum vram_status status = file == NULL ? VRAM_IO : vram_exact_placements(result, write_to_file, file);
-    if (file != NULL && fclose(file) != 0) status = VRAM_IO;
-    if (status == VRAM_OK) return CLI_OK;
-    ui_say("vram: %s: could not be written: %s", path, strerror(errno));
-    return vram_status_exit_code(status);
+    struct output *output = output_open(path);
+    if (output == NULL) return CLI_BAD_INPUT;
+    const enum vram_status status = vram_exact_placements(result, output_write, output);
+    const int code = output_close(output, status == VRAM_OK); // says what could not be written
+    return code != CLI_OK || status == VRAM_OK ? code : vram_status_exit_code(status);
 }
 
 static int replay_exact(const struct vram_recording *recording, const char *path, const struct settings *settings, const char *before) {
     struct vram_exact_result *result;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    const struct vram_exact_options options = {.keep_placements = settings->placements != NULL};
+    const struct vram_exact_options options = {.keep_placements = settings->placements != NULL,
+                                               .conf = settings->confs.count == 0 ? NULL : settings->confs.values[0]};
     enum vram_status status = vram_replay_exact(recording, &options, &result, &error);
     if (status != VRAM_OK) return ui_error(path, &error);
     const struct vram_style style = ui_style();
@@ -123,7 +121,7 @@ static bool read_confs(const struct args_list *confs) {
 // Options that do not go together. True when all is well.
 static bool agree(const struct settings *settings, int files) {
     const char *wrong = NULL;
-    if (settings->exact && settings->confs.count > 0) wrong = "--exact runs with the recording's own settings: no --conf";
+    if (settings->exact && settings->confs.count > 1) wrong = "--exact takes one --conf";
     if (settings->exact && (settings->world.memory_bytes != 0 || settings->ignore_releases))
         wrong = "--exact takes no --memory and no --ignore-releases";
     if (settings->exact && settings->device != NO_DEVICE) wrong = "--exact takes no --device: it checks all of them";
@@ -162,6 +160,7 @@ int cmd_replay(int argc, char **argv) {
          .help = "with --exact: write device,event_index,address of every allocation",
          .target = &settings.placements},
         ARGS_JSON("several files: an array", &settings.json),
+        INPUT_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

@@ -112,6 +112,7 @@ int cmd_report(int argc, char **argv) {
          .target = &settings.list,
          .choices = listings},
         REPORT_PROFILE_OPTIONS(&settings.profile),
+        INPUT_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

@@ -92,6 +92,7 @@ int cmd_tune(int argc, char **argv) {
          .help = "replays at a time (default: one per processor)",
          .target = &settings.threads},
         ARGS_JSON("with --each several recordings: an array", &settings.json),
+        INPUT_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

@@ -172,6 +172,7 @@ int cmd_view(int argc, char **argv) {
          .help = "answer from this process, until it is interrupted: for files beyond a browser's memory",
          .target = &serves},
         {.name = "port", .kind = ARGS_COUNT, .value = "N", .help = "with --serve: the port (default: any free one)", .target = &port},
+        INPUT_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

@@ -16,6 +16,11 @@
 #define BUFFER_BYTES ((size_t)256 << 10)
 // xz -9 needs 65 MiB; more is no honest recording.
 #define XZ_MEMORY_BYTES ((uint64_t)256 << 20)
+// What may be unpacked unless --max-unpacked says otherwise. Histories pack to a 10th to a 60th.
+#define UNPACKED_BYTES ((uint64_t)1 << 30)
+#define UNPACKED_RATIO 200
+
+uint64_t input_max_unpacked = 0;
 
 struct input;
 
@@ -32,12 +37,16 @@ struct codec {
 struct input {
     FILE *file;
     struct embedded *page;     // where the bytes come from a page, not from the file; else NULL
+    struct input *outer;       // the page's, with it
     const struct codec *codec; // NULL: plain
     unsigned char *buffer;     // of the file
     size_t at, filled;
     bool at_end;  // of the file
     bool between; // at a boundary of compressed members, where the file may end
     uint64_t produced;
+    uint64_t taken;                    // bytes of the file that were read
+    uint64_t unpacked;                 // by the codec
+    bool over;                         // more than may be
     unsigned char head[EMBEDDED_HEAD]; // what was looked at before it was read
     size_t head_at, head_filled;
     char error[256]; // "" while all is well
@@ -71,6 +80,7 @@ static bool refill(struct input *input) {
         if (input->filled < BUFFER_BYTES && ferror(input->file)) (void)fail(input, strerror(errno));
     }
     input->at_end = input->filled < BUFFER_BYTES;
+    input->taken += input->filled;
     return input->filled != 0 && input->error[0] == '\0';
 }
 
@@ -169,9 +179,37 @@ static size_t fill_plain(struct input *input, unsigned char *to, size_t capacity
     return part;
 }
 
+// The file's bytes as they lie there; of what is no regular file those that were read until now.
+static uint64_t packed_bytes(const struct input *input) {
+    struct stat facts;
+    const struct input *from = input->outer != NULL ? input->outer : input;
+    const bool known = from->file != stdin && fstat(fileno(from->file), &facts) == 0 && S_ISREG(facts.st_mode);
+    return known ? (uint64_t)facts.st_size : from->taken;
+}
+
+static uint64_t most_unpacked(const struct input *input) {
+    if (input_max_unpacked != 0) return input_max_unpacked;
+    const uint64_t packed = packed_bytes(input), most = packed > UINT64_MAX / UNPACKED_RATIO ? UINT64_MAX : packed * UNPACKED_RATIO;
+    return most > UNPACKED_BYTES ? most : UNPACKED_BYTES;
+}
+
+static size_t too_much(struct input *input) {
+    char most[UI_SIZE_CAPACITY], packed[UI_SIZE_CAPACITY];
+    (void)ui_size(most_unpacked(input), most);
+    (void)ui_size(packed_bytes(input), packed);
+    (void)snprintf(input->error, sizeof input->error, "its %s unpack to more than %s; --max-unpacked SIZE allows more", packed, most);
+    input->over = true;
+    return SIZE_MAX;
+}
+
+// What goes beyond the limit is not handed out.
 static size_t decode(struct input *input, void *buffer, size_t capacity) {
     if (input->error[0] != '\0') return SIZE_MAX;
-    return input->codec == NULL ? fill_plain(input, buffer, capacity) : input->codec->fill(input, buffer, capacity);
+    if (input->codec == NULL) return fill_plain(input, buffer, capacity);
+    const size_t count = input->codec->fill(input, buffer, capacity);
+    if (count == SIZE_MAX) return count;
+    input->unpacked += count;
+    return input->unpacked > most_unpacked(input) ? too_much(input) : count;
 }
 
 // struct vram_input's read().
@@ -236,7 +274,7 @@ static FILE *open_file(const char *path, const char **reason) {
 
 static int fail_with_message(const struct input *input, const char *name) {
     struct vram_error error = {.status = VRAM_IO, .offset = input->produced};
-    (void)snprintf(error.message, sizeof error.message, input->produced != 0 ? "%s (after %llu bytes)" : "%s", input->error,
+    (void)snprintf(error.message, sizeof error.message, input->produced != 0 && !input->over ? "%s (after %llu bytes)" : "%s", input->error,
                    (unsigned long long)input->produced);
     return ui_error(name, &error);
 }
@@ -279,7 +317,7 @@ static int read_embedded(struct input *outer, const char *name, const char *want
         code = open_failed(name, "no host memory to read it");
     } else {
         *page = (struct embedded){.read = input_read, .context = outer};
-        *inner = (struct input){.page = page, .buffer = buffer};
+        *inner = (struct input){.page = page, .outer = outer, .buffer = buffer};
         bool there = false;
         for (unsigned long number = 1; !there && embedded_next(page, found); number++) there = is_meant(wanted, found, number);
         if (outer->error[0] != '\0')

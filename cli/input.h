@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "args.h"
 #include "vram/recording.h"
 
 // A recording and what was seen of its file.
@@ -13,6 +14,17 @@ struct input_facts {
     const char *name; // as messages call it: the path, or "standard input"
     uint64_t bytes;   // read, decompressed
 };
+
+// How many bytes a compressed file may unpack to; 0 (the default): the larger of 1 GiB and 200 times the file, of which a pipe counts as
+// what was read of it until now. Of the process: the row of the options sets it, before anything is read.
+extern uint64_t input_max_unpacked;
+
+// The row of every command that reads recordings.
+#define INPUT_OPTION                                                                                                                       \
+    {                                                                                                                                      \
+        .name = "max-unpacked", .kind = ARGS_SIZE, .value = "SIZE",                                                                        \
+        .help = "unpack compressed files up to this (default: 1 GiB, or 200 times the file)", .target = &input_max_unpacked                \
+    }
 
 // Opens `path` (or standard input for "-"), undoes compression told by content and reads one recording. A page that `vram view` wrote
 // stands for the recording in it; PAGE#NAME or PAGE#NUMBER (from 1) for one of several. *recording is given to the caller. On failure

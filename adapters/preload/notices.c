@@ -32,7 +32,7 @@ void pl_list(const char *what, const char *detail, const char *more) {
     if (path[0] == '\0') return;
     const int saved = errno;
     struct stat facts;
-    const int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    const int file = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     if (file >= 0 && fstat(file, &facts) == 0 && pl_may_grow((uint64_t)facts.st_size + length)) {
         const ssize_t written = writev(file, parts, 3);
         (void)written;

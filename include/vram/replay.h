@@ -93,16 +93,21 @@ struct vram_exact_device {
 struct vram_exact_options {
     size_t keep_differences; // per device; 0 means 16
     bool keep_placements;
+    const char *conf; // option string; NULL: the recording's own settings
 };
 
 struct vram_exact_result {
     struct vram_exact_device *devices; // those with events or segments, ascending
     size_t device_count;
-    bool agrees; // every device's verdict is EQUAL or NO_HISTORY
+    bool agrees;        // every device's verdict is EQUAL or NO_HISTORY
+    char *conf;         // the option string that was in force
+    bool recorded_conf; // it is the recording's own
+    bool inferred_conf; // recorded_conf, but the recording has no settings: they were inferred from its segments
 };
 
 // Replays every device's history at the recorded addresses. options may be NULL. *result is given to the caller: also when things
-// differ, which is not a failure of this function. NO_HOST_MEMORY; BAD_INPUT for histories beyond the limits of this library.
+// differ, which is not a failure of this function. BAD_OPTION for a malformed conf; NO_HOST_MEMORY; BAD_INPUT for histories beyond the
+// limits of this library.
 VRAM_API VRAM_NODISCARD enum vram_status vram_replay_exact(const struct vram_recording *recording, const struct vram_exact_options *options,
                                                            struct vram_exact_result **result, struct vram_error *error);
 // NULL is ignored.
@@ -173,7 +178,8 @@ struct vram_whatif_result {
     enum vram_sim_profile profile;
     struct vram_whatif_device *devices;
     size_t device_count;
-    bool finished; // no device ran out of memory or had a contradictory history
+    bool finished;      // no device ran out of memory or had a contradictory history
+    bool inferred_conf; // recorded_conf, but the recording has no settings: they were inferred from its segments
 };
 
 // Runs every device's history once. options may be NULL. *result is given to the caller, also after an OOM, which is not a failure
@@ -208,6 +214,7 @@ struct vram_tune_options {
 // What a setting comes to, over all recordings and devices: of sizes the largest, of calls and times the sum.
 struct vram_tune_setting {
     char *conf;                   // option string; "" are the defaults
+    bool inferred;                // today's, from the segments: the first recording has no settings
     bool today;                   // what the recording says was in force (conf is the first recording's)
     bool fits;                    // completes with memory_bytes; true when none were given
     bool fits_with_room;          // would complete with a sixteenth less of it

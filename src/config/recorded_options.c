@@ -103,7 +103,30 @@ static void recorded_string(const struct vr_model *model, char *text, size_t cap
     }
 }
 
-void vr_recorded_conf(const struct vr_model *model, struct vr_text *conf) {
+// Whether the recording says anything of the settings: PyTorch 2.1 and 2.2 have no `allocator_settings`.
+static bool has_settings(const struct vr_model *model) {
+    if (vr_model_setting(model, "PYTORCH_CUDA_ALLOC_CONF") != NULL || vr_model_setting(model, "PYTORCH_ALLOC_CONF") != NULL) return true;
+    for (size_t i = 0; i < vr_option_row_count; i++) {
+        const char *key = vr_option_rows[i].recorded.key;
+        if (key != NULL && vr_model_setting(model, key) != NULL) return true;
+    }
+    return false;
+}
+
+static bool has_expandable_segments(const struct vr_model *model) {
+    for (size_t row = 0; row < model->segments.count; row++) {
+        if (model->segments.expandable[row] != 0) return true;
+    }
+    for (size_t device = 0; device < model->history_count; device++) {
+        const struct vr_history *history = &model->histories[device];
+        for (size_t event = 0; event < history->count; event++) {
+            if (history->action[event] == VR_ACTION_SEGMENT_MAP || history->action[event] == VR_ACTION_SEGMENT_UNMAP) return true;
+        }
+    }
+    return false;
+}
+
+bool vr_recorded_conf(const struct vr_model *model, struct vr_text *conf) {
     char text[1024];
     struct vr_options options;
     recorded_string(model, text, sizeof text);
@@ -115,5 +138,8 @@ void vr_recorded_conf(const struct vr_model *model, struct vr_text *conf) {
         const char *value = row->recorded.key == NULL ? NULL : vr_model_setting(model, row->recorded.key);
         if (value != NULL) vr_option_recall(row, &options, value);
     }
+    const bool inferred = !has_settings(model) && has_expandable_segments(model);
+    if (inferred) options.expandable_segments = true;
     vr_options_print_places(&options, conf);
+    return inferred;
 }

@@ -23,7 +23,8 @@ enum vram_status vr_recorded_visit(const struct vr_options *options, vr_recorded
 // How often vr_recorded_visit() calls at most.
 size_t vr_recorded_most(void);
 // Appends the settings a recording says were in force, as an option string of the keys that decide placement, which a replay must know; ""
-// when the recording has no settings. The structured values win over the recorded string, which may be older.
-void vr_recorded_conf(const struct vr_model *model, struct vr_text *conf);
+// when the recording has no settings. The structured values win over the recorded string, which may be older. True when the recording has
+// no settings and they were inferred from its segments.
+bool vr_recorded_conf(const struct vr_model *model, struct vr_text *conf);
 
 #endif

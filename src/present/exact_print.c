@@ -96,6 +96,9 @@ enum vram_status vram_exact_json(const struct vram_exact_result *result, const c
     vr_json_object(&json, NULL);
     vr_json_string(&json, "file", file);
     vr_json_bool(&json, "agrees", result->agrees);
+    vr_json_string(&json, "conf", result->conf);
+    vr_json_bool(&json, "recorded_conf", result->recorded_conf);
+    vr_json_bool(&json, "inferred_conf", result->inferred_conf);
     vr_json_array(&json, "devices");
     for (size_t i = 0; i < result->device_count; i++) device_json(&json, &result->devices[i]);
     vr_json_array_end(&json);
@@ -168,6 +171,14 @@ static void remarks(struct vr_text *text, const struct vram_style *style, const 
     for (size_t i = 0; i < device->differences_kept; i++) difference_text(text, &device->differences[i]);
 }
 
+// Recorded settings go without saying.
+static void settings_text(struct vr_text *text, const struct vram_exact_result *result) {
+    if (result->inferred_conf)
+        vr_text_printf(text, "  settings: none are recorded; inferred from the segments: %s\n", result->conf);
+    else if (!result->recorded_conf)
+        vr_text_printf(text, "  settings: %s, not the recording's own\n", result->conf[0] == '\0' ? "defaults" : result->conf);
+}
+
 enum vram_status vram_exact_text(const struct vram_exact_result *result, const char *file, const struct vram_style *style, vram_write write,
                                  void *user) {
     VR_REQUIRE(result && write);
@@ -178,6 +189,7 @@ enum vram_status vram_exact_text(const struct vram_exact_result *result, const c
     if (result->device_count == 0) {
         vr_text_puts(&text, "  no segment and no event: nothing to replay\n");
     } else {
+        settings_text(&text, result);
         counts_table(&text, style, result);
     }
     for (size_t i = 0; i < result->device_count; i++) remarks(&text, style, &result->devices[i]);

@@ -13,6 +13,7 @@ static void setting_json(struct vr_json *json, const char *key, const struct vra
     vr_json_object(json, key);
     vr_json_string(json, "conf", setting->conf);
     vr_json_bool(json, "today", setting->today);
+    vr_json_bool(json, "inferred", setting->inferred);
     vr_json_bool(json, "fits", setting->fits);
     vr_json_bool(json, "fits_with_room", setting->fits_with_room);
     if (setting->needed_bytes == 0)
@@ -176,7 +177,10 @@ static void setting_rows(struct vr_table *table, const struct vram_tune_result *
     const struct vram_tune_setting *setting = &result->settings[index];
     const struct tune_layout *layout = layout_of(result);
     struct vr_text name = {0};
-    vr_text_printf(&name, "%s%s", name_of(setting), setting->today ? " (today)" : "");
+    vr_text_printf(&name, "%s%s", name_of(setting),
+                   setting->inferred ? " (today, inferred from the segments)"
+                   : setting->today  ? " (today)"
+                                     : "");
     const char *rest = vr_text_string(&name);
     for (bool first = true; first || *rest != '\0'; first = false) {
         const size_t piece = piece_of(rest, room);

@@ -76,6 +76,7 @@ static void run_json(struct vr_json *json, const struct vram_whatif_result *run)
     vr_json_object(json, NULL);
     vr_json_string(json, "conf", run->conf);
     vr_json_bool(json, "recorded_conf", run->recorded_conf);
+    vr_json_bool(json, "inferred_conf", run->inferred_conf);
     vr_json_string(json, "start", start_names[run->start]);
     vr_json_string(json, "profile", profile_names[run->profile]);
     if (run->memory_bytes == 0) {
@@ -107,7 +108,11 @@ enum vram_status vram_whatif_json(const struct vram_whatif_result *const *result
 
 // --- for people -----------------------------------------------------------------------------------------------------------------
 static void run_row(struct vr_table *table, const struct vram_whatif_result *run, const struct vram_whatif_device *device) {
-    vr_table_cell(table, "%s%s", run->recorded_conf ? "(recorded) " : "", run->conf[0] == '\0' ? "defaults" : run->conf);
+    vr_table_cell(table, "%s%s",
+                  run->inferred_conf   ? "(inferred) "
+                  : run->recorded_conf ? "(recorded) "
+                                       : "",
+                  run->conf[0] == '\0' ? "defaults" : run->conf);
     if (device->contradiction) {
         for (int i = 0; i < 6; i++) vr_table_cell(table, "-");
         vr_table_cell(table, "not run");

@@ -260,17 +260,38 @@ static enum vram_status replay_all(const struct vr_model *model, const struct vr
     return status;
 }
 
+static enum vram_status copy_text(const struct vr_text *text, char **copy) {
+    VR_TRY(vr_text_status(text));
+    const size_t length = strlen(vr_text_string(text)) + 1;
+    char *made = malloc(length);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    memcpy(made, vr_text_string(text), length);
+    *copy = made;
+    return VRAM_OK;
+}
+
+static enum vram_status choose_conf(const struct vr_model *model, const struct vram_exact_options *options,
+                                    struct vram_exact_result *result) {
+    struct vr_text conf = {0};
+    result->recorded_conf = options->conf == NULL;
+    if (result->recorded_conf)
+        result->inferred_conf = vr_recorded_conf(model, &conf);
+    else
+        vr_text_puts(&conf, options->conf);
+    const enum vram_status status = copy_text(&conf, &result->conf);
+    vr_text_release(&conf);
+    return status;
+}
+
 enum vram_status vram_replay_exact(const struct vram_recording *recording, const struct vram_exact_options *options,
                                    struct vram_exact_result **result, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, recording && result);
     static const struct vram_exact_options defaults = {0};
     const struct vr_model *model = vr_recording_model(recording);
-    struct vr_text conf = {0};
-    vr_recorded_conf(model, &conf);
+    if (options == NULL) options = &defaults;
     struct vram_exact_result *made = calloc(1, sizeof *made);
-    enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : vr_text_status(&conf);
-    if (status == VRAM_OK) status = replay_all(model, options == NULL ? &defaults : options, vr_text_string(&conf), made, error);
-    vr_text_release(&conf);
+    enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : choose_conf(model, options, made);
+    if (status == VRAM_OK) status = replay_all(model, options, made->conf, made, error);
     if (status != VRAM_OK) {
         vram_exact_result_destroy(made);
         return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;
@@ -283,5 +304,6 @@ void vram_exact_result_destroy(struct vram_exact_result *result) {
     if (result == NULL) return;
     for (size_t i = 0; i < result->device_count; i++) release_device(&result->devices[i]);
     free(result->devices);
+    free(result->conf);
     free(result);
 }

@@ -120,7 +120,7 @@ static enum vram_status add_devices(struct vr_script *script, bool one_device, u
 enum vram_status vr_script_init(struct vr_script *script, const struct vram_recording *recording, bool one_device, uint32_t device,
                                 struct vram_error *error) {
     *script = (struct vr_script){.model = vr_recording_model(recording)};
-    vr_recorded_conf(script->model, &script->conf);
+    script->conf_inferred = vr_recorded_conf(script->model, &script->conf);
     vr_options_init(&script->options);
     enum vram_status status = vr_text_status(&script->conf);
     if (status == VRAM_OK) status = vr_options_parse(&script->options, vr_text_string(&script->conf), error);

@@ -31,6 +31,7 @@ struct vr_script_device {
 struct vr_script {
     const struct vr_model *model; // borrowed
     struct vr_text conf;          // the option string recorded
+    bool conf_inferred;           // from the segments: the recording has no settings
     struct vr_options options;    // and what it says: they tell how the start came about
     struct vr_script_device *devices;
     size_t device_count;

@@ -197,6 +197,7 @@ static enum vram_status begin(struct tune_search *search, const struct vram_reco
         VR_TRY(vr_script_init(&search->scripts[i], recordings[i], false, 0, &search->error));
     }
     VR_TRY(add(search, vr_text_string(&search->scripts[0].conf), true));
+    search->result->settings[TODAY].inferred = search->scripts[0].conf_inferred;
     return add(search, "", false);
 }
 

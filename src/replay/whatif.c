@@ -292,6 +292,7 @@ enum vram_status vr_script_play(const struct vr_script *script, const struct vra
     enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : copy_string(conf, &made->conf);
     if (status == VRAM_OK) {
         made->recorded_conf = options->conf == NULL;
+        made->inferred_conf = made->recorded_conf && script->conf_inferred;
         made->memory_bytes = options->memory_bytes;
         made->start = options->start;
         made->profile = options->profile;

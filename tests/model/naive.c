@@ -500,7 +500,8 @@ struct naive *naive_create(const struct naive_info *info) {
     struct naive *naive = calloc(1, sizeof *naive);
     if (!naive) abort();
     naive->device_count = info->device_count;
-    naive->tie_break = info->tie_break;
+    naive->pytorch = info->conf.pytorch;
+    naive->oldest_first = info->tie_break == VRAM_TIE_AS_PYTORCH ? naive->pytorch >= 210 : info->tie_break == VRAM_TIE_OLDEST_SEGMENT;
     naive->caching = true;
     naive->next_alloc = 0x300000000000;
     naive->next_reserve = 0x400000000000;

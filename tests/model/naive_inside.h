@@ -145,7 +145,8 @@ struct naive_direct {
 
 struct naive {
     struct naive_options options;
-    enum vram_tie_break tie_break;
+    uint32_t pytorch;  // major * 100 + minor: whose rules
+    bool oldest_first; // of equal blocks that of the oldest segment
     bool caching;
     struct naive_device device[NAIVE_DEVICES];
     uint32_t device_count;

@@ -275,9 +275,11 @@ void selfmade_json(const struct selfmade *made, size_t cut, struct vr_text *text
     for (size_t i = cut; i < made->count; i++) record_json(&json, &made->records[i], made->events_without_pools ? NULL : &made->pools[i]);
     vr_json_array_end(&json);
     vr_json_array_end(&json);
-    vr_json_object(&json, "allocator_settings");
-    vr_json_string(&json, "PYTORCH_CUDA_ALLOC_CONF", made->conf);
-    vr_json_object_end(&json);
+    if (!made->without_settings) {
+        vr_json_object(&json, "allocator_settings");
+        vr_json_string(&json, "PYTORCH_CUDA_ALLOC_CONF", made->conf);
+        vr_json_object_end(&json);
+    }
     vr_json_object_end(&json);
     need(vr_text_status(text) == VRAM_OK, "memory");
 }

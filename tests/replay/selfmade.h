@@ -31,6 +31,7 @@ struct selfmade {
     const char *conf;
     bool events_without_pools; // what selfmade_json() leaves out
     bool segments_without_pools;
+    bool without_settings;
 };
 
 void selfmade_run(struct selfmade *made, const struct selfmade_options *options);

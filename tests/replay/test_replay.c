@@ -172,6 +172,42 @@ static void full_devices_with_expandable_segments_are_exact(void **state) {
     }
 }
 
+static void expandable_segments_without_settings_are_inferred(void **state) {
+    (void)state;
+    struct selfmade made;
+    struct selfmade_options options = plain;
+    options.conf = "expandable_segments:True";
+    selfmade_run(&made, &options);
+    made.without_settings = true;
+    struct vram_recording *recording = recording_of(&made, made.count / 3);
+    struct vram_exact_result *result = exact(recording);
+    assert_true(result->recorded_conf && result->inferred_conf);
+    assert_string_equal(result->conf, "expandable_segments:True");
+    assert_true(result->devices[0].allocations > 100);
+    assert_int_equal(result->devices[0].at_recorded_address, result->devices[0].allocations);
+    vram_exact_result_destroy(result);
+    struct vram_whatif_result *run = NULL;
+    assert_int_equal(vram_replay_whatif(recording, NULL, &run, NULL), VRAM_OK);
+    assert_true(run->recorded_conf && run->inferred_conf);
+    assert_string_equal(run->conf, "expandable_segments:True");
+    vram_whatif_result_destroy(run);
+    // Settings of the caller's say otherwise; those that a recording has are believed.
+    const struct vram_exact_options defaults = {.conf = ""};
+    assert_int_equal(vram_replay_exact(recording, &defaults, &result, NULL), VRAM_OK);
+    assert_false(result->agrees || result->recorded_conf || result->inferred_conf);
+    vram_exact_result_destroy(result);
+    const struct vram_exact_options wrong = {.conf = "nonsense"};
+    assert_int_equal(vram_replay_exact(recording, &wrong, &result, NULL), VRAM_BAD_OPTION);
+    vram_recording_destroy(recording);
+    made.without_settings = false;
+    recording = recording_of(&made, 0);
+    result = exact(recording);
+    assert_true(result->agrees && result->recorded_conf && !result->inferred_conf);
+    vram_exact_result_destroy(result);
+    vram_recording_destroy(recording);
+    selfmade_release(&made);
+}
+
 static void other_settings_differ(void **state) {
     (void)state;
     static const char *const wrong[] = {"roundup_power2_divisions:4", "expandable_segments:True", "large_segment_size_mb:32"};
@@ -509,6 +545,7 @@ int main(void) {
         cmocka_unit_test(cut_histories_of_large_blocks_are_placed),
         cmocka_unit_test(histories_with_ooms_are_exact),
         cmocka_unit_test(full_devices_with_expandable_segments_are_exact),
+        cmocka_unit_test(expandable_segments_without_settings_are_inferred),
         cmocka_unit_test(other_settings_differ),
         cmocka_unit_test(order_of_releases_differs),
         cmocka_unit_test(one_block_of_the_picture_differs),

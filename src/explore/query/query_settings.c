@@ -36,7 +36,7 @@ static bool put_option(const struct vram_option *option, void *user) {
 // Every option with the value it had, as far as the recording tells.
 static enum vram_status put_options(struct vr_json *json, const struct vr_model *model) {
     struct vr_text conf = {0};
-    vr_recorded_conf(model, &conf);
+    (void)vr_recorded_conf(model, &conf);
     enum vram_status status = vr_text_status(&conf);
     vr_json_string(json, "conf", vr_text_string(&conf));
     vr_json_array(json, "options");

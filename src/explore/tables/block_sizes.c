@@ -114,7 +114,7 @@ static void walk(struct vr_block_sizing *pass, size_t event) {
 static void read_options(struct vr_block_sizes *sizes) {
     struct vr_text conf = {0};
     vr_options_init(&sizes->options);
-    vr_recorded_conf(sizes->view->model, &conf);
+    (void)vr_recorded_conf(sizes->view->model, &conf);
     // A recording whose settings say nothing that is known ran, as far as anybody can tell, with the defaults.
     if (vr_text_status(&conf) == VRAM_OK && vr_options_parse(&sizes->options, vr_text_string(&conf), NULL) != VRAM_OK)
         vr_options_init(&sizes->options);
