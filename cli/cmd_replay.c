@@ -1,5 +1,4 @@
 // vram replay: a recording driven through the real allocator.
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include "args.h"
 #include "input.h"
 #include "input_files.h"
+#include "output.h"
 #include "ui.h"
 #include "whatif.h"
 #include "vram/options.h"
@@ -28,15 +28,12 @@ struct settings {
 
 static const char *shown_name(const struct settings *settings, const char *path) { return settings->json ? input_base_name(path) : path; }
 
-static bool write_to_file(void *user, const char *bytes, size_t length) { return fwrite(bytes, 1, length, user) == length; }
-
 static int write_placements(const char *path, const struct vram_exact_result *result) {
-    FILE *file = fopen(path, "w");
-    enum vram_status status = file == NULL ? VRAM_IO : vram_exact_placements(result, write_to_file, file);
-    if (file != NULL && fclose(file) != 0) status = VRAM_IO;
-    if (status == VRAM_OK) return CLI_OK;
-    ui_say("vram: %s: could not be written: %s", path, strerror(errno));
-    return vram_status_exit_code(status);
+    struct output *output = output_open(path);
+    if (output == NULL) return CLI_BAD_INPUT;
+    const enum vram_status status = vram_exact_placements(result, output_write, output);
+    const int code = output_close(output, status == VRAM_OK); // says what could not be written
+    return code != CLI_OK || status == VRAM_OK ? code : vram_status_exit_code(status);
 }
 
 static int replay_exact(const struct vram_recording *recording, const char *path, const struct settings *settings, const char *before) {

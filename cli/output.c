@@ -141,7 +141,8 @@ bool output_is_input(const char *output, const char *input) {
     return there && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Opens a new file beside output->path, with the permissions that a new file has, or those of the file it will replace.
+// Opens a new file under a random name beside output->path, for this user alone, or with the permissions of this user's file that it will
+// replace.
 static bool open_temporary(struct output *output) {
     static const char ending[] = ".XXXXXX";
     const size_t length = strlen(output->path);
@@ -156,9 +157,7 @@ static bool open_temporary(struct output *output) {
         output->temporary = NULL;
         return fail(output, errno);
     }
-    const mode_t mask = umask(0);
-    (void)umask(mask);
-    (void)fchmod(file, stat(output->path, &facts) == 0 ? facts.st_mode & 0777 : 0666 & ~mask);
+    if (lstat(output->path, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid()) (void)fchmod(file, facts.st_mode & 0777);
     output->file = fdopen(file, "wb");
     return output->file != NULL || fail(output, errno);
 }
@@ -182,17 +181,25 @@ static bool open_descriptor(struct output *output, int descriptor) {
     return output->file != NULL || fail(output, errno);
 }
 
+// A link that somebody else made, but the system, is not followed: who may write into the folder may have planted it.
+static bool is_foreign_link(const char *path) {
+    struct stat facts;
+    return lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode) && facts.st_uid != geteuid() && facts.st_uid != 0;
+}
+
 static bool open_path(struct output *output, const char *path) {
     struct stat facts;
     const bool exists = stat(path, &facts) == 0;
     const int descriptor = descriptor_of(path);
     if (descriptor >= 0) return open_descriptor(output, descriptor);
+    if (is_foreign_link(path)) return fail(output, ELOOP);
     if (exists && S_ISDIR(facts.st_mode)) return fail(output, EISDIR);
     if (exists && !S_ISREG(facts.st_mode)) {
-        output->file = fopen(path, "wb");
+        const int file = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        output->file = file < 0 ? NULL : fdopen(file, "wb");
         return output->file != NULL || fail(output, errno);
     }
-    // A link stays; what it leads to is replaced.
+    // A link of this user's stays; what it leads to is replaced.
     output->path = exists ? realpath(path, NULL) : strdup(path);
     return output->path == NULL ? fail(output, errno) : open_temporary(output);
 }

@@ -233,13 +233,14 @@ static bool copy_file(const char *from, const char *to) {
     struct stat facts;
     if (stat(from, &facts) != 0 || !pl_may_grow((uint64_t)facts.st_size)) return false;
     const int in = open(from, O_RDONLY | O_CLOEXEC);
-    const int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     static char bytes[16384]; // whose stack this is may be small
     ssize_t got = out < 0 ? -1 : 1;
     while (got > 0 && (got = read(in, bytes, sizeof bytes)) > 0)
         if (write(out, bytes, (size_t)got) != got) got = -1;
     if (in >= 0) (void)close(in);
     if (out >= 0 && close(out) != 0) got = -1;
+    if (out >= 0 && got != 0) (void)unlink(to);
     return got == 0;
 }
 

@@ -163,7 +163,19 @@ static double fit(const uint64_t *bytes, size_t count) {
     return spread <= 0 || variance <= 0 ? 0 : together * together / (variance * spread);
 }
 
-// A leak grows in many steps, nearly never shrinks, and still grows in the last third.
+// What is kept in every so many steps only grows at even distances: never longer apart than twice the mean of them. A buffer that doubles
+// grows ever more rarely, a cache that fills up not any more.
+static bool grows_evenly(const struct vr_grower *grower, size_t points, size_t grew) {
+    size_t longest = 0, since = 0;
+    for (size_t p = 1; p < points; p++) {
+        since++;
+        if (since > longest) longest = since;
+        if (grower->bytes[p] > grower->bytes[p - 1]) since = 0;
+    }
+    return longest * grew <= 2 * (points - 1);
+}
+
+// A leak grows in many steps or evenly, nearly never shrinks, and still grows in the last third.
 static void judge(struct vr_grower *grower, size_t points) {
     size_t grew = 0, kept = 0;
     for (size_t p = 1; p < points; p++) {
@@ -174,7 +186,8 @@ static void judge(struct vr_grower *grower, size_t points) {
     grower->last_bytes = points == 0 ? 0 : grower->bytes[points - 1];
     grower->confidence = points < 2 ? 0 : fit(grower->bytes, points) * (double)kept / (double)(points - 1);
     const bool late = points >= 3 && grower->last_bytes > grower->bytes[points - 1 - (points + 2) / 3];
-    const bool leaks = points >= 4 && grew >= 3 && grew * 4 >= points - 1 && late && grower->confidence >= 0.8;
+    const bool often = grew * 4 >= points - 1 || grows_evenly(grower, points, grew);
+    const bool leaks = points >= 4 && grew >= 3 && often && late && grower->confidence >= VR_LEAK_CONFIDENCE;
     grower->verdict = leaks ? VR_VERDICT_LEAK : grower->last_bytes > grower->first_bytes ? VR_VERDICT_GROWTH : VR_VERDICT_STEADY;
 }
 

@@ -20,6 +20,7 @@ enum vr_verdict {
 const char *vr_verdict_word(enum vr_verdict verdict);
 
 enum { VR_GROWTH_POINTS = 256 };
+#define VR_LEAK_CONFIDENCE 0.8 // what a leak needs, besides growing often and late
 
 // A group that holds more at the beginnings of later steps than of earlier ones.
 struct vr_grower {

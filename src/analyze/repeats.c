@@ -11,7 +11,7 @@
 #include "base/map.h"
 
 // Kinds of allocations that are told apart: what a loop makes is met early, and more would only be what never repeats.
-enum { GAP_BINS = 2048, BINS_PER_DOUBLING = 48, LEAST_TURNS = 3, MOST_KINDS = 1 << 20 };
+enum { GAP_BINS = 2048, BINS_PER_DOUBLING = 48, LEAST_TURNS = 3, MOST_KINDS = 1 << 20, NO_PERIOD = GAP_BINS };
 
 // First every gap is counted, then the turns are followed, then it is seen what memory does in them.
 enum repeats_stage { TALLY, FOLLOW, WEIGH, FINISHED };
@@ -79,17 +79,17 @@ static enum vram_status gap_of(struct vr_repeats *repeats, uint64_t key, uint32_
     return before == 0 && repeats->last.count >= MOST_KINDS ? VRAM_OK : vr_map_set(&repeats->last, key, number);
 }
 
-// The bin in the middle of the largest gaps that many allocations have; 0 for none. Two neighbours on each side are 6 percent.
+// The bin in the middle of the largest gaps that many allocations have; NO_PERIOD for none. Two neighbours on each side are 6 percent.
 static size_t period_bin(const struct vr_repeats *repeats) {
-    for (size_t bin = GAP_BINS - 3; bin > 2 + 2 * BINS_PER_DOUBLING; bin--) {
+    for (size_t bin = GAP_BINS - 2; bin-- > 0;) {
         uint64_t near = 0;
-        for (size_t i = bin - 2; i <= bin + 2; i++) near += repeats->tally[i];
+        for (size_t i = bin < 2 ? 0 : bin - 2; i <= bin + 2; i++) near += repeats->tally[i];
         if (near >= LEAST_TURNS && near * 20 >= repeats->gaps) {
-            while (repeats->tally[bin - 1] > repeats->tally[bin]) bin--;
+            while (bin != 0 && repeats->tally[bin - 1] > repeats->tally[bin]) bin--;
             return bin;
         }
     }
-    return 0;
+    return NO_PERIOD;
 }
 
 // A turn begins wherever the first allocation that has the period as its gap is made again.
@@ -154,7 +154,7 @@ static enum vram_status next_stage(struct vr_repeats *repeats) {
     if (repeats->stage == TALLY) {
         vr_map_clear(&repeats->last);
         repeats->period = period_bin(repeats);
-        repeats->stage = repeats->period != 0 ? FOLLOW : FINISHED;
+        repeats->stage = repeats->period != NO_PERIOD ? FOLLOW : FINISHED;
     } else if (repeats->stage == FOLLOW && repeats->count >= LEAST_TURNS) {
         repeats->turn = calloc(repeats->count + 1, sizeof *repeats->turn);
         if (repeats->turn == NULL) return VRAM_NO_HOST_MEMORY;

@@ -13,6 +13,14 @@
 #define VR_RESERVE_CLASSES 16
 #define VR_CLASS_NAME      32
 
+// A version of PyTorch as a number that later ones are above.
+#define VR_PYTORCH(major, minor) ((major)*100u + (minor))
+#define VR_PYTORCH_NEWEST        VR_PYTORCH(2, 15)
+// From here on, of equal free blocks, that of the oldest segment is taken; before, the one at the lowest address.
+#define VR_PYTORCH_OLDEST_FIRST VR_PYTORCH(2, 10)
+// From here on the end of a MemPool waits for its pending frees and gives its cache back.
+#define VR_PYTORCH_POOL_END_EMPTIES VR_PYTORCH(2, 7)
+
 enum vr_backend { VR_BACKEND_NATIVE, VR_BACKEND_ASYNC };
 
 // A reservation of address space: a fraction of the device's memory, or bytes. Unset: both 0.
@@ -49,6 +57,7 @@ struct vr_options {
         struct vr_reserve reserve;
     } reserve_classes[VR_RESERVE_CLASSES];
     uint32_t reserve_class_count;
+    uint32_t pytorch; // VR_PYTORCH(): whose rules hold
 };
 
 // Every default.

@@ -368,6 +368,22 @@ static void print_classes(const struct vr_option_row *row, const struct vr_optio
     vr_text_puts(text, "]");
 }
 
+// --- versions ---------------------------------------------------------------------------------------------------------------
+static enum vram_status read_version(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    const char *point, *end;
+    uint64_t major, minor;
+    if (lexer->token != VR_TOKEN_WORD || !vr_read_whole(lexer->word, &major, &point) || *point != '.' ||
+        !vr_read_whole(point + 1, &minor, &end) || *end != '\0' || major != 2 || minor > VR_PYTORCH_NEWEST % 100)
+        return bad_value(row, lexer, "a version of PyTorch from 2.0 to 2.15");
+    *(uint32_t *)field_of(row, options) = VR_PYTORCH(2, (uint32_t)minor);
+    return vr_lex_next(lexer);
+}
+
+static void print_version(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+    const uint32_t version = *(const uint32_t *)const_field_of(row, options);
+    vr_text_printf(text, "%u.%u", version / 100, version % 100);
+}
+
 // --- the kinds ----------------------------------------------------------------------------------------------------------------
 // Kinds that PyTorch does not record have no last two.
 static const struct {
@@ -385,6 +401,7 @@ static const struct {
     [VR_KIND_BACKEND] = {read_backend, print_backend, NULL, NULL},
     [VR_KIND_RESERVE] = {read_reserve, print_reserve, NULL, NULL},
     [VR_KIND_CLASSES] = {read_classes, print_classes, NULL, NULL},
+    [VR_KIND_VERSION] = {read_version, print_version, NULL, NULL},
 };
 
 enum vram_status vr_option_read(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {

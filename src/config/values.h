@@ -19,6 +19,7 @@ enum vr_option_kind {
     VR_KIND_THREADS, // uint32_t
     VR_KIND_RESERVE,
     VR_KIND_CLASSES, // reserve_classes and its count
+    VR_KIND_VERSION, // uint32_t, VR_PYTORCH()
 };
 
 // One key. The names of the fields are those of options.def.

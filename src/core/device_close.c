@@ -13,7 +13,7 @@ void vr_wait_at_end(struct vr_device *device) {
     if (entered) vr_context_leave(&guard);
 }
 
-// Everything goes back, live or not.
+// Everything goes back, live or not. What the driver refuses is tried again while that helps.
 static void release_memory(struct vr_device *device) {
     struct vr_context_guard guard;
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
@@ -22,7 +22,10 @@ static void release_memory(struct vr_device *device) {
         struct vr_segment *segment = vr_segment_at(device->allocator, device->segments.items[i]);
         segment->source->drop(device, segment);
     }
-    vr_orphans_retry(device);
+    for (size_t before = SIZE_MAX; device->segments.orphan_count != 0 && device->segments.orphan_count < before;) {
+        before = device->segments.orphan_count;
+        vr_orphans_retry(device, NULL);
+    }
     vr_device_unlock(device);
     if (entered) vr_context_leave(&guard);
 }

@@ -89,7 +89,7 @@ static enum vram_status release_freeable(struct vr_device *device) {
 enum vram_status vr_release_all(struct vr_device *device) {
     enum vram_status first = vr_device_captures(device) ? VRAM_OK : release_default_pools(device);
     note(&first, release_freeable(device));
-    vr_orphans_retry(device);
+    vr_orphans_retry(device, NULL);
     return first;
 }
 

@@ -98,13 +98,14 @@ enum vram_status vr_give_back(struct vr_device *device, const struct vr_driver_m
     return VRAM_DRIVER;
 }
 
-void vr_orphans_retry(struct vr_device *device) {
+void vr_orphans_retry(struct vr_device *device, vr_give_back_call *only) {
     struct vr_segment_books *segments = &device->segments;
     size_t kept = 0;
     for (size_t i = 0; i < segments->orphan_count; i++) {
         const struct vr_driver_memory orphan = segments->orphans[i];
-        const vr_cu_result result = orphan.give_back(device->allocator->driver, orphan.handle, orphan.size);
-        if (result != VR_CU_SUCCESS) segments->orphans[kept++] = orphan;
+        const bool wanted = only == NULL || orphan.give_back == only;
+        const bool gone = wanted && orphan.give_back(device->allocator->driver, orphan.handle, orphan.size) == VR_CU_SUCCESS;
+        if (!gone) segments->orphans[kept++] = orphan;
     }
     segments->orphan_count = kept;
 }

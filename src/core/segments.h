@@ -10,10 +10,12 @@
 struct vr_device;
 struct vr_shard;
 
+typedef vr_cu_result vr_give_back_call(struct vram_driver *driver, uint64_t handle, uint64_t size);
+
 // Something that goes back to the driver. What that refuses is an orphan: tried again at the next release and at the end.
 struct vr_driver_memory {
-    vr_cu_result (*give_back)(struct vram_driver *driver, uint64_t handle, uint64_t size); // of the source that owns it
-    uint64_t handle;                                                                       // or address
+    vr_give_back_call *give_back; // of the source that owns it
+    uint64_t handle;              // or address, or event
     uint64_t size;
 };
 
@@ -40,8 +42,8 @@ VR_INLINE enum vram_stat_pool vr_stat_view(bool small) { return small ? VRAM_STA
 
 // Gives memory back to the driver. DRIVER: it would not take it; it is remembered.
 enum vram_status vr_give_back(struct vr_device *device, const struct vr_driver_memory *memory);
-// Tries again to give orphans back.
-void vr_orphans_retry(struct vr_device *device);
+// Tries again to give orphans back, in the order in which they were refused: those of one kind, or (NULL) all.
+void vr_orphans_retry(struct vr_device *device, vr_give_back_call *only);
 // Frees the books themselves. At the end only.
 void vr_segments_release(struct vr_segment_books *segments);
 

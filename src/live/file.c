@@ -1,7 +1,6 @@
 #include "live/file.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 
 #include "os/os.h"
 #include "vram/history.h"
@@ -20,12 +19,10 @@ enum vram_status vr_file_open(struct vr_file *file, const char *pattern, struct 
     file->partial[0] = '\0';
     const enum vram_status device = vr_os_stream_open(file->path, &file->stream);
     if (device == VRAM_UNSUPPORTED) {
-        static _Atomic uint32_t opened; // threads may write under one name at once: the last one stands there in the end, whole
-        (void)snprintf(file->partial, sizeof file->partial, "%s.%llu.%u.part", file->path, (unsigned long long)vr_os_process_id(),
-                       (unsigned)atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed));
-        file->stream = fopen(file->partial, "wb");
+        // Threads may write under one name at once: the last one stands there in the end, whole.
+        if (vr_os_file_create_beside(file->path, file->partial, sizeof file->partial, &file->stream) == VRAM_OK) return VRAM_OK;
     }
-    return device == VRAM_IO || file->stream == NULL ? fail(file, "cannot be written", error) : VRAM_OK;
+    return device != VRAM_OK ? fail(file, "cannot be written", error) : VRAM_OK;
 }
 
 static bool ends_with(const char *text, const char *end) {

@@ -84,9 +84,19 @@ enum vram_status vr_os_take_descriptor(uint64_t process, int descriptor, int *ta
 void vr_os_close_descriptor(int descriptor);
 
 // --- stream.c: what is written to that is no plain file ------------------------------------------------------------------------------
-// Opens for writing what lies at the path: a terminal, a pipe; or the very file that /dev/stdout, /dev/stderr or /dev/fd/N stand for, at
-// the place where the program is. UNSUPPORTED: a plain file, or nothing; IO with errno, as for a pipe by its name that nobody reads.
+// Opens for writing what lies at the path: a terminal, a pipe; or the very file that /dev/stdout, /dev/stderr, /dev/fd/N or
+// /proc/self/fd/N stand for, at the place where the program is. UNSUPPORTED: a plain file, a link, or nothing; IO with errno, as for a pipe
+// by its name that nobody reads.
 enum vram_status vr_os_stream_open(const char *path, FILE **stream);
+
+// --- newfile.c: files that are made. Every file that this library writes comes from here -------------------------------------------------
+// Nothing that is there is opened or followed, whatever somebody planted under the name; what is made is this user's alone (0600).
+// Makes the file, for reading and writing. IO with errno: EEXIST where anything has the name, a link too.
+enum vram_status vr_os_file_create(const char *path, int *descriptor);
+// The same under a random name beside `path`, which goes into `made`: to be renamed to `path` when it is whole. Where that is a plain file
+// of this user's, the new one has its permissions. `capacity`: more than the length of `path` and VR_NEW_FILE_EXTRA. IO with errno.
+enum { VR_NEW_FILE_LETTERS = 12, VR_NEW_FILE_EXTRA = VR_NEW_FILE_LETTERS + 7 };
+enum vram_status vr_os_file_create_beside(const char *path, char *made, size_t capacity, FILE **stream);
 
 // --- growfile.c: a file that grows and is written through memory, so that what was stored survives the program -----------------------
 // The program around us may close the descriptor and use its number again: it is never used unless it still is this file, which is opened

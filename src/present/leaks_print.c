@@ -87,13 +87,40 @@ static void print_stacks(const struct vr_leaks *leaks, const struct vram_style *
     }
 }
 
+// Nothing is a leak, but rows below may look like one: what keeps them from being called so.
+static void print_no_leak(const struct vr_leaks *leaks, struct vr_text *text) {
+    enum { LEAST_POINTS = 4 };
+    size_t grow = 0;
+    double surest = 0;
+    for (size_t i = 0; i < leaks->growth.count; i++) {
+        const struct vr_grower *grower = &leaks->growth.grower[i];
+        if (grower->verdict != VR_VERDICT_GROWTH || grower->confidence < VR_LEAK_CONFIDENCE) continue;
+        grow++;
+        if (grower->confidence > surest) surest = grower->confidence;
+    }
+    if (grow == 0) {
+        vr_text_puts(text, "no leak: nothing grows steadily from step to step");
+        return;
+    }
+    vr_text_printf(text, "perhaps a leak: %zu group%s, the surest %.0f %%, but %s", grow, grow == 1 ? " grows" : "s grow", 100 * surest,
+                   leaks->steps.unsure                        ? "where steps begin is not sure; --every N or --step NAME says it"
+                   : leaks->growth.point_count < LEAST_POINTS ? "there are too few steps to tell"
+                                                              : "not until the end, or in too few steps to tell");
+}
+
+static void print_never_freed(const struct vr_leaks *leaks, struct vr_text *text) {
+    const struct vram_report_sum end = leaks->profile.lifetimes.end;
+    if (end.bytes == 0) return;
+    vr_text_printf(text, "never freed: %s; vram report --site --at end says by whom\n", vr_bytes(end.bytes).text);
+}
+
 static void print_verdict(const struct vr_leaks *leaks, const struct vram_style *style, struct vr_text *text) {
     double rate = 0;
     for (size_t i = 0; i < leaks->count; i++) rate += leaks->growth.grower[i].bytes_per_step;
     if (leaks->steps.count == 0) return;
     vr_text_colour(text, style, leaks->count != 0 ? VR_RED : VR_GREEN);
     if (leaks->count == 0)
-        vr_text_puts(text, "no leak: nothing grows steadily from step to step");
+        print_no_leak(leaks, text);
     else
         vr_text_printf(text, "%zu leak%s: %s more in every step", leaks->count, leaks->count == 1 ? "" : "s",
                        vr_bytes((uint64_t)rate).text);
@@ -117,6 +144,7 @@ enum vram_status vram_leaks_text(const struct vram_recording *recording, const s
     print_verdict(&found, shown, &text);
     print_growers(&found, shown, &text);
     print_stacks(&found, shown, &text);
+    print_never_freed(&found, &text);
     const enum vram_status status = vr_text_hand_over(&text, write, user);
     if (status == VRAM_OK && leaks != NULL) *leaks = found.count;
     vr_text_release(&text);

@@ -283,12 +283,75 @@ static enum vram_status try_to_fail(struct vr_exact *exact, size_t event, bool *
     return VRAM_OK;
 }
 
+// The free blocks of the default pools and of the pool that is asked.
+struct kept_cache {
+    struct vram_pool_id asked;
+    struct vram_block_view *views;
+    size_t count;
+    size_t capacity;
+    bool failed;
+};
+
+static bool is_of(const struct vram_block_view *view, struct vram_pool_id id) {
+    return view->block.pool.first == id.first && view->block.pool.second == id.second;
+}
+
+static bool keep_free_block(const struct vram_block_view *view, void *user) {
+    struct kept_cache *kept = user;
+    if (view->state != VRAM_BLOCK_FREE || !(is_of(view, (struct vram_pool_id){0, 0}) || is_of(view, kept->asked))) return true;
+    kept->failed = vr_grow((void **)&kept->views, &kept->capacity, kept->count + 1, sizeof *kept->views) != VRAM_OK;
+    if (!kept->failed) kept->views[kept->count++] = *view;
+    return !kept->failed;
+}
+
+// Hands every one of them out, as a whole, so that nothing can go back to the driver; *held of them, also after a failure.
+static enum vram_status hold_cache(struct vr_exact *exact, const struct kept_cache *kept, uint32_t pool, size_t *held) {
+    for (*held = 0; *held < kept->count; ++*held) {
+        const struct vram_block_view *view = &kept->views[*held];
+        VR_TRY(vr_stage_enter(&exact->stage, is_of(view, (struct vram_pool_id){0, 0}) ? 0 : pool));
+        VR_TRY(vr_drive_malloc_at(exact->stage.allocator, DEVICE, view->block.stream, view->small_pool, view->block.address,
+                                  view->block.size_bytes, view->block.size_bytes));
+    }
+    return vr_stage_enter(&exact->stage, pool);
+}
+
+static enum vram_status let_go(struct vr_exact *exact, const struct kept_cache *kept, size_t held) {
+    enum vram_status status = VRAM_OK;
+    while (held > 0 && status == VRAM_OK) {
+        const uint64_t address = kept->views[--held].block.address;
+        status = vr_drive_free_request(exact->stage.allocator, address);
+        if (status == VRAM_OK) status = vr_drive_free_complete(exact->stage.allocator, address);
+    }
+    return status;
+}
+
+// Nothing goes back to the driver in a capture. Captures are not recorded, but what a failing request gives back comes before its event: a
+// cache that is still there when the event comes was kept (replay.md §out-of-memory). Captures leave private pools behind.
+static enum vram_status try_to_fail_keeping(struct vr_exact *exact, size_t event, bool *alike) {
+    const uint32_t pool = exact->stage.entered;
+    struct kept_cache kept = {.asked = pool == 0 ? (struct vram_pool_id){0, 0} : vram_pool_id(exact->stage.pools[pool])};
+    const struct vr_history *history = exact->recorded->history;
+    uint64_t address = 0;
+    size_t held = 0;
+    VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event], vr_stage_stream(&exact->stage, history->stream[event]),
+                         &address));
+    if (address != 0) return VRAM_OK;
+    enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_free_block, &kept);
+    if (status == VRAM_OK && kept.failed) status = VRAM_NO_HOST_MEMORY;
+    if (status == VRAM_OK) status = hold_cache(exact, &kept, pool, &held);
+    if (status == VRAM_OK) status = try_to_fail(exact, event, alike);
+    const enum vram_status freed = let_go(exact, &kept, held);
+    free(kept.views);
+    return status == VRAM_OK ? freed : status;
+}
+
 static enum vram_status fails_alike(struct vr_exact *exact, size_t event, bool *alike) {
     struct vr_exact_hiders hiders = {.count = 0};
     enum vram_status status = VRAM_OK;
     if (exact->waits.completed) status = vr_exact_hide(exact, event, &hiders);
     exact->waits = (struct vr_waits){.last_request = SIZE_MAX};
-    if (status == VRAM_OK) status = try_to_fail(exact, event, alike);
+    const bool keeping = exact->recorded->pools.count > 1;
+    if (status == VRAM_OK) status = keeping ? try_to_fail_keeping(exact, event, alike) : try_to_fail(exact, event, alike);
     const enum vram_status unhidden = vr_exact_unhide(exact, &hiders);
     return status == VRAM_OK ? unhidden : status;
 }

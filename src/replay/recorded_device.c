@@ -2,6 +2,7 @@
 #include "replay/recorded_device.h"
 
 #include "base/map.h"
+#include "core/size_rules.h"
 
 static const struct vr_history no_history;
 
@@ -73,6 +74,40 @@ static enum vram_status collect_pools(struct vr_recorded_device *recorded, struc
     return status;
 }
 
+// Whether a block of the size would have been split for the request (allocator.md §splitting). The segment says whether it is expandable,
+// not the settings: a pool with functions of its own has ordinary ones.
+static bool would_split(const struct vr_options *options, bool expandable, uint64_t requested, uint64_t size) {
+    if (requested == 0 || requested >= VR_REQUEST_LIMIT) return false;
+    const uint64_t rounded = vr_round_request(options, requested);
+    if (rounded >= size) return false;
+    if (vr_is_small(rounded) || expandable) return size - rounded >= VR_MIN_BLOCK;
+    return rounded < options->max_split_bytes && size - rounded > VR_SMALL_LIMIT;
+}
+
+// PyTorch's MemPool(no_split=True) stands nowhere in a snapshot; a live block that fills a segment which would have been split shows it.
+static enum vram_status find_whole_pools(struct vr_recorded_device *recorded) {
+    const struct vr_segments *segments = &recorded->model->segments;
+    const struct vr_blocks *blocks = &recorded->model->blocks;
+    if (recorded->pools.count == 1) return VRAM_OK;
+    recorded->no_split = calloc(recorded->pools.count, sizeof *recorded->no_split);
+    if (recorded->no_split == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < recorded->segment_count; i++) {
+        const uint32_t row = recorded->segments[i], pool = vr_recorded_device_segment_pool(recorded, row);
+        const uint64_t block = segments->first_block[row];
+        if (pool == 0 || segments->first_block[row + 1] != block + 1 || blocks->state[block] == VR_STATE_INACTIVE) continue;
+        if (blocks->size_bytes[block] != segments->total_bytes[row]) continue;
+        if (would_split(recorded->options, segments->expandable[row] != 0, blocks->requested_bytes[block], blocks->size_bytes[block]))
+            recorded->no_split[pool] = true;
+    }
+    // Two blocks in an ordinary segment: somebody split it.
+    for (size_t i = 0; i < recorded->segment_count; i++) {
+        const uint32_t row = recorded->segments[i];
+        const bool split = segments->first_block[row + 1] > segments->first_block[row] + 1;
+        if (split && segments->expandable[row] == 0) recorded->no_split[vr_recorded_device_segment_pool(recorded, row)] = false;
+    }
+    return VRAM_OK;
+}
+
 static enum vram_status add_stream(struct vr_recorded_device *recorded, struct vr_map *known, size_t *capacity, uint64_t stream) {
     if (vr_map_get(known, stream) != 0) return VRAM_OK;
     VR_TRY(vr_map_set(known, stream, 1));
@@ -110,6 +145,7 @@ enum vram_status vr_recorded_device_init(struct vr_recorded_device *recorded, co
     if (status == VRAM_OK) collect_rows(recorded, keyed);
     free(keyed);
     if (status == VRAM_OK) status = collect_pools(recorded, error);
+    if (status == VRAM_OK) status = find_whole_pools(recorded);
     struct vr_map known = {0};
     if (status == VRAM_OK) status = collect_streams(recorded, &known);
     vr_map_release(&known);
@@ -121,6 +157,7 @@ void vr_recorded_device_release(struct vr_recorded_device *recorded) {
     free(recorded->segments);
     vr_pools_release(&recorded->pools);
     free(recorded->streams);
+    free(recorded->no_split);
     *recorded = (struct vr_recorded_device){0};
 }
 

@@ -17,6 +17,7 @@ struct vr_recorded_device {
     uint32_t *segments; // rows of the device's final segments, ascending by address
     size_t segment_count;
     struct vr_pools pools;
+    bool *no_split;    // by pool: its blocks are handed out whole, as far as the final picture tells; NULL: none
     bool leave_out;    // events of unknown pools are passed over; otherwise they count as of the default pools
     uint64_t *streams; // distinct, ascending, of segments and events
     size_t stream_count;

@@ -51,7 +51,8 @@ static void deallocate(uint64_t address, uint64_t size_bytes, uint32_t device, u
 }
 
 static enum vram_status make_pool(struct vr_replay_stage *stage, uint32_t pool) {
-    struct vram_pool_options options = {.for_graph = stage->recorded->pools.ids[pool].first != 0};
+    struct vram_pool_options options = {.for_graph = stage->recorded->pools.ids[pool].first != 0,
+                                        .no_split = stage->recorded->no_split != NULL && stage->recorded->no_split[pool]};
     if (vr_recorded_device_has_functions(stage->recorded, pool)) {
         options.allocate = allocate;
         options.deallocate = deallocate;
@@ -89,6 +90,28 @@ void vr_stage_give_up(struct vr_replay_stage *stage, uint32_t pool) {
     stage->pools[pool] = NULL;
 }
 
+// --- the rules ----------------------------------------------------------------------------------------------------------------
+// The option string with 2.6's rules in it where it names no version: what most recordings are of.
+static enum vram_status add_rules(const char *conf, struct vr_text *text) {
+    struct vr_options options;
+    vr_options_init(&options);
+    options.pytorch = VR_PYTORCH(2, 6);
+    vr_text_puts(text, conf == NULL ? "" : conf);
+    if (vr_options_parse(&options, conf, NULL) == VRAM_OK) // the allocator says what is wrong with it
+        vr_text_printf(text, "%spytorch:%u.%u", text->length == 0 ? "" : ",", options.pytorch / 100, options.pytorch % 100);
+    return vr_text_status(text);
+}
+
+static enum vram_status make_allocator(struct vr_replay_stage *stage, const struct vr_stage_options *options, struct vram_error *error) {
+    struct vr_text conf = {0};
+    enum vram_status status = add_rules(options->conf, &conf);
+    const struct vram_create_info info = {
+        .driver = stage->driver, .conf = vr_text_string(&conf), .tie_break = options->tie_break, .ignore_environment = true};
+    if (status == VRAM_OK) status = vr_allocator_create(&info, &stage->allocator, error);
+    vr_text_release(&conf);
+    return status;
+}
+
 // --- the stage --------------------------------------------------------------------------------------------------------------------
 enum vram_status vr_stage_open(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
                                const struct vr_stage_options *options, struct vram_error *error) {
@@ -100,9 +123,7 @@ enum vram_status vr_stage_open(struct vr_replay_stage *stage, const struct vr_re
     }
     VR_TRY(vram_sim_create(&sim, &stage->driver));
     VR_TRY(make_streams(stage));
-    const struct vram_create_info info = {
-        .driver = stage->driver, .conf = options->conf, .tie_break = options->tie_break, .ignore_environment = true};
-    VR_TRY(vr_allocator_create(&info, &stage->allocator, error));
+    VR_TRY(make_allocator(stage, options, error));
     // Sets the device up now, while the simulated memory is what the reservations are to be measured by.
     VR_TRY(vram_set_memory_limit(stage->allocator, DEVICE, UINT64_MAX));
     return make_pools(stage);

@@ -7,9 +7,10 @@ uint64_t vr_start_round(const struct vr_options *options, uint64_t requested) {
     return requested < VR_REQUEST_LIMIT ? vr_round_request(options, requested) : requested;
 }
 
-// How many bytes beyond its rounded request a block of unknown size may have: 0 where every remainder is split off.
+// How many bytes beyond its rounded request a block of unknown size may have: 0 where every remainder is split off, any where none is.
 static uint64_t possible_leftover(const struct vr_recorded_device *recorded, const struct vr_start_segment *segment, uint64_t rounded) {
     const struct vr_options *options = recorded->options;
+    if (recorded->no_split != NULL && recorded->no_split[segment->pool] && !segment->expandable) return UINT64_MAX;
     if (segment->small || segment->expandable) return 0;
     if (options->expandable_segments && !vr_recorded_device_has_functions(recorded, segment->pool)) return 0;
     return rounded < options->max_split_bytes ? VR_MIB : options->max_non_split_rounding_bytes;

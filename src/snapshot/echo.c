@@ -63,7 +63,7 @@ static void learn(struct vr_echo *echo, uint16_t run) {
 
 bool vr_echo_miss(struct vr_echo *echo, const unsigned char *bytes, size_t length, uint32_t stack) {
     echo->misses++;
-    if (echo->runs == NULL) return true;
+    if (echo->runs == NULL) return length <= MAX_BYTES;
     uint16_t known = *run_slot(echo, stack);
     const struct vr_echo_run *run = known == 0 ? NULL : &echo->runs[known - 1];
     bool same = run != NULL && run->stack == stack && run->length == length && memcmp(echo->bytes + run->offset, bytes, length) == 0;

@@ -93,6 +93,7 @@ struct golden_count {
 };
 
 struct golden_trace {
+    char rules[16]; // the version of PyTorch that answered
     char conf[512];
     struct golden_operation *operations;
     size_t operation_count, operation_capacity;

@@ -1,6 +1,7 @@
 // Reads golden traces. A file is
 //
 //   # conf: OPTION STRING
+//   # pytorch: VERSION         perhaps: whose rules (2.15); 2.6 where it is missing and the option string does not say it
 //   OPERATION [= ANSWER]      one line each, see `shapes`
 //   SEGMENTS n                a picture, then n SEG lines, each followed by its BLK lines
 //   PEAKS numbers
@@ -214,14 +215,20 @@ static enum vram_status read_driver(struct reader *reader) {
     return VRAM_OK;
 }
 
-static enum vram_status read_comment(struct reader *reader, const char *line) {
-    static const char head[] = "# conf:";
-    if (strncmp(line, head, sizeof head - 1) != 0) return VRAM_OK;
-    const char *conf = line + sizeof head - 1;
-    conf += strspn(conf, " ");
-    if (strlen(conf) >= sizeof reader->trace->conf) return bad(reader, "a shorter option string");
-    memcpy(reader->trace->conf, conf, strlen(conf) + 1);
+// What follows `head` on the line, where it begins with that.
+static enum vram_status read_head(const struct reader *reader, const char *line, const char *head, char *text, size_t capacity) {
+    if (strncmp(line, head, strlen(head)) != 0) return VRAM_OK;
+    line += strlen(head);
+    line += strspn(line, " ");
+    if (strlen(line) >= capacity) return bad(reader, "a shorter text");
+    memcpy(text, line, strlen(line) + 1);
     return VRAM_OK;
+}
+
+static enum vram_status read_comment(const struct reader *reader, const char *line) {
+    struct golden_trace *trace = reader->trace;
+    VR_TRY(read_head(reader, line, "# pytorch:", trace->rules, sizeof trace->rules));
+    return read_head(reader, line, "# conf:", trace->conf, sizeof trace->conf);
 }
 
 static enum vram_status read_line(struct reader *reader, char *line) {

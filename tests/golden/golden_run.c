@@ -291,6 +291,10 @@ static enum vram_status run_all(struct run *run, struct vram_error *error) {
 enum vram_status golden_run(const struct golden_trace *trace, struct golden_report *report, struct vram_error *error) {
     memset(report, 0, sizeof *report);
     struct run run = {.trace = trace, .report = report};
+    // Of two versions the later one holds: that of the option string.
+    char conf[sizeof trace->conf + 32];
+    (void)snprintf(conf, sizeof conf, "pytorch:%s%s%s", trace->rules[0] == '\0' ? "2.6" : trace->rules, trace->conf[0] == '\0' ? "" : ",",
+                   trace->conf);
     const struct vr_world_options options = {
         .sim = {.memory_bytes = 80 * VR_GIB,
                 .addresses = VRAM_SIM_RISING,
@@ -298,8 +302,7 @@ enum vram_status golden_run(const struct golden_trace *trace, struct golden_repo
                 .reserve_base = 0x400000000000,
                 .reserve_alignment = VR_GIB,
                 .manual_completion = true},
-        .conf = trace->conf,
-        .tie_break = VRAM_TIE_LOWEST_ADDRESS,
+        .conf = conf,
         .without_record = true,
     };
     run.address = calloc(trace->id_count + 1, sizeof *run.address);

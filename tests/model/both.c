@@ -272,7 +272,7 @@ static void draw_setup(struct both *both) {
     both->target = targets[both_draw(both, VR_COUNT_OF(targets))];
     both->mixture = both_draw(both, VR_COUNT_OF(mixtures));
     both->device_count = both_draw(both, 3) == 0 ? 2 : 1;
-    both->tie_break = both_draw(both, 2) ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS;
+    both->tie_break = (enum vram_tie_break)both_draw(both, VRAM_TIE_LOWEST_ADDRESS + 1);
     both->one_event_stream = both_draw(both, 4) != 0;
     both->toggles_caching = both_draw(both, 4) == 0;
     both->changes_limits = both->setup->kind == CONF_GC || both_draw(both, 2);

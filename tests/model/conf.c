@@ -37,6 +37,12 @@ static void append(char *text, const char *format, ...) {
     va_end(arguments);
 }
 
+// Old rules, or those of the default.
+static void draw_rules(uint64_t *random, struct naive_conf *conf, char *text) {
+    conf->pytorch = vr_random_below(random, 2) ? 206 : 215;
+    if (conf->pytorch == 206) append(text, "pytorch:2.6");
+}
+
 static void draw_large_segment(uint64_t *random, struct naive_conf *conf, char *text) {
     static const unsigned sizes[] = {11, 12, 16, 20, 24, 32};
     const unsigned mib = sizes[vr_random_below(random, VR_COUNT_OF(sizes))];
@@ -132,6 +138,7 @@ void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct n
     const bool mixed = kind == CONF_MIXED || conf_has_pools(kind);
     memset(conf, 0, sizeof *conf);
     text[0] = '\0';
+    if (!at_run_time) draw_rules(random, conf, text);
     if (mixed ? vr_random_below(random, 4) == 0 : kind != CONF_DEFAULT && vr_random_below(random, 8) == 0)
         draw_large_segment(random, conf, text);
     if (kind == CONF_EXPANDABLE || kind == CONF_RESERVE) draw_expandable(true, conf, text);

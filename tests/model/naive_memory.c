@@ -25,8 +25,7 @@ static uint64_t driver_reserve(struct naive *naive, uint64_t size_bytes) {
 
 int naive_compare(const struct naive *naive, const struct naive_block *a, const struct naive_block *b) {
     if (a->size_bytes != b->size_bytes) return a->size_bytes < b->size_bytes ? -1 : 1;
-    if (naive->tie_break == VRAM_TIE_OLDEST_SEGMENT && a->segment->order != b->segment->order)
-        return a->segment->order < b->segment->order ? -1 : 1;
+    if (naive->oldest_first && a->segment->order != b->segment->order) return a->segment->order < b->segment->order ? -1 : 1;
     return a->address < b->address ? -1 : a->address > b->address;
 }
 

@@ -40,6 +40,14 @@ static void put_line(struct vr_text *text, const struct line *line, const char *
                    (unsigned long long)(BASE + line->offset), (unsigned long long)line->size);
 }
 
+// What was asked for: the size of the last allocation at its address, else its own.
+static uint64_t requested_for(const struct line *block, const struct line *events, size_t event_count) {
+    for (size_t i = event_count; i-- > 0;) {
+        if (events[i].offset == block->offset && strcmp(events[i].action, "alloc") == 0) return events[i].size;
+    }
+    return block->size;
+}
+
 static struct vram_recording *by_hand(const struct part *parts, size_t part_count, const struct line *picture, const struct line *events,
                                       size_t event_count, bool ids) {
     struct vr_text text = {0};
@@ -53,7 +61,7 @@ static struct vram_recording *by_hand(const struct part *parts, size_t part_coun
         for (size_t b = 0; b < parts[i].blocks; b++, picture++) {
             if (b > 0) vr_text_puts(&text, ",");
             put_line(&text, picture, "state", "address");
-            vr_text_puts(&text, "}");
+            vr_text_printf(&text, ",\"requested_size\":%llu}", (unsigned long long)requested_for(picture, events, event_count));
         }
         vr_text_puts(&text, "]}");
     }
@@ -286,6 +294,54 @@ static void events_that_name_another_pool_differ(void **state) {
     vram_recording_destroy(recording);
 }
 
+// In a capture nothing goes back to the driver: the cached segment is still there afterwards.
+static void an_oom_in_a_capture_keeps_the_cache(void **state) {
+    (void)state;
+    const struct line events[] = {
+        {"segment_alloc", 0, LARGE, NONE},      {"alloc", 0, SMALL, NONE},     FREE(0, SMALL, NONE),
+        {"segment_alloc", LARGE, SMALL, GRAPH}, {"alloc", LARGE, 1024, GRAPH}, {"oom", 0, 2 * LARGE, GRAPH},
+        {"alloc", LARGE + 1024, 1024, GRAPH},   {"alloc", 0, SMALL, NONE},
+    };
+    const struct part parts[] = {{0, LARGE, NONE, 2}, {LARGE, SMALL, GRAPH, 3}};
+    const struct line picture[] = {{"active_allocated", 0, SMALL, NONE},
+                                   {"inactive", SMALL, LARGE - SMALL, NONE},
+                                   {"active_allocated", LARGE, 1024, NONE},
+                                   {"active_allocated", LARGE + 1024, 1024, NONE},
+                                   {"inactive", LARGE + 2048, SMALL - 2048, NONE}};
+    assert_int_equal(VERDICT(parts, picture, events, true), VRAM_EXACT_EQUAL);
+    // A cached block of the pool that would have served is a difference, in a capture, too.
+    struct line served[VR_COUNT_OF(events)];
+    memcpy(served, events, sizeof served);
+    served[6].size = 1024;
+    assert_int_equal(VERDICT(parts, picture, served, true), VRAM_EXACT_DIFFERENT);
+    // Without a private pool there was no capture: the failing request would have given the segment back.
+    const struct line plain[] = {events[0], events[1], events[2], events[3], {"oom", 0, 2 * LARGE, NONE}, events[8]};
+    assert_int_equal(verdict_of(parts, 1, picture, plain, VR_COUNT_OF(plain), true), VRAM_EXACT_DIFFERENT);
+}
+
+// MemPool(no_split=True): each request has a segment to itself, although the first one had room.
+static void a_pool_whose_blocks_are_not_split(void **state) {
+    (void)state;
+    const struct line events[] = {
+        {"segment_alloc", 0, SMALL, USER},     {"alloc", 0, 1024, USER},
+        {"segment_alloc", SMALL, SMALL, USER}, {"alloc", SMALL, 512, USER},
+        FREE(2 * SMALL, 1024, USER), // of before the history: the whole third segment
+        {"alloc", 2 * SMALL, 2048, USER},      {"segment_alloc", 3 * SMALL, LARGE, USER},
+        {"alloc", 3 * SMALL, 2 * SMALL, USER},
+    };
+    const struct part parts[] = {{0, SMALL, USER, 1}, {SMALL, SMALL, USER, 1}, {2 * SMALL, SMALL, USER, 1}, {3 * SMALL, LARGE, USER, 1}};
+    const struct line picture[] = {{"active_allocated", 0, SMALL, USER},
+                                   {"active_allocated", SMALL, SMALL, USER},
+                                   {"active_allocated", 2 * SMALL, SMALL, USER},
+                                   {"active_allocated", 3 * SMALL, LARGE, USER}};
+    assert_int_equal(VERDICT(parts, picture, events, true), VRAM_EXACT_EQUAL);
+    struct vram_recording *recording = by_hand(parts, VR_COUNT_OF(parts), picture, events, VR_COUNT_OF(events), true);
+    struct vram_whatif_result *run = whatif(recording, NULL);
+    assert_int_equal(run->devices[0].peak_reserved_bytes, 3 * SMALL + LARGE);
+    vram_whatif_result_destroy(run);
+    vram_recording_destroy(recording);
+}
+
 static void too_many_pools_are_refused(void **state) {
     (void)state;
     enum { MANY = 5000 };
@@ -311,6 +367,8 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_told_is_left_out),
         cmocka_unit_test(a_picture_with_waiting_blocks_in_pools),
         cmocka_unit_test(events_that_name_another_pool_differ),
+        cmocka_unit_test(an_oom_in_a_capture_keeps_the_cache),
+        cmocka_unit_test(a_pool_whose_blocks_are_not_split),
         cmocka_unit_test(too_many_pools_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,6 +115,22 @@ class Convert(unittest.TestCase):
         self.assertEqual(os.stat(self.path("out.json")).st_mode & 0o777, 0o640)
         self.assertEqual(sorted(os.listdir(self.folder.name)), ["in.pickle", "link.json", "out.json"])
 
+    def test_outputs_are_this_users_alone(self):
+        self.convert("in.pickle", "-o", "new.json")
+        self.assertEqual(os.stat(self.path("new.json")).st_mode & 0o777, 0o600)
+        if os.geteuid() != 0:
+            return
+        # What somebody else planted is neither followed nor asked for its permissions.
+        self.write("mine.json", b"mine")
+        os.symlink("mine.json", self.path("planted.json"))
+        os.chown(self.path("planted.json"), 65534, 65534, follow_symlinks=False)
+        self.refused(3, "planted.json: could not be written", "in.pickle", "-o", "planted.json")
+        self.write("open.json", b"")
+        os.chmod(self.path("open.json"), 0o666)
+        os.chown(self.path("open.json"), 65534, 65534)
+        self.convert("in.pickle", "-o", "open.json")
+        self.assertEqual(os.stat(self.path("open.json")).st_mode & 0o777, 0o600)
+
     def test_mistakes_change_nothing(self):
         self.write("out.json", b"old")
         self.write("cut.pickle", self.read("in.pickle")[:-5])

@@ -50,9 +50,9 @@ static void item_3_neighbours_merge(void **state) {
     expect_end(&world);
 }
 
-static void tie(enum vram_tie_break tie_break, uint64_t older_address, uint64_t newer_address, bool older_wins) {
+static void tie(const char *conf, enum vram_tie_break tie_break, uint64_t older_address, uint64_t newer_address, bool older_wins) {
     struct vr_world world;
-    const struct vr_world_options options = {.tie_break = tie_break};
+    const struct vr_world_options options = {.conf = conf, .tie_break = tie_break};
     EXPECT_OK(vr_world_open(&world, &options));
     EXPECT_OK(vram_sim_queue_address(world.sim, older_address));
     EXPECT_OK(vram_sim_queue_address(world.sim, newer_address));
@@ -68,10 +68,47 @@ static void tie(enum vram_tie_break tie_break, uint64_t older_address, uint64_t 
 static void item_4_equal_sizes(void **state) {
     (void)state;
     const uint64_t low = 0x500000000000, high = 0x600000000000;
-    tie(VRAM_TIE_LOWEST_ADDRESS, low, high, true);
-    tie(VRAM_TIE_LOWEST_ADDRESS, high, low, false);
-    tie(VRAM_TIE_OLDEST_SEGMENT, low, high, true);
-    tie(VRAM_TIE_OLDEST_SEGMENT, high, low, true);
+    static const struct {
+        const char *conf;
+        enum vram_tie_break tie_break;
+        bool oldest;
+    } rows[] = {
+        {"", VRAM_TIE_AS_PYTORCH, true},
+        {"pytorch:2.15", VRAM_TIE_AS_PYTORCH, true},
+        {"pytorch:2.10", VRAM_TIE_AS_PYTORCH, true},
+        {"pytorch:2.9", VRAM_TIE_AS_PYTORCH, false},
+        {"pytorch:2.6", VRAM_TIE_AS_PYTORCH, false},
+        {"", VRAM_TIE_LOWEST_ADDRESS, false},
+        {"pytorch:2.6", VRAM_TIE_OLDEST_SEGMENT, true},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
+        tie(rows[i].conf, rows[i].tie_break, low, high, true);
+        tie(rows[i].conf, rows[i].tie_break, high, low, rows[i].oldest);
+    }
+}
+
+// The simulator's own addresses that do not only rise: the older of two free blocks lies above, or where something else lay before.
+static void tie_of_addresses(const char *conf, enum vram_sim_addresses addresses, bool older_wins) {
+    struct vr_world world;
+    const struct vr_world_options options = {.conf = conf, .sim = {.addresses = addresses}};
+    EXPECT_OK(vr_world_open(&world, &options));
+    const uint64_t first = expect_malloc(&world, 32 * VR_MIB, 0), older = expect_malloc(&world, 32 * VR_MIB, 0);
+    expect_free(&world, first);
+    EXPECT_OK(vram_empty_cache(world.allocator)); // a reused address is the lower one, but of the younger segment
+    const uint64_t newer = expect_malloc(&world, 32 * VR_MIB, 0);
+    assert_true(newer < older);
+    expect_free(&world, newer);
+    expect_free(&world, older);
+    assert_int_equal(expect_malloc(&world, 32 * VR_MIB, 0), older_wins ? older : newer);
+    expect_end(&world);
+}
+
+static void item_4_addresses_that_fall(void **state) {
+    (void)state;
+    tie_of_addresses("", VRAM_SIM_FALLING, true);
+    tie_of_addresses("pytorch:2.6", VRAM_SIM_FALLING, false);
+    tie_of_addresses("", VRAM_SIM_REUSE, true);
+    tie_of_addresses("pytorch:2.6", VRAM_SIM_REUSE, false);
 }
 
 static void item_5_streams(void **state) {
@@ -310,6 +347,7 @@ int main(void) {
         cmocka_unit_test(item_2_large_sizes),
         cmocka_unit_test(item_3_neighbours_merge),
         cmocka_unit_test(item_4_equal_sizes),
+        cmocka_unit_test(item_4_addresses_that_fall),
         cmocka_unit_test(item_5_streams),
         cmocka_unit_test(item_6_max_split_size),
         cmocka_unit_test(item_7_out_of_memory),

@@ -35,6 +35,17 @@ static void how_much_larger_a_whole_block_may_be(void **state) {
     }
 }
 
+// The driver maps whole multiples of 2 MiB: an odd size of segments is the next even one where it is the size of pages.
+static void odd_pages_are_rounded_up(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "expandable_segments:True,large_segment_size_mb:11", 0);
+    const uint64_t block = expect_malloc(&world, 5 * VR_MIB, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 12 * VR_MIB);
+    expect_free(&world, block);
+    expect_end(&world);
+}
+
 // The share of the memory given that no request asked for, over requests of every size between two powers of two.
 static double waste(const char *conf) {
     struct vr_world world;
@@ -151,6 +162,7 @@ static void the_drivers_cache_has_no_options(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(how_much_larger_a_whole_block_may_be), cmocka_unit_test(more_divisions_waste_less),
+        cmocka_unit_test(odd_pages_are_rounded_up),
         cmocka_unit_test(growing_batches_tile_in_one_segment),  cmocka_unit_test(segments_reserve_more_than_they_map),
         cmocka_unit_test(the_drivers_cache_has_no_options),
     };

@@ -67,6 +67,16 @@ static void every_size_key_is_in_mib(void **state) {
     assert_int_equal(parsed("pinned_reserve_segment_size_mb:1").pinned_reserve_segment_bytes, VR_MIB);
 }
 
+static void a_version_says_whose_rules(void **state) {
+    (void)state;
+    assert_int_equal(parsed("").pytorch, VR_PYTORCH(2, 15));
+    assert_int_equal(parsed("pytorch:2.6").pytorch, VR_PYTORCH(2, 6));
+    assert_int_equal(parsed("pytorch:2.0").pytorch, VR_PYTORCH(2, 0));
+    static const char *const wrong[] = {"pytorch:2", "pytorch:2.", "pytorch:1.13", "pytorch:2.16", "pytorch:2.6.1", "pytorch:new"};
+    struct vr_options options = parsed("");
+    for (size_t i = 0; i < VR_COUNT_OF(wrong); i++) assert_int_equal(vr_options_parse(&options, wrong[i], NULL), VRAM_BAD_OPTION);
+}
+
 static void sizes_too_large_mean_the_largest(void **state) {
     (void)state;
     const uint64_t largest = UINT64_MAX / VR_MIB * VR_MIB;
@@ -512,6 +522,7 @@ int main(void) {
         cmocka_unit_test(the_distance_of_words),
         cmocka_unit_test(defaults_are_pytorchs),
         cmocka_unit_test(every_size_key_is_in_mib),
+        cmocka_unit_test(a_version_says_whose_rules),
         cmocka_unit_test(sizes_too_large_mean_the_largest),
         cmocka_unit_test(booleans_have_four_spellings),
         cmocka_unit_test(other_keys_are_read),

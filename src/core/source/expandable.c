@@ -69,6 +69,15 @@ static void drop_handle(struct vr_device *device, uint64_t handle) {
     (void)vr_give_back(device, &(struct vr_driver_memory){give_handle, handle, 0});
 }
 
+static vr_cu_result give_mapping(struct vram_driver *driver, uint64_t address, uint64_t size) {
+    return vr_cu(driver, mem_unmap, address, size);
+}
+
+// A mapping that the driver keeps keeps its memory, too, whoever has released the handle, and nothing else can be mapped there.
+static void drop_mapping(struct vr_device *device, uint64_t address, uint64_t size) {
+    (void)vr_give_back(device, &(struct vr_driver_memory){give_mapping, address, size});
+}
+
 static size_t page_table_bytes(const struct vr_segment *facts) { return (size_t)(facts->size / facts->page_size) * sizeof *facts->pages; }
 
 enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint64_t reserve_bytes, uint32_t *segment) {
@@ -137,6 +146,7 @@ static enum vram_status map_and_allow(struct vr_device *device, const struct vr_
 static enum vram_status map_pages(struct vr_device *device, struct vr_segment *segment, uint64_t first, uint64_t end) {
     struct vram_allocator *allocator = device->allocator;
     const uint64_t base = segment->address + first * segment->page_size, size = (end - first) * segment->page_size;
+    vr_orphans_retry(device, give_mapping); // one may be here
     VR_TRY(vr_address_map_prepare(&allocator->addresses, base, size, segment->small));
     enum vram_status status = create_pages(device, segment, first, end);
     uint64_t mapped = first;
@@ -145,7 +155,7 @@ static enum vram_status map_pages(struct vr_device *device, struct vr_segment *s
         if (status != VRAM_OK) {
             for (uint64_t page = first; page < end; page++) {
                 const uint64_t address = segment->address + page * segment->page_size;
-                if (page < mapped) (void)vr_cu(allocator->driver, mem_unmap, address, segment->page_size);
+                if (page < mapped) drop_mapping(device, address, segment->page_size);
                 drop_handle(device, segment->pages[page]);
                 segment->pages[page] = 0;
             }
@@ -330,17 +340,16 @@ static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
 // --- the table ------------------------------------------------------------------------------------------------------------
 
 static void drop(struct vr_device *device, struct vr_segment *segment) {
-    struct vram_driver *driver = device->allocator->driver;
     uint64_t left = segment->mapped;
     for (uint64_t page = 0; left > 0; page++) {
         if (segment->pages[page] == 0) continue;
         left -= segment->page_size;
         vr_exported_forget(segment, page);
-        (void)vr_cu(driver, mem_unmap, segment->address + page * segment->page_size, segment->page_size);
-        (void)vr_cu(driver, mem_release, segment->pages[page]);
+        drop_mapping(device, segment->address + page * segment->page_size, segment->page_size);
+        drop_handle(device, segment->pages[page]);
     }
     vr_exported_release(segment);
-    (void)vr_cu(driver, mem_address_free, segment->address, segment->size);
+    drop_range(device, segment->address, segment->size);
     vr_os_unreserve(segment->pages, page_table_bytes(segment));
 }
 

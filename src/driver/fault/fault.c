@@ -1,4 +1,6 @@
 // fault.c: a driver around another one that fails a chosen call without making it.
+#include "driver/fault/fault.h"
+
 #include <stdatomic.h>
 
 #include "driver/driver.h"
@@ -18,7 +20,19 @@ struct fault_driver {
     vr_cu_result result;       // what the failed one returns
     atomic_uint_fast64_t left; // calls until then; 0: no fault is set
     atomic_uint_fast64_t failed;
+    uint64_t then; // after the fault: calls until the second one, of any function; 0: none
+    vr_cu_result then_result;
+    uint32_t percent; // of all calls that fail at random
+    uint64_t random;
 };
+
+static vr_cu_result draw_result(struct fault_driver *fault) {
+    static const vr_cu_result results[] = {VR_CU_OUT_OF_MEMORY, VR_CU_UNKNOWN, VR_CU_INVALID_VALUE, VR_CU_ILLEGAL_ADDRESS};
+    const uint64_t drawn = vr_mix64(fault->random += 0x9e3779b97f4a7c15u);
+    if (drawn % 100 >= fault->percent) return VR_CU_SUCCESS;
+    atomic_fetch_add_explicit(&fault->failed, 1, memory_order_relaxed);
+    return results[(drawn >> 32) % VR_COUNT_OF(results)];
+}
 
 // Is this the call to fail? Counts it. Any number of threads: exactly one of them gets true.
 static bool is_due(struct fault_driver *fault, enum call call) {
@@ -32,13 +46,27 @@ static bool is_due(struct fault_driver *fault, enum call call) {
     return true;
 }
 
+// What the call is to answer without being made; SUCCESS: it is made.
+static vr_cu_result refusal(struct fault_driver *fault, enum call call) {
+    if (!is_due(fault, call)) return fault->percent == 0 ? VR_CU_SUCCESS : draw_result(fault);
+    const vr_cu_result result = fault->result;
+    if (fault->then != 0) {
+        fault->call = CALL_ANY;
+        fault->result = fault->then_result;
+        atomic_store_explicit(&fault->left, fault->then, memory_order_relaxed);
+        fault->then = 0;
+    }
+    return result;
+}
+
 // clang-format off
 #define WITH_SELF(...) (struct vram_driver *self, __VA_ARGS__)
 #define WITH_INNER(...) (fault->inner, __VA_ARGS__)
 #define X(member, symbol, exported, version, parameters, arguments)              \
     static vr_cu_result call_##member WITH_SELF parameters {                     \
         struct fault_driver *fault = (struct fault_driver *)(void *)self;        \
-        if (is_due(fault, CALL_##member)) return fault->result;                  \
+        const vr_cu_result refused = refusal(fault, CALL_##member);              \
+        if (refused != VR_CU_SUCCESS) return refused;                            \
         return fault->inner->calls->member WITH_INNER arguments;                 \
     }
 #include "driver/calls.def"
@@ -90,8 +118,23 @@ enum vram_status vram_driver_fault_set(struct vram_driver *driver, const char *c
     }
     fault->call = selection;
     fault->result = result;
+    fault->then = 0;
     atomic_store_explicit(&fault->left, nth, memory_order_relaxed);
     return VRAM_OK;
+}
+
+void vr_fault_then(struct vram_driver *driver, uint64_t nth, int32_t result) {
+    struct fault_driver *fault = fault_of(driver);
+    assert(fault != NULL && result != VR_CU_SUCCESS);
+    fault->then = nth;
+    fault->then_result = result;
+}
+
+void vr_fault_random(struct vram_driver *driver, uint32_t percent, uint64_t seed) {
+    struct fault_driver *fault = fault_of(driver);
+    assert(fault != NULL && percent <= 100);
+    fault->percent = percent;
+    fault->random = seed;
 }
 
 uint64_t vram_driver_fault_count(const struct vram_driver *driver) {

@@ -47,8 +47,8 @@ enum vram_status vr_os_growfile_create(const char *path, bool replace, struct vr
     assert(path != NULL && file != NULL && reason != NULL);
     struct stat found;
     if (replace && lstat(path, &found) == 0 && S_ISREG(found.st_mode)) (void)unlink(path);
-    int opened = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (opened < 0 || fstat(opened, &found) != 0) {
+    int opened = -1;
+    if (vr_os_file_create(path, &opened) != VRAM_OK || fstat(opened, &found) != 0) {
         *reason = strerror(errno);
         if (opened >= 0) (void)close(opened);
         return VRAM_IO;

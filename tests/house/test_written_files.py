@@ -1,0 +1,32 @@
+"""Whatever is written comes to be by one function of each part: exclusive, under a name that nobody can foretell or that nothing has, and
+this user's alone. No other file of the sources makes files."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(sys.argv[1])
+MAKES = re.compile(r'\bO_CREAT\b|\bfopen\([^;]*,\s*"[wa]|\bfreopen\(|\bmko?stemp\(|\bcreat\(|\btmpfile\(')
+ALLOWED = {
+    "src/os/posix/newfile.c",
+    "cli/output.c",
+    "cli/cmd_run.c",  # the list of a run's files: mkostemp()
+    "cli/formats/sqlite.c",  # the database that SQLite fills: mkstemp()
+    "adapters/preload/journal.c",  # the copy at an OOM: exclusive
+}
+
+
+def main():
+    found = set()
+    for folder in ("src", "cli", "adapters"):
+        for path in (ROOT / folder).rglob("*.[ch]"):
+            if MAKES.search(re.sub(r"//.*", "", path.read_text())):
+                found.add(str(path.relative_to(ROOT)))
+    for name in sorted(found - ALLOWED):
+        print(f"{name}: makes a file by itself: src/os/posix/newfile.c (cli/output.c for commands) is the one place")
+    for name in sorted(ALLOWED - found):
+        print(f"{name}: makes no file any more: take it out of {pathlib.Path(__file__).name}")
+    return 1 if found != ALLOWED else 0
+
+
+sys.exit(main())
