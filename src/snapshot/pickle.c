@@ -222,11 +222,11 @@ static bool run_event(struct fast *fast, const struct vr_input *input, struct vr
     uint64_t *place = vr_machine_place(machine, fast->top[-1]), *container = place == NULL ? fast->top - 1 : place;
     // With one mark only it may be the single item of a key that no one reads, which the machine finds out.
     if (vr_tag_of(*container) != VR_TAG_NO_KEYS || machine->skipping || machine->mark_count < 2) return false;
-    const unsigned char *keys = fast->next + 1, *after;
+    const unsigned char *keys = fast->next + 1, *after = NULL;
     listening->dict_begin = input->start_offset + (uint64_t)(keys - input->start);
     vr_echo_renew(&listening->echo, machine->memo_generation);
     vr_shape_renew(&listening->shape, machine->memo_generation);
-    after = vr_shape_read(&listening->shape, &listening->echo, machine, keys, input->end, container);
+    if (listening->shape.count != 0) after = vr_shape_read(&listening->shape, &listening->echo, machine, keys, input->end, container);
     if (after == NULL) return false;
     fast->next = after;
     listening->dict_begin = VRAM_NO_OFFSET;
