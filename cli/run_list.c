@@ -115,5 +115,7 @@ void run_list_summary(FILE *list, const char *program, bool wants_report) {
         }
     }
     for (size_t i = 0; i < 3; i++) free(fields[i]);
-    if (files == 0) ui_say("vram run: %s asked a CUDA driver for no memory that could be seen; no file was made", program);
+    if (files != 0) return;
+    // A process that may write no file cannot say so either.
+    ui_say("vram run: no file was made: %s asked a CUDA driver for no memory that could be seen, or may write no files", program);
 }

@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 jobs=$(nproc)
+ATTACK_SEED=${ATTACK_SEED:-1}
 summaries=()
 
 note() { printf '\n=== %s (%d s)\n' "$1" "$SECONDS"; }
@@ -61,14 +62,27 @@ tsan() {
     run tsan -R "^unit\.($(IFS='|' && echo "${units[*]}"))\$|^torch\.adapter_threads\$|^share\.share\$"
 }
 
+# 2.5 million refused driver calls, 200,000 mutated files (spread over the kinds), 200 kills. Another night, other seeds: ATTACK_SEED.
+attack() {
+    local corpus name kinds=(fuzz/corpus/*)
+    note "attack, seed $ATTACK_SEED"
+    build/release/tests/attack/fault_ops --seed "$ATTACK_SEED" --faults 2500000
+    for corpus in "${kinds[@]}"; do
+        name=$(basename "$corpus")
+        "build/release/fuzz/mutate_$name" --seed "$ATTACK_SEED" --count $((200000 / ${#kinds[@]} + 1)) "$corpus"
+    done
+    python3 tests/attack/kills.py --build build/release --seed "$ATTACK_SEED" --count 200
+}
+
 nightly() {
     release
     build check
     run check --timeout 3600
     note "random operations against the naive model"
-    build/release/tests/model/random_ops --seed 1 --seeds 2000 --ops 5000
+    build/release/tests/model/random_ops --seed "$ATTACK_SEED" --seeds 3000 --ops 5000
     build/check/tests/model/random_ops --seed 5000 --seeds 100 --ops 2000
     build/release/tests/model/async_ops --seeds 250 --ops 20000
+    attack
     note "fuzzing"
     FUZZ_SECONDS=${FUZZ_SECONDS:-600} tools/fuzz.sh
 }

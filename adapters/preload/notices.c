@@ -5,11 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -19,25 +23,56 @@ bool pl_may_grow(uint64_t size_bytes) {
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size_bytes <= limit.rlim_cur;
 }
 
-// One write per record: processes share the file. A record that finds no room is missing; the program has no part in it.
-void pl_list(const char *what, const char *detail, const char *more) {
-    const char *path = pl_config()->list;
-    const char *const fields[] = {what, detail, more};
+struct record {
     struct iovec parts[3];
-    uint64_t length = 0;
-    for (size_t i = 0; i < 3; i++) {
-        parts[i] = (struct iovec){(void *)(uintptr_t)fields[i], strlen(fields[i]) + 1};
-        length += parts[i].iov_len;
-    }
-    if (path[0] == '\0') return;
-    const int saved = errno;
+    uint64_t length;
+};
+
+// One write per record: processes share the file. False where the process has no descriptor left.
+static bool append(const struct record *record) {
     struct stat facts;
-    const int file = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
-    if (file >= 0 && fstat(file, &facts) == 0 && pl_may_grow((uint64_t)facts.st_size + length)) {
-        const ssize_t written = writev(file, parts, 3);
+    const int file = open(pl_config()->list, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0) return errno != EMFILE;
+    if (fstat(file, &facts) == 0 && pl_may_grow((uint64_t)facts.st_size + record->length)) {
+        const ssize_t written = writev(file, record->parts, 3);
         (void)written;
     }
-    if (file >= 0) (void)close(file);
+    (void)close(file);
+    return true;
+}
+
+static int append_in_child(void *record) {
+    (void)close(STDIN_FILENO); // of the child alone
+    (void)append(record);
+    return 0;
+}
+
+// By a child that has this memory and descriptors of its own, of which it gives one up. The thread stands still meanwhile, and the program
+// gets no signal of it.
+static void append_elsewhere(struct record *record) {
+    enum { STACK = 32768 };
+    sigset_t all, before;
+    char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED) return;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int child = clone(append_in_child, stack + STACK, CLONE_VM | CLONE_VFORK, record);
+    if (child > 0) (void)waitpid(child, NULL, __WCLONE);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)munmap(stack, STACK);
+}
+
+// A record that finds no room is missing; the program has no part in it.
+void pl_list(const char *what, const char *detail, const char *more) {
+    const char *const fields[] = {what, detail, more};
+    struct record record = {.length = 0};
+    for (size_t i = 0; i < 3; i++) {
+        record.parts[i] = (struct iovec){(void *)(uintptr_t)fields[i], strlen(fields[i]) + 1};
+        record.length += record.parts[i].iov_len;
+    }
+    if (pl_config()->list[0] == '\0') return;
+    const int saved = errno;
+    if (!append(&record)) append_elsewhere(&record);
     errno = saved;
 }
 

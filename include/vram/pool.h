@@ -3,8 +3,8 @@
 // A private pool is memory kept apart from the default pools of its device: for a CUDA graph, whose addresses must stay what they
 // were at the capture, or for a user who wants memory from functions of his own. Which pool a request goes to is decided by
 // routes: vram_pool_begin() opens one, and the newest that accepts the request wins. A pool lives until its last reference is
-// released; its memory goes back to the driver at the next vram_empty_cache(), vram_pool_trim() or retry after that, block by
-// block as the last users free them.
+// released: then what is free in it goes back to the driver, after a wait for its pending frees (of a graph's pool, or by the rules before
+// PyTorch 2.7: at the next vram_empty_cache() or retry), the rest as the last users free it and the cache is emptied.
 #ifndef VRAM_POOL_H
 #define VRAM_POOL_H
 

@@ -18,6 +18,8 @@
 #define VR_PYTORCH_NEWEST        VR_PYTORCH(2, 15)
 // From here on, of equal free blocks, that of the oldest segment is taken; before, the one at the lowest address.
 #define VR_PYTORCH_OLDEST_FIRST VR_PYTORCH(2, 10)
+// From here on the end of a MemPool waits for its pending frees and gives its cache back.
+#define VR_PYTORCH_POOL_END_EMPTIES VR_PYTORCH(2, 7)
 
 enum vr_backend { VR_BACKEND_NATIVE, VR_BACKEND_ASYNC };
 

@@ -30,9 +30,9 @@ static enum vram_status read_options(struct vram_allocator *allocator, const str
     return VRAM_OK;
 }
 
-static enum vr_order order_of_equals(const struct vram_create_info *info, const struct vr_options *options) {
+static enum vr_order order_of_equals(const struct vram_create_info *info, uint32_t pytorch) {
     const bool oldest =
-        info->tie_break == VRAM_TIE_AS_PYTORCH ? options->pytorch >= VR_PYTORCH_OLDEST_FIRST : info->tie_break == VRAM_TIE_OLDEST_SEGMENT;
+        info->tie_break == VRAM_TIE_AS_PYTORCH ? pytorch >= VR_PYTORCH_OLDEST_FIRST : info->tie_break == VRAM_TIE_OLDEST_SEGMENT;
     return oldest ? VR_BY_SIZE_AGE_ADDRESS : VR_BY_SIZE_ADDRESS;
 }
 
@@ -73,7 +73,8 @@ enum vram_status vr_allocator_create(const struct vram_create_info *info, struct
     atomic_store_explicit(&made->caching, !environment_says_no_caching(), memory_order_relaxed);
     vr_error_clear(error);
     enum vram_status status = read_options(made, info, error);
-    made->arena.order = order_of_equals(info, &made->options);
+    made->pytorch = made->options.pytorch;
+    made->arena.order = order_of_equals(info, made->pytorch);
     made->backend = made->options.backend == VR_BACKEND_ASYNC ? &vr_backend_async : &vr_backend_native;
     if (status == VRAM_OK) status = make_tables(made);
     if (status == VRAM_OK) status = open_driver(made, info->driver, error);

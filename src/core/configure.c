@@ -9,7 +9,7 @@ static enum vram_status configure_locked(struct vram_allocator *allocator, const
     if (options.backend != allocator->options.backend) {
         return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "the backend cannot be changed after the allocator was made");
     }
-    if (options.pytorch != allocator->options.pytorch) {
+    if (options.pytorch != allocator->pytorch) {
         return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "whose rules hold cannot be changed after the allocator was made");
     }
     const size_t length = strlen(conf) + 1;

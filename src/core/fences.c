@@ -242,6 +242,37 @@ enum vram_status vr_fences_wait(struct vr_device *device) {
     return status;
 }
 
+// Waits for the fences of the pool's blocks; the others keep their order. A fence that cannot be waited for stays.
+static enum vram_status wait_queue_of_pool(struct vr_device *device, struct vr_fence_queue *queue, const struct vram_pool *pool) {
+    struct vram_allocator *allocator = device->allocator;
+    const size_t mask = queue->capacity - 1, count = queue->count;
+    enum vram_status first = VRAM_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct vr_fence fence = queue->fences[(queue->head + i) & mask];
+        struct vr_block *block = vr_block_at(allocator, fence.block);
+        const bool ours = first == VRAM_OK && vr_shard_of(allocator, block)->owner == pool;
+        if (ours) first = vr_driver_status(vr_cu(allocator->driver, event_synchronize, fence.event));
+        if (!ours || first != VRAM_OK) {
+            queue->fences[(queue->head + kept++) & mask] = fence;
+            continue;
+        }
+        return_event(fence.event_device, fence.event);
+        if (--block->held.pending == 0) vr_complete_free(device, fence.block, true);
+    }
+    queue->count = kept;
+    return first;
+}
+
+enum vram_status vr_fences_wait_pool(struct vr_device *device, const struct vram_pool *pool) {
+    device->stats.num_sync_all_streams++;
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < device->fences.count && status == VRAM_OK; i++)
+        status = wait_queue_of_pool(device, &device->fences.queues[i], pool);
+    drop_empty_queues(device);
+    return status;
+}
+
 void vr_fences_init(struct vr_device *device) { vr_mutex_init(&device->fences.events.mutex); }
 
 static void release_queue(struct vram_driver *driver, struct vr_fence_queue *queue) {

@@ -7,6 +7,7 @@
 #include "core/block.h"
 
 struct vr_device;
+struct vram_pool;
 struct vram_allocator;
 
 // A point in a stream that a freed block waits for.
@@ -62,6 +63,8 @@ enum vram_status vr_fences_poll(struct vr_device *device);
 // Waits for every fence (num_sync_all_streams + 1) and completes all blocks. Under all locks: the caller asked to wait, and what
 // becomes free must be released before anybody takes it again.
 enum vram_status vr_fences_wait(struct vr_device *device);
+// The same for the blocks of one private pool alone.
+enum vram_status vr_fences_wait_pool(struct vr_device *device, const struct vram_pool *pool);
 
 // The second half of a free: the block becomes reusable. held: it was counted as waiting. Under all locks.
 void vr_complete_free(struct vr_device *device, uint32_t block, bool held);

@@ -15,7 +15,7 @@ typedef vr_cu_result vr_give_back_call(struct vram_driver *driver, uint64_t hand
 // Something that goes back to the driver. What that refuses is an orphan: tried again at the next release and at the end.
 struct vr_driver_memory {
     vr_give_back_call *give_back; // of the source that owns it
-    uint64_t handle;              // or address
+    uint64_t handle;              // or address, or event
     uint64_t size;
 };
 

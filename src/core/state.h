@@ -153,6 +153,7 @@ struct vr_callback {
 struct vram_allocator {
     struct vram_driver *driver;
     bool owns_driver;
+    uint32_t pytorch;                     // VR_PYTORCH(), whose rules hold: set as the backend is
     const struct vr_backend_ops *backend; // set when the allocator is made, for good, so that it is read without a lock
     _Atomic uint64_t pools_made[2];       // ids given out: for graphs, for users
     _Atomic uint32_t captures;            // known to be under way, on all devices; their streams may belong to any

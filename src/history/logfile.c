@@ -1,6 +1,6 @@
 #include "history/logfile.h"
 
-enum { WINDOW_ALIGNMENT = 1 << 16, WINDOW_LEAST = 4 << 20 };
+enum { WINDOW_ALIGNMENT = 1 << 16, WINDOW_AHEAD = 4 << 20 };
 
 static uint64_t align8(uint64_t value) { return vr_round_up(value, 8); }
 
@@ -8,10 +8,16 @@ static uint64_t align8(uint64_t value) { return vr_round_up(value, 8); }
 static enum vram_status move_window(struct vr_logfile *file, uint64_t more) {
     uint64_t needed = file->end + align8(more) + file->tail_distance + VR_LOG_TAIL_HEADER_BYTES + file->tail_bytes;
     if (file->window != NULL && needed <= file->window_offset + file->window_bytes) return VRAM_OK;
-    uint64_t offset = vr_round_down(file->end, WINDOW_ALIGNMENT), size = vr_round_up(needed - offset, WINDOW_ALIGNMENT) + WINDOW_LEAST;
+    uint64_t offset = vr_round_down(file->end, WINDOW_ALIGNMENT), least = vr_round_up(needed - offset, WINDOW_ALIGNMENT), size = 0;
     void *memory;
-    if (size > SIZE_MAX) return VRAM_NO_HOST_MEMORY;
-    VR_TRY(vr_os_growfile_map(&file->file, offset, (size_t)size, &memory));
+    if (least + WINDOW_AHEAD > SIZE_MAX) return VRAM_NO_HOST_MEMORY;
+    // On a disk that is nearly full, and under a limit of the process, what there is is used up.
+    enum vram_status status = VRAM_IO;
+    for (uint64_t ahead = WINDOW_AHEAD; status == VRAM_IO && size != least; ahead /= 4) {
+        size = least + (ahead < WINDOW_ALIGNMENT ? 0 : ahead);
+        status = vr_os_growfile_map(&file->file, offset, (size_t)size, &memory);
+    }
+    VR_TRY(status);
     vr_os_growfile_unmap(file->window, file->window_bytes);
     file->window = memory;
     file->window_offset = offset;

@@ -14,13 +14,17 @@ static enum vram_status open_file(struct vram_log *log, const char *path, const 
                                   struct vram_error *error) {
     struct vr_log_file_header header = {.version = VR_LOG_VERSION, .created_ns = vr_os_epoch_ns()};
     uint64_t events = or_default(options->block_events, BLOCK_EVENTS);
-    if (events < BLOCK_EVENTS_LEAST) events = BLOCK_EVENTS_LEAST;
-    log->block_events = events > VR_LOG_BATCH_MAX ? VR_LOG_BATCH_MAX : events;
-    header.tail_bytes = log->block_events * sizeof(struct vr_log_record_event) + TAIL_EXTRA;
-    // No block that the tail becomes reaches it: numbers take ten bytes where records have eight, and most take two.
-    header.tail_distance = 2 * header.tail_bytes;
     (void)snprintf(header.producer, sizeof header.producer, "%s", options->producer == NULL ? "vram" : options->producer);
-    return vr_logfile_create(path, options->replace, &header, &log->file, error);
+    if (events > VR_LOG_BATCH_MAX) events = VR_LOG_BATCH_MAX;
+    // Where there is no room for the usual file, one of smaller blocks may still fit.
+    for (;; events /= 4) {
+        log->block_events = events < BLOCK_EVENTS_LEAST ? BLOCK_EVENTS_LEAST : events;
+        header.tail_bytes = log->block_events * sizeof(struct vr_log_record_event) + TAIL_EXTRA;
+        // No block that the tail becomes reaches it: numbers take ten bytes where records have eight, and most take two.
+        header.tail_distance = 2 * header.tail_bytes;
+        const enum vram_status status = vr_logfile_create(path, options->replace, &header, &log->file, error);
+        if (status != VRAM_IO || log->block_events == BLOCK_EVENTS_LEAST) return status;
+    }
 }
 
 static void free_log(struct vram_log *log) {

@@ -11,7 +11,7 @@ uint64_t vr_host_round(const struct vr_options *options, uint64_t size_bytes) {
     const uint64_t threshold = options->pinned_max_round_threshold_bytes;
     if (threshold != VR_UNLIMITED && size_bytes > threshold) return size_bytes;
     if (threshold == VR_UNLIMITED && size_bytes > VR_HOST_ROUND_LIMIT) return round_large(size_bytes);
-    return size_bytes <= VR_HOST_MIN_BLOCK ? VR_HOST_MIN_BLOCK : power_of_2(size_bytes);
+    return power_of_2(size_bytes);
 }
 
 unsigned vr_host_bin(uint64_t size) {

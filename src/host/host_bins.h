@@ -5,10 +5,9 @@
 #include "host/host_state.h"
 
 // Without pinned_max_round_threshold_mb: up to VR_HOST_ROUND_LIMIT sizes are powers of two, above it multiples of an eighth of the power
-// of two below them, at most of VR_HOST_LARGEST_STEP. Requests below VR_HOST_MIN_BLOCK share one size.
+// of two below them, at most of VR_HOST_LARGEST_STEP.
 #define VR_HOST_ROUND_LIMIT  (64 * VR_MIB)
 #define VR_HOST_LARGEST_STEP (64 * VR_MIB)
-#define VR_HOST_MIN_BLOCK    ((uint64_t)512)
 // No request is larger; sums of sizes cannot overflow below it.
 #define VR_HOST_REQUEST_LIMIT ((uint64_t)1 << 60)
 

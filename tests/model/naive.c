@@ -291,6 +291,19 @@ void naive_process_events(struct naive *naive, struct naive_device *device, bool
     }
 }
 
+void naive_finish_pool(struct naive *naive, struct naive_device *device, const struct naive_pool *pool) {
+    device->stats.num_sync_all_streams++;
+    for (size_t i = 0; i < device->event_count;) {
+        const struct naive_event *event = &device->events[i];
+        if (event->block->segment->pool != pool) {
+            i++;
+            continue;
+        }
+        complete_before(naive, device->ordinal, event->stream, event->order + 1);
+        finish_event(naive, device, i);
+    }
+}
+
 void naive_complete(struct naive *naive, uint32_t device, uint64_t stream) { complete_before(naive, device, stream, naive->next_event); }
 
 void naive_complete_all(struct naive *naive) {

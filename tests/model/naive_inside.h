@@ -184,6 +184,8 @@ void naive_note(struct naive *naive, struct naive_device *device, enum vr_record
                 uint64_t stream);
 void naive_rise(struct vram_stat *stat, bool small, int64_t by); // stat: the three of a family
 void naive_fall(struct vram_stat *stat, bool small, int64_t by);
+// Waits for the events of a pool's blocks alone.
+void naive_finish_pool(struct naive *naive, struct naive_device *device, const struct naive_pool *pool);
 void naive_process_events(struct naive *naive, struct naive_device *device, bool wait);
 struct naive_request naive_make_request(const struct naive *naive, struct naive_pool *pool, uint64_t size_bytes, uint64_t stream);
 bool naive_should_split(const struct naive *naive, const struct naive_block *block, const struct naive_request *request);

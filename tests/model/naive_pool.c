@@ -19,7 +19,18 @@ struct naive_pool *naive_pool_create(struct naive *naive, uint32_t device, const
 }
 
 void naive_pool_retain(struct naive_pool *pool) { pool->references++; }
-void naive_pool_release(struct naive_pool *pool) { pool->references--; }
+void naive_pool_release(struct naive_pool *pool) {
+    struct naive *naive = pool->naive;
+    struct naive_device *device = &naive->device[pool->device];
+    pool->references--;
+    if (pool->references || pool->info.for_graph || naive->pytorch < 207) return;
+    if (!device->capture_count) {
+        naive_convert(naive, device);
+        naive_finish_pool(naive, device, pool);
+    }
+    naive_release_pool(naive, device, pool, true);
+    naive_release_pool(naive, device, pool, false);
+}
 struct vram_pool_id naive_pool_id(const struct naive_pool *pool) {
     return pool->id;
 }

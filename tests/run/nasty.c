@@ -327,6 +327,7 @@ int main(int argc, char **argv) {
     HABIT("counts-descriptors", counts_descriptors())
     HABIT("elsewhere", (begin(), (void)!chdir("/"), pairs(10)))
     HABIT("small-files", (limits(RLIMIT_FSIZE, number), begin(), pairs(50000), puts("alive")))
+    HABIT("few-files-at-first", (limits(RLIMIT_NOFILE, number), begin(), pairs(10), puts("alive")))
     HABIT("few-files", (begin(), limits(RLIMIT_NOFILE, 3), pairs(10), puts("alive")))
     HABIT("is-cancelled", (begin(), run_threads(2, is_cancelled, NULL, NULL), pairs(10)))
     HABIT("ends-from-a-handler", ends_from_a_handler(number))

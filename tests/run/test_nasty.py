@@ -93,12 +93,27 @@ class Nasty(unittest.TestCase):
         self.assertEqual(len(ran.only()), (2 * 20 + 10) * 3)
 
     def test_a_limit_of_files_is_no_end(self):
-        for habit, number in (("small-files", 0), ("small-files", 100000), ("small-files", 9 << 20), ("few-files", 0)):
+        for habit, number in (("small-files", 0), ("small-files", 100000), ("small-files", 300000), ("small-files", 1 << 20),
+                              ("small-files", 3 << 20), ("small-files", 9 << 20), ("few-files", 0)):
             with self.subTest(habit=habit, number=number):
                 ran = self.twice([NASTY, habit, number], environment=WITHOUT_FILES)
                 self.assertEqual((ran.code, ran.stdout), (0, "alive\n"))
-                self.assertEqual(len(ran.recordings()), number > 1 << 20)
-                self.assertEqual("ended early" in ran.stderr, number == 100000)
+                self.assertEqual(len(ran.recordings()), number > 100000)
+                self.assertEqual("ended early" in ran.stderr, 100000 <= number < 1 << 20 or habit == "few-files", ran.stderr)
+                if number > 100000:  # what there was room for
+                    self.assertGreater(len(ran.only()), 1000)
+                self.assertEqual("or may write no files" in ran.stderr, number <= 100000)
+
+    def test_a_program_that_can_open_few_files(self):
+        """The recording's file is its last one, or one more than it may have; both reach `vram run`, and what is said is true."""
+        for limit in range(3, 8):
+            with self.subTest(limit=limit):
+                ran = run([NASTY, "few-files-at-first", limit], environment=WITHOUT_FILES, folder=folder())
+                self.assertEqual((ran.code, ran.stdout), (0, "alive\n"), ran.stderr)
+                self.assertEqual("ended early" in ran.stderr, not ran.recordings(), ran.stderr)
+                self.assertEqual("no file was made" in ran.stderr, not ran.recordings(), ran.stderr)
+                if ran.recordings():
+                    self.assertIn(f"{len(ran.only())} events", ran.stderr)
 
     def test_libraries_that_allocate_while_others_do(self):
         for stacks in ("none", "all"):

@@ -9,8 +9,10 @@ static void sizes_are_rounded(void **state) {
         const char *conf;
         uint64_t request, size;
     } rows[] = {
-        {"", 1, 512},
+        {"", 1, 1},
+        {"", 100, 128},
         {"", 512, 512},
+        {"pinned_max_round_threshold_mb:1048576", 100, 128},
         {"", 513, 1024},
         {"", 3 * VR_MIB, 4 * VR_MIB},
         {"", 64 * VR_MIB, 64 * VR_MIB},

@@ -40,7 +40,7 @@ static void count(struct vram_stat *stat, int64_t change) {
 }
 
 static uint64_t power_of_2(uint64_t size) {
-    uint64_t power = 512;
+    uint64_t power = 1;
     while (power < size) power *= 2;
     return power;
 }

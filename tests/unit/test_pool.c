@@ -100,7 +100,7 @@ static void a_pool_may_have_several_routes(void **state) {
 
 // allocator.md §checklist, with and without expandable segments.
 static void memory_goes_when_nothing_needs_it(void **state) {
-    static const char *const confs[] = {"", "expandable_segments:True"};
+    static const char *const confs[] = {"pytorch:2.6", "pytorch:2.6,expandable_segments:True", "", "expandable_segments:True"};
     (void)state;
     for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
         struct vr_world world;
@@ -113,7 +113,7 @@ static void memory_goes_when_nothing_needs_it(void **state) {
         assert_int_equal(expect_pool_stats(pool).segments, 2);
         assert_int_equal(expect_pool_stats(pool).reserved_bytes[VRAM_STAT_ALL].current, 42 * VR_MIB);
         vram_pool_release(pool);
-        EXPECT_CURRENT(&world, reserved_bytes, 42 * VR_MIB);
+        EXPECT_CURRENT(&world, reserved_bytes, c < 2 ? 42 * VR_MIB : 40 * VR_MIB);
         EXPECT_OK(vram_empty_cache(world.allocator));
         EXPECT_CURRENT(&world, reserved_bytes, 40 * VR_MIB);
         expect_free(&world, live);
@@ -122,6 +122,42 @@ static void memory_goes_when_nothing_needs_it(void **state) {
         EXPECT_CURRENT(&world, reserved_bytes, 0);
         expect_end(&world);
     }
+}
+
+// The end of a pool waits for its own pending frees, not for those of others, and empties its cache; that of a graph's pool does not.
+static void a_pools_end(const char *conf, bool for_graph, bool empties) {
+    struct vr_world world;
+    expect_world(&world, conf, 0);
+    const uint64_t other = world.stream[0][1];
+    const struct vram_pool_options options = {.for_graph = for_graph};
+    struct vram_pool *pool = expect_pool(&world, &options);
+    const uint64_t pending = expect_pool_malloc(pool, 40 * VR_MIB, 0), outside = expect_malloc(&world, 80 * VR_MIB, 0);
+    EXPECT_OK(vram_record_stream(world.allocator, outside, other));
+    EXPECT_OK(vram_record_stream(world.allocator, pending, other));
+    expect_free(&world, outside);
+    expect_free(&world, pending);
+    EXPECT_OK(vram_pool_begin(pool, &by_thread)); // a reference
+    vram_pool_retain(pool);
+    vram_pool_release(pool);
+    EXPECT_OK(vram_pool_end(pool, &by_thread));
+    EXPECT_SCALAR(&world, num_sync_all_streams, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 120 * VR_MIB);
+    vram_pool_release(pool);
+    EXPECT_SCALAR(&world, num_sync_all_streams, empties ? 1 : 0);
+    EXPECT_CURRENT(&world, reserved_bytes, empties ? 80 * VR_MIB : 120 * VR_MIB);
+    EXPECT_CURRENT(&world, active, empties ? 1 : 2);
+    EXPECT_OK(vram_check(world.allocator, NULL));
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    EXPECT_CURRENT(&world, reserved_bytes, 0);
+    expect_end(&world);
+}
+
+static void the_end_of_a_pool_empties_it(void **state) {
+    (void)state;
+    a_pools_end("", false, true);
+    a_pools_end("expandable_segments:True", false, true);
+    a_pools_end("pytorch:2.6", false, false);
+    a_pools_end("", true, false);
 }
 
 static void trim_returns_what_is_free(void **state) {
@@ -434,13 +470,21 @@ static void one_pool_can_be_walked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_as_pytorch_gives_them),         cmocka_unit_test(the_newest_route_that_accepts_wins),
-        cmocka_unit_test(a_pool_may_have_several_routes),    cmocka_unit_test(memory_goes_when_nothing_needs_it),
-        cmocka_unit_test(trim_returns_what_is_free),         cmocka_unit_test(pools_come_and_go),
-        cmocka_unit_test(own_functions_whole_blocks),        cmocka_unit_test(own_memory_at_the_end),
-        cmocka_unit_test(own_functions_may_return_nonsense), cmocka_unit_test(a_pool_lends_when_memory_is_short),
-        cmocka_unit_test(a_pool_returns_to_its_checkpoint),  cmocka_unit_test(a_checkpoint_needs_its_memory),
-        cmocka_unit_test(blocks_at_exact_addresses),         cmocka_unit_test(one_pool_can_be_walked),
+        cmocka_unit_test(ids_as_pytorch_gives_them),
+        cmocka_unit_test(the_newest_route_that_accepts_wins),
+        cmocka_unit_test(a_pool_may_have_several_routes),
+        cmocka_unit_test(memory_goes_when_nothing_needs_it),
+        cmocka_unit_test(the_end_of_a_pool_empties_it),
+        cmocka_unit_test(trim_returns_what_is_free),
+        cmocka_unit_test(pools_come_and_go),
+        cmocka_unit_test(own_functions_whole_blocks),
+        cmocka_unit_test(own_memory_at_the_end),
+        cmocka_unit_test(own_functions_may_return_nonsense),
+        cmocka_unit_test(a_pool_lends_when_memory_is_short),
+        cmocka_unit_test(a_pool_returns_to_its_checkpoint),
+        cmocka_unit_test(a_checkpoint_needs_its_memory),
+        cmocka_unit_test(blocks_at_exact_addresses),
+        cmocka_unit_test(one_pool_can_be_walked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,13 +40,33 @@ void vram_pool_retain(struct vram_pool *pool) {
     vr_device_unlock(device);
 }
 
+// A pool of the user, not of graphs, gives its cache back at its end. What fails is offered again with the rest of the cache.
+static void empty_at_end(struct vram_pool *pool) {
+    struct vr_device *device = pool->device;
+    if (!vr_device_captures(device)) {
+        (void)!vr_deferred_convert(device);
+        (void)!vr_fences_wait_pool(device, pool);
+    }
+    (void)!vr_release_pool(pool);
+}
+
 void vram_pool_release(struct vram_pool *pool) {
     if (pool == NULL) return;
     struct vr_device *device = pool->device;
-    vr_device_lock(device);
+    struct vr_context_guard guard;
+    const bool may_empty = device->allocator->pytorch >= VR_PYTORCH_POOL_END_EMPTIES && !pool->options.for_graph &&
+                           device->allocator->backend->has_blocks && vr_context_enter(device, &guard) == VRAM_OK;
+    if (may_empty) {
+        vr_gather(device, VR_LEVEL_ALL, 0);
+        vr_device_lock_guarded(device, &guard);
+    } else {
+        vr_device_lock(device);
+    }
     vr_private_drop(pool);
+    if (may_empty && pool->references == 0) empty_at_end(pool);
     vr_private_bury_one(pool);
     vr_device_unlock(device);
+    if (may_empty) vr_context_leave(&guard);
 }
 
 struct vram_pool_id vram_pool_id(const struct vram_pool *pool) {

@@ -63,6 +63,11 @@ static enum vram_status ask_capture(const struct vr_device *device, uint64_t str
     return vr_driver_status(result);
 }
 
+static vr_cu_result give_event(struct vram_driver *driver, uint64_t event, uint64_t size) {
+    (void)size;
+    return vr_cu(driver, event_destroy, event);
+}
+
 // `waiter` comes after what `stream`, of whatever device, has now.
 static vr_cu_result wait_for(struct vr_device *device, uint64_t waiter, uint64_t stream) {
     struct vram_driver *driver = device->allocator->driver;
@@ -74,7 +79,7 @@ static vr_cu_result wait_for(struct vr_device *device, uint64_t waiter, uint64_t
     if (result == VR_CU_SUCCESS) {
         result = vr_cu(driver, event_record, event, stream);
         if (result == VR_CU_SUCCESS) result = vr_cu(driver, stream_wait_event, waiter, event, 0);
-        (void)vr_cu(driver, event_destroy, event);
+        (void)vr_give_back(device, &(struct vr_driver_memory){give_event, event, 0});
     }
     if (context != device->context) (void)vr_cu(driver, ctx_set_current, device->context);
     return result;
