@@ -2,6 +2,9 @@
 
 #include "base/map.h"
 
+// Most histories have some hundreds of addresses at least: what that takes is not grown into.
+enum { FIRST_ADDRESSES = 1024 };
+
 // The numbers given so far.
 struct numbering {
     struct vr_address_ids *out;
@@ -42,6 +45,8 @@ static bool is_of_allocation(uint8_t action) {
 
 static enum vram_status number_all(struct numbering *numbering, const struct vr_view *view) {
     const struct vr_history *history = view->history;
+    const size_t most = history->count + view->block_count;
+    VR_TRY(vr_map_reserve(&numbering->numbers, most < FIRST_ADDRESSES ? most : FIRST_ADDRESSES));
     for (size_t i = 0; i < view->block_count; i++)
         VR_TRY(number(numbering, view->model->blocks.address[view->blocks[i]], &numbering->out->of_block[i]));
     for (size_t i = 0; i < history->count; i++) {

@@ -14,8 +14,7 @@ void vr_hash_index_release(struct vr_hash_index *index) {
 
 static size_t capacity_for_one_more(const struct vr_hash_index *index) {
     if (index->slots == NULL) return FIRST_SLOTS;
-    const size_t capacity = index->mask + 1;
-    return index->count + 1 > capacity / 8 * 5 ? 2 * capacity : capacity;
+    return vr_hash_index_has_room(index) ? index->mask + 1 : 2 * (index->mask + 1);
 }
 
 size_t vr_hash_index_growth_bytes(const struct vr_hash_index *index) {
@@ -30,8 +29,8 @@ static void put(struct vr_hash_index *index, uint64_t slot) {
 }
 
 enum vram_status vr_hash_index_reserve(struct vr_hash_index *index) {
+    if (vr_hash_index_has_room(index)) return VRAM_OK;
     const size_t capacity = capacity_for_one_more(index);
-    if (index->slots != NULL && capacity == index->mask + 1) return VRAM_OK;
     struct vr_hash_index larger = {.mask = capacity - 1, .count = index->count, .secret = index->secret};
     larger.slots = calloc(capacity, sizeof *larger.slots);
     if (larger.slots == NULL) return VRAM_NO_HOST_MEMORY;
@@ -41,12 +40,6 @@ enum vram_status vr_hash_index_reserve(struct vr_hash_index *index) {
     free(index->slots);
     *index = larger;
     return VRAM_OK;
-}
-
-void vr_hash_index_add(struct vr_hash_index *index, uint64_t hash, uint32_t row) {
-    assert(row != UINT32_MAX && index->slots != NULL && index->count + 1 <= (index->mask + 1) / 8 * 5);
-    put(index, (hash >> 32 << 32) | (row + 1));
-    index->count++;
 }
 
 bool vr_hash_index_check(const struct vr_hash_index *index) {

@@ -23,12 +23,22 @@ void vr_hash_index_release(struct vr_hash_index *index);
 enum vram_status vr_hash_index_reserve(struct vr_hash_index *index);
 // The bytes by which vr_hash_index_reserve() would make the table grow: for those who keep a budget.
 size_t vr_hash_index_growth_bytes(const struct vr_hash_index *index);
-// Adds `row` (below UINT32_MAX), for which room was made and which is not there.
-void vr_hash_index_add(struct vr_hash_index *index, uint64_t hash, uint32_t row);
 // Every row is reached from its hash, `count` are there, and at least three of eight slots are free.
 bool vr_hash_index_check(const struct vr_hash_index *index);
 
 #define VR_HASH_INDEX_HOME(index, hash) ((size_t)((hash) >> 32) & (index)->mask)
+
+// Whether vr_hash_index_reserve() would have nothing to do.
+VR_INLINE bool vr_hash_index_has_room(const struct vr_hash_index *index) { return index->count + 1 <= (index->mask + 1) / 8 * 5; }
+
+// Adds `row` (below UINT32_MAX), for which room was made and which is not there.
+VR_INLINE void vr_hash_index_add(struct vr_hash_index *index, uint64_t hash, uint32_t row) {
+    assert(row != UINT32_MAX && vr_hash_index_has_room(index));
+    size_t at = VR_HASH_INDEX_HOME(index, hash);
+    while (index->slots[at] != 0) at = (at + 1) & index->mask;
+    index->slots[at] = (hash >> 32 << 32) | (row + 1);
+    index->count++;
+}
 
 // Finds the row for which `equal`, an expression of `row`, holds, among those of this hash: true into `found`, and the row's number into
 // `row` (a uint32_t variable); false where there is none.

@@ -28,7 +28,10 @@ static enum vram_status resize(struct vr_map *map, size_t capacity) {
     if (grown.slots == NULL) return VRAM_NO_HOST_MEMORY;
     grown.secret = vr_hash_secret(grown.slots);
     for (size_t i = 0; map->slots != NULL && i <= map->mask; i++) {
-        if (map->slots[i].value != 0) *vr_map_slot_of(&grown, map->slots[i].key) = map->slots[i];
+        if (map->slots[i].value == 0) continue;
+        size_t at = (size_t)vr_mix64(map->slots[i].key ^ grown.secret) & grown.mask; // no key is there twice
+        while (grown.slots[at].value != 0) at = (at + 1) & grown.mask;
+        grown.slots[at] = map->slots[i];
     }
     free(map->slots);
     *map = grown;

@@ -10,6 +10,7 @@ static bool pass_on(struct vr_output *out) {
 }
 
 bool vr_output_flow(struct vr_output *out) {
+    assert(out->write != NULL);
     if (out->text.failed) return false;
     return out->text.length < PIECE_BYTES ? !out->refused : pass_on(out);
 }
@@ -21,6 +22,7 @@ enum vram_status vr_output_end(struct vr_output *out) {
 
 uint32_t vr_export_actions(const struct vr_history *history) {
     uint32_t actions = 0;
+    _Static_assert(VR_ACTION_COUNT <= 32, "a bit for each action");
     for (size_t i = 0; i < history->count; i++) actions |= 1u << history->action[i];
     return actions;
 }

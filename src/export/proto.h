@@ -12,11 +12,14 @@ VR_INLINE void vr_proto_varint(struct vr_text *out, uint64_t value) {
     bytes[length++] = (char)value;
     vr_text_append(out, bytes, length);
 }
+// Fields are numbered from 1; 0 would begin what no reader accepts.
 VR_INLINE void vr_proto_number(struct vr_text *out, unsigned field, uint64_t value) {
+    assert(field != 0);
     vr_proto_varint(out, (uint64_t)field << 3);
     vr_proto_varint(out, value);
 }
 VR_INLINE void vr_proto_bytes(struct vr_text *out, unsigned field, const char *bytes, size_t length) {
+    assert(field != 0 && bytes != NULL);
     vr_proto_varint(out, (uint64_t)field << 3 | 2);
     vr_proto_varint(out, length);
     vr_text_append(out, bytes, length);
@@ -26,6 +29,7 @@ VR_INLINE void vr_proto_string(struct vr_text *out, unsigned field, const char *
 }
 // Appends the message built in *inner, which is emptied (and fails *out when it failed).
 VR_INLINE void vr_proto_message(struct vr_text *out, unsigned field, struct vr_text *inner) {
+    assert(inner != out); // it is emptied
     if (inner->failed) out->failed = true;
     vr_proto_bytes(out, field, vr_text_string(inner), inner->length);
     inner->length = 0;

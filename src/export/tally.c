@@ -12,6 +12,7 @@ enum vram_status vr_tally_stacks(const struct vr_view *view, struct vr_tally **t
         return status;
     }
     for (size_t i = 0; i < lifetimes.count; i++) {
+        assert(lifetimes.stack[i] < view->model->stacks.count);
         struct vr_tally *tally = &made[lifetimes.stack[i]];
         const uint64_t bytes = lifetimes.size_bytes[i];
         if (lifetimes.birth[i] != VR_BEFORE_TRACE) tally->allocated_count++, tally->allocated_bytes += bytes;

@@ -51,6 +51,7 @@ enum vram_status vr_budget_grow(struct vr_budget *budget, void **items, size_t *
 
 // Room for one more row.
 static enum vram_status index_reserve(struct vr_builder *builder, struct vr_hash_index *index) {
+    if (VR_LIKELY(vr_hash_index_has_room(index))) return VRAM_OK;
     VR_TRY(vr_budget_charge(&builder->budget, vr_hash_index_growth_bytes(index), 1));
     return vr_hash_index_reserve(index);
 }

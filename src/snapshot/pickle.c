@@ -221,11 +221,11 @@ static bool run_event(struct fast *fast, const struct vr_input *input, struct vr
     if ((size_t)(fast->top - machine->stack) <= machine->marks[machine->mark_count - 1]) return false;
     uint64_t *place = vr_machine_place(machine, fast->top[-1]), *container = place == NULL ? fast->top - 1 : place;
     if (vr_tag_of(*container) != VR_TAG_NO_KEYS || machine->skipping) return false;
-    const unsigned char *keys = fast->next + 1, *after;
+    const unsigned char *keys = fast->next + 1, *after = NULL;
     listening->dict_begin = input->start_offset + (uint64_t)(keys - input->start);
     vr_echo_renew(&listening->echo, machine->memo_generation);
     vr_shape_renew(&listening->shape, machine->memo_generation);
-    after = vr_shape_read(&listening->shape, &listening->echo, machine, keys, input->end, container);
+    if (listening->shape.count != 0) after = vr_shape_read(&listening->shape, &listening->echo, machine, keys, input->end, container);
     if (after == NULL) return false;
     fast->next = after;
     listening->dict_begin = VRAM_NO_OFFSET;

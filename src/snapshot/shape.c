@@ -250,7 +250,7 @@ static bool commit(struct draft *draft, struct vr_echo *echo, struct vr_machine 
 
 const unsigned char *vr_shape_read(const struct vr_shape *shape, struct vr_echo *echo, struct vr_machine *machine,
                                    const unsigned char *next, const unsigned char *end, uint64_t *container) {
-    if (shape->count == 0) return NULL;
+    assert(shape->count != 0);
     struct draft draft = {.next = next, .end = end, .echo = echo};
     draft.slots[SLOT_action] = VR_ACTION_UNKNOWN;
     for (size_t i = 0; i < shape->count; i++) {

@@ -28,7 +28,7 @@ void vr_shape_renew(struct vr_shape *shape, uint64_t generation);
 // event that holds other opcodes than usual.
 void vr_shape_learn(struct vr_shape *shape, const struct vr_machine *machine, const unsigned char *begin, const unsigned char *end);
 // Reads the event whose first key is at `next`; bytes up to `end` are at hand. Puts its row in *container and returns what follows its
-// SETITEMS, or returns NULL and has changed nothing.
+// SETITEMS, or returns NULL and has changed nothing. The shape must have been learned (count not 0): most small files ask in vain.
 const unsigned char *vr_shape_read(const struct vr_shape *shape, struct vr_echo *echo, struct vr_machine *machine,
                                    const unsigned char *next, const unsigned char *end, uint64_t *container);
 

@@ -273,6 +273,9 @@ static void draw_setup(struct both *both) {
     both->mixture = both_draw(both, VR_COUNT_OF(mixtures));
     both->device_count = both_draw(both, 3) == 0 ? 2 : 1;
     both->tie_break = (enum vram_tie_break)both_draw(both, VRAM_TIE_LOWEST_ADDRESS + 1);
+    // The model's reservations only rise: address space is used again where there are none.
+    const bool reserves = both->setup->kind != CONF_DEFAULT && both->setup->kind != CONF_SPLIT && both->setup->kind != CONF_GC;
+    both->addresses = (enum vram_sim_addresses)both_draw(both, reserves ? VRAM_SIM_REUSE : VRAM_SIM_REUSE + 1);
     both->one_event_stream = both_draw(both, 4) != 0;
     both->toggles_caching = both_draw(both, 4) == 0;
     both->changes_limits = both->setup->kind == CONF_GC || both_draw(both, 2);
@@ -297,11 +300,13 @@ static bool touch_devices(struct both *both) {
 }
 
 static bool open_both(struct both *both) {
-    struct naive_info info = {.device_count = both->device_count, .memory_bytes = both->memory_bytes, .tie_break = both->tie_break};
+    struct naive_info info = {
+        .device_count = both->device_count, .memory_bytes = both->memory_bytes, .tie_break = both->tie_break, .addresses = both->addresses};
     conf_draw(both->setup->kind, false, &both->random, &info.conf, both->conf);
     const struct vr_world_options options = {
         .sim = {.device_count = both->device_count,
                 .memory_bytes = both->memory_bytes,
+                .addresses = both->addresses,
                 .manual_completion = true,
                 .profile = VRAM_SIM_FREE},
         .conf = both->conf,
@@ -318,8 +323,8 @@ bool both_run(struct both *both, const struct both_setup *setup) {
     both->setup = setup;
     draw_setup(both);
     bool equal = open_both(both);
-    both_say(both, "conf \"%s\" memory %" PRIu64 " devices %u tie %d one_event_stream %d", both->conf, both->memory_bytes,
-             (unsigned)both->device_count, (int)both->tie_break, both->one_event_stream);
+    both_say(both, "conf \"%s\" memory %" PRIu64 " devices %u tie %d addresses %d one_event_stream %d", both->conf, both->memory_bytes,
+             (unsigned)both->device_count, (int)both->tie_break, (int)both->addresses, both->one_event_stream);
     equal = equal && touch_devices(both);
     while (equal && both->operation < setup->operations) {
         both->operation++;

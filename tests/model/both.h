@@ -58,6 +58,7 @@ struct both {
     uint64_t target; // live blocks the run hovers around
     size_t mixture;  // of sizes
     enum vram_tie_break tie_break;
+    enum vram_sim_addresses addresses;
     bool one_event_stream; // record_stream names one stream only: the order of completions is defined, so inactive_split peaks are too
     bool toggles_caching;
     bool changes_limits;

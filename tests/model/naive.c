@@ -516,6 +516,7 @@ struct naive *naive_create(const struct naive_info *info) {
     naive->pytorch = info->conf.pytorch;
     naive->oldest_first = info->tie_break == VRAM_TIE_AS_PYTORCH ? naive->pytorch >= 210 : info->tie_break == VRAM_TIE_OLDEST_SEGMENT;
     naive->caching = true;
+    naive->addresses = info->addresses;
     naive->next_alloc = 0x300000000000;
     naive->next_reserve = 0x400000000000;
     naive->options.large_segment_bytes = 20 * VR_MIB;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "core/record.h"
+#include "vram/driver.h"
 #include "vram/pool.h"
 
 enum { NAIVE_DEVICES = 2, NAIVE_BUCKETS = 16, NAIVE_MAX_NODES = 256 };
@@ -37,6 +38,7 @@ struct naive_info {
     uint32_t device_count;
     uint64_t memory_bytes; // of each device
     enum vram_tie_break tie_break;
+    enum vram_sim_addresses addresses;
     struct naive_conf conf;
 };
 

@@ -150,6 +150,7 @@ struct naive {
     bool caching;
     struct naive_device device[NAIVE_DEVICES];
     uint32_t device_count;
+    enum vram_sim_addresses addresses;
     uint64_t next_alloc; // driver addresses, shared by the devices
     uint64_t next_reserve;
     uint64_t next_order; // of segments

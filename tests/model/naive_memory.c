@@ -6,11 +6,41 @@
 
 // --- the driver's memory ------------------------------------------------------------------------------------------------
 
+// Where the driver's memory ends that lies within `span` bytes from `address`; 0: there is none.
+static uint64_t taken_until(const struct naive *naive, uint64_t address, uint64_t span) {
+    for (uint32_t d = 0; d < naive->device_count; d++) {
+        for (size_t i = 0; i < naive->device[d].segment_count; i++) {
+            const struct naive_segment *segment = naive->device[d].segments[i];
+            if (segment->page_bytes || (segment->pool && segment->pool->info.own_base)) continue;
+            const uint64_t end = segment->address + vr_round_up(segment->size_bytes, 2 * VR_MIB);
+            if (segment->address < address + span && address < end) return end;
+        }
+    }
+    for (size_t i = 0; i < naive->direct_count; i++) {
+        const uint64_t begin = naive->direct[i].address, size = naive->direct[i].size_bytes;
+        const uint64_t end = begin + vr_round_up(size, size >= VR_MIB ? 2 * VR_MIB : 512);
+        if (begin < address + span && address < end) return end;
+    }
+    return 0;
+}
+
+static uint64_t lowest_gap(const struct naive *naive, uint64_t span, uint64_t unit) {
+    uint64_t address = naive->next_alloc;
+    for (uint64_t end = taken_until(naive, address, span); end; end = taken_until(naive, address, span)) address = vr_round_up(end, unit);
+    return address;
+}
+
 bool naive_driver_alloc(struct naive *naive, struct naive_device *device, uint64_t size_bytes, uint64_t *address) {
     if (size_bytes > device->memory_bytes - device->used_bytes) return false;
-    const uint64_t unit = size_bytes >= VR_MIB ? 2 * VR_MIB : 512;
-    *address = vr_round_up(naive->next_alloc, unit);
-    naive->next_alloc = *address + vr_round_up(size_bytes, unit);
+    const uint64_t unit = size_bytes >= VR_MIB ? 2 * VR_MIB : 512, span = vr_round_up(size_bytes, unit);
+    if (naive->addresses == VRAM_SIM_REUSE) {
+        *address = lowest_gap(naive, span, unit);
+    } else if (naive->addresses == VRAM_SIM_FALLING) {
+        *address = naive->next_alloc = (naive->next_alloc - span) / unit * unit;
+    } else {
+        *address = vr_round_up(naive->next_alloc, unit);
+        naive->next_alloc = *address + span;
+    }
     device->used_bytes += size_bytes;
     return true;
 }

@@ -1,6 +1,6 @@
 // A page in a headless browser with the network cut off; every request that is tried, and every error of the page, is remembered. Chromium,
 // or with VRAM_TEST_BROWSER=firefox the Firefox of the system (with VRAM_TEST_HEADED=1 on a display, where it has WebGL2).
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium, firefox } from "playwright-core";
@@ -71,7 +71,8 @@ async function arrived(page, before) {
         const names = readdirSync(saves);
         const name = names.find((one) => !before.has(one) && !one.endsWith(".part"));
         const path = join(saves, name ?? "");
-        if (name && !names.includes(`${name}.part`) && readFileSync(path).length > 0) return path;
+        // Between the look into the folder and the look into the file the browser may give it its name.
+        if (name && !names.includes(`${name}.part`) && existsSync(path) && statSync(path).size > 0) return path;
         await page.waitForTimeout(50);
     }
     throw new Error("nothing was saved");

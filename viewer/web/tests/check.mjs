@@ -58,7 +58,8 @@ export async function settles(page, read, argument, wanted, what, timeout = 6000
     const end = Date.now() + timeout;
     let found;
     do {
-        found = await page.evaluate(read, argument);
+        // What `read` looks at may not be there yet.
+        found = await page.evaluate(read, argument).catch((error) => String(error));
         if (JSON.stringify(found) === JSON.stringify(wanted)) return;
         await page.waitForTimeout(20);
     } while (Date.now() < end);
