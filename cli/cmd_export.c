@@ -112,6 +112,16 @@ static void put_events(struct exporter *exporter) {
     }
 }
 
+// What a program held stays in its recording after it has ended.
+static void put_up(struct exporter *exporter) {
+    put(exporter, "# HELP vram_up 1 until the program has closed its recording.\n# TYPE vram_up gauge\n");
+    for (int i = 0; i < exporter->count; i++) {
+        put(exporter, "vram_up");
+        put_labels(exporter, &exporter->sources[i]);
+        put(exporter, "} %d\n", watch_ended(exporter->sources[i].watch) ? 0 : 1);
+    }
+}
+
 // Takes in what has come. The exit code; *running: a program is still recording.
 static int update(struct exporter *exporter, bool *running) {
     *running = false;
@@ -126,6 +136,7 @@ static int update(struct exporter *exporter, bool *running) {
     exporter->length = 0;
     for (size_t m = 0; m < sizeof metrics / sizeof metrics[0]; m++) put_metric(exporter, &metrics[m]);
     put_events(exporter);
+    put_up(exporter);
     return CLI_OK;
 }
 

@@ -45,7 +45,7 @@ void report_ranks_add(struct report_ranks *ranks, const char *name, const struct
                                  .reserved_bytes = device->reserved.peak_bytes < 0 ? 0 : (uint64_t)device->reserved.peak_bytes,
                                  .end_bytes = device->allocated.end.bytes,
                                  .ooms = device->oom_count,
-                                 .knows_reserved = device->reserved.peak_bytes > 0};
+                                 .knows_reserved = device->reserved.peak_bytes > 0 && !device->whole_program};
     }
 }
 

@@ -149,6 +149,10 @@ static void contradicting_history(struct note_writer *writer, const struct vram_
         vr_text_printf(&text, "%s%s %s", comma, vr_count(live->anomalies[a]).text, texts[a]);
         comma = "; ";
     }
+    if (live->end.bytes != live->final_state.bytes) {
+        vr_text_printf(&text, "; the history ends with %s live, the blocks are %s", vr_bytes(live->end.bytes).text,
+                       vr_bytes(live->final_state.bytes).text);
+    }
     note_text(writer, VRAM_NOTE_CONTRADICTION, device->device, "history_and_state", &text);
 }
 

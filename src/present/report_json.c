@@ -286,13 +286,20 @@ static void put_picture(struct vr_json *json, const struct vram_report_device *d
     vr_json_object_end(json);
 }
 
-static void put_reserved(struct vr_json *json, const struct vram_report_reserved *reserved) {
+// Of a whole program only a part of what it holds is seen to come from the driver; of others a note says where the figures contradict.
+static bool covers_allocated(const struct vram_report_device *device) {
+    const int64_t reserved = device->reserved.peak_bytes;
+    return !device->whole_program || (reserved >= 0 && (uint64_t)reserved >= device->allocated.peak.bytes);
+}
+
+static void put_reserved(struct vr_json *json, const struct vram_report_device *device) {
+    const struct vram_report_reserved *reserved = &device->reserved;
     vr_json_object(json, "reserved");
     vr_json_i64(json, "start_bytes", reserved->start_bytes);
     vr_json_i64(json, "peak_bytes", reserved->peak_bytes);
     vr_json_i64(json, "peak_event_index", reserved->peak_event);
     vr_json_i64(json, "end_bytes", reserved->end_bytes);
-    vr_json_bool(json, "consistent", reserved->consistent);
+    vr_json_bool(json, "consistent", reserved->consistent && covers_allocated(device));
     vr_json_object_end(json);
 }
 
@@ -365,7 +372,7 @@ static void put_device(struct vr_json *json, const char *key, const struct vram_
     put_times(json, device);
     put_ooms(json, device);
     put_picture(json, device);
-    put_reserved(json, &device->reserved);
+    put_reserved(json, device);
     put_live(json, "allocated", &device->allocated);
     put_live(json, "active", &device->active);
     put_usage(json, &device->usage);

@@ -93,6 +93,7 @@ class Attach(unittest.TestCase):
         """What a whole program asks the driver for is not reserved by anybody: 0 bytes would be wrong."""
         text = vram("export", self.program.recording).stdout
         self.assertRegex(text, r'\nvram_requested_bytes\{[^}]*device="0"\} 1048576\n')
+        self.assertRegex(text, r"\nvram_up\{[^}]*\} 1\n")
         self.assertNotIn("\nvram_reserved_bytes", text)
 
     def test_top_once_is_for_people(self):

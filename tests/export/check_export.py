@@ -315,6 +315,7 @@ class Export(unittest.TestCase):
             self.assertEqual(lines[f'vram_peak_requested_bytes{{{labels},device="0"}}'], str(peak))
             self.assertEqual(lines[f'vram_reserved_bytes{{{labels},device="0"}}'], str(reserved))
             self.assertEqual(lines[f"vram_events_total{{{labels}}}"], str(len(self.trace)))
+            self.assertEqual(lines[f"vram_up{{{labels}}}"], "0")
         for name in {line.split("{")[0] for line in lines}:
             self.assertEqual(text.count(f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}\n"), 1)
         # What an out of memory left beside them is not followed, and does no harm.

@@ -211,6 +211,34 @@ static bool keep(void *user, const char *bytes, size_t length) {
     return true;
 }
 
+// What a whole program has reserved covers what is allocated, or is not called consistent; two figures that contradict each other are
+// named.
+static void figures_that_contradict_each_other_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings, *said;
+    } cases[] = {{"", "more was live (8 B) than was ever held from the driver (4 B)"},
+                 {"\"vram_run_process\": \"7\"", "the history ends with 8 B live, the blocks are 0 B"}};
+    for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
+        struct vr_text json = {0}, text = {0};
+        vr_text_printf(&json,
+                       "{\"segments\": [], \"device_traces\": [[{\"action\": \"segment_alloc\", \"addr\": 512, \"size\": 4, "
+                       "\"stream\": 0}, {\"action\": \"alloc\", \"addr\": 512, \"size\": 8, \"stream\": 0}, {\"action\": "
+                       "\"segment_free\", \"addr\": 512, \"size\": 4, \"stream\": 0}]], \"allocator_settings\": {%s}}",
+                       cases[i].settings);
+        struct vram_report *report = report_of(vr_text_string(&json), NULL);
+        assert_int_equal(vram_report_json(report, NULL, keep, &text), VRAM_OK);
+        const char *reserved = strstr(vr_text_string(&text), "\"reserved\": {");
+        assert_non_null(reserved);
+        const char *consistent = strstr(reserved, "\"consistent\": "), *word = i == 0 ? "true" : "false";
+        assert_true(consistent != NULL && strncmp(consistent + 14, word, strlen(word)) == 0);
+        assert_non_null(strstr(vr_text_string(&text), cases[i].said));
+        vr_text_release(&json);
+        vr_text_release(&text);
+        vram_report_destroy(report);
+    }
+}
+
 #define NATIVE(name) "{\"filename\": \"??\", \"line\": 0, \"name\": \"" name "\"}"
 #define RECORDED     NATIVE("torch::unwind::unwind()") "," NATIVE("torch::CapturedTraceback::gather(bool, bool, bool)")
 #define ALLOCATED    RECORDED "," NATIVE("c10::cuda::CUDACachingAllocator::Native::malloc(void**)")
@@ -402,6 +430,7 @@ int main(void) {
         cmocka_unit_test(remarks),
         cmocka_unit_test(ties_are_ordered_by_name),
         cmocka_unit_test(callers_of_one_function_are_hinted_at),
+        cmocka_unit_test(figures_that_contradict_each_other_are_named),
         cmocka_unit_test(machine_code_is_told_by_what_it_did),
         cmocka_unit_test(too_many_devices_are_refused),
         cmocka_unit_test(pinned_host_memory_is_no_device),

@@ -10,6 +10,8 @@
 static void put_live(const struct vr_lifetimes *lifetimes, struct vram_report_live *live) {
     live->start = lifetimes->start;
     live->peak = lifetimes->peak;
+    live->end = lifetimes->end;
+    live->final_state = lifetimes->final_state;
     live->consistent = true;
     for (size_t a = 0; a < VRAM_ANOMALY_COUNT; a++) {
         live->anomalies[a] = lifetimes->anomalies[a];
