@@ -45,12 +45,13 @@ static void new_line(struct vr_json *json) {
 
 // What stands before a value: the comma, the line, the key.
 static void begin_value(struct vr_json *json, const char *key) {
-    const uint64_t bit = (uint64_t)1 << json->depth % VR_JSON_DEPTH;
+    uint64_t *filled = &json->filled[json->depth / 64 % (VR_JSON_DEPTH / 64)];
+    const uint64_t bit = (uint64_t)1 << json->depth % 64;
     if (json->depth != 0) {
-        if ((json->filled & bit) != 0) vr_text_puts(json->out, json->indented ? "," : ", ");
+        if ((*filled & bit) != 0) vr_text_puts(json->out, json->indented ? "," : ", ");
         new_line(json);
     }
-    json->filled |= bit;
+    *filled |= bit;
     if (key == NULL) return;
     escape(json->out, key, strlen(key));
     vr_text_puts(json->out, ": ");
@@ -61,12 +62,12 @@ static void open(struct vr_json *json, const char *key, const char *bracket) {
     begin_value(json, key);
     vr_text_puts(json->out, bracket);
     json->depth++;
-    json->filled &= ~((uint64_t)1 << json->depth % VR_JSON_DEPTH);
+    json->filled[json->depth / 64] &= ~((uint64_t)1 << json->depth % 64);
 }
 
 static void close(struct vr_json *json, const char *bracket) {
     assert(json->depth != 0);
-    const bool filled = (json->filled >> json->depth % VR_JSON_DEPTH & 1) != 0;
+    const bool filled = (json->filled[json->depth / 64] >> json->depth % 64 & 1) != 0;
     json->depth--;
     if (filled) new_line(json);
     vr_text_puts(json->out, bracket);

@@ -7,11 +7,11 @@
 
 #include "base/text.h"
 
-#define VR_JSON_DEPTH 64
+#define VR_JSON_DEPTH 512
 
 struct vr_json {
-    struct vr_text *out; // borrowed; its failure is the writer's
-    uint64_t filled;     // bit d: the container at depth d has a member already
+    struct vr_text *out;                 // borrowed; its failure is the writer's
+    uint64_t filled[VR_JSON_DEPTH / 64]; // bit d: the container at depth d has a member already
     unsigned depth;
     bool indented;
 };

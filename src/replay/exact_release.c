@@ -283,8 +283,9 @@ static enum vram_status try_to_fail(struct vr_exact *exact, size_t event, bool *
     return VRAM_OK;
 }
 
-// The free blocks of the default pools and of the pool that is asked.
+// The free blocks of the default pools and of the pool that is asked that could go back to the driver.
 struct kept_cache {
+    const struct vr_options *options;
     struct vram_pool_id asked;
     struct vram_block_view *views;
     size_t count;
@@ -296,9 +297,18 @@ static bool is_of(const struct vram_block_view *view, struct vram_pool_id id) {
     return view->block.pool.first == id.first && view->block.pool.second == id.second;
 }
 
+// A segment that is wholly free, or a whole page of an expandable one.
+static bool could_go(const struct vr_options *options, const struct vram_block_view *view) {
+    if (!view->block.expandable) return view->block.size_bytes == view->block.segment_bytes;
+    const uint64_t page = view->small_pool ? 2 * VR_MIB : options->large_segment_bytes;
+    const uint64_t start = view->block.address - view->block.segment_address;
+    return vr_round_up(start, page) + page <= start + view->block.size_bytes;
+}
+
 static bool keep_free_block(const struct vram_block_view *view, void *user) {
     struct kept_cache *kept = user;
     if (view->state != VRAM_BLOCK_FREE || !(is_of(view, (struct vram_pool_id){0, 0}) || is_of(view, kept->asked))) return true;
+    if (!could_go(kept->options, view)) return true;
     kept->failed = vr_grow((void **)&kept->views, &kept->capacity, kept->count + 1, sizeof *kept->views) != VRAM_OK;
     if (!kept->failed) kept->views[kept->count++] = *view;
     return !kept->failed;
@@ -329,7 +339,8 @@ static enum vram_status let_go(struct vr_exact *exact, const struct kept_cache *
 // cache that is still there when the event comes was kept (replay.md §out-of-memory). Captures leave private pools behind.
 static enum vram_status try_to_fail_keeping(struct vr_exact *exact, size_t event, bool *alike) {
     const uint32_t pool = exact->stage.entered;
-    struct kept_cache kept = {.asked = pool == 0 ? (struct vram_pool_id){0, 0} : vram_pool_id(exact->stage.pools[pool])};
+    struct kept_cache kept = {.options = exact->recorded->options,
+                              .asked = pool == 0 ? (struct vram_pool_id){0, 0} : vram_pool_id(exact->stage.pools[pool])};
     const struct vr_history *history = exact->recorded->history;
     uint64_t address = 0;
     size_t held = 0;

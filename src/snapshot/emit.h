@@ -10,7 +10,7 @@
 #include "snapshot/vocabulary.h"
 #include "vram/status.h"
 
-enum { VR_EMIT_CHUNK = 1 << 16, VR_EMIT_DEPTH = 160 };
+enum { VR_EMIT_CHUNK = 1 << 16, VR_EMIT_DEPTH = 520 };
 
 // What occurs again and again as a whole.
 enum vr_shared { VR_SHARED_FRAME, VR_SHARED_STACK, VR_SHARED_COUNT };

@@ -2,7 +2,7 @@
 #include "snapshot/emit.h"
 #include "snapshot/numerals.h"
 
-enum { MAX_DEPTH = 100, LONGEST_NUMBER = 1024 };
+enum { MAX_DEPTH = 501, LONGEST_NUMBER = 1024 };
 
 // The text is walked twice: once without an emitter, to see that all of it is JSON, and once to emit it.
 struct walker {

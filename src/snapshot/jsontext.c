@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 
-enum { MAX_DEPTH = 60, KEY_CAPACITY = 32 };
+enum { MAX_DEPTH = 500, KEY_CAPACITY = 32 };
 static_assert(MAX_DEPTH < VR_JSON_DEPTH, "the writer must be able to nest as deep");
 
 struct json_printer {
@@ -108,8 +108,7 @@ static enum vram_status add_dict(struct json_printer *printer, const char *key, 
 }
 
 static enum vram_status add_value(struct json_printer *printer, const char *key, uint64_t value, unsigned depth) {
-    if (depth > MAX_DEPTH)
-        return VR_MACHINE_FAIL(printer->machine, VRAM_LIMIT, "a setting or metadata nests deeper than %d levels", MAX_DEPTH);
+    if (depth > MAX_DEPTH) return VR_MACHINE_FAIL(printer->machine, VRAM_LIMIT, "what a key holds nests deeper than %d levels", MAX_DEPTH);
     if (printer->json.out->length > printer->limit_bytes) return VRAM_LIMIT;
     uint64_t resolved = vr_machine_resolve(printer->machine, value);
     size_t length;

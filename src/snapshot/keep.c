@@ -41,10 +41,8 @@ enum vram_status vr_keep(struct vr_machine *machine, enum vr_owner owner, uint64
     uint32_t id = 0;
     if (vr_tag_of(vr_machine_resolve(machine, value)) == VR_TAG_OPAQUE) return VRAM_OK;
     enum vram_status status = text_of(machine, value, &id);
-    if (status == VRAM_LIMIT) {
-        machine->error->status = VRAM_OK;
-        return VRAM_OK;
-    }
+    // Too deep is said; of what is too much nothing is.
+    if (status == VRAM_LIMIT && machine->error->status != VRAM_LIMIT) return VRAM_OK;
     VR_TRY(status);
     return add(machine, owner, row, key, id);
 }

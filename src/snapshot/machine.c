@@ -268,13 +268,23 @@ static bool is_dict(struct vr_machine *machine, uint64_t value) {
     return tag == VR_TAG_NO_KEYS || tag == VR_TAG_DICT;
 }
 
+// The top-level key whose value is open; keys and values lie above the mark by turns, and above the value what is its only item, which
+// comes without a mark. Where there are many keys, only the value itself is looked at.
+enum { MOST_KEYS = 128 };
+static uint64_t open_key(const struct vr_machine *machine) {
+    const uint64_t *above = machine->stack + machine->marks[0];
+    const size_t count = above_mark(machine);
+    size_t key = 0;
+    if (count > MOST_KEYS) return count % 2 == 0 ? above[count - 2] : 0;
+    while (key + 3 < count && vr_tag_of(above[key + 2]) == VR_TAG_STRING) key += 2;
+    return above[key];
+}
+
 // Whether the mark about to be set opens the value of a top-level key that no one reads.
 static bool opens_unread(struct vr_machine *machine) {
-    if (machine->mark_count != 1 || machine->marks[0] != 1 || above_mark(machine) < 2 || above_mark(machine) % 2 != 0) return false;
-    uint64_t key = machine->stack[machine->depth - 2];
+    if (machine->mark_count != 1 || machine->marks[0] != 1 || above_mark(machine) < 2) return false;
+    const uint64_t key = open_key(machine);
     if (vr_tag_of(key) != VR_TAG_STRING || !is_dict(machine, machine->stack[0])) return false;
-    // After a dictionary the key may be its only one, which comes without a mark.
-    if (above_mark(machine) > 2 && is_dict(machine, machine->stack[machine->depth - 3])) return false;
     return vr_payload(key) < VR_WORD_FIRST_TOP || vr_payload(key) > VR_WORD_LAST_TOP;
 }
 
@@ -324,7 +334,8 @@ enum vram_status vr_machine_set_items(struct vr_machine *machine) {
 enum vram_status vr_machine_append(struct vr_machine *machine) {
     if (above_mark(machine) < 2) return too_few(machine);
     machine->depth--;
-    return append_to(machine, container_at(machine, machine->depth - 1), machine->stack + machine->depth, 1, machine->skipping);
+    const bool skip = machine->skipping || opens_unread(machine); // the only item comes when no mark is left
+    return append_to(machine, container_at(machine, machine->depth - 1), machine->stack + machine->depth, 1, skip);
 }
 
 enum vram_status vr_machine_set_item(struct vr_machine *machine) {

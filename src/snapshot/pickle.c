@@ -220,7 +220,8 @@ static bool run_echo(struct fast *fast, const struct vr_input *input, struct vr_
 static bool run_event(struct fast *fast, const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     if ((size_t)(fast->top - machine->stack) <= machine->marks[machine->mark_count - 1]) return false;
     uint64_t *place = vr_machine_place(machine, fast->top[-1]), *container = place == NULL ? fast->top - 1 : place;
-    if (vr_tag_of(*container) != VR_TAG_NO_KEYS || machine->skipping) return false;
+    // With one mark only it may be the single item of a key that no one reads, which the machine finds out.
+    if (vr_tag_of(*container) != VR_TAG_NO_KEYS || machine->skipping || machine->mark_count < 2) return false;
     const unsigned char *keys = fast->next + 1, *after = NULL;
     listening->dict_begin = input->start_offset + (uint64_t)(keys - input->start);
     vr_echo_renew(&listening->echo, machine->memo_generation);

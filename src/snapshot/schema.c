@@ -1,6 +1,8 @@
 #include "snapshot/schema.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "snapshot/jsontext.h"
 #include "snapshot/keep.h"
@@ -9,6 +11,9 @@ enum { MAX_DEVICES = 4096 };
 
 // Keys that every frame and annotation has, for the one that has not: bits of no table.
 enum { HAS_NAME = 1 << 27, HAS_FILENAME = 1 << 28, HAS_LINE = 1 << 29, HAS_STAGE = 1 << 30 };
+
+// Of an event, both in one column.
+#define ADDRESSES ((uint64_t)(VR_HAS_ADDRESS | VR_HAS_DEVICE_FREE))
 
 #define ROW(word, kind, slot, has) [VR_WORD_##word] = {FIELD_##kind, SLOT_##slot, has}
 
@@ -555,6 +560,30 @@ static enum vram_status store_frame(struct vr_machine *machine, const uint64_t *
     return VRAM_OK;
 }
 
+// The address of an event and what was free of the device lie in one column. Where a recording has both and they differ, the column is
+// what was free, and the address is kept as text. `before`: the slots before the pairs were read.
+static enum vram_status part_addresses(struct vr_machine *machine, const struct owner *owner, const uint64_t *pairs, size_t count,
+                                       uint64_t before_has, uint64_t before_address, uint64_t *slots) {
+    uint64_t address = before_address, available = before_address, number;
+    char digits[24];
+    uint32_t text;
+    bool negative, had_both = (before_has & ADDRESSES) == ADDRESSES;
+    for (; count != 0; count--, pairs += 2) {
+        const bool is_address = pairs[0] == VR_VALUE(VR_TAG_STRING, VR_WORD_ADDR);
+        if (!is_address && pairs[0] != VR_VALUE(VR_TAG_STRING, VR_WORD_DEVICE_FREE)) continue;
+        if (!vr_machine_number(machine, vr_machine_resolve(machine, pairs[1]), &number, &negative)) continue;
+        if (negative) return VRAM_OK; // kept as it is
+        if (is_address) had_both = false;
+        *(is_address ? &address : &available) = number;
+    }
+    slots[SLOT_address] = available;
+    if (had_both || address == available) return VRAM_OK;
+    const int length = snprintf(digits, sizeof digits, "%" PRIu64, address);
+    VR_TRY(vr_builder_string(&machine->builder, digits, (size_t)length, &text));
+    machine->kept_known = true;
+    return vr_keep_text(machine, owner->kind, owner->row, VR_WORD_ADDR, text);
+}
+
 enum vram_status vr_schema_store(struct vr_machine *machine, enum vr_tag kind, const uint64_t *pairs, size_t count, uint64_t *value) {
     uint64_t slots[SLOT_COUNT] = {0};
     const uint64_t frame_has = HAS_NAME | HAS_FILENAME | HAS_LINE, annotation_has = HAS_NAME | HAS_STAGE | VR_HAS_DEVICE | VR_HAS_TIME;
@@ -564,6 +593,8 @@ enum vram_status vr_schema_store(struct vr_machine *machine, enum vr_tag kind, c
     slots[SLOT_state] = VR_STATE_UNKNOWN;
     if (kind == VR_TAG_ANNOTATION) slots[SLOT_device] = (uint64_t)(int64_t)-1;
     VR_TRY(read_pairs(machine, &owner, fields_of[kind], pairs, count, slots));
+    if (kind == VR_TAG_EVENT && VR_UNLIKELY((slots[SLOT_has] & ADDRESSES) == ADDRESSES))
+        VR_TRY(part_addresses(machine, &owner, pairs, count, 0, 0, slots));
     bool lacks = (kind == VR_TAG_FRAME && slots[SLOT_has] != frame_has) || (kind == VR_TAG_ANNOTATION && slots[SLOT_has] != annotation_has);
     if (lacks) VR_TRY(keep_absences(machine, &owner, fields_of[kind], slots[SLOT_has]));
     if (kind == VR_TAG_FRAME) return store_frame(machine, slots, first_kept, value);
@@ -580,7 +611,10 @@ enum vram_status vr_schema_amend(struct vr_machine *machine, uint64_t value, con
     uint64_t slots[SLOT_COUNT] = {0};
     struct owner owner = {.kind = owner_of[kind], .row = vr_first_row(value), .kept = machine->kept_known};
     take_row(machine, kind, (size_t)vr_first_row(value), slots);
+    const uint64_t has = slots[SLOT_has], address = slots[SLOT_address];
     VR_TRY(read_pairs(machine, &owner, fields_of[kind], pairs, count, slots));
+    if (kind == VR_TAG_EVENT && (slots[SLOT_has] & ADDRESSES) == ADDRESSES)
+        VR_TRY(part_addresses(machine, &owner, pairs, count, has, address, slots));
     return put_row(machine, kind, (size_t)vr_first_row(value), slots);
 }
 

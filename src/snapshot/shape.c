@@ -262,5 +262,8 @@ const unsigned char *vr_shape_read(const struct vr_shape *shape, struct vr_echo 
     }
     // Keys may be missing at the end, such as frames.
     if (draft.next == next || draft.next == end || *draft.next != OP_SETITEMS) return NULL;
+    // One column holds both.
+    const uint64_t addresses = VR_HAS_ADDRESS | VR_HAS_DEVICE_FREE;
+    if ((draft.slots[SLOT_has] & addresses) == addresses) return NULL;
     return commit(&draft, echo, machine, container) ? draft.next + 1 : NULL;
 }

@@ -147,7 +147,7 @@ static void events_without_pool_ids(void **state) {
     (void)state;
     struct sums sums = {0};
     for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
-        for (uint64_t seed = 1; seed <= 12; seed++) {
+        for (uint64_t seed = 1; seed <= 24; seed++) {
             struct selfmade made;
             struct selfmade_options options = with_pools(confs[c], seed);
             selfmade_run(&made, &options);

@@ -172,6 +172,24 @@ static void full_devices_with_expandable_segments_are_exact(void **state) {
     }
 }
 
+// A failing request reserves address space by what room the free blocks of its segment leave: they are not to be held out of its way.
+static void full_devices_with_pools_are_exact(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {3, 12, 27, 33};
+    for (size_t i = 0; i < VR_COUNT_OF(seeds); i++) {
+        struct selfmade made;
+        const struct selfmade_options options = {.conf = "expandable_segments:True",
+                                                 .seed = seeds[i],
+                                                 .memory_bytes = 300 * VR_MIB,
+                                                 .operations = 3000,
+                                                 .streams = 1,
+                                                 .pools = 2};
+        selfmade_run(&made, &options);
+        replay_from(&made, 0, seeds[i]);
+        selfmade_release(&made);
+    }
+}
+
 static void expandable_segments_without_settings_are_inferred(void **state) {
     (void)state;
     struct selfmade made;
@@ -545,6 +563,7 @@ int main(void) {
         cmocka_unit_test(cut_histories_of_large_blocks_are_placed),
         cmocka_unit_test(histories_with_ooms_are_exact),
         cmocka_unit_test(full_devices_with_expandable_segments_are_exact),
+        cmocka_unit_test(full_devices_with_pools_are_exact),
         cmocka_unit_test(expandable_segments_without_settings_are_inferred),
         cmocka_unit_test(other_settings_differ),
         cmocka_unit_test(order_of_releases_differs),

@@ -1,5 +1,6 @@
 """check_convert.py VRAM: what `vram convert` does with names, compression, outputs that are there already, and mistakes; folders as input."""
 import bz2
+import copy
 import gzip
 import json
 import lzma
@@ -63,6 +64,36 @@ class Convert(unittest.TestCase):
         for name in ("out.pickle.zst", "out.vram", "out.vram.zst", "out.json.gz"):
             self.convert("in.pickle", "-o", name)
             self.assertEqual(pickle.loads(self.convert(name, "--to", "pickle")), SNAPSHOT)
+
+    def test_keys_of_the_future_stay(self):
+        """Whatever they hold: what looks like segments and events, one or many, deep lists, both addresses of an event."""
+        def nested(levels):
+            return [nested(levels - 1)] if levels else 1
+        segment, events = copy.deepcopy(SNAPSHOT["segments"][0]), copy.deepcopy(SNAPSHOT["device_traces"][0])
+        held = {"segments": [segment, segment], "segment": [segment], "events": events, "event": [events[0]], "lists": [[events[0]]],
+                "dict": {"x": 1, "list": events}, "of one": {"list": events}, "mixed": [segment, events[0], {"a": 1}], "deep": nested(70),
+                "deeper": nested(400)}
+        cases = [dict(copy.deepcopy(SNAPSHOT), **{key: copy.deepcopy(value)}) for key, value in held.items()]
+        cases.append(dict(copy.deepcopy(SNAPSHOT), **{key: copy.deepcopy(value) for key, value in held.items()}))
+        cases.append(copy.deepcopy(SNAPSHOT))
+        cases[-1]["device_traces"][0][0]["deep"] = nested(70)
+        cases.append(copy.deepcopy(SNAPSHOT))
+        for number, event in enumerate(cases[-1]["device_traces"][0]):
+            event.update(addr=event.get("addr", 7), device_free=number)
+        for case in cases:
+            wanted = json.loads(json.dumps(case))
+            for name, data in (("new.json", json.dumps(case).encode()), ("new.pickle", pickle.dumps(copy.deepcopy(case), 4)),
+                               ("old.pickle", pickle.dumps(copy.deepcopy(case), 2))):
+                self.write(name, data)
+                for extension in ("json", "pickle", "vram"):
+                    self.convert(name, "-o", "out." + extension)
+                    got = json.loads(self.convert("out." + extension, "--to", "json"))
+                    lost = [key for key in sorted({*got, *wanted}) if got.get(key) != wanted.get(key)]
+                    self.assertEqual(lost, [], "%s by way of %s" % (name, extension))
+
+    def test_what_nests_too_deep_is_refused(self):
+        deep = b"\x80\x04}(\x8c\x08segments]\x8c\x04deep" + b"]" * 600 + b"a" * 599 + b"u."
+        self.refused(3, "nests deeper than 500 levels", "-", "--to", "json", data=deep)
 
     def test_pipes(self):
         for arguments in (("--to", "json"), ("-o", "-", "--to", "json")):
