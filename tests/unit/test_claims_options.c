@@ -161,9 +161,11 @@ static void the_drivers_cache_has_no_options(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(how_much_larger_a_whole_block_may_be), cmocka_unit_test(more_divisions_waste_less),
+        cmocka_unit_test(how_much_larger_a_whole_block_may_be),
+        cmocka_unit_test(more_divisions_waste_less),
         cmocka_unit_test(odd_pages_are_rounded_up),
-        cmocka_unit_test(growing_batches_tile_in_one_segment),  cmocka_unit_test(segments_reserve_more_than_they_map),
+        cmocka_unit_test(growing_batches_tile_in_one_segment),
+        cmocka_unit_test(segments_reserve_more_than_they_map),
         cmocka_unit_test(the_drivers_cache_has_no_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
