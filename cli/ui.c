@@ -57,8 +57,15 @@ static size_t character(const unsigned char *text) {
     return length;
 }
 
-// U+0000 to U+001F, U+007F to U+009F.
-static bool is_control(const unsigned char *text) { return text[0] < 0x20 || text[0] == 0x7F || (text[0] == 0xC2 && text[1] < 0xA0); }
+// U+0000 to U+001F, U+007F to U+009F; and what changes the order or the lines of what is read: U+061C, U+200E, U+200F, U+2028 to U+202E,
+// U+2066 to U+2069, U+FEFF.
+static bool is_control(const unsigned char *text) {
+    if (text[0] < 0x20 || text[0] == 0x7F || (text[0] == 0xC2 && text[1] < 0xA0)) return true;
+    if (text[0] == 0xD8) return text[1] == 0x9C;
+    if (text[0] == 0xE2 && text[1] == 0x80) return text[2] == 0x8E || text[2] == 0x8F || (text[2] >= 0xA8 && text[2] <= 0xAE);
+    if (text[0] == 0xE2 && text[1] == 0x81) return text[2] >= 0xA6 && text[2] <= 0xA9;
+    return text[0] == 0xEF && text[1] == 0xBB && text[2] == 0xBF;
+}
 
 static void put(FILE *file, const char *text, size_t count) {
     for (const unsigned char *c = (const unsigned char *)text, *end = c + count; c < end;) {

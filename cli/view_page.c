@@ -31,11 +31,12 @@ static const char *find(const char *page, size_t length, const char *text) {
 
 int view_page_write(bool served, view_page_filler *fill, void *context, vram_write write, void *user) {
     size_t length;
-    const char *page = page_text(&length), *end = page + length;
+    const char *page = page_text(&length);
     if (page == NULL) {
         ui_say("vram: this command was built without the viewer's page (tools/setup.sh installs what its build needs)");
         return CLI_DEVICE;
     }
+    const char *end = page + length;
     const char *policy = find(page, length, CLOSED_POLICY), *place = find(page, length, PLACE);
     if (policy == NULL || place == NULL || place < policy) {
         ui_say("vram: the viewer's page inside this command is damaged");

@@ -114,8 +114,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_malloc_at(struct vram_allocator *a
 enum vram_capture_mode { VRAM_CAPTURE_GLOBAL, VRAM_CAPTURE_THREAD_LOCAL, VRAM_CAPTURE_RELAXED };
 // Begins a capture on `stream`, whose requests (and those of streams that join the capture) go to the pool from now on. Frees of blocks
 // that other streams used are put off until no capture is under way, or, with graph_capture_record_stream_reuse, until the
-// captured graph shows that those streams have joined. INVALID_ARGUMENT with a sentence for the default stream and for a stream that
-// is capturing already; DRIVER. *error may be NULL.
+// captured graph shows that those streams have joined. INVALID_ARGUMENT with a sentence for the default stream, for a mode that is none and
+// for a stream that is capturing already; DRIVER. *error may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode,
                                                             struct vram_error *error);
 // Ends it, also when it was invalidated (then DRIVER, and *graph is 0). *graph is a CUgraph, given to the caller. The pool remembers

@@ -56,6 +56,13 @@ void vr_text_printf(struct vr_text *text, const char *format, ...) {
     va_end(arguments);
 }
 
+// What a reader does not see, but what changes what he sees: marks of direction (Unicode's Bidi_Control), separators of lines and
+// paragraphs, and a mark of byte order.
+static bool is_hidden(uint32_t code) {
+    return code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) ||
+           code == 0xFEFF;
+}
+
 void vr_text_printable(struct vr_text *text, const char *bytes, size_t length) {
     for (size_t i = 0; i < length;) {
         uint32_t code;
@@ -64,6 +71,8 @@ void vr_text_printable(struct vr_text *text, const char *bytes, size_t length) {
             vr_text_puts(text, "\xEF\xBF\xBD");
         } else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) {
             vr_text_puts(text, "?");
+        } else if (is_hidden(code)) {
+            vr_text_printf(text, "\xE2\x9F\xA8U+%04X\xE2\x9F\xA9", (unsigned)code);
         } else {
             vr_text_append(text, bytes + i, step);
         }

@@ -72,7 +72,9 @@ enum vram_status vr_allocator_create(const struct vram_create_info *info, struct
     vr_mutex_init(&made->imports.mutex);
     atomic_store_explicit(&made->caching, !environment_says_no_caching(), memory_order_relaxed);
     vr_error_clear(error);
-    enum vram_status status = read_options(made, info, error);
+    enum vram_status status = (unsigned)info->tie_break <= VRAM_TIE_LOWEST_ADDRESS
+                                  ? read_options(made, info, error)
+                                  : vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no such tie_break");
     made->pytorch = made->options.pytorch;
     made->arena.order = order_of_equals(info, made->pytorch);
     made->backend = made->options.backend == VR_BACKEND_ASYNC ? &vr_backend_async : &vr_backend_native;

@@ -73,14 +73,16 @@ enum vram_status vr_export_rmm(const struct vr_exporting *from, struct vr_output
 
 // --- all columns
 
-// In quotes where it must be, with quotes doubled.
+// In quotes where it must be, with quotes doubled. A spreadsheet takes a cell that begins with one of these for a formula: an apostrophe
+// before it makes it a text.
 static void put_text(struct vr_output *out, const char *text) {
     struct vr_text *cell = &out->text;
-    if (strpbrk(text, ",\"\r\n") == NULL) {
+    const bool formula = text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL;
+    if (!formula && strpbrk(text, ",\"\r\n") == NULL) {
         vr_text_puts(cell, text);
         return;
     }
-    vr_text_puts(cell, "\"");
+    vr_text_puts(cell, formula ? "\"'" : "\"");
     for (const char *quote; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
         vr_text_append(cell, text, (size_t)(quote - text));
         vr_text_puts(cell, "\"\"");

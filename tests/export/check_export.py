@@ -177,6 +177,16 @@ class Export(unittest.TestCase):
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
         self.assertEqual([(r["compile_context"], r["frames"]) for r in rows], [('a "b", c\nd', "x:1:f,g")])
 
+    def test_formulas_in_csv(self):
+        """What a spreadsheet would execute is a text: a recording may come from a stranger."""
+        texts = ['=HYPERLINK("http://x","y")', "+1", "-1", "@SUM(A1)", "\tx", "a=1", ""]
+        trace = [{"action": "alloc", "addr": 512 * n, "size": 1, "stream": 0, "time_us": n, "compile_context": text}
+                 for n, text in enumerate(texts, 1)]
+        data = json.dumps({"segments": [], "device_traces": [trace]}).encode()
+        text = vram("convert", "-", "--to", "events", data=data).stdout.decode()
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        self.assertEqual([r["compile_context"] for r in rows], ["'" + t if t[:1] in ("=", "+", "-", "@", "\t") and t else t for t in texts])
+
     def test_events_without_a_stack(self):
         frames = [{"name": "f", "filename": "x", "line": 1}]
         trace = [{"action": "alloc", "addr": 4096 * n, "size": 512, "stream": 0, "frames": frames if n == 1 else []} for n in range(1, 5)]

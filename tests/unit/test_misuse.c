@@ -237,6 +237,7 @@ static const struct vram_graph_callable fail_second[] = {{run_nothing, NULL}, {r
 
 #define SAYING_MISUSES(X)                                                                                                                  \
     X(create_bad_option, BAD_OPTION, vram_create(&(struct vram_create_info){.driver = w->sim, .conf = "no_such_key:1"}, &o->allocator, e)) \
+    X(create_no_tie, INVALID_ARGUMENT, vram_create(&(struct vram_create_info){.driver = w->sim, .tie_break = 99}, &o->allocator, e))       \
     X(create_no_driver, NO_DRIVER, vram_create(&(struct vram_create_info){.ignore_environment = true}, &o->allocator, e))                  \
     X(host_no_driver, NO_DRIVER, vram_host_create(&(struct vram_host_create_info){.ignore_environment = true}, &o->host, e))               \
     X(host_bad_option, BAD_OPTION, vram_host_create(&(struct vram_host_create_info){.driver = w->sim, .conf = ":"}, &o->host, e))          \
@@ -251,6 +252,7 @@ static const struct vram_graph_callable fail_second[] = {{run_nothing, NULL}, {r
     X(sim_text, BAD_OPTION, vram_sim_parse("devices=many", &o->sim_options, e))                                                            \
     X(sim_text_null, INVALID_ARGUMENT, vram_sim_parse(NULL, &o->sim_options, e))                                                           \
     X(capture_default_stream, INVALID_ARGUMENT, vram_capture_begin(w->pool, 0, VRAM_CAPTURE_GLOBAL, e))                                    \
+    X(capture_no_mode, INVALID_ARGUMENT, vram_capture_begin(w->pool, w->stream, (enum vram_capture_mode)99, e))                            \
     X(capture_no_stream, DRIVER, vram_capture_begin(w->pool, NO_STREAM, VRAM_CAPTURE_GLOBAL, e))                                           \
     X(capture_twice, INVALID_ARGUMENT, vram_capture_begin(w->far_pool, w->far_stream, VRAM_CAPTURE_RELAXED, e))                            \
     X(capture_end_not_begun, INVALID_ARGUMENT, vram_capture_end(w->pool, w->stream, &o->word, e))                                          \

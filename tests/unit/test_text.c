@@ -41,6 +41,22 @@ static void foreign_text_cannot_steer_a_terminal(void **state) {
     vr_text_release(&text);
 }
 
+// "a, then from right to left: b" and a separator of lines, which a terminal would obey.
+static void foreign_text_cannot_change_the_order_of_what_is_read(void **state) {
+    (void)state;
+    struct vr_text text = {0};
+    const char bytes[] = "a\xE2\x80\xAE"
+                         "b\xE2\x80\xA8"
+                         "c\xE2\x81\xA6"
+                         "d\xD8\x9C\xE2\x80\x8B";
+    vr_text_printable(&text, bytes, sizeof bytes - 1);
+    assert_string_equal(vr_text_string(&text), "a\xE2\x9F\xA8U+202E\xE2\x9F\xA9"
+                                               "b\xE2\x9F\xA8U+2028\xE2\x9F\xA9"
+                                               "c\xE2\x9F\xA8U+2066\xE2\x9F\xA9"
+                                               "d\xE2\x9F\xA8U+061C\xE2\x9F\xA9\xE2\x80\x8B");
+    vr_text_release(&text);
+}
+
 static void bars(void **state) {
     (void)state;
     struct vr_text text = {0};
@@ -133,6 +149,7 @@ int main(void) {
         cmocka_unit_test(the_width_of_a_line),
         cmocka_unit_test(values),
         cmocka_unit_test(foreign_text_cannot_steer_a_terminal),
+        cmocka_unit_test(foreign_text_cannot_change_the_order_of_what_is_read),
         cmocka_unit_test(bars),
         cmocka_unit_test(table_aligns_and_cuts_the_flexible_column),
         cmocka_unit_test(json_nests_and_escapes),

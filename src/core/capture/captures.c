@@ -67,6 +67,7 @@ static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, en
 enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, pool);
     if (stream == 0) return refuse(error, "a capture cannot be made on the default stream: use a stream of its own");
+    if ((unsigned)mode > VRAM_CAPTURE_RELAXED) return refuse(error, "there is no such capture mode");
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     vr_error_clear(error);
