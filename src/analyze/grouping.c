@@ -59,10 +59,11 @@ static enum vram_status prepare(struct vr_grouping *grouping, const char *expres
     return grouping->part == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
 }
 
-enum vram_status vr_grouping_init(struct vr_grouping *grouping, enum vr_group_by by, const struct vr_view *view,
-                                  const struct vr_lifetimes *lifetimes, struct vr_sites *sites, const struct vr_segment_lives *segments,
+enum vram_status vr_grouping_init(struct vr_grouping *grouping, enum vr_group_by by, const struct vr_grouped *grouped,
                                   const char *expression, struct vram_error *error) {
-    *grouping = (struct vr_grouping){.by = by, .view = view, .lifetimes = lifetimes, .sites = sites, .segments = segments};
+    assert(grouped->view != NULL && grouped->lifetimes != NULL && grouped->sites != NULL);
+    *grouping = (struct vr_grouping){
+        .by = by, .view = grouped->view, .lifetimes = grouped->lifetimes, .sites = grouped->sites, .segments = grouped->segments};
     const enum vram_status status = prepare(grouping, expression, error);
     if (status != VRAM_OK) vr_grouping_release(grouping);
     return status;

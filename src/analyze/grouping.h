@@ -57,10 +57,17 @@ struct vr_grouping {
     size_t part_count, part_capacity;
 };
 
+// What is grouped, all borrowed. segments is needed by pool and by stream only, else NULL.
+struct vr_grouped {
+    const struct vr_view *view;
+    const struct vr_lifetimes *lifetimes;
+    struct vr_sites *sites;
+    const struct vr_segment_lives *segments;
+};
+
 // Borrows what it is given. expression (NULL unless by is REGEX) groups stacks by what it matches in the innermost frame
 // ("file:line:function") that it matches in. INVALID_ARGUMENT for an expression that is none, NO_HOST_MEMORY.
-enum vram_status vr_grouping_init(struct vr_grouping *grouping, enum vr_group_by by, const struct vr_view *view,
-                                  const struct vr_lifetimes *lifetimes, struct vr_sites *sites, const struct vr_segment_lives *segments,
+enum vram_status vr_grouping_init(struct vr_grouping *grouping, enum vr_group_by by, const struct vr_grouped *grouped,
                                   const char *expression, struct vram_error *error);
 void vr_grouping_release(struct vr_grouping *grouping);
 // The group of a row. NO_HOST_MEMORY (REGEX only).

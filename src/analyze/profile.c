@@ -84,6 +84,6 @@ enum vram_status vr_profile_grouping(struct vr_profile *subject, const struct vr
         VR_TRY(vr_segment_lives_build(subject->view, &subject->segments));
         subject->has_segments = true;
     }
-    return vr_grouping_init(grouping, by, subject->view, &subject->lifetimes, &subject->sites, wants_segments ? &subject->segments : NULL,
-                            options->expression, error);
+    const struct vr_grouped grouped = {subject->view, &subject->lifetimes, &subject->sites, wants_segments ? &subject->segments : NULL};
+    return vr_grouping_init(grouping, by, &grouped, options->expression, error);
 }

@@ -259,9 +259,16 @@ static size_t select_top(struct vr_sites *sites, const struct site_naming *namin
     return kept;
 }
 
-static enum vram_status name_top(struct vr_sites *sites, const struct site_naming *naming, struct site_group *rows, size_t count,
-                                 size_t top, struct vr_arena *arena, const struct vram_report_group **named, size_t *named_count) {
-    const size_t kept = select_top(sites, naming, rows, count, top);
+// Merged rows, of which the `top` largest are wanted.
+struct site_rows {
+    struct site_group *rows;
+    size_t count, top;
+};
+
+static enum vram_status name_top(struct vr_sites *sites, const struct site_naming *naming, const struct site_rows *from,
+                                 struct vr_arena *arena, const struct vram_report_group **named, size_t *named_count) {
+    struct site_group *rows = from->rows;
+    const size_t kept = select_top(sites, naming, rows, from->count, from->top);
     void *room;
     VR_TRY(vr_arena_array(arena, kept, sizeof(struct vram_report_group), &room));
     struct vram_report_group *groups = room;
@@ -282,11 +289,11 @@ static enum vram_status group_rows(struct vr_sites *sites, struct site_group *ro
     }
     count = merge(rows, count);
     live->distinct_stacks = count;
-    VR_TRY(name_top(sites, &by_stack, rows, count, top, arena, &live->stacks, &live->stack_count));
+    VR_TRY(name_top(sites, &by_stack, &(struct site_rows){rows, count, top}, arena, &live->stacks, &live->stack_count));
     for (size_t i = 0; i < count; i++) rows[i].id = vr_sites_frame(sites, rows[i].id);
     count = merge(rows, count);
     live->distinct_sites = count;
-    return name_top(sites, &by_site, rows, count, top, arena, &live->sites, &live->site_count);
+    return name_top(sites, &by_site, &(struct site_rows){rows, count, top}, arena, &live->sites, &live->site_count);
 }
 
 // One row per allocation live after `event`. *rows is given to the caller, also when there are none.
@@ -319,7 +326,8 @@ enum vram_status vr_sites_at(struct vr_sites *sites, const struct vr_lifetimes *
     size_t count;
     VR_TRY(collect_rows(lifetimes, event, &rows, &count));
     for (size_t i = 0; i < count; i++) rows[i].id = vr_sites_frame(sites, rows[i].id);
-    const enum vram_status status = name_top(sites, &by_site, rows, merge(rows, count), top, arena, groups, group_count);
+    const enum vram_status status =
+        name_top(sites, &by_site, &(struct site_rows){rows, merge(rows, count), top}, arena, groups, group_count);
     free(rows);
     return status;
 }
