@@ -12,6 +12,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+// GCC says so by a macro, clang by a feature.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED true
+#elif defined(__has_feature)
+#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer))
+#else
+#define SANITIZED false
+#endif
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SEED_BYTES_MOST = 256 << 10, SECONDS_MOST = 20, ROOM = 64 << 10 };
@@ -137,12 +146,8 @@ static void guard(uint64_t memory_mib) {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGALRM};
     const struct rlimit limit = {memory_mib << 20, memory_mib << 20};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) (void)signal(signals[i], report);
-        // A sanitizer reserves address space for itself.
-#ifndef __SANITIZE_ADDRESS__
-    (void)setrlimit(RLIMIT_AS, &limit);
-#else
-    (void)limit;
-#endif
+    // A sanitizer reserves address space for itself.
+    if (!SANITIZED) (void)setrlimit(RLIMIT_AS, &limit);
 }
 
 static bool run(uint64_t seed, uint64_t number, const char *keep) {
