@@ -1,0 +1,18 @@
+// decimal_comma.h: the locale of a program whose numbers have a comma, where the machine has one.
+#ifndef VR_TEST_DECIMAL_COMMA_H
+#define VR_TEST_DECIMAL_COMMA_H
+
+#include <locale.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+// False where no such locale is installed. Ended by setlocale(LC_NUMERIC, "C").
+static inline bool begin_decimal_comma(void) {
+    static const char *const locales[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
+    for (size_t i = 0; i < sizeof locales / sizeof *locales; i++) {
+        if (setlocale(LC_NUMERIC, locales[i]) != NULL) return true;
+    }
+    return false;
+}
+
+#endif
