@@ -1,7 +1,7 @@
 // The pictures of the documents, made from the page itself: node tools/pictures.mjs PAGE.html [RECORDING]. Without RECORDING the example
 // recording of a training program is shown. Needs what the page's tests need (tools/setup.sh).
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openFiles, openPage } from "../viewer/web/tests/browser.mjs";
 
@@ -22,7 +22,7 @@ const pictures = [
 ];
 
 async function shoot({ name, view, dark = false, pick = false, of, until }) {
-    const { browser, page, errors } = await openPage(html, { ...SIZE, dark, fragment: `#view=${view}` });
+    const { browser, page, errors } = await openPage(resolve(html), { ...SIZE, dark, fragment: `#view=${view}` });
     await openFiles(page, [of ? join(root, of) : recording]);
     await page.waitForTimeout(800);
     if (until) await page.waitForSelector(until);
