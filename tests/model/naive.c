@@ -384,7 +384,8 @@ bool naive_request_captures(const struct naive *naive, const struct naive_device
     return naive->pytorch >= 214 ? naive_capture_of(naive, stream) != 0 : device->capture_count != 0;
 }
 
-// What may be done about a lack of memory. Nothing goes back to the driver for a request in a capture, and what a graph may know not at all.
+// What may be done about a lack of memory. Nothing goes back to the driver for a request in a capture, and what a graph may know not at
+// all.
 static struct naive_block *in_need(struct naive *naive, struct naive_device *device, struct naive_request *request) {
     struct naive_block *block = borrow(naive, device, request);
     if (block || naive_request_captures(naive, device, request->stream)) return block;

@@ -342,7 +342,8 @@ void naive_release_pool(struct naive *naive, struct naive_device *device, const 
         blocks[i] = NULL;
     }
     for (size_t i = 0; i < count; i++)
-        if (blocks[i] && blocks[i]->segment->page_bytes && !naive_capture_of(naive, blocks[i]->segment->stream)) unmap_free(naive, device, blocks[i]);
+        if (blocks[i] && blocks[i]->segment->page_bytes && !naive_capture_of(naive, blocks[i]->segment->stream))
+            unmap_free(naive, device, blocks[i]);
     free(blocks);
 }
 
