@@ -50,7 +50,8 @@ static struct vr_missing_row *find_row(const char *library, const char *function
     uint64_t used = atomic_load_explicit(&file->used, memory_order_acquire);
     for (uint64_t i = 0; i < used && i < VR_MISSING_ROWS; i++) {
         struct vr_missing_row *row = &file->rows[i];
-        if (atomic_load_explicit(&row->state, memory_order_acquire) == VR_MISSING_READY && is_row(row, library, function, module)) return row;
+        if (atomic_load_explicit(&row->state, memory_order_acquire) == VR_MISSING_READY && is_row(row, library, function, module))
+            return row;
     }
     used = atomic_fetch_add(&file->used, 1);
     if (used >= VR_MISSING_ROWS) return NULL;

@@ -1,8 +1,8 @@
 // missing.h: what a program wanted of a stand-in and did not get, counted by function and by who called, for `vram sim --missing`.
 //
 // Every stand-in compiles missing.c into itself. The counts of all of them, in a program and its children, are rows of one file in shared
-// memory that the variable VRAM_SIM_MISSING names: what a killed process wanted is there, and a fork goes on in the same rows. Rows are only
-// ever added; two threads may add the same one, so whoever reads adds up equal ones.
+// memory that the variable VRAM_SIM_MISSING names: what a killed process wanted is there, and a fork goes on in the same rows. Rows are
+// only ever added; two threads may add the same one, so whoever reads adds up equal ones.
 #ifndef VR_STANDINS_COMMON_MISSING_H
 #define VR_STANDINS_COMMON_MISSING_H
 

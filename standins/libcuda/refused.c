@@ -1,5 +1,6 @@
-// refused.c: cuGetExportTable. NVIDIA's own runtime and libraries ask it for tables that no document describes, and for a proof that the driver is
-// NVIDIA's. It has no tables and gives no proof. Under `vram sim` it says who asked: that part of the program does not reach the simulator.
+// refused.c: cuGetExportTable. NVIDIA's own runtime and libraries ask it for tables that no document describes, and for a proof that the
+// driver is NVIDIA's. It has no tables and gives no proof. Under `vram sim` it says who asked: that part of the program does not reach the
+// simulator.
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -17,13 +18,15 @@ static void say_once(const char *module) {
     static atomic_flag printed = ATOMIC_FLAG_INIT;
     if (vr_os_getenv("VRAM_SIM_FRONT") == NULL || atomic_flag_test_and_set(&printed)) return;
     if (is_runtime(module))
-        (void)fprintf(stderr, "vram sim: %s is NVIDIA's CUDA runtime, which takes no driver but NVIDIA's; vram has no runtime of that name\n",
+        (void)fprintf(stderr,
+                      "vram sim: %s is NVIDIA's CUDA runtime, which takes no driver but NVIDIA's; vram has no runtime of that name\n",
                       module);
     else
-        (void)fprintf(stderr,
-                      "vram sim: %s has NVIDIA's CUDA runtime linked into it (or is a library of NVIDIA's), which takes no driver but NVIDIA's; "
-                      "it needs a build with a shared runtime\n",
-                      module);
+        (void)fprintf(
+            stderr,
+            "vram sim: %s has NVIDIA's CUDA runtime linked into it (or is a library of NVIDIA's), which takes no driver but NVIDIA's; "
+            "it needs a build with a shared runtime\n",
+            module);
 }
 
 vr_cu_result cuGetExportTable(const void **table, const void *id) {
