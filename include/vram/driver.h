@@ -100,6 +100,7 @@ struct vram_sim_options {
     bool backed;                           // device addresses can be read and written by the host; otherwise no bytes stand behind them
     bool no_peers;                         // no device can reach the memory of another
     uint64_t context_bytes;                // that each context takes of its device's memory, as a driver does for itself; default none
+    uint32_t driver_version;               // of CUDA, that the driver says it is: 13020 for 13.2; default 12000
     uint32_t model_count;                  // of models below, which the devices take in turn; 0: no device is a known one
     uint8_t models[VRAM_SIM_MOST_DEVICES]; // numbers of vram_sim_model_at(), plus one; 0: a device of no model
 };
