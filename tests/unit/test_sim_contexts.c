@@ -141,12 +141,9 @@ static void no_time_passes_between_two_devices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_context_takes_its_memory_and_gives_it_back),
-        cmocka_unit_test(a_context_that_does_not_fit_is_not_made),
-        cmocka_unit_test(a_reset_context_lives_again_under_its_handle),
-        cmocka_unit_test(frees_need_no_current_context),
-        cmocka_unit_test(pinned_memory_has_device_addresses),
-        cmocka_unit_test(priorities_are_remembered),
+        cmocka_unit_test(a_context_takes_its_memory_and_gives_it_back), cmocka_unit_test(a_context_that_does_not_fit_is_not_made),
+        cmocka_unit_test(a_reset_context_lives_again_under_its_handle), cmocka_unit_test(frees_need_no_current_context),
+        cmocka_unit_test(pinned_memory_has_device_addresses),           cmocka_unit_test(priorities_are_remembered),
         cmocka_unit_test(no_time_passes_between_two_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

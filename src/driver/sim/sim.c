@@ -204,7 +204,8 @@ static enum vram_status launch_locked(struct vr_sim *sim, uint32_t device, uint6
     struct vr_sim_stream *stream = vr_sim_slots_find(&sim->streams, handle);
     if (stream == NULL) {
         uint64_t primary = sim->devices[device].primary;
-        if (primary == 0 || vr_sim_context_find(sim, primary)->inactive || vr_sim_stream_in(sim, primary, handle, &stream) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;
+        if (primary == 0 || vr_sim_context_find(sim, primary)->inactive || vr_sim_stream_in(sim, primary, handle, &stream) != VR_CU_SUCCESS)
+            return VRAM_INVALID_ARGUMENT;
     }
     if (vr_sim_context_find(sim, stream->context)->device != device) return VRAM_INVALID_ARGUMENT;
     const vr_cu_result result = vr_sim_may_work(sim, stream);
