@@ -39,9 +39,9 @@ static bool put_first(const char *folders) {
 static bool put_environment(const struct settings *settings, const char *simcuda, const char *cudart) {
     char folders[8200], values[4096];
     snprintf(folders, sizeof folders, "%s%s%s", simcuda, cudart[0] == '\0' ? "" : ":", cudart);
-    const int length =
-        snprintf(values, sizeof values, "devices=%" PRIu64 ",memory=%" PRIu64 ",profile=%s%s%s", settings->devices, settings->memory_bytes,
-                 profiles[settings->profile], settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more);
+    const int length = snprintf(values, sizeof values, "devices=%" PRIu64 ",memory=%" PRIu64 ",profile=%s,kernel=10us%s%s",
+                                settings->devices, settings->memory_bytes, profiles[settings->profile], settings->more == NULL ? "" : ",",
+                                settings->more == NULL ? "" : settings->more);
     return length > 0 && (size_t)length < sizeof values && put_first(folders) && setenv("VRAM_SIM", values, 1) == 0;
 }
 

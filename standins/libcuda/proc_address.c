@@ -15,6 +15,7 @@ static const struct {
 // clang-format off
 #define X(member, symbol, exported, version, parameters, arguments) {#symbol, (function *)exported, version, false},
 #include "driver/calls.def"
+#include "driver/sim/program_calls.def"
 #undef X
 #define X(symbol, exported, version, parameters) {#symbol, (function *)exported, version, false},
 #include "companions.def"

@@ -2,6 +2,7 @@
 // this file calls those of all models, and none of them calls it.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/modules/sim_modules.h"
 
 vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool primary, uint64_t *context) {
     uint32_t index;
@@ -26,6 +27,7 @@ void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context) {
     vr_sim_wait_context(sim, context);
     vr_sim_end_events(sim, context);
     vr_sim_end_streams(sim, context);
+    vr_sim_end_modules(sim, context);
     vr_sim_free_allocations(sim, context);
     vr_sim_pools_end_context(sim, context);
     vr_sim_close_imports(sim, context);
