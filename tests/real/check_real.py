@@ -5,6 +5,7 @@ For each environment of rows.toml in turn: its packages are installed into a cac
 printed, the environment is removed. A row that worked once (known.tsv) and no longer does makes the exit code 1.
 
 usage: check_real.py [--list] [--keep] [--learn] [--python PATH] [NAME...]   NAME: an environment, or environment/row
+VRAM_PROGRAMS: a folder with the sources that no registry has (sources.tsv).
 The cache: VRAM_REAL_CACHE, else ~/.cache/vram/real; one environment at a time, at most 25 GB."""
 import argparse
 import json
@@ -35,7 +36,7 @@ class Row:
     def __init__(self, name, environment, command, options):
         self.name, self.environment, self.command = name, environment, command
         self.variables, self.devices = options.get("variables", {}), options.get("devices", 1)
-        self.device, self.set = options.get("device"), options.get("set")
+        self.device, self.set, self.source = options.get("device"), options.get("set"), options.get("source")
         self.last = re.compile(options.get("last", "^ok$"))
         self.id = f"{environment}/{name}"
 
@@ -97,8 +98,15 @@ def bytes_of(folder):
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------------------------------
+def source_of(row):
+    """The folder of sources that a row needs (sources.tsv); None where it is not given."""
+    given = os.environ.get("VRAM_PROGRAMS")
+    folder = pathlib.Path(given) / row.source if given and row.source else None
+    return folder if folder is not None and folder.is_dir() else None
+
+
 def command_of(row, python):
-    program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE)
+    program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE, source=source_of(row))
     sim = [BUILD / "cli/vram", "sim", "--devices", str(row.devices)]
     if row.device:
         sim += ["--device", row.device]
@@ -166,6 +174,9 @@ def run_environment(name, packages, rows, options):
     if not options.python and bytes_of(CACHE) > MOST_BYTES:
         print(f"the cache holds more than {MOST_BYTES // 10**9} GB: {CACHE}")
     for row in rows:
+        if row.source and source_of(row) is None:
+            print(f"skipped {row.id}: {row.source} of sources.tsv is not in VRAM_PROGRAMS")
+            continue
         works, seconds, _, why = run_row(row, python)
         results.append((row, works, why))
         print(f"{'works' if works else 'FAILS':6} {row.id:40} {seconds:6.1f} s  {why}", flush=True)

@@ -22,6 +22,7 @@ static const struct {
     {"no_peers", FLAG, offsetof(struct vram_sim_options, no_peers)},
     {"kernel", DURATION, offsetof(struct vram_sim_options, kernel_ns)},
     {"context", SIZE, offsetof(struct vram_sim_options, context_bytes)},
+    {"driver", COUNT, offsetof(struct vram_sim_options, driver_version)},
 };
 
 struct word {
