@@ -5,7 +5,9 @@
 // x16, HBM2e); what matters is that large copies take long.
 enum { BUS_BYTES_PER_NS = 25, DEVICE_BYTES_PER_NS = 700 };
 
-static bool is_far(const struct vr_sim *sim, uint64_t address) { return address < sim->lowest_device || address >= sim->highest_device; }
+static bool is_far(const struct vr_sim *sim, uint64_t address) {
+    return !vr_sim_is_near(&sim->allocated, address) && !vr_sim_is_near(&sim->reserved, address);
+}
 
 uint64_t vr_sim_work_cost_ns(const struct vr_sim *sim, const struct vr_sim_work *work) {
     const bool copy = work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY;
