@@ -40,7 +40,7 @@ BELOW = {
 # on libcuda), never on the library as a whole.
 STANDINS = {
     "standins/libcuda": "base os driver",
-    "standins/libcudart": "",
+    "standins/libcudart": "base",
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # The page's engine is the rooms themselves, compiled with it: it gives their hash tables the browser's random bits.
