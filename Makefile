@@ -7,14 +7,16 @@
 #   make fuzz              every fuzz target for FUZZ_SECONDS
 #   make bench             the measurements of docs/benchmarks.md
 #   make nightly           what takes too long for every change
+#   make check-real        other people's programs on the simulated device (ROWS="torch vllm/vllm_eager"; packages in a cache outside the tree)
 #   make format            formats the sources
 #   make install           installs build/release under PREFIX
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 RECORDING ?=
+ROWS ?=
 export FUZZ_SECONDS
 
-.PHONY: all setup demo test check-asan check-tsan fuzz bench nightly format install clean
+.PHONY: all setup demo test check-asan check-tsan check-real fuzz bench nightly format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -41,6 +43,10 @@ fuzz: setup
 bench: all
 	cmake --build --preset release
 	@tools/bench.sh
+
+check-real: all
+	@tools/setup.sh real
+	python3 tests/real/check_real.py $(ROWS)
 
 nightly: setup
 	@tools/test.sh nightly

@@ -23,7 +23,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { SEED_BYTES_MOST = 256 << 10, SECONDS_MOST = 20, ROOM = 64 << 10 };
+enum { SEED_BYTES_MOST = 4 << 20, SECONDS_MOST = 20, ROOM = 64 << 10 };
 
 struct bytes {
     uint8_t *data;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, from Debian 12's packages; only what is missing, so that it also works offline
-# where everything is there. Usage: tools/setup.sh
+# where everything is there. Usage: tools/setup.sh [real]; `real` adds what `make check-real` needs.
 set -euo pipefail
 
 # git, make and a C compiler with its headers; ninja and cmake build; pkg-config is tried by the install test.
@@ -15,6 +15,9 @@ packages+=(libcmocka-dev python3 sqlite3 tar zstd clang libclang-rt-14-dev clang
 packages+=(lld wasi-libc libclang-rt-14-dev-wasm32 chromium fonts-dejavu-core)
 # Node runs the page's build; a newer one from elsewhere will do.
 command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)
+
+# Environments of real programs; torch.compile and Triton call a C++ compiler.
+if [ "${1:-}" = real ]; then packages+=(python3-venv python3-pip python3-dev); fi
 
 if ! command -v dpkg-query >/dev/null; then
     echo "tools/setup.sh knows Debian only; here the equivalents of these packages are needed: ${packages[*]}" >&2

@@ -62,7 +62,7 @@ tsan() {
     run tsan -R "^unit\.($(IFS='|' && echo "${units[*]}"))\$|^torch\.adapter_threads\$|^share\.share\$"
 }
 
-# 2.5 million refused driver calls, 200,000 mutated files (spread over the kinds), 200 kills. Another night, other seeds: ATTACK_SEED.
+# 2.5 million refused driver calls, 200,000 mutated files (spread over the kinds; 25,000 more of real recordings), 200 kills. Another night, other seeds: ATTACK_SEED.
 attack() {
     local corpus name kinds=(fuzz/corpus/*)
     note "attack, seed $ATTACK_SEED"
@@ -70,6 +70,11 @@ attack() {
     for corpus in "${kinds[@]}"; do
         name=$(basename "$corpus")
         "build/release/fuzz/mutate_$name" --seed "$ATTACK_SEED" --count $((200000 / ${#kinds[@]} + 1)) "$corpus"
+    done
+    # And real recordings, where the tests found them.
+    for name in recording report replay explore write; do
+        [ ! -d build/release/recordings/snapshots ] ||
+            "build/release/fuzz/mutate_$name" --seed "$ATTACK_SEED" --count 5000 build/release/recordings/snapshots
     done
     python3 tests/attack/kills.py --build build/release --seed "$ATTACK_SEED" --count 200
 }

@@ -119,18 +119,23 @@ static enum vram_status create(struct vram_error *error) {
     return status;
 }
 
-static bool is_open(void) {
-    if (journal.log != NULL || journal.ended || !pl_config()->records) return journal.log != NULL && !journal.ended;
+static void open_journal(void *unused) {
+    (void)unused;
     struct vram_error error = {.status = VRAM_OK};
     if (create(&error) != VRAM_OK) {
         fail(error.message[0] != '\0' ? error.message : "the file could not be made");
-        return false;
+        return;
     }
     pl_list("file", journal.path, "");
     pl_control_open();
     write_tags();
     write_settings();
-    return !journal.ended;
+}
+
+// The first call may come from a handler of a signal, on a small stack.
+static bool is_open(void) {
+    if (journal.log == NULL && !journal.ended && pl_config()->records) vram_stack_spare(open_journal, NULL);
+    return journal.log != NULL && !journal.ended;
 }
 
 // --- events ---------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 
 #include "preload.h"
 #include "real.h"
+#include "vram/stack.h"
 
 // The C library is found without its help: a sanitizer that puts its own functions before it asks for them by dlsym(), and until that is
 // done calls of strcmp() and the like end nowhere.
@@ -243,9 +244,15 @@ static void *open_library_of(pl_function *entry) {
     return NULL;
 }
 
+struct driver_question {
+    pl_function *entry;
+    const struct pl_driver *driver;
+};
+
 // The loader is asked without our lock: a thread inside dlopen() may come here, and wait for it, from a constructor.
-const struct pl_driver *pl_driver_of(pl_function *entry) {
-    pl_depth++;
+static void find_driver(void *argument) {
+    struct driver_question *question = argument;
+    pl_function *entry = question->entry;
     void *library = open_library_of(entry); // not kept: the program decides how long it stays
     struct pl_driver asked;
     fill(&asked, library);
@@ -258,6 +265,14 @@ const struct pl_driver *pl_driver_of(pl_function *entry) {
     if (at == driver_count) driver_count++;
     pl_doors_unlock();
     if (library != NULL) (void)pl_libc()->dlclose(library);
+    question->driver = &drivers[at];
+}
+
+// Once per function, and the loader is deep.
+const struct pl_driver *pl_driver_of(pl_function *entry) {
+    struct driver_question question = {.entry = entry};
+    pl_depth++;
+    vram_stack_spare(find_driver, &question);
     pl_depth--;
-    return &drivers[at];
+    return question.driver;
 }

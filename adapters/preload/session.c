@@ -11,6 +11,7 @@
 #include "live.h"
 #include "notices.h"
 #include "vram/log.h"
+#include "vram/stack.h"
 
 // Where the recording puts what has no address: physical memory, arrays, and what pools of the driver hold. No address of a device or
 // of a process lies there.
@@ -201,6 +202,21 @@ static void oom_locked(const struct pl_call *call, uint32_t device, uint64_t siz
     if (pl_config()->dumps_on_oom) pl_journal_dump();
 }
 
+struct refusal {
+    struct pl_call *call;
+    uint64_t free_bytes;
+    uint32_t stack;
+};
+
+// Seldom, and with files that are copied.
+static void refuse(void *argument) {
+    const struct refusal *refusal = argument;
+    const struct pl_call *call = refusal->call;
+    pl_session_lock();
+    oom_locked(call, call->target, call->charged_bytes, refusal->free_bytes, refusal->stack, NULL); // the device itself may have had enough
+    pl_session_unlock();
+}
+
 bool pl_charge(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t size) {
     call->kind = kind;
     call->target = call->limited = device;
@@ -212,10 +228,8 @@ bool pl_charge(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_
     if (!call->refused) session.used[device] += size;
     pl_session_unlock();
     if (!call->refused) return true;
-    const uint32_t stack = pl_journal_stack(3);
-    pl_session_lock();
-    oom_locked(call, device, size, left, stack, NULL); // the device itself may have had enough
-    pl_session_unlock();
+    struct refusal refusal = {.call = call, .free_bytes = left, .stack = pl_journal_stack(3)};
+    vram_stack_spare(refuse, &refusal);
     return false;
 }
 
@@ -230,10 +244,20 @@ static uint64_t free_bytes_now(const struct pl_call *call, uint64_t *total_bytes
     return free_bytes;
 }
 
-void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size) {
-    const bool limited = pl_config()->limit_bytes != 0 && is_counted(call->kind);
-    const bool out_of_memory = result == PL_OUT_OF_MEMORY && !call->refused;
-    const uint32_t stack = result == PL_SUCCESS || out_of_memory ? pl_journal_stack(3) : 0;
+struct settlement {
+    struct pl_call *call;
+    int32_t result;
+    uint64_t key, size;
+    uint32_t stack;
+    bool out_of_memory;
+};
+
+static void settle(void *argument) {
+    const struct settlement *settlement = argument;
+    struct pl_call *call = settlement->call;
+    const int32_t result = settlement->result;
+    const uint64_t size = settlement->size;
+    const bool limited = pl_config()->limit_bytes != 0 && is_counted(call->kind), out_of_memory = settlement->out_of_memory;
     uint64_t total_bytes = 0;
     const uint64_t free_bytes = out_of_memory ? free_bytes_now(call, &total_bytes) : 0;
     struct vram_accounts *accounts = out_of_memory && pl_config()->records ? pl_accounts_take(call->slot->driver, call->target) : NULL;
@@ -241,11 +265,22 @@ void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size
     // What was charged ahead goes back, and what it came to is charged.
     if (limited && !call->refused) take_back(call->limited, call->charged_bytes);
     if (limited && result == PL_SUCCESS && call->target < PL_DEVICES) session.used[call->target] += size;
-    if (result == PL_SUCCESS) born_locked(call, key, size, stack);
+    if (result == PL_SUCCESS) born_locked(call, settlement->key, size, settlement->stack);
     if (total_bytes != 0) pl_journal_total(call->target, total_bytes);
-    if (out_of_memory) oom_locked(call, call->target, call->charged_bytes, free_bytes, stack, accounts);
+    if (out_of_memory) oom_locked(call, call->target, call->charged_bytes, free_bytes, settlement->stack, accounts);
     pl_session_unlock();
     if (accounts != NULL) pl_accounts_give();
+}
+
+void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size) {
+    const bool out_of_memory = result == PL_OUT_OF_MEMORY && !call->refused;
+    const uint32_t stack = result == PL_SUCCESS || out_of_memory ? pl_journal_stack(3) : 0;
+    struct settlement settlement = {
+        .call = call, .result = result, .key = key, .size = size, .stack = stack, .out_of_memory = out_of_memory};
+    if (out_of_memory) // NVML is loaded, other processes are asked for, files copied
+        vram_stack_spare(settle, &settlement);
+    else
+        settle(&settlement);
     pl_end(call);
 }
 

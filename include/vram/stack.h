@@ -58,6 +58,11 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_stack_log(struct vram_stacks *stac
 // The module ("libtorch_cuda.so") that the innermost frame outside the modules named in `skip` lies in; "" when there is none. Borrowed.
 VRAM_API const char *vram_stack_module(struct vram_stacks *stacks, uint32_t stack, const char *const *skip, size_t skip_count);
 
+// Calls the function on a stack of 256 KiB of its own, with all signals held back, for callers that may run on a small one: handlers of
+// signals have 8 KiB. What is seldom done and deep in this header and vram/log.h goes there by itself. The function must return. Where
+// there is no memory for a stack, or a sanitizer watches the thread's own, it is called on the caller's.
+VRAM_API void vram_stack_spare(void (*function)(void *argument), void *argument);
+
 struct vram_stacks_counts {
     uint64_t stacks; // distinct
     uint64_t frames; // distinct

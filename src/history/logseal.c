@@ -102,8 +102,12 @@ static bool has_new_rows(const struct vram_log *log) {
            log->builder.stacks.count != log->packed_stacks || log->module_count != log->packed_modules;
 }
 
-enum vram_status vr_log_seal_locked(struct vram_log *log) {
-    if (log->file.used == 0 && !has_new_rows(log)) return VRAM_OK;
+struct sealing {
+    struct vram_log *log;
+    enum vram_status status;
+};
+
+static enum vram_status seal(struct vram_log *log) {
     enum vram_status status = gather_events(log);
     if (status != VRAM_OK) {
         log->stopped = status;
@@ -113,6 +117,19 @@ enum vram_status vr_log_seal_locked(struct vram_log *log) {
     VR_TRY(vr_log_put_locked(log));
     note_packed(log);
     return VRAM_OK;
+}
+
+static void seal_elsewhere(void *argument) {
+    struct sealing *sealing = argument;
+    sealing->status = seal(sealing->log);
+}
+
+// Seldom, and with tables of columns on the stack: whoever appended may have little.
+enum vram_status vr_log_seal_locked(struct vram_log *log) {
+    if (log->file.used == 0 && !has_new_rows(log)) return VRAM_OK;
+    struct sealing sealing = {.log = log};
+    vr_os_on_spare_stack(seal_elsewhere, &sealing);
+    return sealing.status;
 }
 
 enum vram_status vr_log_finish_locked(struct vram_log *log) {

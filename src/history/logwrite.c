@@ -37,11 +37,7 @@ static void free_log(struct vram_log *log) {
     free(log);
 }
 
-enum vram_status vram_log_create(const char *path, const struct vram_log_options *options, struct vram_log **log,
-                                 struct vram_error *error) {
-    VR_REQUIRE_OR_FAIL(error, path && log);
-    static const struct vram_log_options defaults;
-    if (options == NULL) options = &defaults;
+static enum vram_status create(const char *path, const struct vram_log_options *options, struct vram_log **log, struct vram_error *error) {
     struct vram_log *made = calloc(1, sizeof *made);
     if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
     enum vram_status status = vr_builder_init(&made->builder, or_default(options->table_bytes, TABLE_BYTES));
@@ -56,6 +52,29 @@ enum vram_status vram_log_create(const char *path, const struct vram_log_options
     vr_mutex_init(&made->lock);
     *log = made;
     return VRAM_OK;
+}
+
+struct creation {
+    const char *path;
+    const struct vram_log_options *options;
+    struct vram_log **log;
+    struct vram_error *error;
+    enum vram_status status;
+};
+
+static void create_elsewhere(void *argument) {
+    struct creation *creation = argument;
+    creation->status = create(creation->path, creation->options, creation->log, creation->error);
+}
+
+// A program may call the driver for the first time where it has little stack; the file's path alone takes more.
+enum vram_status vram_log_create(const char *path, const struct vram_log_options *options, struct vram_log **log,
+                                 struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, path && log);
+    static const struct vram_log_options defaults;
+    struct creation creation = {.path = path, .options = options == NULL ? &defaults : options, .log = log, .error = error};
+    vr_os_on_spare_stack(create_elsewhere, &creation);
+    return creation.status;
 }
 
 enum vram_status vram_log_close(struct vram_log *log) {

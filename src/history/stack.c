@@ -104,6 +104,10 @@ VR_NOINLINE static uint32_t take_large(struct vram_stacks *stacks, enum vram_sta
     return take(stacks, kind, skip, caller, words);
 }
 
+void vram_stack_spare(void (*function)(void *argument), void *argument) {
+    if (function != NULL) vr_os_on_spare_stack(function, argument);
+}
+
 VR_UNSANITIZED VR_NOINLINE uint32_t vram_stack_take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip) {
     if (stacks == NULL || kind == VRAM_STACK_NONE) return 0;
     // This function keeps a frame pointer because it asks for it: the caller's lies where it points, the return address above.

@@ -224,6 +224,26 @@ static enum vram_status log_stack_locked(struct vram_stacks *stacks, struct vr_s
     return vram_log_stack(stacks->log, frames, row->count, id);
 }
 
+struct logging {
+    struct vram_stacks *stacks;
+    struct vr_stack *row;
+    uint32_t id;
+    enum vram_status status;
+};
+
+static void log_elsewhere(void *argument) {
+    struct logging *logging = argument;
+    logging->status = log_stack_locked(logging->stacks, logging->row, &logging->id);
+}
+
+// Once per stack, and deep.
+static enum vram_status log_new_stack_locked(struct vram_stacks *stacks, struct vr_stack *row, uint32_t *id) {
+    struct logging logging = {.stacks = stacks, .row = row};
+    vr_os_on_spare_stack(log_elsewhere, &logging);
+    if (logging.status == VRAM_OK) *id = row->log_id = logging.id;
+    return logging.status;
+}
+
 enum vram_status vram_stack_log(struct vram_stacks *stacks, uint32_t stack, struct vram_log *log, uint32_t *id) {
     if (stacks == NULL || log == NULL || id == NULL) return VRAM_INVALID_ARGUMENT;
     struct vr_stack *row = vr_stacks_get(stacks, stack);
@@ -239,10 +259,7 @@ enum vram_status vram_stack_log(struct vram_stacks *stacks, uint32_t stack, stru
     }
     enum vram_status status = VRAM_OK;
     uint32_t known = row->log_id;
-    if (known == 0) {
-        status = log_stack_locked(stacks, row, &known);
-        if (status == VRAM_OK) row->log_id = known;
-    }
+    if (known == 0) status = log_new_stack_locked(stacks, row, &known);
     vr_mutex_unlock(&stacks->mutex);
     if (status == VRAM_OK) *id = known;
     return status;

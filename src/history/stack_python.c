@@ -97,18 +97,23 @@ static const struct vr_python_layout *find_layout(const char *version) {
     return NULL;
 }
 
-// The next state of `found`.
-static int find_interpreter(void) {
+// The next state of `found` goes into *state.
+static void find_interpreter(void *state) {
+    int *next = state;
     void *library = NULL; // the program's own view
+    *next = 0;
     const char *(*version)(void);
     find_function(NULL, "Py_GetVersion", &version);
     if (version == NULL) { // a libpython that a program loaded for itself
         char path[4096] = "";
         vr_os_modules(find_libpython, path);
         library = path[0] == '\0' ? NULL : vr_os_dlopen(path, NULL);
-        if (library == NULL) return 0;
+        if (library == NULL) return;
         find_function(library, "Py_GetVersion", &version);
-        if (version == NULL) return 3;
+        if (version == NULL) {
+            *next = 3;
+            return;
+        }
     }
     interpreter.layout = find_layout(version());
     find_function(library, "PyGILState_GetThisThreadState", &interpreter.this_thread);
@@ -122,7 +127,7 @@ static int find_interpreter(void) {
     const bool known = interpreter.layout != NULL && interpreter.this_thread != NULL && interpreter.is_initialized != NULL &&
                        interpreter.is_finalizing != NULL && interpreter.code_type != 0 &&
                        vr_os_dlsym(library, "_Py_PrintReferences") == NULL;
-    return known ? 2 : 3;
+    *next = known ? 2 : 3;
 }
 
 static void note_loads(void *context, uint64_t loads, uint64_t unloads) {
@@ -139,7 +144,8 @@ VR_NOINLINE static bool look_again(void) {
     if (loads == atomic_load_explicit(&loads_then, memory_order_relaxed) && loads != 0) return false;
     if (!atomic_compare_exchange_strong(&found, &expected, 1)) return false;
     atomic_store_explicit(&loads_then, loads, memory_order_relaxed);
-    const int next = find_interpreter();
+    int next;
+    vr_os_on_spare_stack(find_interpreter, &next); // the loader is deep
     atomic_store_explicit(&found, next, memory_order_release);
     return next == 2;
 }

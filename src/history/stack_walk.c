@@ -58,8 +58,13 @@ static void answer(void *context) {
     question->rule = vr_cfi_find(&question->module->tables, question->pc - 1);
 }
 
-// Makes the rule for a return address and keeps it. Never 0.
-VR_NOINLINE static uint64_t make_rule(uint64_t pc) {
+struct new_rule {
+    uint64_t pc, rule;
+};
+
+static void make_new_rule(void *argument) {
+    struct new_rule *made = argument;
+    const uint64_t pc = made->pc;
     struct question question = {.pc = pc, .rule = {.kind = VR_CFI_CHAIN}};
     vr_modules_lock();
     bool changed;
@@ -79,7 +84,14 @@ VR_NOINLINE static uint64_t make_rule(uint64_t pc) {
         atomic_store_explicit(&cache[set].entry[way].mixed, pc ^ rule, memory_order_relaxed);
     }
     vr_modules_unlock();
-    return rule;
+    made->rule = rule;
+}
+
+// Makes the rule for a return address and keeps it. Never 0. Seldom, and deep.
+VR_NOINLINE static uint64_t make_rule(uint64_t pc) {
+    struct new_rule made = {.pc = pc};
+    vr_os_on_spare_stack(make_new_rule, &made);
+    return made.rule;
 }
 
 VR_INLINE uint64_t find_rule(uint64_t pc) {

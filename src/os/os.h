@@ -98,6 +98,11 @@ enum vram_status vr_os_file_create(const char *path, int *descriptor);
 enum { VR_NEW_FILE_LETTERS = 12, VR_NEW_FILE_EXTRA = VR_NEW_FILE_LETTERS + 7 };
 enum vram_status vr_os_file_create_beside(const char *path, char *made, size_t capacity, FILE **stream);
 
+// --- spare_stack.c ---------------------------------------------------------------------------------------------------
+// Calls the function on a stack of 256 KiB of its own, with all signals held back: for what is seldom needed and takes more than a small
+// stack has. It must not unwind through its caller. On the caller's stack where there is no memory for one, or none can be changed.
+void vr_os_on_spare_stack(void (*function)(void *argument), void *argument);
+
 // --- growfile.c: a file that grows and is written through memory, so that what was stored survives the program -----------------------
 // The program around us may close the descriptor and use its number again: it is never used unless it still is this file, which is opened
 // again where it is not.

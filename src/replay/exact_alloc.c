@@ -117,6 +117,65 @@ enum vram_status vr_exact_unhide(struct vr_exact *exact, struct vr_exact_hiders 
     return status;
 }
 
+// Of the open segment events, those that belong to one allocation.
+struct exact_claim {
+    size_t first;
+    size_t count;
+};
+
+// --- what a first difference tells of the device's memory -------------------------------------------------------------------------
+// Up to a first difference nothing is in doubt. What it tells is the length of a reservation at most, which is measured by the memory.
+static void bound_memory(struct vr_exact *exact, bool small, uint64_t longest) {
+    const struct vr_options *options = exact->recorded->options;
+    const double fraction = options->expandable_reserve.fraction > 0 ? options->expandable_reserve.fraction : 1.125;
+    if (options->expandable_reserve.bytes != 0 || exact->device->difference_count != 0) return;
+    exact->memory_bound = (uint64_t)((double)vr_round_down(longest, small ? 2 * VR_MIB : options->large_segment_bytes) / fraction);
+}
+
+// We found room in a reservation where the recorded program made another one.
+static void bound_by_room(struct vr_exact *exact, size_t event, uint64_t address, struct exact_claim claim) {
+    const uint64_t rounded = vr_start_round(exact->recorded->options, size_of(exact, event));
+    struct vram_block_info found;
+    if (vram_block_info(exact->stage.allocator, address, &found) != VRAM_OK || !found.expandable) return;
+    if (found.segment_address == address_of(exact, exact->pending[claim.first])) return; // we made it, too
+    bound_memory(exact, vr_is_small(rounded), found.address - found.segment_address + rounded - 1);
+}
+
+// Two free blocks of expandable segments: ours, and that which was taken in the recording.
+struct rivals {
+    uint64_t ours;
+    uint64_t theirs;
+    uint64_t our_segment;
+    uint64_t their_segment;
+    uint64_t our_end; // where the block behind ours begins; 0: ours is the last of its reservation
+    bool last;        // theirs is the last of its reservation
+    bool small;
+};
+
+static bool look_at_rivals(const struct vram_block_view *view, void *user) {
+    struct rivals *rivals = user;
+    const uint64_t address = view->block.address, segment = view->block.expandable ? view->block.segment_address : 0;
+    if (segment != 0 && segment == rivals->our_segment && rivals->our_end == 0) rivals->our_end = address;
+    if (segment != 0 && segment == rivals->their_segment) rivals->last = false;
+    if (address == rivals->ours) rivals->our_segment = segment;
+    if (address == rivals->theirs) {
+        rivals->their_segment = segment;
+        rivals->last = true;
+        rivals->small = view->small_pool;
+    }
+    return true;
+}
+
+// A free block with less room to grow into is preferred (allocator.md §expandable-segments): theirs, at the end of its reservation, has no
+// more than ours has before the next mapped page.
+static void bound_by_choice(struct vr_exact *exact, size_t event, uint64_t found) {
+    struct rivals rivals = {.ours = found, .theirs = address_of(exact, event)};
+    if (exact->device->difference_count != 0 || !exact->recorded->options->expandable_segments) return;
+    if (vram_walk(exact->stage.allocator, DEVICE, look_at_rivals, &rivals) != VRAM_OK) return;
+    if (rivals.their_segment == 0 || rivals.our_end == 0 || !rivals.last) return;
+    bound_memory(exact, rivals.small, rivals.our_end - found + rivals.theirs - rivals.their_segment);
+}
+
 // --- the two ways of an allocation ----------------------------------------------------------------------------------------------
 // A cached block serves.
 static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_t found) {
@@ -124,17 +183,14 @@ static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_
         // The recorded program went to the driver: its address cannot be ours even if the numbers should be equal.
         return misplaced(exact, event, VRAM_DIFFERENT_CACHE_HIT, found == address_of(exact, event) ? 0 : found);
     }
-    if (found != address_of(exact, event)) return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, found);
+    if (found != address_of(exact, event)) {
+        bound_by_choice(exact, event, found);
+        return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, found);
+    }
     uint64_t address = 0;
     VR_TRY(vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address));
     return note_placement(exact, event, address);
 }
-
-// Of the open segment events, those that belong to one allocation.
-struct exact_claim {
-    size_t first;
-    size_t count;
-};
 
 // All of them, unless the lock was released around cudaMalloc; then the oldest of its stream and pool that could hold it. Pages are mapped
 // under the lock in any case: those of the allocation came last.
@@ -240,6 +296,7 @@ static enum vram_status from_driver(struct vr_exact *exact, size_t event) {
     if (status == VRAM_OK) status = vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address);
     VR_TRY(vram_sim_clear_queues(exact->stage.driver));
     if (vr_exact_is_fatal(status)) return status;
+    if (status == VRAM_OK && address != address_of(exact, event)) bound_by_room(exact, event, address, claim);
     VR_TRY(compare_segments(exact, event, claim));
     if (status == VRAM_OK && address == address_of(exact, event)) {
         drop_claimed(exact, claim);

@@ -250,18 +250,38 @@ enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *
 
 // --- out of memory ----------------------------------------------------------------------------------------------------------------
 // Nothing cached may fit, the device refuses, and there is nothing to give back: then the allocator must fail as the program's did.
-// A failing request may reserve address space all the same, which is mapped later: at the next map of its stream and pool.
-static enum vram_status queue_next_map(struct vr_exact *exact, size_t event) {
+// A failing request may reserve address space all the same, which is mapped later: at a map of its stream and pool after *from, which
+// becomes that event; SIZE_MAX, and nothing is queued, where there is none.
+static enum vram_status queue_next_map(struct vr_exact *exact, size_t event, size_t *from) {
     const struct vr_history *history = exact->recorded->history;
     const bool small = history->size_bytes[event] <= VR_MIB;
-    for (size_t at = event + 1; at < history->count && at - event < LOOK_AHEAD; at++) {
+    size_t at = *from + 1;
+    *from = SIZE_MAX;
+    for (; at < history->count && at - event < LOOK_AHEAD; at++) {
         if (history->action[at] != VR_ACTION_SEGMENT_MAP || history->stream[at] != history->stream[event]) continue;
         if ((history->size_bytes[at] == 2 * VR_MIB) != small || is_passed_over(exact, at)) continue;
         if (vr_recorded_device_pool(exact->recorded, at) != vr_recorded_device_pool(exact->recorded, event)) continue;
         const enum vram_status status = vram_sim_queue_reservation(exact->stage.driver, history->address[at]);
+        *from = at;
         return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status;
     }
     return VRAM_OK;
+}
+
+// The request on a full device. The next map may be one in address space that is reserved already, and where this request had used that up
+// the driver refuses it a second time: then the new reservation is mapped at a later one.
+static enum vram_status request_in_vain(struct vr_exact *exact, size_t event, uint64_t stream, uint64_t *address) {
+    enum { ATTEMPTS = 64 };
+    const uint64_t size = exact->recorded->history->size_bytes[event];
+    enum vram_status status = VRAM_DRIVER;
+    size_t from = event;
+    for (int i = 0; i < ATTEMPTS && from != SIZE_MAX && status == VRAM_DRIVER; i++) {
+        VR_TRY(queue_next_map(exact, event, &from));
+        exact->heard.count = 0;
+        status = vram_malloc(exact->stage.allocator, DEVICE, size, stream, address);
+        VR_TRY(vram_sim_clear_queues(exact->stage.driver));
+    }
+    return status;
 }
 
 static enum vram_status try_to_fail(struct vr_exact *exact, size_t event, bool *alike) {
@@ -271,10 +291,7 @@ static enum vram_status try_to_fail(struct vr_exact *exact, size_t event, bool *
     VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event], stream, &address));
     if (address != 0) return VRAM_OK;
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, vram_sim_memory_used(exact->stage.driver, DEVICE)));
-    VR_TRY(queue_next_map(exact, event));
-    exact->heard.count = 0;
-    const enum vram_status status = vram_malloc(exact->stage.allocator, DEVICE, history->size_bytes[event], stream, &address);
-    VR_TRY(vram_sim_clear_queues(exact->stage.driver));
+    const enum vram_status status = request_in_vain(exact, event, stream, &address);
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
     if (status == VRAM_OK) return vram_free(exact->stage.allocator, address);
     if (vr_exact_is_fatal(status)) return status;

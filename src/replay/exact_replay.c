@@ -112,6 +112,7 @@ static enum vram_status run(struct vr_exact *exact, const struct vr_start *start
     const struct vr_stage_options stage = {.conf = conf,
                                            .memory_bytes = memory,
                                            .profile = VRAM_SIM_FREE,
+                                           .high_addresses = true,
                                            .tie_break = start->counters ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS};
     VR_TRY(vr_stage_open(&exact->stage, exact->recorded, &stage, error));
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
@@ -131,8 +132,10 @@ static enum vram_status run(struct vr_exact *exact, const struct vr_start *start
     return VRAM_OK;
 }
 
+// *memory_bound becomes vr_exact.memory_bound; NULL where nobody asks.
 static enum vram_status replay_subject(const struct vr_recorded_device *recorded, const struct vram_exact_options *options,
-                                       const char *conf, struct vram_exact_device *device, struct vram_error *error) {
+                                       const char *conf, struct vram_exact_device *device, uint64_t *memory_bound,
+                                       struct vram_error *error) {
     struct vr_start start;
     VR_TRY(vr_start_find(recorded, &start));
     struct vr_exact exact = {.recorded = recorded, .options = options, .device = device, .waits = {.last_request = SIZE_MAX}};
@@ -154,6 +157,7 @@ static enum vram_status replay_subject(const struct vr_recorded_device *recorded
     } else {
         status = run(&exact, &start, conf, error);
     }
+    if (memory_bound != NULL) *memory_bound = exact.memory_bound;
     vr_stage_close(&exact.stage);
     vr_start_release(&start);
     free(exact.heard.records);
@@ -177,7 +181,7 @@ static enum vram_status replay_known_pools(struct vr_recorded_device *recorded, 
                                            struct vram_exact_device *device, struct vram_error *error) {
     struct vram_exact_device known = {0};
     recorded->leave_out = true;
-    const enum vram_status status = replay_subject(recorded, options, conf, &known, error);
+    const enum vram_status status = replay_subject(recorded, options, conf, &known, NULL, error);
     if (status != VRAM_OK || !agrees(known.verdict)) {
         release_device(&known);
         return status;
@@ -207,29 +211,47 @@ static uint64_t capacity_of(const struct vr_recorded_device *recorded) {
     return capacity;
 }
 
-// Of free blocks in expandable segments one with little room to grow is preferred, and at the end of a segment that room is what was
-// reserved by the device's memory. A history that differs is replayed once more with no more memory than it shows.
-static enum vram_status replay_with_capacity(struct vr_recorded_device *recorded, const struct vram_exact_options *options,
-                                             const char *conf, struct vram_exact_device *device, struct vram_error *error) {
+// Once more with this device's memory, which what expandable segments reserve is measured by; the better replay stands.
+static enum vram_status replay_with_memory(struct vr_recorded_device *recorded, const struct vram_exact_options *options, const char *conf,
+                                           uint64_t memory_bytes, struct vram_exact_device *device, uint64_t *memory_bound,
+                                           struct vram_error *error) {
     struct vram_exact_device again = {0};
-    recorded->capacity_bytes = capacity_of(recorded);
-    if (recorded->capacity_bytes == 0) return VRAM_OK;
-    const enum vram_status status = replay_subject(recorded, options, conf, &again, error);
-    const bool better = status == VRAM_OK && again.verdict != VRAM_EXACT_CONTRADICTION && again.difference_count < device->difference_count;
-    if (!better) recorded->capacity_bytes = 0;
+    const uint64_t before = recorded->capacity_bytes;
+    recorded->capacity_bytes = memory_bytes;
+    const enum vram_status status = replay_subject(recorded, options, conf, &again, memory_bound, error);
+    const bool better = status == VRAM_OK && again.verdict != VRAM_EXACT_CONTRADICTION &&
+                        (device->verdict == VRAM_EXACT_CONTRADICTION || again.difference_count < device->difference_count);
+    if (!better) recorded->capacity_bytes = before;
     release_device(better ? device : &again);
     if (better) *device = again;
     return status;
+}
+
+// The device's memory is not recorded. A history that differs is replayed once more with no more than it shows, and then with less and
+// less, as far as a first difference tells that a reservation was too long (replay.md §the-room-at-the-end).
+static enum vram_status replay_with_memories(struct vr_recorded_device *recorded, const struct vram_exact_options *options,
+                                             const char *conf, uint64_t memory_bound, struct vram_exact_device *device,
+                                             struct vram_error *error) {
+    enum { ATTEMPTS = 24 };
+    const uint64_t capacity = capacity_of(recorded);
+    if (capacity != 0) VR_TRY(replay_with_memory(recorded, options, conf, capacity, device, NULL, error));
+    for (int i = 0; i < ATTEMPTS && memory_bound != 0 && !agrees(device->verdict); i++) {
+        const uint64_t memory_bytes = memory_bound;
+        VR_TRY(replay_with_memory(recorded, options, conf, memory_bytes, device, &memory_bound, error));
+        if (memory_bound >= memory_bytes) break;
+    }
+    return VRAM_OK;
 }
 
 static enum vram_status replay_device(const struct vr_model *model, const struct vr_options *settings, uint32_t ordinal,
                                       const struct vram_exact_options *options, const char *conf, struct vram_exact_device *device,
                                       struct vram_error *error) {
     struct vr_recorded_device recorded;
+    uint64_t memory_bound = 0;
     VR_TRY(vr_recorded_device_init(&recorded, model, settings, ordinal, error));
-    enum vram_status status = replay_subject(&recorded, options, conf, device, error);
-    if (status == VRAM_OK && device->verdict == VRAM_EXACT_DIFFERENT && settings->expandable_segments) {
-        status = replay_with_capacity(&recorded, options, conf, device, error);
+    enum vram_status status = replay_subject(&recorded, options, conf, device, &memory_bound, error);
+    if (status == VRAM_OK && !agrees(device->verdict) && settings->expandable_segments) {
+        status = replay_with_memories(&recorded, options, conf, memory_bound, device, error);
     }
     if (status == VRAM_OK && recorded.pools.unknown_events > 0 && !agrees(device->verdict)) {
         status = replay_known_pools(&recorded, options, conf, device, error);

@@ -32,6 +32,7 @@ struct vr_exact {
     struct vr_exact_records heard;
     struct vram_exact_device *device; // the result
     uint64_t reserve_bytes;           // of an expandable segment that only a difference makes
+    uint64_t memory_bound;            // the most memory for which the first difference would not be; 0: it does not tell
     size_t difference_capacity;
     size_t placement_capacity;
     uint32_t *pending; // segment_alloc and segment_map events that no alloc has claimed yet

@@ -177,6 +177,14 @@ static size_t gather(const struct vr_recorded_device *recorded, const struct vr_
     return count;
 }
 
+// The memory for which expandable segments reserve this much.
+static uint64_t memory_of(const struct vr_options *options, uint64_t reserve_bytes) {
+    const double fraction = options->expandable_reserve.bytes == 0 ? options->expandable_reserve.fraction : 0;
+    if (fraction <= 0 || fraction >= 1.125) return reserve_bytes / 9 * 8;
+    const double memory_bytes = (double)reserve_bytes / fraction;
+    return memory_bytes < (double)VR_STAGE_SPACING ? (uint64_t)memory_bytes : VR_STAGE_SPACING;
+}
+
 enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t *memory_bytes) {
     struct extent *extents = malloc((start->segment_count + recorded->history->count + 1) * sizeof *extents);
     if (extents == NULL) return VRAM_NO_HOST_MEMORY;
@@ -192,7 +200,7 @@ enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, con
     }
     free(extents);
     const uint64_t pages = 4 * recorded->options->large_segment_bytes; // the allocator rounds its reservations up to pages
-    *memory_bytes = reserve > 2 * pages ? (reserve - pages) / 9 * 8 : pages;
+    *memory_bytes = reserve > 2 * pages ? memory_of(recorded->options, reserve - pages) : pages;
     if (recorded->capacity_bytes != 0 && recorded->capacity_bytes < *memory_bytes) *memory_bytes = recorded->capacity_bytes;
     return VRAM_OK;
 }
@@ -219,25 +227,63 @@ static bool same_range_owner(const struct vr_start_segment *a, const struct vr_s
     return b->expandable && a->stream == b->stream && a->pool == b->pool && a->small == b->small;
 }
 
-// One reservation for the mapped ranges [first, last) of one stream and pool. It reaches up to the next thing in use.
+// How long the reservations of the recording are, for a device of this memory: the allocator's rule. *exact: not just what the next thing
+// in use leaves room for.
+static uint64_t reserve_of(const struct vr_recorded_device *recorded, uint64_t memory_bytes, uint64_t page, bool *exact) {
+    const struct vr_reserve wanted = recorded->options->expandable_reserve;
+    const uint64_t full = memory_bytes / 8 * 9;
+    const uint64_t part = wanted.bytes != 0 ? wanted.bytes : (uint64_t)((double)memory_bytes * wanted.fraction);
+    *exact = recorded->capacity_bytes != 0 || (wanted.bytes != 0 && wanted.bytes < full);
+    const uint64_t reserve = part != 0 && part < full ? part : full;
+    return *exact ? vr_round_up(reserve, page) : vr_round_down(reserve, page);
+}
+
+// Where the next reservation begins: in this segment, `offset` bytes behind its start.
+struct unbuilt {
+    size_t segment;
+    uint64_t offset;
+};
+
+static uint64_t low_end(const struct vr_start *start, struct unbuilt at) { return start->segments[at.segment].address + at.offset; }
+
+// Where the reservation at `low` ends. Ranges of one stream and pool are of one reservation, and it reaches up to the next thing in use;
+// unless the length is known, or a range begins off its pages: then what lies behind it is of another.
+static uint64_t end_of_reservation(const struct vr_start *start, struct unbuilt low, uint64_t page, uint64_t reserve, bool exact) {
+    const struct vr_start_segment *first = &start->segments[low.segment];
+    const uint64_t base = low_end(start, low);
+    uint64_t end = base + reserve;
+    for (size_t i = low.segment + 1; i < start->segment_count && same_range_owner(first, &start->segments[i]); i++) {
+        const uint64_t distance = start->segments[i].address - base;
+        if (distance % page != 0) return distance < end - base ? start->segments[i].address : end;
+        if (!exact && distance + start->segments[i].size > end - base) end = base + vr_round_up(distance + start->segments[i].size, page);
+    }
+    return end;
+}
+
+// One reservation with the mapped ranges that lie in it; *at moves behind them.
 static enum vram_status build_expandable(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
-                                         const struct vr_start *start, size_t first, size_t last, uint64_t usual_bytes,
+                                         const struct vr_start *start, uint64_t memory_bytes, struct unbuilt *at,
                                          struct vram_error *error) {
-    const struct vr_start_segment *base = &start->segments[first], *top = &start->segments[last - 1];
-    const uint64_t page = base->small ? 2 * VR_MIB : recorded->options->large_segment_bytes;
-    const uint64_t extent = vr_round_up(top->address + top->size - base->address, page);
-    const bool known = recorded->capacity_bytes != 0; // else it is the distance to the next thing in use
-    uint64_t reserve = known ? vr_round_up(usual_bytes, page) : vr_round_down(usual_bytes, page), address = 0;
-    if (reserve < extent) reserve = extent;
-    enum vram_status status = vr_stage_enter(stage, base->pool);
-    if (status == VRAM_OK) status = vram_sim_queue_reservation(stage->driver, base->address);
+    const struct vr_start_segment *first = &start->segments[at->segment];
+    const uint64_t page = first->small ? 2 * VR_MIB : recorded->options->large_segment_bytes, base = low_end(start, *at);
+    bool exact = false;
+    const uint64_t reserve = reserve_of(recorded, memory_bytes, page, &exact);
+    const uint64_t least = exact ? page : vr_round_up(first->size - at->offset, page);
+    const uint64_t end = end_of_reservation(start, *at, page, reserve < least ? least : reserve, exact);
+    uint64_t address = 0;
+    enum vram_status status = vr_stage_enter(stage, first->pool);
+    if (status == VRAM_OK) status = vram_sim_queue_reservation(stage->driver, base);
     if (status == VRAM_OK)
-        status = vr_drive_add_expandable(stage->allocator, DEVICE, vr_stage_stream(stage, base->stream), base->small, reserve, &address);
-    if (status == VRAM_OK && address != base->address) status = VRAM_MISMATCH;
-    if (status != VRAM_OK) return refuse(error, status, "address range", base->address, reserve);
-    for (size_t i = first; i < last; i++) {
-        status = vr_drive_map(stage->allocator, start->segments[i].address, start->segments[i].size);
-        if (status != VRAM_OK) return refuse(error, status, "mapped range", start->segments[i].address, start->segments[i].size);
+        status =
+            vr_drive_add_expandable(stage->allocator, DEVICE, vr_stage_stream(stage, first->stream), first->small, end - base, &address);
+    if (status == VRAM_OK && address != base) status = VRAM_MISMATCH;
+    if (status != VRAM_OK) return refuse(error, status, "address range", base, end - base);
+    while (at->segment < start->segment_count && same_range_owner(first, &start->segments[at->segment]) && low_end(start, *at) < end) {
+        const struct vr_start_segment *range = &start->segments[at->segment];
+        const uint64_t left = range->size - at->offset, room = end - low_end(start, *at), size = left < room ? left : room;
+        status = vr_drive_map(stage->allocator, low_end(start, *at), size);
+        if (status != VRAM_OK) return refuse(error, status, "mapped range", low_end(start, *at), size);
+        *at = size == left ? (struct unbuilt){at->segment + 1, 0} : (struct unbuilt){at->segment, at->offset + size};
     }
     return VRAM_OK;
 }
@@ -290,13 +336,12 @@ enum vram_status vr_stage_build(struct vr_replay_stage *stage, const struct vr_r
     uint64_t spacing = 0;
     VR_TRY(vr_stage_spacing(recorded, start, &spacing));
     VR_TRY(build_segments(stage, start, error));
-    for (size_t first = 0; first < start->segment_count;) {
-        size_t last = first + 1;
-        if (start->segments[first].expandable) {
-            while (last < start->segment_count && same_range_owner(&start->segments[first], &start->segments[last])) last++;
-            VR_TRY(build_expandable(stage, recorded, start, first, last, spacing / 8 * 9, error));
+    for (struct unbuilt at = {0, 0}; at.segment < start->segment_count;) {
+        if (start->segments[at.segment].expandable) {
+            VR_TRY(build_expandable(stage, recorded, start, spacing, &at, error));
+        } else {
+            at.segment++;
         }
-        first = last;
     }
     return build_blocks(stage, start, error);
 }

@@ -1,4 +1,6 @@
 // The error of each thread, names and texts of errors.
+#include <string.h>
+
 #include "runtime.h"
 
 static _Thread_local int last_error;
@@ -16,35 +18,37 @@ int cudaGetLastError(void) {
 
 int cudaPeekAtLastError(void) { return last_error; }
 
-static const struct row {
-    int error, since; // the oldest major version that knows it
-    const char *name, *text;
-} rows[] = {
-#define E(number, name, text, since) {number, since, #name, text},
-#include "../facts/cudart_errors.def"
-#undef E
+// All enumerations of the facts, errors among them.
+static const struct {
+    const char *kind, *name;
+    int value, since;
+} values[] = {
+#define V(kind, name, value, first, last) {#kind, #name, value, first},
+#include "../facts/cudart_values.def"
+#undef V
 };
 
-// Rows are sorted by number.
-static const struct row *find(int error) {
-    size_t low = 0, high = sizeof rows / sizeof rows[0];
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (rows[middle].error == error) return rows[middle].since <= RT_MAJOR ? &rows[middle] : NULL;
-        if (rows[middle].error < error)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
-}
+static const struct {
+    int error;
+    const char *text;
+} texts[] = {
+#define T(error, text) {error, text},
+#include "../facts/cudart_texts.def"
+#undef T
+};
+
+static const char unknown[] = "unrecognized error code";
 
 const char *cudaGetErrorName(int error) {
-    const struct row *row = find(error);
-    return row == NULL ? "unrecognized error code" : row->name;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        if (values[i].value == error && values[i].since / 1000 <= RT_MAJOR && strcmp(values[i].kind, "cudaError") == 0)
+            return values[i].name;
+    return unknown;
 }
 
 const char *cudaGetErrorString(int error) {
-    const struct row *row = find(error);
-    return row == NULL ? "unrecognized error code" : row->text;
+    if (cudaGetErrorName(error) == unknown) return unknown;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].error == error) return texts[i].text;
+    return cudaGetErrorName(error);
 }

@@ -190,6 +190,39 @@ static void full_devices_with_pools_are_exact(void **state) {
     }
 }
 
+// A request that its reservation has no room for fails on a new one; what is mapped next may be in the old one all the same. How long
+// reservations are stands in the settings, follows from an out of memory, or from where the program reserved another.
+static void used_up_reservations_are_exact(void **state) {
+    (void)state;
+    static const struct {
+        const char *conf;
+        uint64_t memory_mib;
+        uint64_t seeds[6];
+        size_t cut; // parts of 100
+    } plays[] = {
+        {"expandable_segments:True", 300, {5, 6, 7, 13, 41, 43}, 0},
+        {"expandable_segments:True", 600, {18, 26, 97, 1, 2, 3}, 0},
+        {"expandable_segments:True,expandable_segments_reserve:100MiB", 300, {1, 2, 3, 4, 5, 6}, 0},
+        {"expandable_segments:True,expandable_segments_reserve:60MiB", 2000, {1, 2, 3, 4, 5, 6}, 0},
+        {"expandable_segments:True,expandable_segments_reserve:0.4", 300, {1, 2, 3, 4, 5, 6}, 0},
+        {"expandable_segments:True,expandable_segments_reserve:0.2", 2000, {1, 2, 3, 4, 5, 6}, 0},
+        {"expandable_segments:True,expandable_segments_reserve:100MiB", 2000, {1, 2, 3, 5, 6, 7}, 33},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(plays); i++) {
+        for (size_t k = 0; k < VR_COUNT_OF(plays[i].seeds); k++) {
+            struct selfmade made;
+            const struct selfmade_options options = {.conf = plays[i].conf,
+                                                     .seed = plays[i].seeds[k],
+                                                     .memory_bytes = plays[i].memory_mib * VR_MIB,
+                                                     .operations = 3000,
+                                                     .streams = 1};
+            selfmade_run(&made, &options);
+            replay_from(&made, made.count * plays[i].cut / 100, plays[i].seeds[k]);
+            selfmade_release(&made);
+        }
+    }
+}
+
 static void expandable_segments_without_settings_are_inferred(void **state) {
     (void)state;
     struct selfmade made;
@@ -564,6 +597,7 @@ int main(void) {
         cmocka_unit_test(histories_with_ooms_are_exact),
         cmocka_unit_test(full_devices_with_expandable_segments_are_exact),
         cmocka_unit_test(full_devices_with_pools_are_exact),
+        cmocka_unit_test(used_up_reservations_are_exact),
         cmocka_unit_test(expandable_segments_without_settings_are_inferred),
         cmocka_unit_test(other_settings_differ),
         cmocka_unit_test(order_of_releases_differs),

@@ -276,6 +276,40 @@ static void on_own_stack(int number, void (*handler)(int number)) {
     CHECK(stack.ss_sp != NULL && sigaltstack(&stack, NULL) == 0 && sigaction(number, &action, NULL) == 0);
 }
 
+// How much of its own stack a handler takes that does so many pairs of calls; the first time also what is done once.
+#define TOO_MUCH UINT64_MAX // instead: a request that no device has the memory for
+static volatile uint64_t pairs_here;
+static void allocate_counted(int number) {
+    (void)number;
+    uint64_t address;
+    if (pairs_here == TOO_MUCH)
+        CHECK(call_cuMemAlloc(&address, UINT64_C(1) << 45) == 2);
+    else
+        pairs(pairs_here);
+}
+
+static uint64_t stack_of_a_handler(unsigned char *stack, size_t size, uint64_t count) {
+    size_t untouched = 0;
+    pairs_here = count;
+    memset(stack, 0xa5, size);
+    CHECK(raise(SIGUSR1) == 0);
+    while (untouched < size && stack[untouched] == 0xa5) untouched++;
+    return size - untouched;
+}
+
+static void measures_handlers(void) {
+    enum { SIZE = 65536 };
+    static unsigned char memory[SIZE] __attribute__((aligned(4096)));
+    const stack_t stack = {.ss_sp = memory, .ss_size = SIZE};
+    const struct sigaction action = {.sa_handler = allocate_counted, .sa_flags = SA_ONSTACK};
+    begin();
+    CHECK(sigaltstack(&stack, NULL) == 0 && sigaction(SIGUSR1, &action, NULL) == 0);
+    const uint64_t frame = stack_of_a_handler(memory, SIZE, 0), first = stack_of_a_handler(memory, SIZE, 1);
+    const uint64_t usual = stack_of_a_handler(memory, SIZE, 20000), refused = stack_of_a_handler(memory, SIZE, TOO_MUCH);
+    printf("%llu %llu %llu\n", (unsigned long long)(first - frame), (unsigned long long)(usual - frame),
+           (unsigned long long)(refused - frame));
+}
+
 static void allocate_here(int number) { pairs(number == SIGUSR1 ? 2 : 3); }
 
 static void allocates_in_handlers(void) {
@@ -327,6 +361,7 @@ int main(int argc, char **argv) {
     HABIT("counts-descriptors", counts_descriptors())
     HABIT("elsewhere", (begin(), (void)!chdir("/"), pairs(10)))
     HABIT("small-files", (limits(RLIMIT_FSIZE, number), begin(), pairs(50000), puts("alive")))
+    HABIT("measures-handlers", measures_handlers())
     HABIT("few-files-at-first", (limits(RLIMIT_NOFILE, number), begin(), pairs(10), puts("alive")))
     HABIT("few-files", (begin(), limits(RLIMIT_NOFILE, 3), pairs(10), puts("alive")))
     HABIT("is-cancelled", (begin(), run_threads(2, is_cancelled, NULL, NULL), pairs(10)))

@@ -104,6 +104,17 @@ class Nasty(unittest.TestCase):
                     self.assertGreater(len(ran.only()), 1000)
                 self.assertEqual("or may write no files" in ran.stderr, number <= 100000)
 
+    def test_handlers_on_small_stacks(self):
+        """Of 8 KiB the kernel's frame takes up to 3.5 and the driver as much as it likes: what is recorded after its call takes 2 more."""
+        without = run([NASTY, "measures-handlers"], None, environment=WITHOUT_FILES, folder=folder())
+        for options in (["--stacks", "none"], ["--stacks", "c"], ["--stacks", "all"], ["--limit", "1GiB"], ["--on-oom", "dump"]):
+            with self.subTest(options=options):
+                ran = run([NASTY, "measures-handlers"], options, environment=WITHOUT_FILES, folder=folder())
+                self.assertEqual(ran.code, 0, ran.stderr)
+                for plain_bytes, recorded_bytes in zip(map(int, without.stdout.split()), map(int, ran.stdout.split()), strict=True):
+                    self.assertLessEqual(recorded_bytes, plain_bytes + 2048)
+                self.assertIn(20001 * 3 + 1, [len(events) for events in ran.recordings().values()])
+
     def test_a_program_that_can_open_few_files(self):
         """The recording's file is its last one, or one more than it may have; both reach `vram run`, and what is said is true."""
         for limit in range(3, 8):

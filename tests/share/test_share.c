@@ -6,6 +6,7 @@
 
 #include "core/share/share.h"
 #include "driver/driver.h"
+#include "driver/fault/fault.h"
 #include "os/os.h"
 #include "pair.h"
 #include "vram/pool.h"
@@ -437,12 +438,13 @@ static void peers_reach_imports(void **state) {
 
 // --- refused driver calls ---------------------------------------------------------------------------------------------------------
 
-// Import, use and release with the nth driver call refused. Returns whether one was.
-static bool one_round(struct pair *pair, const struct other_reply *exported, uint64_t theirs, uint64_t nth) {
+// Import, use and release with the nth driver call refused, and the then_nth after it (0: no other). Returns whether one was.
+static bool one_round(struct pair *pair, const struct other_reply *exported, uint64_t theirs, uint64_t nth, uint64_t then_nth) {
     struct vram_allocator *allocator = pair->here.allocator;
     const uint64_t before = vram_driver_fault_count(pair->here.driver);
     struct vram_imported imported = {.address = 0};
     EXPECT_OK(vram_driver_fault_set(pair->here.driver, NULL, nth, VR_CU_UNKNOWN));
+    if (then_nth != 0) vr_fault_then(pair->here.driver, then_nth, VR_CU_OUT_OF_MEMORY);
     enum vram_status status = vram_import(allocator, exported->handle, exported->handle_bytes, &imported, NULL);
     if (status == VRAM_OK) {
         same_bytes(pair, theirs, imported.address, VR_MIB, nth);
@@ -468,15 +470,16 @@ static void every_call_of_an_import_may_fail(void **state) {
         open_pair(&pair, confs[c]);
         const uint64_t theirs = get_there(&pair, 70 * VR_MIB);
         const struct other_reply exported = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = theirs});
-        uint64_t nth = 1;
-        while (one_round(&pair, &exported, theirs, nth)) nth++;
-        assert_true(nth > (c == 0 ? 5 : 15));
+        for (uint64_t then_nth = 0; then_nth <= 6; then_nth++) {
+            uint64_t nth = 1;
+            while (one_round(&pair, &exported, theirs, nth, then_nth)) nth++;
+            assert_true(nth > (c == 0 ? 5 : 15));
+        }
         close_pair(&pair);
     }
 }
 
-static void every_call_of_an_export_may_fail(void **state) {
-    (void)state;
+static void calls_of_an_export_fail(uint64_t then_nth) {
     for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
         struct vr_world world;
         const struct vr_world_options options = {.sim = {.backed = true}, .conf = confs[c], .faults = true};
@@ -488,6 +491,7 @@ static void every_call_of_an_export_may_fail(void **state) {
         for (uint64_t nth = 1; status != VRAM_OK; nth++) {
             size_t size = 0;
             EXPECT_OK(vram_driver_fault_set(world.driver, NULL, nth, VR_CU_UNKNOWN));
+            if (then_nth != 0) vr_fault_then(world.driver, then_nth, VR_CU_OUT_OF_MEMORY);
             status = vram_export(world.allocator, address, handle, sizeof handle, &size, NULL);
             EXPECT_OK(vram_driver_fault_set(world.driver, NULL, 0, 0));
             assert_true(status == VRAM_OK || status == VRAM_DRIVER);
@@ -501,6 +505,11 @@ static void every_call_of_an_export_may_fail(void **state) {
         assert_int_equal(stats.descriptors, 0);
         expect_end(&world);
     }
+}
+
+static void every_call_of_an_export_may_fail(void **state) {
+    (void)state;
+    for (uint64_t then_nth = 0; then_nth <= 6; then_nth++) calls_of_an_export_fail(then_nth);
 }
 
 int main(int argc, char **argv) {

@@ -309,6 +309,7 @@ static void of_histories(void **state) {
     REFUSES(vram_stack_log(any, 0, NULL, any));
     REFUSES(vram_stack_log(any, 0, any, NULL));
     check("vram_stack_module", strcmp(vram_stack_module(NULL, 0, any, 0), "") == 0);
+    vram_stack_spare(NULL, NULL);
     IGNORES(vram_stacks_counts(NULL, any));
     IGNORES(vram_stacks_counts(any, NULL));
     SAYS(vram_processes_find(any, any, NULL, &error));

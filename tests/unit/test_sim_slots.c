@@ -21,6 +21,8 @@ static void handles_find_their_own_object(void **state) {
             uint32_t index = UINT32_MAX;
             assert_int_equal(vr_sim_slots_take(&slots, &index), VRAM_OK);
             handles[at] = vr_sim_slots_handle(&slots, index);
+            assert_int_equal(handles[at] % 16, 0); // programs keep marks in the low bits of a pointer
+            for (uint64_t bit = 1; bit < 16; bit++) assert_null(vr_sim_slots_find(&slots, handles[at] | bit));
             object = vr_sim_slots_find(&slots, handles[at]);
             assert_non_null(object);
             assert_int_equal(object->value, 0); // nothing is left of the one before

@@ -21,12 +21,14 @@ struct vr_sim_slots {
     size_t capacity;
     uint32_t used;      // slots ever taken
     uint32_t free_list; // index + 1 of the first unused slot
-    uint16_t tag;       // top bits of the table's handles, not 0
+    uint16_t tag;       // top bits of the table's handles: 1 to 2047
     uint32_t live;      // objects
 };
 
-// Handle: tag in bits 48..63, generation in 24..47, slot in 0..23 (16 million objects of one kind).
+// Handle: tag in bits 52..62, generation in 28..51, slot in 4..27 (16 million objects of one kind). A handle of NVIDIA's driver is the
+// address of an object, and programs keep marks of their own in its low bits: the lowest four are 0 here, too.
 #define VR_SIM_SLOT_BITS            24
+#define VR_SIM_SLOT_SHIFT           4
 #define VR_SIM_SLOT_GENERATION_MASK 0xffffffu
 
 VR_INLINE struct vr_sim_slot *vr_sim_slots_item(const struct vr_sim_slots *slots, uint32_t index) {
@@ -66,12 +68,12 @@ VR_INLINE void vr_sim_slots_give(struct vr_sim_slots *slots, uint32_t index) {
 
 VR_INLINE uint64_t vr_sim_slots_handle(const struct vr_sim_slots *slots, uint32_t index) {
     uint64_t generation = vr_sim_slots_item(slots, index)->generation & VR_SIM_SLOT_GENERATION_MASK;
-    return (uint64_t)slots->tag << 48 | generation << VR_SIM_SLOT_BITS | index;
+    return ((uint64_t)slots->tag << 48 | generation << VR_SIM_SLOT_BITS | index) << VR_SIM_SLOT_SHIFT;
 }
 
 // The object of a handle, or NULL. Borrowed until the next vr_sim_slots_take().
 VR_INLINE void *vr_sim_slots_find(const struct vr_sim_slots *slots, uint64_t handle) {
-    uint32_t index = (uint32_t)(handle & ((1u << VR_SIM_SLOT_BITS) - 1));
+    uint32_t index = (uint32_t)(handle >> VR_SIM_SLOT_SHIFT & ((1u << VR_SIM_SLOT_BITS) - 1));
     if (index >= slots->used) return NULL;
     struct vr_sim_slot *slot = vr_sim_slots_item(slots, index);
     return slot->named && vr_sim_slots_handle(slots, index) == handle ? slot : NULL;

@@ -161,8 +161,7 @@ static bool find_mapping(uint64_t address, uint64_t *low, uint64_t *high) {
     return true;
 }
 
-bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high) {
-    assert(low != NULL && high != NULL);
+static bool find_bounds(uint64_t address, uint64_t *low, uint64_t *high) {
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
         void *base;
@@ -177,6 +176,26 @@ bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high) {
         }
     }
     return find_mapping(address, low, high);
+}
+
+struct bounds {
+    uint64_t address, low, high;
+    bool found;
+};
+
+static void find_bounds_of(void *argument) {
+    struct bounds *bounds = argument;
+    bounds->found = find_bounds(bounds->address, &bounds->low, &bounds->high);
+}
+
+bool vr_os_stack_bounds(uint64_t address, uint64_t *low, uint64_t *high) {
+    assert(low != NULL && high != NULL);
+    struct bounds bounds = {.address = address};
+    vr_os_on_spare_stack(find_bounds_of, &bounds); // the C library parses text on 3 KiB
+    if (!bounds.found) return false;
+    *low = bounds.low;
+    *high = bounds.high;
+    return true;
 }
 
 bool vr_os_is_mapped(uint64_t start, uint64_t end) {

@@ -1,0 +1,78 @@
+// spare_stack.c: a stack for what needs more of one than a small one has: handlers of signals run on 8 KiB, of which the kernel's frame
+// takes up to 3.5.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "base/base.h"
+#include "os/os.h"
+
+// A library under a sanitizer stays on the stacks that the sanitizer knows. Not swapcontext(): a program's sanitizer warns of it by name.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(SANITIZED)
+
+enum { SPARE_BYTES = 256 * 1024 };
+
+// What lies at the low end of a spare stack, so that it takes no room on the caller's.
+struct spare {
+    sigset_t all, before;
+};
+
+// The one that was used last, unless somebody is on it.
+static _Atomic(struct spare *) rests;
+
+static struct spare *take_spare(void) {
+    struct spare *spare = atomic_exchange(&rests, NULL);
+    if (spare != NULL) return spare;
+    void *made = mmap(NULL, SPARE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    return made == MAP_FAILED ? NULL : made;
+}
+
+static void give_spare(struct spare *spare) {
+    struct spare *none = NULL;
+    if (!atomic_compare_exchange_strong(&rests, &none, spare)) (void)munmap(spare, SPARE_BYTES);
+}
+
+// Asking for its frame's address makes it keep a frame pointer, by which it can be unwound while the stack pointer is elsewhere.
+VR_NOINLINE static void call_on(void *top, void (*function)(void *argument), void *argument) {
+    void *frame = __builtin_frame_address(0);
+    __asm__ volatile("movq %%rsp, %%rbx\n\t"
+                     "movq %[top], %%rsp\n\t"
+                     "callq *%[function]\n\t"
+                     "movq %%rbx, %%rsp"
+                     : [function] "+a"(function), "+D"(argument), [top] "+S"(top), "+d"(frame)
+                     :
+                     : "rbx", "rcx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                       "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
+void vr_os_on_spare_stack(void (*function)(void *argument), void *argument) {
+    assert(function != NULL);
+    struct spare *spare = take_spare();
+    if (spare == NULL) {
+        function(argument);
+        return;
+    }
+    // A handler that came meanwhile would begin at the top of the thread's alternate stack, over the frames of the one that is interrupted.
+    (void)sigfillset(&spare->all);
+    (void)pthread_sigmask(SIG_SETMASK, &spare->all, &spare->before);
+    call_on((char *)spare + SPARE_BYTES, function, argument);
+    const sigset_t before = spare->before;
+    give_spare(spare);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+#else
+
+void vr_os_on_spare_stack(void (*function)(void *argument), void *argument) {
+    assert(function != NULL);
+    function(argument);
+}
+
+#endif

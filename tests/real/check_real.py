@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Other people's programs on the simulated device: `make check-real [ROWS="torch/graphs vllm"]`.
+
+For each environment of rows.toml in turn: its packages are installed into a cache outside the tree, its rows run under `vram sim`, a table is
+printed, the environment is removed. A row that worked once (known.tsv) and no longer does makes the exit code 1.
+
+usage: check_real.py [--list] [--keep] [--learn] [--python PATH] [NAME...]   NAME: an environment, or environment/row
+VRAM_PROGRAMS: a folder with the sources that no registry has (sources.tsv).
+The cache: VRAM_REAL_CACHE, else ~/.cache/vram/real; one environment at a time, at most 25 GB."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = pathlib.Path(os.environ.get("VRAM_BUILD", ROOT / "build/release"))
+CACHE = pathlib.Path(os.environ.get("VRAM_REAL_CACHE", pathlib.Path.home() / ".cache/vram/real"))
+LOGS = BUILD / "tests/real"
+MOST_BYTES = 25 * 10**9
+ROW_SECONDS = 600
+# NVIDIA's wheels that are used as they are: compilers and headers. All others have a stand-in, and are not downloaded.
+USED_AS_THEY_ARE = re.compile(r"nvidia-(cuda-nvrtc|cuda-nvcc|nvvm|cuda-cccl|cuda-crt|ml-py|cuda-runtime$)|nvidia-cutlass")
+
+
+class Row:
+    def __init__(self, name, environment, command, options):
+        self.name, self.environment, self.command = name, environment, command
+        self.variables, self.devices = options.get("variables", {}), options.get("devices", 1)
+        self.device, self.set, self.source = options.get("device"), options.get("set"), options.get("source")
+        self.last = re.compile(options.get("last", "^ok$"))
+        self.id = f"{environment}/{name}"
+
+
+def read_rows():
+    with open(HERE / "rows.toml", "rb") as file:
+        table = tomllib.load(file)
+    rows = []
+    for group in table["rows"]:
+        for environment in group["environments"]:
+            assert environment in table["environment"], environment
+            rows += [Row(name, environment, group["command"], group) for name in group["names"]]
+    assert len({row.id for row in rows}) == len(rows), "two rows of one name"
+    return table["environment"], rows
+
+
+def read_known():
+    path = HERE / "known.tsv"
+    return {line.split("\t")[0] for line in path.read_text().splitlines() if line and not line.startswith("#")} if path.exists() else set()
+
+
+# --- environments -------------------------------------------------------------------------------------------------------------------------
+def run_quiet(command, log):
+    with open(log, "ab") as file:
+        return subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).returncode == 0
+
+
+def wanted_packages(python, packages, log):
+    """All that pip would install, as pinned requirements, without what has a stand-in. None: they are not to be had."""
+    report = log.with_suffix(".json")
+    command = [python, "-m", "pip", "install", "--dry-run", "--quiet", "--ignore-installed", "--report", report, *packages]
+    if not run_quiet(command, log):
+        return None
+    named = [(item["metadata"]["name"], item["metadata"]["version"]) for item in json.loads(report.read_text())["install"]]
+    left_out = [name for name, _ in named if name.startswith("nvidia-") and not USED_AS_THEY_ARE.match(name)]
+    return [f"{name}=={version}" for name, version in named if name not in left_out]
+
+
+def make_environment(name, packages):
+    """The interpreter of a fresh or kept environment; None when its packages are not to be had."""
+    folder, log = CACHE / name, LOGS / f"{name}.install.log"
+    python = folder / "bin/python"
+    if (folder / "complete").exists():
+        return python
+    shutil.rmtree(folder, ignore_errors=True)
+    log.unlink(missing_ok=True)
+    if not run_quiet([sys.executable, "-m", "venv", folder], log):
+        return None
+    pins = wanted_packages(python, packages, log)
+    if pins is None or not run_quiet([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-cache-dir", *pins], log):
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    (folder / "complete").write_text("\n".join(pins) + "\n")
+    return python
+
+
+def bytes_of(folder):
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
+
+
+# --- rows ---------------------------------------------------------------------------------------------------------------------------------
+def source_of(row):
+    """The folder of sources that a row needs (sources.tsv); None where it is not given."""
+    given = os.environ.get("VRAM_PROGRAMS")
+    folder = pathlib.Path(given) / row.source if given and row.source else None
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def command_of(row, python):
+    program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE, source=source_of(row))
+    sim = [BUILD / "cli/vram", "sim", "--devices", str(row.devices)]
+    if row.device:
+        sim += ["--device", row.device]
+    if row.set:
+        sim += ["--set", row.set]
+    return [str(part) for part in sim] + ["--", *shlex.split(program)]
+
+
+def environment_of(row, python):
+    variables = {**os.environ, **row.variables, "PYTHONPATH": "", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    # torch.compile keeps compiled kernels; each run is to compile them.
+    caches = LOGS / "caches" / row.id.replace("/", ".")
+    shutil.rmtree(caches, ignore_errors=True)
+    variables.update(TORCHINDUCTOR_CACHE_DIR=str(caches / "inductor"), TRITON_CACHE_DIR=str(caches / "triton"), HOME=str(caches))
+    variables["PATH"] = f"{python.parent}:{variables['PATH']}"
+    caches.mkdir(parents=True)
+    return variables
+
+
+def last_lines(path, count=200):
+    lines = [line.strip() for line in path.read_text(errors="replace").splitlines()[-count:]]
+    return [line for line in lines if line]
+
+
+def cause(path, code):
+    """The line of a program's output that says best why it ended."""
+    if code == "time":
+        return f"over {ROW_SECONDS} s"
+    lines = last_lines(path)
+    telling = [line for line in lines if re.search(r"(Error|Exception|error|Aborted|assert|signal)\b", line) and not line.startswith("File ")]
+    text = (telling or lines or [""])[-1]
+    return f"exit {code}: {text}"[:160] if isinstance(code, int) and code >= 0 else f"signal {-code}: {text}"[:160]
+
+
+def run_row(row, python):
+    log = LOGS / f"{row.id.replace('/', '.')}.log"
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, time.monotonic()
+    with open(log, "wb") as file:
+        process = subprocess.Popen(command_of(row, python), stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                   env=environment_of(row, python), start_new_session=True, cwd=LOGS)
+        try:
+            code = process.wait(ROW_SECONDS)
+        except subprocess.TimeoutExpired:
+            code = "time"
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
+    lines = last_lines(log)
+    works = code == 0 and any(row.last.search(line) for line in lines[-3:])
+    shutil.rmtree(LOGS / "caches" / row.id.replace("/", "."), ignore_errors=True)
+    peak = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    return works, time.monotonic() - begun, peak, "" if works else cause(log, code)
+
+
+def run_environment(name, packages, rows, options):
+    print(f"\n=== {name}: {' '.join(packages)}", flush=True)
+    python = pathlib.Path(options.python) if options.python else make_environment(name, packages)
+    results = []
+    if python is None:
+        print(f"skipped: {name}: packages not to be had ({LOGS / name}.install.log)")
+        return results
+    if not options.python and bytes_of(CACHE) > MOST_BYTES:
+        print(f"the cache holds more than {MOST_BYTES // 10**9} GB: {CACHE}")
+    for row in rows:
+        if row.source and source_of(row) is None:
+            print(f"skipped {row.id}: {row.source} of sources.tsv is not in VRAM_PROGRAMS")
+            continue
+        works, seconds, _, why = run_row(row, python)
+        results.append((row, works, why))
+        print(f"{'works' if works else 'FAILS':6} {row.id:40} {seconds:6.1f} s  {why}", flush=True)
+    if not options.keep and not options.python:
+        shutil.rmtree(CACHE / name, ignore_errors=True)
+    return results
+
+
+def learn(known, results):
+    known |= {row.id for row, works, _ in results if works}
+    (HERE / "known.tsv").write_text("# Rows that have worked: check_real.py --learn adds, nothing removes.\n" + "".join(f"{id}\n" for id in sorted(known)))
+
+
+def chosen(rows, names):
+    picked = [row for row in rows if not names or row.environment in names or row.id in names]
+    unknown = [name for name in names if not any(name in (row.environment, row.id) for row in rows)]
+    if unknown:
+        sys.exit(f"no such environment or row: {', '.join(unknown)} (--list shows them)")
+    return picked
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2].splitlines()[0])
+    for flag in ("--list", "--keep", "--learn"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("--python")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    environments, rows = read_rows()
+    rows, known, results = chosen(rows, options.names), read_known(), []
+    if options.list:
+        return print("\n".join(row.id for row in rows))
+    CACHE.mkdir(parents=True, exist_ok=True)
+    LOGS.mkdir(parents=True, exist_ok=True)
+    for name, table in environments.items():
+        own = [row for row in rows if row.environment == name]
+        if own:
+            results += run_environment(name, table["packages"], own, options)
+    lost = [row.id for row, works, _ in results if not works and row.id in known]
+    if options.learn:
+        learn(known, results)
+    for id in lost:
+        print(f"worked once, and no longer does: {id}")
+    working = sum(works for _, works, _ in results)
+    print(f"\n{working} passed, {len(results) - working} failed")
+    sys.exit(1 if lost else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Whole models made of their configuration alone: no weights are fetched."""
+import torch
+import torch.nn.functional as F
+from rows import main, peak_is, row
+
+MIB = 1 << 20
+CUDA = torch.device("cuda")
+
+
+@row
+def resnet50():
+    from torchvision.models import resnet50 as make
+
+    net = make(weights=None).to(CUDA, memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(3):
+        optimizer.zero_grad()
+        images = torch.randn(32, 3, 224, 224, device=CUDA).contiguous(memory_format=torch.channels_last)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = F.cross_entropy(net(images), torch.randint(0, 1000, (32,), device=CUDA))
+        loss.backward()
+        optimizer.step()
+    peak_is(torch, 1500 * MIB, 6000 * MIB)
+
+
+@row
+def llama():
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(hidden_size=1024, intermediate_size=2816, num_hidden_layers=8, num_attention_heads=16, num_key_value_heads=8, vocab_size=32000)
+    net = LlamaForCausalLM(config).to(CUDA, torch.bfloat16)
+    net.gradient_checkpointing_enable()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
+    for _ in range(3):
+        tokens = torch.randint(0, 32000, (4, 512), device=CUDA)
+        net(input_ids=tokens, labels=tokens).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    peak_is(torch, 8 * sum(p.numel() for p in net.parameters()))  # weights, gradients, two moments, two bytes each
+
+
+@row
+def llama_generates():
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    net = LlamaForCausalLM(LlamaConfig(hidden_size=256, intermediate_size=688, num_hidden_layers=4, num_attention_heads=8, vocab_size=1000)).to(CUDA)
+    with torch.inference_mode():
+        out = net.generate(torch.ones(2, 8, dtype=torch.long, device=CUDA), max_new_tokens=8, do_sample=False, pad_token_id=0)
+    assert out.shape[1] > 8
+
+
+if __name__ == "__main__":
+    main()

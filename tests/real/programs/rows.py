@@ -1,0 +1,26 @@
+"""What the programs of `make check-real` share: a row is a function; `python3 FILE ROW` runs it and says "ok" at the end.
+
+The programs are ordinary ones: nothing in them knows of a simulator. Values are not looked at, for nothing computes them; sizes, shapes, counts,
+order and what PyTorch says of its memory are."""
+import sys
+
+_rows = {}
+
+
+def row(function):
+    _rows[function.__name__] = function
+    return function
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1] not in _rows:
+        sys.exit(f"usage: {sys.argv[0]} {'|'.join(_rows)}")
+    _rows[sys.argv[1]](*sys.argv[2:])
+    print("ok")
+
+
+def peak_is(torch, low_bytes, high_bytes=None, device=None):
+    """The peak that PyTorch says must lie between the bounds: a program whose work never reached the device has none."""
+    peak = torch.cuda.max_memory_allocated(device)
+    assert low_bytes <= peak and (high_bytes is None or peak <= high_bytes), f"peak of {peak} bytes, wanted {low_bytes} to {high_bytes}"
+    assert torch.cuda.max_memory_reserved(device) >= peak
