@@ -1,21 +1,14 @@
 // runtime.h: the CUDA runtime over the driver API, so that programs run their memory behaviour on the simulated driver. It is a library of its
 // own, not NVIDIA's runtime, and answers for itself.
 //
-<<<<<<< HEAD
 // One tree, three libraries: RT_MAJOR is 11, 12 or 13, for libcudart.so.11.0, .so.12 and .so.13. Which names each exports are facts
-// (standins/facts/cudart.def); what is not defined here answers 801 (missing.c).
+// (standins/facts/cudart.def); what is not defined here answers 801 (unsimulated.c).
 //
 // Handles (streams, events, graphs, pools, arrays, kernels, libraries) are the driver's, numbers of errors too, as in CUDA. A call goes to the
 // driver first; where the driver finds no current context, the primary one of the thread's device is made current and the call made again.
 // Every call but those for errors remembers its error for cudaGetLastError().
-#ifndef STANDINS_LIBCUDART_RUNTIME_H
-#define STANDINS_LIBCUDART_RUNTIME_H
-=======
-// Handles (streams, events, graphs, pools) are the driver's, numbers of errors too, as in CUDA. Every call but those for errors makes the
-// primary context of the thread's device current where no context is, and remembers its error for cudaGetLastError().
 #ifndef VR_STANDINS_LIBCUDART_RUNTIME_H
 #define VR_STANDINS_LIBCUDART_RUNTIME_H
->>>>>>> main
 
 #include <stdbool.h>
 #include <stddef.h>
