@@ -21,13 +21,13 @@ enum { SIGNED, UNSIGNED, FLOATING, NONE, FIRST_NAMED };
 static const struct {
     unsigned char format, channels, bits;
 } named[] = {
-    {0xb0, 3, 8},                                                                 // NV12
+    {0xb0, 3, 8},                                                                            // NV12
     {0xc0, 1, 8},  {0xc1, 2, 8},  {0xc2, 4, 8}, {0xc3, 1, 16}, {0xc4, 2, 16}, {0xc5, 4, 16}, // unsigned normalized
     {0xc6, 1, 8},  {0xc7, 2, 8},  {0xc8, 4, 8}, {0xc9, 1, 16}, {0xca, 2, 16}, {0xcb, 4, 16}, // signed normalized
     {0x91, 4, 8},  {0x92, 4, 8},  {0x93, 4, 8}, {0x94, 4, 8},  {0x95, 4, 8},  {0x96, 4, 8},  // BC1 to BC3
-    {0x97, 1, 8},  {0x98, 1, 8},  {0x99, 2, 8}, {0x9a, 2, 8},                     // BC4, BC5
-    {0x9b, 3, 16}, {0x9c, 3, 16}, {0x9d, 4, 8}, {0x9e, 4, 8},                     // BC6H, BC7
-    {0x50, 4, 10},                                                                // 10, 10, 10 and 2 bits
+    {0x97, 1, 8},  {0x98, 1, 8},  {0x99, 2, 8}, {0x9a, 2, 8},                                // BC4, BC5
+    {0x9b, 3, 16}, {0x9c, 3, 16}, {0x9d, 4, 8}, {0x9e, 4, 8},                                // BC6H, BC7
+    {0x50, 4, 10},                                                                           // 10, 10, 10 and 2 bits
 };
 enum { NAMED = sizeof named / sizeof named[0] };
 
@@ -71,9 +71,12 @@ static size_t element_bytes(const struct rt_array_descriptor *array) {
     return bits == 0 ? 1 : (size_t)bits / 8;
 }
 
-struct rt_channel cudaCreateChannelDesc(int x, int y, int z, int w, int kind) { return (struct rt_channel){x, y, z, w, kind}; }
+struct rt_channel cudaCreateChannelDesc(int x, int y, int z, int w, int kind) {
+    return (struct rt_channel){x, y, z, w, kind};
+}
 
-// --- arrays -------------------------------------------------------------------------------------------------------------------------------
+// --- arrays
+// -------------------------------------------------------------------------------------------------------------------------------
 static int make_array(const struct rt_driver *driver, uint64_t *made, const struct rt_channel *channel, struct rt_extent extent,
                       unsigned flags) {
     struct rt_array_descriptor array = {.width = extent.width, .height = extent.height, .depth = extent.depth, .flags = flags};
@@ -126,7 +129,8 @@ int cudaDeviceGetTexture1DLinearMaxWidth(size_t *elements, const struct rt_chann
                 : driver->device_get_texture1d_width(elements, array.format, array.channels, device));
 }
 
-// --- copies in three dimensions -----------------------------------------------------------------------------------------------------------
+// --- copies in three dimensions
+// -----------------------------------------------------------------------------------------------------------
 struct rt_copy rt_copy_line(uint64_t to, uint64_t from, size_t bytes) {
     const struct rt_copy copy = {.from = {.memory_type = RT_MEMORY_UNIFIED, .device = from, .pitch = bytes},
                                  .to = {.memory_type = RT_MEMORY_UNIFIED, .device = to, .pitch = bytes},
@@ -137,8 +141,8 @@ struct rt_copy rt_copy_line(uint64_t to, uint64_t from, size_t bytes) {
 }
 
 // *element: the bytes of what an array holds, 1 elsewhere.
-static int side_of(const struct rt_driver *driver, struct rt_copy_side *side, uint64_t array, struct rt_position at, struct rt_pitched memory,
-                   size_t *element) {
+static int side_of(const struct rt_driver *driver, struct rt_copy_side *side, uint64_t array, struct rt_position at,
+                   struct rt_pitched memory, size_t *element) {
     struct rt_array_descriptor found = {0};
     if (array != 0) {
         const int error = driver->array_get_descriptor(&found, array);
@@ -189,14 +193,14 @@ static int side_back(const struct rt_driver *driver, const struct rt_copy_side *
     return RT_SUCCESS;
 }
 
-int rt_copy_back(const struct rt_driver *driver, const struct rt_copy *copy, struct rt_memcpy3d *told) {
+int rt_copy_back(const struct rt_driver *driver, const struct rt_copy *copy, struct rt_memcpy3d *answer) {
     enum { BY_ADDRESS = 4 };
     struct rt_memcpy3d found = {.kind = BY_ADDRESS};
     size_t element = 1;
     int error = side_back(driver, &copy->from, &found.from_array, &found.from_at, &found.from, &element);
     if (error == RT_SUCCESS) error = side_back(driver, &copy->to, &found.to_array, &found.to_at, &found.to, &element);
     found.extent = (struct rt_extent){copy->width_bytes / element, copy->rows, copy->planes};
-    if (error == RT_SUCCESS) *told = found;
+    if (error == RT_SUCCESS) *answer = found;
     return error;
 }
 
@@ -215,8 +219,8 @@ RT_STREAM_CALL(cudaMemcpy3DAsync, (const struct rt_memcpy3d *wanted, void *strea
 static int copy_3d_peer(const struct rt_driver *driver, const struct rt_memcpy3d_peer *wanted, bool wait, uint64_t stream) {
     struct rt_copy copy = {0};
     if (wanted == NULL) return RT_INVALID_VALUE;
-    const struct rt_memcpy3d plain_copy = {wanted->from_array, wanted->from_at, wanted->from, wanted->to_array, wanted->to_at, wanted->to,
-                                           wanted->extent,     0};
+    const struct rt_memcpy3d plain_copy = {wanted->from_array, wanted->from_at, wanted->from,   wanted->to_array,
+                                           wanted->to_at,      wanted->to,      wanted->extent, 0};
     int error = sides_of(driver, &plain_copy, &copy);
     if (error == RT_SUCCESS) error = rt_primary(wanted->from_device, &copy.from.context);
     if (error == RT_SUCCESS) error = rt_primary(wanted->to_device, &copy.to.context);
@@ -229,7 +233,8 @@ static int copy_3d_peer(const struct rt_driver *driver, const struct rt_memcpy3d
 RT_DEFAULT_CALL(cudaMemcpy3DPeer, (const struct rt_memcpy3d_peer *wanted), copy_3d_peer(driver, wanted, true, on))
 RT_STREAM_CALL(cudaMemcpy3DPeerAsync, (const struct rt_memcpy3d_peer *wanted, void *stream), copy_3d_peer(driver, wanted, false, on))
 
-// --- rows of arrays -----------------------------------------------------------------------------------------------------------------------
+// --- rows of arrays
+// -----------------------------------------------------------------------------------------------------------------------
 struct rows {
     uint64_t to_array, from_array;
     size_t to_x_bytes, to_y, from_x_bytes, from_y; // in the arrays
@@ -246,8 +251,8 @@ static int copy_rows(const struct rt_driver *driver, const struct rows *rows, bo
     copy.from.pitch = rows->from_pitch;
     copy.to.rows = copy.from.rows = copy.rows = rows->rows;
     if (rows->to_array != 0)
-        copy.to = (struct rt_copy_side){
-            .memory_type = RT_MEMORY_ARRAY, .array = rows->to_array, .x_bytes = rows->to_x_bytes, .y = rows->to_y};
+        copy.to =
+            (struct rt_copy_side){.memory_type = RT_MEMORY_ARRAY, .array = rows->to_array, .x_bytes = rows->to_x_bytes, .y = rows->to_y};
     if (rows->from_array != 0)
         copy.from = (struct rt_copy_side){
             .memory_type = RT_MEMORY_ARRAY, .array = rows->from_array, .x_bytes = rows->from_x_bytes, .y = rows->from_y};
@@ -269,8 +274,7 @@ RT_STREAM_CALL(cudaMemcpy2DToArrayAsync,
 #define FROM_ARRAY                                                                                                                         \
     (&(const struct rows){                                                                                                                 \
         .from_array = from, .from_x_bytes = x, .from_y = y, .to = to, .to_pitch = pitch, .width_bytes = width, .rows = height})
-RT_DEFAULT_CALL(cudaMemcpy2DFromArray,
-                (void *to, size_t pitch, uint64_t from, size_t x, size_t y, size_t width, size_t height, int kind),
+RT_DEFAULT_CALL(cudaMemcpy2DFromArray, (void *to, size_t pitch, uint64_t from, size_t x, size_t y, size_t width, size_t height, int kind),
                 ((void)kind, copy_rows(driver, FROM_ARRAY, true, on)))
 RT_STREAM_CALL(cudaMemcpy2DFromArrayAsync,
                (void *to, size_t pitch, uint64_t from, size_t x, size_t y, size_t width, size_t height, int kind, void *stream),
@@ -289,12 +293,14 @@ RT_DEFAULT_CALL(cudaMemcpy2DArrayToArray,
                                        true, on)))
 
 // Bytes of one row.
-#define LINE (&(const struct rows){.to_array = to, .to_x_bytes = x, .to_y = y, .from = from, .from_pitch = bytes, .width_bytes = bytes, .rows = 1})
+#define LINE                                                                                                                               \
+    (&(const struct rows){.to_array = to, .to_x_bytes = x, .to_y = y, .from = from, .from_pitch = bytes, .width_bytes = bytes, .rows = 1})
 RT_DEFAULT_CALL(cudaMemcpyToArray, (uint64_t to, size_t x, size_t y, const void *from, size_t bytes, int kind),
                 ((void)kind, copy_rows(driver, LINE, true, on)))
 RT_STREAM_CALL(cudaMemcpyToArrayAsync, (uint64_t to, size_t x, size_t y, const void *from, size_t bytes, int kind, void *stream),
                ((void)kind, copy_rows(driver, LINE, false, on)))
-#define LINE_BACK (&(const struct rows){.from_array = from, .from_x_bytes = x, .from_y = y, .to = to, .to_pitch = bytes, .width_bytes = bytes, .rows = 1})
+#define LINE_BACK                                                                                                                          \
+    (&(const struct rows){.from_array = from, .from_x_bytes = x, .from_y = y, .to = to, .to_pitch = bytes, .width_bytes = bytes, .rows = 1})
 RT_DEFAULT_CALL(cudaMemcpyFromArray, (void *to, uint64_t from, size_t x, size_t y, size_t bytes, int kind),
                 ((void)kind, copy_rows(driver, LINE_BACK, true, on)))
 RT_STREAM_CALL(cudaMemcpyFromArrayAsync, (void *to, uint64_t from, size_t x, size_t y, size_t bytes, int kind, void *stream),

@@ -31,7 +31,7 @@ static const struct {
     unsigned char bytes, count;
     short place[LAYOUTS];
 } members[] = {
-#define NO -1
+#define NO                                                            -1
 #define P(member, bytes, count, attribute, place11, place12, place13) {attribute, bytes, count, {place11, place12, place13}},
 #include "device_properties.def"
 #undef P
@@ -52,18 +52,18 @@ static void put_attributes(const struct rt_driver *driver, unsigned char *prop, 
     }
 }
 
-static int properties(const struct rt_driver *driver, void *told, int layout, int device) {
+static int properties(const struct rt_driver *driver, void *answer, int layout, int device) {
     unsigned char prop[LARGEST] = {0};
     size_t total = 0;
     unsigned mask = 0;
-    int error = told == NULL ? RT_INVALID_VALUE : driver->device_get_name((char *)prop + AT_NAME, AT_UUID - AT_NAME, device);
+    int error = answer == NULL ? RT_INVALID_VALUE : driver->device_get_name((char *)prop + AT_NAME, AT_UUID - AT_NAME, device);
     if (error == RT_SUCCESS) error = driver->device_total_mem(&total, device);
     if (error != RT_SUCCESS) return error;
     (void)driver->device_get_uuid(prop + AT_UUID, device);
     if (driver->device_get_luid((char *)prop + AT_LUID, &mask, device) == RT_SUCCESS) memcpy(prop + AT_NODE_MASK, &mask, sizeof mask);
     memcpy(prop + AT_TOTAL, &total, sizeof total);
     put_attributes(driver, prop, layout, device);
-    memcpy(told, prop, layout_bytes[layout]);
+    memcpy(answer, prop, layout_bytes[layout]);
     return RT_SUCCESS;
 }
 
@@ -116,7 +116,8 @@ int cudaDeviceDisablePeerAccess(int peer) {
     RT_CALL((rt_error_ = rt_primary(peer, &context)) != RT_SUCCESS ? rt_error_ : driver->ctx_disable_peer_access(context));
 }
 
-// --- the driver's functions ---------------------------------------------------------------------------------------------------------------
+// --- the driver's functions
+// ---------------------------------------------------------------------------------------------------------------
 static int entry_point(const char *symbol, void **function, unsigned version, uint64_t flags, int *status) {
     enum { FOUND, NOT_FOUND };
     const struct rt_driver *driver = NULL;

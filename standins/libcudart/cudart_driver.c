@@ -37,8 +37,8 @@ static void load(void) {
     void *function = dlsym(library, "cuGetProcAddress_v2");
     if (function == NULL) return;
     memcpy(&resolver, &function, sizeof resolver);
-#define X(member, symbol, version, parameters)        \
-    function = resolve(symbol, version);              \
+#define X(member, symbol, version, parameters)                                                                                             \
+    function = resolve(symbol, version);                                                                                                   \
     memcpy(&loaded.member, &function, sizeof function);
 #include "cudart_driver.def"
 #undef X

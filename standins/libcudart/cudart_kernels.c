@@ -21,11 +21,11 @@ enum { WRAPPER_MAGIC = 0x466243b1 };
 struct entry {
     struct module *module;
     const void *host;
-    const char *name;         // the program's
-    size_t bytes;             // of a variable
+    const char *name; // the program's
+    size_t bytes;     // of a variable
     bool is_variable;
-    _Atomic uint64_t kernel;  // the driver's handle; 0: not looked up
-    uint64_t *address;        // of a variable, per device, where this library allocated it; guarded by the module's mutex
+    _Atomic uint64_t kernel; // the driver's handle; 0: not looked up
+    uint64_t *address;       // of a variable, per device, where this library allocated it; guarded by the module's mutex
 };
 
 enum { CHUNK = 128 };
@@ -37,7 +37,7 @@ struct chunk {
 
 struct module {
     const void *image;
-    struct chunk *chunks; // guarded by `mutex` of this file
+    struct chunk *chunks;  // guarded by `mutex` of this file
     pthread_mutex_t mutex; // guards what follows; taken before `mutex` of this file, and held while the driver loads the image
     uint64_t library;      // 0: not loaded
 };

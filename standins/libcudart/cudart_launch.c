@@ -79,9 +79,9 @@ static int launch_config(const struct rt_driver *driver, const struct rt_launch_
     uint64_t kernel = 0;
     const int error = config == NULL ? RT_INVALID_VALUE : rt_kernel(function, &kernel);
     if (error != RT_SUCCESS) return error;
-    struct rt_launch_config told = *config;
-    told.stream = (void *)(uintptr_t)rt_stream(config->stream, per_thread);
-    return rt_kernel_error(driver->launch_kernel_ex(&told, kernel, arguments, NULL));
+    struct rt_launch_config answer = *config;
+    answer.stream = (void *)(uintptr_t)rt_stream(config->stream, per_thread);
+    return rt_kernel_error(driver->launch_kernel_ex(&answer, kernel, arguments, NULL));
 }
 
 int cudaLaunchKernelExC(const struct rt_launch_config *config, const void *function, void **arguments) {
@@ -103,8 +103,8 @@ struct rt_function_attributes {
 #endif
 };
 // What the driver calls them, in the struct's order.
-static const int sizes[] = {1, 2, 3};                  // shared, constant, local
-static const int numbers[] = {0, 4, 5, 6, 7, 8, 9};    // threads, registers, PTX, binary, cache mode, most dynamic shared, carveout
+static const int sizes[] = {1, 2, 3};               // shared, constant, local
+static const int numbers[] = {0, 4, 5, 6, 7, 8, 9}; // threads, registers, PTX, binary, cache mode, most dynamic shared, carveout
 #if RT_MAJOR >= 12
 static const int further[] = {10, 11, 12, 13, 15, 14}; // clusters: must be set, width, height, depth, scheduling, not portable
 #endif
@@ -114,12 +114,12 @@ static int number_of(const struct rt_driver *driver, int *value, int attribute, 
     return error == RT_NO_IMAGE ? RT_INVALID_DEVICE_FUNCTION : rt_kernel_error(error);
 }
 
-static int function_attributes(const struct rt_driver *driver, struct rt_function_attributes *told, const void *function) {
+static int function_attributes(const struct rt_driver *driver, struct rt_function_attributes *answer, const void *function) {
     struct rt_function_attributes found;
     uint64_t kernel = 0;
     const int device = rt_device();
     memset(&found, 0, sizeof found);
-    int error = told == NULL ? RT_INVALID_VALUE : rt_kernel(function, &kernel);
+    int error = answer == NULL ? RT_INVALID_VALUE : rt_kernel(function, &kernel);
     size_t *const bytes[] = {&found.shared_bytes, &found.constant_bytes, &found.local_bytes};
     for (size_t i = 0; i < 3 && error == RT_SUCCESS; i++) {
         int value = 0;
@@ -132,7 +132,7 @@ static int function_attributes(const struct rt_driver *driver, struct rt_functio
     for (size_t i = 0; i < sizeof further / sizeof further[0] && error == RT_SUCCESS; i++)
         (void)number_of(driver, &found.further[i], further[i], kernel, device); // a driver before CUDA 12 has none
 #endif
-    if (error == RT_SUCCESS) *told = found;
+    if (error == RT_SUCCESS) *answer = found;
     return error == RT_NO_IMAGE ? RT_INVALID_DEVICE_FUNCTION : error;
 }
 

@@ -39,12 +39,12 @@ int cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) 
     RT_CALL(give_rows(driver, pointer, pitch, width, height));
 }
 
-static int give_planes(const struct rt_driver *driver, struct rt_pitched *told, struct rt_extent extent) {
+static int give_planes(const struct rt_driver *driver, struct rt_pitched *answer, struct rt_extent extent) {
     struct rt_pitched found = {.width = extent.width, .height = extent.height};
     size_t rows = 0;
-    int error = told == NULL || __builtin_mul_overflow(extent.height, extent.depth, &rows) ? RT_INVALID_VALUE : RT_SUCCESS;
+    int error = answer == NULL || __builtin_mul_overflow(extent.height, extent.depth, &rows) ? RT_INVALID_VALUE : RT_SUCCESS;
     if (error == RT_SUCCESS) error = give_rows(driver, &found.pointer, &found.pitch, extent.width, rows);
-    if (error == RT_SUCCESS) *told = found;
+    if (error == RT_SUCCESS) *answer = found;
     return error;
 }
 
@@ -151,7 +151,8 @@ static int copy_rows(const struct rt_driver *driver, const struct rows *rows, bo
     return wait ? wait_for(driver, error, stream) : error;
 }
 
-#define ROWS &(const struct rows){to, to_pitch, from, from_pitch, width, height, kind}
+#define ROWS                                                                                                                               \
+    &(const struct rows) { to, to_pitch, from, from_pitch, width, height, kind }
 RT_DEFAULT_CALL(cudaMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int kind),
                 copy_rows(driver, ROWS, true, on))
 RT_STREAM_CALL(cudaMemcpy2DAsync,
@@ -193,8 +194,7 @@ static int fill_planes(const struct rt_driver *driver, struct rt_pitched to, int
 #define PLANE ((struct rt_pitched){.pointer = to, .pitch = pitch, .width = width})
 RT_DEFAULT_CALL(cudaMemset, (void *to, int value, size_t bytes), fill(driver, to, value, bytes, on))
 RT_STREAM_CALL(cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream), fill_on(driver, to, value, bytes, on))
-RT_DEFAULT_CALL(cudaMemset2D, (void *to, size_t pitch, int value, size_t width, size_t height),
-                fill_rows(driver, PLANE, value, height, on))
+RT_DEFAULT_CALL(cudaMemset2D, (void *to, size_t pitch, int value, size_t width, size_t height), fill_rows(driver, PLANE, value, height, on))
 RT_STREAM_CALL(cudaMemset2DAsync, (void *to, size_t pitch, int value, size_t width, size_t height, void *stream),
                fill_rows(driver, PLANE, value, height, on))
 RT_DEFAULT_CALL(cudaMemset3D, (struct rt_pitched to, int value, struct rt_extent extent), fill_planes(driver, to, value, extent, on))

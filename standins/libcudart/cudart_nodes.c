@@ -56,11 +56,11 @@ int cudaGraphAddKernelNode(uint64_t *node, uint64_t graph, const uint64_t *after
     RT_CALL(add_kernel(driver, node, graph, after, count, wanted));
 }
 
-static int get_kernel(const struct rt_driver *driver, uint64_t node, struct rt_kernel_node *told) {
+static int get_kernel(const struct rt_driver *driver, uint64_t node, struct rt_kernel_node *answer) {
     struct driver_kernel_node found = {0};
-    const int error = told == NULL ? RT_INVALID_VALUE : driver->graph_kernel_node_get_params(node, &found);
+    const int error = answer == NULL ? RT_INVALID_VALUE : driver->graph_kernel_node_get_params(node, &found);
     if (error != RT_SUCCESS) return error;
-    *told = (struct rt_kernel_node){.function = rt_kernel_address(found.kernel != 0 ? found.kernel : found.function),
+    *answer = (struct rt_kernel_node){.function = rt_kernel_address(found.kernel != 0 ? found.kernel : found.function),
                                     .grid = found.grid,
                                     .block = found.block,
                                     .shared_bytes = found.shared_bytes,
@@ -69,14 +69,14 @@ static int get_kernel(const struct rt_driver *driver, uint64_t node, struct rt_k
     return RT_SUCCESS;
 }
 
-int cudaGraphKernelNodeGetParams(uint64_t node, struct rt_kernel_node *told) { RT_CALL(get_kernel(driver, node, told)); }
+int cudaGraphKernelNodeGetParams(uint64_t node, struct rt_kernel_node *answer) { RT_CALL(get_kernel(driver, node, answer)); }
 
 // exec: 0 for the graph itself.
 static int set_kernel(const struct rt_driver *driver, uint64_t exec, uint64_t node, const struct rt_kernel_node *wanted) {
-    struct driver_kernel_node told;
-    const int error = kernel_node(wanted, &told);
+    struct driver_kernel_node answer;
+    const int error = kernel_node(wanted, &answer);
     if (error != RT_SUCCESS) return error;
-    return exec == 0 ? driver->graph_kernel_node_set_params(node, &told) : driver->graph_exec_kernel_node_set_params(exec, node, &told);
+    return exec == 0 ? driver->graph_kernel_node_set_params(node, &answer) : driver->graph_exec_kernel_node_set_params(exec, node, &answer);
 }
 
 int cudaGraphKernelNodeSetParams(uint64_t node, const struct rt_kernel_node *wanted) { RT_CALL(set_kernel(driver, 0, node, wanted)); }
@@ -100,10 +100,10 @@ static int set_copy(const struct rt_driver *driver, uint64_t exec, uint64_t node
     return error != RT_SUCCESS ? error : driver->graph_exec_memcpy_node_set_params(exec, node, copy, context);
 }
 
-static int get_copy(const struct rt_driver *driver, uint64_t node, struct rt_memcpy3d *told) {
+static int get_copy(const struct rt_driver *driver, uint64_t node, struct rt_memcpy3d *answer) {
     struct rt_copy copy = {0};
-    const int error = told == NULL ? RT_INVALID_VALUE : driver->graph_memcpy_node_get_params(node, &copy);
-    return error != RT_SUCCESS ? error : rt_copy_back(driver, &copy, told);
+    const int error = answer == NULL ? RT_INVALID_VALUE : driver->graph_memcpy_node_get_params(node, &copy);
+    return error != RT_SUCCESS ? error : rt_copy_back(driver, &copy, answer);
 }
 
 #define WITH_COPY(made_by, call) ((rt_error_ = (made_by)) != RT_SUCCESS ? rt_error_ : (call))
@@ -113,7 +113,7 @@ int cudaGraphAddMemcpyNode(uint64_t *node, uint64_t graph, const uint64_t *after
     RT_CALL(WITH_COPY(rt_copy_of(driver, wanted, &copy), add_copy(driver, node, graph, after, count, &copy)));
 }
 
-int cudaGraphMemcpyNodeGetParams(uint64_t node, struct rt_memcpy3d *told) { RT_CALL(get_copy(driver, node, told)); }
+int cudaGraphMemcpyNodeGetParams(uint64_t node, struct rt_memcpy3d *answer) { RT_CALL(get_copy(driver, node, answer)); }
 
 int cudaGraphMemcpyNodeSetParams(uint64_t node, const struct rt_memcpy3d *wanted) {
     struct rt_copy copy = {0};
@@ -166,13 +166,14 @@ NAMED_COPIES(ToSymbol, (const void *symbol, const void *from, size_t bytes, size
 NAMED_COPIES(FromSymbol, (void *to, const void *symbol, size_t bytes, size_t offset, int kind),
              ((void)kind, symbol_copy(driver, &copy, symbol, to, bytes, offset, false)))
 
-// --- filling, conditions ------------------------------------------------------------------------------------------------------------------
+// --- filling, conditions
+// ------------------------------------------------------------------------------------------------------------------
 int cudaGraphAddMemsetNode(uint64_t *node, uint64_t graph, const uint64_t *after, size_t count, const struct rt_memset_node *wanted) {
     uint64_t context = 0;
     RT_CALL(WITH_COPY(current(driver, &context), driver->graph_add_memset_node(node, graph, after, count, wanted, context)));
 }
 
-int cudaGraphMemsetNodeGetParams(uint64_t node, struct rt_memset_node *told) { RT_CALL(driver->graph_memset_node_get_params(node, told)); }
+int cudaGraphMemsetNodeGetParams(uint64_t node, struct rt_memset_node *answer) { RT_CALL(driver->graph_memset_node_get_params(node, answer)); }
 int cudaGraphMemsetNodeSetParams(uint64_t node, const struct rt_memset_node *wanted) {
     RT_CALL(driver->graph_memset_node_set_params(node, wanted));
 }
@@ -194,7 +195,8 @@ int cudaGraphConditionalHandleCreate_v2(uint64_t *handle, uint64_t graph, uint64
                       driver->graph_conditional_handle_create(handle, graph, context, value, flags)));
 }
 
-// --- nodes of any kind ----------------------------------------------------------------------------------------------------------------------
+// --- nodes of any kind
+// ----------------------------------------------------------------------------------------------------------------------
 enum { KERNEL = 0, MEMCPY = 1, MEMSET = 2, CONDITIONAL = 13 };
 
 // cudaGraphNodeParams and CUgraphNodeParams: as large, and alike but for these kinds.
@@ -227,7 +229,7 @@ struct rt_node {
             uint64_t handle;
             int type;
             unsigned size;
-            uint64_t *graphs; // told by the driver
+            uint64_t *graphs; // written by the driver
             uint64_t context;
         } conditional;
     };
@@ -261,11 +263,11 @@ static int node_for_driver(const struct rt_driver *driver, const struct rt_node 
     }
 }
 
-// What the driver told of a node, as the runtime tells it.
-static int node_from_driver(const struct rt_driver *driver, const struct rt_node *told, struct rt_node *node) {
-    *node = *told;
-    if (told->type == KERNEL) {
-        const struct driver_kernel_node *found = &told->driver_kernel;
+// What the driver answered about a node, as the runtime says it.
+static int node_from_driver(const struct rt_driver *driver, const struct rt_node *answer, struct rt_node *node) {
+    *node = *answer;
+    if (answer->type == KERNEL) {
+        const struct driver_kernel_node *found = &answer->driver_kernel;
         memset(node->words, 0, sizeof node->words);
         node->kernel.node = (struct rt_kernel_node){.function = rt_kernel_address(found->kernel != 0 ? found->kernel : found->function),
                                                     .grid = found->grid,
@@ -274,9 +276,9 @@ static int node_from_driver(const struct rt_driver *driver, const struct rt_node
                                                     .arguments = found->arguments,
                                                     .extra = found->extra};
     }
-    if (told->type != MEMCPY) return RT_SUCCESS;
+    if (answer->type != MEMCPY) return RT_SUCCESS;
     memset(node->words, 0, sizeof node->words);
-    return rt_copy_back(driver, &told->driver_memcpy.copy, &node->memcpy.copy);
+    return rt_copy_back(driver, &answer->driver_memcpy.copy, &node->memcpy.copy);
 }
 
 struct new_node {
@@ -291,8 +293,7 @@ struct new_node {
 static int add_node(const struct rt_driver *driver, const struct new_node *place, struct rt_node *wanted) {
     struct rt_node node;
     int error = node_for_driver(driver, wanted, &node);
-    if (error == RT_SUCCESS)
-        error = driver->graph_add_node(place->made, place->graph, place->after, place->edges, place->count, &node);
+    if (error == RT_SUCCESS) error = driver->graph_add_node(place->made, place->graph, place->after, place->edges, place->count, &node);
     if (error == RT_SUCCESS && wanted->type != KERNEL && wanted->type != MEMCPY) *wanted = node;
     return rt_kernel_error(error);
 }
@@ -309,16 +310,17 @@ int cudaGraphAddNode(uint64_t *node, uint64_t graph, const uint64_t *after, size
 #endif
 
 int cudaGraphNodeSetParams(uint64_t node, const struct rt_node *wanted) {
-    struct rt_node told;
-    RT_CALL(WITH_COPY(node_for_driver(driver, wanted, &told), driver->graph_node_set_params(node, &told)));
+    struct rt_node answer;
+    RT_CALL(WITH_COPY(node_for_driver(driver, wanted, &answer), driver->graph_node_set_params(node, &answer)));
 }
 
 int cudaGraphExecNodeSetParams(uint64_t exec, uint64_t node, const struct rt_node *wanted) {
-    struct rt_node told;
-    RT_CALL(WITH_COPY(node_for_driver(driver, wanted, &told), driver->graph_exec_node_set_params(exec, node, &told)));
+    struct rt_node answer;
+    RT_CALL(WITH_COPY(node_for_driver(driver, wanted, &answer), driver->graph_exec_node_set_params(exec, node, &answer)));
 }
 
-int cudaGraphNodeGetParams(uint64_t node, struct rt_node *told) {
+int cudaGraphNodeGetParams(uint64_t node, struct rt_node *answer) {
     struct rt_node found;
-    RT_CALL(WITH_COPY(told == NULL ? RT_INVALID_VALUE : driver->graph_node_get_params(node, &found), node_from_driver(driver, &found, told)));
+    RT_CALL(
+        WITH_COPY(answer == NULL ? RT_INVALID_VALUE : driver->graph_node_get_params(node, &found), node_from_driver(driver, &found, answer)));
 }

@@ -116,7 +116,7 @@ enum { TEXTURE_BYTES = sizeof(struct rt_texture) };
 enum { TEXTURE_BYTES = offsetof(struct rt_texture, seamless) };
 #endif
 
-static void resource_from_driver(const struct driver_resource *found, struct rt_resource *told) {
+static void resource_from_driver(const struct driver_resource *found, struct rt_resource *answer) {
     struct rt_resource resource = {.kind = found->kind};
     struct rt_array_descriptor format = {.format = found->linear.format, .channels = found->linear.channels}; // at one place in both
     if (found->kind == ARRAY || found->kind == MIPMAPS) resource.array = found->array;
@@ -132,7 +132,7 @@ static void resource_from_driver(const struct driver_resource *found, struct rt_
         resource.pitch2d.height = found->pitch2d.height;
         resource.pitch2d.pitch = found->pitch2d.pitch;
     }
-    memcpy(told, &resource, RESOURCE_BYTES);
+    memcpy(answer, &resource, RESOURCE_BYTES);
 }
 
 static struct driver_texture texture_for_driver(const struct rt_texture *wanted) {
@@ -174,51 +174,51 @@ static int make_texture(const struct rt_driver *driver, uint64_t *made, const st
                         const void *view) {
     struct driver_resource resource;
     struct rt_texture settings = {0};
-    struct rt_view seen = {0};
+    struct rt_view viewed = {0};
     const int error = made == NULL || wanted == NULL || how == NULL ? RT_INVALID_VALUE : resource_for_driver(wanted, &resource);
     if (error != RT_SUCCESS) return error;
     memcpy(&settings, how, bytes);
-    if (view != NULL) memcpy(&seen, view, VIEW_BYTES);
+    if (view != NULL) memcpy(&viewed, view, VIEW_BYTES);
     const struct driver_texture texture = texture_for_driver(&settings);
-    return driver->tex_object_create(made, &resource, &texture, view == NULL ? NULL : &seen);
+    return driver->tex_object_create(made, &resource, &texture, view == NULL ? NULL : &viewed);
 }
 
-static int texture_resource(const struct rt_driver *driver, struct rt_resource *told, uint64_t object) {
+static int texture_resource(const struct rt_driver *driver, struct rt_resource *answer, uint64_t object) {
     struct driver_resource found;
-    const int error = told == NULL ? RT_INVALID_VALUE : driver->tex_object_get_resource(&found, object);
-    if (error == RT_SUCCESS) resource_from_driver(&found, told);
+    const int error = answer == NULL ? RT_INVALID_VALUE : driver->tex_object_get_resource(&found, object);
+    if (error == RT_SUCCESS) resource_from_driver(&found, answer);
     return error;
 }
 
-static int texture_settings(const struct rt_driver *driver, void *told, size_t bytes, uint64_t object) {
+static int texture_settings(const struct rt_driver *driver, void *answer, size_t bytes, uint64_t object) {
     struct driver_texture found;
-    const int error = told == NULL ? RT_INVALID_VALUE : driver->tex_object_get_texture(&found, object);
+    const int error = answer == NULL ? RT_INVALID_VALUE : driver->tex_object_get_texture(&found, object);
     if (error != RT_SUCCESS) return error;
     const struct rt_texture settings = texture_from_driver(&found);
-    memcpy(told, &settings, bytes);
+    memcpy(answer, &settings, bytes);
     return RT_SUCCESS;
 }
 
-static int texture_view(const struct rt_driver *driver, void *told, uint64_t object) {
+static int texture_view(const struct rt_driver *driver, void *answer, uint64_t object) {
     struct rt_view found = {0};
-    const int error = told == NULL ? RT_INVALID_VALUE : driver->tex_object_get_view(&found, object);
-    if (error == RT_SUCCESS) memcpy(told, &found, VIEW_BYTES);
+    const int error = answer == NULL ? RT_INVALID_VALUE : driver->tex_object_get_view(&found, object);
+    if (error == RT_SUCCESS) memcpy(answer, &found, VIEW_BYTES);
     return error;
 }
 
 int cudaCreateTextureObject(uint64_t *made, const struct rt_resource *resource, const void *settings, const void *view) {
     RT_CALL(make_texture(driver, made, resource, settings, TEXTURE_BYTES, view));
 }
-int cudaGetTextureObjectResourceDesc(struct rt_resource *told, uint64_t object) { RT_CALL(texture_resource(driver, told, object)); }
-int cudaGetTextureObjectTextureDesc(void *told, uint64_t object) { RT_CALL(texture_settings(driver, told, TEXTURE_BYTES, object)); }
-int cudaGetTextureObjectResourceViewDesc(void *told, uint64_t object) { RT_CALL(texture_view(driver, told, object)); }
+int cudaGetTextureObjectResourceDesc(struct rt_resource *answer, uint64_t object) { RT_CALL(texture_resource(driver, answer, object)); }
+int cudaGetTextureObjectTextureDesc(void *answer, uint64_t object) { RT_CALL(texture_settings(driver, answer, TEXTURE_BYTES, object)); }
+int cudaGetTextureObjectResourceViewDesc(void *answer, uint64_t object) { RT_CALL(texture_view(driver, answer, object)); }
 
 #if RT_MAJOR == 11
 int cudaCreateTextureObject_v2(uint64_t *made, const struct rt_resource *resource, const void *settings, const void *view) {
     RT_CALL(make_texture(driver, made, resource, settings, sizeof(struct rt_texture), view));
 }
-int cudaGetTextureObjectTextureDesc_v2(void *told, uint64_t object) {
-    RT_CALL(texture_settings(driver, told, sizeof(struct rt_texture), object));
+int cudaGetTextureObjectTextureDesc_v2(void *answer, uint64_t object) {
+    RT_CALL(texture_settings(driver, answer, sizeof(struct rt_texture), object));
 }
 #endif
 
@@ -230,11 +230,11 @@ static int make_surface(const struct rt_driver *driver, uint64_t *made, const st
 
 int cudaCreateSurfaceObject(uint64_t *made, const struct rt_resource *resource) { RT_CALL(make_surface(driver, made, resource)); }
 
-static int surface_resource(const struct rt_driver *driver, struct rt_resource *told, uint64_t object) {
+static int surface_resource(const struct rt_driver *driver, struct rt_resource *answer, uint64_t object) {
     struct driver_resource found;
-    const int error = told == NULL ? RT_INVALID_VALUE : driver->surf_object_get_resource(&found, object);
-    if (error == RT_SUCCESS) resource_from_driver(&found, told);
+    const int error = answer == NULL ? RT_INVALID_VALUE : driver->surf_object_get_resource(&found, object);
+    if (error == RT_SUCCESS) resource_from_driver(&found, answer);
     return error;
 }
 
-int cudaGetSurfaceObjectResourceDesc(struct rt_resource *told, uint64_t object) { RT_CALL(surface_resource(driver, told, object)); }
+int cudaGetSurfaceObjectResourceDesc(struct rt_resource *answer, uint64_t object) { RT_CALL(surface_resource(driver, answer, object)); }

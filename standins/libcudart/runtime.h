@@ -1,12 +1,12 @@
-// runtime.h: the CUDA runtime over the driver API, so that programs run their memory behaviour on the simulated driver. It is a library of its
-// own, not NVIDIA's runtime, and answers for itself.
+// runtime.h: the CUDA runtime over the driver API, so that programs run their memory behaviour on the simulated driver. It is a library of
+// its own, not NVIDIA's runtime, and answers for itself.
 //
 // One tree, three libraries: RT_MAJOR is 11, 12 or 13, for libcudart.so.11.0, .so.12 and .so.13. Which names each exports are facts
 // (standins/facts/cudart.def); what is not defined here answers 801 (unsimulated.c).
 //
-// Handles (streams, events, graphs, pools, arrays, kernels, libraries) are the driver's, numbers of errors too, as in CUDA. A call goes to the
-// driver first; where the driver finds no current context, the primary one of the thread's device is made current and the call made again.
-// Every call but those for errors remembers its error for cudaGetLastError().
+// Handles (streams, events, graphs, pools, arrays, kernels, libraries) are the driver's, numbers of errors too, as in CUDA. A call goes to
+// the driver first; where the driver finds no current context, the primary one of the thread's device is made current and the call made
+// again. Every call but those for errors remembers its error for cudaGetLastError().
 #ifndef VR_STANDINS_LIBCUDART_RUNTIME_H
 #define VR_STANDINS_LIBCUDART_RUNTIME_H
 
@@ -149,7 +149,8 @@ void *rt_driver_symbol(const char *symbol, int version, uint64_t flags);
 // The same for a call that is handed on, found once: *slot begins as NULL. Where the driver has none, a function that answers 801.
 void *rt_forward(void *_Atomic *slot, const char *symbol, int version);
 
-// The driver's handle of a kernel that is told as its address on the host, or as its handle already. What is neither is for the driver to refuse.
+// The driver's handle of a kernel that is named by its address on the host, or as its handle already. What is neither is for the driver to
+// refuse.
 int rt_kernel(const void *function, uint64_t *kernel);
 // The same the other way: the host's address of a kernel, or the handle where it was not registered.
 const void *rt_kernel_address(uint64_t kernel);
@@ -163,7 +164,7 @@ int rt_format_of(const struct rt_channel *channel, struct rt_array_descriptor *a
 struct rt_channel rt_channel_of(const struct rt_array_descriptor *array);
 // The runtime's copy in three dimensions as the driver's, and back.
 int rt_copy_of(const struct rt_driver *driver, const struct rt_memcpy3d *wanted, struct rt_copy *copy);
-int rt_copy_back(const struct rt_driver *driver, const struct rt_copy *copy, struct rt_memcpy3d *told);
+int rt_copy_back(const struct rt_driver *driver, const struct rt_copy *copy, struct rt_memcpy3d *answer);
 // A copy of bytes between any two places, as the driver's.
 struct rt_copy rt_copy_line(uint64_t to, uint64_t from, size_t bytes);
 
@@ -185,7 +186,8 @@ static inline uint64_t rt_address(const void *pointer) { return (uint64_t)(uintp
     } while (0)
 
 // A call with a stream, and its twin for programs whose default stream is the thread's own. The body sees `on`, the driver's handle.
-#define RT_STREAM_CALL(name, parameters, expression) RT_TWINS(name, _ptsz, parameters, rt_stream(stream, false), rt_stream(stream, true), expression)
+#define RT_STREAM_CALL(name, parameters, expression)                                                                                       \
+    RT_TWINS(name, _ptsz, parameters, rt_stream(stream, false), rt_stream(stream, true), expression)
 // A call on the default stream that has such a twin.
 #define RT_DEFAULT_CALL(name, parameters, expression) RT_TWINS(name, _ptds, parameters, 0, RT_PER_THREAD, expression)
 #define RT_TWINS(name, suffix, parameters, legacy, own, expression)                                                                        \

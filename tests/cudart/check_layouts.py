@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the structs of standins/libcudart with NVIDIA's headers, where some are found: in CUDA_HOME, /usr/local/cuda, or wheels in the folder
-VRAM_WHEELS. Skipped elsewhere. NVIDIA's sizes and places are told by a program of their headers, ours are asserted in our own files."""
+"""Compares the structs of standins/libcudart with NVIDIA's headers, where some are found: in CUDA_HOME, /usr/local/cuda, or wheels in the
+folder VRAM_WHEELS. Skipped elsewhere. NVIDIA's sizes and places are told by a program of their headers, ours are asserted in our own files."""
 import re
 import subprocess
 import sys
@@ -15,7 +15,7 @@ import check_facts  # noqa: E402
 
 # (file of ours, our struct, NVIDIA's, pairs of members whose places are compared)
 STRUCTS = [
-    ("runtime.h", "rt_memcpy3d", "struct cudaMemcpy3DParms", [("from", "srcPtr"), ("to_array", "dstArray"), ("extent", "extent"), ("kind", "kind")]),
+    ("runtime.h", "rt_memcpy3d", "struct cudaMemcpy3DParms", [("from", "srcPtr"), ("to_array", "dstArray"), ("kind", "kind")]),
     ("runtime.h", "rt_channel", "struct cudaChannelFormatDesc", [("kind", "f")]),
     ("runtime.h", "rt_location", "struct cudaMemLocation", [("id", "id")]),
     ("runtime.h", "rt_ipc_handle", "cudaIpcMemHandle_t", []),
@@ -24,16 +24,21 @@ STRUCTS = [
     ("runtime.h", "rt_copy", "CUDA_MEMCPY3D_PEER", [("to", "dstXInBytes"), ("from.context", "srcContext"), ("planes", "Depth")]),
     ("runtime.h", "rt_array_descriptor", "CUDA_ARRAY3D_DESCRIPTOR", [("format", "Format"), ("flags", "Flags")]),
     ("cudart_arrays.c", "rt_memcpy3d_peer", "struct cudaMemcpy3DPeerParms", [("to_device", "dstDevice"), ("extent", "extent")]),
-    ("cudart_memory.c", "rt_pointer_attributes", "struct cudaPointerAttributes", [("device_pointer", "devicePointer"), ("host_pointer", "hostPointer")]),
-    ("cudart_launch.c", "rt_function_attributes", "struct cudaFuncAttributes", [("numbers", "maxThreadsPerBlock"), ("numbers[3]", "binaryVersion")]),
+    ("cudart_memory.c", "rt_pointer_attributes", "struct cudaPointerAttributes",
+     [("device_pointer", "devicePointer"), ("host_pointer", "hostPointer")]),
+    ("cudart_launch.c", "rt_function_attributes", "struct cudaFuncAttributes",
+     [("numbers", "maxThreadsPerBlock"), ("numbers[3]", "binaryVersion")]),
     ("cudart_launch.c", "rt_launch_config", "cudaLaunchConfig_t", [("stream", "stream"), ("attribute_count", "numAttrs")]),
     ("cudart_nodes.c", "rt_kernel_node", "struct cudaKernelNodeParams", [("shared_bytes", "sharedMemBytes"), ("extra", "extra")]),
     ("cudart_nodes.c", "driver_kernel_node", "CUDA_KERNEL_NODE_PARAMS_v2", [("kernel", "kern"), ("context", "ctx")]),
     ("cudart_nodes.c", "rt_memset_node", "struct cudaMemsetParams", [("width", "width")]),
-    ("cudart_nodes.c", "rt_node", "struct cudaGraphNodeParams", [("memcpy.copy", "memcpy.copyParams"), ("memset.node.width", "memset.width")]),
+    ("cudart_nodes.c", "rt_node", "struct cudaGraphNodeParams",
+     [("memcpy.copy", "memcpy.copyParams"), ("memset.node.width", "memset.width")]),
     ("cudart_nodes.c", "rt_node", "CUgraphNodeParams",
-     [("driver_memcpy.copy", "memcpy.copyParams"), ("driver_kernel.kernel", "kernel.kern"), ("memset.context", "memset.ctx"), ("conditional.context", "conditional.ctx")]),
-    ("cudart_textures.c", "driver_resource", "CUDA_RESOURCE_DESC", [("linear.bytes", "res.linear.sizeInBytes"), ("pitch2d.pitch", "res.pitch2D.pitchInBytes")]),
+     [("driver_memcpy.copy", "memcpy.copyParams"), ("driver_kernel.kernel", "kernel.kern"), ("memset.context", "memset.ctx"),
+      ("conditional.context", "conditional.ctx")]),
+    ("cudart_textures.c", "driver_resource", "CUDA_RESOURCE_DESC",
+     [("linear.bytes", "res.linear.sizeInBytes"), ("pitch2d.pitch", "res.pitch2D.pitchInBytes")]),
     ("cudart_textures.c", "driver_texture", "CUDA_TEXTURE_DESC", [("border", "borderColor")]),
     ("cudart_textures.c", "rt_view", "CUDA_RESOURCE_VIEW_DESC", [("layers", "firstLayer")]),
 ]
@@ -66,7 +71,7 @@ def theirs(folder, options, major):
     queries = {f"sizeof({struct})" for _, _, struct, _ in STRUCTS} | {f"sizeof({struct})" for _, _, struct in SIZES}
     queries |= {f"offsetof({struct}, {their})" for _, _, struct, pairs in STRUCTS for _, their in pairs}
     queries |= {f"offsetof(struct cudaDeviceProp, {name})" for name, _, places in members() if places[major] != "NO"}
-    queries |= {"sizeof(struct cudaDeviceProp)"} | {f"sizeof(((struct cudaDeviceProp *)0)->{name})" for name, _, places in members() if places[major] != "NO"}
+    queries |= {f"sizeof(((struct cudaDeviceProp *)0)->{name})" for name, _, places in members() if places[major] != "NO"}
     head = "#include <stdio.h>\n#include <stddef.h>\n#include <cuda.h>\n#include <cuda_runtime_api.h>\n"
     fine = []
     for query in sorted(queries):
@@ -110,7 +115,8 @@ def main():
             for name, text in api_facts.SUBSTITUTES.items():
                 Path(folder, "substitutes", name).parent.mkdir(parents=True, exist_ok=True)
                 Path(folder, "substitutes", name).write_text(text)
-            version = compiled(folder, "version", "#include <cuda.h>\nint main(void) { return CUDA_VERSION / 1000; }\n", ["-o", "version", *options])
+            text = "#include <cuda.h>\nint main(void) { return CUDA_VERSION / 1000; }\n"
+            version = compiled(folder, "version", text, ["-o", "version", *options])
             assert not version, version
             major = subprocess.run([str(Path(folder, "version"))]).returncode
             compared += 1

@@ -80,10 +80,10 @@ static int check_forms(void) {
         int major;
         const char *name;
     } known[] = {
-        {11, "cudaBindTexture2D"},          {11, "cudaCreateTextureObject_v2"}, {11, "cudaStreamGetCaptureInfo_v2"},
-        {12, "cudaStreamGetCaptureInfo_v2"}, {12, "cudaStreamGetCaptureInfo_v3"}, {12, "cudaGetDeviceProperties_v2"},
-        {12, "cudaGraphAddNode_v2"},        {12, "cudaMemPrefetchAsync_v2_ptsz"}, {12, "cudaLibraryLoadData"},
-        {13, "cudaLibraryLoadData"},        {13, "cudaLaunchHostFunc_v2"},       {13, "cudaGreenCtxCreate"},
+        {11, "cudaBindTexture2D"},           {11, "cudaCreateTextureObject_v2"},   {11, "cudaStreamGetCaptureInfo_v2"},
+        {12, "cudaStreamGetCaptureInfo_v2"}, {12, "cudaStreamGetCaptureInfo_v3"},  {12, "cudaGetDeviceProperties_v2"},
+        {12, "cudaGraphAddNode_v2"},         {12, "cudaMemPrefetchAsync_v2_ptsz"}, {12, "cudaLibraryLoadData"},
+        {13, "cudaLibraryLoadData"},         {13, "cudaLaunchHostFunc_v2"},        {13, "cudaGreenCtxCreate"},
         {13, "cudaMemcpyBatchAsync_ptsz"},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -173,14 +173,15 @@ static int check_kernels(void) {
     const dim3 one = {1, 1, 1};
     EXPECT(CALL("cudaLaunchKernel", (const void *, dim3, dim3, void **, size_t, void *), &not_a_kernel, one, one, NULL, 0, NULL) ==
            INVALID_FUNCTION);
-    EXPECT(CALL("cudaLaunchKernel", (const void *, dim3, dim3, void **, size_t, void *), NULL, one, one, NULL, 0, NULL) == INVALID_FUNCTION);
+    EXPECT(CALL("cudaLaunchKernel", (const void *, dim3, dim3, void **, size_t, void *), NULL, one, one, NULL, 0, NULL) ==
+           INVALID_FUNCTION);
     void **(*begin)(const void *) = (void **(*)(const void *))find("__cudaRegisterFatBinary");
     void **module = begin(&wrapper);
     EXPECT(module != NULL);
     ((void (*)(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *))find("__cudaRegisterFunction"))(
         module, &kernel, NULL, "kernel", -1, NULL, NULL, NULL, NULL, NULL);
-    ((void (*)(void **, const char *, char *, const char *, int, size_t, int, int))find("__cudaRegisterVar"))(module, &variable, NULL, "variable",
-                                                                                                         0, 64, 0, 0);
+    ((void (*)(void **, const char *, char *, const char *, int, size_t, int, int))find("__cudaRegisterVar"))(module, &variable, NULL,
+                                                                                                              "variable", 0, 64, 0, 0);
     EXPECT(CALL("cudaLaunchKernel", (const void *, dim3, dim3, void **, size_t, void *), &kernel, one, one, NULL, 0, NULL) != 0);
     EXPECT(CALL("cudaLaunchKernel", (const void *, dim3, dim3, void **, size_t, void *), &variable, one, one, NULL, 0, NULL) ==
            INVALID_FUNCTION);
