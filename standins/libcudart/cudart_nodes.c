@@ -61,11 +61,11 @@ static int get_kernel(const struct rt_driver *driver, uint64_t node, struct rt_k
     const int error = answer == NULL ? RT_INVALID_VALUE : driver->graph_kernel_node_get_params(node, &found);
     if (error != RT_SUCCESS) return error;
     *answer = (struct rt_kernel_node){.function = rt_kernel_address(found.kernel != 0 ? found.kernel : found.function),
-                                    .grid = found.grid,
-                                    .block = found.block,
-                                    .shared_bytes = found.shared_bytes,
-                                    .arguments = found.arguments,
-                                    .extra = found.extra};
+                                      .grid = found.grid,
+                                      .block = found.block,
+                                      .shared_bytes = found.shared_bytes,
+                                      .arguments = found.arguments,
+                                      .extra = found.extra};
     return RT_SUCCESS;
 }
 
@@ -173,7 +173,9 @@ int cudaGraphAddMemsetNode(uint64_t *node, uint64_t graph, const uint64_t *after
     RT_CALL(WITH_COPY(current(driver, &context), driver->graph_add_memset_node(node, graph, after, count, wanted, context)));
 }
 
-int cudaGraphMemsetNodeGetParams(uint64_t node, struct rt_memset_node *answer) { RT_CALL(driver->graph_memset_node_get_params(node, answer)); }
+int cudaGraphMemsetNodeGetParams(uint64_t node, struct rt_memset_node *answer) {
+    RT_CALL(driver->graph_memset_node_get_params(node, answer));
+}
 int cudaGraphMemsetNodeSetParams(uint64_t node, const struct rt_memset_node *wanted) {
     RT_CALL(driver->graph_memset_node_set_params(node, wanted));
 }
@@ -321,6 +323,6 @@ int cudaGraphExecNodeSetParams(uint64_t exec, uint64_t node, const struct rt_nod
 
 int cudaGraphNodeGetParams(uint64_t node, struct rt_node *answer) {
     struct rt_node found;
-    RT_CALL(
-        WITH_COPY(answer == NULL ? RT_INVALID_VALUE : driver->graph_node_get_params(node, &found), node_from_driver(driver, &found, answer)));
+    RT_CALL(WITH_COPY(answer == NULL ? RT_INVALID_VALUE : driver->graph_node_get_params(node, &found),
+                      node_from_driver(driver, &found, answer)));
 }

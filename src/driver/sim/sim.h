@@ -28,12 +28,14 @@ struct vr_sim {
     struct vr_sim_ranges spaces;   // allocations (owner: context) and reservations
     struct vr_sim_ranges mappings; // owner: handle of the physical allocation
     struct vr_sim_ranges hosts;    // owner: context
+    struct vr_sim_ranges regions;  // of all devices, with addresses as the driver's
+    uint64_t region_ceiling;       // no region ends above it
     struct vr_sim_ranges pooled;   // taken pieces of pools; owner: slot of the piece
     uint64_t last_stream_serial;
-    uint64_t user_pools;                    // live handles of cuMemPoolCreate
-    uint64_t user_streams;                  // live handles of cuStreamCreate
-    uint64_t named_physicals;               // live handles of cuMemCreate
-    uint64_t lowest_device, highest_device; // [lowest, highest): what device addresses were ever given out by the rules
+    uint64_t user_pools;                      // live handles of cuMemPoolCreate
+    uint64_t user_streams;                    // live handles of cuStreamCreate
+    uint64_t named_physicals;                 // live handles of cuMemCreate
+    struct vr_sim_extent allocated, reserved; // what device addresses were ever given out by the rules, of each kind
     uint64_t alloc_cursor, reserve_cursor;
     struct vr_sim_queue alloc_queue, reserve_queue;
 
