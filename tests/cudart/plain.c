@@ -110,6 +110,7 @@ static int check_properties(const char *name, size_t size) {
     memcpy(&warp, properties + 308, sizeof warp);
     EXPECT(total == 1024 * (size_t)MIB && warp == 32 && properties[0] != '\0');
     EXPECT(CALL(name, (void *, int), properties, 7) == INVALID_DEVICE && CALL(name, (void *, int), NULL, 0) == INVALID_VALUE);
+    (void)CALL("cudaGetLastError", (void));
     return 0;
 }
 
