@@ -80,6 +80,12 @@ enum vram_sim_profile { VRAM_SIM_CHEAP, VRAM_SIM_DEAR, VRAM_SIM_FREE /* every ca
 // REUSE: the lowest free range at or above alloc_base, as a real driver would reuse address space.
 enum vram_sim_addresses { VRAM_SIM_RISING, VRAM_SIM_FALLING, VRAM_SIM_REUSE };
 
+// What stands behind device addresses. BACKED: as `backed` says, all or nothing: copies and sets check their ranges and move nothing. ALL:
+// bytes of the host, which may read and write device addresses itself. SPARSE: what is read back is right, and memory of the host is taken
+// only for data with content: a fill, memory that nobody wrote, a copy of such memory take none. NONE: as SPARSE, but a copy of more than
+// 64 KiB from the host is not kept.
+enum vram_sim_bytes { VRAM_SIM_BYTES_BACKED, VRAM_SIM_BYTES_ALL, VRAM_SIM_BYTES_SPARSE, VRAM_SIM_BYTES_NONE };
+
 // All-zero means every default. Sizes in bytes.
 struct vram_sim_options {
     uint32_t device_count;         // default 1, at most 64
@@ -92,10 +98,11 @@ struct vram_sim_options {
     uint64_t reserve_base;          // first cuMemAddressReserve; default 0x400000000000
     uint64_t reserve_alignment;     // default 1 GiB
     bool manual_completion;         // events stay pending until vram_sim_complete() or a synchronization (a free does not wait then)
-    bool backed;                    // device addresses can be read and written by the host; otherwise no bytes stand behind them
+    bool backed;                    // its way to say VRAM_SIM_BYTES_ALL, while `bytes` says nothing
     bool no_peers;                  // no device can reach the memory of another
     uint64_t context_bytes;         // that each context takes of its device's memory, as a driver does for itself; default none
     uint32_t driver_version;        // of CUDA, that the driver says it is: 13020 for 13.2; default 12000
+    enum vram_sim_bytes bytes;      // what stands behind device addresses; default what `backed` says
 };
 
 // options may be NULL. *driver is given to the caller. INVALID_ARGUMENT for values out of range; NO_HOST_MEMORY.

@@ -31,6 +31,7 @@ static uint64_t or_default(uint64_t value, uint64_t standard) { return value == 
 static struct vram_sim_options with_defaults(const struct vram_sim_options *user) {
     struct vram_sim_options options = {0};
     if (user != NULL) options = *user;
+    if (options.bytes != VRAM_SIM_BYTES_BACKED) options.backed = options.bytes == VRAM_SIM_BYTES_ALL;
     if (options.device_count == 0) options.device_count = 1;
     options.memory_bytes = or_default(options.memory_bytes, 80 * VR_GIB);
     options.alloc_base = or_default(options.alloc_base, 0x300000000000u);
@@ -43,7 +44,7 @@ static struct vram_sim_options with_defaults(const struct vram_sim_options *user
 }
 
 static bool are_valid(const struct vram_sim_options *options) {
-    bool enums = (unsigned)options->profile <= VRAM_SIM_FREE && (unsigned)options->addresses <= VRAM_SIM_REUSE;
+    bool enums = (unsigned)options->profile <= VRAM_SIM_FREE && (unsigned)options->addresses <= VRAM_SIM_REUSE && (unsigned)options->bytes <= VRAM_SIM_BYTES_NONE;
     bool sizes = options->device_count <= VR_SIM_MAX_DEVICES && options->memory_bytes <= MEMORY_MAX;
     bool bases = options->alloc_base < VR_SIM_LIMIT && options->reserve_base < VR_SIM_LIMIT;
     bool units = vr_is_power_of_2(options->alloc_alignment) && vr_is_power_of_2(options->alloc_small_alignment) &&

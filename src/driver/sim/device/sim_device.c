@@ -39,7 +39,7 @@ vr_cu_result vr_sim_device_get_attribute(struct vr_sim *sim, int *value, int att
     int found = 0;
     for (size_t i = 0; i < VR_COUNT_OF(attributes); i++)
         if (attributes[i].attribute == attribute) found = attributes[i].value;
-    if (attribute == VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) found = sim->options.backed;
+    if (attribute == VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) found = sim->file >= 0;
     *value = found;
     return VR_CU_SUCCESS;
 }
