@@ -42,6 +42,13 @@ STANDINS = {
     "standins/common": "",
     "standins/libcuda": "base os driver standins/common standins/facts",
     "standins/libcudart": "standins/common standins/facts",
+    "standins/cublas": "standins/common",
+    "standins/cudnn": "standins/common",
+    "standins/cufft": "standins/common",
+    "standins/curand": "standins/common",
+    "standins/cusolver": "standins/common",
+    "standins/cusparse": "standins/common",
+    "standins/nccl": "standins/common",
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # The page's engine is the rooms themselves, compiled with it: it gives their hash tables the browser's random bits.
