@@ -4,16 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include "args.h"
-#include "beside.h"
+#include "program.h"
+#include "sim_front.h"
+#include "sim_missing.h"
 #include "ui.h"
 
 int cmd_sim(int argc, char **argv);
-
-#define EXIT_NOT_FOUND  127 // as shells say it
-#define EXIT_NO_EXECUTE 126
 
 static const char *const profiles[] = {"cheap", "dear", "free", NULL};
 
@@ -21,45 +21,30 @@ struct settings {
     uint64_t devices, memory_bytes;
     unsigned profile;
     const char *more;
+    bool missing;
 };
 
-// Puts folders before what the dynamic linker searches anyway.
-static bool put_first(const char *folders) {
-    const char *before = getenv("LD_LIBRARY_PATH");
-    if (before == NULL || before[0] == '\0') return setenv("LD_LIBRARY_PATH", folders, 1) == 0;
-    const size_t length = strlen(folders) + strlen(before) + 2;
-    char *path = malloc(length);
-    if (path == NULL) return false;
-    snprintf(path, length, "%s:%s", folders, before);
-    const bool put = setenv("LD_LIBRARY_PATH", path, 1) == 0;
-    free(path);
-    return put;
-}
-
-static bool put_environment(const struct settings *settings, const char *simcuda, const char *cudart) {
-    char folders[8200], values[4096];
-    snprintf(folders, sizeof folders, "%s%s%s", simcuda, cudart[0] == '\0' ? "" : ":", cudart);
+static bool put_settings(const struct settings *settings) {
+    char values[4096];
     const int length =
         snprintf(values, sizeof values, "devices=%" PRIu64 ",memory=%" PRIu64 ",profile=%s%s%s", settings->devices, settings->memory_bytes,
                  profiles[settings->profile], settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more);
-    return length > 0 && (size_t)length < sizeof values && put_first(folders) && setenv("VRAM_SIM", values, 1) == 0;
+    return length > 0 && (size_t)length < sizeof values && setenv("VRAM_SIM", values, 1) == 0;
 }
 
 static int run(const struct settings *settings, char **program) {
-    char simcuda[4096], cudart[4096] = "";
-    if (!beside_simcuda(simcuda, sizeof simcuda)) {
-        ui_say("vram: the simulated libcuda.so.1 is not there; name its folder in VRAM_SIMCUDA");
-        return CLI_DEVICE;
-    }
-    if (!beside_cudart(cudart, sizeof cudart)) cudart[0] = '\0'; // programs that call the driver do without
-    if (!put_environment(settings, simcuda, cudart)) {
+    if (!put_settings(settings)) {
         ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
         return CLI_BAD_INPUT;
     }
+    const int code = sim_front_put();
+    if (code != CLI_OK) return code;
+    sim_front_check(program[0]);
+    if (settings->missing) return sim_missing_run(program);
     execvp(program[0], program);
     const int error = errno;
     ui_say("vram: %s: %s", program[0], strerror(error));
-    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE;
+    return error == ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_NO_EXECUTE;
 }
 
 // The simulator would refuse them at the program's first call only.
@@ -97,6 +82,10 @@ int cmd_sim(int argc, char **argv) {
          .value = "KEY=VALUE,...",
          .help = "further settings of the simulator (docs/guides/simulator.md)",
          .target = &settings.more},
+        {.name = "missing",
+         .kind = ARGS_FLAG,
+         .help = "say at the end what the program called that is not simulated",
+         .target = &settings.missing},
         {.name = NULL},
     };
     const struct args_command command = {
@@ -104,8 +93,9 @@ int cmd_sim(int argc, char **argv) {
         .usage = "[options] -- PROGRAM [ARGUMENT...]",
         .summary =
             "Runs a program on a simulated CUDA driver, without a GPU: memory, streams, events and graphs behave, kernels do nothing.\n"
-            "For programs that call the driver API, and for those built with `nvcc -cudart shared`. NVIDIA's own runtime, static\n"
-            "or shared, refuses any driver but NVIDIA's, and is not made to do otherwise. The exit code is the program's.",
+            "For programs that call the driver API or a shared runtime: stand-ins are put in front of the libraries they bring.\n"
+            "NVIDIA's own runtime linked into a program refuses any driver but NVIDIA's; it is named, and not made to do otherwise.\n"
+            "The exit code is the program's.",
         .examples = "  vram sim -- ./program\n"
                     "  vram sim --devices 2 --memory 16GiB -- ./program\n"
                     "  vram sim -- vram run -- ./program\n",
