@@ -42,7 +42,7 @@ STANDINS = {
     "standins/common": "",
     "standins/front": "",
     "standins/libcuda": "base os driver standins/common standins/facts",
-    "standins/libcudart": "standins/common standins/facts",
+    "standins/libcudart": "base standins/common standins/facts",
     "standins/cublas": "standins/common",
     "standins/cudnn": "standins/common",
     "standins/cufft": "standins/common",
