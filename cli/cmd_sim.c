@@ -64,10 +64,7 @@ int cmd_sim(int argc, char **argv) {
          .value = "KEY=VALUE,...",
          .help = "further settings of the simulator (docs/guides/simulator.md)",
          .target = &settings.more},
-        {.name = "missing",
-         .kind = ARGS_FLAG,
-         .help = "say at the end what the program called that is not simulated",
-         .target = &missing},
+        {.name = "missing", .kind = ARGS_FLAG, .help = "say at the end what the program called that is not simulated", .target = &missing},
         {.name = NULL},
     };
     const struct args_command command = {
