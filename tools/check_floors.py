@@ -40,8 +40,9 @@ BELOW = {
 # on libcuda), never on the library as a whole.
 STANDINS = {
     "standins/common": "",
+    "standins/front": "",
     "standins/libcuda": "base os driver standins/common standins/facts",
-    "standins/libcudart": "standins/common standins/facts",
+    "standins/libcudart": "base standins/common standins/facts",
     "standins/cublas": "standins/common",
     "standins/cudnn": "standins/common",
     "standins/cufft": "standins/common",
