@@ -361,12 +361,9 @@ static void shared_memory_is_the_same_in_any_kind(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations_agree_with_arrays_of_bytes),
-        cmocka_unit_test(fills_and_copies_of_fills_take_no_bytes),
-        cmocka_unit_test(zeros_from_the_host_take_no_bytes),
-        cmocka_unit_test(none_keeps_small_copies_only),
-        cmocka_unit_test(freed_memory_leaves_nothing),
-        cmocka_unit_test(shared_memory_is_the_same_in_any_kind),
+        cmocka_unit_test(operations_agree_with_arrays_of_bytes), cmocka_unit_test(fills_and_copies_of_fills_take_no_bytes),
+        cmocka_unit_test(zeros_from_the_host_take_no_bytes),     cmocka_unit_test(none_keeps_small_copies_only),
+        cmocka_unit_test(freed_memory_leaves_nothing),           cmocka_unit_test(shared_memory_is_the_same_in_any_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

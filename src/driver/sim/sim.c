@@ -40,7 +40,8 @@ static struct vram_sim_options with_defaults(const struct vram_sim_options *user
 }
 
 static bool are_valid(const struct vram_sim_options *options) {
-    bool enums = (unsigned)options->profile <= VRAM_SIM_FREE && (unsigned)options->addresses <= VRAM_SIM_WINDOWS && (unsigned)options->bytes <= VRAM_SIM_BYTES_NONE;
+    bool enums = (unsigned)options->profile <= VRAM_SIM_FREE && (unsigned)options->addresses <= VRAM_SIM_WINDOWS &&
+                 (unsigned)options->bytes <= VRAM_SIM_BYTES_NONE;
     bool sizes = options->kernel_ns <= KERNEL_NS_MAX && options->device_count <= VR_SIM_MAX_DEVICES && options->memory_bytes <= MEMORY_MAX;
     if (options->model_count > VRAM_SIM_MOST_DEVICES) return false;
     for (uint32_t i = 0; i < options->model_count; i++)

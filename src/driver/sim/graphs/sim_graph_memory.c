@@ -54,9 +54,12 @@ vr_cu_result vr_sim_graph_memory_make(struct vr_sim *sim, uint32_t device, uint6
     vr_cu_result result = vr_sim_place_chunk(sim, device, vr_round_up(size_bytes, VR_SIM_GRANULARITY), &place);
     if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, true);
     if (result == VR_CU_SUCCESS) {
-        const struct vr_sim_range range = {
-            .base = place.address, .span = place.span, .size_bytes = size_bytes, .kind = VR_SIM_GRAPH_MEMORY, .owner = *index,
-            .read_mask = vr_sim_back_keep(sim, place.span)};
+        const struct vr_sim_range range = {.base = place.address,
+                                           .span = place.span,
+                                           .size_bytes = size_bytes,
+                                           .kind = VR_SIM_GRAPH_MEMORY,
+                                           .owner = *index,
+                                           .read_mask = vr_sim_back_keep(sim, place.span)};
         if (vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) {
             vr_sim_back_remove(sim, place.address, place.span);
             result = VR_CU_OUT_OF_MEMORY;

@@ -72,8 +72,8 @@ static vr_cu_result place_import(struct vr_sim *sim, uint64_t context, uint32_t 
     vr_cu_result result = vr_sim_place_reservation(sim, size_bytes, 0, 0, &place);
     if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, false);
     if (result != VR_CU_SUCCESS) return result;
-    const bool mapped = !sim->options.backed || vr_os_shared_map(vr_sim_shared_file(sim, shared), sim->shared[shared].offset, size_bytes,
-                                                                 place.address) == VRAM_OK;
+    const bool mapped = !sim->options.backed ||
+                        vr_os_shared_map(vr_sim_shared_file(sim, shared), sim->shared[shared].offset, size_bytes, place.address) == VRAM_OK;
     if (!mapped) result = VR_CU_OUT_OF_MEMORY;
     if (result == VR_CU_SUCCESS) result = vr_sim_back_protect(sim, place.address, size_bytes, true, true);
     const struct vr_sim_range range = {

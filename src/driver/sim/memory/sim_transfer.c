@@ -60,8 +60,7 @@ static bool move_piece(struct vr_sim *sim, const struct spot *to, const struct s
     if (to->host != NULL) return vr_sim_content_read(content, from->place, size_bytes, to->host, &sim->read);
     if (to->place == 0 || (from->host == NULL && from->place == 0)) return true;
     if (from->host == NULL) return vr_sim_content_copy(content, to->place, from->place, size_bytes);
-    return keep ? vr_sim_content_write(content, to->place, size_bytes, from->host)
-                : vr_sim_content_forget(content, to->place, size_bytes);
+    return keep ? vr_sim_content_write(content, to->place, size_bytes, from->host) : vr_sim_content_forget(content, to->place, size_bytes);
 }
 
 bool vr_sim_transfer_copy(struct vr_sim *sim, uint64_t to, uint64_t from, uint64_t size_bytes, bool keep) {
