@@ -60,6 +60,24 @@ class Sim(unittest.TestCase):
         self.assertIn("init 1,", run("sim", "--set", "no_such_key=1", "--", TINY).stdout)
         self.assertIn("init 0,", run("sim", "--set", "manual=1", "--", TINY).stdout)
 
+    def test_a_large_fill_takes_no_memory_of_the_host(self):
+        """What PyTorch's zeros and a copy of them do; read back, they are right."""
+        program = """if True:
+            import ctypes, resource
+            cuda = ctypes.CDLL("libcuda.so.1")
+            context, one, two, bytes = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_uint64(), (ctypes.c_uint16 * 4)()
+            size = 30 << 30
+            calls = [cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)]
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            calls += [cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size)) for address in (one, two)]
+            calls += [cuda.cuMemsetD8_v2(one, 0x51, ctypes.c_size_t(size)), cuda.cuMemcpyDtoD_v2(two, one, ctypes.c_size_t(size))]
+            calls += [cuda.cuMemcpyDtoH_v2(bytes, ctypes.c_uint64(two.value + size - 8), ctypes.c_size_t(8))]
+            print(any(calls), [hex(word) for word in bytes], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8192)
+        """
+        for settings in ((), ("--set", "bytes=none")):
+            result = run("sim", "--memory", "64GiB", *settings, "--", sys.executable, "-c", program)
+            self.assertEqual(result.stdout, "False ['0x5151', '0x5151', '0x5151', '0x5151'] True\n", result.stderr)
+
     def test_mistakes_are_one_line(self):
         for arguments, code in (
             (("sim", "--devices", "0", "--", TINY), 2),
