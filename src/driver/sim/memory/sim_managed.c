@@ -219,7 +219,7 @@ vr_cu_result vr_sim_stream_attach_mem_async(struct vr_sim *sim, uint64_t stream,
 
 // --- what was said --------------------------------------------------------------------------------------------------
 
-enum attribute {
+enum range_attribute {
     READ_MOSTLY = 1,
     PREFERRED = 2,
     ACCESSED_BY = 3,
