@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "beside.h"
+#include "sim_session.h"
 #include "sim_settings.h"
 #include "ui.h"
 
@@ -114,5 +115,6 @@ int cmd_sim(int argc, char **argv) {
         return CLI_USAGE;
     }
     argv[1 + count] = NULL;
+    sim_session_put();
     return run(values, argv + 1);
 }

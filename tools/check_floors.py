@@ -41,6 +41,7 @@ BELOW = {
 STANDINS = {
     "standins/common": "",
     "standins/libcuda": "base os driver standins/common standins/facts",
+    "standins/libnvidia-ml": "base driver standins/common standins/facts",
     "standins/libcudart": "standins/common standins/facts",
     "standins/cublas": "standins/common",
     "standins/cudnn": "standins/common",
@@ -53,7 +54,7 @@ STANDINS = {
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # The page's engine is the rooms themselves, compiled with it: it gives their hash tables the browser's random bits.
 # `vram sim --missing` reads what stand-ins counted.
-BESIDES = {("viewer", "src/base/hash.h"), ("cli", "standins/common/missing.h")}
+BESIDES = {("viewer", "src/base/hash.h"), ("cli", "standins/common/missing.h"), ("cli", "standins/common/session.h")}
 
 C_HEADERS = set(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef
