@@ -40,9 +40,10 @@ BELOW = {
 # on libcuda), never on the library as a whole.
 STANDINS = {
     "standins/common": "",
+    "standins/front": "",
     "standins/libcuda": "base os driver standins/common standins/facts",
     "standins/libnvidia-ml": "base driver standins/common standins/facts",
-    "standins/libcudart": "standins/common standins/facts",
+    "standins/libcudart": "base standins/common standins/facts",
     "standins/cublas": "standins/common",
     "standins/cudnn": "standins/common",
     "standins/cufft": "standins/common",

@@ -99,6 +99,7 @@ struct vram_sim_options {
     bool manual_completion;                // events stay pending until vram_sim_complete() or a synchronization (a free does not wait then)
     bool backed;                           // device addresses can be read and written by the host; otherwise no bytes stand behind them
     bool no_peers;                         // no device can reach the memory of another
+    uint64_t kernel_ns;                    // that a kernel takes on the device; not 0: copies and sets take time by their bytes, too
     uint64_t context_bytes;                // that each context takes of its device's memory, as a driver does for itself; default none
     uint32_t driver_version;               // of CUDA, that the driver says it is: 13020 for 13.2; default 12000
     uint32_t model_count;                  // of models below, which the devices take in turn; 0: no device is a known one

@@ -1,21 +1,15 @@
 // sim.c: making and ending a simulator, and the functions of vram/sim.h that steer and read it.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/modules/sim_modules.h"
 
 #include <stdatomic.h>
 
-enum {
-    TAG_CONTEXT = 1,
-    TAG_STREAM,
-    TAG_EVENT,
-    TAG_PHYSICAL,
-    TAG_GRAPH,
-    TAG_NODE,
-    TAG_EXEC,
-    TAG_CAPTURE,
-    TAG_POOL,
-    TAG_PIECE,
-    TAG_GRAPH_MEMORY
+enum { // of handles
+    NO_TAG,
+#define X(table, type) TAG_##table,
+    VR_SIM_TABLES(X)
+#undef X
 };
 
 static const char sim_kind[] = "sim";
@@ -40,17 +34,9 @@ static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     if (options->backed && options->alloc_small_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_small_alignment = VR_SIM_PAGE_BYTES;
     if (options->backed && options->alloc_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_alignment = VR_SIM_PAGE_BYTES;
     for (uint32_t i = 0; i < options->device_count; i++) set_up_device(options, i, &sim->devices[i]);
-    sim->contexts = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_context), .tag = TAG_CONTEXT};
-    sim->streams = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_stream), .tag = TAG_STREAM};
-    sim->events = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_event), .tag = TAG_EVENT};
-    sim->physicals = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_physical), .tag = TAG_PHYSICAL};
-    sim->graphs = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_graph), .tag = TAG_GRAPH};
-    sim->nodes = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_node), .tag = TAG_NODE};
-    sim->execs = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_exec), .tag = TAG_EXEC};
-    sim->captures = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_capture), .tag = TAG_CAPTURE};
-    sim->pools = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_pool), .tag = TAG_POOL};
-    sim->pieces = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_piece), .tag = TAG_PIECE};
-    sim->graph_memories = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_graph_memory), .tag = TAG_GRAPH_MEMORY};
+#define X(table, type) sim->table = (struct vr_sim_slots){.item_bytes = sizeof(type), .tag = TAG_##table};
+    VR_SIM_TABLES(X)
+#undef X
     sim->alloc_cursor = options->alloc_base;
     sim->reserve_cursor = options->reserve_base;
     sim->region_ceiling = vr_round_down(options->alloc_base, 32 * VR_MIB);
@@ -90,6 +76,9 @@ static void destroy(struct vram_driver *driver) {
     vr_sim_free_allocations(sim, 0);
     vr_sim_close_imports(sim, 0);
     vr_sim_free_hosts(sim, 0);
+    vr_sim_end_modules(sim, 0);
+    vr_sim_end_libraries(sim);
+    vr_sim_end_links(sim);
     end_objects(sim);
     vr_sim_free_vmm(sim);
     vr_sim_back_close(sim);
@@ -100,9 +89,9 @@ static void destroy(struct vram_driver *driver) {
     free(sim->threads);
     free(sim->shared);
     free(sim->files);
-    struct vr_sim_slots *tables[] = {&sim->contexts, &sim->streams,  &sim->events, &sim->physicals, &sim->graphs,        &sim->nodes,
-                                     &sim->execs,    &sim->captures, &sim->pools,  &sim->pieces,    &sim->graph_memories};
-    for (size_t i = 0; i < VR_COUNT_OF(tables); i++) free(tables[i]->items);
+#define X(table, type) free(sim->table.items);
+    VR_SIM_TABLES(X)
+#undef X
     vr_sim_ranges_release(&sim->spaces);
     vr_sim_ranges_release(&sim->mappings);
     vr_sim_ranges_release(&sim->hosts);
@@ -294,6 +283,7 @@ uint64_t vram_sim_live_objects(struct vram_driver *driver) {
 static const char *const call_names[VR_SIM_CALL_COUNT] = {
 #define X(member, symbol, exported, version, parameters, arguments) #symbol,
 #include "driver/calls.def"
+#include "driver/sim/program_calls.def"
 #undef X
 };
 

@@ -15,6 +15,24 @@
 #include "os/os.h"
 #include "vram/driver.h"
 
+// The tables of objects with handles: X(table, what it holds). Their order makes the tags of handles: new ones come last.
+#define VR_SIM_TABLES(X)                                                                                                                   \
+    X(contexts, struct vr_sim_context)                                                                                                     \
+    X(streams, struct vr_sim_stream)                                                                                                       \
+    X(events, struct vr_sim_event)                                                                                                         \
+    X(physicals, struct vr_sim_physical)                                                                                                   \
+    X(graphs, struct vr_sim_graph)                                                                                                         \
+    X(nodes, struct vr_sim_node)                                                                                                           \
+    X(execs, struct vr_sim_exec)                                                                                                           \
+    X(captures, struct vr_sim_capture)                                                                                                     \
+    X(pools, struct vr_sim_pool)                                                                                                           \
+    X(pieces, struct vr_sim_piece)                                                                                                         \
+    X(graph_memories, struct vr_sim_graph_memory)                                                                                          \
+    X(modules, struct vr_sim_module)                                                                                                       \
+    X(libraries, struct vr_sim_library)                                                                                                    \
+    X(functions, struct vr_sim_function)                                                                                                   \
+    X(links, struct vr_sim_link)
+
 struct vr_sim {
     struct vram_driver head; // first: a struct vram_driver * is this
     struct vr_mutex lock;
@@ -26,7 +44,9 @@ struct vr_sim {
 
     struct vr_sim_device devices[VR_SIM_MAX_DEVICES];
     _Atomic uint64_t *published; // a place per device where others read how much is used; NULL: nobody does
-    struct vr_sim_slots contexts, streams, events, physicals, graphs, nodes, execs, captures, pools, pieces, graph_memories;
+#define X(table, type) struct vr_sim_slots table;
+    VR_SIM_TABLES(X)
+#undef X
     uint64_t last_mark;            // of a walk over nodes
     uint64_t last_capture_id;      // that a program saw
     struct vr_sim_ranges spaces;   // allocations (owner: context) and reservations

@@ -4,6 +4,8 @@
 #include "driver/sim/device/sim_device.h"
 #include "driver/sim/memory/sim_memory.h"
 
+#define KERNEL_NS_MAX ((uint64_t)3600 * 1000000000) // an hour
+
 static uint64_t or_default(uint64_t value, uint64_t standard) { return value == 0 ? standard : value; }
 
 static void fill_in(struct vram_sim_options *filled) {
@@ -22,7 +24,8 @@ static void fill_in(struct vram_sim_options *filled) {
 
 static bool are_valid(const struct vram_sim_options *options) {
     bool enums = (unsigned)options->profile <= VRAM_SIM_FREE && (unsigned)options->addresses <= VRAM_SIM_WINDOWS;
-    bool sizes = options->device_count <= VR_SIM_MAX_DEVICES && options->memory_bytes <= VR_SIM_MEMORY_MAX;
+    bool sizes =
+        options->kernel_ns <= KERNEL_NS_MAX && options->device_count <= VR_SIM_MAX_DEVICES && options->memory_bytes <= VR_SIM_MEMORY_MAX;
     if (options->model_count > VRAM_SIM_MOST_DEVICES) return false;
     for (uint32_t i = 0; i < options->model_count; i++)
         if (options->models[i] > vr_sim_card_count()) return false;

@@ -1,7 +1,7 @@
 // sim_parse.c: simulator options from text, `key=value,key,...`.
 #include "driver/sim/sim_options.h"
 
-enum value_kind { SIZE, COUNT, FLAG, PROFILE, ADDRESSES, CONTEXT, MODELS };
+enum value_kind { SIZE, COUNT, DURATION, FLAG, PROFILE, ADDRESSES, CONTEXT, MODELS };
 
 static const struct {
     const char *key;
@@ -20,6 +20,7 @@ static const struct {
     {"manual", FLAG, offsetof(struct vram_sim_options, manual_completion)},
     {"backed", FLAG, offsetof(struct vram_sim_options, backed)},
     {"no_peers", FLAG, offsetof(struct vram_sim_options, no_peers)},
+    {"kernel", DURATION, offsetof(struct vram_sim_options, kernel_ns)},
     {"context", CONTEXT, offsetof(struct vram_sim_options, context_bytes)},
     {"driver", COUNT, offsetof(struct vram_sim_options, driver_version)},
     {"device", MODELS, 0},
@@ -93,6 +94,19 @@ static bool read_size(struct span span, uint64_t *size) {
     return false;
 }
 
+static const struct {
+    const char *suffix;
+    uint64_t ns;
+} times[] = {{"", 1}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+
+static bool read_duration(struct span span, uint64_t *ns) {
+    uint64_t number;
+    if (!read_number(&span, &number)) return false;
+    for (size_t i = 0; i < VR_COUNT_OF(times); i++)
+        if (equals(span, times[i].suffix)) return vr_mul_u64(number, times[i].ns, ns);
+    return false;
+}
+
 static bool store_word(enum value_kind kind, struct span value, void *field) {
     for (size_t i = 0; i < VR_COUNT_OF(words); i++) {
         if (words[i].kind != kind || !equals(value, words[i].text)) continue;
@@ -132,8 +146,8 @@ static bool store(enum value_kind kind, struct span value, void *field) {
         *(uint64_t *)field = VRAM_SIM_CONTEXT_OF_DEVICE;
         return true;
     }
-    if (kind != SIZE && kind != COUNT && kind != CONTEXT) return store_word(kind, value, field);
-    if (!read_size(value, &number)) return false;
+    if (kind != SIZE && kind != COUNT && kind != CONTEXT && kind != DURATION) return store_word(kind, value, field);
+    if (!(kind == DURATION ? read_duration(value, &number) : read_size(value, &number))) return false;
     if (kind != COUNT) {
         *(uint64_t *)field = number;
         return true;

@@ -2,6 +2,7 @@
 // this file calls those of all models, and none of them calls it.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/modules/sim_modules.h"
 
 // Lets a context that has nothing, new or reset, take its memory and have its default stream.
 static vr_cu_result begin(struct vr_sim *sim, uint64_t context) {
@@ -36,6 +37,7 @@ static void end(struct vr_sim *sim, uint64_t context) {
     vr_sim_wait_context(sim, context);
     vr_sim_end_events(sim, context);
     vr_sim_end_streams(sim, context);
+    vr_sim_end_modules(sim, context);
     vr_sim_free_allocations(sim, context);
     vr_sim_pools_end_context(sim, context);
     vr_sim_close_imports(sim, context);

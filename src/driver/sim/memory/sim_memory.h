@@ -16,7 +16,8 @@ enum vr_sim_kind {
     VR_SIM_RESERVATION,
     VR_SIM_IMPORT /* an allocation of another process */,
     VR_SIM_CHUNK /* of a pool */,
-    VR_SIM_GRAPH_MEMORY
+    VR_SIM_GRAPH_MEMORY,
+    VR_SIM_INNER /* the driver's own, for an object of the program */
 };
 // What a range of the host is.
 enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED };

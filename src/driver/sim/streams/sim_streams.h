@@ -3,6 +3,8 @@
 #ifndef VR_DRIVER_SIM_STREAMS_SIM_STREAMS_H
 #define VR_DRIVER_SIM_STREAMS_SIM_STREAMS_H
 
+#include <stdlib.h>
+
 #include "driver/sim/sim.h"
 
 // In manual completion: work of a stream up to `at` cannot be complete before work `target_work` of stream `target`.
@@ -73,11 +75,23 @@ struct vr_sim_work {
     // Kernels and host functions. The function may be NULL: work that takes time and does nothing.
     vr_cu_host_function *function;
     void *argument;
-    uint64_t cost_ns; // on the device
-    uint64_t event;   // records and waits: its handle
-    uint32_t child;   // graphs: slot of the graph, which belongs to the node
-    uint32_t memory;  // requests and frees of memory: slot of the graph's memory
+    uint64_t cost_ns;               // on the device
+    uint64_t event;                 // records and waits: its handle
+    uint32_t child;                 // graphs: slot of the graph, which belongs to the node
+    uint32_t memory;                // requests and frees of memory: slot of the graph's memory
+    struct vr_sim_payload *payload; // what else a node of its type keeps; NULL: nothing
 };
+
+// What nodes, steps and copies of them share and never change: a struct that begins with this, in one piece of host memory.
+struct vr_sim_payload {
+    uint32_t references;
+};
+VR_INLINE void vr_sim_payload_keep(struct vr_sim_payload *payload) {
+    if (payload != NULL) payload->references++;
+}
+VR_INLINE void vr_sim_payload_drop(struct vr_sim_payload *payload) {
+    if (payload != NULL && --payload->references == 0) free(payload);
+}
 
 // --- sim_nodes.c ----------------------------------------------------------------------------------------------------
 
@@ -158,5 +172,10 @@ bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *wo
 void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work);
 // Gives work to a stream that vr_sim_stream_for_work() allowed: done now, on the stream's time; or, when the stream captures, a node.
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
+
+// --- sim_work_time.c ------------------------------------------------------------------------------------------------
+
+// How long it takes on the device: what it says or, of copies and sets where work takes time, what its bytes do.
+uint64_t vr_sim_work_cost_ns(const struct vr_sim *sim, const struct vr_sim_work *work);
 
 #endif
