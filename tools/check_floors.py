@@ -40,6 +40,7 @@ BELOW = {
 # on libcuda), never on the library as a whole.
 STANDINS = {
     "standins/common": "",
+    "standins/front": "",
     "standins/libcuda": "base os driver standins/common standins/facts",
     "standins/libcudart": "base standins/common standins/facts",
     "standins/cublas": "standins/common",
