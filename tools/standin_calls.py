@@ -224,7 +224,7 @@ def cudnn_descriptor_row(header, name, parameters, numbers):
     for kind, parameter in parameters[1:]:
         number = numbers.setdefault(parameter, len(numbers) + 1)
         if kind.endswith("*") and re.match(r"cudnn(RNN)?Get", name):
-            actions.append(f"TELL({number}, {parameter}, {size_of_result(header, kind)})")
+            actions.append(f"RECALL({number}, {parameter}, {size_of_result(header, kind)})")
         elif not kind.endswith("*"):
             actions.append(f"KEEP({number}, {parameter})")
     renamed = [(parameters[0][0], "descriptor")] + parameters[1:]

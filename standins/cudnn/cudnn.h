@@ -43,8 +43,8 @@ size_t standin_cudnn_workspace(void);
 
 // Values kept by number, for the rows of the table.
 #define KEEP(number, value)          (void)standin_keep(descriptor, (number), &(value), sizeof(value))
-#define TELL(number, pointer, bytes) standin_cudnn_tell(descriptor, (number), (pointer), (bytes))
+#define RECALL(number, pointer, bytes) standin_cudnn_kept(descriptor, (number), (pointer), (bytes))
 // What was kept, or zeros. result may be NULL.
-void standin_cudnn_tell(const void *descriptor, int number, void *result, size_t bytes);
+void standin_cudnn_kept(const void *descriptor, int number, void *result, size_t bytes);
 
 #endif

@@ -69,7 +69,7 @@ int cudnnQueryRuntimeError(const struct standin_handle *handle, int *status) {
 
 size_t standin_cudnn_workspace(void) { return (size_t)standin_size(STANDIN_CUDNN_ENGINE_WORKSPACE, standin_library_version)->bytes; }
 
-void standin_cudnn_tell(const void *descriptor, int number, void *result, size_t bytes) {
+void standin_cudnn_kept(const void *descriptor, int number, void *result, size_t bytes) {
     size_t kept_bytes = 0;
     const void *kept = standin_kept(descriptor, number, &kept_bytes);
     if (result == NULL) return;
