@@ -45,6 +45,8 @@ class Front(unittest.TestCase):
             (self.bring("libcudart-faf08d9a.so.13"), RUNTIME),
             (self.bring("libcudart.faf08d9a.so.13"), RUNTIME),
             (self.bring("libcudart-45da57e3.so.13.4.127"), RUNTIME),
+            (self.bring("libcudart-faf08d9a.so.12"), RUNTIME[:-2] + "12"),
+            (self.bring("libcudart-d0da41ae.so.11.8.89"), RUNTIME[:-2] + "11.0"),
             (link, RUNTIME),
             (self.bring("libcuda.so.1"), DRIVER),
             (self.bring("libcuda.so"), DRIVER),
