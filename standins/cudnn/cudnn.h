@@ -42,7 +42,7 @@ void standin_cudnn_pack(struct cudnn_shape *tensor, int type, int rank, const in
 size_t standin_cudnn_workspace(void);
 
 // Values kept by number, for the rows of the table.
-#define KEEP(number, value)          (void)standin_keep(descriptor, (number), &(value), sizeof(value))
+#define KEEP(number, value)            (void)standin_keep(descriptor, (number), &(value), sizeof(value))
 #define RECALL(number, pointer, bytes) standin_cudnn_kept(descriptor, (number), (pointer), (bytes))
 // What was kept, or zeros. result may be NULL.
 void standin_cudnn_kept(const void *descriptor, int number, void *result, size_t bytes);
