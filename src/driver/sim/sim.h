@@ -7,8 +7,12 @@
 #ifndef VR_DRIVER_SIM_SIM_H
 #define VR_DRIVER_SIM_SIM_H
 
+#include <stdatomic.h>
+
 #include "driver/sim/device/sim_device.h"
+#include "driver/sim/memory/sim_content.h"
 #include "driver/sim/memory/sim_memory.h"
+#include "driver/sim/sim_options.h"
 #include "os/os.h"
 #include "vram/driver.h"
 
@@ -40,6 +44,7 @@ struct vr_sim {
     uint64_t counts[VR_SIM_CALL_COUNT], costs_ns[VR_SIM_CALL_COUNT];
 
     struct vr_sim_device devices[VR_SIM_MAX_DEVICES];
+    _Atomic uint64_t *published; // a place per device where others read how much is used; NULL: nobody does
 #define X(table, type) struct vr_sim_slots table;
     VR_SIM_TABLES(X)
 #undef X
@@ -61,13 +66,18 @@ struct vr_sim {
 
     struct vr_sim_thread *threads; // sorted by nothing; found through thread_slots
     size_t thread_count, threads_capacity;
-    int file;            // backed: the memory file, -1 otherwise
-    uint64_t file_bytes; // backed: its length; offsets are never used again
+    int file;                      // the memory file, -1 where nothing is kept
+    uint64_t file_bytes;           // backed: its length; offsets are never used again
+    struct vr_sim_content content; // not backed: what device memory holds, where it is kept (vr_sim_keeps())
+    struct vr_sim_read read;       // by the running call, from device memory into the host's
     struct vr_sim_shared *shared;
     size_t shared_count, shared_capacity;
     struct vr_sim_file *files;
     size_t file_count, files_capacity;
 };
+
+// Do reads give what was written, though no bytes stand at the addresses?
+VR_INLINE bool vr_sim_keeps(const struct vr_sim *sim) { return sim->file >= 0 && !sim->options.backed; }
 
 // --- sim_check.c ----------------------------------------------------------------------------------------------------
 
@@ -79,9 +89,13 @@ bool vr_sim_check(const struct vr_sim *sim);
 
 // --- sim.c ----------------------------------------------------------------------------------------------------------
 
+// Tells who reads sim->published what is used now. After every call.
+VR_INLINE void vr_sim_publish(struct vr_sim *sim) {
+    if (VR_LIKELY(sim->published == NULL)) return;
+    for (uint32_t i = 0; i < sim->options.device_count; i++)
+        atomic_store_explicit(&sim->published[i], sim->devices[i].used_bytes, memory_order_relaxed);
+}
 // `driver` as a simulator, or NULL when it is of another kind.
 struct vr_sim *vr_sim_of(struct vram_driver *driver);
-// vram_sim_parse() that keeps what the text does not name. (parse.c; needs no lock)
-enum vram_status vr_sim_parse_into(const char *text, struct vram_sim_options *options, struct vram_error *error);
 
 #endif
