@@ -17,6 +17,9 @@ vr_cu_result vr_libcuda_enter(struct vr_sim **sim);
 // The version of CUDA that the driver says it is, before cuInit, too.
 int vr_libcuda_version(void);
 
+// Lets other processes of the session see what this one uses; once per process.
+void vr_libcuda_publish(struct vr_sim *sim);
+
 // Whether calls are logged (call_log.c), and the line of one: the arguments of the call follow its result.
 bool vr_libcuda_logs(void);
 void vr_libcuda_log(const char *name, vr_cu_result result, ...);
