@@ -23,8 +23,8 @@ enum vr_sim_held {
 };
 
 // Invariant: extents do not overlap, and their kind is one of enum vr_sim_held but UNWRITTEN; an extent's owner is what of a FILL is four
-// bytes, of which the byte at place p has number p % 4, and PASSED where a kernel was given its address since it was written; pages of a range that nothing of BYTES or SHARED lies in may be taken, but are never read.
-// vr_sim_content_check() is the sentence's first half.
+// bytes, of which the byte at place p has number p % 4, and PASSED where a kernel was given its address since it was written; pages of a
+// range that nothing of BYTES or SHARED lies in may be taken, but are never read. vr_sim_content_check() is the sentence's first half.
 struct vr_sim_content {
     struct vr_sim_ranges extents;
     struct vr_sim_windows windows;
