@@ -32,7 +32,10 @@
     X(modules, struct vr_sim_module)                                                                                                       \
     X(libraries, struct vr_sim_library)                                                                                                    \
     X(functions, struct vr_sim_function)                                                                                                   \
-    X(links, struct vr_sim_link)
+    X(links, struct vr_sim_link)                                                                                                           \
+    X(arrays, struct vr_sim_array)                                                                                                         \
+    X(views, struct vr_sim_view)                                                                                                           \
+    X(managed, struct vr_sim_managed)
 
 struct vr_sim {
     struct vram_driver head; // first: a struct vram_driver * is this
