@@ -53,6 +53,25 @@ class Sim(unittest.TestCase):
         outside = json.loads(run("doctor", "--sim", "--json").stdout)["checks"]
         self.assertEqual([c for c in inside if c["area"].startswith("device")], [c for c in outside if c["area"].startswith("device")])
 
+    def test_nvml_tells_of_the_same_devices(self):
+        reader = pathlib.Path(__file__).parent / "nvml_reader.py"
+        for options, argument in (
+            (("--device", "h100,t4"), "use"),
+            (("--devices", "3", "--memory", "8GiB"), "use"),
+            (("--device", "rtx4090", "--set", "context=0"), "look"),
+        ):
+            result = run("sim", *options, "--", sys.executable, str(reader), argument)
+            self.assertEqual((result.stdout, result.returncode), ("agreed\n", 0), result.stderr)
+        without = subprocess.run([sys.executable, str(reader), "look"], capture_output=True, text=True, check=False, env={
+            **ENVIRONMENT, "LD_LIBRARY_PATH": str(pathlib.Path(VRAM).parents[1] / "simcuda"), "VRAM_SIM": "memory=1GiB"})
+        self.assertEqual(without.stdout, "agreed\n", without.stderr)  # no session: nobody else is seen
+
+    def test_what_sessions_leave_behind_goes_with_the_next(self):
+        run("sim", "--", TINY)
+        first = set(pathlib.Path("/dev/shm").glob("vram-session-*"))
+        run("sim", "--", TINY)
+        self.assertFalse([path for path in first if path.exists() and not pathlib.Path(f"/proc/{path.name.split('-')[2]}").exists()])
+
     def test_the_exit_code_is_the_programs(self):
         self.assertEqual(run("sim", "--", TINY, "5").returncode, 5)
 
@@ -94,6 +113,47 @@ class Sim(unittest.TestCase):
     def test_what_the_dynamic_linker_searched_is_kept(self):
         result = run("sim", "--", "sh", "-c", "echo $LD_LIBRARY_PATH", LD_LIBRARY_PATH="/some/where")
         self.assertTrue(result.stdout.rstrip().endswith(":/some/where"), result.stdout)
+
+
+class Reads(unittest.TestCase):
+    PROGRAM = """if True:
+        import ctypes, os
+        cuda = ctypes.CDLL("libcuda.so.1")
+        context, address, bytes = ctypes.c_void_p(), ctypes.c_uint64(), (ctypes.c_char * 16)()
+        def read(count):
+            return cuda.cuMemcpyDtoH_v2(bytes, address, ctypes.c_size_t(count))
+        calls = [cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)]
+        calls += [cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1000)), cuda.cuMemsetD8_v2(address, 1, ctypes.c_size_t(8))]
+        calls += [read(8)]
+        calls += [read(16) for _ in range(3)]
+        if os.fork() == 0:
+            read(12)
+            os.abort()
+        os.wait()
+        print(any(calls))
+    """
+
+    def test_a_read_of_unwritten_memory_is_told_with_its_place(self):
+        result = run("sim", "--reads", "--", sys.executable, "-c", self.PROGRAM)
+        self.assertEqual((result.stdout, result.returncode), ("False\n", 0), result.stderr)
+        said = result.stderr.splitlines()
+        self.assertTrue(said[0].startswith("vram sim: reads that do not give"), said)
+        self.assertEqual([line.strip() for line in said[1:3]], ["3 reads", "24 B that no copy and no fill wrote"])
+        self.assertIn("1 read", [line.strip() for line in said])  # the child's, from another line
+        self.assertIn("4 B that no copy and no fill wrote", [line.strip() for line in said])
+
+    def test_without_libvram_a_place_is_a_module_and_an_offset(self):
+        result = run("sim", "--reads", "--", sys.executable, "-c", self.PROGRAM, VRAM_SIM_STACKS="/none")
+        self.assertEqual((result.stdout, result.returncode), ("False\n", 0), result.stderr)
+        self.assertRegex(result.stderr, r"\n    28 B that no copy and no fill wrote\n +\S*.*\+0x[0-9a-f]+\n")
+        self.assertNotIn("libcuda.so.1+", result.stderr)
+
+    def test_all_can_be_right(self):
+        result = run("sim", "--reads", "--missing", "--", TINY)
+        self.assertIn("vram sim: no read gave anything but what a GPU would have given\n", result.stderr)
+        self.assertIn("vram sim: nothing was wanted", result.stderr)
+        result = run("sim", "--reads", "--", "/no/such/program")
+        self.assertEqual((result.returncode, result.stderr), (127, "vram sim: /no/such/program: No such file or directory\n"))
 
 
 class Missing(unittest.TestCase):
