@@ -12,6 +12,7 @@ Names, numbers, parameter lists and versions are facts; nothing else of the head
 
 A row:  X(exported name, base name, first version, last version, return type, (parameters))
         V(enumeration, name, value, first version, last version)
+        T(error, "what cudaGetErrorString() answers")   cudart_texts.def, asked of the newest runtime among the inputs
         EXPORTED(name, first version, last version)     exported by the library, declared by no header
 The first version of a function of the driver or runtime is what the driver's own table (cudaTypedefs.h) says, else the oldest headers
 that have it; the last is the newest headers that have it. An older declaration is kept where a newer one differs only by its types' names.
@@ -115,6 +116,9 @@ LIBRARIES = {
     "nvshmem": {"headers": ["nvshmem_host.h", "host/nvshmem_api.h"], "modes": [[]], "version": "0", "prefix": "nvshmem",
                 "soname": "libnvshmem_host.so"},
 }
+
+# Enumerations whose type has another name than their tag without _enum.
+ENUM_NAMES = {"cudaError_enum": "CUresult"}
 
 SUFFIX = re.compile(r"(_v\d+)?(_pt[sd][sz])?$")
 
@@ -244,7 +248,7 @@ def read_values(library, nodes, into):
         name = node.get("name", "")
         if node["kind"] == "EnumDecl" and wanted.fullmatch(name):
             for member, value in enumerators(node):
-                into[(name.replace("_enum", ""), member)] = value
+                into[(ENUM_NAMES.get(name, name.replace("_enum", "")), member)] = value
         if node["kind"] == "TypedefDecl" and wanted.fullmatch(name):  # an enumeration whose only name is its typedef's
             owner = find_enum(node)
             for child in nodes:
@@ -376,6 +380,28 @@ def values_text(name, seen, values):
     return text
 
 
+def ask_texts(inputs, values):
+    """{error: text} as the runtime among the inputs answers. Asked in a process of its own: it is somebody else's code."""
+    script = ("import ctypes, sys\nlibrary = ctypes.CDLL(sys.argv[1])\nlibrary.cudaGetErrorString.restype = ctypes.c_char_p\n"
+              "for number in sys.argv[2:]: print(library.cudaGetErrorString(int(number)).decode())")
+    numbers = sorted({row[2] for (kind, _), row in values.items() if kind == "cudaError"})
+    texts = {}
+    for headers in inputs:
+        for folder, _, names in os.walk(headers.root):
+            for name in names:
+                if name.startswith("libcudart.so"):
+                    asked = subprocess.run([sys.executable, "-c", script, os.path.join(folder, name), *map(str, numbers)],
+                                           capture_output=True, text=True, check=True)
+                    answers = dict(zip(numbers, asked.stdout.splitlines()))
+                    texts.update({number: text for number, text in answers.items() if text != "unrecognized error code"})
+    return texts
+
+
+def texts_text(name, seen, texts):
+    text = heading(name, seen) + "// T(error, what cudaGetErrorString() answers). No include guard.\n"
+    return text + "".join(f'T({number}, "{texts[number]}")\n' for number in sorted(texts))
+
+
 def write(path, text):
     with open(path, "w") as file:
         file.write(text)
@@ -424,11 +450,14 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         inputs = [Headers(one, scratch, given.others) for one in given.inputs]
         seen, rows, values, hidden = gather(library, inputs, scratch)
+        texts = ask_texts(inputs, values) if given.library == "cudart" and not given.check else {}
     if given.check:
         return check(given.library, seen, rows)
     write(os.path.join(FACTS, given.library + ".def"), functions_text(given.library, seen, rows, hidden))
     if values:
         write(os.path.join(FACTS, given.library + "_values.def"), values_text(given.library, seen, values))
+    if texts:
+        write(os.path.join(FACTS, given.library + "_texts.def"), texts_text(given.library, seen, texts))
     return 0
 
 

@@ -39,12 +39,21 @@ BELOW = {
 # What a foreign program loads in place of NVIDIA's libraries. One stands on the simulated device, or on another one at run time (libcudart
 # on libcuda), never on the library as a whole.
 STANDINS = {
-    "standins/libcuda": "base os driver",
-    "standins/libcudart": "",
+    "standins/common": "",
+    "standins/libcuda": "base os driver standins/common standins/facts",
+    "standins/libcudart": "standins/common standins/facts",
+    "standins/cublas": "standins/common",
+    "standins/cudnn": "standins/common",
+    "standins/cufft": "standins/common",
+    "standins/curand": "standins/common",
+    "standins/cusolver": "standins/common",
+    "standins/cusparse": "standins/common",
+    "standins/nccl": "standins/common",
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # The page's engine is the rooms themselves, compiled with it: it gives their hash tables the browser's random bits.
-BESIDES = {("viewer", "src/base/hash.h")}
+# `vram sim --missing` reads what stand-ins counted.
+BESIDES = {("viewer", "src/base/hash.h"), ("cli", "standins/common/missing.h")}
 
 C_HEADERS = set(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef

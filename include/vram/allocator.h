@@ -30,8 +30,8 @@ extern "C" {
 
 struct vram_allocator;
 
-// Which of the free blocks of equal size is taken: as the option `pytorch` says, by default that of the oldest segment (PyTorch since about
-// 2.10); or, whatever the option says, that of the oldest segment, or the one at the lowest address (PyTorch before).
+// Which of the free blocks of equal size is taken: as the option `pytorch` says, by default that of the oldest segment (PyTorch since
+// 2.13); or, whatever the option says, that of the oldest segment, or the one at the lowest address (PyTorch before).
 enum vram_tie_break { VRAM_TIE_AS_PYTORCH, VRAM_TIE_OLDEST_SEGMENT, VRAM_TIE_LOWEST_ADDRESS };
 
 // All-zero means every default.

@@ -95,6 +95,7 @@ struct vram_sim_options {
     bool backed;                    // device addresses can be read and written by the host; otherwise no bytes stand behind them
     bool no_peers;                  // no device can reach the memory of another
     uint64_t context_bytes;         // that each context takes of its device's memory, as a driver does for itself; default none
+    uint32_t driver_version;        // of CUDA, that the driver says it is: 13020 for 13.2; default 12000
 };
 
 // options may be NULL. *driver is given to the caller. INVALID_ARGUMENT for values out of range; NO_HOST_MEMORY.

@@ -39,7 +39,7 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
         size_t count, items_capacity;
     } listed = {0};
     enum vram_status first = VRAM_OK;
-    if (vr_device_captures(shard->device)) return VRAM_OK;
+    if (!vr_may_wait_for(shard->device, shard->stream)) return VRAM_OK;
     for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
          at = vr_index_next(&pool->index, &allocator->arena, at)) {
         if (!vr_block_at(allocator, at)->expandable) continue;
@@ -86,8 +86,8 @@ static enum vram_status release_freeable(struct vr_device *device) {
     return first;
 }
 
-enum vram_status vr_release_all(struct vr_device *device) {
-    enum vram_status first = vr_device_captures(device) ? VRAM_OK : release_default_pools(device);
+enum vram_status vr_release_all(struct vr_device *device, bool everything) {
+    enum vram_status first = everything ? release_default_pools(device) : VRAM_OK;
     note(&first, release_freeable(device));
     vr_orphans_retry(device, NULL);
     return first;

@@ -4,10 +4,11 @@
 
 #include "core/device.h"
 
-// With no capture under way: waits for all fences, then releases everything that is wholly free: the large pools, then the small ones, each
-// in the order (stream, size, tie, address), cudaMalloc segments before pages of expandable ones (allocator.md §release-of-the-cache).
-// Then, always, the private pools that nobody references any more. The first failure is returned after everything else was tried.
-enum vram_status vr_release_all(struct vr_device *device);
+// everything: waits for all fences, then releases everything that is wholly free: the large pools, then the small ones, each in the order
+// (stream, size, tie, address), cudaMalloc segments before pages of expandable ones (allocator.md §release-of-the-cache). Pages whose
+// stream captures stay. Then, always, the private pools that nobody references any more. The first failure is returned after all else was
+// tried.
+enum vram_status vr_release_all(struct vr_device *device, bool everything);
 // Releases what is wholly free in the pools of one kind of these shards, in their order.
 enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, unsigned kind);
 // The part of it that a request may try first when max_split_size is set (allocator.md §release-of-oversize-blocks): *enough whether

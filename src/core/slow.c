@@ -73,14 +73,15 @@ static uint32_t borrow(struct vr_alloc_request *request) {
 }
 
 static bool collects(const struct vr_device *device) {
-    return device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0 && !vr_device_captures(device);
+    return device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0;
 }
 
 // The ladder (allocator.md §the-ladder). Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the
-// driver while a capture is under way, and of a pool that a graph knows not at all.
+// driver for a request in a capture, and of a pool that a graph knows not at all.
 static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
-    if (collects(device)) {
+    const uint64_t stream = request->shard->stream;
+    if (collects(device) && !vr_request_captures(device, stream)) {
         const enum vram_status status = vr_collect_garbage(device);
         if (status != VRAM_OK) return (struct attempt){status, false};
     }
@@ -88,14 +89,14 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
     if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;
     *block = borrow(request);
     if (*block != 0) return (struct attempt){VRAM_OK, false};
-    if (vr_device_captures(device)) return attempt;
+    if (vr_request_captures(device, stream)) return attempt;
     bool enough = false;
     const bool kept = request->shard->owner != NULL && request->shard->owner->captured;
     const enum vram_status status = kept ? VRAM_OK : vr_release_available(request->shard, request->kind, request->rounded, &enough);
     if (status != VRAM_OK) return (struct attempt){status, false};
     if (enough) attempt = get_memory(request, block);
     if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;
-    const enum vram_status released = vr_release_all(device);
+    const enum vram_status released = vr_release_all(device, true);
     if (released != VRAM_OK) return (struct attempt){released, false};
     device->stats.num_alloc_retries++;
     return get_memory(request, block);
@@ -106,7 +107,8 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
         return device->options.graph_capture_record_stream_reuse ? vr_deferred_reuse(device, stream) : VRAM_OK;
     }
     const bool closed = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0;
-    if (closed && !vr_device_captures(device)) VR_TRY(vr_deferred_convert(device));
+    if (closed && vr_request_captures(device, stream)) return VRAM_OK;
+    if (closed) VR_TRY(vr_deferred_convert(device));
     return vr_fences_poll(device);
 }
 

@@ -10,63 +10,10 @@ static bool is_device(int device) {
 
 // What a call that names a device says when it may not go on.
 static vr_cu_result device_error(int device) {
-    if (vr_libcuda_sim() == NULL) return VR_CU_NOT_INITIALIZED;
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
     return is_device(device) ? VR_CU_SUCCESS : VR_CU_INVALID_DEVICE;
-}
-
-// --- errors ---------------------------------------------------------------------------------------------------------
-
-static const struct {
-    vr_cu_result result;
-    const char *text;
-} texts[] = {
-    {VR_CU_SUCCESS, "no error"},
-    {VR_CU_INVALID_VALUE, "invalid argument"},
-    {VR_CU_OUT_OF_MEMORY, "out of memory"},
-    {VR_CU_NOT_INITIALIZED, "initialization error"},
-    {VR_CU_DEINITIALIZED, "driver shutting down"},
-    {VR_CU_NO_DEVICE, "no CUDA-capable device is detected"},
-    {VR_CU_INVALID_DEVICE, "invalid device ordinal"},
-    {VR_CU_INVALID_CONTEXT, "invalid device context"},
-    {VR_CU_OPERATING_SYSTEM, "OS call failed or operation not supported on this OS"},
-    {VR_CU_PEER_ACCESS_UNSUPPORTED, "peer access is not supported between these two devices"},
-    {VR_CU_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"},
-    {VR_CU_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled"},
-    {VR_CU_INVALID_HANDLE, "invalid resource handle"},
-    {VR_CU_NOT_FOUND, "named symbol not found"},
-    {VR_CU_NOT_READY, "device not ready"},
-    {VR_CU_ILLEGAL_ADDRESS, "an illegal memory access was encountered"},
-    {VR_CU_CONTEXT_IS_DESTROYED, "context is destroyed"},
-    {VR_CU_HOST_MEMORY_ALREADY_REGISTERED, "part or all of the requested memory range is already mapped"},
-    {VR_CU_HOST_MEMORY_NOT_REGISTERED, "pointer does not correspond to a registered memory region"},
-    {VR_CU_NOT_PERMITTED, "operation not permitted"},
-    {VR_CU_NOT_SUPPORTED, "operation not supported"},
-    {VR_CU_ILLEGAL_STATE, "the operation cannot be performed in the present state"},
-    {VR_CU_STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"},
-    {VR_CU_STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture"},
-    {VR_CU_STREAM_CAPTURE_MERGE, "operation would result in a merge of separate capture sequences"},
-    {VR_CU_STREAM_CAPTURE_UNMATCHED, "capture was not ended in the same stream as it began"},
-    {VR_CU_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"},
-    {VR_CU_STREAM_CAPTURE_ISOLATION, "dependency created on uncaptured work in another stream"},
-    {VR_CU_STREAM_CAPTURE_IMPLICIT, "operation would make the legacy stream depend on a capturing blocking stream"},
-    {VR_CU_CAPTURED_EVENT, "operation not permitted on an event last recorded in a capturing stream"},
-    {VR_CU_STREAM_CAPTURE_WRONG_THREAD, "attempt to terminate a thread-local capture sequence from another thread"},
-    {VR_CU_UNKNOWN, "unknown error"},
-};
-
-vr_cu_result cuGetErrorString(vr_cu_result result, const char **text) {
-    if (text == NULL) return VR_CU_INVALID_VALUE;
-    *text = NULL;
-    for (size_t i = 0; i < VR_COUNT_OF(texts); i++)
-        if (texts[i].result == result) *text = texts[i].text;
-    return *text == NULL ? VR_CU_INVALID_VALUE : VR_CU_SUCCESS;
-}
-
-vr_cu_result cuGetErrorName(vr_cu_result result, const char **name) {
-    if (name == NULL) return VR_CU_INVALID_VALUE;
-    vr_cu_result known = cuGetErrorString(result, name);
-    if (known == VR_CU_SUCCESS) *name = vr_cu_result_name(result);
-    return known;
 }
 
 // --- devices --------------------------------------------------------------------------------------------------------
@@ -130,8 +77,9 @@ vr_cu_result cuCtxCreate_v2(uint64_t *context, unsigned flags, int device) {
 }
 
 vr_cu_result cuCtxPushCurrent_v2(uint64_t context) {
-    struct vr_sim *sim = vr_libcuda_sim();
-    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
     vr_mutex_lock(&sim->lock);
     vr_cu_result result = vr_sim_ctx_push(sim, context);
     vr_mutex_unlock(&sim->lock);
@@ -148,8 +96,9 @@ static vr_cu_result pop_locked(struct vr_sim *sim, uint64_t *context) {
 }
 
 vr_cu_result cuCtxPopCurrent_v2(uint64_t *context) {
-    struct vr_sim *sim = vr_libcuda_sim();
-    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
     vr_mutex_lock(&sim->lock);
     vr_cu_result result = pop_locked(sim, context);
     vr_mutex_unlock(&sim->lock);
@@ -158,8 +107,9 @@ vr_cu_result cuCtxPopCurrent_v2(uint64_t *context) {
 
 // The primary context is released, not destroyed. A context that is current in the calling thread is popped.
 vr_cu_result cuCtxDestroy_v2(uint64_t context) {
-    struct vr_sim *sim = vr_libcuda_sim();
-    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
     vr_mutex_lock(&sim->lock);
     const struct vr_sim_context *found = vr_sim_context_find(sim, context);
     vr_cu_result result = found == NULL || found->primary ? VR_CU_INVALID_CONTEXT : VR_CU_SUCCESS;
@@ -203,8 +153,9 @@ vr_cu_result cuMemAllocPitch_v2(uint64_t *address, uint64_t *pitch, uint64_t wid
 vr_cu_result cuMemAllocHost_v2(uint64_t *host, uint64_t size_bytes) { return cuMemHostAlloc(host, size_bytes, 0); }
 
 vr_cu_result cuMemHostGetDevicePointer_v2(uint64_t *address, uint64_t host, unsigned flags) {
-    struct vr_sim *sim = vr_libcuda_sim();
-    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
     if (address == NULL || flags != 0) return VR_CU_INVALID_VALUE;
     vr_mutex_lock(&sim->lock);
     bool known = vr_sim_ranges_holding(&sim->hosts, host) != NULL;

@@ -23,8 +23,9 @@ vr_cu_result cuStreamGetCaptureInfo(uint64_t stream, int *status, uint64_t *id) 
 vr_cu_result cuStreamGetCaptureInfo_v3(uint64_t stream, int *status, uint64_t *id, uint64_t *graph, const uint64_t **dependencies,
                                        const struct vr_cu_edge_data **edge_data, uint64_t *count) {
     if (edge_data == NULL) return cuStreamGetCaptureInfo_v2(stream, status, id, graph, dependencies, count);
-    struct vr_sim *sim = vr_libcuda_sim();
-    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
     if (dependencies == NULL) return VR_CU_INVALID_VALUE;
     vr_mutex_lock(&sim->lock);
     vr_cu_result result = vr_sim_stream_get_capture_info(sim, stream, status, id, graph, dependencies, count);

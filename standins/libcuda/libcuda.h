@@ -11,6 +11,11 @@
 
 // The process's simulator, or NULL before cuInit.
 struct vr_sim *vr_libcuda_sim(void);
+// How a function that is simulated here begins: the simulator, or why the call may not be made. NOT_INITIALIZED before cuInit; the result
+// that VRAM_SIM_FAIL asks for, where this is the call to fail. *sim is written on success only.
+vr_cu_result vr_libcuda_enter(struct vr_sim **sim);
+// The version of CUDA that the driver says it is, before cuInit, too.
+int vr_libcuda_version(void);
 
 // Whether calls are logged (call_log.c), and the line of one: the arguments of the call follow its result.
 bool vr_libcuda_logs(void);

@@ -78,8 +78,9 @@ static bool answer(const struct facts *facts, uint64_t address, enum attribute a
 }
 
 vr_cu_result cuPointerGetAttribute(void *data, int attribute, uint64_t address) {
-    struct vr_sim *sim = vr_libcuda_sim();
-    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
     if (data == NULL) return VR_CU_INVALID_VALUE;
     struct facts facts;
     uint64_t value = 0;

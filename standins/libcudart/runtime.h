@@ -3,8 +3,8 @@
 //
 // Handles (streams, events, graphs, pools) are the driver's, numbers of errors too, as in CUDA. Every call but those for errors makes the
 // primary context of the thread's device current where no context is, and remembers its error for cudaGetLastError().
-#ifndef STANDINS_LIBCUDART_RUNTIME_H
-#define STANDINS_LIBCUDART_RUNTIME_H
+#ifndef VR_STANDINS_LIBCUDART_RUNTIME_H
+#define VR_STANDINS_LIBCUDART_RUNTIME_H
 
 #include <stdbool.h>
 #include <stddef.h>

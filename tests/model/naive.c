@@ -379,15 +379,20 @@ static enum vram_status direct_malloc(struct naive *naive, struct naive_device *
     return VRAM_OK;
 }
 
-// What may be done about a lack of memory. Nothing goes back to the driver while a capture is under way, and what a graph may know not at
+// Whether a request is one in a capture: since 2.14 if its stream takes part, before if any of the device does.
+bool naive_request_captures(const struct naive *naive, const struct naive_device *device, uint64_t stream) {
+    return naive->pytorch >= 214 ? naive_capture_of(naive, stream) != 0 : device->capture_count != 0;
+}
+
+// What may be done about a lack of memory. Nothing goes back to the driver for a request in a capture, and what a graph may know not at
 // all.
 static struct naive_block *in_need(struct naive *naive, struct naive_device *device, struct naive_request *request) {
     struct naive_block *block = borrow(naive, device, request);
-    if (block || device->capture_count) return block;
+    if (block || naive_request_captures(naive, device, request->stream)) return block;
     const bool kept = request->pool && request->pool->captured;
     if (!kept && naive_release_available(naive, device, request)) block = naive_new_memory(naive, device, request, false);
     if (block || request->rejected) return block;
-    naive_release_cached(naive, device);
+    naive_release_cached(naive, device, true);
     return naive_new_memory(naive, device, request, true);
 }
 
@@ -397,8 +402,8 @@ static enum vram_status serve(struct naive *naive, struct naive_device *device, 
     struct naive_request request = naive_make_request(naive, pool ? pool : naive_route_of(naive, device, stream), size_bytes, stream);
     struct naive_block *block = find_free(naive, device, &request);
     if (!block) {
-        const bool collects = device->limit_bytes != NAIVE_NO_LIMIT && naive->options.gc_threshold > 0 && !device->capture_count;
-        if (collects) naive_collect_garbage(naive, device);
+        const bool collects = device->limit_bytes != NAIVE_NO_LIMIT && naive->options.gc_threshold > 0;
+        if (collects && !naive_request_captures(naive, device, stream)) naive_collect_garbage(naive, device);
         block = naive_new_memory(naive, device, &request, false);
     }
     if (!block && !request.rejected) block = in_need(naive, device, &request);
@@ -477,7 +482,9 @@ enum vram_status naive_record_stream(struct naive *naive, uint64_t address, uint
     return VRAM_OK;
 }
 
-void naive_empty_cache_device(struct naive *naive, uint32_t device) { naive_release_cached(naive, &naive->device[device]); }
+void naive_empty_cache_device(struct naive *naive, uint32_t device) {
+    naive_release_cached(naive, &naive->device[device], naive->device[device].capture_count == 0);
+}
 
 void naive_empty_cache(struct naive *naive) {
     for (uint32_t d = 0; d < naive->device_count; d++) naive_empty_cache_device(naive, d);
@@ -514,7 +521,7 @@ struct naive *naive_create(const struct naive_info *info) {
     if (!naive) abort();
     naive->device_count = info->device_count;
     naive->pytorch = info->conf.pytorch;
-    naive->oldest_first = info->tie_break == VRAM_TIE_AS_PYTORCH ? naive->pytorch >= 210 : info->tie_break == VRAM_TIE_OLDEST_SEGMENT;
+    naive->oldest_first = info->tie_break == VRAM_TIE_AS_PYTORCH ? naive->pytorch >= 213 : info->tie_break == VRAM_TIE_OLDEST_SEGMENT;
     naive->caching = true;
     naive->addresses = info->addresses;
     naive->next_alloc = 0x300000000000;

@@ -125,10 +125,21 @@ static void forget_deferred(struct naive_device *device, size_t at) {
     memmove(&device->deferred[at], &device->deferred[at + 1], (device->deferred_count - at) * sizeof *device->deferred);
 }
 
+static bool use_captures(const struct naive *naive, const struct naive_block *block) {
+    for (size_t i = 0; i < block->use_count; i++)
+        if (naive_capture_of(naive, block->uses[i])) return true;
+    return false;
+}
+
+// What a stream uses that captures now waits on.
 void naive_convert(struct naive *naive, struct naive_device *device) {
-    while (device->deferred_count) {
-        struct naive_block *block = device->deferred[0].block;
-        forget_deferred(device, 0);
+    for (size_t at = 0; at < device->deferred_count;) {
+        struct naive_block *block = device->deferred[at].block;
+        if (use_captures(naive, block)) {
+            at++;
+            continue;
+        }
+        forget_deferred(device, at);
         size_t kept = 0;
         for (size_t i = 0; i < block->use_count; i++)
             if (!block->use_captured[i]) block->uses[kept++] = block->uses[i];

@@ -197,6 +197,7 @@ void naive_request_free(struct naive *naive, struct naive_device *device, struct
 void naive_order_uses(struct naive *naive, struct naive_device *device, struct naive_block *block);
 void naive_complete_free(struct naive *naive, struct naive_device *device, struct naive_block *block);
 void naive_record_events(struct naive *naive, struct naive_device *device, struct naive_block *block);
+bool naive_request_captures(const struct naive *naive, const struct naive_device *device, uint64_t stream);
 // What a request does before it looks for memory.
 void naive_complete_frees(struct naive *naive, struct naive_device *device, uint64_t stream);
 void naive_make_room(void **items, size_t *capacity, size_t needed, size_t item_bytes);
@@ -206,7 +207,7 @@ bool naive_driver_alloc(struct naive *naive, struct naive_device *device, uint64
 struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *device, struct naive_request *request, bool retry);
 void naive_collect_garbage(struct naive *naive, struct naive_device *device);
 bool naive_release_available(struct naive *naive, struct naive_device *device, const struct naive_request *request);
-void naive_release_cached(struct naive *naive, struct naive_device *device);
+void naive_release_cached(struct naive *naive, struct naive_device *device, bool everything); // else only what nobody holds
 void naive_release_pool(struct naive *naive, struct naive_device *device, const struct naive_pool *pool, bool small);
 // Whether requests for the pool use expandable segments.
 bool naive_expandable(const struct naive *naive, const struct naive_pool *pool);

@@ -341,14 +341,15 @@ void naive_release_pool(struct naive *naive, struct naive_device *device, const 
         release_block(naive, device, blocks[i]);
         blocks[i] = NULL;
     }
-    for (size_t i = 0; i < count && !device->capture_count; i++)
-        if (blocks[i] && blocks[i]->segment->page_bytes) unmap_free(naive, device, blocks[i]);
+    for (size_t i = 0; i < count; i++)
+        if (blocks[i] && blocks[i]->segment->page_bytes && !naive_capture_of(naive, blocks[i]->segment->stream))
+            unmap_free(naive, device, blocks[i]);
     free(blocks);
 }
 
 // The default pools, then those that nobody holds. The description leaves the order of these open: the newest first.
-void naive_release_cached(struct naive *naive, struct naive_device *device) {
-    if (!device->capture_count) {
+void naive_release_cached(struct naive *naive, struct naive_device *device, bool everything) {
+    if (everything) {
         naive_convert(naive, device);
         device->stats.num_sync_all_streams++;
         naive_process_events(naive, device, true);

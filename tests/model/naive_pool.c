@@ -76,7 +76,8 @@ void naive_complete_frees(struct naive *naive, struct naive_device *device, uint
         if (naive->options.reuse) naive_reuse(naive, device, stream);
         return;
     }
-    if (!device->capture_count) naive_convert(naive, device);
+    if (naive_request_captures(naive, device, stream)) return;
+    naive_convert(naive, device);
     naive_process_events(naive, device, false);
 }
 

@@ -216,9 +216,16 @@ static void ask_for_names(void) {
     void *found = &found, *v1, *v2;
     int status = -1;
     const char *text = NULL;
-    CHECK(GetProcAddress("cuLaunchKernel", &found, 13000, 0, &status) == 500 && found == NULL && status == 1);
-    CHECK(GetProcAddress("cuMemCreate", &found, 10010, 0, &status) == 500 && found == NULL && status == 2);
-    CHECK(GetProcAddress("", &found, 0, 0, NULL) == 500);
+    CHECK(GetProcAddress("cuNoSuchFunction", &found, 13000, 0, &status) == 0 && found == NULL && status == 1);
+    found = &found;
+    CHECK(GetProcAddress("cuMemCreate", &found, 10010, 0, &status) == 0 && found == NULL && status == 2);
+    CHECK(GetProcAddress("", &found, 0, 0, NULL) == 0 && found == NULL);
+    CHECK(GetProcAddress("cuMemAlloc_v2", &found, 13000, 0, &status) == 0 && found == NULL && status == 1);
+    CUresult (*V1)(const char *, void **, int, uint64_t) = NULL;
+    void *first_version = proc("cuGetProcAddress", 11080, 0);
+    memcpy(&V1, &first_version, sizeof V1);
+    CHECK(V1("cuNoSuchFunction", &found, 11080, 0) == 500 && found == NULL);
+    CHECK(V1("cuMemCreate", &found, 11080, 0) == 0 && found != NULL);
     v1 = proc("cuGetProcAddress", 11080, 0);
     v2 = proc("cuGetProcAddress", 13000, 0);
     CHECK(v1 != v2);
@@ -227,6 +234,10 @@ static void ask_for_names(void) {
     CHECK(GetErrorName(2, &text) == 0 && strcmp(text, "CUDA_ERROR_OUT_OF_MEMORY") == 0);
     CHECK(GetErrorString(2, &text) == 0 && strcmp(text, "out of memory") == 0);
     CHECK(GetErrorName(12345, &text) == 1 && text == NULL);
+    CHECK(GetErrorString(12345, &text) == 1 && text == NULL);
+    CHECK(GetErrorName(209, &text) == 0 && strcmp(text, "CUDA_ERROR_NO_BINARY_FOR_GPU") == 0);
+    CHECK(GetErrorString(209, &text) == 0 && strcmp(text, "no kernel image is available for execution on the device") == 0);
+    CHECK(GetErrorString(202, &text) == 0 && strcmp(text, "CUDA_ERROR_CONTEXT_ALREADY_CURRENT") == 0);
 }
 
 int main(int argc, char **argv) {
@@ -239,6 +250,9 @@ int main(int argc, char **argv) {
     if (address == NULL) return 2;
     memcpy(&GetProcAddress, &address, sizeof address);
     LOAD(Init, 2000, (unsigned));
+    LOAD(DriverGetVersion, 2020, (int *));
+    int version = 0;
+    CHECK(DriverGetVersion(&version) == 0 && version >= 13000); // before cuInit
     LOAD(DeviceGet, 2000, (CUdevice *, int));
     LOAD(DevicePrimaryCtxRetain, 7000, (CUcontext *, CUdevice));
     LOAD(DevicePrimaryCtxRelease, 11000, (CUdevice));

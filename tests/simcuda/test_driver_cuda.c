@@ -39,7 +39,7 @@ static void calls_reach_the_library(void **state) {
     struct vram_driver *driver = NULL;
     struct vram_error error;
     assert_int_equal(setenv("VRAM_LIBCUDA", SIMCUDA_PATH, 1), 0);
-    assert_int_equal(setenv("VRAM_SIM", "memory=1GiB,backed", 1), 0);
+    assert_int_equal(setenv("VRAM_SIM", "memory=1GiB,backed,driver=12040", 1), 0);
     assert_int_equal(vram_driver_cuda(&driver, &error), VRAM_OK);
     assert_string_equal(driver->kind, "cuda");
     assert_int_equal(vram_sim_clock_ns(driver), 0); // to us it is no simulator
@@ -47,7 +47,7 @@ static void calls_reach_the_library(void **state) {
     int device = -1, version = 0, value = 0;
     char out[64] = "bytes that travel", in[64] = "";
     assert_cu(vr_cu(driver, driver_get_version, &version), SUCCESS);
-    assert_int_equal(version, 12000);
+    assert_int_equal(version, 12040);
     assert_cu(vr_cu(driver, device_get_attribute, &value, VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0), SUCCESS);
     assert_int_equal(value, 1);
     assert_cu(vr_cu(driver, primary_ctx_retain, &context, 0), SUCCESS);

@@ -45,6 +45,12 @@ bool vr_any_captures(const struct vr_device *device);
 // Whether a known capture concerns the device: it goes into one of its pools, or one of its streams takes part. Nothing goes back to the
 // driver then.
 bool vr_device_captures(const struct vr_device *device);
+// Whether a request on `stream` is one in a capture, by the rules of the version that the allocator follows: then no event is looked at for
+// it, and nothing goes back to the driver.
+bool vr_request_captures(const struct vr_device *device, uint64_t stream);
+// Whether the host may wait for the stream, which would spoil a capture that it takes part in or that a default stream waits for. Asks the
+// driver only while a capture is known.
+bool vr_may_wait_for(const struct vr_device *device, uint64_t stream);
 // Counts a capture in (without any lock, before it begins) or out, on all devices.
 void vr_capture_count(struct vram_allocator *allocator, bool begins);
 // Sets the gate bit of captures on or off, as is right now.

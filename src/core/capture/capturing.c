@@ -37,6 +37,18 @@ bool vr_device_captures(const struct vr_device *device) {
     return false;
 }
 
+bool vr_request_captures(const struct vr_device *device, uint64_t stream) {
+    if (device->allocator->pytorch >= VR_PYTORCH_STREAMS_CAPTURE) return vr_is_capturing(device, stream);
+    return vr_device_captures(device);
+}
+
+bool vr_may_wait_for(const struct vr_device *device, uint64_t stream) {
+    int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
+    if (!vr_any_captures(device)) return true;
+    if (vr_cu(device->allocator->driver, stream_is_capturing, stream, &status) != VR_CU_SUCCESS) return false;
+    return status == VR_CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 // Whoever took a device's locks before its gate was set makes driver calls that could spoil the capture: they are waited for. The count is
 // changed before the gates, and a gate is opened before the count is looked at (vr_capture_gate): so no gate stays open.
 void vr_capture_count(struct vram_allocator *allocator, bool begins) {

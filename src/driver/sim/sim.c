@@ -38,6 +38,7 @@ static struct vram_sim_options with_defaults(const struct vram_sim_options *user
     options.alloc_small_alignment = or_default(options.alloc_small_alignment, 512);
     options.reserve_base = or_default(options.reserve_base, 0x400000000000u);
     options.reserve_alignment = or_default(options.reserve_alignment, VR_GIB);
+    if (options.driver_version == 0) options.driver_version = VR_SIM_DRIVER_VERSION;
     return options;
 }
 

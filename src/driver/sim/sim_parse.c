@@ -21,6 +21,7 @@ static const struct {
     {"backed", FLAG, offsetof(struct vram_sim_options, backed)},
     {"no_peers", FLAG, offsetof(struct vram_sim_options, no_peers)},
     {"context", SIZE, offsetof(struct vram_sim_options, context_bytes)},
+    {"driver", COUNT, offsetof(struct vram_sim_options, driver_version)},
 };
 
 struct word {

@@ -62,8 +62,7 @@ vr_cu_result vr_sim_device_total_mem(struct vr_sim *sim, uint64_t *size_bytes, i
 }
 
 vr_cu_result vr_sim_driver_get_version(struct vr_sim *sim, int *version) {
-    (void)sim;
     if (version == NULL) return VR_CU_INVALID_VALUE;
-    *version = VR_SIM_DRIVER_VERSION;
+    *version = (int)sim->options.driver_version;
     return VR_CU_SUCCESS;
 }

@@ -1,0 +1,4 @@
+// The version that a stand-in tells, of NVIDIA's library with the same soname: one object per soname.
+#include "common.h"
+
+const int standin_library_version = STANDIN_LIBRARY_VERSION;

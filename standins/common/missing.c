@@ -1,0 +1,81 @@
+// missing.c: the counting half of missing.h.
+#define _GNU_SOURCE
+#include "missing.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct vr_missing_file *file; // NULL: nobody counts
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+// The file has its size already: `vram sim` made it. Its descriptor is not kept, a program may close what it does not know.
+static void open_file(void) {
+    const char *path = getenv("VRAM_SIM_MISSING");
+    const int descriptor = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    struct stat facts;
+    if (descriptor < 0) return;
+    if (fstat(descriptor, &facts) == 0 && facts.st_size == (off_t)sizeof *file) {
+        void *mapped = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        if (mapped != MAP_FAILED) file = mapped;
+    }
+    (void)close(descriptor);
+    if (file != NULL && atomic_load(&file->magic) != VR_MISSING_MAGIC) file = NULL;
+}
+
+const char *vr_missing_module(const void *caller) {
+    Dl_info facts;
+    return dladdr(caller, &facts) != 0 && facts.dli_fname != NULL ? facts.dli_fname : "(unknown)";
+}
+
+// The text, or its end where it is too long.
+static void put_end(char *into, size_t capacity, const char *text) {
+    const size_t length = strlen(text);
+    (void)snprintf(into, capacity, "%s", length < capacity ? text : text + length - (capacity - 1));
+}
+
+static bool is_row(const struct vr_missing_row *row, const char *library, const char *function, const char *module) {
+    const size_t length = strlen(module);
+    if (length >= sizeof row->module) module += length - (sizeof row->module - 1);
+    return strcmp(row->function, function) == 0 && strcmp(row->library, library) == 0 && strcmp(row->module, module) == 0;
+}
+
+static struct vr_missing_row *find_row(const char *library, const char *function, const char *module) {
+    uint64_t used = atomic_load_explicit(&file->used, memory_order_acquire);
+    for (uint64_t i = 0; i < used && i < VR_MISSING_ROWS; i++) {
+        struct vr_missing_row *row = &file->rows[i];
+        if (atomic_load_explicit(&row->state, memory_order_acquire) == VR_MISSING_READY && is_row(row, library, function, module))
+            return row;
+    }
+    used = atomic_fetch_add(&file->used, 1);
+    if (used >= VR_MISSING_ROWS) return NULL;
+    struct vr_missing_row *row = &file->rows[used];
+    (void)snprintf(row->function, sizeof row->function, "%s", function);
+    (void)snprintf(row->library, sizeof row->library, "%s", library);
+    put_end(row->module, sizeof row->module, module);
+    atomic_store_explicit(&row->state, VR_MISSING_READY, memory_order_release);
+    return row;
+}
+
+void vr_missing_count(const char *library, const char *function, const void *caller) {
+    // A loop that asks again and again comes from one place.
+    static _Thread_local struct {
+        const void *caller;
+        const char *function;
+        struct vr_missing_row *row;
+    } last;
+    (void)pthread_once(&once, open_file);
+    if (file == NULL) return;
+    if (last.row == NULL || last.caller != caller || last.function != function) {
+        last.row = find_row(library, function, vr_missing_module(caller));
+        last.caller = caller;
+        last.function = function;
+    }
+    if (last.row != NULL) (void)atomic_fetch_add_explicit(&last.row->count, 1, memory_order_relaxed);
+}

@@ -1,0 +1,23 @@
+// The sizes that the real libraries take and ask for, by version and device.
+#include "common.h"
+
+static const struct standin_size_row rows[] = {
+#define X(what, from_version, below_version, from_capability, below_capability, bytes, source)                                             \
+    {STANDIN_##what, from_version, below_version, from_capability, below_capability, bytes, source},
+#include "sizes.def"
+#undef X
+};
+
+static bool between(int value, int from, int below) { return value >= from && (below == 0 || value < below); }
+
+const struct standin_size_row *standin_size(enum standin_size what, int version) {
+    const int capability = standin_capability();
+    const struct standin_size_row *row = rows, *last = rows;
+    for (; row < rows + sizeof rows / sizeof *rows; row++) {
+        if (row->what != what) continue;
+        last = row;
+        if (between(version, row->from_version, row->below_version) && between(capability, row->from_capability, row->below_capability))
+            return row;
+    }
+    return last;
+}

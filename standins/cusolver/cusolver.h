@@ -1,0 +1,19 @@
+// cusolver.h: cuSOLVER's statuses and handles, for the files of this stand-in.
+#ifndef VR_STANDINS_CUSOLVER_CUSOLVER_H
+#define VR_STANDINS_CUSOLVER_CUSOLVER_H
+
+#include "../common/calls.h"
+
+enum { CUSOLVER_NOT_INITIALIZED = 1, CUSOLVER_ALLOC_FAILED = 2, CUSOLVER_INVALID_VALUE = 3, CUSOLVER_EXECUTION_FAILED = 6 };
+
+// One kind for the handles of its four interfaces.
+#define CUSOLVER_HANDLE UINT64_C(0x6375736f6c760001)
+
+static const struct standin_codes codes = {CUSOLVER_HANDLE, CUSOLVER_NOT_INITIALIZED, CUSOLVER_INVALID_VALUE, CUSOLVER_ALLOC_FAILED,
+                                           CUSOLVER_EXECUTION_FAILED};
+
+// Elements of workspace for a batch of matrices, from the table of sizes. Fits what the oldest queries answer in, an int.
+int standin_cusolver_elements(int64_t rows, int64_t columns, int64_t batch);
+#define ELEMENTS(rows, columns, batch) standin_cusolver_elements((rows), (columns), (batch))
+
+#endif

@@ -1,0 +1,20 @@
+// names.h: the table of all names of the driver API.
+#ifndef VR_STANDINS_LIBCUDA_NAMES_H
+#define VR_STANDINS_LIBCUDA_NAMES_H
+
+#include <stddef.h>
+
+typedef void vr_libcuda_function(void);
+
+// One binary interface: the name that programs ask for, the name that is exported, where it is.
+struct vr_libcuda_name {
+    const char *base, *exported;
+    vr_libcuda_function *entry;
+    int first, last; // versions of CUDA that it is in
+};
+
+// Sorted by base name.
+extern const struct vr_libcuda_name vr_libcuda_names[];
+extern const size_t vr_libcuda_name_count;
+
+#endif

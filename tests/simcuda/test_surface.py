@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Every name that libcuda ever had is exported by the simulated one; what is not simulated says so.
+
+Usage: test_surface.py LIBCUDA WANTS
+"""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+LIBCUDA, WANTS = sys.argv[1:3]
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import api_facts  # noqa: E402
+
+NAMES = api_facts.read_committed(os.path.join(ROOT, "standins", "facts", "cuda.def"))
+
+
+def exported():
+    """{name: letter of nm}: W is a stub, T is simulated."""
+    done = subprocess.run(["nm", "-D", "--defined-only", LIBCUDA], capture_output=True, text=True, check=True)
+    return {line.split()[2]: line.split()[1] for line in done.stdout.splitlines()}
+
+
+def wants(*names, **variables):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("VRAM_")}
+    done = subprocess.run([WANTS, LIBCUDA, *names], capture_output=True, text=True, env={**environment, **variables}, check=False)
+    return done.stdout.splitlines()
+
+
+class Surface(unittest.TestCase):
+    def test_every_name_is_exported_and_nothing_else(self):
+        self.assertEqual(sorted(exported()), sorted(NAMES))
+
+    def test_a_name_that_is_simulated_has_its_per_thread_twin(self):
+        letters = exported()
+        twins = [name for name in NAMES if re.search(r"_pt[sd][sz]$", name) and letters[name[:-5]] == "T"]
+        self.assertEqual([name for name in twins if letters[name] != "T"], [])
+        self.assertGreater(len(twins), 20)
+
+    def test_what_is_not_simulated_answers_not_supported(self):
+        letters = exported()
+        some = sorted(name for name in NAMES if letters[name] == "W")[:40]
+        self.assertEqual(wants(*some), [f"{name} 801" for name in some])
+
+    def test_the_version_is_the_newest_or_as_told(self):
+        newest = max(int(row.group(4)) for row in NAMES.values())
+        self.assertEqual(wants("version", "cuInit", "version"), [f"version 0 {newest}", "cuInit 0", f"version 0 {newest}"])
+        told = wants("version", "cuInit", "version", VRAM_SIM="driver=12080")
+        self.assertEqual(told, ["version 0 12080", "cuInit 0", "version 0 12080"])
+
+    def test_the_tables_of_nvidia_are_refused(self):
+        self.assertEqual(wants("cuGetExportTable"), ["cuGetExportTable 1"])
+
+    def test_the_call_that_is_asked_for_fails_once(self):
+        calls = ["cuInit", "cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxGetDevice", "cuCtxGetDevice"]
+        usual = [0, 1, 1, 1, 1]
+        for nth in range(0, 7):
+            expected = [999 if i + 1 == nth else usual[i] for i in range(len(calls))]
+            if nth == 1:
+                expected = [999, 3, 3, 3, 3]
+            got = wants(*calls, VRAM_SIM_FAIL=f"{nth}:999" if nth else "")
+            self.assertEqual(got, [f"{name} {result}" for name, result in zip(calls, expected)], nth)
+        self.assertEqual(wants("cuInit", VRAM_SIM_FAIL="1"), ["cuInit 2"])
+
+
+unittest.main(argv=[sys.argv[0]])

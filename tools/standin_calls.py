@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Writes the tables of calls that stand-ins answer alike, from the prototypes of NVIDIA's headers.
+
+Usage: standin_calls.py LIBRARY INCLUDE_FOLDER... [--check]
+
+Of the headers only facts are used: names, parameters, which of them are results. A function that a source of the stand-in defines by hand is
+left out. Writes standins/<library>/<library>_calls.def; --check compares instead and exits 1 where a function of the headers is in neither.
+Several versions of a library are given by running over their headers together: a name of one is in the table.
+
+Rows (standins/common/calls.h says what they become):
+  WORK(name)                    one launch on the stream of the handle, which is the first parameter
+  CALL(name, (...), actions)    the same, and results are written
+  QUERY(name, (...), actions)   no work, results are written
+  SET(name, number, type), GET(name, number, type)   a value of the handle that is kept
+  NEW(name), FREE(name)         an object without state of its own
+  DONE(name)                    nothing to do
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# table: folder, headers, beginning of names.
+LIBRARIES = {
+    "cublas": ("cublas", "cublas_v2.h cublasXt.h", "cublas(?!Lt)"),
+    "cublas_legacy": ("cublas", "cublas.h", "cublas(?!Lt)"),
+    "cusolver": ("cusolver", "cusolverDn.h cusolverSp.h cusolverRf.h cusolverMg.h cusolverSp_LOWLEVEL_PREVIEW.h", "cusolver"),
+    "cusparse": ("cusparse", "cusparse.h", "cusparse"),
+    "cudnn": ("cudnn", "cudnn.h", "cudnn"),
+}
+# What headers include of the compiler's own folder; only its macros count here, and all are empty.
+EMPTY_MACROS = """__host__ __device__ __device_builtin__ __device_builtin_texture_type__ __device_builtin_surface_type__ __cudart_builtin__
+    __forceinline__ __inline_hint__ __no_return__ CUDARTAPI CUDARTAPI_CDECL CUDART_CB __CUDA_DEPRECATED CUDA_CB __specialization_static
+    CUDART_DEVICE""".split()
+COMPILER_HEADERS = "host_defines.h host_config.h common_functions.h math_functions.h device_functions.h".split()
+
+
+def preprocessed(headers, folders):
+    with tempfile.TemporaryDirectory() as scratch:
+        crt = Path(scratch) / "crt"
+        crt.mkdir()
+        for name in COMPILER_HEADERS:
+            (crt / name).write_text("")
+        macros = [f"-D{name}=" for name in EMPTY_MACROS] + ["-D__align__(n)=", "-D__builtin_align__(n)="]
+        source = "#include <stddef.h>\n#include <stdint.h>\n" + "".join(f"#include <{name}>\n" for name in headers.split())
+        command = ["gcc", "-E", "-P", "-x", "c", *macros, f"-I{scratch}", *[f"-I{folder}" for folder in folders], "-"]
+        return subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout
+
+
+def statements(text):
+    """What stands between semicolons outside of braces."""
+    text = re.sub(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)", "", text)
+    depth, current = 0, ""
+    for character in text:
+        if character == "{":
+            depth += 1
+        elif character == "}":
+            depth -= 1
+            if depth == 0:
+                current += "{}"
+        elif depth == 0 and character == ";":
+            yield " ".join(current.split("{}")[-1].split() if "typedef" not in current else current.split())
+            current = ""
+        elif depth == 0:
+            current += character
+
+
+class Header:
+    """Prototypes {name: [(type, parameter)]} and the names of pointer types."""
+
+    def __init__(self, library, folders):
+        _, headers, prefix = LIBRARIES[library]
+        self.pointers, self.prototypes, self.returns = set(), {}, {}
+        for statement in statements(preprocessed(headers, folders)):
+            typedef = re.match(r"typedef (?:const )?(?:struct \w+|void) ?(?:const )?\* ?(\w+)$", statement) or re.match(
+                r"typedef [\w ]+\( ?\* ?(\w+) ?\)", statement
+            )
+            if typedef:
+                self.pointers.add(typedef.group(1))
+                continue
+            found = re.match(rf"^(?:extern )?([\w ]+[\w*] ?\*?) ?\b({prefix}\w*) ?\((.*)\)$", statement)
+            if found and "typedef" not in statement:
+                self.returns[found.group(2)] = found.group(1).strip()
+                self.prototypes[found.group(2)] = [self.parameter(text) for text in split(found.group(3))]
+
+    def parameter(self, text):
+        text = text.replace("*", " * ").replace("const ", " ").strip()
+        name = re.search(r"(\w+)\s*(\[\w*\])*$", text)
+        kind = " ".join(text[: name.start()].split())
+        if "[" in text[name.start():]:
+            kind += " *"
+        return kind.replace("* const", "*").replace("const *", "*").strip(), name.group(1)
+
+    def c_type(self, kind):
+        """The class of a type as the calling conventions see it."""
+        if kind == "cusolver_int_t *":
+            return "int *"
+        if kind in ("int *", "size_t *", "int64_t *", "float *", "double *"):
+            return kind
+        if "*" in kind or kind in self.pointers:
+            return "void *"
+        if kind in ("float", "double"):
+            return kind
+        if kind in ("cuComplex", "cuDoubleComplex"):
+            return {"cuComplex": "struct standin_complex", "cuDoubleComplex": "struct standin_double_complex"}[kind]
+        if kind in ("int64_t", "size_t", "long long", "long long int", "unsigned long long"):
+            return "int64_t"
+        return "int"
+
+
+def split(parameters):
+    return [text for text in parameters.split(",") if text.strip() not in ("", "void")]
+
+
+def signature(header, parameters, last):
+    """The parameters up to the last that is needed; the calling conventions let a function ignore what follows."""
+    if not parameters:
+        return "(void)"
+    texts = []
+    for i, (kind, name) in enumerate(parameters[: last + 1]):
+        c_type = "struct standin_handle *" if i == 0 and kind.endswith("Handle_t") else header.c_type(kind)
+        texts.append(c_type + ("" if c_type.endswith("*") else " ") + ("handle" if i == 0 and kind.endswith("Handle_t") else name))
+    return "(" + ", ".join(texts) + ")"
+
+
+BYTES = {"float *": 4, "double *": 8, "cuComplex *": 8, "cuDoubleComplex *": 16, "int *": 4, "int64_t *": 8, "size_t *": 8}
+
+
+# --- what each library's results are -----------------------------------------------------------------------------------------------------
+def cublas_actions(name, parameters):
+    kinds = {parameter: kind for kind, parameter in parameters}
+    if re.match(r"cublas(I?[SDCZ][sdcz]?)(dot[uc]?|nrm2|asum|amax|amin)_v2(_64)?$", name) or re.match(r"cublasIa(max|min)Ex(_64)?$", name):
+        return [("result", f"CLEAR(result, {BYTES[kinds['result']]})")]
+    if re.match(r"cublas[SDCZ]rotg_v2$", name):
+        return [(p, f"CLEAR({p}, {BYTES[kinds[p]]})") for p in ("c", "s")]
+    if re.match(r"cublas\w(getrf|getri|matinv)Batched$", name):
+        return [("info", "ZERO(info, batchSize)"), ("batchSize", "")]
+    if re.match(r"cublas\w(geqrf|getrs)Batched$", name):
+        return [("info", "PUT(info, 0)")]
+    if re.match(r"cublas\wgelsBatched$", name):
+        return [("info", "PUT(info, 0)"), ("devInfoArray", "ZERO(devInfoArray, batchSize)"), ("batchSize", "")]
+    return []
+
+
+def cusolver_actions(name, parameters):
+    """info is memory of the device in the dense functions, the others' single results are the host's."""
+    kinds = {parameter: kind for kind, parameter in parameters}
+    order = [parameter for _, parameter in parameters]
+    element = {"S": 4, "D": 8, "C": 8, "Z": 16}.get(name.removeprefix("cusolverDn")[:1], 1)
+    actions = []
+    if "ufferSize" in name or "BufferInfo" in name:
+        size = [p for p in ("m", "n", "M", "N") if p in kinds and kinds[p] in ("int", "int64_t", "cusolver_int_t")]
+        rows, columns = (size[0], size[-1]) if size else ("0", "0")
+        batch = "batchSize" if "batchSize" in kinds else "1"
+        for kind, parameter in parameters:
+            lower = parameter.lower()
+            if lower in ("lwork",) and kind in ("int *", "int64_t *"):
+                actions.append((parameter, f"PUT({parameter}, ELEMENTS({rows}, {columns}, {batch}))"))
+            elif kind == "size_t *" and "host" in lower:
+                actions.append((parameter, f"PUT({parameter}, 0)"))
+            elif kind == "size_t *":
+                type_ = next((p for k, p in parameters if p in ("dataTypeA", "dataTypeDE", "dataTypeV")), None)
+                width = f"WIDTH({type_})" if type_ else element
+                actions.append((parameter, f"PUT({parameter}, (size_t)ELEMENTS({rows}, {columns}, {batch}) * {width})"))
+        actions += [(p, "") for p in (rows, columns, batch) if p in order]
+        actions += [(p, "") for p in order if p in ("dataTypeA", "dataTypeDE", "dataTypeV")]
+        return actions
+    for kind, parameter in parameters:
+        lower = parameter.lower()
+        if kind == "int *" and ("info" in lower) and name.startswith("cusolverDn"):
+            batched = next((p for p in ("batchSize",) if p in kinds and "Batched" in name), None)
+            actions.append((parameter, f"ZERO({parameter}, {batched or 1})"))
+            if batched:
+                actions.append((batched, ""))
+        elif kind == "int *" and "info" in lower:
+            actions.append((parameter, f"PUT({parameter}, 0)"))
+        elif kind.endswith("*") and lower in ("niter", "niters", "meig", "meig64", "h_meig", "ranka", "issym", "num_eigs", "numnz"):
+            actions.append((parameter, f"PUT({parameter}, {'n' if 'meig' in lower and 'n' in kinds else 0})"))
+            actions += [("n", "")] if "meig" in lower else []
+        elif kind == "int *" and lower in ("singularity", "position"):
+            actions.append((parameter, f"PUT({parameter}, -1)"))
+        elif kind.endswith("*") and lower in ("min_norm", "h_r_nrmf", "h_err_sigma", "residual", "executed_sweeps", "report", "nnzlref", "nnzuref"):
+            actions.append((parameter, f"FILL({parameter}, {8 if 'double' in kind else 4})"))
+    return actions
+
+
+def cusparse_actions(name, parameters):
+    actions = []
+    for kind, parameter in parameters:
+        lower = parameter.lower()
+        if "ufferSize" in name and kind in ("size_t *", "int *") and "uffer" in lower:
+            actions.append((parameter, f"PUT({parameter}, (TYPE_OF({parameter}))standin_size(STANDIN_CUSPARSE_BUFFER, 0)->bytes)"))
+        elif lower in ("nnztotaldevhostptr", "nnztotal", "result") and "ufferSize" not in name:
+            actions.append((parameter, f"CLEAR({parameter}, {BYTES.get(kind, 4)})"))
+        elif kind == "int *" and lower == "position":
+            actions.append((parameter, f"CLEAR({parameter}, 4)"))
+        elif kind == "int *" and lower == "ncolors":
+            actions.append((parameter, "PUT(ncolors, 0)"))
+    return actions
+
+
+ACTIONS = {"cublas": cublas_actions, "cublas_legacy": None, "cusolver": cusolver_actions, "cusparse": cusparse_actions, "cudnn": lambda name, parameters: []}
+
+
+def size_of_result(header, kind):
+    """Bytes behind a pointer to a simple type."""
+    target = kind[:-1].strip()
+    if target.endswith("*") or target in header.pointers:
+        return 8
+    return {"struct standin_double_complex": 16, "int": 4, "float": 4}.get(header.c_type(target), 8)
+
+
+# --- rows --------------------------------------------------------------------------------------------------------------------------------
+def row_of(library, header, name, numbers):
+    parameters = header.prototypes[name]
+    kinds = [kind for kind, _ in parameters]
+    if library == "cublas_legacy":
+        result = {"cuComplex": "struct standin_complex", "cuDoubleComplex": "struct standin_double_complex"}
+        kind = header.returns[name]
+        return f"LEGACY({name})" if kind == "void" else f"LEGACY_RESULT({name}, {result.get(kind, kind)})"
+    # A value that is set and told.
+    pair = re.match(r"(\w+?)(Set|Get)([A-Z]\w*)$", name)
+    if pair and len(parameters) == 2:
+        other = pair.group(1) + ("Get" if pair.group(2) == "Set" else "Set") + pair.group(3)
+        if other in header.prototypes and len(header.prototypes[other]) == 2:
+            number = numbers.setdefault(pair.group(1) + pair.group(3), len(numbers) + 1)
+            value = header.c_type(kinds[1] if pair.group(2) == "Set" else kinds[1].removesuffix("*").strip())
+            return f"{pair.group(2).upper()}({name}, {number}, {value})"
+    if re.search(r"[cC]reate\w*$", name) and len(parameters) == 1 and kinds[0].endswith("*"):
+        return f"NEW({name})"
+    if re.search(r"[dD]estroy\w*$", name) and len(parameters) == 1:
+        return f"FREE({name})"
+    if re.search(r"Logger|Xerbla", name):
+        return f"DONE({name})"
+    actions = ACTIONS[library](name, parameters)
+    order = [parameter for _, parameter in parameters]
+    is_query = "ufferSize" in name or "BufferInfo" in name or not (kinds and kinds[0].endswith("Handle_t"))
+    if not actions and "Get" in name:  # values that nobody keeps: zeros, never what was there
+        actions = [(parameter, f"FILL({parameter}, {size_of_result(header, kind)})") for kind, parameter in parameters if kind.endswith("*")]
+        is_query = True
+    if not actions:
+        return f"WORK({name})" if kinds and kinds[0].endswith("Handle_t") else f"DONE({name})"
+    last = max(order.index(parameter) for parameter, _ in actions)
+    text = "; ".join(action for _, action in actions if action)
+    return f"{'QUERY' if is_query else 'CALL'}({name}, {signature(header, parameters, last)}, {text})"
+
+
+def wrapped(row):
+    lines, current = [], ""
+    for word in row.split(" "):
+        if current and len(current) + 1 + len(word) > 138:
+            lines.append(current)
+            current = "  " + word
+        else:
+            current = f"{current} {word}" if current else word
+    return "\n".join(lines + [current])
+
+
+def by_hand(folder):
+    """Names that begin a definition in the sources of the stand-in: after a type, or as the argument of a macro."""
+    text = "".join(path.read_text() for path in sorted(folder.glob("*.c")))
+    text = re.sub(r"^[ \t#].*$", "", text, flags=re.M)
+    in_macros = " ".join(re.findall(r"^[A-Z_]+\(([^)]*)\)", text, flags=re.M))
+    return set(re.findall(r"\b(cu[A-Za-z]\w*)(?=\()", text)) | set(re.findall(r"\bcu[A-Za-z]\w*", in_macros))
+
+
+def main():
+    check = "--check" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
+    library, folders = arguments[0], arguments[1:]
+    folder = ROOT / "standins" / LIBRARIES[library][0]
+    target = folder / f"{library}_calls.def"
+    header = Header(library, folders)
+    done, numbers = by_hand(folder), {}
+    if library == "cublas_legacy":  # its header declares the functions of today's interface, too
+        done |= set(Header("cublas", folders).prototypes)
+    rows = [row_of(library, header, name, numbers) for name in sorted(header.prototypes) if name not in done]
+    if check:
+        have = done | set(re.findall(r"^[A-Z]+\((\w+)", target.read_text(), flags=re.M))
+        absent = sorted(set(header.prototypes) - have)
+        print(f"{library}: {len(header.prototypes)} functions, {len(absent)} absent: {' '.join(absent[:20])}")
+        return 1 if absent else 0
+    target.write_text(
+        f"// Calls of {library} that are answered alike, written by tools/standin_calls.py from the headers' prototypes. No include guard.\n"
+        + "\n".join(wrapped(row) for row in rows)
+        + "\n"
+    )
+    print(f"{library}: {len(rows)} rows, {len(done)} by hand")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
