@@ -5,6 +5,7 @@
 
 #include "args.h"
 #include "doctor.h"
+#include "sim_settings.h"
 #include "ui.h"
 
 int cmd_doctor(int argc, char **argv);
@@ -68,6 +69,16 @@ static void print_text(const struct doctor *doctor) {
     }
 }
 
+// The driver that a program finds under `vram sim` without further options.
+static enum vram_status make_sim(struct vram_driver **driver) {
+    const struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET, .more = "backed=1"};
+    char values[256], wrong[256];
+    struct vram_sim_options options = {0};
+    if (!sim_settings_text(&settings, values, sizeof values, wrong, sizeof wrong)) return VRAM_INVALID_ARGUMENT;
+    const enum vram_status status = vram_sim_parse(values, &options, NULL);
+    return status == VRAM_OK ? vram_sim_create(&options, driver) : status;
+}
+
 int cmd_doctor(int argc, char **argv) {
     bool json = false, sim = false;
     const struct args_option options[] = {
@@ -94,7 +105,7 @@ int cmd_doctor(int argc, char **argv) {
     if (doctor == NULL) return CLI_BAD_INPUT;
     struct vram_driver *driver = NULL;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    const enum vram_status status = sim ? vram_sim_create(NULL, &driver) : vram_driver_cuda(&driver, &error);
+    const enum vram_status status = sim ? make_sim(&driver) : vram_driver_cuda(&driver, &error);
     doctor_look_at_driver(doctor, status == VRAM_OK ? driver : NULL, &error);
     doctor_look_at_settings(doctor);
     doctor_look_at_system(doctor);

@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "beside.h"
+#include "sim_settings.h"
 #include "ui.h"
 
 int cmd_sim(int argc, char **argv);
@@ -16,12 +17,6 @@ int cmd_sim(int argc, char **argv);
 #define EXIT_NO_EXECUTE 126
 
 static const char *const profiles[] = {"cheap", "dear", "free", NULL};
-
-struct settings {
-    uint64_t devices, memory_bytes;
-    unsigned profile;
-    const char *more;
-};
 
 // Puts folders before what the dynamic linker searches anyway.
 static bool put_first(const char *folders) {
@@ -36,23 +31,20 @@ static bool put_first(const char *folders) {
     return put;
 }
 
-static bool put_environment(const struct settings *settings, const char *simcuda, const char *cudart) {
-    char folders[8200], values[4096];
+static bool put_environment(const char *values, const char *simcuda, const char *cudart) {
+    char folders[8200];
     snprintf(folders, sizeof folders, "%s%s%s", simcuda, cudart[0] == '\0' ? "" : ":", cudart);
-    const int length =
-        snprintf(values, sizeof values, "devices=%" PRIu64 ",memory=%" PRIu64 ",profile=%s%s%s", settings->devices, settings->memory_bytes,
-                 profiles[settings->profile], settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more);
-    return length > 0 && (size_t)length < sizeof values && put_first(folders) && setenv("VRAM_SIM", values, 1) == 0;
+    return put_first(folders) && setenv("VRAM_SIM", values, 1) == 0;
 }
 
-static int run(const struct settings *settings, char **program) {
+static int run(const char *values, char **program) {
     char simcuda[4096], cudart[4096] = "";
     if (!beside_simcuda(simcuda, sizeof simcuda)) {
         ui_say("vram: the simulated libcuda.so.1 is not there; name its folder in VRAM_SIMCUDA");
         return CLI_DEVICE;
     }
     if (!beside_cudart(cudart, sizeof cudart)) cudart[0] = '\0'; // programs that call the driver do without
-    if (!put_environment(settings, simcuda, cudart)) {
+    if (!put_environment(values, simcuda, cudart)) {
         ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
         return CLI_BAD_INPUT;
     }
@@ -62,35 +54,32 @@ static int run(const struct settings *settings, char **program) {
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE;
 }
 
-// The simulator would refuse them at the program's first call only.
-static bool agree(const struct settings *settings) {
-    const char *wrong = NULL;
-    if (settings->devices < 1 || settings->devices > 64) wrong = "--devices takes 1 to 64";
-    if (settings->memory_bytes < (uint64_t)1 << 20 || settings->memory_bytes > (uint64_t)1 << 50) wrong = "--memory takes 1MiB to 1024TiB";
-    if (wrong != NULL) (void)ui_usage("sim", "vram: %s", wrong);
-    return wrong == NULL;
-}
-
 int cmd_sim(int argc, char **argv) {
-    struct settings settings = {.devices = 1, .memory_bytes = (uint64_t)80 << 30};
+    struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET};
+    unsigned profile = 0;
     const struct args_option options[] = {
+        {.name = "device",
+         .kind = ARGS_STRING,
+         .value = "NAME,...",
+         .help = "what the devices are: t4, a100-80, rtx4090, ... (default h100; docs/guides/simulator.md)",
+         .target = &settings.models},
         {.name = "devices",
          .letter = 'd',
          .kind = ARGS_COUNT,
          .value = "N",
-         .help = "number of devices (default 1)",
+         .help = "number of devices (default: as many as --device names)",
          .target = &settings.devices},
         {.name = "memory",
          .letter = 'm',
          .kind = ARGS_SIZE,
          .value = "SIZE",
-         .help = "memory of each device (default 80GiB)",
+         .help = "memory of each device (default: the device's own)",
          .target = &settings.memory_bytes},
         {.name = "profile",
          .kind = ARGS_CHOICE,
          .value = "cheap|dear|free",
          .help = "what driver calls cost on the virtual clock (default cheap)",
-         .target = &settings.profile,
+         .target = &profile,
          .choices = profiles},
         {.name = "set",
          .kind = ARGS_STRING,
@@ -107,6 +96,7 @@ int cmd_sim(int argc, char **argv) {
             "For programs that call the driver API, and for those built with `nvcc -cudart shared`. NVIDIA's own runtime, static\n"
             "or shared, refuses any driver but NVIDIA's, and is not made to do otherwise. The exit code is the program's.",
         .examples = "  vram sim -- ./program\n"
+                    "  vram sim --device rtx4090 -- ./program\n"
                     "  vram sim --devices 2 --memory 16GiB -- ./program\n"
                     "  vram sim -- vram run -- ./program\n",
         .options = options,
@@ -117,7 +107,12 @@ int cmd_sim(int argc, char **argv) {
     int count, code;
     // What follows the program's name is the program's.
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (!agree(&settings)) return CLI_USAGE;
+    char values[4096], wrong[400];
+    settings.profile = profiles[profile];
+    if (!sim_settings_text(&settings, values, sizeof values, wrong, sizeof wrong)) {
+        (void)ui_usage("sim", "vram: %s", wrong);
+        return CLI_USAGE;
+    }
     argv[1 + count] = NULL;
-    return run(&settings, argv + 1);
+    return run(values, argv + 1);
 }

@@ -41,7 +41,7 @@ BELOW = {
 STANDINS = {
     "standins/common": "",
     "standins/libcuda": "base os driver standins/common standins/facts",
-    "standins/libcudart": "standins/common standins/facts",
+    "standins/libcudart": "base standins/common standins/facts",
     "standins/cublas": "standins/common",
     "standins/cudnn": "standins/common",
     "standins/cufft": "standins/common",

@@ -77,26 +77,46 @@ VRAM_API void vram_driver_destroy(struct vram_driver *driver);
 enum vram_sim_profile { VRAM_SIM_CHEAP, VRAM_SIM_DEAR, VRAM_SIM_FREE /* every call costs 0 ns */ };
 
 // Where the next cuMemAlloc goes. RISING: from alloc_base upwards, never used again. FALLING: the same downwards.
-// REUSE: the lowest free range at or above alloc_base, as a real driver would reuse address space.
-enum vram_sim_addresses { VRAM_SIM_RISING, VRAM_SIM_FALLING, VRAM_SIM_REUSE };
+// REUSE: the lowest free range at or above alloc_base, as a real driver would reuse address space. DRIVER: as NVIDIA's on Linux, in regions
+// of 32 MiB below alloc_base, the newest first. WINDOWS: as NVIDIA's there, REUSE from a low base.
+enum vram_sim_addresses { VRAM_SIM_RISING, VRAM_SIM_FALLING, VRAM_SIM_REUSE, VRAM_SIM_DRIVER, VRAM_SIM_WINDOWS };
+
+enum { VRAM_SIM_MOST_DEVICES = 64 };
+// For context_bytes: what a context takes of the device that it names (0 of one that it does not).
+#define VRAM_SIM_CONTEXT_OF_DEVICE UINT64_MAX
 
 // All-zero means every default. Sizes in bytes.
 struct vram_sim_options {
-    uint32_t device_count;         // default 1, at most 64
-    uint64_t memory_bytes;         // of each device; default 80 GiB
+    uint32_t device_count;         // default: as many as there are models, at least 1; at most 64
+    uint64_t memory_bytes;         // of each device; default that of its model, 80 GiB without one
     enum vram_sim_profile profile; // default VRAM_SIM_CHEAP
     enum vram_sim_addresses addresses;
-    uint64_t alloc_base;            // default 0x300000000000
-    uint64_t alloc_alignment;       // sizes of 1 MiB and more are placed and advanced by this; default 2 MiB
-    uint64_t alloc_small_alignment; // smaller sizes by this; default 512
-    uint64_t reserve_base;          // first cuMemAddressReserve; default 0x400000000000
-    uint64_t reserve_alignment;     // default 1 GiB
-    bool manual_completion;         // events stay pending until vram_sim_complete() or a synchronization (a free does not wait then)
-    bool backed;                    // device addresses can be read and written by the host; otherwise no bytes stand behind them
-    bool no_peers;                  // no device can reach the memory of another
-    uint64_t context_bytes;         // that each context takes of its device's memory, as a driver does for itself; default none
-    uint32_t driver_version;        // of CUDA, that the driver says it is: 13020 for 13.2; default 12000
+    uint64_t alloc_base;                   // default 0x300000000000; DRIVER 0x7d0000000000, WINDOWS 0x502000000
+    uint64_t alloc_alignment;              // sizes of 1 MiB and more are placed and advanced by this; default 2 MiB
+    uint64_t alloc_small_alignment;        // smaller sizes by this; default 512
+    uint64_t reserve_base;                 // first cuMemAddressReserve; default 0x400000000000; DRIVER and WINDOWS 0x302000000
+    uint64_t reserve_alignment;            // default 1 GiB; DRIVER and WINDOWS 32 MiB
+    bool manual_completion;                // events stay pending until vram_sim_complete() or a synchronization (a free does not wait then)
+    bool backed;                           // device addresses can be read and written by the host; otherwise no bytes stand behind them
+    bool no_peers;                         // no device can reach the memory of another
+    uint64_t kernel_ns;                    // that a kernel takes on the device; not 0: copies and sets take time by their bytes, too
+    uint64_t context_bytes;                // that each context takes of its device's memory, as a driver does for itself; default none
+    uint32_t driver_version;               // of CUDA, that the driver says it is: 13020 for 13.2; default 12000
+    uint32_t model_count;                  // of models below, which the devices take in turn; 0: no device is a known one
+    uint8_t models[VRAM_SIM_MOST_DEVICES]; // numbers of vram_sim_model_at(), plus one; 0: a device of no model
 };
+
+// A device that the simulator knows: `device=h100` in the text of the options. All its attributes are a real one's.
+struct vram_sim_model {
+    const char *key;  // "h100"; borrowed, as long as the library is loaded
+    const char *name; // "NVIDIA H100 80GB HBM3"
+    uint64_t memory_bytes;
+    uint64_t context_bytes; // that a context takes
+    int32_t compute_major, compute_minor;
+    int32_t multiprocessors;
+};
+// The models, by numbers from 0 up; false past the last. Any thread.
+VRAM_API bool vram_sim_model_at(uint32_t index, struct vram_sim_model *model);
 
 // options may be NULL. *driver is given to the caller. INVALID_ARGUMENT for values out of range; NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_create(const struct vram_sim_options *options, struct vram_driver **driver);

@@ -1,5 +1,6 @@
 // companions.c: the functions of companions.def that stand on the table of calls.def.
 #include "libcuda.h"
+#include "driver/sim/streams/sim_streams.h"
 
 #define PITCH 512 // rows of cuMemAllocPitch start at multiples of this
 
@@ -40,7 +41,8 @@ vr_cu_result cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active
     struct vr_sim *sim = vr_libcuda_sim();
     vr_mutex_lock(&sim->lock);
     *flags = 0;
-    *active = sim->devices[device].primary != 0;
+    const struct vr_sim_context *primary = vr_sim_context_find(sim, sim->devices[device].primary);
+    *active = primary != NULL && !primary->inactive;
     vr_mutex_unlock(&sim->lock);
     return VR_CU_SUCCESS;
 }
@@ -51,8 +53,7 @@ vr_cu_result cuDevicePrimaryCtxReset_v2(int device) {
     if (result != VR_CU_SUCCESS) return result;
     struct vr_sim *sim = vr_libcuda_sim();
     vr_mutex_lock(&sim->lock);
-    if (sim->devices[device].primary != 0) vr_sim_context_destroy(sim, sim->devices[device].primary);
-    sim->devices[device].primary = 0;
+    vr_sim_primary_reset(sim, (uint32_t)device);
     vr_mutex_unlock(&sim->lock);
     return VR_CU_SUCCESS;
 }
@@ -123,20 +124,32 @@ vr_cu_result cuCtxDestroy_v2(uint64_t context) {
     return result;
 }
 
-// There is one priority.
 vr_cu_result cuCtxGetStreamPriorityRange(int *least, int *greatest) {
     uint64_t context;
     vr_cu_result result = cuCtxGetCurrent(&context);
     if (result != VR_CU_SUCCESS) return result;
     if (context == 0) return VR_CU_INVALID_CONTEXT;
     if (least != NULL) *least = 0;
-    if (greatest != NULL) *greatest = 0;
+    if (greatest != NULL) *greatest = VR_SIM_GREATEST_PRIORITY;
     return VR_CU_SUCCESS;
 }
 
 vr_cu_result cuStreamCreateWithPriority(uint64_t *stream, unsigned flags, int priority) {
-    (void)priority;
-    return cuStreamCreate(stream, flags);
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    vr_mutex_lock(&sim->lock);
+    const vr_cu_result result = vr_sim_stream_create_with_priority(sim, stream, flags, priority);
+    vr_mutex_unlock(&sim->lock);
+    return result;
+}
+
+vr_cu_result cuStreamGetPriority(uint64_t stream, int *priority) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    vr_mutex_lock(&sim->lock);
+    const vr_cu_result result = vr_sim_stream_get_priority(sim, stream, priority);
+    vr_mutex_unlock(&sim->lock);
+    return result;
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------

@@ -21,9 +21,13 @@ int vr_libcuda_version(void);
 bool vr_libcuda_logs(void);
 void vr_libcuda_log(const char *name, vr_cu_result result, ...);
 
+// cuLaunchKernelEx whose default stream is the thread's. (program_calls.c)
+vr_cu_result vr_libcuda_launch_ex(const struct vr_cu_launch_config *config, uint64_t function, void **parameters, void **extra);
+
 // clang-format off
 #define X(member, symbol, exported, version, parameters, arguments) EXPORT vr_cu_result exported parameters;
 #include "driver/calls.def"
+#include "driver/sim/program_calls.def"
 #undef X
 #define X(symbol, exported, version, parameters) EXPORT vr_cu_result exported parameters;
 #include "companions.def"

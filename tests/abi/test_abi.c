@@ -131,7 +131,11 @@ static const struct {
     ATTRIBUTE(HOST_REGISTER_SUPPORTED),
     ATTRIBUTE(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED),
 #if CUDA_VERSION == 13000
-    SAME(VR_CU_DEVICE_ATTRIBUTE_LAST, CU_DEVICE_ATTRIBUTE_MAX - 1),
+#if CUDA_VERSION >= 13050
+#define X(number, name, value) SAME(number, CU_DEVICE_ATTRIBUTE_##name),
+#include "driver/sim/device/attributes.def"
+#undef X
+#endif
 #endif
 };
 

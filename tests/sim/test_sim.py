@@ -5,6 +5,8 @@ Usage: test_sim.py VRAM TINY [SIMCUDA_FOLDER]
 """
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -21,6 +23,35 @@ class Sim(unittest.TestCase):
     def test_a_program_finds_the_simulated_devices(self):
         result = run("sim", "--devices", "3", "--memory", "16GiB", "--", TINY)
         self.assertEqual((result.stdout, result.returncode), ("init 0, 3 devices of 16384 MiB\n", 0))
+
+    def test_devices_have_names(self):
+        result = run("sim", "--device", "t4,rtx4090", "--", VRAM, "doctor", "--json")
+        checks = {(check["area"], check["name"]): check for check in json.loads(result.stdout)["checks"]}
+        self.assertTrue(checks["device 0", "name"]["value"].startswith("Tesla T4, compute capability 7.5, 40 "))
+        self.assertTrue(checks["device 1", "name"]["value"].startswith("NVIDIA GeForce RTX 4090, compute capability 8.9, 128 "))
+        self.assertEqual(checks["driver", "peer access"]["value"], "0 of 2 pairs")
+        self.assertEqual(run("sim", "--device", "t4,t4", "--", TINY).stdout, "init 0, 2 devices of 14917 MiB\n")
+        self.assertEqual(run("sim", "--device", "t4", "--memory", "1GiB", "--devices", "3", "--", TINY).stdout, "init 0, 3 devices of 1024 MiB\n")
+
+    def test_the_guide_has_every_device(self):
+        guide = pathlib.Path(__file__).parents[2] / "docs/guides/simulator.md"
+        rows = re.findall(r"^\| `([a-z0-9-]+)` \| .* \| ([0-9,]+) MiB \| .* \| ([0-9]+) MiB \|$", guide.read_text(), re.M)
+        for key, total, context in rows:
+            self.assertIn(f" {total.replace(',', '')} MiB", run("sim", "--device", key, "--", TINY).stdout)
+            self.assertGreater(int(context), 0)
+        known = run("sim", "--device", "?", "--", TINY).stderr.split("known are ")[1].split("\n")[0]
+        self.assertEqual([row[0] for row in rows], known.split(", "))
+
+    def test_an_unknown_device_is_answered_with_the_known_ones(self):
+        for name in ("h1000", "", "t4,", "t4+t4"):
+            result = run("sim", "--device", name, "--", TINY)
+            self.assertEqual(result.returncode, 2, name)
+            self.assertIn("known are t4, ", result.stderr)
+
+    def test_the_doctor_says_the_same_inside_and_outside(self):
+        inside = json.loads(run("sim", "--", VRAM, "doctor", "--json").stdout)["checks"]
+        outside = json.loads(run("doctor", "--sim", "--json").stdout)["checks"]
+        self.assertEqual([c for c in inside if c["area"].startswith("device")], [c for c in outside if c["area"].startswith("device")])
 
     def test_the_exit_code_is_the_programs(self):
         self.assertEqual(run("sim", "--", TINY, "5").returncode, 5)
@@ -57,7 +88,8 @@ class Doctor(unittest.TestCase):
     def test_the_simulated_driver_can_do_everything_vram_uses(self):
         checks = self.checks("--sim", code=0)
         self.assertEqual(checks["device 0", "virtual memory"]["state"], "ok")
-        self.assertEqual(checks["device 0", "memory"]["value"], "80.0 GiB, 80.0 GiB free")
+        self.assertEqual(checks["device 0", "memory"]["value"], "79.2 GiB, 78.6 GiB free")  # the context takes 562 MiB
+        self.assertTrue(checks["device 0", "name"]["value"].startswith("NVIDIA H100 80GB HBM3, compute capability 9.0, 132 "))
         self.assertEqual(checks["device 0", "page size"]["value"], "2.0 MiB")
 
     def test_options_are_told_with_their_defaults(self):

@@ -190,6 +190,23 @@ static void capture_graph(void) {
     CHECK(StreamEndCapture(NULL, &graph) == 0 && GraphDestroy(graph) == 0);
 }
 
+static void launch_kernel(void) {
+    LOAD(ModuleLoadData, 2000, (void **, const void *));
+    LOAD(ModuleGetFunction, 2000, (void **, void *, const char *));
+    LOAD(ModuleUnload, 2000, (void *));
+    LOAD_FLAGS(LaunchKernel, 7000, 2,
+               (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **));
+    static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry work(.param .u64 p) { ret; }\n";
+    void *module = NULL, *function = NULL;
+    uint64_t argument = 0;
+    void *arguments[] = {&argument};
+    CHECK(ModuleLoadData(&module, ptx) == 0 && ModuleGetFunction(&function, module, "works") == 500);
+    CHECK(ModuleGetFunction(&function, module, "work") == 0);
+    CHECK(LaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, NULL, arguments, NULL) == 0);
+    CHECK(LaunchKernel(function, 0, 1, 1, 128, 1, 1, 0, NULL, arguments, NULL) == 1);
+    CHECK(ModuleUnload(module) == 0 && LaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, NULL, arguments, NULL) == 400);
+}
+
 static void use_contexts(void) {
     LOAD(CtxCreate, 3020, (CUcontext *, unsigned, CUdevice));
     LOAD(CtxDestroy, 4000, (CUcontext));
@@ -268,6 +285,7 @@ int main(int argc, char **argv) {
     map_twice();
     use_streams();
     capture_graph();
+    launch_kernel();
     ask_for_names();
     use_contexts();
     CHECK(DevicePrimaryCtxRelease(device) == 0 && DevicePrimaryCtxRelease(device) == 201);

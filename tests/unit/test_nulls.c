@@ -120,6 +120,7 @@ static void of_drivers(void **state) {
     GIVES_0(vram_driver_fault_count(NULL));
     REFUSES(vram_sim_create(any, NULL));
     SAYS(vram_sim_parse(NULL, any, &error));
+    assert_false(vram_sim_model_at(0, NULL));
     SAYS(vram_sim_parse(any, NULL, &error));
     REFUSES(vram_sim_complete(NULL, 0));
     REFUSES(vram_sim_complete_all(NULL));

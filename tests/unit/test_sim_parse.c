@@ -25,6 +25,13 @@ static void every_key_is_read(void **state) {
     assert_int_equal(vram_sim_parse("backed,memory=1", &options, NULL), VRAM_OK);
     assert_true(options.backed);
     assert_int_equal(options.memory_bytes, 1);
+    assert_int_equal(vram_sim_parse("device=h100+t4,context=device,addresses=driver", &options, NULL), VRAM_OK);
+    assert_int_equal(options.model_count, 2);
+    assert_int_not_equal(options.models[0], options.models[1]);
+    assert_true(options.context_bytes == VRAM_SIM_CONTEXT_OF_DEVICE);
+    assert_int_equal(options.addresses, VRAM_SIM_DRIVER);
+    assert_int_equal(vram_sim_parse("context=400MiB,addresses=windows", &options, NULL), VRAM_OK);
+    assert_int_equal(options.context_bytes, 400 * VR_MIB);
     (void)state;
 }
 
@@ -45,6 +52,11 @@ static void mistakes_are_pointed_at(void **state) {
         {"profile=fast", 8, "fast"},
         {"manual=yes", 7, "yes"},
         {"=5", 0, "unknown"},
+        {"device=h1000", 7, "h1000"},
+        {"device=", 7, "device"},
+        {"device=h100+", 7, "h100+"},
+        {"device", 0, "needs a value"},
+        {"context=much", 8, "much"},
     };
     for (size_t i = 0; i < VR_COUNT_OF(mistakes); i++) {
         struct vram_sim_options options = {.device_count = 77};

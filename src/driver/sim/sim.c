@@ -1,23 +1,18 @@
 // sim.c: making and ending a simulator, and the functions of vram/sim.h that steer and read it.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/modules/sim_modules.h"
 
 #include <stdatomic.h>
 
-#define MEMORY_MAX ((uint64_t)1 << 50) // of one device
+#define MEMORY_MAX    ((uint64_t)1 << 50)           // of one device
+#define KERNEL_NS_MAX ((uint64_t)3600 * 1000000000) // an hour
 
-enum {
-    TAG_CONTEXT = 1,
-    TAG_STREAM,
-    TAG_EVENT,
-    TAG_PHYSICAL,
-    TAG_GRAPH,
-    TAG_NODE,
-    TAG_EXEC,
-    TAG_CAPTURE,
-    TAG_POOL,
-    TAG_PIECE,
-    TAG_GRAPH_MEMORY
+enum { // of handles
+    NO_TAG,
+#define X(table, type) TAG_##table,
+    VR_SIM_TABLES(X)
+#undef X
 };
 
 static const char sim_kind[] = "sim";
@@ -31,26 +26,37 @@ static uint64_t or_default(uint64_t value, uint64_t standard) { return value == 
 static struct vram_sim_options with_defaults(const struct vram_sim_options *user) {
     struct vram_sim_options options = {0};
     if (user != NULL) options = *user;
-    if (options.device_count == 0) options.device_count = 1;
-    options.memory_bytes = or_default(options.memory_bytes, 80 * VR_GIB);
-    options.alloc_base = or_default(options.alloc_base, 0x300000000000u);
+    if (options.device_count == 0) options.device_count = options.model_count == 0 ? 1 : options.model_count;
+    const bool driver = options.addresses == VRAM_SIM_DRIVER, windows = options.addresses == VRAM_SIM_WINDOWS;
+    // A TiB or two below the top of what Linux gives programs on x86-64, where their own mappings lie.
+    options.alloc_base = or_default(options.alloc_base, driver ? 0x7d0000000000u : windows ? 0x502000000u : 0x300000000000u);
     options.alloc_alignment = or_default(options.alloc_alignment, 2 * VR_MIB);
     options.alloc_small_alignment = or_default(options.alloc_small_alignment, 512);
-    options.reserve_base = or_default(options.reserve_base, 0x400000000000u);
-    options.reserve_alignment = or_default(options.reserve_alignment, VR_GIB);
+    options.reserve_base = or_default(options.reserve_base, driver || windows ? 0x302000000u : 0x400000000000u);
+    options.reserve_alignment = or_default(options.reserve_alignment, driver || windows ? 32 * VR_MIB : VR_GIB);
     if (options.driver_version == 0) options.driver_version = VR_SIM_DRIVER_VERSION;
     return options;
 }
 
 static bool are_valid(const struct vram_sim_options *options) {
-    bool enums = (unsigned)options->profile <= VRAM_SIM_FREE && (unsigned)options->addresses <= VRAM_SIM_REUSE;
-    bool sizes = options->device_count <= VR_SIM_MAX_DEVICES && options->memory_bytes <= MEMORY_MAX;
+    bool enums = (unsigned)options->profile <= VRAM_SIM_FREE && (unsigned)options->addresses <= VRAM_SIM_WINDOWS;
+    bool sizes = options->kernel_ns <= KERNEL_NS_MAX && options->device_count <= VR_SIM_MAX_DEVICES && options->memory_bytes <= MEMORY_MAX;
+    if (options->model_count > VRAM_SIM_MOST_DEVICES) return false;
+    for (uint32_t i = 0; i < options->model_count; i++)
+        if (options->models[i] > vr_sim_card_count()) return false;
     bool bases = options->alloc_base < VR_SIM_LIMIT && options->reserve_base < VR_SIM_LIMIT;
     bool units = vr_is_power_of_2(options->alloc_alignment) && vr_is_power_of_2(options->alloc_small_alignment) &&
                  vr_is_power_of_2(options->reserve_alignment) && options->alloc_alignment < VR_SIM_LIMIT &&
                  options->alloc_small_alignment < VR_SIM_LIMIT && options->reserve_alignment < VR_SIM_LIMIT &&
                  options->reserve_alignment >= VR_SIM_GRANULARITY;
     return enums && sizes && bases && units;
+}
+
+static void set_up_device(const struct vram_sim_options *options, uint32_t number, struct vr_sim_device *device) {
+    device->card = vr_sim_card_at(options->model_count == 0 ? 0 : options->models[number % options->model_count]);
+    device->memory_bytes = or_default(options->memory_bytes, device->card->total_bytes);
+    const bool of_device = options->context_bytes == VRAM_SIM_CONTEXT_OF_DEVICE;
+    device->context_bytes = of_device ? device->card->context_mib * VR_MIB : options->context_bytes;
 }
 
 static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
@@ -61,21 +67,14 @@ static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     // Backed memory comes in pages of the host, so that two allocations never share one.
     if (options->backed && options->alloc_small_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_small_alignment = VR_SIM_PAGE_BYTES;
     if (options->backed && options->alloc_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_alignment = VR_SIM_PAGE_BYTES;
-    for (uint32_t i = 0; i < options->device_count; i++) sim->devices[i].memory_bytes = options->memory_bytes;
-    sim->contexts = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_context), .tag = TAG_CONTEXT};
-    sim->streams = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_stream), .tag = TAG_STREAM};
-    sim->events = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_event), .tag = TAG_EVENT};
-    sim->physicals = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_physical), .tag = TAG_PHYSICAL};
-    sim->graphs = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_graph), .tag = TAG_GRAPH};
-    sim->nodes = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_node), .tag = TAG_NODE};
-    sim->execs = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_exec), .tag = TAG_EXEC};
-    sim->captures = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_capture), .tag = TAG_CAPTURE};
-    sim->pools = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_pool), .tag = TAG_POOL};
-    sim->pieces = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_piece), .tag = TAG_PIECE};
-    sim->graph_memories = (struct vr_sim_slots){.item_bytes = sizeof(struct vr_sim_graph_memory), .tag = TAG_GRAPH_MEMORY};
+    for (uint32_t i = 0; i < options->device_count; i++) set_up_device(options, i, &sim->devices[i]);
+#define X(table, type) sim->table = (struct vr_sim_slots){.item_bytes = sizeof(type), .tag = TAG_##table};
+    VR_SIM_TABLES(X)
+#undef X
     sim->alloc_cursor = options->alloc_base;
     sim->reserve_cursor = options->reserve_base;
-    sim->lowest_device = UINT64_MAX;
+    sim->region_ceiling = vr_round_down(options->alloc_base, 32 * VR_MIB);
+    sim->allocated.lowest = sim->reserved.lowest = UINT64_MAX;
     vr_mutex_init(&sim->lock);
 }
 
@@ -111,6 +110,9 @@ static void destroy(struct vram_driver *driver) {
     vr_sim_free_allocations(sim, 0);
     vr_sim_close_imports(sim, 0);
     vr_sim_free_hosts(sim, 0);
+    vr_sim_end_modules(sim, 0);
+    vr_sim_end_libraries(sim);
+    vr_sim_end_links(sim);
     end_objects(sim);
     vr_sim_free_vmm(sim);
     vr_sim_back_close(sim);
@@ -121,13 +123,15 @@ static void destroy(struct vram_driver *driver) {
     free(sim->threads);
     free(sim->shared);
     free(sim->files);
-    struct vr_sim_slots *tables[] = {&sim->contexts, &sim->streams,  &sim->events, &sim->physicals, &sim->graphs,        &sim->nodes,
-                                     &sim->execs,    &sim->captures, &sim->pools,  &sim->pieces,    &sim->graph_memories};
-    for (size_t i = 0; i < VR_COUNT_OF(tables); i++) free(tables[i]->items);
+#define X(table, type) free(sim->table.items);
+    VR_SIM_TABLES(X)
+#undef X
     vr_sim_ranges_release(&sim->spaces);
     vr_sim_ranges_release(&sim->mappings);
     vr_sim_ranges_release(&sim->hosts);
     vr_sim_ranges_release(&sim->pooled);
+    vr_sim_ranges_release(&sim->regions);
+    for (uint32_t i = 0; i < sim->options.device_count; i++) vr_sim_regions_release(&sim->devices[i].regions);
     free(sim->alloc_queue.items);
     free(sim->reserve_queue.items);
     vr_mutex_destroy(&sim->lock);
@@ -190,7 +194,8 @@ static enum vram_status launch_locked(struct vr_sim *sim, uint32_t device, uint6
     struct vr_sim_stream *stream = vr_sim_slots_find(&sim->streams, handle);
     if (stream == NULL) {
         uint64_t primary = sim->devices[device].primary;
-        if (primary == 0 || vr_sim_stream_in(sim, primary, handle, &stream) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;
+        if (primary == 0 || vr_sim_context_find(sim, primary)->inactive || vr_sim_stream_in(sim, primary, handle, &stream) != VR_CU_SUCCESS)
+            return VRAM_INVALID_ARGUMENT;
     }
     if (vr_sim_context_find(sim, stream->context)->device != device) return VRAM_INVALID_ARGUMENT;
     const vr_cu_result result = vr_sim_may_work(sim, stream);
@@ -214,6 +219,7 @@ enum vram_status vram_sim_launch(struct vram_driver *driver, uint32_t device, ui
 
 static enum vram_status stream_create_locked(struct vr_sim *sim, uint32_t device, uint64_t *stream) {
     if (device >= sim->options.device_count || sim->devices[device].primary == 0) return VRAM_INVALID_ARGUMENT;
+    if (vr_sim_context_find(sim, sim->devices[device].primary)->inactive) return VRAM_INVALID_ARGUMENT;
     const vr_cu_result result = vr_sim_stream_create_in(sim, sim->devices[device].primary, VR_SIM_STREAM_NON_BLOCKING, stream);
     return result == VR_CU_SUCCESS ? VRAM_OK : VRAM_NO_HOST_MEMORY;
 }
@@ -310,6 +316,7 @@ uint64_t vram_sim_live_objects(struct vram_driver *driver) {
 static const char *const call_names[VR_SIM_CALL_COUNT] = {
 #define X(member, symbol, exported, version, parameters, arguments) #symbol,
 #include "driver/calls.def"
+#include "driver/sim/program_calls.def"
 #undef X
 };
 

@@ -12,6 +12,24 @@
 #include "os/os.h"
 #include "vram/driver.h"
 
+// The tables of objects with handles: X(table, what it holds). Their order makes the tags of handles: new ones come last.
+#define VR_SIM_TABLES(X)                                                                                                                   \
+    X(contexts, struct vr_sim_context)                                                                                                     \
+    X(streams, struct vr_sim_stream)                                                                                                       \
+    X(events, struct vr_sim_event)                                                                                                         \
+    X(physicals, struct vr_sim_physical)                                                                                                   \
+    X(graphs, struct vr_sim_graph)                                                                                                         \
+    X(nodes, struct vr_sim_node)                                                                                                           \
+    X(execs, struct vr_sim_exec)                                                                                                           \
+    X(captures, struct vr_sim_capture)                                                                                                     \
+    X(pools, struct vr_sim_pool)                                                                                                           \
+    X(pieces, struct vr_sim_piece)                                                                                                         \
+    X(graph_memories, struct vr_sim_graph_memory)                                                                                          \
+    X(modules, struct vr_sim_module)                                                                                                       \
+    X(libraries, struct vr_sim_library)                                                                                                    \
+    X(functions, struct vr_sim_function)                                                                                                   \
+    X(links, struct vr_sim_link)
+
 struct vr_sim {
     struct vram_driver head; // first: a struct vram_driver * is this
     struct vr_mutex lock;
@@ -22,18 +40,22 @@ struct vr_sim {
     uint64_t counts[VR_SIM_CALL_COUNT], costs_ns[VR_SIM_CALL_COUNT];
 
     struct vr_sim_device devices[VR_SIM_MAX_DEVICES];
-    struct vr_sim_slots contexts, streams, events, physicals, graphs, nodes, execs, captures, pools, pieces, graph_memories;
+#define X(table, type) struct vr_sim_slots table;
+    VR_SIM_TABLES(X)
+#undef X
     uint64_t last_mark;            // of a walk over nodes
     uint64_t last_capture_id;      // that a program saw
     struct vr_sim_ranges spaces;   // allocations (owner: context) and reservations
     struct vr_sim_ranges mappings; // owner: handle of the physical allocation
     struct vr_sim_ranges hosts;    // owner: context
+    struct vr_sim_ranges regions;  // of all devices, with addresses as the driver's
+    uint64_t region_ceiling;       // no region ends above it
     struct vr_sim_ranges pooled;   // taken pieces of pools; owner: slot of the piece
     uint64_t last_stream_serial;
-    uint64_t user_pools;                    // live handles of cuMemPoolCreate
-    uint64_t user_streams;                  // live handles of cuStreamCreate
-    uint64_t named_physicals;               // live handles of cuMemCreate
-    uint64_t lowest_device, highest_device; // [lowest, highest): what device addresses were ever given out by the rules
+    uint64_t user_pools;                      // live handles of cuMemPoolCreate
+    uint64_t user_streams;                    // live handles of cuStreamCreate
+    uint64_t named_physicals;                 // live handles of cuMemCreate
+    struct vr_sim_extent allocated, reserved; // what device addresses were ever given out by the rules, of each kind
     uint64_t alloc_cursor, reserve_cursor;
     struct vr_sim_queue alloc_queue, reserve_queue;
 

@@ -34,6 +34,17 @@ static uint64_t enter(struct vr_sim *sim, enum vr_sim_call call) {
 #include "driver/calls.def"
 #undef X
 
+#define WITH_SIM_FIRST(...) (struct vr_sim *sim, __VA_ARGS__)
+#define X(member, symbol, exported, version, parameters, arguments)      \
+    vr_cu_result vr_sim_call_##member WITH_SIM_FIRST parameters {        \
+        uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member);          \
+        vr_cu_result result = vr_sim_##member WITH_SIM arguments;        \
+        leave(sim, VR_SIM_CALL_##member, entered_ns);                    \
+        return result;                                                   \
+    }
+#include "driver/sim/program_calls.def"
+#undef X
+
 const struct vr_driver_calls vr_sim_calls = {
 #define X(member, symbol, exported, version, parameters, arguments) call_##member,
 #include "driver/calls.def"

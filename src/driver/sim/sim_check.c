@@ -15,11 +15,11 @@ static bool check_memory(const struct vr_sim *sim) {
     const struct vr_sim_range *range = vr_sim_ranges_next(&sim->spaces, 0);
     for (; range != NULL; range = vr_sim_ranges_next(&sim->spaces, vr_sim_range_end(range))) {
         if (range->kind == VR_SIM_CHUNK) sums[vr_sim_pool_at(sim, range->owner)->device].used_bytes += range->size_bytes;
-        if (range->kind != VR_SIM_ALLOCATION) continue;
+        if (range->kind != VR_SIM_ALLOCATION && range->kind != VR_SIM_INNER) continue;
         const struct vr_sim_context *context = vr_sim_context_find(sim, range->owner);
         if (context == NULL || range->size_bytes > range->span) return false;
         sums[context->device].used_bytes += range->size_bytes;
-        if (range->size_bytes < VR_MIB) sums[context->device].small_bytes += range->size_bytes;
+        if (range->kind == VR_SIM_ALLOCATION && range->size_bytes < VR_MIB) sums[context->device].small_bytes += range->size_bytes;
     }
     uint64_t named = 0;
     for (uint32_t i = 0; i < sim->physicals.used; i++) {
@@ -32,7 +32,7 @@ static bool check_memory(const struct vr_sim *sim) {
     }
     for (uint32_t i = 0; i < sim->contexts.used; i++) {
         const struct vr_sim_context *context = (const struct vr_sim_context *)(const void *)vr_sim_slots_item(&sim->contexts, i);
-        if (context->slot.live) sums[context->device].used_bytes += sim->options.context_bytes;
+        if (context->slot.live && !context->inactive) sums[context->device].used_bytes += sim->devices[context->device].context_bytes;
     }
     for (uint32_t i = 0; i < sim->options.device_count; i++) sums[i].used_bytes += vr_sim_graph_memory_bytes(sim, i);
     for (uint32_t i = 0; i < sim->options.device_count; i++)
@@ -158,11 +158,10 @@ static bool check_pools(const struct vr_sim *sim) {
 }
 
 static bool check_slots(const struct vr_sim *sim) {
-    const struct vr_sim_slots *const tables[] = {&sim->contexts, &sim->streams, &sim->events,        &sim->physicals,
-                                                 &sim->graphs,   &sim->nodes,   &sim->execs,         &sim->captures,
-                                                 &sim->pools,    &sim->pieces,  &sim->graph_memories};
-    for (size_t i = 0; i < VR_COUNT_OF(tables); i++)
-        if (!vr_sim_slots_check(tables[i])) return false;
+#define X(table, type)                                                                                                                     \
+    if (!vr_sim_slots_check(&sim->table)) return false;
+    VR_SIM_TABLES(X)
+#undef X
     return true;
 }
 

@@ -1,7 +1,7 @@
 // sim_parse.c: simulator options from text, `key=value,key,...`.
 #include "driver/sim/sim.h"
 
-enum value_kind { SIZE, COUNT, FLAG, PROFILE, ADDRESSES };
+enum value_kind { SIZE, COUNT, DURATION, FLAG, PROFILE, ADDRESSES, CONTEXT, MODELS };
 
 static const struct {
     const char *key;
@@ -20,8 +20,10 @@ static const struct {
     {"manual", FLAG, offsetof(struct vram_sim_options, manual_completion)},
     {"backed", FLAG, offsetof(struct vram_sim_options, backed)},
     {"no_peers", FLAG, offsetof(struct vram_sim_options, no_peers)},
-    {"context", SIZE, offsetof(struct vram_sim_options, context_bytes)},
+    {"kernel", DURATION, offsetof(struct vram_sim_options, kernel_ns)},
+    {"context", CONTEXT, offsetof(struct vram_sim_options, context_bytes)},
     {"driver", COUNT, offsetof(struct vram_sim_options, driver_version)},
+    {"device", MODELS, 0},
 };
 
 struct word {
@@ -37,6 +39,8 @@ static const struct word words[] = {
     {ADDRESSES, "rising", VRAM_SIM_RISING},
     {ADDRESSES, "falling", VRAM_SIM_FALLING},
     {ADDRESSES, "reuse", VRAM_SIM_REUSE},
+    {ADDRESSES, "driver", VRAM_SIM_DRIVER},
+    {ADDRESSES, "windows", VRAM_SIM_WINDOWS},
     {FLAG, "1", true},
     {FLAG, "true", true},
     {FLAG, "0", false},
@@ -90,6 +94,19 @@ static bool read_size(struct span span, uint64_t *size) {
     return false;
 }
 
+static const struct {
+    const char *suffix;
+    uint64_t ns;
+} times[] = {{"", 1}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+
+static bool read_duration(struct span span, uint64_t *ns) {
+    uint64_t number;
+    if (!read_number(&span, &number)) return false;
+    for (size_t i = 0; i < VR_COUNT_OF(times); i++)
+        if (equals(span, times[i].suffix)) return vr_mul_u64(number, times[i].ns, ns);
+    return false;
+}
+
 static bool store_word(enum value_kind kind, struct span value, void *field) {
     for (size_t i = 0; i < VR_COUNT_OF(words); i++) {
         if (words[i].kind != kind || !equals(value, words[i].text)) continue;
@@ -104,11 +121,34 @@ static bool store_word(enum value_kind kind, struct span value, void *field) {
     return false;
 }
 
+// Keys of known devices with a plus between them: `h100+t4`.
+static bool store_models(struct span value, struct vram_sim_options *options) {
+    uint8_t models[VRAM_SIM_MOST_DEVICES] = {0};
+    uint32_t count = 0;
+    for (;;) {
+        const char *plus = memchr(value.start, '+', value.length);
+        const size_t length = plus == NULL ? value.length : (size_t)(plus - value.start);
+        const uint32_t found = vr_sim_card_find(value.start, length);
+        if (found == 0 || count == VRAM_SIM_MOST_DEVICES) return false;
+        models[count++] = (uint8_t)found;
+        if (plus == NULL) break;
+        value = (struct span){plus + 1, value.length - length - 1};
+    }
+    memcpy(options->models, models, sizeof models);
+    options->model_count = count;
+    return true;
+}
+
 static bool store(enum value_kind kind, struct span value, void *field) {
     uint64_t number;
-    if (kind != SIZE && kind != COUNT) return store_word(kind, value, field);
-    if (!read_size(value, &number)) return false;
-    if (kind == SIZE) {
+    if (kind == MODELS) return store_models(value, field);
+    if (kind == CONTEXT && equals(value, "device")) {
+        *(uint64_t *)field = VRAM_SIM_CONTEXT_OF_DEVICE;
+        return true;
+    }
+    if (kind != SIZE && kind != COUNT && kind != CONTEXT && kind != DURATION) return store_word(kind, value, field);
+    if (!(kind == DURATION ? read_duration(value, &number) : read_size(value, &number))) return false;
+    if (kind != COUNT) {
         *(uint64_t *)field = number;
         return true;
     }

@@ -47,7 +47,7 @@ vr_cu_result vr_sim_current(struct vr_sim *sim, struct vr_sim_context **context)
     if (thread == NULL) return VR_CU_OUT_OF_MEMORY;
     if (thread->context_count == 0) return VR_CU_INVALID_CONTEXT;
     struct vr_sim_context *found = vr_sim_context_find(sim, thread->contexts[thread->context_count - 1]);
-    if (found == NULL) return VR_CU_CONTEXT_IS_DESTROYED;
+    if (found == NULL || found->inactive) return VR_CU_CONTEXT_IS_DESTROYED;
     *context = found;
     return VR_CU_SUCCESS;
 }

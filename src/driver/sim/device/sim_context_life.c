@@ -2,48 +2,74 @@
 // this file calls those of all models, and none of them calls it.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/modules/sim_modules.h"
 
-vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool primary, uint64_t *context) {
-    uint32_t index;
-    if (!vr_sim_has_room(&sim->devices[device], sim->options.context_bytes)) return VR_CU_OUT_OF_MEMORY;
-    if (vr_sim_slots_take(&sim->contexts, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
-    uint64_t handle = vr_sim_slots_handle(&sim->contexts, index);
+// Lets a context that has nothing, new or reset, take its memory and have its default stream.
+static vr_cu_result begin(struct vr_sim *sim, uint64_t context) {
+    struct vr_sim_context *begun = vr_sim_context_find(sim, context);
+    struct vr_sim_device *device = &sim->devices[begun->device];
     uint32_t legacy;
-    if (vr_sim_stream_make(sim, handle, VR_SIM_STREAM_LEGACY, &legacy) != VR_CU_SUCCESS) {
-        vr_sim_slots_give(&sim->contexts, index);
-        return VR_CU_OUT_OF_MEMORY;
-    }
-    struct vr_sim_context *made = vr_sim_context_find(sim, handle);
-    made->device = device;
-    made->primary = primary;
-    made->legacy = legacy;
-    sim->devices[device].used_bytes += sim->options.context_bytes;
-    *context = handle;
+    if (!vr_sim_has_room(device, device->context_bytes)) return VR_CU_OUT_OF_MEMORY;
+    if (vr_sim_stream_make(sim, context, VR_SIM_STREAM_LEGACY, &legacy) != VR_CU_SUCCESS) return VR_CU_OUT_OF_MEMORY;
+    device->used_bytes += device->context_bytes;
+    begun->legacy = legacy;
+    begun->inactive = false;
     return VR_CU_SUCCESS;
 }
 
-void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context) {
+vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool primary, uint64_t *context) {
+    uint32_t index;
+    if (vr_sim_slots_take(&sim->contexts, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_context *made = (struct vr_sim_context *)(void *)vr_sim_slots_item(&sim->contexts, index);
+    made->device = device;
+    made->primary = primary;
+    const uint64_t handle = vr_sim_slots_handle(&sim->contexts, index);
+    const vr_cu_result result = begin(sim, handle);
+    if (result == VR_CU_SUCCESS)
+        *context = handle;
+    else
+        vr_sim_slots_give(&sim->contexts, index);
+    return result;
+}
+
+// All that lives in the context, and the memory that it takes.
+static void end(struct vr_sim *sim, uint64_t context) {
     vr_sim_wait_context(sim, context);
     vr_sim_end_events(sim, context);
     vr_sim_end_streams(sim, context);
+    vr_sim_end_modules(sim, context);
     vr_sim_free_allocations(sim, context);
     vr_sim_pools_end_context(sim, context);
     vr_sim_close_imports(sim, context);
     vr_sim_free_hosts(sim, context);
     struct vr_sim_context *ended = vr_sim_context_find(sim, context);
-    sim->devices[ended->device].used_bytes -= sim->options.context_bytes;
+    sim->devices[ended->device].used_bytes -= sim->devices[ended->device].context_bytes;
+    ended->peer_count = 0;
+    ended->inactive = true;
+}
+
+void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context) {
+    struct vr_sim_context *ended = vr_sim_context_find(sim, context);
+    if (!ended->inactive) end(sim, context);
     free(ended->peers);
     vr_sim_slots_give(&sim->contexts, vr_sim_slots_index(&sim->contexts, ended));
+}
+
+void vr_sim_primary_reset(struct vr_sim *sim, uint32_t device) {
+    const uint64_t primary = sim->devices[device].primary;
+    if (primary != 0 && !vr_sim_context_find(sim, primary)->inactive) end(sim, primary);
 }
 
 vr_cu_result vr_sim_primary_ctx_retain(struct vr_sim *sim, uint64_t *context, int device) {
     if (context == NULL) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
     struct vr_sim_device *owner = &sim->devices[device];
-    if (owner->primary == 0) {
-        vr_cu_result result = vr_sim_context_create(sim, (uint32_t)device, true, &owner->primary);
-        if (result != VR_CU_SUCCESS) return result;
-    }
+    vr_cu_result result = VR_CU_SUCCESS;
+    if (owner->primary == 0)
+        result = vr_sim_context_create(sim, (uint32_t)device, true, &owner->primary);
+    else if (vr_sim_context_find(sim, owner->primary)->inactive)
+        result = begin(sim, owner->primary);
+    if (result != VR_CU_SUCCESS) return result;
     owner->primary_references++;
     *context = owner->primary;
     return VR_CU_SUCCESS;

@@ -49,6 +49,9 @@ static const uint32_t base_costs_ns[VR_SIM_CALL_COUNT] = {
     [VR_SIM_CALL_event_query] = 220,
     [VR_SIM_CALL_event_record_with_flags] = 250,
     [VR_SIM_CALL_graph_launch] = 2800,
+    [VR_SIM_CALL_launch_kernel] = 2800,
+    [VR_SIM_CALL_launch_kernel_ex] = 2800,
+    [VR_SIM_CALL_launch_cooperative_kernel] = 2800,
 };
 
 uint64_t vr_sim_base_cost_ns(const struct vr_sim *sim, enum vr_sim_call call) {

@@ -14,43 +14,39 @@ vr_cu_result vr_sim_device_get_count(struct vr_sim *sim, int *count) {
 vr_cu_result vr_sim_device_get_name(struct vr_sim *sim, char *name, int length, int device) {
     if (name == NULL || length <= 0) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    (void)snprintf(name, (size_t)length, "vram simulated device %d", device);
+    const struct vr_sim_card *card = sim->devices[device].card;
+    if (card->key[0] == '\0')
+        (void)snprintf(name, (size_t)length, "%s %d", card->name, device);
+    else
+        (void)snprintf(name, (size_t)length, "%s", card->name);
     return VR_CU_SUCCESS;
 }
 
-// What a program may want to know before it uses memory, streams and host memory. Everything else is 0: not there.
-static const struct {
-    int attribute, value;
-} attributes[] = {
-    {VR_CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
-    {VR_CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
-    {VR_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1},
-    {VR_CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
-    {VR_CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
-    {VR_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 8},
-    {VR_CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
-    {VR_CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 1},
-    {VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
-};
+// False for a number that is no attribute.
+static bool attribute_of(const struct vr_sim *sim, int attribute, int device, int *value) {
+    const struct vr_sim_card *card = sim->devices[device].card;
+    const struct vr_sim_architecture *arch = vr_sim_architecture_of(card);
+    switch (attribute) {
+#define X(number, name, answer)                                                                                                            \
+    case number:                                                                                                                           \
+        *value = answer;                                                                                                                   \
+        return true;
+#include "driver/sim/device/attributes.def"
+#undef X
+    default: return false;
+    }
+}
 
 vr_cu_result vr_sim_device_get_attribute(struct vr_sim *sim, int *value, int attribute, int device) {
-    if (value == NULL || attribute <= 0 || attribute > VR_CU_DEVICE_ATTRIBUTE_LAST) return VR_CU_INVALID_VALUE;
+    if (value == NULL) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    int found = 0;
-    for (size_t i = 0; i < VR_COUNT_OF(attributes); i++)
-        if (attributes[i].attribute == attribute) found = attributes[i].value;
-    if (attribute == VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) found = sim->options.backed;
-    *value = found;
-    return VR_CU_SUCCESS;
+    return attribute_of(sim, attribute, device, value) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
 
-// The same in every process: the device of one ordinal is one device.
 vr_cu_result vr_sim_device_get_uuid(struct vr_sim *sim, unsigned char *uuid, int device) {
-    static const char name[] = "vram simulated "; // 15 characters
     if (uuid == NULL) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    memcpy(uuid, name, sizeof name - 1);
-    uuid[sizeof name - 1] = (unsigned char)device;
+    vr_sim_card_uuid((uint32_t)device, uuid);
     return VR_CU_SUCCESS;
 }
 
@@ -65,4 +61,17 @@ vr_cu_result vr_sim_driver_get_version(struct vr_sim *sim, int *version) {
     if (version == NULL) return VR_CU_INVALID_VALUE;
     *version = (int)sim->options.driver_version;
     return VR_CU_SUCCESS;
+}
+
+bool vram_sim_model_at(uint32_t index, struct vram_sim_model *model) {
+    if (model == NULL || index >= vr_sim_card_count()) return false;
+    const struct vr_sim_card *card = vr_sim_card_at(index + 1);
+    *model = (struct vram_sim_model){.key = card->key,
+                                     .name = card->name,
+                                     .memory_bytes = card->total_bytes,
+                                     .context_bytes = card->context_mib * VR_MIB,
+                                     .compute_major = card->major,
+                                     .compute_minor = card->minor,
+                                     .multiprocessors = card->multiprocessors};
+    return true;
 }

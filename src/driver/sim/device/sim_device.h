@@ -2,7 +2,9 @@
 #ifndef VR_DRIVER_SIM_DEVICE_SIM_DEVICE_H
 #define VR_DRIVER_SIM_DEVICE_SIM_DEVICE_H
 
+#include "driver/sim/device/sim_card.h"
 #include "driver/sim/sim_calls.h"
+#include "driver/sim/memory/sim_regions.h"
 #include "driver/sim/sim_ranges.h"
 #include "driver/sim/sim_slots.h"
 
@@ -10,12 +12,15 @@
 #define VR_SIM_DRIVER_VERSION 12000
 
 struct vr_sim_device {
-    uint64_t memory_bytes;     // capacity
-    uint64_t used_bytes;       // exact cuMemAlloc sizes and physical handles
-    uint64_t small_bytes;      // of cuMemAlloc sizes below 1 MiB
-    uint64_t small_held_bytes; // 2 MiB pages that the driver holds for small sizes; never given back (cost model only)
-    uint64_t tail_ns;          // when the last work of all its streams ends
-    uint64_t primary;          // handle of the primary context, 0 while nobody retains it
+    const struct vr_sim_card *card; // what it is; never NULL
+    uint64_t context_bytes;         // that each context takes
+    struct vr_sim_regions regions;  // where its allocations lie, with addresses as the driver's
+    uint64_t memory_bytes;          // capacity
+    uint64_t used_bytes;            // exact cuMemAlloc sizes and physical handles
+    uint64_t small_bytes;           // of cuMemAlloc sizes below 1 MiB
+    uint64_t small_held_bytes;      // 2 MiB pages that the driver holds for small sizes; never given back (cost model only)
+    uint64_t tail_ns;               // when the last work of all its streams ends
+    uint64_t primary;               // handle of the primary context, 0 while nobody retains it
     uint32_t primary_references;
     uint64_t default_pool; // handle, 0 until somebody asks
     uint64_t pool;         // handle of the pool that asynchronous requests use; 0: the default pool
@@ -29,6 +34,7 @@ struct vr_sim_context {
     uint64_t blocking_tail_ns; // when the last work of all blocking streams ends; the legacy stream starts after it
     uint64_t tail_ns;          // the same of all streams
     bool primary;
+    bool inactive;   // reset while somebody retains it: it has nothing until it is retained again, under the same handle
     uint64_t *peers; // handles of the contexts whose allocations it may use
     size_t peer_count, peers_capacity;
 };
@@ -70,12 +76,14 @@ vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context);
 vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool primary, uint64_t *context);
 // Waits for the context's work and ends everything that lives in it. `context` must be live.
 void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context);
+// Ends all that lives in the primary context. Who retained it must still release it; who retains it again, revives it.
+void vr_sim_primary_reset(struct vr_sim *sim, uint32_t device);
 
 // --- sim_peers.c ----------------------------------------------------------------------------------------------------
 
 // May work of `device` use the allocation `range` of a context (any kind but a reservation) where it lies?
 bool vr_sim_reaches(const struct vr_sim *sim, uint32_t device, const struct vr_sim_range *range);
-// Whether the hardware could: all pairs of different devices, unless the options say otherwise.
+// Whether the hardware could: pairs of like devices whose kind can, unless the options say otherwise.
 bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer);
 
 // --- sim_cost.c -----------------------------------------------------------------------------------------------------

@@ -1,7 +1,11 @@
 // sim_peers.c: which device may use the memory of which other.
 #include "driver/sim/sim.h"
 
-bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer) { return device != peer && !sim->options.no_peers; }
+bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer) {
+    const struct vr_sim_card *card = sim->devices[device].card;
+    const bool can = card->kind == VR_SIM_DATA_CENTRE || card->kind == VR_SIM_NO_CARD;
+    return device != peer && !sim->options.no_peers && can && card == sim->devices[peer].card;
+}
 
 vr_cu_result vr_sim_device_can_access_peer(struct vr_sim *sim, int *can, int device, int peer) {
     if (can == NULL) return VR_CU_INVALID_VALUE;
@@ -23,7 +27,7 @@ static vr_cu_result find_pair(struct vr_sim *sim, uint64_t peer, struct vr_sim_c
     const vr_cu_result result = vr_sim_current(sim, context);
     if (result != VR_CU_SUCCESS) return result;
     *other = vr_sim_context_find(sim, peer);
-    return *other == NULL || *other == *context ? VR_CU_INVALID_CONTEXT : VR_CU_SUCCESS;
+    return *other == NULL || (*other)->inactive || *other == *context ? VR_CU_INVALID_CONTEXT : VR_CU_SUCCESS;
 }
 
 vr_cu_result vr_sim_ctx_enable_peer_access(struct vr_sim *sim, uint64_t peer, unsigned flags) {

@@ -22,6 +22,7 @@ static size_t add_step(struct vr_sim_exec *exec, const struct vr_sim_work *work,
     if (VR_GROW(exec, steps, needed) != VRAM_OK) return NO_STEP;
     exec->steps[exec->step_count] =
         (struct vr_sim_step){.work = *work, .first_dependency = first, .dependency_count = exec->dependency_count - first};
+    vr_sim_payload_keep(work->payload);
     return exec->step_count++;
 }
 
@@ -141,6 +142,7 @@ static vr_cu_result lay_graph(struct vr_sim *sim, struct vr_sim_exec *exec, uint
 void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec) {
     vr_sim_event_forget(sim, &exec->launch);
     if (exec->claimed) vr_sim_exec_disclaim(sim, exec);
+    for (size_t i = 0; i < exec->step_count; i++) vr_sim_payload_drop(exec->steps[i].work.payload);
     free(exec->steps);
     free(exec->dependencies);
     free(exec->ends_ns);

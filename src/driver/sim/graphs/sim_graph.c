@@ -51,7 +51,9 @@ vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr
     made->place = (uint32_t)owner->nodes.count;
     made->work = copy;
     made->dependencies = own;
+    made->work.cost_ns = vr_sim_work_cost_ns(sim, &copy);
     vr_sim_graph_memory_reference(sim, &copy);
+    vr_sim_payload_keep(copy.payload);
     *node = vr_sim_slots_handle(&sim->nodes, index);
     owner->nodes.items[owner->nodes.count++] = *node;
     if (copy.type != VR_CU_GRAPH_NODE_TYPE_GRAPH) return VR_CU_SUCCESS;
@@ -64,6 +66,7 @@ static void end_node(struct vr_sim *sim, uint64_t node) {
     struct vr_sim_node *found = vr_sim_node_find(sim, node);
     if (found->work.type == VR_CU_GRAPH_NODE_TYPE_GRAPH) vr_sim_graph_end(sim, found->work.child);
     vr_sim_graph_memory_unreference(sim, &found->work);
+    vr_sim_payload_drop(found->work.payload);
     vr_sim_nodes_free(&found->dependencies);
     vr_sim_slots_give(&sim->nodes, vr_sim_slots_index(&sim->nodes, found));
 }

@@ -18,6 +18,7 @@ static void collect(struct vr_sim *sim, struct vr_sim_graph_memory *memory) {
     if (memory->references > 0 || memory->live) return;
     vr_sim_back_remove(sim, memory->address, memory->span);
     vr_sim_ranges_remove(&sim->spaces, memory->address);
+    vr_sim_place_freed(sim, memory->device, memory->address);
     vr_sim_slots_give(&sim->graph_memories, vr_sim_slots_index(&sim->graph_memories, memory));
 }
 
@@ -43,7 +44,7 @@ vr_cu_result vr_sim_graph_memory_make(struct vr_sim *sim, uint32_t device, uint6
     if (size_bytes > VR_SIM_LIMIT) return VR_CU_OUT_OF_MEMORY;
     if (vr_sim_slots_take(&sim->graph_memories, index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_place place = {0};
-    vr_cu_result result = vr_sim_place_chunk(sim, vr_round_up(size_bytes, VR_SIM_GRANULARITY), &place);
+    vr_cu_result result = vr_sim_place_chunk(sim, device, vr_round_up(size_bytes, VR_SIM_GRANULARITY), &place);
     if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, true);
     if (result == VR_CU_SUCCESS) {
         const struct vr_sim_range range = {

@@ -22,7 +22,7 @@ vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t si
     struct vr_sim_device *device = &sim->devices[context->device];
     if (!vr_sim_has_room(device, size_bytes)) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_place place;
-    result = vr_sim_place_alloc(sim, size_bytes, &place);
+    result = vr_sim_place_alloc(sim, context->device, size_bytes, &place);
     if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, true);
     if (result != VR_CU_SUCCESS) return result;
     struct vr_sim_range range = {.base = place.address, .span = place.span, .size_bytes = size_bytes, .kind = VR_SIM_ALLOCATION};
@@ -40,18 +40,20 @@ vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t si
 }
 
 static void free_range(struct vr_sim *sim, const struct vr_sim_range *range) {
-    struct vr_sim_device *device = &sim->devices[vr_sim_context_find(sim, range->owner)->device];
+    const uint32_t number = vr_sim_context_find(sim, range->owner)->device;
+    struct vr_sim_device *device = &sim->devices[number];
+    const uint64_t address = range->base;
     device->used_bytes -= range->size_bytes;
     vr_sim_charge_free(sim, device, range->size_bytes);
     vr_sim_back_remove(sim, range->base, range->span);
     if (sim->options.backed) vr_sim_ticket_end(sim, range->write_mask, range->read_mask, vr_sim_page_span(range->base, range->span));
-    vr_sim_ranges_remove(&sim->spaces, range->base);
+    vr_sim_ranges_remove(&sim->spaces, address);
+    vr_sim_place_freed(sim, number, address);
 }
 
+// The address says whose it is: no context need be current.
 vr_cu_result vr_sim_mem_free(struct vr_sim *sim, uint64_t address) {
-    struct vr_sim_context *context;
-    vr_cu_result result = vr_sim_current(sim, &context);
-    if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
+    vr_cu_result result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     if (vr_sim_pool_free_now(sim, address, &result)) return result;
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
@@ -78,6 +80,7 @@ vr_cu_result vr_sim_mem_get_address_range(struct vr_sim *sim, uint64_t *base, ui
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
     if (range != NULL && range->kind == VR_SIM_RESERVATION) range = vr_sim_ranges_holding(&sim->mappings, address);
     if (range != NULL && range->kind == VR_SIM_CHUNK) range = vr_sim_ranges_holding(&sim->pooled, address);
+    if (range == NULL) range = vr_sim_ranges_holding(&sim->hosts, address); // one address space
     if (range == NULL || address - range->base >= range->size_bytes) return VR_CU_NOT_FOUND;
     if (base != NULL) *base = range->base;
     if (size_bytes != NULL) *size_bytes = range->size_bytes;

@@ -39,10 +39,9 @@ static void remove_range(struct vr_sim *sim, const struct vr_sim_range *range) {
     vr_sim_ranges_remove(&sim->hosts, range->base);
 }
 
+// The address says whose it is: no context need be current.
 vr_cu_result vr_sim_mem_free_host(struct vr_sim *sim, uint64_t host) {
-    struct vr_sim_context *context;
-    vr_cu_result result = vr_sim_current(sim, &context);
-    if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
+    const vr_cu_result result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->hosts, host);
     if (range == NULL || range->kind != VR_SIM_HOST_ALLOCATED) return VR_CU_INVALID_VALUE;

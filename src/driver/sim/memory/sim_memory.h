@@ -16,7 +16,8 @@ enum vr_sim_kind {
     VR_SIM_RESERVATION,
     VR_SIM_IMPORT /* an allocation of another process */,
     VR_SIM_CHUNK /* of a pool */,
-    VR_SIM_GRAPH_MEMORY
+    VR_SIM_GRAPH_MEMORY,
+    VR_SIM_INNER /* the driver's own, for an object of the program */
 };
 // What a range of the host is.
 enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED };
@@ -65,6 +66,14 @@ void vr_sim_free_vmm(struct vr_sim *sim);
 
 // --- sim_place.c ----------------------------------------------------------------------------------------------------
 
+// [lowest, highest): what lies in it was once near device memory, so that it is not the host's. lowest is UINT64_MAX at first.
+struct vr_sim_extent {
+    uint64_t lowest, highest;
+};
+VR_INLINE bool vr_sim_is_near(const struct vr_sim_extent *extent, uint64_t address) {
+    return address >= extent->lowest && address < extent->highest;
+}
+
 // Where something goes in device address space.
 struct vr_sim_place {
     uint64_t address;
@@ -74,9 +83,11 @@ struct vr_sim_place {
 };
 // SUCCESS; INVALID_VALUE when a queued address (which is used up then) overlaps something; OUT_OF_MEMORY when the address space is
 // full. The address counts as given out: the next one differs. span is size_bytes for a queued address.
-vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place);
+vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, struct vr_sim_place *place);
 // For a chunk of a pool, which takes no queued address.
-vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place);
+vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, struct vr_sim_place *place);
+// What one of these two placed is gone from the table of address space.
+void vr_sim_place_freed(struct vr_sim *sim, uint32_t device, uint64_t address);
 // alignment is a power of two; a hint (0: none) that cannot be had is ignored.
 vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, uint64_t alignment, uint64_t hint,
                                       struct vr_sim_place *place);

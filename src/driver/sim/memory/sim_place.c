@@ -43,31 +43,36 @@ static uint64_t fall(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64
     }
 }
 
-static void note_extent(struct vr_sim *sim, const struct vr_sim_place *place) {
-    if (place->address < sim->lowest_device) sim->lowest_device = place->address;
-    if (place->address + place->span > sim->highest_device) sim->highest_device = place->address + place->span;
+static void note_extent(struct vr_sim_extent *extent, const struct vr_sim_place *place) {
+    if (place->address < extent->lowest) extent->lowest = place->address;
+    if (place->address + place->span > extent->highest) extent->highest = place->address + place->span;
 }
 
-vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place) {
+vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, struct vr_sim_place *place) {
     const struct vram_sim_options *options = &sim->options;
     uint64_t alignment = size_bytes >= VR_MIB ? options->alloc_alignment : options->alloc_small_alignment;
     struct vr_sim_place found = {.span = vr_round_up(size_bytes, alignment), .alignment = alignment};
     uint64_t cursor = options->alloc_base;
-    if (options->addresses == VRAM_SIM_REUSE)
-        found.address = rise(sim, &cursor, found.span, alignment);
-    else if (options->addresses == VRAM_SIM_FALLING)
-        found.address = fall(sim, &sim->alloc_cursor, found.span, alignment);
-    else
-        found.address = rise(sim, &sim->alloc_cursor, found.span, alignment);
+    switch (options->addresses) {
+    case VRAM_SIM_DRIVER: found.address = vr_sim_regions_place(sim, device, found.span, alignment); break;
+    case VRAM_SIM_WINDOWS:
+    case VRAM_SIM_REUSE: found.address = rise(sim, &cursor, found.span, alignment); break;
+    case VRAM_SIM_FALLING: found.address = fall(sim, &sim->alloc_cursor, found.span, alignment); break;
+    case VRAM_SIM_RISING: found.address = rise(sim, &sim->alloc_cursor, found.span, alignment); break;
+    }
     if (found.address == 0) return VR_CU_OUT_OF_MEMORY;
-    note_extent(sim, &found);
+    note_extent(&sim->allocated, &found);
     *place = found;
     return VR_CU_SUCCESS;
 }
 
-vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint64_t size_bytes, struct vr_sim_place *place) {
+void vr_sim_place_freed(struct vr_sim *sim, uint32_t device, uint64_t address) {
+    if (sim->options.addresses == VRAM_SIM_DRIVER) vr_sim_regions_freed(sim, device, address);
+}
+
+vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, struct vr_sim_place *place) {
     const bool queued = sim->alloc_queue.next < sim->alloc_queue.count;
-    return queued ? take_queued(sim, &sim->alloc_queue, size_bytes, place) : vr_sim_place_chunk(sim, size_bytes, place);
+    return queued ? take_queued(sim, &sim->alloc_queue, size_bytes, place) : vr_sim_place_chunk(sim, device, size_bytes, place);
 }
 
 vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, uint64_t alignment, uint64_t hint,
@@ -78,12 +83,12 @@ vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, u
     uint64_t cursor = sim->options.reserve_base;
     if (hint % alignment == 0 && is_free(sim, hint, size_bytes))
         found.address = hint;
-    else if (sim->options.addresses == VRAM_SIM_REUSE)
+    else if (sim->options.addresses == VRAM_SIM_REUSE || sim->options.addresses == VRAM_SIM_WINDOWS)
         found.address = rise(sim, &cursor, size_bytes, alignment);
     else
         found.address = rise(sim, &sim->reserve_cursor, size_bytes, alignment);
     if (found.address == 0) return VR_CU_OUT_OF_MEMORY;
-    note_extent(sim, &found);
+    note_extent(&sim->reserved, &found);
     *place = found;
     return VR_CU_SUCCESS;
 }

@@ -146,7 +146,7 @@ static vr_cu_result add_chunk(struct vr_sim *sim, uint32_t pool, uint64_t size_b
     uint32_t index;
     if (vr_sim_slots_take(&sim->pieces, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_place place;
-    vr_cu_result result = vr_sim_place_chunk(sim, size_bytes, &place);
+    vr_cu_result result = vr_sim_place_chunk(sim, vr_sim_pool_at(sim, pool)->device, size_bytes, &place);
     if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, true);
     struct vr_sim_range range = {.size_bytes = size_bytes, .kind = VR_SIM_CHUNK, .owner = pool};
     if (result == VR_CU_SUCCESS) {
@@ -182,6 +182,7 @@ static void remove_chunk(struct vr_sim *sim, struct vr_sim_piece *piece) {
     sim->devices[pool->device].used_bytes -= piece->size_bytes;
     vr_sim_back_remove(sim, range->base, range->span);
     vr_sim_ranges_remove(&sim->spaces, piece->address);
+    vr_sim_place_freed(sim, pool->device, piece->address);
     unlist(sim, piece);
     vr_sim_slots_give(&sim->pieces, vr_sim_slots_index(&sim->pieces, piece));
 }

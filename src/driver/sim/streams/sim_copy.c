@@ -28,7 +28,8 @@ static vr_cu_result copy_and_wait(struct vr_sim *sim, const struct vr_sim_work *
     if (result != VR_CU_SUCCESS || work->width_bytes == 0) return result;
     bool host;
     const uint32_t device = vr_sim_context_find(sim, queue->context)->device;
-    if (!vr_sim_is_memory(sim, address, work->width_bytes, device, write, &host) || host) return VR_CU_INVALID_VALUE;
+    if (!vr_sim_is_memory(sim, address, work->width_bytes, device, write, &host)) return VR_CU_INVALID_VALUE;
+    if (host && !vr_sim_is_pinned(sim, address, work->width_bytes)) return VR_CU_INVALID_VALUE;
     result = vr_sim_submit(sim, queue, work);
     if (result == VR_CU_SUCCESS) vr_sim_wait_stream(sim, queue);
     return result;

@@ -106,6 +106,7 @@ vr_cu_result vr_sim_event_elapsed_ms(struct vr_sim *sim, float *elapsed_ms, uint
     if (from == NULL || to == NULL) return VR_CU_INVALID_HANDLE;
     if (from->capture != 0 || to->capture != 0) return VR_CU_CAPTURED_EVENT;
     if (!from->recorded || !to->recorded) return VR_CU_INVALID_HANDLE;
+    if (vr_sim_context_find(sim, from->context)->device != vr_sim_context_find(sim, to->context)->device) return VR_CU_INVALID_HANDLE;
     if (((from->flags | to->flags) & VR_CU_EVENT_DISABLE_TIMING) != 0) return VR_CU_INVALID_HANDLE;
     if (!is_complete(sim, from) || !is_complete(sim, to)) return VR_CU_NOT_READY;
     *elapsed_ms = (float)(((double)to->complete_ns - (double)from->complete_ns) / 1e6);

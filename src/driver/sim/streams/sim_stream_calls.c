@@ -44,6 +44,24 @@ vr_cu_result vr_sim_stream_create_in(struct vr_sim *sim, uint64_t context, enum 
     return VR_CU_SUCCESS;
 }
 
+vr_cu_result vr_sim_stream_create_with_priority(struct vr_sim *sim, uint64_t *stream, unsigned flags, int priority) {
+    const vr_cu_result result = vr_sim_stream_create(sim, stream, flags);
+    if (result != VR_CU_SUCCESS) return result;
+    if (priority > 0) priority = 0;
+    if (priority < VR_SIM_GREATEST_PRIORITY) priority = VR_SIM_GREATEST_PRIORITY;
+    struct vr_sim_stream *made = vr_sim_slots_find(&sim->streams, *stream);
+    made->priority = priority;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_stream_get_priority(struct vr_sim *sim, uint64_t stream, int *priority) {
+    if (priority == NULL) return VR_CU_INVALID_VALUE;
+    struct vr_sim_stream *found;
+    const vr_cu_result result = vr_sim_stream_find(sim, stream, &found);
+    if (result == VR_CU_SUCCESS) *priority = found->priority;
+    return result;
+}
+
 vr_cu_result vr_sim_stream_destroy(struct vr_sim *sim, uint64_t stream) {
     struct vr_sim_stream *found = vr_sim_slots_find(&sim->streams, stream);
     if (found == NULL || !found->user) return VR_CU_INVALID_HANDLE;

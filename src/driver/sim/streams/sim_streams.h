@@ -3,6 +3,8 @@
 #ifndef VR_DRIVER_SIM_STREAMS_SIM_STREAMS_H
 #define VR_DRIVER_SIM_STREAMS_SIM_STREAMS_H
 
+#include <stdlib.h>
+
 #include "driver/sim/sim.h"
 
 // In manual completion: work of a stream up to `at` cannot be complete before work `target_work` of stream `target`.
@@ -18,6 +20,8 @@ struct vr_sim_nodes {
     size_t count, items_capacity;
 };
 
+#define VR_SIM_GREATEST_PRIORITY (-5) // of every device since Volta; the least is 0
+
 enum vr_sim_stream_kind { VR_SIM_STREAM_BLOCKING, VR_SIM_STREAM_NON_BLOCKING, VR_SIM_STREAM_LEGACY };
 
 // A queue of work. Work is numbered from 1; all that is known of the work before is when it ends.
@@ -27,6 +31,7 @@ struct vr_sim_stream {
     uint64_t serial; // of the stream in the instance, from 1 up, never used again
     enum vr_sim_stream_kind kind;
     bool user;                 // made by cuStreamCreate, not a default stream
+    int priority;              // as asked for: 0 down to VR_SIM_GREATEST_PRIORITY; nothing is ordered by it
     uint64_t tail_ns;          // when the last work ends
     uint64_t work;             // number of the last work
     uint64_t done_work;        // manual completion: number of the last work that is complete
@@ -70,11 +75,23 @@ struct vr_sim_work {
     // Kernels and host functions. The function may be NULL: work that takes time and does nothing.
     vr_cu_host_function *function;
     void *argument;
-    uint64_t cost_ns; // on the device
-    uint64_t event;   // records and waits: its handle
-    uint32_t child;   // graphs: slot of the graph, which belongs to the node
-    uint32_t memory;  // requests and frees of memory: slot of the graph's memory
+    uint64_t cost_ns;               // on the device
+    uint64_t event;                 // records and waits: its handle
+    uint32_t child;                 // graphs: slot of the graph, which belongs to the node
+    uint32_t memory;                // requests and frees of memory: slot of the graph's memory
+    struct vr_sim_payload *payload; // what else a node of its type keeps; NULL: nothing
 };
+
+// What nodes, steps and copies of them share and never change: a struct that begins with this, in one piece of host memory.
+struct vr_sim_payload {
+    uint32_t references;
+};
+VR_INLINE void vr_sim_payload_keep(struct vr_sim_payload *payload) {
+    if (payload != NULL) payload->references++;
+}
+VR_INLINE void vr_sim_payload_drop(struct vr_sim_payload *payload) {
+    if (payload != NULL && --payload->references == 0) free(payload);
+}
 
 // --- sim_nodes.c ----------------------------------------------------------------------------------------------------
 
@@ -132,6 +149,9 @@ void vr_sim_stream_collect(struct vr_sim *sim, uint32_t index);
 
 // A stream of the program's, in `context`: what cuStreamCreate makes in the current one.
 vr_cu_result vr_sim_stream_create_in(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint64_t *stream);
+// cuStreamCreateWithPriority: a priority out of the range becomes the nearest in it. cuStreamGetPriority tells it again.
+vr_cu_result vr_sim_stream_create_with_priority(struct vr_sim *sim, uint64_t *stream, unsigned flags, int priority);
+vr_cu_result vr_sim_stream_get_priority(struct vr_sim *sim, uint64_t stream, int *priority);
 // End what lives in the context; events first.
 void vr_sim_end_events(struct vr_sim *sim, uint64_t context);
 void vr_sim_end_streams(struct vr_sim *sim, uint64_t context);
@@ -141,6 +161,8 @@ void vr_sim_end_streams(struct vr_sim *sim, uint64_t context);
 // May `device` read (write) [address, address + size_bytes)? What no device address ever lay near is taken for host memory; *host
 // (may be NULL): it is.
 bool vr_sim_is_memory(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint32_t device, bool write, bool *host);
+// Does that lie in host memory that the driver knows, so that devices can use it where it lies?
+bool vr_sim_is_pinned(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
 // A row of bytes to copy or to set.
 struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_bytes);
 struct vr_sim_work vr_sim_set_work(uint64_t address, uint8_t value, uint64_t size_bytes);
@@ -150,5 +172,10 @@ bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *wo
 void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work);
 // Gives work to a stream that vr_sim_stream_for_work() allowed: done now, on the stream's time; or, when the stream captures, a node.
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
+
+// --- sim_work_time.c ------------------------------------------------------------------------------------------------
+
+// How long it takes on the device: what it says or, of copies and sets where work takes time, what its bytes do.
+uint64_t vr_sim_work_cost_ns(const struct vr_sim *sim, const struct vr_sim_work *work);
 
 #endif

@@ -18,13 +18,18 @@ bool vr_sim_is_memory(const struct vr_sim *sim, uint64_t address, uint64_t size_
     if (address == 0 || address > UINT64_MAX - size_bytes) return false;
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
     if (range == NULL) {
-        const bool far = address < sim->lowest_device || address >= sim->highest_device;
+        const bool far = !vr_sim_is_near(&sim->allocated, address) && !vr_sim_is_near(&sim->reserved, address);
         if (host != NULL) *host = far;
         return far;
     }
     if (range->kind == VR_SIM_RESERVATION) return mappings_allow(sim, address, address + size_bytes, device, write);
     if (range->kind == VR_SIM_CHUNK) return vr_sim_chunk_allows(sim, range, address, size_bytes, device, write);
     return address - range->base <= range->size_bytes && size_bytes <= range->size_bytes - (address - range->base);
+}
+
+bool vr_sim_is_pinned(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->hosts, address);
+    return range != NULL && size_bytes <= vr_sim_range_end(range) - address;
 }
 
 struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_bytes) {
@@ -60,7 +65,7 @@ bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *wo
     bool host;
     if (!extent_of(work, work->to_pitch, work->to_plane, &bytes)) return false;
     if (!vr_sim_is_memory(sim, work->to, bytes, work->device, true, &host)) return false;
-    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET) return !host;
+    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET) return !host || vr_sim_is_pinned(sim, work->to, bytes);
     if (!extent_of(work, work->from_pitch, work->from_plane, &bytes)) return false;
     return vr_sim_is_memory(sim, work->from, bytes, work->device, false, NULL);
 }
@@ -106,7 +111,7 @@ void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work) {
 
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {
     if (stream->capture != 0) return vr_sim_capture_add(sim, stream, work);
-    const vr_cu_result result = vr_sim_enqueue(sim, stream, work->cost_ns, NULL);
+    const vr_cu_result result = vr_sim_enqueue(sim, stream, vr_sim_work_cost_ns(sim, work), NULL);
     if (result == VR_CU_SUCCESS) vr_sim_work_do(sim, work);
     return result;
 }

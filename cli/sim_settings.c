@@ -1,0 +1,74 @@
+#include "sim_settings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vram/driver.h"
+
+#define USUAL_MODEL "h100"
+
+// Is one of the models called that?
+static bool is_model(const char *key, size_t length) {
+    struct vram_sim_model model;
+    for (uint32_t i = 0; vram_sim_model_at(i, &model); i++)
+        if (strlen(model.key) == length && memcmp(model.key, key, length) == 0) return true;
+    return false;
+}
+
+static void say_unknown(const char *key, size_t length, char *wrong, size_t capacity) {
+    struct vram_sim_model model;
+    int at = snprintf(wrong, capacity, "no device is called '%.*s'; known are", (int)(length < 100 ? length : 100), key);
+    for (uint32_t i = 0; at > 0 && (size_t)at < capacity && vram_sim_model_at(i, &model); i++)
+        at += snprintf(wrong + at, capacity - (size_t)at, "%s %s", i == 0 ? "" : ",", model.key);
+}
+
+// `h100,t4` as `h100+t4`. `text` has room for as much.
+static bool join_models(const char *models, char *text, char *wrong, size_t wrong_capacity) {
+    for (const char *at = models;; text++) {
+        const size_t length = strcspn(at, ",");
+        if (!is_model(at, length)) {
+            say_unknown(at, length, wrong, wrong_capacity);
+            return false;
+        }
+        memcpy(text, at, length);
+        text += length;
+        at += length;
+        if (*at++ == '\0') break;
+        *text = '+';
+    }
+    *text = '\0';
+    return true;
+}
+
+static bool check_ranges(const struct sim_settings *settings, char *wrong, size_t capacity) {
+    const uint64_t devices = settings->devices, bytes = settings->memory_bytes;
+    if (devices != SIM_UNSET && (devices < 1 || devices > VRAM_SIM_MOST_DEVICES)) {
+        snprintf(wrong, capacity, "--devices takes 1 to %d", VRAM_SIM_MOST_DEVICES);
+        return false;
+    }
+    if (bytes != SIM_UNSET && (bytes < (uint64_t)1 << 20 || bytes > (uint64_t)1 << 50)) {
+        snprintf(wrong, capacity, "--memory takes 1MiB to 1024TiB");
+        return false;
+    }
+    return true;
+}
+
+bool sim_settings_text(const struct sim_settings *settings, char *text, size_t capacity, char *wrong, size_t wrong_capacity) {
+    char models[1024], devices[40] = "", memory[40] = "", profile[40] = "";
+    const char *named = settings->models == NULL ? USUAL_MODEL : settings->models;
+    if (!check_ranges(settings, wrong, wrong_capacity)) return false;
+    if (strlen(named) >= sizeof models) {
+        snprintf(wrong, wrong_capacity, "--device takes at most %d devices", VRAM_SIM_MOST_DEVICES);
+        return false;
+    }
+    if (!join_models(named, models, wrong, wrong_capacity)) return false;
+    if (settings->devices != SIM_UNSET) snprintf(devices, sizeof devices, ",devices=%" PRIu64, settings->devices);
+    if (settings->memory_bytes != SIM_UNSET) snprintf(memory, sizeof memory, ",memory=%" PRIu64, settings->memory_bytes);
+    if (settings->profile != NULL) snprintf(profile, sizeof profile, ",profile=%s", settings->profile);
+    const int length = snprintf(text, capacity, "device=%s,addresses=driver,context=device,kernel=10us%s%s%s%s%s", models, devices, memory,
+                                profile, settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more);
+    if (length > 0 && (size_t)length < capacity) return true;
+    snprintf(wrong, wrong_capacity, "--set is too long");
+    return false;
+}

@@ -1,0 +1,24 @@
+// Any bytes as compiled code for the simulated driver: an answer, never a crash; what is accepted can be asked for all that it names.
+#include <stddef.h>
+#include <stdint.h>
+
+#include "driver/sim/modules/sim_image.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    // In a block of its own size, so that a sanitizer sees every step beyond it.
+    char *bytes = malloc(size + 1);
+    if (bytes == NULL) return 0;
+    if (size != 0) memcpy(bytes, data, size);
+    struct vr_sim_image *image = NULL;
+    const vr_cu_result result = vr_sim_image_read(bytes, size, 90, &image);
+    if ((result == VR_CU_SUCCESS) != (image != NULL)) __builtin_trap();
+    for (size_t i = 0; image != NULL && i < image->kernel_count; i++)
+        if (vr_sim_image_kernel(image, image->kernels[i].name) > i) __builtin_trap();
+    for (size_t i = 0; image != NULL && i < image->variable_count; i++)
+        if (vr_sim_image_variable(image, image->variables[i].name) > i) __builtin_trap();
+    vr_sim_image_release(image);
+    free(bytes);
+    return 0;
+}

@@ -1,0 +1,63 @@
+// sim_abi.h: structures of the CUDA driver ABI that programs hand to a simulated driver and this project itself does not use, declared by
+// ourselves as those of driver/abi.h are. tests/abi compares their sizes and offsets with NVIDIA's where a header is found.
+#ifndef VR_DRIVER_SIM_SIM_ABI_H
+#define VR_DRIVER_SIM_SIM_ABI_H
+
+#include "driver/abi.h"
+
+enum {
+    VR_CU_MODULE_LAZY_LOADING = 2,
+    VR_CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
+    VR_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+    VR_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
+    VR_CU_LAUNCH_ATTRIBUTE_PRIORITY = 8,
+    VR_CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT = 12,
+    VR_CU_LAUNCH_ATTRIBUTE_MOST = 32, // ids are below
+    VR_CU_LAUNCH_PARAM_END = 0,       // of the list `extra`
+    VR_CU_LAUNCH_PARAM_BUFFER_POINTER = 1,
+    VR_CU_LAUNCH_PARAM_BUFFER_SIZE = 2,
+};
+
+// CUoccupancyB2DSize: the dynamic shared memory that a block of so many threads needs.
+typedef uint64_t vr_cu_block_to_shared(int threads);
+
+// CUlaunchAttribute, 72 bytes.
+struct vr_cu_launch_attribute {
+    int32_t id;
+    uint8_t padding[4];
+    union {
+        uint8_t bytes[64];
+        uint32_t cluster[3];
+        int32_t number; // cooperative, priority and others that are one number
+        uint64_t event;
+    } value;
+};
+
+// CUlaunchConfig, 56 bytes.
+struct vr_cu_launch_config {
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;
+    uint64_t stream;
+    const struct vr_cu_launch_attribute *attributes;
+    uint32_t attribute_count;
+};
+
+// CUDA_KERNEL_NODE_PARAMS_v2, 72 bytes; the first version ends before `kernel`.
+struct vr_cu_kernel_node {
+    uint64_t function;
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;
+    void **parameters, **extra;
+    uint64_t kernel, context;
+};
+
+// CUDA_LAUNCH_PARAMS, 56 bytes.
+struct vr_cu_launch_params {
+    uint64_t function;
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;
+    uint64_t stream;
+    void **parameters;
+};
+
+#endif

@@ -1,0 +1,108 @@
+// code_fixture.h: images of compiled code for tests, built here: a cubin with one kernel, and containers.
+#ifndef CODE_FIXTURE_H
+#define CODE_FIXTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static const char some_ptx[] = ".version 8.3\n.target sm_80\n.address_size 64\n// .entry not_this\n/* .entry nor_this */\n"
+                               ".visible .global .align 4 .b8 table[1000];\n.visible .const .align 4 .b8 lut[400];\n"
+                               ".global .attribute(.managed) .align 4 .b32 both;\n"
+                               ".visible .func (.param .b32 r) helper(.param .b32 a) { .shared .b32 x; ret; }\n"
+                               ".visible .entry add_one(.param .u64 p0, .param .u32 n, .param .align 8 .b8 s[24])\n.maxntid 256, 1, 1\n"
+                               "{\n .shared .align 16 .b8 buf[2048];\n .reg .b64 %rd<4>;\n { ret; }\n}\n"
+                               ".visible .entry _Z11spin_kernell(.param .u64 c) { ret; }\n";
+
+struct code_image {
+    _Alignas(8) unsigned char bytes[4096];
+    size_t size_bytes;
+};
+
+static inline void put(struct code_image *image, size_t at, uint64_t value, size_t width) { memcpy(image->bytes + at, &value, width); }
+
+static inline void put_section(struct code_image *image, unsigned index, const uint64_t fields[8]) {
+    // name, type, offset, size, link, info
+    const size_t at = 1024 + (size_t)index * 64;
+    put(image, at, fields[0], 4);
+    put(image, at + 4, fields[1], 4);
+    put(image, at + 0x18, fields[2], 8);
+    put(image, at + 0x20, fields[3], 8);
+    put(image, at + 0x28, fields[4], 4);
+    put(image, at + 0x2c, fields[5], 4);
+}
+
+// A cubin of the second ABI for an architecture: kernel "work" with 40 registers, 2,000 bytes of shared memory, 16 of local memory and the
+// parameters of 8 and 4 bytes; variable "counts" of 96 bytes.
+static inline struct code_image make_cubin(unsigned architecture, bool exact) {
+    static const char names[] =
+        "\0.names\0.symtab\0.text.work\0.nv.info\0.nv.info.work\0.nv.shared.work\0.nv.global\0.nv.compat\0work\0counts";
+    struct code_image image = {.size_bytes = 1024 + 9 * 64};
+    memcpy(image.bytes, "\177ELF\2\1\1\101\10", 9);
+    put(&image, 0x12, 190, 2);
+    put(&image, 0x28, 1024, 8);
+    put(&image, 0x30, (uint64_t)architecture << 8, 4);
+    put(&image, 0x3a, 64, 2);
+    put(&image, 0x3c, 9, 2);
+    put(&image, 0x3e, 1, 2);
+    memcpy(image.bytes + 64, names, sizeof names);
+    const size_t symbols = 256, info = 400, kernel_info = 480, compat = 600;
+    put(&image, symbols + 24, 88, 4); // "work"
+    put(&image, symbols + 28, 0x1012, 2);
+    put(&image, symbols + 30, 3, 2);
+    put(&image, symbols + 48, 93, 4); // "counts"
+    put(&image, symbols + 52, 0x11, 2);
+    put(&image, symbols + 54, 7, 2);
+    put(&image, symbols + 64, 96, 8);
+    put(&image, info, 0x00082f04, 4); // registers
+    put(&image, info + 4, 1, 4);
+    put(&image, info + 8, 40, 4);
+    put(&image, info + 12, 0x00081104, 4); // frame
+    put(&image, info + 16, 1, 4);
+    put(&image, info + 20, 16, 4);
+    put(&image, kernel_info, 0x000c1704, 4); // the second parameter, then the first
+    put(&image, kernel_info + 8, 1 | 8 << 16, 4);
+    put(&image, kernel_info + 12, (uint64_t)4 << 18, 4);
+    put(&image, kernel_info + 16, 0x000c1704, 4);
+    put(&image, kernel_info + 28, (uint64_t)8 << 18, 4);
+    put(&image, kernel_info + 32, 0x000c0504, 4); // most threads
+    put(&image, kernel_info + 36, 128, 4);
+    put(&image, kernel_info + 40, 2, 4);
+    put(&image, kernel_info + 44, 1, 4);
+    put(&image, compat, 0x0902 | (exact ? 0x10000 : 0), 4);
+    const uint64_t shared = 2000 + (architecture >= 90 ? 1024 : 0);
+    put_section(&image, 1, (uint64_t[8]){1, 3, 64, sizeof names});
+    put_section(&image, 2, (uint64_t[8]){8, 2, symbols, 72, 1});
+    put_section(&image, 3, (uint64_t[8]){16, 1, 700, 16});
+    put_section(&image, 4, (uint64_t[8]){27, 0x70000000, info, 24, 2});
+    put_section(&image, 5, (uint64_t[8]){36, 0x70000000, kernel_info, 48, 2, 3});
+    put_section(&image, 6, (uint64_t[8]){50, 8, 700, shared, 0, 3});
+    put_section(&image, 7, (uint64_t[8]){66, 8, 700, 96});
+    put_section(&image, 8, (uint64_t[8]){77, 0x70000086, compat, 4});
+    return image;
+}
+
+enum { CODE_PTX = 1, CODE_CUBIN = 2, CODE_ZSTD = 0x8000, CODE_EXACT = 0x100000 };
+
+// Adds an entry to a container; the first call makes it (size 0 before).
+static inline void add_entry(struct code_image *container, unsigned kind, unsigned architecture, uint64_t flags, const void *bytes,
+                             size_t size_bytes) {
+    if (container->size_bytes == 0) {
+        put(container, 0, 0xba55ed50, 4);
+        put(container, 4, 1, 2);
+        put(container, 6, 16, 2);
+        container->size_bytes = 16;
+    }
+    const size_t at = container->size_bytes, padded = (size_bytes + 7) / 8 * 8;
+    put(container, at, kind, 2);
+    put(container, at + 4, 64, 4);
+    put(container, at + 8, padded, 8);
+    put(container, at + 28, architecture, 4);
+    put(container, at + 40, flags, 8);
+    memcpy(container->bytes + at + 64, bytes, size_bytes);
+    container->size_bytes += 64 + padded;
+    put(container, 8, container->size_bytes - 16, 8);
+}
+
+#endif
