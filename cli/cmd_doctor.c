@@ -69,10 +69,23 @@ static void print_text(const struct doctor *doctor) {
     }
 }
 
+// The version of CUDA that the shared simulator says it is: the newest that a name of the driver API is known of.
+static int newest_driver(void) {
+    static const int versions[] = {
+#define X(exported, base, first, last, result, parameters) last,
+#include "../standins/facts/cuda.def"
+#undef X
+    };
+    int newest = 0;
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) newest = versions[i] > newest ? versions[i] : newest;
+    return newest;
+}
+
 // The driver that a program finds under `vram sim` without further options.
 static enum vram_status make_sim(struct vram_driver **driver) {
-    const struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET, .more = "backed=1"};
-    char values[256], wrong[256];
+    char more[64], values[256], wrong[256];
+    (void)snprintf(more, sizeof more, "backed=1,driver=%d", newest_driver());
+    const struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET, .more = more};
     struct vram_sim_options options = {0};
     if (!sim_settings_text(&settings, values, sizeof values, wrong, sizeof wrong)) return VRAM_INVALID_ARGUMENT;
     const enum vram_status status = vram_sim_parse(values, &options, NULL);

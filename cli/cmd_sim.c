@@ -1,62 +1,40 @@
 // vram sim: runs a program on the simulated driver.
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "args.h"
-#include "beside.h"
+#include "program.h"
+#include "sim_front.h"
+#include "sim_missing.h"
 #include "sim_settings.h"
 #include "ui.h"
 
 int cmd_sim(int argc, char **argv);
 
-#define EXIT_NOT_FOUND  127 // as shells say it
-#define EXIT_NO_EXECUTE 126
-
 static const char *const profiles[] = {"cheap", "dear", "free", NULL};
 
-// Puts folders before what the dynamic linker searches anyway.
-static bool put_first(const char *folders) {
-    const char *before = getenv("LD_LIBRARY_PATH");
-    if (before == NULL || before[0] == '\0') return setenv("LD_LIBRARY_PATH", folders, 1) == 0;
-    const size_t length = strlen(folders) + strlen(before) + 2;
-    char *path = malloc(length);
-    if (path == NULL) return false;
-    snprintf(path, length, "%s:%s", folders, before);
-    const bool put = setenv("LD_LIBRARY_PATH", path, 1) == 0;
-    free(path);
-    return put;
-}
-
-static bool put_environment(const char *values, const char *simcuda, const char *cudart) {
-    char folders[8200];
-    snprintf(folders, sizeof folders, "%s%s%s", simcuda, cudart[0] == '\0' ? "" : ":", cudart);
-    return put_first(folders) && setenv("VRAM_SIM", values, 1) == 0;
-}
-
-static int run(const char *values, char **program) {
-    char simcuda[4096], cudart[4096] = "";
-    if (!beside_simcuda(simcuda, sizeof simcuda)) {
-        ui_say("vram: the simulated libcuda.so.1 is not there; name its folder in VRAM_SIMCUDA");
-        return CLI_DEVICE;
-    }
-    if (!beside_cudart(cudart, sizeof cudart)) cudart[0] = '\0'; // programs that call the driver do without
-    if (!put_environment(values, simcuda, cudart)) {
+static int run(const char *values, bool missing, char **program) {
+    if (setenv("VRAM_SIM", values, 1) != 0) {
         ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
         return CLI_BAD_INPUT;
     }
+    const int code = sim_front_put();
+    if (code != CLI_OK) return code;
+    sim_front_check(program[0]);
+    if (missing) return sim_missing_run(program);
     execvp(program[0], program);
     const int error = errno;
     ui_say("vram: %s: %s", program[0], strerror(error));
-    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE;
+    return error == ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_NO_EXECUTE;
 }
 
 int cmd_sim(int argc, char **argv) {
     struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET};
     unsigned profile = 0;
+    bool missing = false;
     const struct args_option options[] = {
         {.name = "device",
          .kind = ARGS_STRING,
@@ -86,6 +64,7 @@ int cmd_sim(int argc, char **argv) {
          .value = "KEY=VALUE,...",
          .help = "further settings of the simulator (docs/guides/simulator.md)",
          .target = &settings.more},
+        {.name = "missing", .kind = ARGS_FLAG, .help = "say at the end what the program called that is not simulated", .target = &missing},
         {.name = NULL},
     };
     const struct args_command command = {
@@ -93,8 +72,9 @@ int cmd_sim(int argc, char **argv) {
         .usage = "[options] -- PROGRAM [ARGUMENT...]",
         .summary =
             "Runs a program on a simulated CUDA driver, without a GPU: memory, streams, events and graphs behave, kernels do nothing.\n"
-            "For programs that call the driver API, and for those built with `nvcc -cudart shared`. NVIDIA's own runtime, static\n"
-            "or shared, refuses any driver but NVIDIA's, and is not made to do otherwise. The exit code is the program's.",
+            "For programs that call the driver API or a shared runtime: stand-ins are put in front of the libraries they bring.\n"
+            "NVIDIA's own runtime linked into a program refuses any driver but NVIDIA's; it is named, and not made to do otherwise.\n"
+            "The exit code is the program's.",
         .examples = "  vram sim -- ./program\n"
                     "  vram sim --device rtx4090 -- ./program\n"
                     "  vram sim --devices 2 --memory 16GiB -- ./program\n"
@@ -114,5 +94,5 @@ int cmd_sim(int argc, char **argv) {
         return CLI_USAGE;
     }
     argv[1 + count] = NULL;
-    return run(values, argv + 1);
+    return run(values, missing, argv + 1);
 }

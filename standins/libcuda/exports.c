@@ -72,7 +72,8 @@ int vr_libcuda_version(void) {
     return version;
 }
 
-// Makes the simulator from the variable VRAM_SIM; backed unless it says backed=0. A variable that cannot be read is an invalid value.
+// Makes the simulator from the variable VRAM_SIM; with bytes=all unless it says otherwise. A variable that cannot be read is an invalid
+// value.
 vr_cu_result cuInit(unsigned flags) {
     if (flags != 0) return VR_CU_INVALID_VALUE;
     if (vr_libcuda_sim() != NULL) return VR_CU_SUCCESS;

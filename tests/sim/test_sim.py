@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`vram sim` puts programs on the simulated driver; `vram doctor` says what is there.
 
-Usage: test_sim.py VRAM TINY [SIMCUDA_FOLDER]
+Usage: test_sim.py VRAM TINY WANTS
 """
 import json
 import os
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-VRAM, TINY = sys.argv[1:3]
+VRAM, TINY, WANTS = sys.argv[1:4]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if "ALLOC_CONF" not in name and not name.startswith("VRAM_")}
 
 
@@ -60,6 +60,24 @@ class Sim(unittest.TestCase):
         self.assertIn("init 1,", run("sim", "--set", "no_such_key=1", "--", TINY).stdout)
         self.assertIn("init 0,", run("sim", "--set", "manual=1", "--", TINY).stdout)
 
+    def test_a_large_fill_takes_no_memory_of_the_host(self):
+        """What PyTorch's zeros and a copy of them do; read back, they are right."""
+        program = """if True:
+            import ctypes, resource
+            cuda = ctypes.CDLL("libcuda.so.1")
+            context, one, two, bytes = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_uint64(), (ctypes.c_uint16 * 4)()
+            size = 30 << 30
+            calls = [cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)]
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            calls += [cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size)) for address in (one, two)]
+            calls += [cuda.cuMemsetD8_v2(one, 0x51, ctypes.c_size_t(size)), cuda.cuMemcpyDtoD_v2(two, one, ctypes.c_size_t(size))]
+            calls += [cuda.cuMemcpyDtoH_v2(bytes, ctypes.c_uint64(two.value + size - 8), ctypes.c_size_t(8))]
+            print(any(calls), [hex(word) for word in bytes], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8192)
+        """
+        for settings in ((), ("--set", "bytes=none")):
+            result = run("sim", "--memory", "64GiB", *settings, "--", sys.executable, "-c", program)
+            self.assertEqual(result.stdout, "False ['0x5151', '0x5151', '0x5151', '0x5151'] True\n", result.stderr)
+
     def test_mistakes_are_one_line(self):
         for arguments, code in (
             (("sim", "--devices", "0", "--", TINY), 2),
@@ -76,6 +94,49 @@ class Sim(unittest.TestCase):
     def test_what_the_dynamic_linker_searched_is_kept(self):
         result = run("sim", "--", "sh", "-c", "echo $LD_LIBRARY_PATH", LD_LIBRARY_PATH="/some/where")
         self.assertTrue(result.stdout.rstrip().endswith(":/some/where"), result.stdout)
+
+
+class Missing(unittest.TestCase):
+    def wanted(self, *names):
+        """The exit code, and {(function, library, module): calls}."""
+        result = run("sim", "--missing", "--", WANTS, "libcuda.so.1", *names)
+        said = result.stderr.splitlines()
+        self.assertTrue(said[0].startswith("vram sim: "), said)
+        rows = [line.split() for line in said[1:]]
+        self.assertEqual([int(row[0]) for row in rows], sorted((int(row[0]) for row in rows), reverse=True))
+        return result.returncode, {tuple(row[1:]): int(row[0]) for row in rows}, said[0]
+
+    def test_all_is_there(self):
+        code, rows, said = self.wanted("cuInit", "cuCtxGetCurrent")
+        self.assertEqual((code, rows, said), (0, {}, "vram sim: nothing was wanted that is not simulated"))
+
+    def test_calls_are_counted_by_function_and_caller(self):
+        names = ["cuTexRefCreate", "cuTexRefDestroy", "cuTexRefCreate", "cuTexRefCreate"]
+        code, rows, _ = self.wanted(*names)
+        self.assertEqual((code, rows), (0, {("cuTexRefCreate", "libcuda", "wants"): 3, ("cuTexRefDestroy", "libcuda", "wants"): 1}))
+
+    def test_children_and_the_killed_are_counted(self):
+        code, rows, _ = self.wanted("cuTexRefCreate", "fork", "cuTexRefCreate", "cuTexRefDestroy", "die")
+        self.assertEqual((code, rows), (0, {("cuTexRefCreate", "libcuda", "wants"): 2, ("cuTexRefDestroy", "libcuda", "wants"): 1}))
+        self.assertEqual(self.wanted("cuTexRefCreate", "die")[:2], (137, {("cuTexRefCreate", "libcuda", "wants"): 1}))
+
+    def test_a_program_that_is_not_there(self):
+        result = run("sim", "--missing", "--", "/no/such/program")
+        self.assertEqual((result.returncode, result.stderr), (127, "vram sim: /no/such/program: No such file or directory\n"))
+
+    def test_whoever_asks_for_nvidias_driver_is_named(self):
+        result = run("sim", "--", WANTS, "libcuda.so.1", "cuGetExportTable", "cuGetExportTable")
+        self.assertEqual(result.stdout, "cuGetExportTable 801\n" * 2)
+        self.assertEqual(result.stderr.count("\n"), 1)
+        self.assertIn(f"vram sim: {WANTS} has NVIDIA's CUDA runtime linked into it", result.stderr)
+
+    def test_a_static_program_is_named(self):
+        if not os.path.exists("/sbin/ldconfig.real") and not os.path.exists("/sbin/ldconfig"):
+            self.skipTest("no static program is known here")
+        path = "/sbin/ldconfig.real" if os.path.exists("/sbin/ldconfig.real") else "/sbin/ldconfig"
+        result = run("sim", "--", path, "--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(f"vram sim: {path} does not reach the simulated driver: it is linked statically", result.stderr)
 
 
 class Doctor(unittest.TestCase):
@@ -112,6 +173,13 @@ class Doctor(unittest.TestCase):
         self.assertEqual(checks["driver", "devices"]["value"], "2")
         self.assertEqual(checks["driver", "peer access"]["value"], "2 of 2 pairs")
         self.assertEqual(checks["device 1", "file handles"]["state"], "ok")
+
+    def test_both_ways_to_the_simulated_driver_agree(self):
+        asked = self.checks("--sim", code=0)
+        under = run("sim", "--", VRAM, "doctor", "--json")
+        found = {(check["area"], check["name"]): check for check in json.loads(under.stdout)["checks"]}
+        self.assertIn("device=", found.pop(("settings", "VRAM_SIM"))["value"])
+        self.assertEqual(found, asked)
 
     def test_people_get_the_same(self):
         result = run("doctor", "--sim", VRAM_STYLE="plain")

@@ -26,6 +26,7 @@ static uint64_t or_default(uint64_t value, uint64_t standard) { return value == 
 static struct vram_sim_options with_defaults(const struct vram_sim_options *user) {
     struct vram_sim_options options = {0};
     if (user != NULL) options = *user;
+    if (options.bytes != VRAM_SIM_BYTES_BACKED) options.backed = options.bytes == VRAM_SIM_BYTES_ALL;
     if (options.device_count == 0) options.device_count = options.model_count == 0 ? 1 : options.model_count;
     const bool driver = options.addresses == VRAM_SIM_DRIVER, windows = options.addresses == VRAM_SIM_WINDOWS;
     // A TiB or two below the top of what Linux gives programs on x86-64, where their own mappings lie.
@@ -39,7 +40,8 @@ static struct vram_sim_options with_defaults(const struct vram_sim_options *user
 }
 
 static bool are_valid(const struct vram_sim_options *options) {
-    bool enums = (unsigned)options->profile <= VRAM_SIM_FREE && (unsigned)options->addresses <= VRAM_SIM_WINDOWS;
+    bool enums = (unsigned)options->profile <= VRAM_SIM_FREE && (unsigned)options->addresses <= VRAM_SIM_WINDOWS &&
+                 (unsigned)options->bytes <= VRAM_SIM_BYTES_NONE;
     bool sizes = options->kernel_ns <= KERNEL_NS_MAX && options->device_count <= VR_SIM_MAX_DEVICES && options->memory_bytes <= MEMORY_MAX;
     if (options->model_count > VRAM_SIM_MOST_DEVICES) return false;
     for (uint32_t i = 0; i < options->model_count; i++)

@@ -8,6 +8,7 @@
 #define VR_DRIVER_SIM_SIM_H
 
 #include "driver/sim/device/sim_device.h"
+#include "driver/sim/memory/sim_content.h"
 #include "driver/sim/memory/sim_memory.h"
 #include "os/os.h"
 #include "vram/driver.h"
@@ -61,13 +62,18 @@ struct vr_sim {
 
     struct vr_sim_thread *threads; // sorted by nothing; found through thread_slots
     size_t thread_count, threads_capacity;
-    int file;            // backed: the memory file, -1 otherwise
-    uint64_t file_bytes; // backed: its length; offsets are never used again
+    int file;                      // the memory file, -1 where nothing is kept
+    uint64_t file_bytes;           // backed: its length; offsets are never used again
+    struct vr_sim_content content; // not backed: what device memory holds, where it is kept (vr_sim_keeps())
+    struct vr_sim_read read;       // by the running call, from device memory into the host's
     struct vr_sim_shared *shared;
     size_t shared_count, shared_capacity;
     struct vr_sim_file *files;
     size_t file_count, files_capacity;
 };
+
+// Do reads give what was written, though no bytes stand at the addresses?
+VR_INLINE bool vr_sim_keeps(const struct vr_sim *sim) { return sim->file >= 0 && !sim->options.backed; }
 
 // --- sim_check.c ----------------------------------------------------------------------------------------------------
 

@@ -240,10 +240,11 @@ static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, str
     for (size_t i = 0; i < exec->step_count; i++) {
         struct vr_sim_event *event = event_of(sim, &exec->steps[i], VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD);
         if (event != NULL) vr_sim_event_set(sim, event, stream, exec->ends_ns[i]);
-        vr_sim_work_do(sim, &exec->steps[i].work);
+        const vr_cu_result done = vr_sim_work_do(sim, &exec->steps[i].work);
+        if (result == VR_CU_SUCCESS) result = done;
     }
     vr_sim_exec_free(sim, exec);
-    return VR_CU_SUCCESS;
+    return result;
 }
 
 // The nodes of a graph that does what the executable one does.

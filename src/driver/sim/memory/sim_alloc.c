@@ -46,7 +46,7 @@ static void free_range(struct vr_sim *sim, const struct vr_sim_range *range) {
     device->used_bytes -= range->size_bytes;
     vr_sim_charge_free(sim, device, range->size_bytes);
     vr_sim_back_remove(sim, range->base, range->span);
-    if (sim->options.backed) vr_sim_ticket_end(sim, range->write_mask, range->read_mask, vr_sim_page_span(range->base, range->span));
+    vr_sim_back_give(sim, range->write_mask, range->read_mask, vr_sim_back_span(sim, range));
     vr_sim_ranges_remove(&sim->spaces, address);
     vr_sim_place_freed(sim, number, address);
 }

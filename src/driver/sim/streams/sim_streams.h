@@ -168,8 +168,8 @@ struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_by
 struct vr_sim_work vr_sim_set_work(uint64_t address, uint8_t value, uint64_t size_bytes);
 // Does the memory that the work names lie where its device may use it? True of work that names none.
 bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *work);
-// Moves the bytes or calls the function. The work must be valid.
-void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work);
+// Moves the bytes or calls the function. The work must be valid. OUT_OF_MEMORY when the host has none for bytes that are kept.
+vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work);
 // Gives work to a stream that vr_sim_stream_for_work() allowed: done now, on the stream's time; or, when the stream captures, a node.
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
 

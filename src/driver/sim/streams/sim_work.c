@@ -1,5 +1,5 @@
-// sim_work.c: what streams and graphs do. Bytes move at the call, where bytes stand behind the addresses; ranges are checked in every
-// simulator.
+// sim_work.c: what streams and graphs do. Bytes move at the call, where bytes stand behind the addresses or are kept; ranges are checked in
+// every simulator.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
 
@@ -71,7 +71,7 @@ bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *wo
 }
 
 static bool has_bytes(const struct vr_sim *sim, uint64_t address) {
-    return sim->options.backed || vr_sim_ranges_holding(&sim->spaces, address) == NULL;
+    return sim->file >= 0 || vr_sim_ranges_holding(&sim->spaces, address) == NULL;
 }
 
 static void set_row(uint64_t to, const struct vr_sim_work *work) {
@@ -89,29 +89,49 @@ static void set_row(uint64_t to, const struct vr_sim_work *work) {
     }
 }
 
-static void do_row(const struct vr_sim_work *work, uint64_t row, uint64_t plane) {
-    const uint64_t to = work->to + row * work->to_pitch + plane * work->to_plane;
-    const uint64_t from = work->from + row * work->from_pitch + plane * work->from_plane;
-    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET)
-        set_row(to, work);
-    else
-        memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, (size_t)work->width_bytes);
+// The element four bytes long.
+static uint32_t pattern_of(const struct vr_sim_work *work) {
+    if (work->element_bytes == 1) return (work->value & 0xff) * 0x01010101u;
+    return work->element_bytes == 2 ? (work->value & 0xffff) * 0x00010001u : work->value;
 }
 
-void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work) {
+// bytes=none keeps what is copied from the host when it is small, all rows together.
+static bool is_kept(const struct vr_sim *sim, const struct vr_sim_work *work) {
+    uint64_t bytes;
+    if (sim->options.bytes != VRAM_SIM_BYTES_NONE) return true;
+    return vr_mul_u64(work->width_bytes, work->rows, &bytes) && vr_mul_u64(bytes, work->planes, &bytes) && bytes <= VR_SIM_SMALL_COPY_BYTES;
+}
+
+// False when the host has no memory for what is kept.
+static bool do_row(struct vr_sim *sim, const struct vr_sim_work *work, uint64_t row, uint64_t plane) {
+    const uint64_t bytes = work->width_bytes;
+    const bool set = work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET;
+    const uint64_t to = work->to + row * work->to_pitch + plane * work->to_plane;
+    const uint64_t from = work->from + row * work->from_pitch + plane * work->from_plane;
+    if (vr_sim_keeps(sim))
+        return set ? vr_sim_transfer_set(sim, to, bytes, pattern_of(work)) : vr_sim_transfer_copy(sim, to, from, bytes, is_kept(sim, work));
+    if (set)
+        set_row(to, work);
+    else
+        memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, (size_t)bytes);
+    return true;
+}
+
+vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work) {
     if (!is_bytes(work)) {
         if (work->function != NULL) work->function(work->argument);
-        return;
+        return VR_CU_SUCCESS;
     }
-    if (work->width_bytes == 0 || !has_bytes(sim, work->to)) return;
-    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && !has_bytes(sim, work->from)) return;
+    if (work->width_bytes == 0 || !has_bytes(sim, work->to)) return VR_CU_SUCCESS;
+    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && !has_bytes(sim, work->from)) return VR_CU_SUCCESS;
     for (uint64_t plane = 0; plane < work->planes; plane++)
-        for (uint64_t row = 0; row < work->rows; row++) do_row(work, row, plane);
+        for (uint64_t row = 0; row < work->rows; row++)
+            if (!do_row(sim, work, row, plane)) return VR_CU_OUT_OF_MEMORY;
+    return VR_CU_SUCCESS;
 }
 
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {
     if (stream->capture != 0) return vr_sim_capture_add(sim, stream, work);
     const vr_cu_result result = vr_sim_enqueue(sim, stream, vr_sim_work_cost_ns(sim, work), NULL);
-    if (result == VR_CU_SUCCESS) vr_sim_work_do(sim, work);
-    return result;
+    return result == VR_CU_SUCCESS ? vr_sim_work_do(sim, work) : result;
 }
