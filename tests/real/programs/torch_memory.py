@@ -91,7 +91,7 @@ def graphs():
         graph.replay()
     torch.cuda.synchronize()
     own = [s for s in torch.cuda.memory_snapshot() if tuple(s["segment_pool_id"]) == tuple(graph.pool())]
-    assert len(own) == 1 and own[0]["active_size"] >= 2 * 64 * 64 * 4 and z.shape == (64, 64)
+    assert own and sum(s["active_size"] for s in own) >= 2 * 64 * 64 * 4 and z.shape == (64, 64)
     second = torch.cuda.CUDAGraph()
     with torch.cuda.graph(second, pool=graph.pool()):
         w = z * 2
