@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "beside.h"
 #include "doctor.h"
 #include "sim_settings.h"
 #include "ui.h"
@@ -92,6 +93,14 @@ static enum vram_status make_sim(struct vram_driver **driver) {
     return status == VRAM_OK ? vram_sim_create(&options, driver) : status;
 }
 
+// And the NVML that lies beside it, where the user names none.
+static void put_sim_nvml(void) {
+    char folder[4096], path[4200];
+    if (getenv("VRAM_NVML") != NULL || !beside_simcuda(folder, sizeof folder)) return;
+    (void)snprintf(path, sizeof path, "%s/libnvidia-ml.so.1", folder);
+    (void)setenv("VRAM_NVML", path, 1);
+}
+
 int cmd_doctor(int argc, char **argv) {
     bool json = false, sim = false;
     const struct args_option options[] = {
@@ -121,6 +130,7 @@ int cmd_doctor(int argc, char **argv) {
     const enum vram_status status = sim ? make_sim(&driver) : vram_driver_cuda(&driver, &error);
     doctor_look_at_driver(doctor, status == VRAM_OK ? driver : NULL, &error);
     doctor_look_at_settings(doctor);
+    if (sim) put_sim_nvml();
     doctor_look_at_system(doctor);
     vram_driver_destroy(driver);
     for (size_t i = 0; i < doctor->count; i++) doctor->wrong = doctor->wrong || doctor->rows[i].state == DOCTOR_WRONG;

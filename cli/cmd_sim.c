@@ -9,6 +9,7 @@
 #include "program.h"
 #include "sim_front.h"
 #include "sim_missing.h"
+#include "sim_session.h"
 #include "sim_settings.h"
 #include "ui.h"
 
@@ -94,5 +95,6 @@ int cmd_sim(int argc, char **argv) {
         return CLI_USAGE;
     }
     argv[1 + count] = NULL;
+    sim_session_put();
     return run(values, missing, argv + 1);
 }

@@ -84,7 +84,10 @@ vr_cu_result cuInit(unsigned flags) {
     struct vram_driver *made, *none = NULL;
     enum vram_status status = vram_sim_create(&options, &made);
     if (status != VRAM_OK) return status == VRAM_INVALID_ARGUMENT ? VR_CU_INVALID_VALUE : VR_CU_OUT_OF_MEMORY;
-    if (!atomic_compare_exchange_strong(&instance, &none, made)) vram_driver_destroy(made); // another thread was first
+    if (atomic_compare_exchange_strong(&instance, &none, made))
+        vr_libcuda_publish((struct vr_sim *)(void *)made);
+    else
+        vram_driver_destroy(made); // another thread was first
     return VR_CU_SUCCESS;
 }
 

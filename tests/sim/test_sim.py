@@ -53,6 +53,25 @@ class Sim(unittest.TestCase):
         outside = json.loads(run("doctor", "--sim", "--json").stdout)["checks"]
         self.assertEqual([c for c in inside if c["area"].startswith("device")], [c for c in outside if c["area"].startswith("device")])
 
+    def test_nvml_tells_of_the_same_devices(self):
+        reader = pathlib.Path(__file__).parent / "nvml_reader.py"
+        for options, argument in (
+            (("--device", "h100,t4"), "use"),
+            (("--devices", "3", "--memory", "8GiB"), "use"),
+            (("--device", "rtx4090", "--set", "context=0"), "look"),
+        ):
+            result = run("sim", *options, "--", sys.executable, str(reader), argument)
+            self.assertEqual((result.stdout, result.returncode), ("agreed\n", 0), result.stderr)
+        without = subprocess.run([sys.executable, str(reader), "look"], capture_output=True, text=True, check=False, env={
+            **ENVIRONMENT, "LD_LIBRARY_PATH": str(pathlib.Path(VRAM).parents[1] / "simcuda"), "VRAM_SIM": "memory=1GiB"})
+        self.assertEqual(without.stdout, "agreed\n", without.stderr)  # no session: nobody else is seen
+
+    def test_what_sessions_leave_behind_goes_with_the_next(self):
+        run("sim", "--", TINY)
+        first = set(pathlib.Path("/dev/shm").glob("vram-session-*"))
+        run("sim", "--", TINY)
+        self.assertFalse([path for path in first if path.exists() and not pathlib.Path(f"/proc/{path.name.split('-')[2]}").exists()])
+
     def test_the_exit_code_is_the_programs(self):
         self.assertEqual(run("sim", "--", TINY, "5").returncode, 5)
 

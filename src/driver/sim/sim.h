@@ -7,9 +7,12 @@
 #ifndef VR_DRIVER_SIM_SIM_H
 #define VR_DRIVER_SIM_SIM_H
 
+#include <stdatomic.h>
+
 #include "driver/sim/device/sim_device.h"
 #include "driver/sim/memory/sim_content.h"
 #include "driver/sim/memory/sim_memory.h"
+#include "driver/sim/sim_options.h"
 #include "os/os.h"
 #include "vram/driver.h"
 
@@ -29,7 +32,10 @@
     X(modules, struct vr_sim_module)                                                                                                       \
     X(libraries, struct vr_sim_library)                                                                                                    \
     X(functions, struct vr_sim_function)                                                                                                   \
-    X(links, struct vr_sim_link)
+    X(links, struct vr_sim_link)                                                                                                           \
+    X(arrays, struct vr_sim_array)                                                                                                         \
+    X(views, struct vr_sim_view)                                                                                                           \
+    X(managed, struct vr_sim_managed)
 
 struct vr_sim {
     struct vram_driver head; // first: a struct vram_driver * is this
@@ -41,6 +47,7 @@ struct vr_sim {
     uint64_t counts[VR_SIM_CALL_COUNT], costs_ns[VR_SIM_CALL_COUNT];
 
     struct vr_sim_device devices[VR_SIM_MAX_DEVICES];
+    _Atomic uint64_t *published; // a place per device where others read how much is used; NULL: nobody does
 #define X(table, type) struct vr_sim_slots table;
     VR_SIM_TABLES(X)
 #undef X
@@ -85,9 +92,13 @@ bool vr_sim_check(const struct vr_sim *sim);
 
 // --- sim.c ----------------------------------------------------------------------------------------------------------
 
+// Tells who reads sim->published what is used now. After every call.
+VR_INLINE void vr_sim_publish(struct vr_sim *sim) {
+    if (VR_LIKELY(sim->published == NULL)) return;
+    for (uint32_t i = 0; i < sim->options.device_count; i++)
+        atomic_store_explicit(&sim->published[i], sim->devices[i].used_bytes, memory_order_relaxed);
+}
 // `driver` as a simulator, or NULL when it is of another kind.
 struct vr_sim *vr_sim_of(struct vram_driver *driver);
-// vram_sim_parse() that keeps what the text does not name. (parse.c; needs no lock)
-enum vram_status vr_sim_parse_into(const char *text, struct vram_sim_options *options, struct vram_error *error);
 
 #endif

@@ -5,6 +5,7 @@
 static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns) {
     sim->clock_ns += sim->charge_ns;
     sim->counts[call]++;
+    vr_sim_publish(sim);
     sim->costs_ns[call] += sim->clock_ns - entered_ns;
 #if VRAM_CHECK >= 3
     // The check looks at everything: rarer the more there is, so that its share stays bounded.

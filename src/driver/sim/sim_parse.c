@@ -1,5 +1,5 @@
 // sim_parse.c: simulator options from text, `key=value,key,...`.
-#include "driver/sim/sim.h"
+#include "driver/sim/sim_options.h"
 
 enum value_kind { SIZE, COUNT, DURATION, FLAG, PROFILE, ADDRESSES, BYTES, CONTEXT, MODELS };
 

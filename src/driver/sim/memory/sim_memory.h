@@ -20,7 +20,7 @@ enum vr_sim_kind {
     VR_SIM_INNER /* the driver's own, for an object of the program */
 };
 // What a range of the host is.
-enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED };
+enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED, VR_SIM_HOST_MANAGED /* see sim_managed.h */ };
 
 // A physical allocation of cuMemCreate. It lives while its handle or a mapping lives.
 struct vr_sim_physical {
