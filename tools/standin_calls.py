@@ -53,19 +53,30 @@ def preprocessed(headers, folders):
         crt.mkdir()
         for name in COMPILER_HEADERS:
             (crt / name).write_text("")
+        (Path(scratch) / "late" / "nv").mkdir(parents=True)
+        (Path(scratch) / "late" / "nv" / "target").write_text("")
         macros = [f"-D{name}=" for name in EMPTY_MACROS] + ["-D__align__(n)=", "-D__builtin_align__(n)="]
         source = "#include <stddef.h>\n#include <stdint.h>\n" + "".join(f"#include <{name}>\n" for name in headers.split())
-        command = ["gcc", "-E", "-P", "-x", "c", *macros, f"-I{scratch}", *[f"-I{folder}" for folder in folders], "-"]
-        return subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout
+        # Some functions are declared for C++ only.
+        command = ["g++", "-E", "-P", "-x", "c++", *macros, f"-I{scratch}", *[f"-I{folder}" for folder in folders],
+                   f"-idirafter{scratch}/late", "-"]
+        done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(headers + ": " + next((line for line in done.stderr.splitlines() if "error" in line), "the preprocessor failed"))
+        return done.stdout
 
 
 def statements(text):
     """What stands between semicolons outside of braces."""
     text = re.sub(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)", "", text)
+    text = re.sub(r'extern\s*"C"\s*\{', ";", text).replace('extern "C"', "")
+    text = re.sub(r"\[\[.*?\]\]", "", text, flags=re.S)
     depth, current = 0, ""
     for character in text:
         if character == "{":
             depth += 1
+        elif character == "}" and depth == 0:
+            current = ""  # the end of extern "C"
         elif character == "}":
             depth -= 1
             if depth == 0:
