@@ -116,8 +116,8 @@ class Journal(unittest.TestResult):
 
     def failed(self, test, error):
         self.bad = True
-        text = self._exc_info_to_string(error, test).strip().splitlines()
-        self.say(test, "failed", text[-1] if text else "")
+        kind, value, _ = error
+        self.say(test, "failed", f"{kind.__name__}: {' '.join(str(value).split('To execute this test')[0].split())}")
 
     addError = addFailure = failed
 

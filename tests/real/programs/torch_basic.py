@@ -3,6 +3,7 @@ import gc
 
 import torch
 import torch.nn.functional as F
+import torch.utils.checkpoint
 from rows import main, peak_is, row
 
 MIB = 1 << 20
@@ -39,7 +40,7 @@ def tensors():
     host = torch.arange(4096, dtype=torch.int64)
     assert torch.equal(host.to(CUDA).cpu(), host)  # what was copied there comes back
     b = torch.zeros(256, 256, device=CUDA)
-    assert float(b.sum().cpu()) == 0.0 and torch.equal(b.cpu(), torch.zeros(256, 256))
+    assert torch.equal(b.cpu(), torch.zeros(256, 256))
     c = (a @ a + 1).transpose(0, 1).contiguous().view(-1, 64).softmax(-1)
     d = torch.cat([c, c]).index_select(0, torch.arange(8, device=CUDA))
     e = torch.where(d > 0, d, torch.ones_like(d)).to(torch.float16).mean(dim=1)
@@ -69,8 +70,8 @@ def autograd():
 def optimizers():
     for make in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.optim.Adagrad, torch.optim.NAdam):
         for options in ({}, {"foreach": True}, {"fused": True}):
-            if options.get("fused") and make in (torch.optim.RMSprop, torch.optim.NAdam):
-                continue
+            if options.get("fused") and make in (torch.optim.RMSprop, torch.optim.NAdam, torch.optim.Adagrad):
+                continue  # not on a GPU, or not in every version
             net = model()
             optimizer = make(net.parameters(), lr=1e-3, **options)
             for _ in range(3):

@@ -1,5 +1,7 @@
 """torch.compile: Triton's kernels are compiled for the device and launched; graphs of reduce-overhead are captured and replayed."""
 import torch
+import triton
+import triton.language as tl
 from rows import main, peak_is, row
 
 CUDA = torch.device("cuda")
@@ -34,9 +36,6 @@ def compile_max_autotune():
 
 @row
 def triton_kernel():
-    import triton
-    import triton.language as tl
-
     @triton.jit
     def add(x, y, out, n, BLOCK: tl.constexpr):
         at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
