@@ -168,7 +168,8 @@ static void print_timeline(struct report_printer *printer, const struct vram_rep
     if (device->timeline_count < 8) return;
     static const char *const legends[2][2] = {{"  # allocated  . reserved", "  # allocated"},
                                               {"  █ allocated  ░ reserved", "  █ allocated"}};
-    vr_text_heading(printer->text, &printer->style, "Timeline", legends[printer->style.unicode][!vr_shows_reserved(printer->report, device)]);
+    vr_text_heading(printer->text, &printer->style, "Timeline",
+                    legends[printer->style.unicode][!vr_shows_reserved(printer->report, device)]);
     vr_chart_timeline(printer->text, &printer->style, device, 8, 4);
 }
 
