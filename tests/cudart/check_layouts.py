@@ -96,7 +96,7 @@ def theirs(folder, options, major):
 def problems(folder, major, told):
     """Assertions of our files that do not hold."""
     for file in sorted({file for file, *_ in STRUCTS}):
-        lines = [f'#include "{RUNTIME / file}"']
+        lines = ['#include <stddef.h>', f'#include "{RUNTIME / file}"']
         for of, ours, struct, pairs in STRUCTS:
             if of != file or f"sizeof({struct})" not in told:
                 continue
