@@ -6,6 +6,10 @@
 #include "driver/abi.h"
 
 enum {
+    VR_CU_DEVICE_ATTRIBUTE_PCI_BUS_ID = 33,
+    VR_CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 34,
+    VR_CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
+    VR_CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE = 108,
     VR_CU_MODULE_LAZY_LOADING = 2,
     VR_CU_ARRAY3D_LAYERED = 1,
     VR_CU_ARRAY3D_CUBEMAP = 4,
@@ -28,6 +32,19 @@ enum {
     VR_CU_LAUNCH_PARAM_END = 0,       // of the list `extra`
     VR_CU_LAUNCH_PARAM_BUFFER_POINTER = 1,
     VR_CU_LAUNCH_PARAM_BUFFER_SIZE = 2,
+};
+
+// CUdevprop, 56 bytes.
+struct vr_cu_device_properties {
+    int32_t threads_per_block, block[3], grid[3];
+    int32_t shared_bytes, constant_bytes, warp, pitch_bytes, registers, clock_khz, texture_alignment;
+};
+
+// CUctxCreateParams, 24 bytes: part of the multiprocessors, or a context for graphics; none of these usually.
+struct vr_cu_context_params {
+    const void *affinities;
+    int32_t affinity_count;
+    const void *graphics;
 };
 
 // CUoccupancyB2DSize: the dynamic shared memory that a block of so many threads needs.
@@ -75,6 +92,35 @@ struct vr_cu_memcpy2d_side {
 struct vr_cu_memcpy2d {
     struct vr_cu_memcpy2d_side from, to;
     uint64_t width_bytes, rows;
+};
+
+// CUmemcpyAttributes, 24 bytes.
+struct vr_cu_memcpy_attributes {
+    int32_t access_order; // of the source: 1 in stream order, 2 during the call, 3 any
+    struct vr_cu_location from, to;
+    uint32_t flags;
+};
+
+// CUmemcpy3DOperand, 48 bytes: memory or an array.
+struct vr_cu_memcpy3d_operand {
+    int32_t type; // 1 memory, 2 array
+    union {
+        struct {
+            uint64_t address, row_length, layer_height; // in elements; 0: as the copy
+            struct vr_cu_location location;
+        } memory;
+        struct {
+            uint64_t array, x, y, z;
+        } array;
+    };
+};
+
+// CUDA_MEMCPY3D_BATCH_OP, 112 bytes.
+struct vr_cu_memcpy3d_batched {
+    struct vr_cu_memcpy3d_operand from, to;
+    uint64_t width, height, depth;
+    int32_t access_order;
+    uint32_t flags;
 };
 
 // CUDA_ARRAY_DESCRIPTOR_v2, 24 bytes.
