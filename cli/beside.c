@@ -68,3 +68,10 @@ bool beside_front(char *path, size_t capacity) {
     const size_t used = strlen(path);
     return snprintf(path + used, capacity - used, "/libvram_front.so") < (int)(capacity - used);
 }
+
+bool beside_stacks(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_PRELOAD_DIR "/..", ".."};
+    if (!find_folder(folders, COUNT_OF(folders), VRAM_LIBRARY_FILE, path, capacity)) return false;
+    const size_t used = strlen(path);
+    return snprintf(path + used, capacity - used, "/%s", VRAM_LIBRARY_FILE) < (int)(capacity - used);
+}

@@ -15,5 +15,7 @@ bool beside_cudart(char *path, size_t capacity);
 bool beside_standins(char *path, size_t capacity);
 // The auditor of the dynamic linker that puts stand-ins in front (standins/front).
 bool beside_front(char *path, size_t capacity);
+// libvram, whose stacks the simulated driver takes.
+bool beside_stacks(char *path, size_t capacity);
 
 #endif

@@ -9,6 +9,7 @@
 #include "program.h"
 #include "sim_front.h"
 #include "sim_missing.h"
+#include "sim_reads.h"
 #include "sim_session.h"
 #include "sim_settings.h"
 #include "ui.h"
@@ -17,7 +18,25 @@ int cmd_sim(int argc, char **argv);
 
 static const char *const profiles[] = {"cheap", "dear", "free", NULL};
 
-static int run(const char *values, bool missing, char **program) {
+// What is said when the program is over.
+struct asked {
+    bool missing, reads;
+};
+
+// The exit code of the program, 128 + n for signal n.
+static int run_and_report(const struct asked *asked, char **program) {
+    struct sim_counts missing = {0}, reads = {0};
+    const bool made = (!asked->missing || sim_missing_begin(&missing)) && (!asked->reads || sim_reads_begin(&reads));
+    bool started = false;
+    const int code = made ? program_run("sim", program, &started) : CLI_BAD_INPUT;
+    if (started && asked->missing) sim_missing_report(&missing);
+    if (started && asked->reads) sim_reads_report(&reads);
+    sim_counts_end(&missing);
+    sim_counts_end(&reads);
+    return code;
+}
+
+static int run(const char *values, const struct asked *asked, char **program) {
     if (setenv("VRAM_SIM", values, 1) != 0) {
         ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
         return CLI_BAD_INPUT;
@@ -25,7 +44,7 @@ static int run(const char *values, bool missing, char **program) {
     const int code = sim_front_put();
     if (code != CLI_OK) return code;
     sim_front_check(program[0]);
-    if (missing) return sim_missing_run(program);
+    if (asked->missing || asked->reads) return run_and_report(asked, program);
     execvp(program[0], program);
     const int error = errno;
     ui_say("vram: %s: %s", program[0], strerror(error));
@@ -35,7 +54,7 @@ static int run(const char *values, bool missing, char **program) {
 int cmd_sim(int argc, char **argv) {
     struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET};
     unsigned profile = 0;
-    bool missing = false;
+    struct asked asked = {0};
     const struct args_option options[] = {
         {.name = "device",
          .kind = ARGS_STRING,
@@ -65,7 +84,14 @@ int cmd_sim(int argc, char **argv) {
          .value = "KEY=VALUE,...",
          .help = "further settings of the simulator (docs/guides/simulator.md)",
          .target = &settings.more},
-        {.name = "missing", .kind = ARGS_FLAG, .help = "say at the end what the program called that is not simulated", .target = &missing},
+        {.name = "missing",
+         .kind = ARGS_FLAG,
+         .help = "say at the end what the program called that is not simulated",
+         .target = &asked.missing},
+        {.name = "reads",
+         .kind = ARGS_FLAG,
+         .help = "say at the end where the program read what only a kernel would have written",
+         .target = &asked.reads},
         {.name = NULL},
     };
     const struct args_command command = {
@@ -96,5 +122,5 @@ int cmd_sim(int argc, char **argv) {
     }
     argv[1 + count] = NULL;
     sim_session_put();
-    return run(values, missing, argv + 1);
+    return run(values, &asked, argv + 1);
 }

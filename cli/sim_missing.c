@@ -1,41 +1,14 @@
 // sim_missing.c: the reading half of standins/common/missing.h.
-#define _GNU_SOURCE // mkostemp()
 #include "sim_missing.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "args.h"
-#include "program.h"
 #include "../standins/common/missing.h"
 #include "ui.h"
-
-#define PATH_CAPACITY 4096
-
-// The file of the counts, mapped; its path is for the program's environment. NULL with errno.
-static struct vr_missing_file *make_file(char path[PATH_CAPACITY]) {
-    const char *folder = getenv("TMPDIR");
-    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
-    if (snprintf(path, PATH_CAPACITY, "%s/vram-sim-XXXXXX", folder) >= PATH_CAPACITY) return NULL;
-    const int descriptor = mkostemp(path, O_CLOEXEC);
-    if (descriptor < 0) return NULL;
-    struct vr_missing_file *file = NULL;
-    if (ftruncate(descriptor, sizeof *file) == 0) {
-        void *mapped = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-        if (mapped != MAP_FAILED) file = mapped;
-    }
-    if (file == NULL) (void)unlink(path);
-    (void)close(descriptor);
-    if (file != NULL) atomic_store(&file->magic, VR_MISSING_MAGIC);
-    return file;
-}
 
 // A copy of a row: the program may still write to the file, and a text from there is ended here.
 struct wanted {
@@ -101,17 +74,8 @@ static void report(const struct vr_missing_file *file) {
     free(wanted);
 }
 
-int sim_missing_run(char **program) {
-    char path[PATH_CAPACITY];
-    struct vr_missing_file *file = make_file(path);
-    if (file == NULL || setenv("VRAM_SIM_MISSING", path, 1) != 0) {
-        ui_say("vram sim: --missing: no temporary file could be made: %s", strerror(errno));
-        return CLI_BAD_INPUT;
-    }
-    bool started = false;
-    const int code = program_run("sim", program, &started);
-    if (started) report(file);
-    (void)unlink(path);
-    (void)munmap(file, sizeof *file);
-    return code;
+bool sim_missing_begin(struct sim_counts *counts) {
+    return sim_counts_make(counts, "missing", "VRAM_SIM_MISSING", sizeof(struct vr_missing_file), VR_MISSING_MAGIC);
 }
+
+void sim_missing_report(const struct sim_counts *counts) { report(counts->file); }

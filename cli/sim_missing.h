@@ -2,7 +2,11 @@
 #ifndef CLI_SIM_MISSING_H
 #define CLI_SIM_MISSING_H
 
-// Runs the program, and says on standard error what it and its children wanted. Its exit code, 128 + n for signal n.
-int sim_missing_run(char **program);
+#include "sim_counts.h"
+
+// Makes the program to come and its children count. False after a line on standard error.
+bool sim_missing_begin(struct sim_counts *counts);
+// Says on standard error what they wanted.
+void sim_missing_report(const struct sim_counts *counts);
 
 #endif

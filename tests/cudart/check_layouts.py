@@ -13,6 +13,7 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "abi")]
 import api_facts  # noqa: E402
 import check_facts  # noqa: E402
 
+ABI = "../../src/driver/sim/sim_abi.h"
 # (file of ours, our struct, NVIDIA's, pairs of members whose places are compared)
 STRUCTS = [
     ("runtime.h", "rt_memcpy3d", "struct cudaMemcpy3DParms", [("from", "srcPtr"), ("to_array", "dstArray"), ("kind", "kind")]),
@@ -23,6 +24,13 @@ STRUCTS = [
     ("runtime.h", "rt_copy", "CUDA_MEMCPY3D", [("to", "dstXInBytes"), ("width_bytes", "WidthInBytes"), ("planes", "Depth")]),
     ("runtime.h", "rt_copy", "CUDA_MEMCPY3D_PEER", [("to", "dstXInBytes"), ("from.context", "srcContext"), ("planes", "Depth")]),
     ("runtime.h", "rt_array_descriptor", "CUDA_ARRAY3D_DESCRIPTOR", [("format", "Format"), ("flags", "Flags")]),
+    (ABI, "vr_cu_memcpy2d", "CUDA_MEMCPY2D", [("to", "dstXInBytes"), ("from.pitch_bytes", "srcPitch"), ("rows", "Height")]),
+    (ABI, "vr_cu_array_descriptor", "CUDA_ARRAY_DESCRIPTOR", [("format", "Format")]),
+    (ABI, "vr_cu_array3d_descriptor", "CUDA_ARRAY3D_DESCRIPTOR", [("format", "Format"), ("flags", "Flags")]),
+    (ABI, "vr_cu_array_requirements", "CUDA_ARRAY_MEMORY_REQUIREMENTS", [("alignment", "alignment")]),
+    (ABI, "vr_cu_resource", "CUDA_RESOURCE_DESC", [("array", "res.array.hArray"), ("flags", "flags")]),
+    (ABI, "vr_cu_texture", "CUDA_TEXTURE_DESC", []),
+    (ABI, "vr_cu_resource_view", "CUDA_RESOURCE_VIEW_DESC", []),
     ("cudart_arrays.c", "rt_memcpy3d_peer", "struct cudaMemcpy3DPeerParms", [("to_device", "dstDevice"), ("extent", "extent")]),
     ("cudart_memory.c", "rt_pointer_attributes", "struct cudaPointerAttributes",
      [("device_pointer", "devicePointer"), ("host_pointer", "hostPointer")]),

@@ -144,6 +144,66 @@ static int check_capture(void) {
     return 0;
 }
 
+// Rows, arrays, textures and managed memory.
+static int check_shapes(void) {
+    unsigned char host[64], back[64] = {0};
+    char *device = NULL, *managed = NULL;
+    size_t pitch = 0;
+    for (int i = 0; i < 64; i++) host[i] = (unsigned char)i;
+    EXPECT(CALL("cudaMallocPitch", (void *, size_t *, size_t, size_t), &device, &pitch, 5, 4) == 0 && pitch >= 5);
+    EXPECT(CALL("cudaMemcpy2D", (void *, size_t, const void *, size_t, size_t, size_t, int), device, pitch, host, 8, 5, 4, 1) == 0);
+    EXPECT(CALL("cudaMemset2D", (void *, size_t, int, size_t, size_t), device + 1, pitch, 99, 1, 2) == 0);
+    EXPECT(CALL("cudaMemcpy2DAsync_ptsz", (void *, size_t, const void *, size_t, size_t, size_t, int, void *), back, 5, device, pitch, 5, 4,
+                2, NULL) == 0);
+    EXPECT(CALL("cudaDeviceSynchronize", (void)) == 0 && back[0] == 0 && back[1] == 99 && back[6] == 99 && back[11] == 17 &&
+           back[15] == 24);
+    EXPECT(CALL("cudaMemcpy2D", (void *, size_t, const void *, size_t, size_t, size_t, int), device, 4, host, 8, 5, 4, 1) == 12);
+    EXPECT(CALL("cudaFree", (void *), device) == 0);
+    uint64_t array = 0, texture = 0;
+    const struct { int x, y, z, w, kind; } bytes = {8, 0, 0, 0, 1}, three = {8, 8, 8, 0, 1};
+    EXPECT(CALL("cudaMallocArray", (uint64_t *, const void *, size_t, size_t, unsigned), &array, &three, 8, 8, 0) == 20 && array == 0);
+    EXPECT(CALL("cudaMallocArray", (uint64_t *, const void *, size_t, size_t, unsigned), &array, &bytes, 8, 8, 0) == 0 && array != 0);
+    EXPECT(CALL("cudaMemcpy2DToArray", (uint64_t, size_t, size_t, const void *, size_t, size_t, size_t, int), array, 0, 0, host, 8, 8, 8,
+                1) == 0);
+    EXPECT(CALL("cudaMemcpy2DFromArray", (void *, size_t, uint64_t, size_t, size_t, size_t, size_t, int), back, 2, array, 3, 4, 2, 2, 2) ==
+           0);
+    EXPECT(back[0] == 35 && back[1] == 36 && back[2] == 43);
+    struct {
+        int kind;
+        uint64_t array, more[16];
+    } resource = {.array = array}, found;
+    struct {
+        int words[32];
+    } settings = {{1, 2, 0, 1}}, kept;
+    memset(&found, 0xab, sizeof found);
+    memset(&kept, 0xab, sizeof kept);
+    EXPECT(CALL("cudaCreateTextureObject", (uint64_t *, const void *, const void *, const void *), &texture, &resource, &settings, NULL) ==
+           0);
+    EXPECT(CALL("cudaGetTextureObjectResourceDesc", (void *, uint64_t), &found, texture) == 0 && found.array == array);
+    EXPECT(CALL("cudaGetTextureObjectTextureDesc", (void *, uint64_t), &kept, texture) == 0 && kept.words[1] == 2 && kept.words[3] == 1);
+    EXPECT(kept.words[major == 11 ? 17 : 18] == (int)0xababababu);
+    EXPECT(CALL("cudaDestroyTextureObject", (uint64_t), texture) == 0 && CALL("cudaFreeArray", (uint64_t), array) == 0);
+    EXPECT(CALL("cudaMallocManaged", (void *, size_t, unsigned), &managed, 4 * (size_t)MIB, 1) == 0);
+    managed[5] = 7;
+    if (major == 13) {
+        const struct { int type, id; } there = {1, 1};
+        typedef __typeof__(there) place;
+        EXPECT(CALL("cudaMemPrefetchAsync", (const void *, size_t, place, unsigned, void *), managed, MIB, there, 0, NULL) == 0);
+    } else
+        EXPECT(CALL("cudaMemPrefetchAsync", (const void *, size_t, int, void *), managed, MIB, 1, NULL) == 0);
+    struct {
+        int type, device;
+        void *on_device, *on_host;
+        long reserved[8];
+    } what;
+    memset(&what, 0xab, sizeof what);
+    EXPECT(CALL("cudaPointerGetAttributes", (void *, const void *), &what, managed) == 0 && what.type == 3 && what.on_host == managed);
+    EXPECT((what.reserved[0] == 0) == (major == 13));
+    EXPECT(CALL("cudaFree", (void *), managed) == 0);
+    (void)CALL("cudaGetLastError", (void));
+    return 0;
+}
+
 static void count_up(void *number) { ++*(int *)number; }
 
 static int check_streams(void) {
@@ -215,7 +275,8 @@ int main(int argc, char **argv) {
     major = atoi(strstr(argv[1], ".so.") + 4);
     pthread_t thread;
     void *wrong = NULL;
-    if (check_forms() || check_memory() || check_errors() || check_capture() || check_streams() || check_kernels()) return 1;
+    if (check_forms() || check_memory() || check_errors() || check_capture() || check_streams() || check_shapes() || check_kernels())
+        return 1;
     if (check_properties("cudaGetDeviceProperties", major == 13 ? 1008 : 728)) return 1;
     if (major == 12 && check_properties("cudaGetDeviceProperties_v2", 1032)) return 1;
     EXPECT(pthread_create(&thread, NULL, check_thread, NULL) == 0 && pthread_join(thread, &wrong) == 0 && wrong == NULL);

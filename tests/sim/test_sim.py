@@ -134,6 +134,47 @@ class Sim(unittest.TestCase):
         self.assertTrue(result.stdout.rstrip().endswith(":/some/where"), result.stdout)
 
 
+class Reads(unittest.TestCase):
+    PROGRAM = """if True:
+        import ctypes, os
+        cuda = ctypes.CDLL("libcuda.so.1")
+        context, address, bytes = ctypes.c_void_p(), ctypes.c_uint64(), (ctypes.c_char * 16)()
+        def read(count):
+            return cuda.cuMemcpyDtoH_v2(bytes, address, ctypes.c_size_t(count))
+        calls = [cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)]
+        calls += [cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1000)), cuda.cuMemsetD8_v2(address, 1, ctypes.c_size_t(8))]
+        calls += [read(8)]
+        calls += [read(16) for _ in range(3)]
+        if os.fork() == 0:
+            read(12)
+            os.abort()
+        os.wait()
+        print(any(calls))
+    """
+
+    def test_a_read_of_unwritten_memory_is_told_with_its_place(self):
+        result = run("sim", "--reads", "--", sys.executable, "-c", self.PROGRAM)
+        self.assertEqual((result.stdout, result.returncode), ("False\n", 0), result.stderr)
+        said = result.stderr.splitlines()
+        self.assertTrue(said[0].startswith("vram sim: reads that do not give"), said)
+        self.assertEqual([line.strip() for line in said[1:3]], ["3 reads", "24 B that no copy and no fill wrote"])
+        self.assertIn("1 read", [line.strip() for line in said])  # the child's, from another line
+        self.assertIn("4 B that no copy and no fill wrote", [line.strip() for line in said])
+
+    def test_without_libvram_a_place_is_a_module_and_an_offset(self):
+        result = run("sim", "--reads", "--", sys.executable, "-c", self.PROGRAM, VRAM_SIM_STACKS="/none")
+        self.assertEqual((result.stdout, result.returncode), ("False\n", 0), result.stderr)
+        self.assertRegex(result.stderr, r"\n    28 B that no copy and no fill wrote\n +\S*.*\+0x[0-9a-f]+\n")
+        self.assertNotIn("libcuda.so.1+", result.stderr)
+
+    def test_all_can_be_right(self):
+        result = run("sim", "--reads", "--missing", "--", TINY)
+        self.assertIn("vram sim: no read gave anything but what a GPU would have given\n", result.stderr)
+        self.assertIn("vram sim: nothing was wanted", result.stderr)
+        result = run("sim", "--reads", "--", "/no/such/program")
+        self.assertEqual((result.returncode, result.stderr), (127, "vram sim: /no/such/program: No such file or directory\n"))
+
+
 class Missing(unittest.TestCase):
     def wanted(self, *names):
         """The exit code, and {(function, library, module): calls}."""

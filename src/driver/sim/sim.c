@@ -1,5 +1,7 @@
 // sim.c: making and ending a simulator, and the functions of vram/sim.h that steer and read it.
 #include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/memory/sim_arrays.h"
+#include "driver/sim/memory/sim_managed.h"
 #include "driver/sim/memory/sim_pools.h"
 #include "driver/sim/modules/sim_modules.h"
 
@@ -78,6 +80,8 @@ static void destroy(struct vram_driver *driver) {
     struct vr_sim *sim = (struct vr_sim *)(void *)driver;
     vr_sim_free_allocations(sim, 0);
     vr_sim_close_imports(sim, 0);
+    vr_sim_end_arrays(sim, 0);
+    vr_sim_end_managed(sim, 0);
     vr_sim_free_hosts(sim, 0);
     vr_sim_end_modules(sim, 0);
     vr_sim_end_libraries(sim);

@@ -32,7 +32,10 @@
     X(modules, struct vr_sim_module)                                                                                                       \
     X(libraries, struct vr_sim_library)                                                                                                    \
     X(functions, struct vr_sim_function)                                                                                                   \
-    X(links, struct vr_sim_link)
+    X(links, struct vr_sim_link)                                                                                                           \
+    X(arrays, struct vr_sim_array)                                                                                                         \
+    X(views, struct vr_sim_view)                                                                                                           \
+    X(managed, struct vr_sim_managed)
 
 struct vr_sim {
     struct vram_driver head; // first: a struct vram_driver * is this
@@ -70,6 +73,8 @@ struct vr_sim {
     uint64_t file_bytes;           // backed: its length; offsets are never used again
     struct vr_sim_content content; // not backed: what device memory holds, where it is kept (vr_sim_keeps())
     struct vr_sim_read read;       // by the running call, from device memory into the host's
+    // Told of reads that do not give what a GPU would have given, in the thread of the call and without the lock. NULL: nobody asks.
+    void (*on_read)(const struct vr_sim_read *read);
     struct vr_sim_shared *shared;
     size_t shared_count, shared_capacity;
     struct vr_sim_file *files;

@@ -1,6 +1,8 @@
 // sim_context_life.c: how contexts begin and end, and what waits for all that one has under way. What lives in a context ends with it, so
 // this file calls those of all models, and none of them calls it.
 #include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/memory/sim_arrays.h"
+#include "driver/sim/memory/sim_managed.h"
 #include "driver/sim/memory/sim_pools.h"
 #include "driver/sim/modules/sim_modules.h"
 
@@ -38,6 +40,8 @@ static void end(struct vr_sim *sim, uint64_t context) {
     vr_sim_end_events(sim, context);
     vr_sim_end_streams(sim, context);
     vr_sim_end_modules(sim, context);
+    vr_sim_end_arrays(sim, context);
+    vr_sim_end_managed(sim, context);
     vr_sim_free_allocations(sim, context);
     vr_sim_pools_end_context(sim, context);
     vr_sim_close_imports(sim, context);

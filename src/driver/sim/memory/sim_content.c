@@ -7,10 +7,13 @@ enum {
     MOVE_BYTES = 64 << 10   // of an overlapping copy, at a time
 };
 
+#define PASSED ((uint64_t)1 << 32)
+
 // A part of a range: what it holds and until where.
 struct part {
     enum vr_sim_held held;
     uint32_t word;
+    bool passed;
     uint64_t size_bytes;
 };
 
@@ -36,14 +39,17 @@ uint64_t vr_sim_content_place(struct vr_sim_content *content, uint64_t size_byte
 static struct part part_at(const struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
     const struct vr_sim_range *extent = vr_sim_ranges_holding(&content->extents, at);
     if (extent != NULL)
-        return (struct part){(enum vr_sim_held)extent->kind, (uint32_t)extent->owner, least(size_bytes, vr_sim_range_end(extent) - at)};
+        return (struct part){.held = (enum vr_sim_held)extent->kind,
+                             .word = (uint32_t)extent->owner,
+                             .passed = (extent->owner & PASSED) != 0,
+                             .size_bytes = least(size_bytes, vr_sim_range_end(extent) - at)};
     extent = vr_sim_ranges_next(&content->extents, at);
-    return (struct part){VR_SIM_UNWRITTEN, 0, extent == NULL ? size_bytes : least(size_bytes, extent->base - at)};
+    return (struct part){.size_bytes = extent == NULL ? size_bytes : least(size_bytes, extent->base - at)};
 }
 
 // There is room for the node: vr_sim_ranges_reserve().
-static void insert(struct vr_sim_content *content, uint64_t from, uint64_t end, uint32_t kind, uint64_t word) {
-    const struct vr_sim_range extent = {.base = from, .span = end - from, .size_bytes = end - from, .kind = kind, .owner = word};
+static void insert(struct vr_sim_content *content, uint64_t from, uint64_t end, uint32_t kind, uint64_t owner) {
+    const struct vr_sim_range extent = {.base = from, .span = end - from, .size_bytes = end - from, .kind = kind, .owner = owner};
     if (vr_sim_ranges_insert(&content->extents, &extent) != VRAM_OK) assert(!"room was reserved");
 }
 
@@ -61,37 +67,52 @@ static bool cut(struct vr_sim_content *content, uint64_t at, uint64_t end) {
     return bytes;
 }
 
-static bool is_same(const struct vr_sim_range *extent, enum vr_sim_held held, uint32_t word) {
-    return extent != NULL && extent->kind == (uint32_t)held && extent->owner == word;
+static bool is_same(const struct vr_sim_range *extent, uint32_t kind, uint64_t owner) {
+    return extent != NULL && extent->kind == kind && extent->owner == owner;
 }
 
-// Makes the range hold that, whatever it held; equal neighbours become one.
+// The same where nothing is left; equal neighbours become one.
+static void insert_merged(struct vr_sim_content *content, uint64_t from, uint64_t end, uint32_t kind, uint64_t owner) {
+    const struct vr_sim_range *before = vr_sim_ranges_holding(&content->extents, from - 1);
+    if (is_same(before, kind, owner)) {
+        from = before->base;
+        vr_sim_ranges_remove(&content->extents, from);
+    }
+    const struct vr_sim_range *after = vr_sim_ranges_at(&content->extents, end);
+    if (is_same(after, kind, owner)) {
+        const uint64_t base = after->base;
+        end = vr_sim_range_end(after);
+        vr_sim_ranges_remove(&content->extents, base);
+    }
+    insert(content, from, end, kind, owner);
+}
+
+// Makes the range hold that, whatever it held.
 static bool put(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word) {
-    uint64_t end = at + size_bytes;
+    const uint64_t end = at + size_bytes;
     const struct vr_sim_range *around = vr_sim_ranges_holding(&content->extents, at);
     if (is_same(around, held, word) && end <= vr_sim_range_end(around)) return true;
     if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false; // two ends and the new one
     const bool bytes = cut(content, at, end);
     if (bytes && held != VR_SIM_BYTES) vr_sim_windows_discard(&content->windows, at, size_bytes, 0);
-    if (held == VR_SIM_UNWRITTEN) return true;
-    const struct vr_sim_range *before = vr_sim_ranges_holding(&content->extents, at - 1);
-    if (is_same(before, held, word)) {
-        at = before->base;
-        vr_sim_ranges_remove(&content->extents, at);
-    }
-    const struct vr_sim_range *after = vr_sim_ranges_at(&content->extents, end);
-    if (is_same(after, held, word)) {
-        const uint64_t base = after->base;
-        end = vr_sim_range_end(after);
-        vr_sim_ranges_remove(&content->extents, base);
-    }
-    insert(content, at, end, held, word);
+    if (held != VR_SIM_UNWRITTEN) insert_merged(content, at, end, held, word);
     return true;
 }
 
-// Bytes of the file are there already, all of them.
+// Bytes of the file are there already, all of them, and no kernel knows them.
 static bool has_bytes(const struct part *part, uint64_t size_bytes) {
-    return part->held == VR_SIM_SHARED || (part->held == VR_SIM_BYTES && part->size_bytes == size_bytes);
+    return part->held == VR_SIM_SHARED || (part->held == VR_SIM_BYTES && part->size_bytes == size_bytes && !part->passed);
+}
+
+static bool is_passed_on(const struct part *part) { return (part->held == VR_SIM_FILL || part->held == VR_SIM_BYTES) && !part->passed; }
+
+bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+    const struct part part = part_at(content, at, size_bytes);
+    if (!is_passed_on(&part)) return true;
+    if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false;
+    (void)cut(content, at, at + part.size_bytes);
+    insert_merged(content, at, at + part.size_bytes, part.held, part.word | PASSED);
+    return true;
 }
 
 // --- patterns -------------------------------------------------------------------------------------------------------
@@ -200,6 +221,7 @@ bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t s
     unsigned char *to = bytes;
     while (size_bytes > 0) {
         const struct part part = part_at(content, at, size_bytes);
+        if (part.passed) read->passed_bytes += part.size_bytes;
         if (part.held == VR_SIM_BYTES || part.held == VR_SIM_SHARED) {
             if (!read_file(content, at, part.size_bytes, to)) return false;
         } else {
@@ -226,13 +248,24 @@ static bool copy_bytes(struct vr_sim_content *content, uint64_t to, uint64_t fro
     return true;
 }
 
-static bool copy_part(struct vr_sim_content *content, uint64_t to, uint64_t from, const struct part *part) {
+static bool copy_held(struct vr_sim_content *content, uint64_t to, uint64_t from, const struct part *part) {
     switch (part->held) {
     case VR_SIM_FILL: return vr_sim_content_fill(content, to, part->size_bytes, rotate(part->word, to - from));
     case VR_SIM_BYTES:
     case VR_SIM_SHARED: return copy_bytes(content, to, from, part->size_bytes);
     default: return hold_nothing(content, to, part->size_bytes, part->held);
     }
+}
+
+// What may be a kernel's stays that.
+static bool copy_part(struct vr_sim_content *content, uint64_t to, uint64_t from, const struct part *part) {
+    if (!copy_held(content, to, from, part)) return false;
+    for (uint64_t at = to, end = to + part->size_bytes; part->passed && at < end;) {
+        const struct part copied = part_at(content, at, end - at);
+        if (!vr_sim_content_pass(content, at, copied.size_bytes)) return false;
+        at += copied.size_bytes;
+    }
+    return true;
 }
 
 // In pieces through host memory, in the order in which none is overwritten before it is read.

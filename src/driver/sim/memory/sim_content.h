@@ -22,18 +22,18 @@ enum vr_sim_held {
     VR_SIM_NOT_KEPT   // a large copy from the host that was not kept: reads give zeros
 };
 
-// Invariant: extents do not overlap, and their kind is one of enum vr_sim_held but UNWRITTEN; a FILL's owner is four bytes, of which the
-// byte at place p has number p % 4; pages of a range that nothing of BYTES or SHARED lies in may be taken, but are never read.
-// vr_sim_content_check() is the sentence's first half.
+// Invariant: extents do not overlap, and their kind is one of enum vr_sim_held but UNWRITTEN; an extent's owner is what of a FILL is four
+// bytes, of which the byte at place p has number p % 4, and PASSED where a kernel was given its address since it was written; pages of a
+// range that nothing of BYTES or SHARED lies in may be taken, but are never read. vr_sim_content_check() is the sentence's first half.
 struct vr_sim_content {
     struct vr_sim_ranges extents;
     struct vr_sim_windows windows;
     uint64_t end; // the next range's first place
 };
 
-// Bytes read that no copy and no fill wrote, and bytes that were not kept.
+// Bytes read that no copy and no fill wrote, that were not kept, and that were written before a kernel was given their address.
 struct vr_sim_read {
-    uint64_t unwritten_bytes, not_kept_bytes;
+    uint64_t unwritten_bytes, not_kept_bytes, passed_bytes;
 };
 
 void vr_sim_content_open(struct vr_sim_content *content, int file);
@@ -54,6 +54,8 @@ bool vr_sim_content_forget(struct vr_sim_content *content, uint64_t at, uint64_t
 bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, struct vr_sim_read *read);
 // As memmove() does it: the ranges may overlap.
 bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes);
+// A kernel is given that place, and may write from there to the end of what was written with it.
+bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);
 // From now on other processes have the range, which is all of what it belongs to.
 bool vr_sim_content_share(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);
 // The range is free: what it holds is gone at once, and, unless `kept` for other processes, its pages are.

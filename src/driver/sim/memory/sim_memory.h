@@ -20,7 +20,7 @@ enum vr_sim_kind {
     VR_SIM_INNER /* the driver's own, for an object of the program */
 };
 // What a range of the host is.
-enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED };
+enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED, VR_SIM_HOST_MANAGED /* see sim_managed.h */ };
 
 // A physical allocation of cuMemCreate. It lives while its handle or a mapping lives.
 struct vr_sim_physical {
@@ -135,6 +135,8 @@ vr_cu_result vr_sim_back_protect(struct vr_sim *sim, uint64_t address, uint64_t 
 bool vr_sim_transfer_copy(struct vr_sim *sim, uint64_t to, uint64_t from, uint64_t size_bytes, bool keep);
 // Four bytes over and over.
 bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, uint32_t pattern);
+// A kernel is given a value that may be an address of a device's memory, to write there.
+void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address);
 
 // --- sim_tickets.c: what one process tells another about memory in its file -----------------------------------------
 

@@ -4,6 +4,7 @@
 // What lies behind an address: bytes of the host, or a place of the instance's content, and for how long that goes on.
 struct spot {
     unsigned char *host; // NULL: at the place
+    bool foreign;        // device memory of another process, though the host sees it
     uint64_t place;      // 0: nothing is kept there
     uint64_t size_bytes;
 };
@@ -17,6 +18,7 @@ static bool find_shared(struct vr_sim *sim, uint32_t shared, uint64_t within, ui
     uint64_t view;
     if (!vr_sim_shared_view(sim, shared, &view)) return false;
     *spot = on_host(view + within, size_bytes);
+    spot->foreign = true;
     return true;
 }
 
@@ -57,7 +59,10 @@ static bool move_piece(struct vr_sim *sim, const struct spot *to, const struct s
         memset(to->host, 0, (size_t)size_bytes);
         return true;
     }
-    if (to->host != NULL) return vr_sim_content_read(content, from->place, size_bytes, to->host, &sim->read);
+    if (to->host != NULL) {
+        struct vr_sim_read unseen = {0};
+        return vr_sim_content_read(content, from->place, size_bytes, to->host, to->foreign ? &unseen : &sim->read);
+    }
     if (to->place == 0 || (from->host == NULL && from->place == 0)) return true;
     if (from->host == NULL) return vr_sim_content_copy(content, to->place, from->place, size_bytes);
     return keep ? vr_sim_content_write(content, to->place, size_bytes, from->host) : vr_sim_content_forget(content, to->place, size_bytes);
@@ -88,4 +93,11 @@ bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, u
         done += spot.size_bytes;
     }
     return true;
+}
+
+void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address) {
+    struct spot spot;
+    if (!vr_sim_is_near(&sim->allocated, address) && !vr_sim_is_near(&sim->reserved, address)) return;
+    // Without memory for it, a read is not told.
+    if (find(sim, address, UINT64_MAX, &spot) && spot.place != 0) (void)vr_sim_content_pass(&sim->content, spot.place, spot.size_bytes);
 }

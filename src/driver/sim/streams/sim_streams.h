@@ -173,6 +173,11 @@ vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work);
 // Gives work to a stream that vr_sim_stream_for_work() allowed: done now, on the stream's time; or, when the stream captures, a node.
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
 
+// --- sim_copy_shapes.c ----------------------------------------------------------------------------------------------
+
+// The work of a copy in three dimensions, but for its device: INVALID_VALUE where it leaves an array, INVALID_HANDLE where there is none.
+vr_cu_result vr_sim_copy_shape(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy, struct vr_sim_work *work);
+
 // --- sim_work_time.c ------------------------------------------------------------------------------------------------
 
 // How long it takes on the device: what it says or, of copies and sets where work takes time, what its bytes do.
