@@ -29,7 +29,7 @@ bool vr_libcuda_see(const char *text, struct vram_sim_options *options) {
     struct vram_sim_options complete = *options;
     if (text == NULL) return true;
     if (!vr_sim_options_complete(&complete)) return true; // the simulator refuses them
-    uint64_t seen = 0;
+    uint64_t listed = 0;
     uint32_t count = 0;
     for (;;) {
         text += strspn(text, " \t");
@@ -38,8 +38,8 @@ bool vr_libcuda_see(const char *text, struct vram_sim_options *options) {
         while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) length--;
         const uint32_t device = device_named(text, length, complete.device_count);
         if (device == UINT32_MAX) break;
-        if ((seen >> device & 1) != 0) return false;
-        seen |= (uint64_t)1 << device;
+        if ((listed >> device & 1) != 0) return false;
+        listed |= (uint64_t)1 << device;
         options->visible[count++] = (uint8_t)device;
         if (next == NULL) break;
         text = next;
