@@ -1,4 +1,5 @@
-// Any bytes as the options of a simulator: an answer, never a crash; what is accepted makes a simulator whose devices answer, or is refused.
+// Any bytes as the options of a simulator: an answer, never a crash; what is accepted makes a simulator whose devices answer, or is
+// refused.
 #include <stddef.h>
 #include <stdint.h>
 
