@@ -12,7 +12,9 @@ enum { // of handles
 #define X(table, type) TAG_##table,
     VR_SIM_TABLES(X)
 #undef X
+        TAG_COUNT
 };
+_Static_assert(TAG_COUNT - 1 <= VR_SIM_SLOT_TAG_MOST, "handles have room for the tag of every table");
 
 static const char sim_kind[] = "sim";
 
