@@ -60,6 +60,7 @@ struct vr_sim {
     uint64_t region_ceiling;       // no region ends above it
     struct vr_sim_ranges pooled;   // taken pieces of pools; owner: slot of the piece
     uint64_t last_stream_serial;
+    uint64_t last_context_id;
     uint64_t user_pools;                      // live handles of cuMemPoolCreate
     uint64_t user_streams;                    // live handles of cuStreamCreate
     uint64_t named_physicals;                 // live handles of cuMemCreate
