@@ -290,8 +290,8 @@ def row_of(library, header, name, numbers):
         return f"ABSENT({name})"
     actions = ACTIONS[library](name, parameters)
     order = [parameter for _, parameter in parameters]
-    is_query = re.search("ufferSize|BufferInfo|Get", name) is not None or not (kinds and kinds[0].endswith("Handle_t"))
-    if not actions and re.search("Get|Supported|IsTracing|VirtualizationMode", name):  # values that nobody keeps: zeros, never what was there
+    is_query = re.search("ufferSize|BufferInfo|Get[A-Z]", name) is not None or not (kinds and kinds[0].endswith("Handle_t"))
+    if not actions and re.search("Get[A-Z]|Supported|IsTracing|VirtualizationMode", name):  # values that nobody keeps: zeros, never what was there
         actions = [(parameter, f"FILL({parameter}, {size_of_result(header, kind)})") for kind, parameter in parameters if kind.endswith("*")]
         is_query = True
     if not actions:
@@ -337,7 +337,7 @@ def main():
         done |= set(Header("cublas", folders).prototypes)
     rows = [row_of(library, header, name, numbers) for name in sorted(header.prototypes) if name not in done]
     if check:
-        have = done | set(re.findall(r"^[A-Z]+\((\w+)", target.read_text(), flags=re.M))
+        have = done | set(re.findall(r"^[A-Z_]+\((\w+)", target.read_text(), flags=re.M))
         absent = sorted(set(header.prototypes) - have)
         print(f"{library}: {len(header.prototypes)} functions, {len(absent)} absent: {' '.join(absent[:20])}")
         return 1 if absent else 0
