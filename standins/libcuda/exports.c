@@ -32,7 +32,7 @@ static __attribute__((constructor)) void read_failure(void) {
 }
 
 // Which call it was, for whoever asked for it.
-static void tell(const void *caller) {
+static void print_failure(const void *caller) {
     Dl_info facts;
     const bool named = dladdr(caller, &facts) != 0 && facts.dli_sname != NULL;
     (void)fprintf(stderr, "vram sim: VRAM_SIM_FAIL: %s fails with %d\n", named ? facts.dli_sname : "a call", (int)failure);
@@ -45,7 +45,7 @@ static vr_cu_result injected(const void *caller) {
     while (left != 0 && !atomic_compare_exchange_weak(&calls_until_failure, &left, left - 1)) {
     }
     if (left != 1) return VR_CU_SUCCESS;
-    tell(caller);
+    print_failure(caller);
     return failure;
 }
 
