@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch's own tests, values ignored: tensors are compared by shape and type, for nothing computes their values.
+"""PyTorch's own tests, values ignored: tensors are compared by shape, numbers read from
+the device not at all, for nothing computes their values.
 
 usage: own_tests.py FILE [--least N] [--expandable] [--only REGEX] [--list]
 Each test is one process's for at most 120 s; a test that ends its process is named, and the next process goes on after it. Prints one line per
@@ -34,20 +35,44 @@ def ignore_values():
             return any(map(tensors_in, value.values()))
         return isinstance(value, (list, tuple, set)) and any(map(tensors_in, value))
 
+    # What was read from a device is marked, and marked numbers are equal to all.
+    class ReadFloat(float):
+        pass
+
+    class ReadInt(int):
+        pass
+
+    item = torch.Tensor.item
+
+    def marked_item(self):
+        value = item(self)
+        kind = {float: ReadFloat, int: ReadInt}.get(type(value))
+        return kind(value) if kind and self.is_cuda else value
+
+    torch.Tensor.item = marked_item
+    read = (torch.Tensor, ReadFloat, ReadInt)
+
     def shape(value):
         if isinstance(value, torch.Tensor):
-            return (tuple(value.shape), value.dtype)
+            return tuple(value.shape)
         if isinstance(value, dict):
             return {key: shape(each) for key, each in value.items()}
         return [shape(each) for each in value] if isinstance(value, (list, tuple)) else type(value).__name__
 
     def assert_equal(self, x, y, *arguments, **options):
+        if isinstance(x, (ReadFloat, ReadInt)) or isinstance(y, (ReadFloat, ReadInt)):
+            return None
         if not tensors_in(x) and not tensors_in(y):
             return compare(self, x, y, *arguments, **options)
         if tensors_in(x) and tensors_in(y) and shape(x) != shape(y) and options.get("exact_device", True) and not isinstance(y, (int, float)):
             raise AssertionError(f"{shape(x)} and {shape(y)}")
 
+    def unless_read(assertion):
+        return lambda self, *arguments, **options: None if any(isinstance(each, read) for each in arguments) else assertion(self, *arguments, **options)
+
     common_utils.TestCase.assertEqual = assert_equal
+    for name in ("assertTrue", "assertFalse", "assertNotEqual", "assertGreater", "assertLess", "assertGreaterEqual", "assertLessEqual"):
+        setattr(common_utils.TestCase, name, unless_read(getattr(common_utils.TestCase, name)))
     torch.testing.assert_close = lambda *arguments, **options: None
     torch.allclose = lambda *arguments, **options: True
     torch.Tensor.allclose = lambda *arguments, **options: True
