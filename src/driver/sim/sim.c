@@ -2,6 +2,7 @@
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
 #include "driver/sim/modules/sim_modules.h"
+#include "driver/sim/streams/sim_callbacks.h"
 
 #include <stdatomic.h>
 
@@ -107,6 +108,7 @@ static void end_objects(struct vr_sim *sim) {
 
 static void destroy(struct vram_driver *driver) {
     struct vr_sim *sim = (struct vr_sim *)(void *)driver;
+    vr_sim_callbacks_end(sim);
     vr_sim_free_allocations(sim, 0);
     vr_sim_close_imports(sim, 0);
     vr_sim_free_hosts(sim, 0);

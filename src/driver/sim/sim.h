@@ -30,6 +30,16 @@
     X(functions, struct vr_sim_function)                                                                                                   \
     X(links, struct vr_sim_link)
 
+// Host functions under way (streams/sim_callbacks.h). `items` from `first` on wait to be done.
+struct vr_sim_callbacks {
+    struct vr_thread thread;
+    struct vr_signal changed;
+    bool running, ending;
+    struct vr_sim_callback *items;
+    size_t first, count, items_capacity;
+    uint64_t posted, done; // numbers of the last entry and of the last that is done
+};
+
 struct vr_sim {
     struct vram_driver head; // first: a struct vram_driver * is this
     struct vr_mutex lock;
@@ -52,6 +62,7 @@ struct vr_sim {
     uint64_t region_ceiling;       // no region ends above it
     struct vr_sim_ranges pooled;   // taken pieces of pools; owner: slot of the piece
     uint64_t last_stream_serial;
+    struct vr_sim_callbacks callbacks;
     uint64_t user_pools;                      // live handles of cuMemPoolCreate
     uint64_t user_streams;                    // live handles of cuStreamCreate
     uint64_t named_physicals;                 // live handles of cuMemCreate

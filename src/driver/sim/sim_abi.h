@@ -21,6 +21,9 @@ enum {
 // CUoccupancyB2DSize: the dynamic shared memory that a block of so many threads needs.
 typedef uint64_t vr_cu_block_to_shared(int threads);
 
+// CUstreamCallback.
+typedef void vr_cu_stream_callback(uint64_t stream, vr_cu_result status, void *argument);
+
 // CUlaunchAttribute, 72 bytes.
 struct vr_cu_launch_attribute {
     int32_t id;

@@ -20,6 +20,7 @@ static const struct {
     {"manual", FLAG, offsetof(struct vram_sim_options, manual_completion)},
     {"backed", FLAG, offsetof(struct vram_sim_options, backed)},
     {"no_peers", FLAG, offsetof(struct vram_sim_options, no_peers)},
+    {"host_thread", FLAG, offsetof(struct vram_sim_options, host_thread)},
     {"kernel", DURATION, offsetof(struct vram_sim_options, kernel_ns)},
     {"context", CONTEXT, offsetof(struct vram_sim_options, context_bytes)},
     {"driver", COUNT, offsetof(struct vram_sim_options, driver_version)},

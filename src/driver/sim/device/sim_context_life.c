@@ -3,6 +3,7 @@
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
 #include "driver/sim/modules/sim_modules.h"
+#include "driver/sim/streams/sim_callbacks.h"
 
 // Lets a context that has nothing, new or reset, take its memory and have its default stream.
 static vr_cu_result begin(struct vr_sim *sim, uint64_t context) {
@@ -49,6 +50,8 @@ static void end(struct vr_sim *sim, uint64_t context) {
 }
 
 void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context) {
+    vr_sim_callback_wait(sim, sim->callbacks.posted);
+    if (vr_sim_context_find(sim, context) == NULL) return; // another thread was faster
     struct vr_sim_context *ended = vr_sim_context_find(sim, context);
     if (!ended->inactive) end(sim, context);
     free(ended->peers);
@@ -90,6 +93,7 @@ vr_cu_result vr_sim_primary_ctx_release(struct vr_sim *sim, int device) {
 vr_cu_result vr_sim_ctx_synchronize(struct vr_sim *sim, int unused) {
     (void)unused;
     struct vr_sim_context *context;
+    vr_sim_callback_wait(sim, sim->callbacks.posted);
     vr_cu_result result = vr_sim_current(sim, &context);
     if (result != VR_CU_SUCCESS) return result;
     const uint64_t handle = vr_sim_context_handle(sim, context);

@@ -1,5 +1,6 @@
 // sim_exec.c: executable graphs: a graph laid out as steps in an order that its edges allow, with the graphs inside it taken apart.
 #include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/streams/sim_callbacks.h"
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -23,6 +24,7 @@ static size_t add_step(struct vr_sim_exec *exec, const struct vr_sim_work *work,
     exec->steps[exec->step_count] =
         (struct vr_sim_step){.work = *work, .first_dependency = first, .dependency_count = exec->dependency_count - first};
     vr_sim_payload_keep(work->payload);
+    exec->calls = exec->calls || work->function != NULL;
     return exec->step_count++;
 }
 
@@ -231,6 +233,8 @@ static uint64_t time_steps(const struct vr_sim *sim, const struct vr_sim_exec *e
 static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, struct vr_sim_exec *exec) {
     vr_cu_result result = check_steps(sim, exec, vr_sim_context_find(sim, stream->context)->device);
     uint64_t start_ns, end_ns;
+    if (result == VR_CU_SUCCESS && (exec->calls || !vr_sim_callback_done(sim, stream->callback)))
+        result = vr_sim_callbacks_reserve(sim, exec->step_count);
     if (result == VR_CU_SUCCESS) result = vr_sim_exec_allocate(sim, exec);
     if (result == VR_CU_SUCCESS) result = enqueue_start(sim, stream, exec, &start_ns);
     if (result != VR_CU_SUCCESS) return result;
@@ -240,7 +244,7 @@ static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, str
     for (size_t i = 0; i < exec->step_count; i++) {
         struct vr_sim_event *event = event_of(sim, &exec->steps[i], VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD);
         if (event != NULL) vr_sim_event_set(sim, event, stream, exec->ends_ns[i]);
-        vr_sim_work_do(sim, &exec->steps[i].work);
+        vr_sim_work_run(sim, stream, &(struct vr_sim_callback){.work = exec->steps[i].work});
     }
     vr_sim_exec_free(sim, exec);
     return VR_CU_SUCCESS;

@@ -41,6 +41,7 @@ struct vr_sim_exec {
     size_t dependency_count, dependencies_capacity;
     uint64_t *ends_ns;          // one per step: scratch of a launch
     bool claimed;               // it has the memory of its graph
+    bool calls;                 // it has host functions
     bool auto_free;             // a launch frees what the one before left
     struct vr_sim_event launch; // the end of the last launch; not an event of the program's
 };

@@ -1,11 +1,13 @@
 // sim_event.c: events. An event knows when the work before its record ends, and, for manual completion, which work that was.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/streams/sim_callbacks.h"
 
 static struct vr_sim_event *event_of(const struct vr_sim *sim, uint64_t event) { return vr_sim_slots_find(&sim->events, event); }
 
 static bool is_complete(const struct vr_sim *sim, const struct vr_sim_event *event) {
     if (!event->recorded) return true;
+    if (event->callback > sim->callbacks.done) return false;
     if (sim->options.manual_completion) return vr_sim_work_complete(sim, event->stream, event->work);
     return event->complete_ns <= sim->clock_ns;
 }
@@ -74,6 +76,11 @@ vr_cu_result vr_sim_event_query(struct vr_sim *sim, uint64_t event) {
     if (found == NULL) return VR_CU_INVALID_HANDLE;
     const vr_cu_result result = vr_sim_event_for_waiting(sim, found);
     if (result != VR_CU_SUCCESS) return result;
+    if (found->recorded && found->callback > sim->callbacks.done) {
+        vr_sim_callback_grace(sim, found->callback);
+        found = event_of(sim, event);
+        if (found == NULL) return VR_CU_INVALID_HANDLE;
+    }
     return is_complete(sim, found) ? VR_CU_SUCCESS : VR_CU_NOT_READY;
 }
 
@@ -82,6 +89,11 @@ vr_cu_result vr_sim_event_synchronize(struct vr_sim *sim, uint64_t event) {
     if (found == NULL) return VR_CU_INVALID_HANDLE;
     const vr_cu_result result = vr_sim_event_for_waiting(sim, found);
     if (result != VR_CU_SUCCESS) return result;
+    if (found->recorded && found->callback > sim->callbacks.done) {
+        vr_sim_callback_wait(sim, found->callback);
+        found = event_of(sim, event);
+        if (found == NULL) return VR_CU_INVALID_HANDLE;
+    }
     if (!is_complete(sim, found)) vr_sim_wait_work(sim, found->stream, found->work, found->complete_ns);
     vr_sim_pools_synchronized(sim);
     return VR_CU_SUCCESS;

@@ -34,6 +34,7 @@ struct vr_sim_stream {
     int priority;              // as asked for: 0 down to VR_SIM_GREATEST_PRIORITY; nothing is ordered by it
     uint64_t tail_ns;          // when the last work ends
     uint64_t work;             // number of the last work
+    uint64_t callback;         // number of the last entry of sim_callbacks.h that its work comes after
     uint64_t done_work;        // manual completion: number of the last work that is complete
     struct vr_sim_edge *edges; // manual completion: open edges, `at` rising
     size_t edge_count, edges_capacity;
@@ -61,6 +62,7 @@ struct vr_sim_event {
     uint32_t stream;              // manual completion: slot of the stream of the record
     uint64_t work;                // manual completion: number of the record in that stream
     uint64_t serial;              // of the stream of the record
+    uint64_t callback;            // of the stream at the record
 };
 
 // One piece of work. The fields that its type does not name are 0.
@@ -140,6 +142,8 @@ void vr_sim_stream_unreference(struct vr_sim *sim, uint32_t stream);
 // Makes `event` the record of the work of `stream` so far, which ends at end_ns; what it was a record of before is forgotten.
 void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const struct vr_sim_stream *stream, uint64_t end_ns);
 void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event);
+// The context of a stream, and the streams that wait for it, learn of its last host function.
+void vr_sim_note_callback(struct vr_sim *sim, const struct vr_sim_stream *stream);
 // Is the work of the stream complete? Of the legacy stream: that of all blocking streams, too.
 bool vr_sim_stream_is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream);
 // Takes the object away once neither a handle nor an event nor an edge names it.
@@ -168,8 +172,10 @@ struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_by
 struct vr_sim_work vr_sim_set_work(uint64_t address, uint8_t value, uint64_t size_bytes);
 // Does the memory that the work names lie where its device may use it? True of work that names none.
 bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *work);
-// Moves the bytes or calls the function. The work must be valid.
+// Moves the bytes or calls the function, at once. The work must be valid.
 void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work);
+// --- sim_submit.c ---------------------------------------------------------------------------------------------------
+
 // Gives work to a stream that vr_sim_stream_for_work() allowed: done now, on the stream's time; or, when the stream captures, a node.
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
 

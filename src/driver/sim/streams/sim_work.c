@@ -108,10 +108,3 @@ void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work) {
     for (uint64_t plane = 0; plane < work->planes; plane++)
         for (uint64_t row = 0; row < work->rows; row++) do_row(work, row, plane);
 }
-
-vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {
-    if (stream->capture != 0) return vr_sim_capture_add(sim, stream, work);
-    const vr_cu_result result = vr_sim_enqueue(sim, stream, vr_sim_work_cost_ns(sim, work), NULL);
-    if (result == VR_CU_SUCCESS) vr_sim_work_do(sim, work);
-    return result;
-}
