@@ -23,6 +23,12 @@ void vr_libcuda_log(const char *name, vr_cu_result result, ...);
 
 // cuLaunchKernelEx whose default stream is the thread's. (program_calls.c)
 vr_cu_result vr_libcuda_launch_ex(const struct vr_cu_launch_config *config, uint64_t function, void **parameters, void **extra);
+// Copies that are over when the call is. (program_calls.c)
+vr_cu_result vr_libcuda_copy2d_and_wait(const struct vr_cu_memcpy2d *copy, uint64_t stream);
+vr_cu_result vr_libcuda_copy3d_and_wait(const struct vr_cu_memcpy3d *copy, uint64_t stream);
+vr_cu_result vr_libcuda_copy3d_peer_and_wait(const struct vr_cu_memcpy3d_peer *copy, uint64_t stream);
+vr_cu_result vr_libcuda_copy_peer_and_wait(uint64_t to, uint64_t to_context, uint64_t from, uint64_t from_context, uint64_t size_bytes,
+                                           uint64_t stream);
 
 // clang-format off
 #define X(member, symbol, exported, version, parameters, arguments) EXPORT vr_cu_result exported parameters;

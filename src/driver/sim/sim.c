@@ -1,5 +1,6 @@
 // sim.c: making and ending a simulator, and the functions of vram/sim.h that steer and read it.
 #include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/memory/sim_arrays.h"
 #include "driver/sim/memory/sim_pools.h"
 #include "driver/sim/modules/sim_modules.h"
 #include "driver/sim/streams/sim_callbacks.h"
@@ -100,6 +101,7 @@ static void end_objects(struct vr_sim *sim) {
     }
     for (uint32_t i = 0; i < sim->streams.used; i++)
         if (live_item(&sim->streams, i) != NULL) vr_sim_stream_free(live_item(&sim->streams, i));
+    // User objects that the program never released go without their destructors, as when a process ends.
     for (uint32_t i = 0; i < sim->contexts.used; i++) {
         const struct vr_sim_context *context = live_item(&sim->contexts, i);
         if (context != NULL) free(context->peers);
@@ -109,9 +111,11 @@ static void end_objects(struct vr_sim *sim) {
 static void destroy(struct vram_driver *driver) {
     struct vr_sim *sim = (struct vr_sim *)(void *)driver;
     vr_sim_callbacks_end(sim);
+    sim->options.host_thread = false; // destructors that follow are called here
     vr_sim_free_allocations(sim, 0);
     vr_sim_close_imports(sim, 0);
     vr_sim_free_hosts(sim, 0);
+    vr_sim_end_arrays(sim, 0);
     vr_sim_end_modules(sim, 0);
     vr_sim_end_libraries(sim);
     vr_sim_end_links(sim);

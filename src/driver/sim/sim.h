@@ -28,13 +28,18 @@
     X(modules, struct vr_sim_module)                                                                                                       \
     X(libraries, struct vr_sim_library)                                                                                                    \
     X(functions, struct vr_sim_function)                                                                                                   \
-    X(links, struct vr_sim_link)
+    X(links, struct vr_sim_link)                                                                                                           \
+    X(arrays, struct vr_sim_array)                                                                                                         \
+    X(mipmaps, struct vr_sim_mipmaps)                                                                                                      \
+    X(textures, struct vr_sim_texture)                                                                                                     \
+    X(user_objects, struct vr_sim_user_object)
 
 // Host functions under way (streams/sim_callbacks.h). `items` from `first` on wait to be done.
 struct vr_sim_callbacks {
     struct vr_thread thread;
     struct vr_signal changed;
     bool running, ending;
+    uint64_t thread_id;
     struct vr_sim_callback *items;
     size_t first, count, items_capacity;
     uint64_t posted, done; // numbers of the last entry and of the last that is done

@@ -7,6 +7,18 @@
 
 enum {
     VR_CU_MODULE_LAZY_LOADING = 2,
+    VR_CU_STREAM_MEM_OP_WAIT_VALUE_32 = 1,
+    VR_CU_STREAM_MEM_OP_WRITE_VALUE_32 = 2,
+    VR_CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES = 3,
+    VR_CU_STREAM_MEM_OP_WAIT_VALUE_64 = 4,
+    VR_CU_STREAM_MEM_OP_WRITE_VALUE_64 = 5,
+    VR_CU_STREAM_MEM_OP_BARRIER = 6,
+    VR_CU_STREAM_WAIT_VALUE_GEQ = 0,
+    VR_CU_STREAM_WAIT_VALUE_EQ = 1,
+    VR_CU_STREAM_WAIT_VALUE_AND = 2,
+    VR_CU_STREAM_WAIT_VALUE_NOR = 3,
+    VR_CU_STREAM_WAIT_VALUE_FLUSH = 1 << 30,
+    VR_CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER = 1,
     VR_CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
     VR_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     VR_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
@@ -23,6 +35,53 @@ typedef uint64_t vr_cu_block_to_shared(int threads);
 
 // CUstreamCallback.
 typedef void vr_cu_stream_callback(uint64_t stream, vr_cu_result status, void *argument);
+
+// CUDA_MEMCPY2D_v2, 128 bytes.
+struct vr_cu_memcpy2d_side {
+    uint64_t x_bytes, y;
+    int32_t memory_type;
+    uint64_t host, device, array, pitch_bytes;
+};
+struct vr_cu_memcpy2d {
+    struct vr_cu_memcpy2d_side from, to;
+    uint64_t width_bytes, rows;
+};
+
+// CUDA_MEMCPY3D_PEER, 200 bytes: CUDA_MEMCPY3D with contexts where that has nothing.
+struct vr_cu_memcpy3d_peer {
+    struct vr_cu_memcpy3d copy;
+};
+
+// CUDA_ARRAY_DESCRIPTOR_v2, 24 bytes, and CUDA_ARRAY3D_DESCRIPTOR_v2, 40 bytes.
+struct vr_cu_array {
+    uint64_t width, height;
+    int32_t format;
+    uint32_t channels;
+};
+struct vr_cu_array3d {
+    uint64_t width, height, depth;
+    int32_t format;
+    uint32_t channels, flags;
+};
+
+// CUDA_RESOURCE_DESC, 144 bytes.
+struct vr_cu_resource {
+    int32_t type;
+    union {
+        uint64_t array; // or a mipmapped one
+        uint64_t address;
+        int32_t reserved[32];
+    } of;
+    uint32_t flags;
+};
+
+// CUstreamBatchMemOpParams, 48 bytes. The value of 32 bits is the lower half.
+struct vr_cu_mem_op {
+    int32_t operation;
+    uint64_t address, value;
+    uint32_t flags;
+    uint64_t alias, unused;
+};
 
 // CUlaunchAttribute, 72 bytes.
 struct vr_cu_launch_attribute {

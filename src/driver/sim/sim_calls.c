@@ -26,9 +26,9 @@ static uint64_t enter(struct vr_sim *sim, enum vr_sim_call call) {
 #define X(member, symbol, exported, version, parameters, arguments)      \
     static vr_cu_result call_##member WITH_SELF parameters {             \
         struct vr_sim *sim = (struct vr_sim *)(void *)self;              \
-        if (VR_UNLIKELY(vr_sim_is_callback_thread())) return VR_CU_NOT_PERMITTED;  \
         uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member);          \
-        vr_cu_result result = vr_sim_##member WITH_SIM arguments;        \
+        const bool refused = vr_sim_is_callback_thread(sim);             \
+        vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
         leave(sim, VR_SIM_CALL_##member, entered_ns);                    \
         return result;                                                   \
     }
@@ -38,9 +38,9 @@ static uint64_t enter(struct vr_sim *sim, enum vr_sim_call call) {
 #define WITH_SIM_FIRST(...) (struct vr_sim *sim, __VA_ARGS__)
 #define X(member, symbol, exported, version, parameters, arguments)      \
     vr_cu_result vr_sim_call_##member WITH_SIM_FIRST parameters {        \
-        if (VR_UNLIKELY(vr_sim_is_callback_thread())) return VR_CU_NOT_PERMITTED;  \
         uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member);          \
-        vr_cu_result result = vr_sim_##member WITH_SIM arguments;        \
+        const bool refused = vr_sim_is_callback_thread(sim);             \
+        vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
         leave(sim, VR_SIM_CALL_##member, entered_ns);                    \
         return result;                                                   \
     }

@@ -1,6 +1,7 @@
 // sim_context_life.c: how contexts begin and end, and what waits for all that one has under way. What lives in a context ends with it, so
 // this file calls those of all models, and none of them calls it.
 #include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/memory/sim_arrays.h"
 #include "driver/sim/memory/sim_pools.h"
 #include "driver/sim/modules/sim_modules.h"
 #include "driver/sim/streams/sim_callbacks.h"
@@ -38,6 +39,7 @@ static void end(struct vr_sim *sim, uint64_t context) {
     vr_sim_wait_context(sim, context);
     vr_sim_end_events(sim, context);
     vr_sim_end_streams(sim, context);
+    vr_sim_end_arrays(sim, context);
     vr_sim_end_modules(sim, context);
     vr_sim_free_allocations(sim, context);
     vr_sim_pools_end_context(sim, context);
@@ -90,6 +92,20 @@ vr_cu_result vr_sim_primary_ctx_release(struct vr_sim *sim, int device) {
     return VR_CU_SUCCESS;
 }
 
+// A value that a stream of the context waits for, or NULL.
+static const struct vr_sim_hold *hold_in(const struct vr_sim *sim, uint64_t context) {
+    for (uint32_t i = 0; i < sim->streams.used; i++) {
+        const struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
+        const bool held = stream->slot.live && stream->context == context && stream->hold.width != 0;
+        if (held && !vr_sim_hold_is_over(sim, &stream->hold)) return &stream->hold;
+    }
+    return NULL;
+}
+
+static void wait_for_values(struct vr_sim *sim, uint64_t context) {
+    for (const struct vr_sim_hold *hold = hold_in(sim, context); hold != NULL; hold = hold_in(sim, context)) vr_sim_hold_wait(sim, hold);
+}
+
 vr_cu_result vr_sim_ctx_synchronize(struct vr_sim *sim, int unused) {
     (void)unused;
     struct vr_sim_context *context;
@@ -99,6 +115,8 @@ vr_cu_result vr_sim_ctx_synchronize(struct vr_sim *sim, int unused) {
     const uint64_t handle = vr_sim_context_handle(sim, context);
     result = vr_sim_context_for_waiting(sim, handle);
     if (result != VR_CU_SUCCESS) return result;
+    wait_for_values(sim, handle);
+    if (vr_sim_context_find(sim, handle) == NULL) return VR_CU_CONTEXT_IS_DESTROYED; // by another thread
     vr_sim_wait_context(sim, handle);
     vr_sim_pools_synchronized(sim);
     return VR_CU_SUCCESS;

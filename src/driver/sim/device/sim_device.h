@@ -11,6 +11,8 @@
 #define VR_SIM_MAX_DEVICES    64 // as many as an access mask has bits
 #define VR_SIM_DRIVER_VERSION 12000
 
+#define VR_SIM_LIMIT_COUNT 7 // of CUlimit, that are kept
+
 struct vr_sim_device {
     const struct vr_sim_card *card; // what it is; never NULL
     uint64_t context_bytes;         // that each context takes
@@ -30,11 +32,13 @@ struct vr_sim_device {
 struct vr_sim_context {
     struct vr_sim_slot slot;
     uint32_t device;
-    uint32_t legacy;           // slot of the legacy default stream
-    uint64_t blocking_tail_ns; // when the last work of all blocking streams ends; the legacy stream starts after it
-    uint64_t tail_ns;          // the same of all streams
+    uint32_t legacy;            // slot of the legacy default stream
+    uint64_t blocking_tail_ns;  // when the last work of all blocking streams ends; the legacy stream starts after it
+    uint64_t tail_ns;           // the same of all streams
     uint64_t blocking_callback; // the last host function of all blocking streams
     bool primary;
+    uint32_t limits_set; // bit by CUlimit: the program set it to `limits`
+    uint64_t limits[VR_SIM_LIMIT_COUNT];
     bool inactive;   // reset while somebody retains it: it has nothing until it is retained again, under the same handle
     uint64_t *peers; // handles of the contexts whose allocations it may use
     size_t peer_count, peers_capacity;

@@ -133,6 +133,7 @@ static vr_cu_result lay_nodes(struct vr_sim *sim, struct vr_sim_exec *exec, stru
 // *exit comes after them.
 static vr_cu_result lay_graph(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph, size_t entry, size_t *exit) {
     struct layout layout = {.sim = sim, .nodes = &vr_sim_graph_at(sim, graph)->nodes};
+    if (!vr_sim_holdings_add(sim, &exec->holdings, &vr_sim_graph_at(sim, graph)->holdings)) return VR_CU_OUT_OF_MEMORY;
     vr_cu_result result = open_layout(&layout) ? lay_nodes(sim, exec, &layout, entry) : VR_CU_OUT_OF_MEMORY;
     if (result == VR_CU_SUCCESS && entry != NO_STEP) result = lay_exit(exec, &layout, entry, exit);
     close_layout(&layout);
@@ -147,6 +148,7 @@ void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec) {
     for (size_t i = 0; i < exec->step_count; i++) vr_sim_payload_drop(exec->steps[i].work.payload);
     free(exec->steps);
     free(exec->dependencies);
+    vr_sim_holdings_release(sim, &exec->holdings);
     free(exec->ends_ns);
     vr_sim_slots_give(&sim->execs, vr_sim_slots_index(&sim->execs, exec));
 }

@@ -5,10 +5,6 @@
 
 #define GRACE_NS 20000000u // 20 ms
 
-static _Thread_local bool is_callback_thread;
-
-bool vr_sim_is_callback_thread(void) { return is_callback_thread; }
-
 static bool is_bytes(const struct vr_sim_work *work) {
     return work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY || work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET ||
            work->type == VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
@@ -39,8 +35,8 @@ static void do_entry(struct vr_sim *sim, const struct vr_sim_callback *callback)
 static void run(void *argument) {
     struct vr_sim *sim = argument;
     struct vr_sim_callbacks *callbacks = &sim->callbacks;
-    is_callback_thread = true;
     vr_mutex_lock(&sim->lock);
+    callbacks->thread_id = vr_os_thread_id();
     for (;;) {
         while (callbacks->first == callbacks->count && !callbacks->ending) vr_signal_wait(&callbacks->changed, &sim->lock, UINT64_MAX);
         if (callbacks->first == callbacks->count) break;
@@ -112,8 +108,7 @@ void vr_sim_work_run(struct vr_sim *sim, struct vr_sim_stream *stream, const str
 }
 
 void vr_sim_callback_call(struct vr_sim *sim, vr_cu_host_function *function, void *argument) {
-    const struct vr_sim_callback callback = {
-        .work = {.type = VR_CU_GRAPH_NODE_TYPE_HOST, .function = function, .argument = argument}};
+    const struct vr_sim_callback callback = {.work = {.type = VR_CU_GRAPH_NODE_TYPE_HOST, .function = function, .argument = argument}};
     if (!sim->options.host_thread || vr_sim_callbacks_reserve(sim, 1) != VR_CU_SUCCESS)
         function(argument);
     else
@@ -123,12 +118,13 @@ void vr_sim_callback_call(struct vr_sim *sim, vr_cu_host_function *function, voi
 // --- waiting --------------------------------------------------------------------------------------------------------
 
 void vr_sim_callback_wait(struct vr_sim *sim, uint64_t number) {
-    while (!vr_sim_callback_done(sim, number) && !is_callback_thread) vr_signal_wait(&sim->callbacks.changed, &sim->lock, UINT64_MAX);
+    while (!vr_sim_callback_done(sim, number) && !vr_sim_is_callback_thread(sim))
+        vr_signal_wait(&sim->callbacks.changed, &sim->lock, UINT64_MAX);
 }
 
 void vr_sim_callback_grace(struct vr_sim *sim, uint64_t number) {
     const uint64_t until_ns = vr_os_monotonic_ns() + GRACE_NS;
-    while (!vr_sim_callback_done(sim, number) && !is_callback_thread) {
+    while (!vr_sim_callback_done(sim, number) && !vr_sim_is_callback_thread(sim)) {
         const uint64_t now_ns = vr_os_monotonic_ns();
         if (now_ns >= until_ns) return;
         vr_signal_wait(&sim->callbacks.changed, &sim->lock, until_ns - now_ns);

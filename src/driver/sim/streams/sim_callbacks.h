@@ -23,12 +23,14 @@ void vr_sim_work_run(struct vr_sim *sim, struct vr_sim_stream *stream, const str
 // A function of no stream.
 void vr_sim_callback_call(struct vr_sim *sim, vr_cu_host_function *function, void *argument);
 VR_INLINE bool vr_sim_callback_done(const struct vr_sim *sim, uint64_t number) { return number <= sim->callbacks.done; }
-// Waits for real until an entry is done; the lock is given up meanwhile, so that nothing borrowed stays valid. `grace`: only a little while,
-// for questions: short functions then give the same answers in every run.
+// Waits for real until an entry is done; the lock is given up meanwhile, so that nothing borrowed stays valid. `grace`: only a little
+// while, for questions: short functions then give the same answers in every run.
 void vr_sim_callback_wait(struct vr_sim *sim, uint64_t number);
 void vr_sim_callback_grace(struct vr_sim *sim, uint64_t number);
 // Is the calling thread one that may not call the driver?
-bool vr_sim_is_callback_thread(void);
+VR_INLINE bool vr_sim_is_callback_thread(const struct vr_sim *sim) {
+    return VR_UNLIKELY(sim->callbacks.running) && vr_os_thread_id() == sim->callbacks.thread_id;
+}
 // Waits for all and ends the thread. Called without the lock.
 void vr_sim_callbacks_end(struct vr_sim *sim);
 

@@ -146,6 +146,7 @@ vr_cu_result vr_sim_enqueue_wait(struct vr_sim *sim, struct vr_sim_stream *strea
     if (sim->options.manual_completion && !add_edge(sim, stream, stream->work + 1, event->stream, event->work)) return VR_CU_OUT_OF_MEMORY;
     if (sim->pools.live != 0) note_waited(stream, event);
     stream->tail_ns = later(stream->tail_ns, event->complete_ns);
+    if (event->hold.width != 0 && !vr_sim_hold_is_over(sim, &event->hold)) stream->hold = event->hold;
     if (event->callback > stream->callback) {
         stream->callback = event->callback;
         vr_sim_note_callback(sim, stream);
@@ -156,7 +157,7 @@ vr_cu_result vr_sim_enqueue_wait(struct vr_sim *sim, struct vr_sim_stream *strea
 // --- waiting --------------------------------------------------------------------------------------------------------
 
 static bool is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream) {
-    if (stream->callback > sim->callbacks.done) return false;
+    if (stream->callback > sim->callbacks.done || (stream->hold.width != 0 && !vr_sim_hold_is_over(sim, &stream->hold))) return false;
     return sim->options.manual_completion ? stream->done_work == stream->work : stream->tail_ns <= sim->clock_ns;
 }
 
@@ -288,4 +289,5 @@ void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const stru
     event->work = work;
     event->serial = stream->serial;
     event->callback = stream->callback;
+    event->hold = stream->hold;
 }

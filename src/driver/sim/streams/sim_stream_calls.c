@@ -101,8 +101,10 @@ vr_cu_result vr_sim_stream_query(struct vr_sim *sim, uint64_t stream) {
 vr_cu_result vr_sim_stream_synchronize(struct vr_sim *sim, uint64_t stream) {
     struct vr_sim_stream *found;
     vr_cu_result result = vr_sim_stream_for_waiting(sim, stream, &found);
-    if (result == VR_CU_SUCCESS && !vr_sim_callback_done(sim, last_callback(sim, found))) {
-        vr_sim_callback_wait(sim, last_callback(sim, found));
+    if (result == VR_CU_SUCCESS && (found->hold.width != 0 || !vr_sim_callback_done(sim, last_callback(sim, found)))) {
+        const uint64_t callback = last_callback(sim, found);
+        vr_sim_hold_wait(sim, &found->hold);
+        vr_sim_callback_wait(sim, callback);
         result = vr_sim_stream_for_waiting(sim, stream, &found);
     }
     if (result != VR_CU_SUCCESS) return result;

@@ -2,6 +2,7 @@
 // simulator.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/streams/sim_memory_ops.h"
 
 static bool mappings_allow(const struct vr_sim *sim, uint64_t address, uint64_t end, uint32_t device, bool write) {
     const uint64_t bit = (uint64_t)1 << device;
@@ -79,14 +80,8 @@ static void set_row(uint64_t to, const struct vr_sim_work *work) {
         memset((void *)(uintptr_t)to, (int)(work->value & 0xff), (size_t)work->width_bytes);
         return;
     }
-    for (uint64_t at = 0; at < work->width_bytes; at += work->element_bytes) {
-        const uint16_t half = (uint16_t)work->value;
-        void *element = (void *)(uintptr_t)(to + at);
-        if (work->element_bytes == 2)
-            memcpy(element, &half, sizeof half);
-        else
-            memcpy(element, &work->value, sizeof work->value);
-    }
+    for (uint64_t at = 0; at < work->width_bytes; at += work->element_bytes) // little-endian: the lower bytes come first
+        memcpy((void *)(uintptr_t)(to + at), &work->value, work->element_bytes);
 }
 
 static void do_row(const struct vr_sim_work *work, uint64_t row, uint64_t plane) {
@@ -98,7 +93,23 @@ static void do_row(const struct vr_sim_work *work, uint64_t row, uint64_t plane)
         memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, (size_t)work->width_bytes);
 }
 
+// The writes of a graph's node; its waits hold no launch.
+static void do_ops(const struct vr_sim *sim, const struct vr_sim_ops_payload *payload, uint32_t device) {
+    for (uint32_t i = 0; i < payload->count; i++) {
+        const struct vr_cu_mem_op *op = &payload->ops[i];
+        const bool wide = op->operation == VR_CU_STREAM_MEM_OP_WRITE_VALUE_64;
+        if (!wide && op->operation != VR_CU_STREAM_MEM_OP_WRITE_VALUE_32) continue;
+        const uint64_t width = wide ? 8 : 4;
+        if (has_bytes(sim, op->address) && vr_sim_is_memory(sim, op->address, width, device, true, NULL))
+            memcpy((void *)(uintptr_t)op->address, &op->value, (size_t)width);
+    }
+}
+
 void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work) {
+    if (work->type == VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
+        do_ops(sim, (const struct vr_sim_ops_payload *)(const void *)work->payload, work->device);
+        return;
+    }
     if (!is_bytes(work)) {
         if (work->function != NULL) work->function(work->argument);
         return;
