@@ -56,3 +56,22 @@ bool beside_cudart(char *path, size_t capacity) {
     if (wanted != NULL) return snprintf(path, capacity, "%s", wanted) < (int)capacity && is_there(path, "libcudart.so.13");
     return find_folder(folders, COUNT_OF(folders), "libcudart.so.13", path, capacity);
 }
+
+bool beside_standins(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_SIMCUDA_DIR, "../standins"};
+    return find_folder(folders, COUNT_OF(folders), ".", path, capacity);
+}
+
+bool beside_front(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_SIMCUDA_DIR, "../simfront"};
+    if (!find_folder(folders, COUNT_OF(folders), "libvram_front.so", path, capacity)) return false;
+    const size_t used = strlen(path);
+    return snprintf(path + used, capacity - used, "/libvram_front.so") < (int)(capacity - used);
+}
+
+bool beside_stacks(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_PRELOAD_DIR "/..", ".."};
+    if (!find_folder(folders, COUNT_OF(folders), VRAM_LIBRARY_FILE, path, capacity)) return false;
+    const size_t used = strlen(path);
+    return snprintf(path + used, capacity - used, "/%s", VRAM_LIBRARY_FILE) < (int)(capacity - used);
+}

@@ -11,5 +11,11 @@ bool beside_preload(char *path, size_t capacity);
 bool beside_simcuda(char *path, size_t capacity);
 // The folder with the small runtime, libcudart.so.13; VRAM_SIMCUDART names another.
 bool beside_cudart(char *path, size_t capacity);
+// The folder with the stand-ins for the libraries over CUDA.
+bool beside_standins(char *path, size_t capacity);
+// The auditor of the dynamic linker that puts stand-ins in front (standins/front).
+bool beside_front(char *path, size_t capacity);
+// libvram, whose stacks the simulated driver takes.
+bool beside_stacks(char *path, size_t capacity);
 
 #endif

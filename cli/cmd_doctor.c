@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "beside.h"
 #include "doctor.h"
 #include "sim_settings.h"
 #include "ui.h"
@@ -69,14 +70,35 @@ static void print_text(const struct doctor *doctor) {
     }
 }
 
+// The version of CUDA that the shared simulator says it is: the newest that a name of the driver API is known of.
+static int newest_driver(void) {
+    static const int versions[] = {
+#define X(exported, base, first, last, result, parameters) last,
+#include "../standins/facts/cuda.def"
+#undef X
+    };
+    int newest = 0;
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) newest = versions[i] > newest ? versions[i] : newest;
+    return newest;
+}
+
 // The driver that a program finds under `vram sim` without further options.
 static enum vram_status make_sim(struct vram_driver **driver) {
-    const struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET, .more = "backed=1"};
-    char values[256], wrong[256];
+    char more[64], values[256], wrong[256];
+    (void)snprintf(more, sizeof more, "backed=1,driver=%d", newest_driver());
+    const struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET, .more = more};
     struct vram_sim_options options = {0};
     if (!sim_settings_text(&settings, values, sizeof values, wrong, sizeof wrong)) return VRAM_INVALID_ARGUMENT;
     const enum vram_status status = vram_sim_parse(values, &options, NULL);
     return status == VRAM_OK ? vram_sim_create(&options, driver) : status;
+}
+
+// And the NVML that lies beside it, where the user names none.
+static void put_sim_nvml(void) {
+    char folder[4096], path[4200];
+    if (getenv("VRAM_NVML") != NULL || !beside_simcuda(folder, sizeof folder)) return;
+    (void)snprintf(path, sizeof path, "%s/libnvidia-ml.so.1", folder);
+    (void)setenv("VRAM_NVML", path, 1);
 }
 
 int cmd_doctor(int argc, char **argv) {
@@ -108,6 +130,7 @@ int cmd_doctor(int argc, char **argv) {
     const enum vram_status status = sim ? make_sim(&driver) : vram_driver_cuda(&driver, &error);
     doctor_look_at_driver(doctor, status == VRAM_OK ? driver : NULL, &error);
     doctor_look_at_settings(doctor);
+    if (sim) put_sim_nvml();
     doctor_look_at_system(doctor);
     vram_driver_destroy(driver);
     for (size_t i = 0; i < doctor->count; i++) doctor->wrong = doctor->wrong || doctor->rows[i].state == DOCTOR_WRONG;

@@ -3,16 +3,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "args.h"
 #include "beside.h"
+#include "program.h"
 #include "run_check.h"
 #include "run_list.h"
 #include "ui.h"
@@ -20,9 +19,7 @@
 
 int cmd_run(int argc, char **argv);
 
-#define PATH_CAPACITY   4096
-#define EXIT_NOT_FOUND  127 // as shells say it
-#define EXIT_NO_EXECUTE 126
+#define PATH_CAPACITY 4096
 
 enum on_oom { ON_OOM_REPORT, ON_OOM_DUMP };
 
@@ -64,87 +61,6 @@ static bool put_environment(const struct settings *settings, const char *library
            put("VRAM_RUN_STACKS", stack_choices[settings->stacks]) && put("VRAM_RUN_ON_OOM", oom_choices[settings->on_oom]) &&
            put("VRAM_RUN_CACHE", settings->cache ? "1" : "0") && (settings->conf == NULL || put("VRAM_ALLOC_CONF", settings->conf)) &&
            (!settings->keep_deepbind || put("VRAM_RUN_DEEPBIND", "1"));
-}
-
-// What somebody asks this process to do, the program is asked; the terminal's keys reach it by themselves, and whether anybody reads what
-// is said at the end is no matter of its exit code.
-static const int passed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-static const int ignored[] = {SIGINT, SIGQUIT, SIGPIPE};
-#define PASSED_COUNT  (sizeof passed_on / sizeof passed_on[0])
-#define IGNORED_COUNT (sizeof ignored / sizeof ignored[0])
-
-static volatile sig_atomic_t child_process;
-
-static void pass_on(int number) {
-    const int saved = errno;
-    if (child_process > 0) (void)kill((pid_t)child_process, number);
-    errno = saved;
-}
-
-static void handle_signals(void) {
-    struct sigaction passing = {.sa_handler = pass_on, .sa_flags = SA_RESTART}, ignoring = {.sa_handler = SIG_IGN};
-    (void)sigemptyset(&passing.sa_mask);
-    (void)sigemptyset(&ignoring.sa_mask);
-    for (size_t i = 0; i < PASSED_COUNT; i++) (void)sigaction(passed_on[i], &passing, NULL);
-    for (size_t i = 0; i < IGNORED_COUNT; i++) (void)sigaction(ignored[i], &ignoring, NULL);
-}
-
-// In the child. Says through `failed`, which exec closes, that the program did not start.
-static void become(char **arguments, int failed) {
-    (void)execvp(arguments[0], arguments);
-    const int why = errno;
-    ui_say("vram run: %s: %s", arguments[0], strerror(why));
-    (void)fflush(stderr);
-    if (write(failed, "", 1) != 1) abort(); // the parent is there and listens
-    _exit(why == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE);
-}
-
-// The program has the signals as this process had them; here none is lost between its birth and the handlers.
-static pid_t fork_with_signals(bool *is_child) {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, &before);
-    const pid_t child = fork();
-    *is_child = child == 0;
-    if (child > 0) {
-        child_process = child;
-        handle_signals();
-    }
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
-    return child;
-}
-
-static pid_t start(char **arguments, bool *started) {
-    int ends[2];
-    bool is_child = false;
-    (void)fflush(NULL);
-    if (pipe(ends) != 0) return -1;
-    const pid_t child = fcntl(ends[1], F_SETFD, FD_CLOEXEC) != 0 ? -1 : fork_with_signals(&is_child);
-    if (is_child) {
-        (void)close(ends[0]);
-        become(arguments, ends[1]);
-    }
-    (void)close(ends[1]);
-    char byte;
-    ssize_t got = -1;
-    while (child > 0 && (got = read(ends[0], &byte, 1)) < 0 && errno == EINTR) {
-    }
-    *started = got == 0;
-    (void)close(ends[0]);
-    return child;
-}
-
-// Runs the program to its end. Its exit code, 128 + n for signal n. *started: it was there to run.
-static int run_program(char **arguments, bool *started) {
-    const pid_t child = start(arguments, started);
-    if (child < 0) {
-        ui_say("vram run: %s", strerror(errno));
-        return EXIT_NO_EXECUTE;
-    }
-    int state = 0;
-    while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
-    }
-    return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
 }
 
 // --- the command ----------------------------------------------------------------------------------------------------------
@@ -231,9 +147,9 @@ static int run(const struct settings *settings, char **arguments) {
         return CLI_BAD_INPUT;
     }
     bool started = false;
-    int code = EXIT_NO_EXECUTE;
+    int code = PROGRAM_NO_EXECUTE;
     if (put_environment(settings, library, output, list_path))
-        code = run_program(arguments, &started);
+        code = program_run("run", arguments, &started);
     else
         ui_say("vram run: the environment could not be set");
     if (started) run_list_summary(list, arguments[0], settings->on_oom == ON_OOM_REPORT);

@@ -1,62 +1,60 @@
 // vram sim: runs a program on the simulated driver.
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "args.h"
-#include "beside.h"
+#include "program.h"
+#include "sim_front.h"
+#include "sim_missing.h"
+#include "sim_reads.h"
+#include "sim_session.h"
 #include "sim_settings.h"
 #include "ui.h"
 
 int cmd_sim(int argc, char **argv);
 
-#define EXIT_NOT_FOUND  127 // as shells say it
-#define EXIT_NO_EXECUTE 126
-
 static const char *const profiles[] = {"cheap", "dear", "free", NULL};
 
-// Puts folders before what the dynamic linker searches anyway.
-static bool put_first(const char *folders) {
-    const char *before = getenv("LD_LIBRARY_PATH");
-    if (before == NULL || before[0] == '\0') return setenv("LD_LIBRARY_PATH", folders, 1) == 0;
-    const size_t length = strlen(folders) + strlen(before) + 2;
-    char *path = malloc(length);
-    if (path == NULL) return false;
-    snprintf(path, length, "%s:%s", folders, before);
-    const bool put = setenv("LD_LIBRARY_PATH", path, 1) == 0;
-    free(path);
-    return put;
+// What is said when the program is over.
+struct asked {
+    bool missing, reads;
+};
+
+// The exit code of the program, 128 + n for signal n.
+static int run_and_report(const struct asked *asked, char **program) {
+    struct sim_counts missing = {0}, reads = {0};
+    const bool made = (!asked->missing || sim_missing_begin(&missing)) && (!asked->reads || sim_reads_begin(&reads));
+    bool started = false;
+    const int code = made ? program_run("sim", program, &started) : CLI_BAD_INPUT;
+    if (started && asked->missing) sim_missing_report(&missing);
+    if (started && asked->reads) sim_reads_report(&reads);
+    sim_counts_end(&missing);
+    sim_counts_end(&reads);
+    return code;
 }
 
-static bool put_environment(const char *values, const char *simcuda, const char *cudart) {
-    char folders[8200];
-    snprintf(folders, sizeof folders, "%s%s%s", simcuda, cudart[0] == '\0' ? "" : ":", cudart);
-    return put_first(folders) && setenv("VRAM_SIM", values, 1) == 0;
-}
-
-static int run(const char *values, char **program) {
-    char simcuda[4096], cudart[4096] = "";
-    if (!beside_simcuda(simcuda, sizeof simcuda)) {
-        ui_say("vram: the simulated libcuda.so.1 is not there; name its folder in VRAM_SIMCUDA");
-        return CLI_DEVICE;
-    }
-    if (!beside_cudart(cudart, sizeof cudart)) cudart[0] = '\0'; // programs that call the driver do without
-    if (!put_environment(values, simcuda, cudart)) {
+static int run(const char *values, const struct asked *asked, char **program) {
+    if (setenv("VRAM_SIM", values, 1) != 0) {
         ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
         return CLI_BAD_INPUT;
     }
+    const int code = sim_front_put();
+    if (code != CLI_OK) return code;
+    sim_front_check(program[0]);
+    if (asked->missing || asked->reads) return run_and_report(asked, program);
     execvp(program[0], program);
     const int error = errno;
     ui_say("vram: %s: %s", program[0], strerror(error));
-    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXECUTE;
+    return error == ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_NO_EXECUTE;
 }
 
 int cmd_sim(int argc, char **argv) {
     struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET};
     unsigned profile = 0;
+    struct asked asked = {0};
     const struct args_option options[] = {
         {.name = "device",
          .kind = ARGS_STRING,
@@ -86,6 +84,14 @@ int cmd_sim(int argc, char **argv) {
          .value = "KEY=VALUE,...",
          .help = "further settings of the simulator (docs/guides/simulator.md)",
          .target = &settings.more},
+        {.name = "missing",
+         .kind = ARGS_FLAG,
+         .help = "say at the end what the program called that is not simulated",
+         .target = &asked.missing},
+        {.name = "reads",
+         .kind = ARGS_FLAG,
+         .help = "say at the end where the program read what only a kernel would have written",
+         .target = &asked.reads},
         {.name = NULL},
     };
     const struct args_command command = {
@@ -93,8 +99,9 @@ int cmd_sim(int argc, char **argv) {
         .usage = "[options] -- PROGRAM [ARGUMENT...]",
         .summary =
             "Runs a program on a simulated CUDA driver, without a GPU: memory, streams, events and graphs behave, kernels do nothing.\n"
-            "For programs that call the driver API, and for those built with `nvcc -cudart shared`. NVIDIA's own runtime, static\n"
-            "or shared, refuses any driver but NVIDIA's, and is not made to do otherwise. The exit code is the program's.",
+            "For programs that call the driver API or a shared runtime: stand-ins are put in front of the libraries they bring.\n"
+            "NVIDIA's own runtime linked into a program refuses any driver but NVIDIA's; it is named, and not made to do otherwise.\n"
+            "The exit code is the program's.",
         .examples = "  vram sim -- ./program\n"
                     "  vram sim --device rtx4090 -- ./program\n"
                     "  vram sim --devices 2 --memory 16GiB -- ./program\n"
@@ -114,5 +121,6 @@ int cmd_sim(int argc, char **argv) {
         return CLI_USAGE;
     }
     argv[1 + count] = NULL;
-    return run(values, argv + 1);
+    sim_session_put();
+    return run(values, &asked, argv + 1);
 }

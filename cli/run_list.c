@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ui.h"
+#include "vram/driver.h"
 #include "vram/oom.h"
 #include "vram/recording.h"
 #include "vram/report.h"
@@ -101,6 +102,14 @@ static const char *shown(const char *path) {
     return length > 1 && strncmp(path, folder, length) == 0 && path[length] == '/' ? path + length + 1 : path;
 }
 
+// One that cannot be used, for lack of a device or of rights, is one.
+static bool has_driver(void) {
+    struct vram_driver *driver = NULL;
+    const enum vram_status status = vram_driver_cuda(&driver, NULL);
+    vram_driver_destroy(driver);
+    return status != VRAM_NO_DRIVER;
+}
+
 void run_list_summary(FILE *list, const char *program, bool wants_report) {
     char *fields[3] = {NULL};
     size_t files = 0;
@@ -118,4 +127,5 @@ void run_list_summary(FILE *list, const char *program, bool wants_report) {
     if (files != 0) return;
     // A process that may write no file cannot say so either.
     ui_say("vram run: no file was made: %s asked a CUDA driver for no memory that could be seen, or may write no files", program);
+    if (!has_driver()) ui_say("vram run: there is no CUDA driver here; `vram sim -- vram run -- %s` runs it on a simulated one", program);
 }

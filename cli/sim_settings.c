@@ -66,8 +66,8 @@ bool sim_settings_text(const struct sim_settings *settings, char *text, size_t c
     if (settings->devices != SIM_UNSET) snprintf(devices, sizeof devices, ",devices=%" PRIu64, settings->devices);
     if (settings->memory_bytes != SIM_UNSET) snprintf(memory, sizeof memory, ",memory=%" PRIu64, settings->memory_bytes);
     if (settings->profile != NULL) snprintf(profile, sizeof profile, ",profile=%s", settings->profile);
-    const int length = snprintf(text, capacity, "device=%s,addresses=driver,context=device,kernel=10us%s%s%s%s%s", models, devices, memory,
-                                profile, settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more);
+    const int length = snprintf(text, capacity, "device=%s,addresses=driver,context=device,kernel=10us,bytes=sparse%s%s%s%s%s", models,
+                                devices, memory, profile, settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more);
     if (length > 0 && (size_t)length < capacity) return true;
     snprintf(wrong, wrong_capacity, "--set is too long");
     return false;

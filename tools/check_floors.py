@@ -40,8 +40,10 @@ BELOW = {
 # on libcuda), never on the library as a whole.
 STANDINS = {
     "standins/common": "",
+    "standins/front": "",
     "standins/libcuda": "base os driver standins/common standins/facts",
-    "standins/libcudart": "standins/common standins/facts",
+    "standins/libnvidia-ml": "base driver standins/common standins/facts",
+    "standins/libcudart": "base standins/common standins/facts",
     "standins/cublas": "standins/common",
     "standins/cudnn": "standins/common",
     "standins/cufft": "standins/common",
@@ -52,8 +54,10 @@ STANDINS = {
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # The page's engine is the rooms themselves, compiled with it: it gives their hash tables the browser's random bits.
-# `vram sim --missing` reads what stand-ins counted.
-BESIDES = {("viewer", "src/base/hash.h"), ("cli", "standins/common/missing.h")}
+# `vram sim --missing` reads what stand-ins counted, and makes the file by which processes know of each other; the doctor says which
+# driver they are.
+BESIDES = {("viewer", "src/base/hash.h"), ("cli", "standins/common/missing.h"), ("cli", "standins/common/reads.h"), ("cli", "standins/common/session.h"),
+           ("cli", "standins/facts/cuda.def")}
 
 C_HEADERS = set(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef

@@ -29,6 +29,8 @@ IMPORTS = {
     "src/os/posix: the program's own streams, where the caller named them": "fcntl fdopen fstat lstat",
     "src/os/posix: files that are made": "open lstat fchmod fdopen geteuid getrandom unlink close",
     "src/os/posix: a stack of its own": "mmap munmap sigfillset pthread_sigmask",
+    "src/os/posix: a process that helps this one": """clone pipe2 poll read write waitpid kill dup2 prctl getppid sigaction sigemptyset
+        __libc_current_sigrtmin""",
     "src/os/posix: files that grow": "open lstat fstat fcntl readlink unlink getrlimit posix_fallocate ftruncate close",
     "src/live: writing the file that the caller named": "fopen fwrite ferror fclose rename remove strerror",
     "src/os/posix: threads": """pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_cond_broadcast pthread_cond_destroy

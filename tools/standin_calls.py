@@ -14,6 +14,7 @@ Rows (standins/common/calls.h says what they become):
   SET(name, number, type), GET(name, number, type)   a value of the handle that is kept
   NEW(name), FREE(name)         an object without state of its own
   DONE(name)                    nothing to do
+  ABSENT(name)                  not simulated: counted, and the library's "not supported"
 """
 import re
 import subprocess
@@ -29,8 +30,10 @@ LIBRARIES = {
     "cublas_legacy": ("cublas", "cublas.h", "cublas(?!Lt)"),
     "cusolver": ("cusolver", "cusolverDn.h cusolverSp.h cusolverRf.h cusolverMg.h cusolverSp_LOWLEVEL_PREVIEW.h", "cusolver"),
     "cusparse": ("cusparse", "cusparse.h", "cusparse"),
-    "cudnn": ("cudnn", "cudnn.h", "cudnn"),
+    "cudnn": ("cudnn", "cudnn.h cudnn_backend.h cudnn_gnn_ops.h cudnn_subquadratic_ops.h", "cudnn"),
 }
+# Calls whose results a program needs and that no stand-in has.
+NOT_SIMULATED = r"cudnn(Gnn|LongFFT|GetFolded|FusedOps|\w*FusedOps|InitTransformDest)"
 # What headers include of the compiler's own folder; only its macros count here, and all are empty.
 EMPTY_MACROS = """__host__ __device__ __device_builtin__ __device_builtin_texture_type__ __device_builtin_surface_type__ __cudart_builtin__
     __forceinline__ __inline_hint__ __no_return__ CUDARTAPI CUDARTAPI_CDECL CUDART_CB __CUDA_DEPRECATED CUDA_CB __specialization_static
@@ -202,7 +205,33 @@ def cusparse_actions(name, parameters):
     return actions
 
 
-ACTIONS = {"cublas": cublas_actions, "cublas_legacy": None, "cusolver": cusolver_actions, "cusparse": cusparse_actions, "cudnn": lambda name, parameters: []}
+def cudnn_actions(name, parameters):
+    """Sizes of workspaces are those of the one engine. What is set on a descriptor is kept by the name of the parameter and told again."""
+    actions = []
+    for kind, parameter in parameters:
+        if kind == "size_t *":
+            actions.append((parameter, f"PUT({parameter}, standin_cudnn_workspace())"))
+    return actions
+
+
+def cudnn_descriptor_row(header, name, parameters, numbers):
+    """A row for a function that sets or tells values of a descriptor, or None."""
+    if not re.match(r"cudnn(RNN)?(Set|Get)", name) or not parameters or not parameters[0][0].endswith(("Descriptor_t", "Pack_t")):
+        return None
+    if any(kind.endswith("Descriptor_t") and header.c_type(kind) == "void *" for kind, _ in parameters[1:]) and "Attn" not in name:
+        return None
+    actions = []
+    for kind, parameter in parameters[1:]:
+        number = numbers.setdefault(parameter, len(numbers) + 1)
+        if kind.endswith("*") and re.match(r"cudnn(RNN)?Get", name):
+            actions.append(f"RECALL({number}, {parameter}, {size_of_result(header, kind)})")
+        elif not kind.endswith("*"):
+            actions.append(f"KEEP({number}, {parameter})")
+    renamed = [(parameters[0][0], "descriptor")] + parameters[1:]
+    return f"QUERY({name}, {signature(header, renamed, len(renamed) - 1)}, {'; '.join(actions)})" if actions else None
+
+
+ACTIONS = {"cublas": cublas_actions, "cublas_legacy": None, "cusolver": cusolver_actions, "cusparse": cusparse_actions, "cudnn": cudnn_actions}
 
 
 def size_of_result(header, kind):
@@ -221,6 +250,10 @@ def row_of(library, header, name, numbers):
         result = {"cuComplex": "struct standin_complex", "cuDoubleComplex": "struct standin_double_complex"}
         kind = header.returns[name]
         return f"LEGACY({name})" if kind == "void" else f"LEGACY_RESULT({name}, {result.get(kind, kind)})"
+    if library == "cudnn":
+        row = cudnn_descriptor_row(header, name, parameters, numbers)
+        if row:
+            return row
     # A value that is set and told.
     pair = re.match(r"(\w+?)(Set|Get)([A-Z]\w*)$", name)
     if pair and len(parameters) == 2:
@@ -229,15 +262,17 @@ def row_of(library, header, name, numbers):
             number = numbers.setdefault(pair.group(1) + pair.group(3), len(numbers) + 1)
             value = header.c_type(kinds[1] if pair.group(2) == "Set" else kinds[1].removesuffix("*").strip())
             return f"{pair.group(2).upper()}({name}, {number}, {value})"
-    if re.search(r"[cC]reate\w*$", name) and len(parameters) == 1 and kinds[0].endswith("*"):
+    if re.search(r"[cC]reate\w*$", name) and 1 <= len(parameters) <= 2 and kinds[0].endswith("*"):
         return f"NEW({name})"
     if re.search(r"[dD]estroy\w*$", name) and len(parameters) == 1:
         return f"FREE({name})"
     if re.search(r"Logger|Xerbla", name):
         return f"DONE({name})"
+    if re.search(NOT_SIMULATED, name):
+        return f"ABSENT({name})"
     actions = ACTIONS[library](name, parameters)
     order = [parameter for _, parameter in parameters]
-    is_query = "ufferSize" in name or "BufferInfo" in name or not (kinds and kinds[0].endswith("Handle_t"))
+    is_query = re.search("ufferSize|BufferInfo|Get", name) is not None or not (kinds and kinds[0].endswith("Handle_t"))
     if not actions and "Get" in name:  # values that nobody keeps: zeros, never what was there
         actions = [(parameter, f"FILL({parameter}, {size_of_result(header, kind)})") for kind, parameter in parameters if kind.endswith("*")]
         is_query = True

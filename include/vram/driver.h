@@ -85,6 +85,12 @@ enum { VRAM_SIM_MOST_DEVICES = 64 };
 // For context_bytes: what a context takes of the device that it names (0 of one that it does not).
 #define VRAM_SIM_CONTEXT_OF_DEVICE UINT64_MAX
 
+// What stands behind device addresses. BACKED: as `backed` says, all or nothing: copies and sets check their ranges and move nothing. ALL:
+// bytes of the host, which may read and write device addresses itself. SPARSE: what is read back is right, and memory of the host is taken
+// only for data with content: a fill, memory that nobody wrote, a copy of such memory take none. NONE: as SPARSE, but a copy of more than
+// 64 KiB from the host is not kept.
+enum vram_sim_bytes { VRAM_SIM_BYTES_BACKED, VRAM_SIM_BYTES_ALL, VRAM_SIM_BYTES_SPARSE, VRAM_SIM_BYTES_NONE };
+
 // All-zero means every default. Sizes in bytes.
 struct vram_sim_options {
     uint32_t device_count;         // default: as many as there are models, at least 1; at most 64
@@ -97,7 +103,7 @@ struct vram_sim_options {
     uint64_t reserve_base;                 // first cuMemAddressReserve; default 0x400000000000; DRIVER and WINDOWS 0x302000000
     uint64_t reserve_alignment;            // default 1 GiB; DRIVER and WINDOWS 32 MiB
     bool manual_completion;                // events stay pending until vram_sim_complete() or a synchronization (a free does not wait then)
-    bool backed;                           // device addresses can be read and written by the host; otherwise no bytes stand behind them
+    bool backed;                           // its way to say VRAM_SIM_BYTES_ALL, while `bytes` says nothing
     bool host_thread;                      // host functions run in order on a thread of their own, and not in the thread of the call
     bool no_peers;                         // no device can reach the memory of another
     uint64_t kernel_ns;                    // that a kernel takes on the device; not 0: copies and sets take time by their bytes, too
@@ -105,6 +111,7 @@ struct vram_sim_options {
     uint32_t driver_version;               // of CUDA, that the driver says it is: 13020 for 13.2; default 12000
     uint32_t model_count;                  // of models below, which the devices take in turn; 0: no device is a known one
     uint8_t models[VRAM_SIM_MOST_DEVICES]; // numbers of vram_sim_model_at(), plus one; 0: a device of no model
+    enum vram_sim_bytes bytes;             // what stands behind device addresses; default what `backed` says
 };
 
 // A device that the simulator knows: `device=h100` in the text of the options. All its attributes are a real one's.

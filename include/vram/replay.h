@@ -93,16 +93,27 @@ struct vram_exact_device {
 struct vram_exact_options {
     size_t keep_differences; // per device; 0 means 16
     bool keep_placements;
-    const char *conf; // option string; NULL: the recording's own settings
+    const char *conf; // option string; NULL: the recording's own settings; "pytorch:2.6" alone: these, with that version's rules
 };
+
+// What told whose rules a recorded program followed where PyTorch's versions differ.
+enum vram_rules_source {
+    VRAM_RULES_BY_KEYS,   // what keys the recording has
+    VRAM_RULES_BY_EVENTS, // by the rules that the keys tell more of its events differ
+    VRAM_RULES_BY_CONF,   // the option string names the version
+};
+// One word for programs ("keys", "events", "conf"). Never NULL.
+VRAM_API const char *vram_rules_source_name(enum vram_rules_source source);
 
 struct vram_exact_result {
     struct vram_exact_device *devices; // those with events or segments, ascending
     size_t device_count;
     bool agrees;        // every device's verdict is EQUAL or NO_HISTORY
     char *conf;         // the option string that was in force
-    bool recorded_conf; // it is the recording's own
+    bool recorded_conf; // it is the recording's own, but for a version that was asked for
     bool inferred_conf; // recorded_conf, but the recording has no settings: they were inferred from its segments
+    char pytorch[16];   // the version whose rules were followed, as "2.15"
+    enum vram_rules_source pytorch_by;
 };
 
 // Replays every device's history at the recorded addresses. options may be NULL. *result is given to the caller: also when things
@@ -129,7 +140,7 @@ enum vram_whatif_start {
 
 // All-zero means every default.
 struct vram_whatif_options {
-    const char *conf;      // option string; NULL: the recording's own settings
+    const char *conf;      // option string; NULL: the recording's own settings; "pytorch:2.6" alone: these, with that version's rules
     uint64_t memory_bytes; // of each device; 0: more than the program can need
     enum vram_whatif_start start;
     enum vram_sim_profile profile; // costs of driver calls

@@ -23,6 +23,15 @@ static bool reserve(struct vr_text *text, size_t more) {
     return true;
 }
 
+enum vram_status vr_text_copy(const struct vr_text *text, char **copy) {
+    VR_TRY(vr_text_status(text));
+    char *made = malloc(text->length + 1);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    memcpy(made, vr_text_string(text), text->length + 1);
+    *copy = made;
+    return VRAM_OK;
+}
+
 void vr_text_append(struct vr_text *text, const char *bytes, size_t length) {
     if (!reserve(text, length)) return;
     if (length != 0) memcpy(text->bytes + text->length, bytes, length);

@@ -24,6 +24,9 @@ enum vram_status vr_text_status(const struct vr_text *text);
 // Never NULL: "" for an empty buffer.
 const char *vr_text_string(const struct vr_text *text);
 
+// The text as a string of its own, given to the caller: free(). NO_HOST_MEMORY, also where an append failed.
+enum vram_status vr_text_copy(const struct vr_text *text, char **copy);
+
 void vr_text_append(struct vr_text *text, const char *bytes, size_t length);
 void vr_text_puts(struct vr_text *text, const char *string);
 void vr_text_repeat(struct vr_text *text, const char *string, size_t times);

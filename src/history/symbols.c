@@ -50,8 +50,9 @@ struct symbol_search {
 };
 
 static enum vram_status find_lines(const struct file *file, const struct symbol_search *search, bool *found) {
+    if (!vr_elf_has_debug(&file->elf)) return VRAM_OK;
     const enum vram_status status =
-        vr_dwarf_find(file->view.file, search->offsets, search->count, search->names, search->found, search->sink);
+        vr_lines_find(file->view.file, search->offsets, search->count, search->names, search->found, search->sink);
     if (status == VRAM_OK) *found = true;
     return status == VRAM_UNSUPPORTED ? VRAM_OK : status;
 }

@@ -20,6 +20,7 @@ struct vr_symbol_places {
 struct vr_symbol_sink {
     // NO_HOST_MEMORY ends everything.
     enum vram_status (*frame)(void *context, size_t index, const char *name, const char *filename, int64_t line);
+    void (*working)(void *context); // called now and then meanwhile; NULL: not
     void *context;
 };
 
@@ -63,11 +64,26 @@ void vr_elf_build_id(const struct vr_elf *elf, char *text);
 // the one found is better than ranks[i], which then says how good it is. Ranks begin at 0.
 void vr_elf_names(const struct vr_elf *elf, const uint64_t *offsets, size_t count, const char **names, uint8_t *ranks);
 
-// --- symbols_dwarf.c -----------------------------------------------------------------------------------------------------------
+// Whether it has debug information.
+bool vr_elf_has_debug(const struct vr_elf *elf);
+
+// --- symbols_helper.c ----------------------------------------------------------------------------------------------------------
 // Emits lines and inlined functions from the debug information in the open file, and sets found[i] for each address it knew. names[i] (may
-// be NULL) stands in where the debug information names no function. UNSUPPORTED without libdw or debug information.
-enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *found,
+// be NULL) stands in where the debug information names no function. Fewer where memory or the file is not good enough. UNSUPPORTED without
+// libdw, debug information or a process to ask; NO_HOST_MEMORY.
+enum vram_status vr_lines_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *found,
                                const struct vr_symbol_sink *sink);
+
+// --- symbols_dwarf.c -----------------------------------------------------------------------------------------------------------
+// Loads libdw. False where there is none.
+bool vr_dwarf_load(void);
+// Has the loader make what libdw has per thread.
+void vr_dwarf_wake(void);
+// As vr_lines_find(), in this process, which libdw may end, with names as they are written in the file. Without memory give_up() is called
+// and must not return. Not from two threads at once.
+enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *found,
+                               void (*give_up)(void), const struct vr_symbol_sink *sink);
+// --- symbols_cxx.c -------------------------------------------------------------------------------------------------------------
 // Gives `name` on, as C++ writes it if it is mangled and the C++ library is there to say.
 enum vram_status vr_symbol_emit(const struct vr_symbol_sink *sink, size_t index, const char *name, const char *filename, int64_t line);
 

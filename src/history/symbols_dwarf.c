@@ -24,6 +24,8 @@ enum { AT_NAME = 0x03, AT_CALL_FILE = 0x58, AT_CALL_LINE = 0x59, AT_LINKAGE_NAME
 #define DWARF_CALLS(X)                                                                                                                     \
     X(void *, begin, (int file, int command))                                                                                              \
     X(int, end, (void *dwarf))                                                                                                             \
+    X(int, errno, (void))                                                                                                                  \
+    X(void *, new_oom_handler, (void *dwarf, void (*handler)(void)))                                                                       \
     X(int, nextcu,                                                                                                                         \
       (void *dwarf, uint64_t offset, uint64_t *next, size_t *header, uint64_t *abbreviations, uint8_t *address_size,                       \
        uint8_t *offset_size))                                                                                                              \
@@ -48,8 +50,6 @@ static struct {
 #undef DWARF_POINTER
 } dw;
 
-// libdw promises nothing about threads, and one of ours at a time is enough.
-static struct vr_mutex mutex;
 static struct vr_once prepared;
 static bool have_libdw; // once prepared
 
@@ -66,10 +66,14 @@ static bool load_libdw(void) {
     return true;
 }
 
-static void prepare(void) {
-    vr_mutex_init(&mutex);
-    have_libdw = load_libdw();
+static void prepare(void) { have_libdw = load_libdw(); }
+
+bool vr_dwarf_load(void) {
+    vr_once(&prepared, prepare);
+    return have_libdw;
 }
+
+void vr_dwarf_wake(void) { (void)dw.errno(); }
 
 // --- one unit ------------------------------------------------------------------------------------------------------------------
 
@@ -146,7 +150,7 @@ static enum vram_status emit_path(const struct dwarf_task *task, size_t index, s
         struct dwarf_die *die = &path->dies[i];
         const char *name = name_of(die);
         if (i == 0 && task->names[index] != NULL) name = task->names[index];
-        VR_TRY(vr_symbol_emit(task->sink, index, name == NULL ? "" : name, filename, line));
+        VR_TRY(task->sink->frame(task->sink->context, index, name == NULL ? "" : name, filename, line));
         line = (int)number_of(die, AT_CALL_LINE);
         const uint64_t file = number_of(die, AT_CALL_FILE);
         filename = file < task->file_count ? dw.filesrc(task->files, (size_t)file, NULL, NULL) : NULL;
@@ -198,7 +202,7 @@ static enum vram_status emit_rest(const struct dwarf_task *task, struct dwarf_di
             void *row = dw.getsrc_die(unit, task->offsets[i] - 1);
             int line = 0;
             if (row == NULL || dw.lineno(row, &line) != 0) continue;
-            VR_TRY(vr_symbol_emit(task->sink, i, task->names[i], dw.linesrc(row, NULL, NULL), line));
+            VR_TRY(task->sink->frame(task->sink->context, i, task->names[i], dw.linesrc(row, NULL, NULL), line));
             task->found[i] = true;
         }
     }
@@ -214,9 +218,10 @@ static bool any_inside(const struct dwarf_task *task, struct dwarf_die *unit) {
     return false;
 }
 
-static enum vram_status find_locked(int file, struct dwarf_task *task) {
+static enum vram_status find(int file, struct dwarf_task *task, void (*give_up)(void)) {
     void *dwarf = dw.begin(file, 0);
     if (dwarf == NULL) return VRAM_UNSUPPORTED;
+    (void)dw.new_oom_handler(dwarf, give_up);
     enum vram_status status = VRAM_OK;
     bool any = false;
     uint64_t offset = 0, next;
@@ -232,18 +237,14 @@ static enum vram_status find_locked(int file, struct dwarf_task *task) {
             if (status == VRAM_OK) status = emit_rest(task, &unit);
         }
         offset = next;
+        if (task->sink->working != NULL) task->sink->working(task->sink->context);
     }
     (void)dw.end(dwarf);
     return status == VRAM_OK && !any ? VRAM_UNSUPPORTED : status;
 }
 
 enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *found,
-                               const struct vr_symbol_sink *sink) {
-    vr_once(&prepared, prepare);
-    if (!have_libdw) return VRAM_UNSUPPORTED;
+                               void (*give_up)(void), const struct vr_symbol_sink *sink) {
     struct dwarf_task task = {.offsets = offsets, .count = count, .names = names, .found = found, .sink = sink};
-    vr_mutex_lock(&mutex);
-    const enum vram_status status = find_locked(file, &task);
-    vr_mutex_unlock(&mutex);
-    return status;
+    return find(file, &task, give_up);
 }

@@ -129,3 +129,16 @@ void vr_elf_names(const struct vr_elf *elf, const uint64_t *offsets, size_t coun
         }
     }
 }
+
+bool vr_elf_has_debug(const struct vr_elf *elf) {
+    static const char *const known[] = {".debug_info", ".zdebug_info", ".debug_line", ".zdebug_line"};
+    struct section names, section = {.name = 0};
+    if (!get_section(elf, (uint32_t)number(elf->bytes + 62, 2), &names)) return true; // where it is not known
+    for (uint32_t i = 0; i < elf->section_count; i++) {
+        (void)get_section(elf, i, &section); // a packed one has a name
+        const char *name = get_text(elf, &names, section.name);
+        for (size_t k = 0; name != NULL && k < VR_COUNT_OF(known); k++)
+            if (strcmp(name, known[k]) == 0) return true;
+    }
+    return false;
+}

@@ -225,6 +225,7 @@ struct vr_model {
     size_t module_count;
     struct vr_extra *extras; // by owner, device, row; of one row in file order
     size_t extra_count;
+    uint32_t lost_key; // a string id: what this key held was too much to be read; 0: none
 };
 
 VR_INLINE const char *vr_model_string(const struct vr_model *model, uint32_t id) {

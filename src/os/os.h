@@ -98,6 +98,22 @@ enum vram_status vr_os_file_create(const char *path, int *descriptor);
 enum { VR_NEW_FILE_LETTERS = 12, VR_NEW_FILE_EXTRA = VR_NEW_FILE_LETTERS + 7 };
 enum vram_status vr_os_file_create_beside(const char *path, char *made, size_t capacity, FILE **stream);
 
+// --- helper.c: a copy of this process that works for it, and may die of that -----------------------------------------------------------
+// The copy has this memory as it is now, and one thread; locks that others hold stay held there for ever, the C library's allocator's too.
+// It prints nothing, leaves no core, handles no signal, and dies with this process at the latest. The program is not told of its end.
+struct vr_os_helper {
+    int process;
+    int in; // what it writes
+};
+// Calls work(context, out) in a copy, which ends when that returns. UNSUPPORTED where there is no memory or process for it.
+enum vram_status vr_os_helper_start(void (*work)(void *context, int out), void *context, struct vr_os_helper *helper);
+// Up to `capacity` bytes of what it wrote, as soon as there are any; *got 0: it ended. IO: nothing came in that time.
+enum vram_status vr_os_helper_read(const struct vr_os_helper *helper, void *bytes, size_t capacity, unsigned seconds, size_t *got);
+void vr_os_helper_end(const struct vr_os_helper *helper); // whatever it is doing
+// In the copy. False when nobody reads any more.
+bool vr_os_helper_write(int out, const void *bytes, size_t size_bytes);
+void vr_os_helper_give_up(void); // does not return
+
 // --- spare_stack.c ---------------------------------------------------------------------------------------------------
 // Calls the function on a stack of 256 KiB of its own, with all signals held back: for what is seldom needed and takes more than a small
 // stack has. It must not unwind through its caller. On the caller's stack where there is no memory for one, or none can be changed.

@@ -99,11 +99,18 @@ enum vram_status vram_exact_json(const struct vram_exact_result *result, const c
     vr_json_string(&json, "conf", result->conf);
     vr_json_bool(&json, "recorded_conf", result->recorded_conf);
     vr_json_bool(&json, "inferred_conf", result->inferred_conf);
+    vr_json_string(&json, "pytorch", result->pytorch);
+    vr_json_string(&json, "pytorch_by", vram_rules_source_name(result->pytorch_by));
     vr_json_array(&json, "devices");
     for (size_t i = 0; i < result->device_count; i++) device_json(&json, &result->devices[i]);
     vr_json_array_end(&json);
     vr_json_object_end(&json);
     return vr_text_finish(&text, write, user);
+}
+
+const char *vram_rules_source_name(enum vram_rules_source source) {
+    static const char *const names[] = {[VRAM_RULES_BY_KEYS] = "keys", [VRAM_RULES_BY_EVENTS] = "events", [VRAM_RULES_BY_CONF] = "conf"};
+    return (size_t)source < VR_COUNT_OF(names) ? names[source] : "unknown";
 }
 
 // --- for people ----------------------------------------------------------------------------------------------------------------
@@ -177,6 +184,9 @@ static void settings_text(struct vr_text *text, const struct vram_exact_result *
         vr_text_printf(text, "  settings: none are recorded; inferred from the segments: %s\n", result->conf);
     else if (!result->recorded_conf)
         vr_text_printf(text, "  settings: %s, not the recording's own\n", result->conf[0] == '\0' ? "defaults" : result->conf);
+    if (result->pytorch_by != VRAM_RULES_BY_KEYS)
+        vr_text_printf(text, "  rules of PyTorch %s, %s\n", result->pytorch,
+                       result->pytorch_by == VRAM_RULES_BY_CONF ? "as asked for" : "which the events follow, not those that the keys tell");
 }
 
 enum vram_status vram_exact_text(const struct vram_exact_result *result, const char *file, const struct vram_style *style, vram_write write,

@@ -5,6 +5,7 @@
 #include "model/recording.h"
 #include "analyze/view.h"
 #include "replay/exact_replay.h"
+#include "replay/recorded_rules.h"
 
 enum { DEVICE = 0, OPEN_CLAIMS_MAX = 1024 };
 
@@ -105,15 +106,19 @@ static void contradict(struct vram_exact_device *device, const char *reason) {
     snprintf(device->reason, sizeof device->reason, "%s", reason);
 }
 
+// What a replay goes by.
+struct in_force {
+    const struct vram_exact_options *options;
+    const char *conf;
+    uint32_t pytorch; // whose rules, where conf names none
+};
+
 // Builds the start state and runs. A start state that cannot be built is a verdict, not a failure.
-static enum vram_status run(struct vr_exact *exact, const struct vr_start *start, const char *conf, struct vram_error *error) {
+static enum vram_status run(struct vr_exact *exact, const struct vr_start *start, const struct in_force *how, struct vram_error *error) {
     uint64_t memory = 0;
     VR_TRY(vr_stage_spacing(exact->recorded, start, &memory));
-    const struct vr_stage_options stage = {.conf = conf,
-                                           .memory_bytes = memory,
-                                           .profile = VRAM_SIM_FREE,
-                                           .high_addresses = true,
-                                           .tie_break = start->counters ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS};
+    const struct vr_stage_options stage = {
+        .conf = how->conf, .memory_bytes = memory, .profile = VRAM_SIM_FREE, .high_addresses = true, .pytorch = how->pytorch};
     VR_TRY(vr_stage_open(&exact->stage, exact->recorded, &stage, error));
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, VR_STAGE_ENDLESS));
     struct vram_error detail = {0};
@@ -133,12 +138,11 @@ static enum vram_status run(struct vr_exact *exact, const struct vr_start *start
 }
 
 // *memory_bound becomes vr_exact.memory_bound; NULL where nobody asks.
-static enum vram_status replay_subject(const struct vr_recorded_device *recorded, const struct vram_exact_options *options,
-                                       const char *conf, struct vram_exact_device *device, uint64_t *memory_bound,
-                                       struct vram_error *error) {
+static enum vram_status replay_subject(const struct vr_recorded_device *recorded, const struct in_force *how,
+                                       struct vram_exact_device *device, uint64_t *memory_bound, struct vram_error *error) {
     struct vr_start start;
     VR_TRY(vr_start_find(recorded, &start));
-    struct vr_exact exact = {.recorded = recorded, .options = options, .device = device, .waits = {.last_request = SIZE_MAX}};
+    struct vr_exact exact = {.recorded = recorded, .options = how->options, .device = device, .waits = {.last_request = SIZE_MAX}};
     exact.freeable = calloc(recorded->pools.count, sizeof *exact.freeable);
     if (exact.freeable == NULL) {
         vr_start_release(&start);
@@ -155,7 +159,7 @@ static enum vram_status replay_subject(const struct vr_recorded_device *recorded
         vr_start_describe(&start, reason, sizeof reason);
         contradict(device, reason);
     } else {
-        status = run(&exact, &start, conf, error);
+        status = run(&exact, &start, how, error);
     }
     if (memory_bound != NULL) *memory_bound = exact.memory_bound;
     vr_stage_close(&exact.stage);
@@ -177,11 +181,11 @@ static bool agrees(enum vram_exact_verdict verdict) { return verdict == VRAM_EXA
 
 // Once more, without what may be of any pool. That makes no other choice differ: the best of all blocks is also the best of fewer. If
 // the rest agrees, the unknown pools were the cause, and this is the result; otherwise the first one stands.
-static enum vram_status replay_known_pools(struct vr_recorded_device *recorded, const struct vram_exact_options *options, const char *conf,
+static enum vram_status replay_known_pools(struct vr_recorded_device *recorded, const struct in_force *how,
                                            struct vram_exact_device *device, struct vram_error *error) {
     struct vram_exact_device known = {0};
     recorded->leave_out = true;
-    const enum vram_status status = replay_subject(recorded, options, conf, &known, NULL, error);
+    const enum vram_status status = replay_subject(recorded, how, &known, NULL, error);
     if (status != VRAM_OK || !agrees(known.verdict)) {
         release_device(&known);
         return status;
@@ -212,13 +216,12 @@ static uint64_t capacity_of(const struct vr_recorded_device *recorded) {
 }
 
 // Once more with this device's memory, which what expandable segments reserve is measured by; the better replay stands.
-static enum vram_status replay_with_memory(struct vr_recorded_device *recorded, const struct vram_exact_options *options, const char *conf,
-                                           uint64_t memory_bytes, struct vram_exact_device *device, uint64_t *memory_bound,
-                                           struct vram_error *error) {
+static enum vram_status replay_with_memory(struct vr_recorded_device *recorded, const struct in_force *how, uint64_t memory_bytes,
+                                           struct vram_exact_device *device, uint64_t *memory_bound, struct vram_error *error) {
     struct vram_exact_device again = {0};
     const uint64_t before = recorded->capacity_bytes;
     recorded->capacity_bytes = memory_bytes;
-    const enum vram_status status = replay_subject(recorded, options, conf, &again, memory_bound, error);
+    const enum vram_status status = replay_subject(recorded, how, &again, memory_bound, error);
     const bool better = status == VRAM_OK && again.verdict != VRAM_EXACT_CONTRADICTION &&
                         (device->verdict == VRAM_EXACT_CONTRADICTION || again.difference_count < device->difference_count);
     if (!better) recorded->capacity_bytes = before;
@@ -229,43 +232,41 @@ static enum vram_status replay_with_memory(struct vr_recorded_device *recorded, 
 
 // The device's memory is not recorded. A history that differs is replayed once more with no more than it shows, and then with less and
 // less, as far as a first difference tells that a reservation was too long (replay.md §the-room-at-the-end).
-static enum vram_status replay_with_memories(struct vr_recorded_device *recorded, const struct vram_exact_options *options,
-                                             const char *conf, uint64_t memory_bound, struct vram_exact_device *device,
-                                             struct vram_error *error) {
+static enum vram_status replay_with_memories(struct vr_recorded_device *recorded, const struct in_force *how, uint64_t memory_bound,
+                                             struct vram_exact_device *device, struct vram_error *error) {
     enum { ATTEMPTS = 24 };
     const uint64_t capacity = capacity_of(recorded);
-    if (capacity != 0) VR_TRY(replay_with_memory(recorded, options, conf, capacity, device, NULL, error));
+    if (capacity != 0) VR_TRY(replay_with_memory(recorded, how, capacity, device, NULL, error));
     for (int i = 0; i < ATTEMPTS && memory_bound != 0 && !agrees(device->verdict); i++) {
         const uint64_t memory_bytes = memory_bound;
-        VR_TRY(replay_with_memory(recorded, options, conf, memory_bytes, device, &memory_bound, error));
+        VR_TRY(replay_with_memory(recorded, how, memory_bytes, device, &memory_bound, error));
         if (memory_bound >= memory_bytes) break;
     }
     return VRAM_OK;
 }
 
 static enum vram_status replay_device(const struct vr_model *model, const struct vr_options *settings, uint32_t ordinal,
-                                      const struct vram_exact_options *options, const char *conf, struct vram_exact_device *device,
-                                      struct vram_error *error) {
+                                      const struct in_force *how, struct vram_exact_device *device, struct vram_error *error) {
     struct vr_recorded_device recorded;
     uint64_t memory_bound = 0;
     VR_TRY(vr_recorded_device_init(&recorded, model, settings, ordinal, error));
-    enum vram_status status = replay_subject(&recorded, options, conf, device, &memory_bound, error);
+    enum vram_status status = replay_subject(&recorded, how, device, &memory_bound, error);
     if (status == VRAM_OK && !agrees(device->verdict) && settings->expandable_segments) {
-        status = replay_with_memories(&recorded, options, conf, memory_bound, device, error);
+        status = replay_with_memories(&recorded, how, memory_bound, device, error);
     }
     if (status == VRAM_OK && recorded.pools.unknown_events > 0 && !agrees(device->verdict)) {
-        status = replay_known_pools(&recorded, options, conf, device, error);
+        status = replay_known_pools(&recorded, how, device, error);
     }
     vr_recorded_device_release(&recorded);
     return status;
 }
 
 // --- the whole recording ------------------------------------------------------------------------------------------------------
-static enum vram_status replay_all(const struct vr_model *model, const struct vram_exact_options *options, const char *conf,
-                                   struct vram_exact_result *result, struct vram_error *error) {
+static enum vram_status replay_all(const struct vr_model *model, const struct in_force *how, struct vram_exact_result *result,
+                                   struct vram_error *error) {
     struct vr_options settings;
     vr_options_init(&settings);
-    VR_TRY(vr_options_parse(&settings, conf, error));
+    VR_TRY(vr_options_parse(&settings, how->conf, error));
     uint32_t *devices = NULL;
     size_t count = 0;
     VR_TRY(vr_recorded_device_devices(model, &devices, &count));
@@ -275,32 +276,67 @@ static enum vram_status replay_all(const struct vr_model *model, const struct vr
     result->agrees = true;
     for (size_t i = 0; i < count && status == VRAM_OK; i++) {
         result->device_count = i + 1;
-        status = replay_device(model, &settings, devices[i], options, conf, &result->devices[i], error);
+        status = replay_device(model, &settings, devices[i], how, &result->devices[i], error);
         result->agrees = result->agrees && agrees(result->devices[i].verdict);
     }
     free(devices);
     return status;
 }
 
-static enum vram_status copy_text(const struct vr_text *text, char **copy) {
-    VR_TRY(vr_text_status(text));
-    const size_t length = strlen(vr_text_string(text)) + 1;
-    char *made = malloc(length);
-    if (made == NULL) return VRAM_NO_HOST_MEMORY;
-    memcpy(made, vr_text_string(text), length);
-    *copy = made;
-    return VRAM_OK;
+static void release_devices(struct vram_exact_result *result) {
+    for (size_t i = 0; i < result->device_count; i++) release_device(&result->devices[i]);
+    free(result->devices);
+    result->devices = NULL;
+    result->device_count = 0;
+}
+
+static uint64_t differences_of(const struct vram_exact_result *result) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < result->device_count; i++) {
+        sum += result->devices[i].difference_count + (result->devices[i].verdict == VRAM_EXACT_CONTRADICTION ? DIFFERENCES_MAX : 0);
+    }
+    return sum;
+}
+
+static void note_rules(struct vram_exact_result *result, uint32_t pytorch, enum vram_rules_source source) {
+    snprintf(result->pytorch, sizeof result->pytorch, "%u.%u", pytorch / 100 % 100, pytorch % 100);
+    result->pytorch_by = source;
+}
+
+// Whose rules the recorded program followed: those that its keys tell, or, where its events differ from them, those that they differ from
+// less.
+static enum vram_status replay_by_rules(const struct vr_model *model, const struct vram_exact_options *options,
+                                        struct vram_exact_result *result, struct vram_error *error) {
+    const struct vr_recorded_rules rules = vr_recorded_rules(model);
+    const uint32_t named = vr_conf_rules(result->conf);
+    struct in_force how = {options, result->conf, named != 0 ? named : rules.likely};
+    note_rules(result, how.pytorch, named != 0 ? VRAM_RULES_BY_CONF : VRAM_RULES_BY_KEYS);
+    VR_TRY(replay_all(model, &how, result, error));
+    if (named != 0 || result->agrees) return VRAM_OK;
+    struct vram_exact_result other = {.devices = NULL};
+    how.pytorch = rules.other;
+    enum vram_status status = replay_all(model, &how, &other, error);
+    if (status == VRAM_OK && differences_of(&other) < differences_of(result)) {
+        const struct vram_exact_result first = *result;
+        result->devices = other.devices;
+        result->device_count = other.device_count;
+        result->agrees = other.agrees;
+        note_rules(result, rules.other, VRAM_RULES_BY_EVENTS);
+        other = first;
+    }
+    release_devices(&other);
+    return status;
 }
 
 static enum vram_status choose_conf(const struct vr_model *model, const struct vram_exact_options *options,
                                     struct vram_exact_result *result) {
-    struct vr_text conf = {0};
-    result->recorded_conf = options->conf == NULL;
-    if (result->recorded_conf)
-        result->inferred_conf = vr_recorded_conf(model, &conf);
-    else
-        vr_text_puts(&conf, options->conf);
-    const enum vram_status status = copy_text(&conf, &result->conf);
+    struct vr_text recorded = {0}, conf = {0};
+    const bool inferred = vr_recorded_conf(model, &recorded);
+    result->recorded_conf = vr_choose_conf(vr_text_string(&recorded), options->conf, &conf);
+    result->inferred_conf = result->recorded_conf && inferred;
+    enum vram_status status = vr_text_status(&recorded);
+    if (status == VRAM_OK) status = vr_text_copy(&conf, &result->conf);
+    vr_text_release(&recorded);
     vr_text_release(&conf);
     return status;
 }
@@ -313,7 +349,7 @@ enum vram_status vram_replay_exact(const struct vram_recording *recording, const
     if (options == NULL) options = &defaults;
     struct vram_exact_result *made = calloc(1, sizeof *made);
     enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : choose_conf(model, options, made);
-    if (status == VRAM_OK) status = replay_all(model, options, made->conf, made, error);
+    if (status == VRAM_OK) status = replay_by_rules(model, options, made, error);
     if (status != VRAM_OK) {
         vram_exact_result_destroy(made);
         return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;
@@ -324,8 +360,7 @@ enum vram_status vram_replay_exact(const struct vram_recording *recording, const
 
 void vram_exact_result_destroy(struct vram_exact_result *result) {
     if (result == NULL) return;
-    for (size_t i = 0; i < result->device_count; i++) release_device(&result->devices[i]);
-    free(result->devices);
+    release_devices(result);
     free(result->conf);
     free(result);
 }

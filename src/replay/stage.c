@@ -3,6 +3,7 @@
 
 #include "core/allocator.h"
 #include "driver/driver.h"
+#include "replay/recorded_rules.h"
 #include "replay/stage.h"
 
 enum { DEVICE = 0 };
@@ -91,22 +92,18 @@ void vr_stage_give_up(struct vr_replay_stage *stage, uint32_t pool) {
 }
 
 // --- the rules ----------------------------------------------------------------------------------------------------------------
-// The option string with 2.6's rules in it where it names no version: what most recordings are of.
-static enum vram_status add_rules(const char *conf, struct vr_text *text) {
-    struct vr_options options;
-    vr_options_init(&options);
-    options.pytorch = VR_PYTORCH(2, 6);
+// The option string with a version in it.
+static enum vram_status add_rules(const char *conf, uint32_t pytorch, struct vr_text *text) {
+    const bool named = vr_conf_rules(conf) != 0;
     vr_text_puts(text, conf == NULL ? "" : conf);
-    if (vr_options_parse(&options, conf, NULL) == VRAM_OK) // the allocator says what is wrong with it
-        vr_text_printf(text, "%spytorch:%u.%u", text->length == 0 ? "" : ",", options.pytorch / 100, options.pytorch % 100);
+    if (!named) vr_text_printf(text, "%spytorch:%u.%u", text->length == 0 ? "" : ",", pytorch / 100, pytorch % 100);
     return vr_text_status(text);
 }
 
 static enum vram_status make_allocator(struct vr_replay_stage *stage, const struct vr_stage_options *options, struct vram_error *error) {
     struct vr_text conf = {0};
-    enum vram_status status = add_rules(options->conf, &conf);
-    const struct vram_create_info info = {
-        .driver = stage->driver, .conf = vr_text_string(&conf), .tie_break = options->tie_break, .ignore_environment = true};
+    enum vram_status status = add_rules(options->conf, options->pytorch, &conf);
+    const struct vram_create_info info = {.driver = stage->driver, .conf = vr_text_string(&conf), .ignore_environment = true};
     if (status == VRAM_OK) status = vr_allocator_create(&info, &stage->allocator, error);
     vr_text_release(&conf);
     return status;

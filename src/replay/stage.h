@@ -27,7 +27,7 @@ struct vr_stage_options {
     const char *conf;
     uint64_t memory_bytes; // what the allocator takes the device's memory for; 9/8 of it is what an expandable segment reserves
     enum vram_sim_profile profile;
-    enum vram_tie_break tie_break;
+    uint32_t pytorch;    // VR_PYTORCH(): whose rules, where conf names none
     bool high_addresses; // the simulator's own addresses lie above what programs record
 };
 

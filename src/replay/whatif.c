@@ -5,6 +5,7 @@
 
 #include "core/record.h"
 #include "os/os.h"
+#include "replay/recorded_rules.h"
 #include "replay/script.h"
 #include "replay/stage.h"
 #include "vram/replay.h"
@@ -17,6 +18,7 @@ struct whatif {
     const struct vram_whatif_options *options;
     struct vr_replay_stage stage;
     struct vram_whatif_device *device; // the result
+    uint32_t pytorch;                  // whose rules, where the settings name none
     uint64_t *ours;                    // our addresses, by the script's numbers; 0: a request of nothing
     uint64_t reserved_bytes;
     uint64_t event;   // being replayed; VRAM_NO_OFFSET before the first
@@ -220,7 +222,7 @@ static enum vram_status run(struct whatif *whatif, const struct vr_start *start,
     const struct vr_stage_options stage = {.conf = conf,
                                            .memory_bytes = limited ? whatif->options->memory_bytes : VR_STAGE_SPACING,
                                            .profile = whatif->options->profile,
-                                           .tie_break = start->counters ? VRAM_TIE_OLDEST_SEGMENT : VRAM_TIE_LOWEST_ADDRESS,
+                                           .pytorch = whatif->pytorch,
                                            .high_addresses = recorded};
     struct meter before;
     VR_TRY(vr_stage_open(&whatif->stage, whatif->recorded, &stage, error));
@@ -241,6 +243,7 @@ static enum vram_status run(struct whatif *whatif, const struct vr_start *start,
 static enum vram_status run_device(const struct vr_script_device *script, const struct vram_whatif_options *options, const char *conf,
                                    struct vram_whatif_device *device, struct vram_error *error) {
     struct whatif whatif = {.script = script, .recorded = &script->recorded, .options = options, .device = device};
+    whatif.pytorch = vr_recorded_rules(script->recorded.model).likely;
     struct vram_error detail = {0};
     device->device = script->recorded.device;
     if (script->start.anomaly_total > 0) {
@@ -276,27 +279,25 @@ static enum vram_status run_all(const struct vr_script *script, const struct vra
     return VRAM_OK;
 }
 
-static enum vram_status copy_string(const char *text, char **copy) {
-    const size_t length = strlen(text) + 1;
-    char *made = malloc(length);
-    if (made == NULL) return VRAM_NO_HOST_MEMORY;
-    memcpy(made, text, length);
-    *copy = made;
-    return VRAM_OK;
+// The option string in force.
+static enum vram_status choose_conf(const struct vr_script *script, const char *asked, struct vram_whatif_result *result) {
+    struct vr_text conf = {0};
+    result->recorded_conf = vr_choose_conf(vr_text_string(&script->conf), asked, &conf);
+    result->inferred_conf = result->recorded_conf && script->conf_inferred;
+    const enum vram_status status = vr_text_copy(&conf, &result->conf);
+    vr_text_release(&conf);
+    return status;
 }
 
 enum vram_status vr_script_play(const struct vr_script *script, const struct vram_whatif_options *options,
                                 struct vram_whatif_result **result, struct vram_error *error) {
-    const char *conf = options->conf == NULL ? vr_text_string(&script->conf) : options->conf;
     struct vram_whatif_result *made = calloc(1, sizeof *made);
-    enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : copy_string(conf, &made->conf);
+    enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : choose_conf(script, options->conf, made);
     if (status == VRAM_OK) {
-        made->recorded_conf = options->conf == NULL;
-        made->inferred_conf = made->recorded_conf && script->conf_inferred;
         made->memory_bytes = options->memory_bytes;
         made->start = options->start;
         made->profile = options->profile;
-        status = run_all(script, options, conf, made, error);
+        status = run_all(script, options, made->conf, made, error);
     }
     if (status != VRAM_OK) {
         vram_whatif_result_destroy(made);

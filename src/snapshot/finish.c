@@ -567,9 +567,13 @@ static enum vram_status collect_dict(struct vr_machine *machine, const uint64_t 
                    &parts->annotations));
     VR_TRY(collect_host(machine, top, count, parts));
     VR_TRY(keep_host_devices(machine, parts));
-    VR_TRY(keep_unread(machine, top, count, model));
     VR_TRY(collect_keys(machine, top, count, model));
-    return read_settings(machine, top, count, model);
+    VR_TRY(read_settings(machine, top, count, model));
+    VR_TRY(collect_blocks(machine, parts, model));
+    VR_TRY(collect_tenants(machine, parts, model));
+    // Last: what is kept as text may hold the very lists and dictionaries that were read, and is there no longer.
+    vr_keep_sort(machine);
+    return keep_unread(machine, top, count, model);
 }
 
 static enum vram_status collect_all(struct vr_machine *machine, struct parts *parts, struct vr_model *model) {
@@ -581,13 +585,12 @@ static enum vram_status collect_all(struct vr_machine *machine, struct parts *pa
         VR_TRY(last_values(machine, resolved, &unique, &count));
         enum vram_status status = collect_dict(machine, unique, count, parts, model);
         free(unique);
-        VR_TRY(status);
-    } else if (vr_machine_items(machine, resolved, &items, &count)) {
-        model->form = VR_FORM_SEGMENT_LIST;
-        VR_TRY(collect(machine, "segments", top, VR_TAG_SEGMENT, &parts->segments));
-    } else {
-        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording: it holds %s", vr_tag_text(vr_tag_of(resolved)));
+        return status;
     }
+    if (!vr_machine_items(machine, resolved, &items, &count))
+        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording: it holds %s", vr_tag_text(vr_tag_of(resolved)));
+    model->form = VR_FORM_SEGMENT_LIST;
+    VR_TRY(collect(machine, "segments", top, VR_TAG_SEGMENT, &parts->segments));
     VR_TRY(collect_blocks(machine, parts, model));
     return collect_tenants(machine, parts, model);
 }
@@ -606,6 +609,7 @@ enum vram_status vr_finish(struct vr_machine *machine, struct vr_model *model) {
         vr_model_release(model);
         return status;
     }
+    model->lost_key = machine->lost_key;
     vr_builder_finish(&machine->builder, model);
     return VRAM_OK;
 }

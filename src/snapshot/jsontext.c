@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "snapshot/rows.h"
 
 enum { MAX_DEPTH = 500, KEY_CAPACITY = 32 };
 static_assert(MAX_DEPTH < VR_JSON_DEPTH, "the writer must be able to nest as deep");
@@ -78,7 +79,13 @@ static enum vram_status add_list(struct json_printer *printer, const char *key, 
     size_t count = 0;
     (void)vr_machine_items(printer->machine, resolved, &items, &count);
     vr_json_array(&printer->json, key);
-    for (size_t i = 0; i < count; i++) VR_TRY(add_value(printer, NULL, items[i], depth + 1));
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t item = vr_machine_resolve(printer->machine, items[i]);
+        const uint64_t rows = vr_is_row(vr_tag_of(item)) ? vr_row_count(item) : 1;
+        if (rows == 1) VR_TRY(add_value(printer, NULL, items[i], depth + 1));
+        for (uint64_t row = 0; rows > 1 && row < rows; row++)
+            VR_TRY(add_value(printer, NULL, vr_value(vr_tag_of(item), vr_first_row(item) + row), depth + 1));
+    }
     vr_json_array_end(&printer->json);
     return VRAM_OK;
 }
@@ -107,6 +114,119 @@ static enum vram_status add_dict(struct json_printer *printer, const char *key, 
     return VRAM_OK;
 }
 
+// ---- rows, which were taken for what they look like
+
+// The entries kept of a row: those in order, and those that came later lie between two numbers.
+struct row_keys {
+    const struct vr_machine *machine;
+    enum vr_owner owner;
+    uint64_t row;
+    size_t first, end, late_first, late_end;
+};
+
+static struct row_keys keys_of(struct vr_machine *machine, enum vr_tag kind, uint64_t row) {
+    struct row_keys keys = {.machine = machine, .owner = vr_row_owners[kind], .row = row};
+    keys.first = vr_row_first_kept(machine, machine->kept_sorted, keys.owner, row);
+    keys.end = vr_row_first_kept(machine, machine->kept_sorted, keys.owner, row + 1);
+    for (size_t i = machine->kept_sorted; i < machine->kept_count; i++) {
+        if (machine->kept[i].owner != keys.owner || machine->kept[i].row != row) continue;
+        if (keys.late_end == 0) keys.late_first = i;
+        keys.late_end = i + 1;
+    }
+    machine->text_bytes += machine->kept_count - machine->kept_sorted; // so that nobody looks for ever
+    return keys;
+}
+
+// What was kept of a key, the last of it from [first, end); NULL: nothing.
+static const struct vr_kept *last_of(const struct row_keys *keys, size_t first, size_t end, uint32_t key) {
+    for (size_t i = end; i-- > first;) {
+        const struct vr_kept *kept = &keys->machine->kept[i];
+        if (kept->owner == keys->owner && kept->row == keys->row && kept->key == key) return kept;
+    }
+    return NULL;
+}
+
+static const struct vr_kept *kept_of(const struct row_keys *keys, uint32_t key) {
+    const struct vr_kept *late = last_of(keys, keys->late_first, keys->late_end, key);
+    return late != NULL ? late : last_of(keys, keys->first, keys->end, key);
+}
+
+static void add_word(struct json_printer *printer, const char *key, uint64_t word) {
+    add_string(printer, key, vr_value(VR_TAG_STRING, word));
+}
+
+static enum vram_status add_column(struct json_printer *printer, const char *key, const struct vr_field *field, const uint64_t *slots,
+                                   unsigned depth) {
+    static const enum vr_word states[] = {[VR_STATE_INACTIVE] = VR_WORD_INACTIVE,
+                                          [VR_STATE_ALLOCATED] = VR_WORD_ACTIVE_ALLOCATED,
+                                          [VR_STATE_PENDING_FREE] = VR_WORD_ACTIVE_PENDING_FREE,
+                                          [VR_STATE_AWAITING_FREE] = VR_WORD_ACTIVE_AWAITING_FREE};
+    const uint64_t slot = slots[field->slot];
+    switch ((enum vr_field_kind)field->kind) {
+    case FIELD_STREAM:
+    case FIELD_SIGNED:
+    case FIELD_LOOSE: vr_json_i64(&printer->json, key, (int64_t)slot); break;
+    case FIELD_FLAG: vr_json_bool(&printer->json, key, slot != 0); break;
+    case FIELD_STACK: add_stack(printer, key, (uint32_t)slot); break;
+    case FIELD_NAME:
+    case FIELD_TEXT: add_word(printer, key, slot); break;
+    case FIELD_ACTION:
+        add_word(printer, key, slot == VR_ACTION_UNKNOWN ? slots[SLOT_unknown] : (uint64_t)VR_WORD_FIRST_ACTION + slot);
+        break;
+    case FIELD_STATE: add_word(printer, key, slot < VR_COUNT_OF(states) ? states[slot] : 0); break;
+    case FIELD_TYPE: add_word(printer, key, slot == VR_KIND_SMALL ? VR_WORD_SMALL : VR_WORD_LARGE); break;
+    case FIELD_POOL:
+        vr_json_array(&printer->json, key);
+        vr_json_u64(&printer->json, NULL, slots[SLOT_pool_first]);
+        vr_json_u64(&printer->json, NULL, slots[SLOT_pool_second]);
+        vr_json_array_end(&printer->json);
+        break;
+    case FIELD_BLOCKS:
+    case FIELD_TENANTS: return add_value(printer, key, slot, depth + 1);
+    default: vr_json_u64(&printer->json, key, slot);
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status add_columns(struct json_printer *printer, enum vr_tag kind, const uint64_t *slots, const struct row_keys *keys,
+                                    unsigned depth) {
+    const struct vr_field *fields = vr_row_fields[kind];
+    for (uint32_t word = 0; word < VR_WORD_COUNT; word++) {
+        if (fields[word].kind == FIELD_NOTHING || (slots[SLOT_has] & fields[word].has) == 0) continue;
+        const struct vr_kept *kept = kept_of(keys, word);
+        size_t length;
+        const char *key = string_of(printer->machine, vr_value(VR_TAG_STRING, word), &length);
+        if (kept == NULL || kept->value == VR_KEPT_CANCELLED) VR_TRY(add_column(printer, key, &fields[word], slots, depth));
+    }
+    return VRAM_OK;
+}
+
+static void add_kept(struct json_printer *printer, const struct row_keys *keys, size_t first, size_t end) {
+    const struct vr_machine *machine = printer->machine;
+    size_t length;
+    for (size_t i = first; i < end; i++) {
+        const struct vr_kept *kept = &machine->kept[i];
+        if (kept->owner != keys->owner || kept->row != keys->row || kept->value == VR_KEPT_CANCELLED || kept->value == 0) continue;
+        if (kept_of(keys, kept->key) != kept) continue; // the last counts
+        const char *key = string_of(machine, vr_value(VR_TAG_STRING, kept->key), &length);
+        vr_json_raw(&printer->json, key, string_of(machine, vr_value(VR_TAG_STRING, kept->value), &length));
+    }
+}
+
+static enum vram_status add_row(struct json_printer *printer, const char *key, enum vr_tag kind, size_t row, unsigned depth) {
+    uint64_t slots[SLOT_COUNT] = {0};
+    const struct row_keys keys = keys_of(printer->machine, kind, row);
+    if (printer->machine->text_bytes > printer->machine->builder.budget.limit_bytes) return VRAM_LIMIT;
+    vr_row_take(printer->machine, kind, row, slots);
+    if (kind == VR_TAG_BLOCK) slots[SLOT_tenants] = vr_row_history(printer->machine, row);
+    vr_json_object(&printer->json, key);
+    VR_TRY(add_columns(printer, kind, slots, &keys, depth));
+    add_kept(printer, &keys, keys.first, keys.end);
+    add_kept(printer, &keys, keys.late_first, keys.late_end);
+    vr_json_object_end(&printer->json);
+    return VRAM_OK;
+}
+
 static enum vram_status add_value(struct json_printer *printer, const char *key, uint64_t value, unsigned depth) {
     if (depth > MAX_DEPTH) return VR_MACHINE_FAIL(printer->machine, VRAM_LIMIT, "what a key holds nests deeper than %d levels", MAX_DEPTH);
     if (printer->json.out->length > printer->limit_bytes) return VRAM_LIMIT;
@@ -127,6 +247,11 @@ static enum vram_status add_value(struct json_printer *printer, const char *key,
     case VR_TAG_LIST: return add_list(printer, key, resolved, depth);
     case VR_TAG_NO_KEYS:
     case VR_TAG_DICT: return add_dict(printer, key, resolved, depth);
+    case VR_TAG_EVENT:
+    case VR_TAG_SEGMENT:
+    case VR_TAG_BLOCK:
+    case VR_TAG_TENANT:
+    case VR_TAG_ANNOTATION: return add_row(printer, key, vr_tag_of(resolved), (size_t)vr_first_row(resolved), depth);
     default: vr_json_null(&printer->json, key);
     }
     return VRAM_OK;

@@ -1,16 +1,14 @@
 #include "snapshot/keep.h"
 
 #include "snapshot/jsontext.h"
-
-// In place of a value: nothing is to be kept.
-#define CANCELLED UINT32_MAX
+#include "snapshot/rows.h"
 
 static enum vram_status add(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint32_t value) {
     enum vram_status status;
-    if (machine->kept_count >= UINT32_MAX) return VRAM_LIMIT;
+    if (machine->kept_order == UINT32_MAX) return VRAM_LIMIT;
     VR_MACHINE_GROW(machine, kept, machine->kept_capacity, machine->kept_count + 1, status);
     VR_TRY(status);
-    machine->kept[machine->kept_count] = (struct vr_kept){row, key, value, (uint32_t)machine->kept_count, (uint8_t)owner};
+    machine->kept[machine->kept_count] = (struct vr_kept){row, key, value, machine->kept_order++, (uint8_t)owner};
     machine->kept_count++;
     return VRAM_OK;
 }
@@ -39,10 +37,13 @@ static enum vram_status text_of(struct vr_machine *machine, uint64_t value, uint
 
 enum vram_status vr_keep(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint64_t value) {
     uint32_t id = 0;
-    if (vr_tag_of(vr_machine_resolve(machine, value)) == VR_TAG_OPAQUE) return VRAM_OK;
-    enum vram_status status = text_of(machine, value, &id);
-    // Too deep is said; of what is too much nothing is.
-    if (status == VRAM_LIMIT && machine->error->status != VRAM_LIMIT) return VRAM_OK;
+    const bool opaque = vr_tag_of(vr_machine_resolve(machine, value)) == VR_TAG_OPAQUE;
+    const enum vram_status status = opaque ? VRAM_LIMIT : text_of(machine, value, &id);
+    // Too deep is refused; of what is too much a reader can do without, and a writer will say it.
+    if (status == VRAM_LIMIT && machine->error->status != VRAM_LIMIT) {
+        machine->lost_key = key;
+        return VRAM_OK;
+    }
     VR_TRY(status);
     return add(machine, owner, row, key, id);
 }
@@ -52,7 +53,7 @@ enum vram_status vr_keep_text(struct vr_machine *machine, enum vr_owner owner, u
 }
 
 enum vram_status vr_keep_cancel(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key) {
-    return add(machine, owner, row, key, CANCELLED);
+    return add(machine, owner, row, key, VR_KEPT_CANCELLED);
 }
 
 void vr_keep_settle(struct vr_machine *machine, size_t first, uint64_t row) {
@@ -69,20 +70,16 @@ void vr_keep_forget(struct vr_machine *machine, size_t first) {
     machine->kept_count = left;
 }
 
-static int compare_rows(const struct vr_kept *a, const struct vr_kept *b) {
-    return a->owner != b->owner ? VR_ORDER(a->owner, b->owner) : VR_ORDER(a->row, b->row);
-}
-
 static int by_key(const void *left, const void *right) {
     const struct vr_kept *a = left, *b = right;
-    int rows = compare_rows(a, b);
+    int rows = vr_row_compare_kept(a, b);
     if (rows != 0) return rows;
     return a->key != b->key ? VR_ORDER(a->key, b->key) : VR_ORDER(a->order, b->order);
 }
 
 static int by_order(const void *left, const void *right) {
     const struct vr_kept *a = left, *b = right;
-    int rows = compare_rows(a, b);
+    int rows = vr_row_compare_kept(a, b);
     return rows != 0 ? rows : VR_ORDER(a->order, b->order);
 }
 
@@ -92,21 +89,14 @@ void vr_keep_sort(struct vr_machine *machine) {
     qsort(machine->kept, machine->kept_count, sizeof *machine->kept, by_key);
     for (size_t i = 0; i < machine->kept_count; i++) {
         const struct vr_kept *kept = &machine->kept[i];
-        bool is_last = i + 1 == machine->kept_count || compare_rows(kept, kept + 1) != 0 || kept->key != kept[1].key;
-        if (is_last && kept->value != CANCELLED) machine->kept[left++] = *kept;
+        bool is_last = i + 1 == machine->kept_count || vr_row_compare_kept(kept, kept + 1) != 0 || kept->key != kept[1].key;
+        if (is_last && kept->value != VR_KEPT_CANCELLED) machine->kept[left++] = *kept;
     }
-    machine->kept_count = left;
+    machine->kept_count = machine->kept_sorted = left;
     qsort(machine->kept, left, sizeof *machine->kept, by_order);
 }
 
-static size_t first_from(const struct vr_machine *machine, enum vr_owner owner, uint64_t row) {
-    const struct vr_kept wanted = {.owner = (uint8_t)owner, .row = row};
-    size_t first;
-    VR_LOWER_BOUND(first, i, 0, machine->kept_count, compare_rows(&machine->kept[i], &wanted) < 0);
-    return first;
-}
-
 size_t vr_kept_of(const struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint64_t count, size_t *first) {
-    *first = first_from(machine, owner, row);
-    return first_from(machine, owner, row + count) - *first;
+    *first = vr_row_first_kept(machine, machine->kept_count, owner, row);
+    return vr_row_first_kept(machine, machine->kept_count, owner, row + count) - *first;
 }

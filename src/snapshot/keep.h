@@ -8,7 +8,8 @@
 
 #define VR_ROW_PENDING UINT64_MAX // the row is not known yet: vr_keep_settle() says it
 
-// Keeps the value of a key. What would be too much text is not kept, which is no failure: it reads as if it were not there.
+// Keeps the value of a key. What would be too much text is not kept, which is no failure: it reads as if it were not there, and the machine
+// knows its key.
 // The value's items are dropped. LIMIT (also nesting beyond 500 levels, with a message), NO_HOST_MEMORY.
 enum vram_status vr_keep(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint64_t value);
 // Keeps a value that is text already; 0 says that the row does not have the key. LIMIT, NO_HOST_MEMORY.

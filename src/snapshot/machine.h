@@ -22,6 +22,9 @@ struct vr_node {
     bool busy; // being read: must neither be forgotten nor read again (the data may contain itself)
 };
 
+// In place of a kept value: nothing is to be kept.
+#define VR_KEPT_CANCELLED UINT32_MAX
+
 // A key that no column holds, or not as the file has it (struct vr_extra), of a row of this machine's tables.
 struct vr_kept {
     uint64_t row;
@@ -57,6 +60,9 @@ struct vr_machine {
     bool pairs_are_lists; // the input has no pairs: lists of two numbers stand for them
     struct vr_kept *kept;
     size_t kept_count, kept_capacity;
+    size_t kept_sorted;  // so many are in order, each key of a row once
+    uint32_t kept_order; // of the next
+    uint32_t lost_key;   // of a value that was too much to be kept; 0: none was
     bool kept_known;     // a key that has a column is among them
     uint64_t text_bytes; // of text made of what is kept
     uint64_t *wide;      // numbers that no payload can hold

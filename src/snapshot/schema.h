@@ -3,7 +3,7 @@
 #define VR_SNAPSHOT_SCHEMA_H
 
 #include "snapshot/machine.h"
-#include "snapshot/fields.h"
+#include "snapshot/rows.h"
 
 // What a dictionary of these keys is: FRAME, EVENT, SEGMENT, BLOCK, TENANT, ANNOTATION, or DICT where the keys do not tell.
 enum vr_tag vr_schema_classify(const uint64_t *pairs, size_t count);
@@ -13,11 +13,8 @@ enum vram_status vr_schema_store(struct vr_machine *machine, enum vr_tag kind, c
 // Sets further keys of what was stored. BAD_INPUT for a frame, which may have been used already.
 enum vram_status vr_schema_amend(struct vr_machine *machine, uint64_t value, const uint64_t *pairs, size_t count);
 
-// For readers that recognise an event before it is made a dictionary: what its keys mean, by their words; the action `word` into its
-// slots; a new row of the slots, which must hold every column's value.
-extern const struct vr_field vr_event_fields[VR_WORD_COUNT];
+// For readers that recognise an event before it is made a dictionary (vr_event_fields): the action `word` into its slots.
 void vr_schema_put_action(uint64_t word, uint64_t *slots);
-enum vram_status vr_schema_add_event(struct vr_machine *machine, const uint64_t *slots, uint64_t *value);
 
 // The string id of a value: a string itself, or the JSON text of anything else.
 enum vram_status vr_schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id);

@@ -236,7 +236,7 @@ VR_INLINE bool draft_value(struct draft *draft, struct vr_machine *machine, cons
 static bool commit(struct draft *draft, struct vr_echo *echo, struct vr_machine *machine, uint64_t *container) {
     if (machine->memo_used != machine->memo_size || machine->memo_capacity - machine->memo_size < draft->memo_count) return false;
     uint64_t event;
-    if (vr_schema_add_event(machine, draft->slots, &event) != VRAM_OK) return false;
+    if (vr_row_add_event(machine, draft->slots, &event) != VRAM_OK) return false;
     for (size_t i = 0; i < draft->memo_count; i++) machine->memo[machine->memo_size++] = draft->memos[i];
     machine->memo_used = machine->memo_size;
     if (draft->run != NULL) vr_echo_hit(echo, draft->run);

@@ -451,6 +451,9 @@ enum vram_status vr_model_write(const struct vr_model *model, enum vram_recordin
                                 struct vram_error *error) {
     assert(model->strings.count != 0 && model->stacks.count != 0); // id 0 of both is none
     enum vram_status status;
+    if (model->lost_key != 0)
+        return vr_fail(error, VRAM_LIMIT, VRAM_NO_OFFSET, "what `%.100s` holds is too much for the size of the file, and was not read",
+                       vr_model_string(model, model->lost_key));
     switch (format) {
     case VRAM_FORMAT_PICKLE: status = write_emitted(model, &vr_emit_pickle, false, write, user); break;
     case VRAM_FORMAT_JSON:

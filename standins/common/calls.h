@@ -23,7 +23,7 @@ struct standin_handle {
 // A library's statuses for what goes wrong everywhere.
 struct standin_codes {
     uint64_t kind; // of its handles
-    int not_initialized, invalid_value, no_memory, failed;
+    int not_initialized, invalid_value, no_memory, failed, not_supported;
 };
 
 struct standin_complex {
@@ -98,6 +98,11 @@ size_t standin_width(int data_type);
     }
 #define FREE(name)                                                                                                                         \
     int name(void *object) { return object == NULL || standin_destroy(object, STANDIN_PLAIN_OBJECT) ? 0 : codes.invalid_value; }
+#define ABSENT(name)                                                                                                                       \
+    int name(void) {                                                                                                                       \
+        STANDIN_MISSING(#name);                                                                                                            \
+        return codes.not_supported;                                                                                                        \
+    }
 #define DONE(name)                                                                                                                         \
     int name(void) { return 0; }
 

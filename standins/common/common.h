@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "missing.h"
+
 // The names of the calls are NVIDIA's: no header of ours declares them. The version script of a library says which are exported.
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 // A stand-in uses few of the parameters that its functions have.
@@ -38,11 +40,12 @@ bool standin_is_device(const void *address);
 // Device memory that a library takes for itself. NULL where the driver refuses, or for no bytes.
 void *standin_take(size_t bytes);
 void standin_give(void *address);
-// Counts a call that no stand-in simulates, for `vram sim --missing`.
-void standin_missing(const char *name);
+// Counts a call that is not simulated, for `vram sim --missing`; in an exported function.
+#define STANDIN_MISSING(name) vr_missing_count(standin_library_name, (name), __builtin_return_address(0))
 
 // The version that the library tells of itself, in its own way of counting.
 extern const int standin_library_version;
+extern const char standin_library_name[]; // the file, as "libcublas.so.13"
 // A version's part: 0 major, 1 minor, 2 patch, for a version that counts major * 10000 + minor * 100 + patch. -1 for another part.
 int standin_version_part(int part);
 

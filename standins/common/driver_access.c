@@ -9,7 +9,6 @@ static struct standin_driver loaded;
 static bool is_loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int (*resolver)(const char *symbol, void **function, int version, uint64_t flags, int *status);
-static void (*counter)(const char *name);
 
 enum { NOT_INITIALIZED = 3, NOT_SUPPORTED = 801 };
 
@@ -29,8 +28,6 @@ static void load(void) {
 #define X(member, symbol, version, parameters) resolve(symbol, version, &loaded.member);
 #include "common_driver.def"
 #undef X
-    found = dlsym(library, "vram_sim_missing"); // the simulated driver's counter; NVIDIA's has none
-    if (found != NULL) memcpy(&counter, &found, sizeof counter);
     is_loaded = loaded.init(0) == 0;
 }
 
@@ -46,11 +43,6 @@ const struct standin_driver *standin_begin(void) {
     if (driver->ctx_get_current(&context) == 0 && context != 0) return driver;
     if (driver->primary_ctx_retain(&context, 0) != 0 || driver->ctx_set_current(context) != 0) return NULL;
     return driver;
-}
-
-void standin_missing(const char *name) {
-    (void)standin_driver();
-    if (counter != NULL) counter(name);
 }
 
 // --- work ------------------------------------------------------------------------------------------------------------------------------

@@ -2,3 +2,4 @@
 #include "common.h"
 
 const int standin_library_version = STANDIN_LIBRARY_VERSION;
+const char standin_library_name[] = STANDIN_LIBRARY_NAME;

@@ -14,8 +14,8 @@ enum {
 
 #define CUBLAS_HANDLE UINT64_C(0x637562616c730001)
 
-static const struct standin_codes codes = {CUBLAS_HANDLE, CUBLAS_NOT_INITIALIZED, CUBLAS_INVALID_VALUE, CUBLAS_ALLOC_FAILED,
-                                           CUBLAS_EXECUTION_FAILED};
+static const struct standin_codes codes = {CUBLAS_HANDLE,       CUBLAS_NOT_INITIALIZED,  CUBLAS_INVALID_VALUE,
+                                           CUBLAS_ALLOC_FAILED, CUBLAS_EXECUTION_FAILED, CUBLAS_NOT_SUPPORTED};
 
 // The texts of a status.
 const char *standin_cublas_name(int status);

@@ -330,9 +330,10 @@ DONE(cufftXtSetJITCallback)
 DONE(__cufftXtSetJITCallback_12_7)
 
 // Plans over several devices are not simulated.
+#undef ABSENT
 #define ABSENT(name)                                                                                                                       \
     int name(void) {                                                                                                                       \
-        standin_missing(#name);                                                                                                            \
+        STANDIN_MISSING(#name);                                                                                                            \
         return NOT_SUPPORTED;                                                                                                              \
     }
 ABSENT(cufftXtSetGPUs)

@@ -137,9 +137,10 @@ int curandGetProperty(int part, int *value) {
 }
 
 // Tables of numbers that only NVIDIA's library has.
+#undef ABSENT
 #define ABSENT(name)                                                                                                                       \
     int name(void **table) {                                                                                                               \
-        standin_missing(#name);                                                                                                            \
+        STANDIN_MISSING(#name);                                                                                                            \
         return INTERNAL_ERROR;                                                                                                             \
     }
 ABSENT(curandGetDirectionVectors32)

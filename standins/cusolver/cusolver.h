@@ -4,13 +4,19 @@
 
 #include "../common/calls.h"
 
-enum { CUSOLVER_NOT_INITIALIZED = 1, CUSOLVER_ALLOC_FAILED = 2, CUSOLVER_INVALID_VALUE = 3, CUSOLVER_EXECUTION_FAILED = 6 };
+enum {
+    CUSOLVER_NOT_INITIALIZED = 1,
+    CUSOLVER_ALLOC_FAILED = 2,
+    CUSOLVER_INVALID_VALUE = 3,
+    CUSOLVER_EXECUTION_FAILED = 6,
+    CUSOLVER_NOT_SUPPORTED = 9
+};
 
 // One kind for the handles of its four interfaces.
 #define CUSOLVER_HANDLE UINT64_C(0x6375736f6c760001)
 
-static const struct standin_codes codes = {CUSOLVER_HANDLE, CUSOLVER_NOT_INITIALIZED, CUSOLVER_INVALID_VALUE, CUSOLVER_ALLOC_FAILED,
-                                           CUSOLVER_EXECUTION_FAILED};
+static const struct standin_codes codes = {CUSOLVER_HANDLE,       CUSOLVER_NOT_INITIALIZED,  CUSOLVER_INVALID_VALUE,
+                                           CUSOLVER_ALLOC_FAILED, CUSOLVER_EXECUTION_FAILED, CUSOLVER_NOT_SUPPORTED};
 
 // Elements of workspace for a batch of matrices, from the table of sizes. Fits what the oldest queries answer in, an int.
 int standin_cusolver_elements(int64_t rows, int64_t columns, int64_t batch);

@@ -72,7 +72,8 @@ int vr_libcuda_version(void) {
     return version;
 }
 
-// Makes the simulator from the variable VRAM_SIM; backed unless it says backed=0. A variable that cannot be read is an invalid value.
+// Makes the simulator from the variable VRAM_SIM; with bytes=all unless it says otherwise. A variable that cannot be read is an invalid
+// value.
 vr_cu_result cuInit(unsigned flags) {
     if (flags != 0) return VR_CU_INVALID_VALUE;
     if (vr_libcuda_sim() != NULL) return VR_CU_SUCCESS;
@@ -83,7 +84,11 @@ vr_cu_result cuInit(unsigned flags) {
     struct vram_driver *made, *none = NULL;
     enum vram_status status = vram_sim_create(&options, &made);
     if (status != VRAM_OK) return status == VRAM_INVALID_ARGUMENT ? VR_CU_INVALID_VALUE : VR_CU_OUT_OF_MEMORY;
-    if (!atomic_compare_exchange_strong(&instance, &none, made)) vram_driver_destroy(made); // another thread was first
+    vr_libcuda_watch_reads((struct vr_sim *)(void *)made);
+    if (atomic_compare_exchange_strong(&instance, &none, made))
+        vr_libcuda_publish((struct vr_sim *)(void *)made);
+    else
+        vram_driver_destroy(made); // another thread was first
     return VR_CU_SUCCESS;
 }
 

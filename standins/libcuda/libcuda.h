@@ -17,18 +17,24 @@ vr_cu_result vr_libcuda_enter(struct vr_sim **sim);
 // The version of CUDA that the driver says it is, before cuInit, too.
 int vr_libcuda_version(void);
 
+// Lets other processes of the session see what this one uses; once per process.
+void vr_libcuda_publish(struct vr_sim *sim);
+
 // Whether calls are logged (call_log.c), and the line of one: the arguments of the call follow its result.
 bool vr_libcuda_logs(void);
 void vr_libcuda_log(const char *name, vr_cu_result result, ...);
 
+// Counts reads that do not give what a GPU would have given, where `vram sim --reads` asks for it. (reads.c)
+void vr_libcuda_watch_reads(struct vr_sim *sim);
+
 // cuLaunchKernelEx whose default stream is the thread's. (program_calls.c)
 vr_cu_result vr_libcuda_launch_ex(const struct vr_cu_launch_config *config, uint64_t function, void **parameters, void **extra);
-// Copies that are over when the call is. (program_calls.c)
-vr_cu_result vr_libcuda_copy2d_and_wait(const struct vr_cu_memcpy2d *copy, uint64_t stream);
-vr_cu_result vr_libcuda_copy3d_and_wait(const struct vr_cu_memcpy3d *copy, uint64_t stream);
-vr_cu_result vr_libcuda_copy3d_peer_and_wait(const struct vr_cu_memcpy3d_peer *copy, uint64_t stream);
-vr_cu_result vr_libcuda_copy_peer_and_wait(uint64_t to, uint64_t to_context, uint64_t from, uint64_t from_context, uint64_t size_bytes,
-                                           uint64_t stream);
+
+// Copies that are over when the call is, on the thread's default stream. (own_stream.c)
+vr_cu_result vr_libcuda_copy_2d_own(const struct vr_cu_memcpy2d *copy);
+vr_cu_result vr_libcuda_copy_3d_own(const struct vr_cu_memcpy3d *copy);
+vr_cu_result vr_libcuda_copy_peer_own(const struct vr_cu_memcpy3d *copy);
+vr_cu_result vr_libcuda_line_peer_own(uint64_t to, uint64_t to_context, uint64_t from, uint64_t from_context, uint64_t size_bytes);
 
 // clang-format off
 #define X(member, symbol, exported, version, parameters, arguments) EXPORT vr_cu_result exported parameters;

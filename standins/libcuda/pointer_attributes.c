@@ -21,7 +21,7 @@ struct facts {
     const struct vr_sim_range *range;
     uint64_t context; // 0: of none
     uint32_t device;
-    bool on_host;
+    bool on_host, managed;
 };
 
 static bool look_up(const struct vr_sim *sim, uint64_t address, struct facts *facts) {
@@ -49,6 +49,7 @@ static bool look_up(const struct vr_sim *sim, uint64_t address, struct facts *fa
     if (facts->range == NULL) {
         facts->range = vr_sim_ranges_holding(&sim->hosts, address);
         facts->on_host = true;
+        if (facts->range != NULL && facts->range->kind == VR_SIM_HOST_MANAGED) facts->managed = true;
     }
     if (facts->range == NULL || address - facts->range->base >= facts->range->size_bytes) return false;
     facts->context = facts->range->owner;
@@ -60,9 +61,9 @@ static bool look_up(const struct vr_sim *sim, uint64_t address, struct facts *fa
 static bool answer(const struct facts *facts, uint64_t address, enum attribute attribute, uint64_t *value, size_t *width) {
     *width = sizeof(uint32_t);
     switch (attribute) {
-    case MEMORY_TYPE: *value = facts->on_host ? TYPE_HOST : TYPE_DEVICE; return true;
+    case MEMORY_TYPE: *value = facts->on_host && !facts->managed ? TYPE_HOST : TYPE_DEVICE; return true;
     case DEVICE_ORDINAL: *value = facts->device; return true;
-    case IS_MANAGED: *value = 0; return true;
+    case IS_MANAGED: *value = facts->managed; return true;
     case MAPPED: *value = 1; return true;
     default: break;
     }

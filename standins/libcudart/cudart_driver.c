@@ -1,6 +1,7 @@
-// The driver: found and initialized once, contexts made current, errors remembered.
+// The driver: found and initialized once, and the contexts that are made current for threads.
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "runtime.h"
@@ -9,10 +10,11 @@ static struct rt_driver loaded;
 static int load_error = RT_INSUFFICIENT_DRIVER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int (*resolver)(const char *symbol, void **function, int version, uint64_t flags, int *status);
+static int device_count;
 static pthread_mutex_t contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t contexts[RT_MOST_DEVICES]; // primary contexts that this runtime holds; guarded by contexts_mutex
+static unsigned flags_of[RT_MOST_DEVICES]; // what cudaSetDeviceFlags() asked for; guarded by contexts_mutex
 
-static _Thread_local int last_error;
 static _Thread_local int current_device;
 
 void *rt_driver_symbol(const char *symbol, int version, uint64_t flags) {
@@ -24,10 +26,9 @@ void *rt_driver_symbol(const char *symbol, int version, uint64_t flags) {
 // A function the driver does not have answers so.
 static int absent(void) { return RT_NOT_SUPPORTED; }
 
-static void resolve(const char *symbol, int version, void *member) {
+static void *resolve(const char *symbol, int version) {
     void *function = rt_driver_symbol(symbol, version, 0);
-    if (function == NULL) function = (void *)(uintptr_t)absent;
-    memcpy(member, &function, sizeof function);
+    return function != NULL ? function : (void *)(uintptr_t)absent;
 }
 
 static void load(void) {
@@ -36,10 +37,13 @@ static void load(void) {
     void *function = dlsym(library, "cuGetProcAddress_v2");
     if (function == NULL) return;
     memcpy(&resolver, &function, sizeof resolver);
-#define X(member, symbol, version, parameters) resolve(symbol, version, &loaded.member);
+#define X(member, symbol, version, parameters)                                                                                             \
+    function = resolve(symbol, version);                                                                                                   \
+    memcpy(&loaded.member, &function, sizeof function);
 #include "cudart_driver.def"
 #undef X
     load_error = loaded.init(0);
+    if (load_error == RT_SUCCESS) load_error = loaded.device_get_count(&device_count);
 }
 
 int rt_load(const struct rt_driver **driver) {
@@ -48,6 +52,16 @@ int rt_load(const struct rt_driver **driver) {
     return load_error;
 }
 
+void *rt_forward(void *_Atomic *slot, const char *symbol, int version) {
+    void *function = atomic_load_explicit(slot, memory_order_relaxed);
+    if (function != NULL) return function;
+    (void)pthread_once(&once, load);
+    function = resolve(symbol, version);
+    atomic_store_explicit(slot, function, memory_order_relaxed);
+    return function;
+}
+
+// --- contexts ---------------------------------------------------------------------------------------------------------------------
 int rt_device(void) {
     const struct rt_driver *driver = NULL;
     int device;
@@ -59,11 +73,21 @@ int rt_device(void) {
     return current_device;
 }
 
-static int make_current(const struct rt_driver *driver, int device) {
+int rt_primary(int device, uint64_t *context) {
+    const struct rt_driver *driver = NULL;
+    int error = rt_load(&driver);
+    if (error == RT_SUCCESS && (device < 0 || device >= device_count || device >= RT_MOST_DEVICES)) error = RT_INVALID_DEVICE;
+    if (error != RT_SUCCESS) return error;
     (void)pthread_mutex_lock(&contexts_mutex);
-    int error = contexts[device] != 0 ? RT_SUCCESS : driver->primary_ctx_retain(&contexts[device], device);
-    const uint64_t context = contexts[device];
+    if (contexts[device] == 0) error = driver->primary_ctx_retain(&contexts[device], device);
+    if (error == RT_SUCCESS) *context = contexts[device];
     (void)pthread_mutex_unlock(&contexts_mutex);
+    return error;
+}
+
+static int make_current(const struct rt_driver *driver, int device) {
+    uint64_t context = 0;
+    const int error = rt_primary(device, &context);
     return error != RT_SUCCESS ? error : driver->ctx_set_current(context);
 }
 
@@ -74,17 +98,22 @@ int rt_begin(const struct rt_driver **driver) {
     return error == RT_SUCCESS && context == 0 ? make_current(*driver, current_device) : error;
 }
 
-int rt_end(int error) {
-    if (error != RT_SUCCESS && error != RT_NOT_READY) last_error = error;
-    return error;
+// Without a device there is none to make current: the answer stays what it was.
+bool rt_again(int error) {
+    const struct rt_driver *driver = NULL;
+    uint64_t context = 0;
+    if ((error != RT_INVALID_CONTEXT && error != RT_CONTEXT_IS_DESTROYED) || rt_load(&driver) != RT_SUCCESS) return false;
+    const bool current = driver->ctx_get_current(&context) == RT_SUCCESS && context != 0;
+    if (current && error != RT_CONTEXT_IS_DESTROYED) return false;
+    return make_current(driver, current_device) == RT_SUCCESS;
 }
 
 // --- devices of threads -------------------------------------------------------------------------------------------------------
 int cudaGetDeviceCount(int *count) {
     const struct rt_driver *driver = NULL;
-    int error = rt_load(&driver);
-    if (error == RT_SUCCESS) error = count == NULL ? RT_INVALID_VALUE : driver->device_get_count(count);
-    if (error == RT_SUCCESS && *count == 0) error = RT_NO_DEVICE;
+    int error = count == NULL ? RT_INVALID_VALUE : rt_load(&driver);
+    if (count != NULL) *count = error == RT_SUCCESS ? device_count : 0;
+    if (error == RT_SUCCESS && device_count == 0) error = RT_NO_DEVICE;
     return rt_end(error);
 }
 
@@ -95,27 +124,62 @@ int cudaGetDevice(int *device) {
     return rt_end(error == RT_SUCCESS && device == NULL ? RT_INVALID_VALUE : error);
 }
 
+// With CUDA 11 a device becomes the thread's without a context of its own; since CUDA 12 its primary context is made here.
+static int set_device(const struct rt_driver *driver, int device) {
+    bool make = RT_MAJOR > 11;
+    if (!make) {
+        (void)pthread_mutex_lock(&contexts_mutex);
+        make = contexts[device] != 0;
+        (void)pthread_mutex_unlock(&contexts_mutex);
+    }
+    return make ? make_current(driver, device) : driver->ctx_set_current(0);
+}
+
 int cudaSetDevice(int device) {
     const struct rt_driver *driver = NULL;
-    int count = 0, error = rt_load(&driver);
-    if (error == RT_SUCCESS) error = driver->device_get_count(&count);
-    if (error == RT_SUCCESS && (device < 0 || device >= count || device >= RT_MOST_DEVICES)) error = RT_INVALID_DEVICE;
-    if (error == RT_SUCCESS) error = make_current(driver, device);
+    int error = rt_load(&driver);
+    if (error == RT_SUCCESS && (device < 0 || device >= device_count || device >= RT_MOST_DEVICES)) error = RT_INVALID_DEVICE;
+    if (error == RT_SUCCESS) error = set_device(driver, device);
     if (error == RT_SUCCESS) current_device = device;
     return rt_end(error);
 }
 
+static int keep_flags(const struct rt_driver *driver, int device, unsigned flags) {
+    (void)pthread_mutex_lock(&contexts_mutex);
+    flags_of[device] = flags;
+    (void)pthread_mutex_unlock(&contexts_mutex);
+    const int error = driver->primary_ctx_set_flags(device, flags);
+    return error == RT_NOT_SUPPORTED ? RT_SUCCESS : error; // how a thread waits changes nothing in a driver that does not wait
+}
+
 int cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
-    (void)device_flags;
-    (void)flags;
+    enum { FLAGS_ARE_VALID = 1 };
     const struct rt_driver *driver = NULL;
-    uint64_t before = 0;
-    int error = rt_load(&driver);
-    if (error == RT_SUCCESS && (device < 0 || device >= RT_MOST_DEVICES)) error = RT_INVALID_DEVICE;
-    if (error == RT_SUCCESS) error = driver->ctx_get_current(&before);
-    if (error == RT_SUCCESS) error = make_current(driver, device);
-    if (error == RT_SUCCESS) error = driver->ctx_set_current(before);
+    uint64_t context = 0;
+    int error = (flags & ~(unsigned)FLAGS_ARE_VALID) != 0 ? RT_INVALID_VALUE : rt_primary(device, &context);
+    if (error == RT_SUCCESS) error = rt_load(&driver);
+    if (error == RT_SUCCESS && (flags & FLAGS_ARE_VALID) != 0) error = keep_flags(driver, device, device_flags);
     return rt_end(error);
+}
+
+enum { FLAGS_KNOWN = 0x9f, MAP_HOST = 8 }; // of cudaSetDeviceFlags(): schedules, mapping of host memory, local memory, synchronous copies
+
+int cudaSetDeviceFlags(unsigned flags) {
+    const struct rt_driver *driver = NULL;
+    int error = (flags & ~(unsigned)FLAGS_KNOWN) != 0 ? RT_INVALID_VALUE : rt_load(&driver);
+    if (error == RT_SUCCESS) error = keep_flags(driver, rt_device(), flags);
+    return rt_end(error);
+}
+
+int cudaGetDeviceFlags(unsigned *flags) {
+    const struct rt_driver *driver = NULL;
+    const int error = flags == NULL ? RT_INVALID_VALUE : rt_load(&driver);
+    if (error != RT_SUCCESS) return rt_end(error);
+    const int device = rt_device();
+    (void)pthread_mutex_lock(&contexts_mutex);
+    *flags = flags_of[device] | MAP_HOST; // always on where addresses are unified
+    (void)pthread_mutex_unlock(&contexts_mutex);
+    return RT_SUCCESS;
 }
 
 int cudaDeviceReset(void) {
@@ -124,52 +188,11 @@ int cudaDeviceReset(void) {
     if (error != RT_SUCCESS) return rt_end(error);
     const int device = rt_device();
     (void)pthread_mutex_lock(&contexts_mutex);
+    const bool held = contexts[device] != 0;
     contexts[device] = 0;
     (void)pthread_mutex_unlock(&contexts_mutex);
     error = driver->primary_ctx_reset(device);
+    if (held) (void)driver->primary_ctx_release(device);
     if (error == RT_SUCCESS) error = driver->ctx_set_current(0);
     return rt_end(error);
-}
-
-// --- errors -----------------------------------------------------------------------------------------------------------------------
-int cudaGetLastError(void) {
-    const int error = last_error;
-    last_error = RT_SUCCESS;
-    return error;
-}
-
-int cudaPeekAtLastError(void) { return last_error; }
-
-static const struct {
-    int error;
-    const char *name, *text;
-} own_errors[] = {
-    {RT_SUCCESS, "cudaSuccess", "no error"},
-    {RT_INVALID_VALUE, "cudaErrorInvalidValue", "invalid argument"},
-    {RT_MEMORY_ALLOCATION, "cudaErrorMemoryAllocation", "out of memory"},
-    {RT_INVALID_SYMBOL, "cudaErrorInvalidSymbol", "invalid device symbol"},
-    {RT_INVALID_MEMCPY_DIRECTION, "cudaErrorInvalidMemcpyDirection", "invalid copy direction"},
-    {RT_INSUFFICIENT_DRIVER, "cudaErrorInsufficientDriver", "the driver is missing or too old for this runtime"},
-    {RT_MISSING_CONFIGURATION, "cudaErrorMissingConfiguration", "a launch without its configuration"},
-    {RT_INVALID_DEVICE_FUNCTION, "cudaErrorInvalidDeviceFunction", "invalid device function"},
-    {RT_NO_DEVICE, "cudaErrorNoDevice", "there is no device"},
-    {RT_INVALID_DEVICE, "cudaErrorInvalidDevice", "invalid device ordinal"},
-    {RT_NOT_READY, "cudaErrorNotReady", "not ready"},
-    {RT_NOT_SUPPORTED, "cudaErrorNotSupported", "not supported"},
-};
-
-const char *cudaGetErrorName(int error) {
-    const struct rt_driver *driver = NULL;
-    const char *name = NULL;
-    for (size_t i = 0; i < sizeof own_errors / sizeof own_errors[0]; i++)
-        if (own_errors[i].error == error) return own_errors[i].name;
-    return rt_load(&driver) == RT_SUCCESS && driver->get_error_name(error, &name) == RT_SUCCESS && name != NULL ? name : "cudaErrorUnknown";
-}
-
-const char *cudaGetErrorString(int error) {
-    const struct rt_driver *driver = NULL;
-    const char *text = NULL;
-    for (size_t i = 0; i < sizeof own_errors / sizeof own_errors[0]; i++)
-        if (own_errors[i].error == error) return own_errors[i].text;
-    return rt_load(&driver) == RT_SUCCESS && driver->get_error_string(error, &text) == RT_SUCCESS && text != NULL ? text : "unknown error";
 }

@@ -11,6 +11,8 @@ ALLOWED = {
     "src/os/posix/newfile.c",
     "cli/output.c",
     "cli/cmd_run.c",  # the list of a run's files: mkostemp()
+    "cli/sim_session.c",  # shared memory of the processes of one `vram sim`: mkostemp()
+    "cli/sim_counts.c",  # the counts of a run in shared memory: mkostemp()
     "cli/formats/sqlite.c",  # the database that SQLite fills: mkstemp()
     "adapters/preload/journal.c",  # the copy at an OOM: exclusive
 }

@@ -273,9 +273,7 @@ static void draw_setup(struct both *both) {
     both->mixture = both_draw(both, VR_COUNT_OF(mixtures));
     both->device_count = both_draw(both, 3) == 0 ? 2 : 1;
     both->tie_break = (enum vram_tie_break)both_draw(both, VRAM_TIE_LOWEST_ADDRESS + 1);
-    // The model's reservations only rise: address space is used again where there are none.
-    const bool reserves = both->setup->kind != CONF_DEFAULT && both->setup->kind != CONF_SPLIT && both->setup->kind != CONF_GC;
-    both->addresses = (enum vram_sim_addresses)both_draw(both, reserves ? VRAM_SIM_REUSE : VRAM_SIM_REUSE + 1);
+    both->addresses = (enum vram_sim_addresses)both_draw(both, VRAM_SIM_REUSE + 1);
     both->one_event_stream = both_draw(both, 4) != 0;
     both->toggles_caching = both_draw(both, 4) == 0;
     both->changes_limits = both->setup->kind == CONF_GC || both_draw(both, 2);

@@ -209,6 +209,8 @@ void naive_collect_garbage(struct naive *naive, struct naive_device *device);
 bool naive_release_available(struct naive *naive, struct naive_device *device, const struct naive_request *request);
 void naive_release_cached(struct naive *naive, struct naive_device *device, bool everything); // else only what nobody holds
 void naive_release_pool(struct naive *naive, struct naive_device *device, const struct naive_pool *pool, bool small);
+// Pools that nobody holds and that have no memory give up the address space that requests in vain reserved.
+void naive_bury(struct naive *naive, struct naive_device *device);
 // Whether requests for the pool use expandable segments.
 bool naive_expandable(const struct naive *naive, const struct naive_pool *pool);
 // Orders free blocks of one stream and pool as the best-fit search sees them.

@@ -45,8 +45,24 @@ bool naive_driver_alloc(struct naive *naive, struct naive_device *device, uint64
     return true;
 }
 
+// Where a reservation ends that lies within `span` bytes from `address`; 0: there is none.
+static uint64_t reserved_until(const struct naive *naive, uint64_t address, uint64_t span) {
+    for (uint32_t d = 0; d < naive->device_count; d++) {
+        for (size_t i = 0; i < naive->device[d].segment_count; i++) {
+            const struct naive_segment *segment = naive->device[d].segments[i];
+            const uint64_t end = segment->address + segment->size_bytes;
+            if (segment->page_bytes && segment->address < address + span && address < end) return end;
+        }
+    }
+    return 0;
+}
+
 static uint64_t driver_reserve(struct naive *naive, uint64_t size_bytes) {
-    const uint64_t address = vr_round_up(naive->next_reserve, VR_GIB);
+    uint64_t address = vr_round_up(naive->next_reserve, VR_GIB);
+    if (naive->addresses == VRAM_SIM_REUSE) {
+        for (uint64_t end; (end = reserved_until(naive, address, size_bytes)) != 0;) address = vr_round_up(end, VR_GIB);
+        return address;
+    }
     naive->next_reserve = address + size_bytes;
     return address;
 }
@@ -347,6 +363,23 @@ void naive_release_pool(struct naive *naive, struct naive_device *device, const 
     free(blocks);
 }
 
+static bool holds_memory(const struct naive_device *device, const struct naive_pool *pool) {
+    for (size_t i = 0; i < device->segment_count; i++) {
+        const struct naive_segment *segment = device->segments[i];
+        if (segment->pool == pool && (segment->first->next || segment->first->state != NAIVE_UNMAPPED)) return true;
+    }
+    return false;
+}
+
+void naive_bury(struct naive *naive, struct naive_device *device) {
+    for (size_t p = 0; p < naive->pool_count; p++) {
+        const struct naive_pool *pool = naive->pools[p];
+        if (pool->device != device->ordinal || pool->references || holds_memory(device, pool)) continue;
+        for (size_t i = device->segment_count; i-- > 0;)
+            if (device->segments[i]->pool == pool) remove_segment(device, device->segments[i]);
+    }
+}
+
 // The default pools, then those that nobody holds. The description leaves the order of these open: the newest first.
 void naive_release_cached(struct naive *naive, struct naive_device *device, bool everything) {
     if (everything) {
@@ -362,6 +395,7 @@ void naive_release_cached(struct naive *naive, struct naive_device *device, bool
         naive_release_pool(naive, device, pool, true);
         naive_release_pool(naive, device, pool, false);
     }
+    naive_bury(naive, device);
 }
 
 // Oversize blocks of the request's stream and pool: one that is large enough, or as many of the largest as it takes.

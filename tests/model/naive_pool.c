@@ -19,17 +19,21 @@ struct naive_pool *naive_pool_create(struct naive *naive, uint32_t device, const
 }
 
 void naive_pool_retain(struct naive_pool *pool) { pool->references++; }
-void naive_pool_release(struct naive_pool *pool) {
-    struct naive *naive = pool->naive;
-    struct naive_device *device = &naive->device[pool->device];
-    pool->references--;
-    if (pool->references || pool->info.for_graph || naive->pytorch < 207) return;
+static void empty_at_end(struct naive *naive, struct naive_device *device, const struct naive_pool *pool) {
     if (!device->capture_count) {
         naive_convert(naive, device);
         naive_finish_pool(naive, device, pool);
     }
     naive_release_pool(naive, device, pool, true);
     naive_release_pool(naive, device, pool, false);
+}
+
+void naive_pool_release(struct naive_pool *pool) {
+    struct naive *naive = pool->naive;
+    struct naive_device *device = &naive->device[pool->device];
+    pool->references--;
+    if (!pool->references && !pool->info.for_graph && naive->pytorch >= 207) empty_at_end(naive, device, pool);
+    naive_bury(naive, device);
 }
 struct vram_pool_id naive_pool_id(const struct naive_pool *pool) {
     return pool->id;
@@ -54,6 +58,7 @@ enum vram_status naive_pool_end(struct naive *naive, struct naive_pool *pool, co
         device->route_count--;
         memmove(&device->routes[i], &device->routes[i + 1], (device->route_count - i) * sizeof *device->routes);
         pool->references--;
+        naive_bury(naive, device);
         return VRAM_OK;
     }
     return VRAM_INVALID_ARGUMENT;

@@ -169,7 +169,7 @@ static void make_streams(struct player *player) {
 }
 
 void selfmade_run(struct selfmade *made, const struct selfmade_options *options) {
-    const struct vram_sim_options sim = {.memory_bytes = options->memory_bytes, .manual_completion = true};
+    const struct vram_sim_options sim = {.memory_bytes = options->memory_bytes, .manual_completion = true, .addresses = options->addresses};
     struct player player = {.made = made, .options = options, .random = options->seed};
     *made = (struct selfmade){.conf = options->conf};
     need(vram_sim_create(&sim, &player.driver) == VRAM_OK, "vram_sim_create");

@@ -223,6 +223,76 @@ static void used_up_reservations_are_exact(void **state) {
     }
 }
 
+// Where segments come at falling addresses the rules differ. Pool ids of events are keys of about 2.12 and later.
+static void rules_are_inferred(void **state) {
+    (void)state;
+    static const struct {
+        const char *played;
+        bool pool_ids;
+        const char *pytorch;
+        enum vram_rules_source source;
+    } rows[] = {
+        {"pytorch:2.6", false, "2.6", VRAM_RULES_BY_KEYS},
+        {"pytorch:2.6", true, "2.12", VRAM_RULES_BY_EVENTS},
+        {"", false, "2.15", VRAM_RULES_BY_EVENTS},
+        {"", true, "2.15", VRAM_RULES_BY_KEYS},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
+        for (int addresses = 0; addresses < 2; addresses++) {
+            struct selfmade made;
+            const struct selfmade_options options = {.conf = rows[i].played,
+                                                     .seed = 11,
+                                                     .memory_bytes = 80 * VR_GIB,
+                                                     .operations = 3000,
+                                                     .streams = 1,
+                                                     .addresses = addresses == 0 ? VRAM_SIM_FALLING : VRAM_SIM_REUSE};
+            selfmade_run(&made, &options);
+            made.conf = ""; // recordings tell no version
+            made.events_without_pools = !rows[i].pool_ids;
+            struct vram_recording *recording = recording_of(&made, 0);
+            struct vram_exact_result *result = exact(recording);
+            assert_true(result->agrees);
+            assert_string_equal(result->pytorch, rows[i].pytorch);
+            assert_int_equal(result->pytorch_by, rows[i].source);
+            vram_exact_result_destroy(result);
+            const struct vram_exact_options wrong = {.conf = rows[i].played[0] == '\0' ? "pytorch:2.6" : "pytorch:2.13"};
+            assert_int_equal(vram_replay_exact(recording, &wrong, &result, NULL), VRAM_OK);
+            assert_false(result->agrees);
+            assert_true(result->recorded_conf);
+            assert_string_equal(result->conf, wrong.conf);
+            assert_int_equal(result->pytorch_by, VRAM_RULES_BY_CONF);
+            vram_exact_result_destroy(result);
+            vram_recording_destroy(recording);
+            selfmade_release(&made);
+        }
+    }
+}
+
+// A version alone leaves the recorded settings as they are.
+static void a_version_is_added_to_the_settings(void **state) {
+    (void)state;
+    struct selfmade made;
+    struct selfmade_options options = plain;
+    options.conf = "expandable_segments:True";
+    selfmade_run(&made, &options);
+    struct vram_recording *recording = recording_of(&made, 0);
+    struct vram_exact_result *result = NULL;
+    struct vram_whatif_result *run = NULL;
+    const struct vram_exact_options version = {.conf = "pytorch:2.6"};
+    assert_int_equal(vram_replay_exact(recording, &version, &result, NULL), VRAM_OK);
+    assert_true(result->agrees);
+    assert_string_equal(result->conf, "expandable_segments:True,pytorch:2.6");
+    assert_string_equal(result->pytorch, "2.6");
+    vram_exact_result_destroy(result);
+    const struct vram_whatif_options what = {.conf = "pytorch:2.6"};
+    assert_int_equal(vram_replay_whatif(recording, &what, &run, NULL), VRAM_OK);
+    assert_true(run->recorded_conf);
+    assert_string_equal(run->conf, "expandable_segments:True,pytorch:2.6");
+    vram_whatif_result_destroy(run);
+    vram_recording_destroy(recording);
+    selfmade_release(&made);
+}
+
 static void expandable_segments_without_settings_are_inferred(void **state) {
     (void)state;
     struct selfmade made;
@@ -598,6 +668,8 @@ int main(void) {
         cmocka_unit_test(full_devices_with_expandable_segments_are_exact),
         cmocka_unit_test(full_devices_with_pools_are_exact),
         cmocka_unit_test(used_up_reservations_are_exact),
+        cmocka_unit_test(rules_are_inferred),
+        cmocka_unit_test(a_version_is_added_to_the_settings),
         cmocka_unit_test(expandable_segments_without_settings_are_inferred),
         cmocka_unit_test(other_settings_differ),
         cmocka_unit_test(order_of_releases_differs),

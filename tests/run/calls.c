@@ -28,6 +28,9 @@ void calls_load(void) {
 #undef X
 }
 #elif defined(CALLS_PROC)
+// The prototypes of calls.h are those of CUDA 12.0, but for one.
+#define VERSION(name) (strcmp(name, "cuCtxCreate") == 0 ? 3020 : 12000)
+
 typedef int lookup(const char *symbol, void **function, int version, uint64_t flags, int *status);
 void calls_load(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW), *address;
@@ -39,9 +42,10 @@ void calls_load(void) {
     // As the runtime: the lookup itself is looked up, and absence is a result.
     if (first("cuGetProcAddress", &address, 12000, 0, NULL) != 0) check(NULL, "cuGetProcAddress");
     memcpy(&find, &address, sizeof find);
-    if (find("", &address, 0, 0, NULL) == 0 || address != NULL) check(NULL, "the refusal of no name");
+    (void)find("", &address, 0, 0, NULL); // success or not, by version of the driver
+    if (address != NULL) check(NULL, "the refusal of no name");
 #define X(base, exported, parameters)                                                                                                      \
-    if (find(#base, &address, 12000, 0, NULL) != 0) address = NULL;                                                                        \
+    if (find(#base, &address, VERSION(#base), 0, NULL) != 0) address = NULL;                                                               \
     check(address, #base);                                                                                                                 \
     memcpy(&call_##base, &address, sizeof address);
     CALLS(X)

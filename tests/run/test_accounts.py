@@ -169,7 +169,7 @@ class SimulatedCard(unittest.TestCase):
 
     def test_the_first_context(self):
         environment = {"VRAM_SIM": "memory=1GiB,context=300MiB", "FAKE_NVML": ""}
-        ran = run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=f"{os.environ['VRAM_TEST_SIM']}:{NVML}")
+        ran = run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=f"{NVML}:{os.environ['VRAM_TEST_SIM']}")
         self.assertEqual(ran.code, 0, ran.stderr)
         cause, page = report(ran)
         accounts = cause["accounts"]
@@ -180,7 +180,7 @@ class SimulatedCard(unittest.TestCase):
 
     def test_the_first_context_by_nvml(self):
         # What the program holds when it runs out is in the report of a first run.
-        library_path = f"{os.environ['VRAM_TEST_SIM']}:{NVML}"
+        library_path = f"{NVML}:{os.environ['VRAM_TEST_SIM']}"
         environment = {"VRAM_SIM": "memory=1GiB,context=300MiB", "FAKE_NVML": ""}
         held = report(run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=library_path))[0]["allocated_bytes"]
         environment["FAKE_NVML"] = f"self:{held + 300 * MIB}"
@@ -190,7 +190,7 @@ class SimulatedCard(unittest.TestCase):
     def test_threads_that_run_out_together(self):
         """Who comes while another asks goes without; nobody waits, and the program sees nothing of it."""
         environment = {"VRAM_SIM": "memory=96MiB", "FAKE_NVML": f"self:{96 * MIB}"}
-        ran = run([PROGRAMS / "run_proc", "race", 96 * MIB], (), environment, library_path=f"{os.environ['VRAM_TEST_SIM']}:{NVML}")
+        ran = run([PROGRAMS / "run_proc", "race", 96 * MIB], (), environment, library_path=f"{NVML}:{os.environ['VRAM_TEST_SIM']}")
         self.assertEqual(ran.code, 0, ran.stderr)
         path = next(ran.folder.glob("*.vram"))
         done = subprocess.run([CLI, "report", "--json", path], capture_output=True, text=True, timeout=60)
@@ -200,18 +200,18 @@ class SimulatedCard(unittest.TestCase):
 
     def test_the_cache_tells_them_too(self):
         environment = {"VRAM_SIM": "memory=1GiB,context=300MiB", "FAKE_NVML": "self:1"}
-        ran = run([PROGRAMS / "run_proc", "basic"], ["--cache"], environment, library_path=f"{os.environ['VRAM_TEST_SIM']}:{NVML}")
+        ran = run([PROGRAMS / "run_proc", "basic"], ["--cache"], environment, library_path=f"{NVML}:{os.environ['VRAM_TEST_SIM']}")
         self.assertEqual(ran.code, 0, ran.stderr)
         self.assertEqual(report(ran)[0]["accounts"]["at_start_bytes"], 300 * MIB)
 
     def test_a_limit_asks_nobody(self):
         ran = run([PROGRAMS / "run_proc", "limit", 64 * MIB], ["--limit", "64MiB"], {"FAKE_NVML": "self:1"},
-                  library_path=f"{os.environ['VRAM_TEST_SIM']}:{NVML}")
+                  library_path=f"{NVML}:{os.environ['VRAM_TEST_SIM']}")
         self.assertIsNone(report(ran)[0]["accounts"])
 
     def test_a_pickle_keeps_them(self):
         environment = {"VRAM_SIM": "memory=1GiB,context=300MiB", "FAKE_NVML": f"self:{400 * MIB} 4000000001:{MIB}"}
-        ran = run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=f"{os.environ['VRAM_TEST_SIM']}:{NVML}")
+        ran = run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=f"{NVML}:{os.environ['VRAM_TEST_SIM']}")
         before = report(ran)[0]["accounts"]
         path = next(ran.folder.glob("*.vram"))
         for kind in ("pickle", "json"):

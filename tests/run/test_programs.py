@@ -203,6 +203,9 @@ class Programs(unittest.TestCase):
         self.assertEqual((missing.code, missing.stderr), (127, "vram run: no-such-program-here: No such file or directory\n"))
         self.assertEqual(run(["/etc/passwd"]).code, 126)
         self.assertIn("no file was made", run(["true"]).stderr)
+        self.assertNotIn("vram sim", run(["true"]).stderr)
+        without = run(["true"], environment={"VRAM_LIBCUDA": "/no/such/libcuda.so.1"}).stderr
+        self.assertTrue(without.endswith("vram run: there is no CUDA driver here; `vram sim -- vram run -- true` runs it on a simulated one\n"))
 
     def test_terminated_from_outside(self):
         ran = run(["sh", "-c", "kill -TERM $PPID; exec sleep 20"])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`vram sim` puts programs on the simulated driver; `vram doctor` says what is there.
 
-Usage: test_sim.py VRAM TINY [SIMCUDA_FOLDER]
+Usage: test_sim.py VRAM TINY WANTS
 """
 import json
 import os
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-VRAM, TINY = sys.argv[1:3]
+VRAM, TINY, WANTS = sys.argv[1:4]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if "ALLOC_CONF" not in name and not name.startswith("VRAM_")}
 
 
@@ -53,12 +53,49 @@ class Sim(unittest.TestCase):
         outside = json.loads(run("doctor", "--sim", "--json").stdout)["checks"]
         self.assertEqual([c for c in inside if c["area"].startswith("device")], [c for c in outside if c["area"].startswith("device")])
 
+    def test_nvml_tells_of_the_same_devices(self):
+        reader = pathlib.Path(__file__).parent / "nvml_reader.py"
+        for options, argument in (
+            (("--device", "h100,t4"), "use"),
+            (("--devices", "3", "--memory", "8GiB"), "use"),
+            (("--device", "rtx4090", "--set", "context=0"), "look"),
+        ):
+            result = run("sim", *options, "--", sys.executable, str(reader), argument)
+            self.assertEqual((result.stdout, result.returncode), ("agreed\n", 0), result.stderr)
+        without = subprocess.run([sys.executable, str(reader), "look"], capture_output=True, text=True, check=False, env={
+            **ENVIRONMENT, "LD_LIBRARY_PATH": str(pathlib.Path(VRAM).parents[1] / "simcuda"), "VRAM_SIM": "memory=1GiB"})
+        self.assertEqual(without.stdout, "agreed\n", without.stderr)  # no session: nobody else is seen
+
+    def test_what_sessions_leave_behind_goes_with_the_next(self):
+        run("sim", "--", TINY)
+        first = set(pathlib.Path("/dev/shm").glob("vram-session-*"))
+        run("sim", "--", TINY)
+        self.assertFalse([path for path in first if path.exists() and not pathlib.Path(f"/proc/{path.name.split('-')[2]}").exists()])
+
     def test_the_exit_code_is_the_programs(self):
         self.assertEqual(run("sim", "--", TINY, "5").returncode, 5)
 
     def test_further_settings_reach_the_simulator(self):
         self.assertIn("init 1,", run("sim", "--set", "no_such_key=1", "--", TINY).stdout)
         self.assertIn("init 0,", run("sim", "--set", "manual=1", "--", TINY).stdout)
+
+    def test_a_large_fill_takes_no_memory_of_the_host(self):
+        """What PyTorch's zeros and a copy of them do; read back, they are right."""
+        program = """if True:
+            import ctypes, resource
+            cuda = ctypes.CDLL("libcuda.so.1")
+            context, one, two, bytes = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_uint64(), (ctypes.c_uint16 * 4)()
+            size = 30 << 30
+            calls = [cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)]
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            calls += [cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size)) for address in (one, two)]
+            calls += [cuda.cuMemsetD8_v2(one, 0x51, ctypes.c_size_t(size)), cuda.cuMemcpyDtoD_v2(two, one, ctypes.c_size_t(size))]
+            calls += [cuda.cuMemcpyDtoH_v2(bytes, ctypes.c_uint64(two.value + size - 8), ctypes.c_size_t(8))]
+            print(any(calls), [hex(word) for word in bytes], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8192)
+        """
+        for settings in ((), ("--set", "bytes=none")):
+            result = run("sim", "--memory", "64GiB", *settings, "--", sys.executable, "-c", program)
+            self.assertEqual(result.stdout, "False ['0x5151', '0x5151', '0x5151', '0x5151'] True\n", result.stderr)
 
     def test_mistakes_are_one_line(self):
         for arguments, code in (
@@ -76,6 +113,90 @@ class Sim(unittest.TestCase):
     def test_what_the_dynamic_linker_searched_is_kept(self):
         result = run("sim", "--", "sh", "-c", "echo $LD_LIBRARY_PATH", LD_LIBRARY_PATH="/some/where")
         self.assertTrue(result.stdout.rstrip().endswith(":/some/where"), result.stdout)
+
+
+class Reads(unittest.TestCase):
+    PROGRAM = """if True:
+        import ctypes, os
+        cuda = ctypes.CDLL("libcuda.so.1")
+        context, address, bytes = ctypes.c_void_p(), ctypes.c_uint64(), (ctypes.c_char * 16)()
+        def read(count):
+            return cuda.cuMemcpyDtoH_v2(bytes, address, ctypes.c_size_t(count))
+        calls = [cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)]
+        calls += [cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1000)), cuda.cuMemsetD8_v2(address, 1, ctypes.c_size_t(8))]
+        calls += [read(8)]
+        calls += [read(16) for _ in range(3)]
+        if os.fork() == 0:
+            read(12)
+            os.abort()
+        os.wait()
+        print(any(calls))
+    """
+
+    def test_a_read_of_unwritten_memory_is_told_with_its_place(self):
+        result = run("sim", "--reads", "--", sys.executable, "-c", self.PROGRAM)
+        self.assertEqual((result.stdout, result.returncode), ("False\n", 0), result.stderr)
+        said = result.stderr.splitlines()
+        self.assertTrue(said[0].startswith("vram sim: reads that do not give"), said)
+        self.assertEqual([line.strip() for line in said[1:3]], ["3 reads", "24 B that no copy and no fill wrote"])
+        self.assertIn("1 read", [line.strip() for line in said])  # the child's, from another line
+        self.assertIn("4 B that no copy and no fill wrote", [line.strip() for line in said])
+
+    def test_without_libvram_a_place_is_a_module_and_an_offset(self):
+        result = run("sim", "--reads", "--", sys.executable, "-c", self.PROGRAM, VRAM_SIM_STACKS="/none")
+        self.assertEqual((result.stdout, result.returncode), ("False\n", 0), result.stderr)
+        self.assertRegex(result.stderr, r"\n    28 B that no copy and no fill wrote\n +\S*.*\+0x[0-9a-f]+\n")
+        self.assertNotIn("libcuda.so.1+", result.stderr)
+
+    def test_all_can_be_right(self):
+        result = run("sim", "--reads", "--missing", "--", TINY)
+        self.assertIn("vram sim: no read gave anything but what a GPU would have given\n", result.stderr)
+        self.assertIn("vram sim: nothing was wanted", result.stderr)
+        result = run("sim", "--reads", "--", "/no/such/program")
+        self.assertEqual((result.returncode, result.stderr), (127, "vram sim: /no/such/program: No such file or directory\n"))
+
+
+class Missing(unittest.TestCase):
+    def wanted(self, *names):
+        """The exit code, and {(function, library, module): calls}."""
+        result = run("sim", "--missing", "--", WANTS, "libcuda.so.1", *names)
+        said = result.stderr.splitlines()
+        self.assertTrue(said[0].startswith("vram sim: "), said)
+        rows = [line.split() for line in said[1:]]
+        self.assertEqual([int(row[0]) for row in rows], sorted((int(row[0]) for row in rows), reverse=True))
+        return result.returncode, {tuple(row[1:]): int(row[0]) for row in rows}, said[0]
+
+    def test_all_is_there(self):
+        code, rows, said = self.wanted("cuInit", "cuCtxGetCurrent")
+        self.assertEqual((code, rows, said), (0, {}, "vram sim: nothing was wanted that is not simulated"))
+
+    def test_calls_are_counted_by_function_and_caller(self):
+        names = ["cuTexRefCreate", "cuTexRefDestroy", "cuTexRefCreate", "cuTexRefCreate"]
+        code, rows, _ = self.wanted(*names)
+        self.assertEqual((code, rows), (0, {("cuTexRefCreate", "libcuda", "wants"): 3, ("cuTexRefDestroy", "libcuda", "wants"): 1}))
+
+    def test_children_and_the_killed_are_counted(self):
+        code, rows, _ = self.wanted("cuTexRefCreate", "fork", "cuTexRefCreate", "cuTexRefDestroy", "die")
+        self.assertEqual((code, rows), (0, {("cuTexRefCreate", "libcuda", "wants"): 2, ("cuTexRefDestroy", "libcuda", "wants"): 1}))
+        self.assertEqual(self.wanted("cuTexRefCreate", "die")[:2], (137, {("cuTexRefCreate", "libcuda", "wants"): 1}))
+
+    def test_a_program_that_is_not_there(self):
+        result = run("sim", "--missing", "--", "/no/such/program")
+        self.assertEqual((result.returncode, result.stderr), (127, "vram sim: /no/such/program: No such file or directory\n"))
+
+    def test_whoever_asks_for_nvidias_driver_is_named(self):
+        result = run("sim", "--", WANTS, "libcuda.so.1", "cuGetExportTable", "cuGetExportTable")
+        self.assertEqual(result.stdout, "cuGetExportTable 801\n" * 2)
+        self.assertEqual(result.stderr.count("\n"), 1)
+        self.assertIn(f"vram sim: {WANTS} has NVIDIA's CUDA runtime linked into it", result.stderr)
+
+    def test_a_static_program_is_named(self):
+        if not os.path.exists("/sbin/ldconfig.real") and not os.path.exists("/sbin/ldconfig"):
+            self.skipTest("no static program is known here")
+        path = "/sbin/ldconfig.real" if os.path.exists("/sbin/ldconfig.real") else "/sbin/ldconfig"
+        result = run("sim", "--", path, "--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(f"vram sim: {path} does not reach the simulated driver: it is linked statically", result.stderr)
 
 
 class Doctor(unittest.TestCase):
@@ -112,6 +233,13 @@ class Doctor(unittest.TestCase):
         self.assertEqual(checks["driver", "devices"]["value"], "2")
         self.assertEqual(checks["driver", "peer access"]["value"], "2 of 2 pairs")
         self.assertEqual(checks["device 1", "file handles"]["state"], "ok")
+
+    def test_both_ways_to_the_simulated_driver_agree(self):
+        asked = self.checks("--sim", code=0)
+        under = run("sim", "--", VRAM, "doctor", "--json")
+        found = {(check["area"], check["name"]): check for check in json.loads(under.stdout)["checks"]}
+        self.assertIn("device=", found.pop(("settings", "VRAM_SIM"))["value"])
+        self.assertEqual(found, asked)
 
     def test_people_get_the_same(self):
         result = run("doctor", "--sim", VRAM_STYLE="plain")

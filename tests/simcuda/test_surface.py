@@ -51,7 +51,7 @@ class Surface(unittest.TestCase):
         self.assertEqual(told, ["version 0 12080", "cuInit 0", "version 0 12080"])
 
     def test_the_tables_of_nvidia_are_refused(self):
-        self.assertEqual(wants("cuGetExportTable"), ["cuGetExportTable 1"])
+        self.assertEqual(wants("cuGetExportTable"), ["cuGetExportTable 801"])
 
     def test_the_call_that_is_asked_for_fails_once(self):
         calls = ["cuInit", "cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxGetDevice", "cuCtxGetDevice"]

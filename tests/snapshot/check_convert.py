@@ -95,6 +95,56 @@ class Convert(unittest.TestCase):
         deep = b"\x80\x04}(\x8c\x08segments]\x8c\x04deep" + b"]" * 600 + b"a" * 599 + b"u."
         self.refused(3, "nests deeper than 500 levels", "-", "--to", "json", data=deep)
 
+    def test_what_two_keys_share_stays(self):
+        """Pickles refer to a list or dictionary that they hold already: whoever reads it first, the other has it, too."""
+        def with_history():
+            case = copy.deepcopy(SNAPSHOT)
+            case["segments"][0]["blocks"][0]["history"] = [{"addr": 4096, "real_size": 100, "frames": [], "new": [1]}]
+            case["allocator_settings"] = {"a": 1, "b": True}
+            case["device_traces"][0][0].update(pool_id=(0, 1), addr=7, device_free=8, new=[1], user_metadata={"k": [2]})
+            return case
+        def event(case):
+            return case["device_traces"][0][0]
+        found = {"events": lambda case: case["device_traces"][0], "event": event, "one": lambda case: [event(case)],
+                 "segments": lambda case: case["segments"], "segment": lambda case: {"x": case["segments"][0]},
+                 "blocks": lambda case: case["segments"][0]["blocks"], "block": lambda case: case["segments"][0]["blocks"][0],
+                 "tenants": lambda case: case["segments"][0]["blocks"][0]["history"], "settings": lambda case: case["allocator_settings"],
+                 "traces": lambda case: case["device_traces"], "frames": lambda case: event(case).get("frames", []),
+                 "new": lambda case: [event(case)["new"], event(case)["user_metadata"]]}
+        for name, find in found.items():
+            for first in (False, True):
+                known = with_history()
+                future = {"future": find(known), "another": {"x": find(known)}}
+                case = {**future, **known} if first else {**known, **future}
+                wanted = json.loads(json.dumps(case))
+                for protocol in (0, 2, 4):
+                    self.write("shared.pickle", pickle.dumps(case, protocol))
+                    got = json.loads(self.convert("shared.pickle", "--to", "json"))
+                    lost = [key for key in sorted({*got, *wanted}) if got.get(key) != wanted.get(key)]
+                    self.assertEqual(lost, [], "%s, %s, protocol %d" % (name, "first" if first else "last", protocol))
+
+    def test_many_keys_of_the_future(self):
+        """However many values are pending, what looks like a row is nothing but the value of its key."""
+        segment, event = SNAPSHOT["segments"][0], SNAPSHOT["device_traces"][0][0]
+        for count in (1, 63, 64, 65, 127, 128, 129, 998, 999, 1000, 1001):
+            case = {"k%d" % i: i for i in range(count)}
+            case.update(a=[event], b=[segment], c=event, d=segment, **SNAPSHOT)
+            case.update(e=[event], f=[segment], g=event, h=segment)
+            self.write("many.pickle", pickle.dumps(copy.deepcopy(case), 4))
+            self.write("many.json", json.dumps(case).encode())
+            for name in ("many.pickle", "many.json"):
+                self.assertEqual(json.loads(self.convert(name, "--to", "json")), json.loads(json.dumps(case)), "%s, %d" % (name, count))
+
+    def test_what_is_too_much_is_refused(self):
+        """A value of 8 ** 12 texts in 2 KB: reports do without it, no conversion does so silently."""
+        value = ["a" * 1000]
+        for _ in range(12):
+            value = [value] * 8
+        self.write("bomb.pickle", pickle.dumps(dict(SNAPSHOT, future=value), 4))
+        self.assertEqual(self.vram("report", "bomb.pickle").returncode, 0)
+        for extension in ("json", "pickle", "vram"):
+            self.refused(3, "what `future` holds is too much", "bomb.pickle", "-o", "out." + extension)
+
     def test_pipes(self):
         for arguments in (("--to", "json"), ("-o", "-", "--to", "json")):
             self.assertEqual(json.loads(self.convert("-", *arguments, data=self.read("in.pickle"))), json.loads(json.dumps(SNAPSHOT)))

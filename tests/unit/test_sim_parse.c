@@ -25,6 +25,17 @@ static void every_key_is_read(void **state) {
     assert_int_equal(vram_sim_parse("backed,memory=1", &options, NULL), VRAM_OK);
     assert_true(options.backed);
     assert_int_equal(options.memory_bytes, 1);
+    static const char *const kinds[] = {"backed=1", "bytes=all", "bytes=sparse", "bytes=none"};
+    for (size_t i = 0; i < VR_COUNT_OF(kinds); i++) {
+        assert_int_equal(vram_sim_parse(kinds[i], &options, NULL), VRAM_OK);
+        assert_int_equal(options.bytes, i);
+    }
+    // The last of the two keys holds.
+    assert_int_equal(vram_sim_parse("backed,bytes=sparse", &options, NULL), VRAM_OK);
+    assert_int_equal(options.bytes, VRAM_SIM_BYTES_SPARSE);
+    assert_int_equal(vram_sim_parse("bytes=sparse,backed", &options, NULL), VRAM_OK);
+    assert_int_equal(options.bytes, VRAM_SIM_BYTES_BACKED);
+    assert_true(options.backed);
     assert_int_equal(vram_sim_parse("device=h100+t4,context=device,addresses=driver", &options, NULL), VRAM_OK);
     assert_int_equal(options.model_count, 2);
     assert_int_not_equal(options.models[0], options.models[1]);
@@ -51,6 +62,7 @@ static void mistakes_are_pointed_at(void **state) {
         {"devices=4294967296", 8, "devices"},
         {"profile=fast", 8, "fast"},
         {"manual=yes", 7, "yes"},
+        {"bytes=some", 6, "some"},
         {"=5", 0, "unknown"},
         {"device=h1000", 7, "h1000"},
         {"device=", 7, "device"},

@@ -11,7 +11,7 @@ struct object {
 };
 
 static void handles_find_their_own_object(void **state) {
-    struct vr_sim_slots slots = {.item_bytes = sizeof(struct object), .tag = 5};
+    struct vr_sim_slots slots = {.item_bytes = sizeof(struct object), .tag = VR_SIM_SLOT_TAG_MOST};
     static uint64_t handles[OBJECTS], gone[OBJECTS];
     uint64_t random = 3;
     for (uint64_t step = 1; step < 20000; step++) {
@@ -21,7 +21,8 @@ static void handles_find_their_own_object(void **state) {
             uint32_t index = UINT32_MAX;
             assert_int_equal(vr_sim_slots_take(&slots, &index), VRAM_OK);
             handles[at] = vr_sim_slots_handle(&slots, index);
-            assert_int_equal(handles[at] % 16, 0); // programs keep marks in the low bits of a pointer
+            assert_int_equal(handles[at] % 16, 0);        // programs keep marks in the low bits of a pointer
+            assert_true(handles[at] < (uint64_t)1 << 47); // and keep it where an address has room
             for (uint64_t bit = 1; bit < 16; bit++) assert_null(vr_sim_slots_find(&slots, handles[at] | bit));
             object = vr_sim_slots_find(&slots, handles[at]);
             assert_non_null(object);

@@ -1,21 +1,21 @@
 // sim.c: making and ending a simulator, and the functions of vram/sim.h that steer and read it.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_arrays.h"
+#include "driver/sim/memory/sim_managed.h"
 #include "driver/sim/memory/sim_pools.h"
 #include "driver/sim/modules/sim_modules.h"
 #include "driver/sim/streams/sim_callbacks.h"
 
 #include <stdatomic.h>
 
-#define MEMORY_MAX    ((uint64_t)1 << 50)           // of one device
-#define KERNEL_NS_MAX ((uint64_t)3600 * 1000000000) // an hour
-
 enum { // of handles
     NO_TAG,
 #define X(table, type) TAG_##table,
     VR_SIM_TABLES(X)
 #undef X
+        TAG_COUNT
 };
+_Static_assert(TAG_COUNT - 1 <= VR_SIM_SLOT_TAG_MOST, "handles have room for the tag of every table");
 
 static const char sim_kind[] = "sim";
 
@@ -23,40 +23,9 @@ struct vr_sim *vr_sim_of(struct vram_driver *driver) {
     return driver != NULL && strcmp(driver->kind, sim_kind) == 0 ? (struct vr_sim *)(void *)driver : NULL;
 }
 
-static uint64_t or_default(uint64_t value, uint64_t standard) { return value == 0 ? standard : value; }
-
-static struct vram_sim_options with_defaults(const struct vram_sim_options *user) {
-    struct vram_sim_options options = {0};
-    if (user != NULL) options = *user;
-    if (options.device_count == 0) options.device_count = options.model_count == 0 ? 1 : options.model_count;
-    const bool driver = options.addresses == VRAM_SIM_DRIVER, windows = options.addresses == VRAM_SIM_WINDOWS;
-    // A TiB or two below the top of what Linux gives programs on x86-64, where their own mappings lie.
-    options.alloc_base = or_default(options.alloc_base, driver ? 0x7d0000000000u : windows ? 0x502000000u : 0x300000000000u);
-    options.alloc_alignment = or_default(options.alloc_alignment, 2 * VR_MIB);
-    options.alloc_small_alignment = or_default(options.alloc_small_alignment, 512);
-    options.reserve_base = or_default(options.reserve_base, driver || windows ? 0x302000000u : 0x400000000000u);
-    options.reserve_alignment = or_default(options.reserve_alignment, driver || windows ? 32 * VR_MIB : VR_GIB);
-    if (options.driver_version == 0) options.driver_version = VR_SIM_DRIVER_VERSION;
-    return options;
-}
-
-static bool are_valid(const struct vram_sim_options *options) {
-    bool enums = (unsigned)options->profile <= VRAM_SIM_FREE && (unsigned)options->addresses <= VRAM_SIM_WINDOWS;
-    bool sizes = options->kernel_ns <= KERNEL_NS_MAX && options->device_count <= VR_SIM_MAX_DEVICES && options->memory_bytes <= MEMORY_MAX;
-    if (options->model_count > VRAM_SIM_MOST_DEVICES) return false;
-    for (uint32_t i = 0; i < options->model_count; i++)
-        if (options->models[i] > vr_sim_card_count()) return false;
-    bool bases = options->alloc_base < VR_SIM_LIMIT && options->reserve_base < VR_SIM_LIMIT;
-    bool units = vr_is_power_of_2(options->alloc_alignment) && vr_is_power_of_2(options->alloc_small_alignment) &&
-                 vr_is_power_of_2(options->reserve_alignment) && options->alloc_alignment < VR_SIM_LIMIT &&
-                 options->alloc_small_alignment < VR_SIM_LIMIT && options->reserve_alignment < VR_SIM_LIMIT &&
-                 options->reserve_alignment >= VR_SIM_GRANULARITY;
-    return enums && sizes && bases && units;
-}
-
 static void set_up_device(const struct vram_sim_options *options, uint32_t number, struct vr_sim_device *device) {
-    device->card = vr_sim_card_at(options->model_count == 0 ? 0 : options->models[number % options->model_count]);
-    device->memory_bytes = or_default(options->memory_bytes, device->card->total_bytes);
+    device->card = vr_sim_options_card(options, number);
+    device->memory_bytes = vr_sim_options_memory(options, number);
     const bool of_device = options->context_bytes == VRAM_SIM_CONTEXT_OF_DEVICE;
     device->context_bytes = of_device ? device->card->context_mib * VR_MIB : options->context_bytes;
 }
@@ -114,8 +83,9 @@ static void destroy(struct vram_driver *driver) {
     sim->options.host_thread = false; // destructors that follow are called here
     vr_sim_free_allocations(sim, 0);
     vr_sim_close_imports(sim, 0);
-    vr_sim_free_hosts(sim, 0);
     vr_sim_end_arrays(sim, 0);
+    vr_sim_end_managed(sim, 0);
+    vr_sim_free_hosts(sim, 0);
     vr_sim_end_modules(sim, 0);
     vr_sim_end_libraries(sim);
     vr_sim_end_links(sim);
@@ -146,8 +116,9 @@ static void destroy(struct vram_driver *driver) {
 
 enum vram_status vram_sim_create(const struct vram_sim_options *options, struct vram_driver **driver) {
     if (driver == NULL) return VRAM_INVALID_ARGUMENT;
-    struct vram_sim_options complete = with_defaults(options);
-    if (!are_valid(&complete)) return VRAM_INVALID_ARGUMENT;
+    struct vram_sim_options complete = {0};
+    if (options != NULL) complete = *options;
+    if (!vr_sim_options_complete(&complete)) return VRAM_INVALID_ARGUMENT;
     struct vr_sim *sim = calloc(1, sizeof *sim);
     if (sim == NULL) return VRAM_NO_HOST_MEMORY;
     set_up(sim, &complete);
@@ -291,7 +262,7 @@ enum vram_status vram_sim_clear_queues(struct vram_driver *driver) {
 
 enum vram_status vram_sim_set_memory(struct vram_driver *driver, uint32_t device, uint64_t memory_bytes) {
     struct vr_sim *sim = vr_sim_of(driver);
-    if (sim == NULL || device >= sim->options.device_count || memory_bytes > MEMORY_MAX) return VRAM_INVALID_ARGUMENT;
+    if (sim == NULL || device >= sim->options.device_count || memory_bytes > VR_SIM_MEMORY_MAX) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&sim->lock);
     sim->devices[device].memory_bytes = memory_bytes;
     vr_mutex_unlock(&sim->lock);

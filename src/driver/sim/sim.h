@@ -7,8 +7,12 @@
 #ifndef VR_DRIVER_SIM_SIM_H
 #define VR_DRIVER_SIM_SIM_H
 
+#include <stdatomic.h>
+
 #include "driver/sim/device/sim_device.h"
+#include "driver/sim/memory/sim_content.h"
 #include "driver/sim/memory/sim_memory.h"
+#include "driver/sim/sim_options.h"
 #include "os/os.h"
 #include "vram/driver.h"
 
@@ -30,8 +34,8 @@
     X(functions, struct vr_sim_function)                                                                                                   \
     X(links, struct vr_sim_link)                                                                                                           \
     X(arrays, struct vr_sim_array)                                                                                                         \
-    X(mipmaps, struct vr_sim_mipmaps)                                                                                                      \
-    X(textures, struct vr_sim_texture)                                                                                                     \
+    X(views, struct vr_sim_view)                                                                                                           \
+    X(managed, struct vr_sim_managed)                                                                                                    \
     X(user_objects, struct vr_sim_user_object)
 
 // Host functions under way (streams/sim_callbacks.h). `items` from `first` on wait to be done.
@@ -55,6 +59,7 @@ struct vr_sim {
     uint64_t counts[VR_SIM_CALL_COUNT], costs_ns[VR_SIM_CALL_COUNT];
 
     struct vr_sim_device devices[VR_SIM_MAX_DEVICES];
+    _Atomic uint64_t *published; // a place per device where others read how much is used; NULL: nobody does
 #define X(table, type) struct vr_sim_slots table;
     VR_SIM_TABLES(X)
 #undef X
@@ -77,13 +82,20 @@ struct vr_sim {
 
     struct vr_sim_thread *threads; // sorted by nothing; found through thread_slots
     size_t thread_count, threads_capacity;
-    int file;            // backed: the memory file, -1 otherwise
-    uint64_t file_bytes; // backed: its length; offsets are never used again
+    int file;                      // the memory file, -1 where nothing is kept
+    uint64_t file_bytes;           // backed: its length; offsets are never used again
+    struct vr_sim_content content; // not backed: what device memory holds, where it is kept (vr_sim_keeps())
+    struct vr_sim_read read;       // by the running call, from device memory into the host's
+    // Told of reads that do not give what a GPU would have given, in the thread of the call and without the lock. NULL: nobody asks.
+    void (*on_read)(const struct vr_sim_read *read);
     struct vr_sim_shared *shared;
     size_t shared_count, shared_capacity;
     struct vr_sim_file *files;
     size_t file_count, files_capacity;
 };
+
+// Do reads give what was written, though no bytes stand at the addresses?
+VR_INLINE bool vr_sim_keeps(const struct vr_sim *sim) { return sim->file >= 0 && !sim->options.backed; }
 
 // --- sim_check.c ----------------------------------------------------------------------------------------------------
 
@@ -95,9 +107,13 @@ bool vr_sim_check(const struct vr_sim *sim);
 
 // --- sim.c ----------------------------------------------------------------------------------------------------------
 
+// Tells who reads sim->published what is used now. After every call.
+VR_INLINE void vr_sim_publish(struct vr_sim *sim) {
+    if (VR_LIKELY(sim->published == NULL)) return;
+    for (uint32_t i = 0; i < sim->options.device_count; i++)
+        atomic_store_explicit(&sim->published[i], sim->devices[i].used_bytes, memory_order_relaxed);
+}
 // `driver` as a simulator, or NULL when it is of another kind.
 struct vr_sim *vr_sim_of(struct vram_driver *driver);
-// vram_sim_parse() that keeps what the text does not name. (parse.c; needs no lock)
-enum vram_status vr_sim_parse_into(const char *text, struct vram_sim_options *options, struct vram_error *error);
 
 #endif

@@ -19,6 +19,18 @@ enum {
     VR_CU_STREAM_WAIT_VALUE_NOR = 3,
     VR_CU_STREAM_WAIT_VALUE_FLUSH = 1 << 30,
     VR_CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER = 1,
+    VR_CU_ARRAY3D_LAYERED = 1,
+    VR_CU_ARRAY3D_CUBEMAP = 4,
+    VR_CU_ARRAY3D_SPARSE = 0x40,
+    VR_CU_RESOURCE_ARRAY = 0,
+    VR_CU_RESOURCE_MIPMAPPED_ARRAY = 1,
+    VR_CU_RESOURCE_LINEAR = 2,
+    VR_CU_RESOURCE_PITCH2D = 3,
+    VR_CU_MEM_ATTACH_GLOBAL = 1,
+    VR_CU_MEM_ATTACH_HOST = 2,
+    VR_CU_DEVICE_CPU = -1,
+    VR_CU_DEVICE_INVALID = -2,
+    VR_CU_MEM_LOCATION_TYPE_HOST = 2,
     VR_CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
     VR_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     VR_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
@@ -35,45 +47,6 @@ typedef uint64_t vr_cu_block_to_shared(int threads);
 
 // CUstreamCallback.
 typedef void vr_cu_stream_callback(uint64_t stream, vr_cu_result status, void *argument);
-
-// CUDA_MEMCPY2D_v2, 128 bytes.
-struct vr_cu_memcpy2d_side {
-    uint64_t x_bytes, y;
-    int32_t memory_type;
-    uint64_t host, device, array, pitch_bytes;
-};
-struct vr_cu_memcpy2d {
-    struct vr_cu_memcpy2d_side from, to;
-    uint64_t width_bytes, rows;
-};
-
-// CUDA_MEMCPY3D_PEER, 200 bytes: CUDA_MEMCPY3D with contexts where that has nothing.
-struct vr_cu_memcpy3d_peer {
-    struct vr_cu_memcpy3d copy;
-};
-
-// CUDA_ARRAY_DESCRIPTOR_v2, 24 bytes, and CUDA_ARRAY3D_DESCRIPTOR_v2, 40 bytes.
-struct vr_cu_array {
-    uint64_t width, height;
-    int32_t format;
-    uint32_t channels;
-};
-struct vr_cu_array3d {
-    uint64_t width, height, depth;
-    int32_t format;
-    uint32_t channels, flags;
-};
-
-// CUDA_RESOURCE_DESC, 144 bytes.
-struct vr_cu_resource {
-    int32_t type;
-    union {
-        uint64_t array; // or a mipmapped one
-        uint64_t address;
-        int32_t reserved[32];
-    } of;
-    uint32_t flags;
-};
 
 // CUstreamBatchMemOpParams, 48 bytes. The value of 32 bits is the lower half.
 struct vr_cu_mem_op {
@@ -111,6 +84,58 @@ struct vr_cu_kernel_node {
     uint32_t shared_bytes;
     void **parameters, **extra;
     uint64_t kernel, context;
+};
+
+// One side of a CUDA_MEMCPY2D_v2, 56 bytes.
+struct vr_cu_memcpy2d_side {
+    uint64_t x_bytes, y;
+    int32_t memory_type;
+    uint64_t host, device, array;
+    uint64_t pitch_bytes;
+};
+
+// CUDA_MEMCPY2D_v2, 128 bytes.
+struct vr_cu_memcpy2d {
+    struct vr_cu_memcpy2d_side from, to;
+    uint64_t width_bytes, rows;
+};
+
+// CUDA_ARRAY_DESCRIPTOR_v2, 24 bytes.
+struct vr_cu_array_descriptor {
+    uint64_t width, height; // elements; height 0: one row of a one-dimensional array
+    int32_t format;
+    uint32_t channels;
+};
+
+// CUDA_ARRAY3D_DESCRIPTOR_v2, 40 bytes.
+struct vr_cu_array3d_descriptor {
+    uint64_t width, height, depth;
+    int32_t format;
+    uint32_t channels, flags;
+};
+
+// CUDA_ARRAY_MEMORY_REQUIREMENTS, 32 bytes.
+struct vr_cu_array_requirements {
+    uint64_t size_bytes, alignment;
+    uint32_t reserved[4];
+};
+
+// CUDA_RESOURCE_DESC, 144 bytes: what a texture or surface object reads.
+struct vr_cu_resource {
+    int32_t kind; // VR_CU_RESOURCE_*
+    union {
+        uint64_t array; // or mipmapped array, or an address
+        uint64_t words[16];
+    };
+    uint32_t flags;
+};
+
+// CUDA_TEXTURE_DESC, 104 bytes, and CUDA_RESOURCE_VIEW_DESC, 112 bytes: kept as they are.
+struct vr_cu_texture {
+    uint32_t words[26];
+};
+struct vr_cu_resource_view {
+    uint64_t words[14];
 };
 
 // CUDA_LAUNCH_PARAMS, 56 bytes.

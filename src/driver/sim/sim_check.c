@@ -1,5 +1,6 @@
 // sim_check.c: the instance against itself.
 #include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/memory/sim_managed.h"
 #include "driver/sim/memory/sim_pools.h"
 
 struct device_sums {
@@ -34,7 +35,8 @@ static bool check_memory(const struct vr_sim *sim) {
         const struct vr_sim_context *context = (const struct vr_sim_context *)(const void *)vr_sim_slots_item(&sim->contexts, i);
         if (context->slot.live && !context->inactive) sums[context->device].used_bytes += sim->devices[context->device].context_bytes;
     }
-    for (uint32_t i = 0; i < sim->options.device_count; i++) sums[i].used_bytes += vr_sim_graph_memory_bytes(sim, i);
+    for (uint32_t i = 0; i < sim->options.device_count; i++)
+        sums[i].used_bytes += vr_sim_graph_memory_bytes(sim, i) + vr_sim_managed_bytes(sim, i);
     for (uint32_t i = 0; i < sim->options.device_count; i++)
         if (sim->devices[i].used_bytes != sums[i].used_bytes || sim->devices[i].small_bytes != sums[i].small_bytes) return false;
     return named == sim->named_physicals;
@@ -168,5 +170,5 @@ static bool check_slots(const struct vr_sim *sim) {
 bool vr_sim_check(const struct vr_sim *sim) {
     bool ranges = vr_sim_ranges_check(&sim->spaces) && vr_sim_ranges_check(&sim->mappings) && vr_sim_ranges_check(&sim->hosts);
     return check_slots(sim) && ranges && check_pools(sim) && check_memory(sim) && check_mappings(sim) && check_streams(sim) &&
-           check_graphs(sim) && check_captures(sim);
+           check_graphs(sim) && check_captures(sim) && vr_sim_content_check(&sim->content);
 }

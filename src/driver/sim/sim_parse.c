@@ -1,7 +1,7 @@
 // sim_parse.c: simulator options from text, `key=value,key,...`.
-#include "driver/sim/sim.h"
+#include "driver/sim/sim_options.h"
 
-enum value_kind { SIZE, COUNT, DURATION, FLAG, PROFILE, ADDRESSES, CONTEXT, MODELS };
+enum value_kind { SIZE, COUNT, DURATION, FLAG, PROFILE, ADDRESSES, BYTES, CONTEXT, MODELS };
 
 static const struct {
     const char *key;
@@ -19,6 +19,7 @@ static const struct {
     {"reserve_alignment", SIZE, offsetof(struct vram_sim_options, reserve_alignment)},
     {"manual", FLAG, offsetof(struct vram_sim_options, manual_completion)},
     {"backed", FLAG, offsetof(struct vram_sim_options, backed)},
+    {"bytes", BYTES, offsetof(struct vram_sim_options, bytes)},
     {"no_peers", FLAG, offsetof(struct vram_sim_options, no_peers)},
     {"host_thread", FLAG, offsetof(struct vram_sim_options, host_thread)},
     {"kernel", DURATION, offsetof(struct vram_sim_options, kernel_ns)},
@@ -40,6 +41,9 @@ static const struct word words[] = {
     {ADDRESSES, "rising", VRAM_SIM_RISING},
     {ADDRESSES, "falling", VRAM_SIM_FALLING},
     {ADDRESSES, "reuse", VRAM_SIM_REUSE},
+    {BYTES, "all", VRAM_SIM_BYTES_ALL},
+    {BYTES, "sparse", VRAM_SIM_BYTES_SPARSE},
+    {BYTES, "none", VRAM_SIM_BYTES_NONE},
     {ADDRESSES, "driver", VRAM_SIM_DRIVER},
     {ADDRESSES, "windows", VRAM_SIM_WINDOWS},
     {FLAG, "1", true},
@@ -115,6 +119,8 @@ static bool store_word(enum value_kind kind, struct span value, void *field) {
             *(bool *)field = words[i].value != 0;
         else if (kind == PROFILE)
             *(enum vram_sim_profile *)field = (enum vram_sim_profile)words[i].value;
+        else if (kind == BYTES)
+            *(enum vram_sim_bytes *)field = (enum vram_sim_bytes)words[i].value;
         else
             *(enum vram_sim_addresses *)field = (enum vram_sim_addresses)words[i].value;
         return true;
@@ -167,7 +173,11 @@ static enum vram_status parse_item(const char *text, struct span item, struct vr
     for (size_t i = 0; i < VR_COUNT_OF(keys); i++) {
         if (!equals(key, keys[i].key)) continue;
         if (equal == NULL && keys[i].kind != FLAG) return vr_fail(error, VRAM_BAD_OPTION, at, "%s needs a value", keys[i].key);
-        if (store(keys[i].kind, value, (char *)options + keys[i].offset)) return VRAM_OK;
+        if (store(keys[i].kind, value, (char *)options + keys[i].offset)) {
+            // The last of these two says what holds.
+            if (keys[i].offset == offsetof(struct vram_sim_options, backed)) options->bytes = VRAM_SIM_BYTES_BACKED;
+            return VRAM_OK;
+        }
         at = (uint64_t)(value.start - text);
         return vr_fail(error, VRAM_BAD_OPTION, at, "%s: unknown value '%.*s'", keys[i].key, shown(value), value.start);
     }

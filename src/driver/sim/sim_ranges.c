@@ -100,6 +100,13 @@ static enum vram_status take_node(struct vr_sim_ranges *ranges, uint32_t *taken)
     return VRAM_OK;
 }
 
+enum vram_status vr_sim_ranges_reserve(struct vr_sim_ranges *ranges, uint32_t more) {
+    const size_t used = ranges->used == 0 ? 1 : ranges->used;
+    if (more >= UINT32_MAX - used) return VRAM_LIMIT;
+    if (used + more <= ranges->nodes_capacity) return VRAM_OK;
+    return VR_GROW(ranges, nodes, used + more);
+}
+
 enum vram_status vr_sim_ranges_insert(struct vr_sim_ranges *ranges, const struct vr_sim_range *value) {
     assert(value->span > 0 && value->size_bytes <= value->span && value->base <= UINT64_MAX - value->span);
 #if VRAM_CHECK >= 2

@@ -39,6 +39,8 @@ VR_INLINE uint64_t vr_sim_range_end(const struct vr_sim_range *range) { return r
 
 // Adds `value` (its tree fields are ignored). The caller made sure that it overlaps nothing and that span > 0. NO_HOST_MEMORY.
 enum vram_status vr_sim_ranges_insert(struct vr_sim_ranges *ranges, const struct vr_sim_range *value);
+// Makes room, so that the next `more` insertions cannot fail. NO_HOST_MEMORY.
+enum vram_status vr_sim_ranges_reserve(struct vr_sim_ranges *ranges, uint32_t more);
 // Removes the range that starts at `base`, which must be there.
 void vr_sim_ranges_remove(struct vr_sim_ranges *ranges, uint64_t base);
 

@@ -21,15 +21,18 @@ struct vr_sim_slots {
     size_t capacity;
     uint32_t used;      // slots ever taken
     uint32_t free_list; // index + 1 of the first unused slot
-    uint16_t tag;       // top bits of the table's handles: 1 to 2047
+    uint16_t tag;       // top bits of the table's handles: 1 to VR_SIM_SLOT_TAG_MOST
     uint32_t live;      // objects
 };
 
-// Handle: tag in bits 52..62, generation in 28..51, slot in 4..27 (16 million objects of one kind). A handle of NVIDIA's driver is the
-// address of an object, and programs keep marks of their own in its low bits: the lowest four are 0 here, too.
+// Handle: tag in bits 41..46, generation in 28..40, slot in 4..27 (16 million objects of one kind). A handle of NVIDIA's driver is the
+// address of an object in a process: below 2^47, so that who keeps it as a double loses no digit; and programs keep marks of their own
+// in its low bits: the lowest four are 0 here, too.
 #define VR_SIM_SLOT_BITS            24
 #define VR_SIM_SLOT_SHIFT           4
-#define VR_SIM_SLOT_GENERATION_MASK 0xffffffu
+#define VR_SIM_SLOT_GENERATION_BITS 13
+#define VR_SIM_SLOT_GENERATION_MASK ((1u << VR_SIM_SLOT_GENERATION_BITS) - 1)
+#define VR_SIM_SLOT_TAG_MOST        63
 
 VR_INLINE struct vr_sim_slot *vr_sim_slots_item(const struct vr_sim_slots *slots, uint32_t index) {
     return (struct vr_sim_slot *)(void *)((char *)slots->items + (size_t)index * slots->item_bytes);
@@ -68,7 +71,8 @@ VR_INLINE void vr_sim_slots_give(struct vr_sim_slots *slots, uint32_t index) {
 
 VR_INLINE uint64_t vr_sim_slots_handle(const struct vr_sim_slots *slots, uint32_t index) {
     uint64_t generation = vr_sim_slots_item(slots, index)->generation & VR_SIM_SLOT_GENERATION_MASK;
-    return ((uint64_t)slots->tag << 48 | generation << VR_SIM_SLOT_BITS | index) << VR_SIM_SLOT_SHIFT;
+    const uint64_t high = (uint64_t)slots->tag << VR_SIM_SLOT_GENERATION_BITS | generation;
+    return (high << VR_SIM_SLOT_BITS | index) << VR_SIM_SLOT_SHIFT;
 }
 
 // The object of a handle, or NULL. Borrowed until the next vr_sim_slots_take().

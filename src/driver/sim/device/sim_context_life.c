@@ -2,6 +2,7 @@
 // this file calls those of all models, and none of them calls it.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_arrays.h"
+#include "driver/sim/memory/sim_managed.h"
 #include "driver/sim/memory/sim_pools.h"
 #include "driver/sim/modules/sim_modules.h"
 #include "driver/sim/streams/sim_callbacks.h"
@@ -39,8 +40,9 @@ static void end(struct vr_sim *sim, uint64_t context) {
     vr_sim_wait_context(sim, context);
     vr_sim_end_events(sim, context);
     vr_sim_end_streams(sim, context);
-    vr_sim_end_arrays(sim, context);
     vr_sim_end_modules(sim, context);
+    vr_sim_end_arrays(sim, context);
+    vr_sim_end_managed(sim, context);
     vr_sim_free_allocations(sim, context);
     vr_sim_pools_end_context(sim, context);
     vr_sim_close_imports(sim, context);

@@ -2,9 +2,7 @@
 #include "driver/sim/sim.h"
 
 bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer) {
-    const struct vr_sim_card *card = sim->devices[device].card;
-    const bool can = card->kind == VR_SIM_DATA_CENTRE || card->kind == VR_SIM_NO_CARD;
-    return device != peer && !sim->options.no_peers && can && card == sim->devices[peer].card;
+    return vr_sim_options_peers(&sim->options, device, peer);
 }
 
 vr_cu_result vr_sim_device_can_access_peer(struct vr_sim *sim, int *can, int device, int peer) {

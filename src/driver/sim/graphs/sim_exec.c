@@ -1,6 +1,7 @@
 // sim_exec.c: executable graphs: a graph laid out as steps in an order that its edges allow, with the graphs inside it taken apart.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/streams/sim_callbacks.h"
+#include "driver/sim/modules/sim_launch.h"
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -246,10 +247,14 @@ static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, str
     for (size_t i = 0; i < exec->step_count; i++) {
         struct vr_sim_event *event = event_of(sim, &exec->steps[i], VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD);
         if (event != NULL) vr_sim_event_set(sim, event, stream, exec->ends_ns[i]);
-        vr_sim_work_run(sim, stream, &(struct vr_sim_callback){.work = exec->steps[i].work});
+        const struct vr_sim_work *work = &exec->steps[i].work;
+        if (work->type == VR_CU_GRAPH_NODE_TYPE_KERNEL && work->payload != NULL)
+            vr_sim_launch_pass(sim, &((const struct vr_sim_kernel_payload *)(const void *)work->payload)->launch);
+        const vr_cu_result done = vr_sim_work_run(sim, stream, &(struct vr_sim_callback){.work = *work});
+        if (result == VR_CU_SUCCESS) result = done;
     }
     vr_sim_exec_free(sim, exec);
-    return VR_CU_SUCCESS;
+    return result;
 }
 
 // The nodes of a graph that does what the executable one does.

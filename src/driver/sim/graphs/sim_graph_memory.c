@@ -13,9 +13,15 @@ struct vr_sim_graph_memory *vr_sim_graph_memory_at(const struct vr_sim *sim, uin
     return range == NULL || range->kind != VR_SIM_GRAPH_MEMORY ? NULL : memory_of(sim, range->owner);
 }
 
+// What it holds is gone.
+static void drop(struct vr_sim *sim, const struct vr_sim_graph_memory *memory) {
+    if (vr_sim_keeps(sim)) vr_sim_back_drop(sim, vr_sim_ranges_at(&sim->spaces, memory->address), memory->address, memory->span);
+}
+
 // Takes the address away once nothing needs it.
 static void collect(struct vr_sim *sim, struct vr_sim_graph_memory *memory) {
     if (memory->references > 0 || memory->live) return;
+    drop(sim, memory);
     vr_sim_back_remove(sim, memory->address, memory->span);
     vr_sim_ranges_remove(&sim->spaces, memory->address);
     vr_sim_place_freed(sim, memory->device, memory->address);
@@ -25,6 +31,7 @@ static void collect(struct vr_sim *sim, struct vr_sim_graph_memory *memory) {
 static void end_life(struct vr_sim *sim, struct vr_sim_graph_memory *memory) {
     memory->live = false;
     sim->devices[memory->device].used_bytes -= memory->span;
+    drop(sim, memory);
     collect(sim, memory);
 }
 
@@ -47,8 +54,12 @@ vr_cu_result vr_sim_graph_memory_make(struct vr_sim *sim, uint32_t device, uint6
     vr_cu_result result = vr_sim_place_chunk(sim, device, vr_round_up(size_bytes, VR_SIM_GRANULARITY), &place);
     if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, true);
     if (result == VR_CU_SUCCESS) {
-        const struct vr_sim_range range = {
-            .base = place.address, .span = place.span, .size_bytes = size_bytes, .kind = VR_SIM_GRAPH_MEMORY, .owner = *index};
+        const struct vr_sim_range range = {.base = place.address,
+                                           .span = place.span,
+                                           .size_bytes = size_bytes,
+                                           .kind = VR_SIM_GRAPH_MEMORY,
+                                           .owner = *index,
+                                           .read_mask = vr_sim_back_keep(sim, place.span)};
         if (vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) {
             vr_sim_back_remove(sim, place.address, place.span);
             result = VR_CU_OUT_OF_MEMORY;

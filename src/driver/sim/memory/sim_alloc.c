@@ -1,5 +1,6 @@
 // sim_alloc.c: cuMemAlloc and its family.
 #include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/memory/sim_managed.h"
 #include "driver/sim/memory/sim_pools.h"
 
 vr_cu_result vr_sim_mem_get_info(struct vr_sim *sim, uint64_t *free_bytes, uint64_t *total_bytes) {
@@ -20,6 +21,7 @@ vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t si
     if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     struct vr_sim_device *device = &sim->devices[context->device];
+    if (!vr_sim_has_room(device, size_bytes)) vr_sim_managed_make_room(sim, context->device, size_bytes);
     if (!vr_sim_has_room(device, size_bytes)) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_place place;
     result = vr_sim_place_alloc(sim, context->device, size_bytes, &place);
@@ -46,7 +48,7 @@ static void free_range(struct vr_sim *sim, const struct vr_sim_range *range) {
     device->used_bytes -= range->size_bytes;
     vr_sim_charge_free(sim, device, range->size_bytes);
     vr_sim_back_remove(sim, range->base, range->span);
-    if (sim->options.backed) vr_sim_ticket_end(sim, range->write_mask, range->read_mask, vr_sim_page_span(range->base, range->span));
+    vr_sim_back_give(sim, range->write_mask, range->read_mask, vr_sim_back_span(sim, range));
     vr_sim_ranges_remove(&sim->spaces, address);
     vr_sim_place_freed(sim, number, address);
 }
@@ -57,6 +59,7 @@ vr_cu_result vr_sim_mem_free(struct vr_sim *sim, uint64_t address) {
     if (result != VR_CU_SUCCESS) return result;
     if (vr_sim_pool_free_now(sim, address, &result)) return result;
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
+    if (range == NULL && vr_sim_managed_free(sim, address, &result)) return result;
     if (range == NULL || range->kind != VR_SIM_ALLOCATION) return VR_CU_INVALID_VALUE;
     // With manual completion only an explicit synchronization completes work; the implicit wait of a free does not.
     if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_context_find(sim, range->owner)->device);

@@ -8,10 +8,11 @@ enum {
     REGISTER_NS_PER_MIB = 58594, // 0.06 s per GiB, of memory touched before
 };
 
-static vr_cu_result add_range(struct vr_sim *sim, uint64_t host, uint64_t size_bytes, enum vr_sim_host_kind kind,
+static vr_cu_result add_range(struct vr_sim *sim, uint64_t host, uint64_t size_bytes, enum vr_sim_host_kind kind, unsigned flags,
                               const struct vr_sim_context *context) {
     struct vr_sim_range range = {.base = host, .span = size_bytes, .size_bytes = size_bytes, .kind = kind};
     range.owner = vr_sim_context_handle(sim, context);
+    range.read_mask = flags;
     return vr_sim_ranges_insert(&sim->hosts, &range) == VRAM_OK ? VR_CU_SUCCESS : VR_CU_OUT_OF_MEMORY;
 }
 
@@ -25,7 +26,7 @@ vr_cu_result vr_sim_mem_host_alloc(struct vr_sim *sim, uint64_t *host, uint64_t 
     void *memory;
     if (size_bytes > SIZE_MAX / 2 || vr_os_reserve((size_t)size_bytes, &memory) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     uint64_t base = (uint64_t)(uintptr_t)memory;
-    result = add_range(sim, base, size_bytes, VR_SIM_HOST_ALLOCATED, context);
+    result = add_range(sim, base, size_bytes, VR_SIM_HOST_ALLOCATED, flags, context);
     if (result != VR_CU_SUCCESS) {
         vr_os_unreserve(memory, (size_t)size_bytes);
         return result;
@@ -53,6 +54,14 @@ vr_cu_result vr_sim_mem_free_host(struct vr_sim *sim, uint64_t host) {
     return VR_CU_SUCCESS;
 }
 
+// As asked for.
+vr_cu_result vr_sim_mem_host_get_flags(struct vr_sim *sim, unsigned *flags, uint64_t host) {
+    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->hosts, host);
+    if (flags == NULL || range == NULL || range->kind != VR_SIM_HOST_ALLOCATED) return VR_CU_INVALID_VALUE;
+    *flags = (unsigned)range->read_mask;
+    return VR_CU_SUCCESS;
+}
+
 vr_cu_result vr_sim_mem_host_register(struct vr_sim *sim, uint64_t host, uint64_t size_bytes, unsigned flags) {
     const unsigned known = VR_CU_MEM_HOST_REGISTER_PORTABLE | VR_CU_MEM_HOST_REGISTER_DEVICE_MAP;
     if (host == 0 || size_bytes == 0 || host > UINT64_MAX - size_bytes) return VR_CU_INVALID_VALUE;
@@ -62,7 +71,7 @@ vr_cu_result vr_sim_mem_host_register(struct vr_sim *sim, uint64_t host, uint64_
     if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     if (vr_sim_ranges_overlap(&sim->hosts, host, size_bytes) != NULL) return VR_CU_HOST_MEMORY_ALREADY_REGISTERED;
-    result = add_range(sim, host, size_bytes, VR_SIM_HOST_REGISTERED, context);
+    result = add_range(sim, host, size_bytes, VR_SIM_HOST_REGISTERED, flags, context);
     if (result == VR_CU_SUCCESS) vr_sim_charge_bytes(sim, size_bytes, REGISTER_NS_PER_MIB);
     return result;
 }
@@ -84,6 +93,6 @@ void vr_sim_free_hosts(struct vr_sim *sim, uint64_t context) {
         const struct vr_sim_range *range = vr_sim_ranges_next(&sim->hosts, next);
         if (range == NULL) return;
         next = vr_sim_range_end(range);
-        if (context == 0 || range->owner == context) remove_range(sim, range);
+        if (range->kind != VR_SIM_HOST_MANAGED && (context == 0 || range->owner == context)) remove_range(sim, range);
     }
 }

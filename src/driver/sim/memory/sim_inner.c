@@ -9,8 +9,12 @@ vr_cu_result vr_sim_inner_alloc(struct vr_sim *sim, uint64_t context, uint64_t s
     vr_cu_result result = vr_sim_place_chunk(sim, number, size_bytes, &place);
     if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, true);
     if (result != VR_CU_SUCCESS) return result;
-    const struct vr_sim_range range = {
-        .base = place.address, .span = place.span, .size_bytes = size_bytes, .kind = VR_SIM_INNER, .owner = context};
+    const struct vr_sim_range range = {.base = place.address,
+                                       .span = place.span,
+                                       .size_bytes = size_bytes,
+                                       .kind = VR_SIM_INNER,
+                                       .owner = context,
+                                       .read_mask = vr_sim_back_keep(sim, place.span)};
     if (vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) {
         vr_sim_back_remove(sim, place.address, place.span);
         return VR_CU_OUT_OF_MEMORY;
@@ -24,6 +28,7 @@ void vr_sim_inner_free(struct vr_sim *sim, uint64_t address) {
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
     const uint32_t device = vr_sim_context_find(sim, range->owner)->device;
     sim->devices[device].used_bytes -= range->size_bytes;
+    vr_sim_back_drop(sim, range, range->base, range->span);
     vr_sim_back_remove(sim, range->base, range->span);
     vr_sim_ranges_remove(&sim->spaces, address);
     vr_sim_place_freed(sim, device, address);

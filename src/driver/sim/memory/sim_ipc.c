@@ -27,7 +27,7 @@ static vr_cu_result open_handle(const struct vr_sim *sim, const struct vr_cu_ipc
     struct vr_sim_ticket ticket;
     memcpy(named, handle, sizeof *named);
     if (memcmp(named->magic, magic, sizeof magic) != 0) return VR_CU_INVALID_VALUE;
-    if (!sim->options.backed) return VR_CU_NOT_SUPPORTED;
+    if (sim->file < 0) return VR_CU_NOT_SUPPORTED;
     // What the instance itself exported cannot be opened in it.
     if (named->process == vr_os_process_id() && named->file == sim->file) return VR_CU_INVALID_CONTEXT;
     if (vr_os_shared_open_of(named->process, named->file, file) != VRAM_OK) return VR_CU_INVALID_VALUE;
@@ -42,16 +42,17 @@ static vr_cu_result open_handle(const struct vr_sim *sim, const struct vr_cu_ipc
 vr_cu_result vr_sim_ipc_get_mem_handle(struct vr_sim *sim, struct vr_cu_ipc_handle *handle, uint64_t address) {
     struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
     if (handle == NULL || range == NULL || range->kind != VR_SIM_ALLOCATION) return VR_CU_INVALID_VALUE;
-    if (!sim->options.backed) return VR_CU_NOT_SUPPORTED;
+    if (sim->file < 0) return VR_CU_NOT_SUPPORTED;
     if (range->write_mask == 0) {
         struct vr_sim_ticket ticket = {
             .kind = VR_SIM_TICKET_ALLOCATION,
             .offset = range->read_mask,
-            .size_bytes = vr_sim_page_span(range->base, range->span),
-            .within = range->base - vr_sim_first_page(range->base),
+            .size_bytes = vr_sim_back_span(sim, range),
+            .within = sim->options.backed ? range->base - vr_sim_first_page(range->base) : 0,
             .device = vr_sim_context_find(sim, range->owner)->device,
         };
-        const vr_cu_result result = vr_sim_ticket_write(sim, &ticket, &range->write_mask);
+        vr_cu_result result = vr_sim_back_share(sim, ticket.offset, ticket.size_bytes);
+        if (result == VR_CU_SUCCESS) result = vr_sim_ticket_write(sim, &ticket, &range->write_mask);
         if (result != VR_CU_SUCCESS) return result;
     }
     return fill_handle(sim, range->write_mask, VR_SIM_TICKET_ALLOCATION, handle);
@@ -71,8 +72,9 @@ static vr_cu_result place_import(struct vr_sim *sim, uint64_t context, uint32_t 
     vr_cu_result result = vr_sim_place_reservation(sim, size_bytes, 0, 0, &place);
     if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, false);
     if (result != VR_CU_SUCCESS) return result;
-    if (vr_os_shared_map(vr_sim_shared_file(sim, shared), sim->shared[shared].offset, size_bytes, place.address) != VRAM_OK)
-        result = VR_CU_OUT_OF_MEMORY;
+    const bool mapped = !sim->options.backed ||
+                        vr_os_shared_map(vr_sim_shared_file(sim, shared), sim->shared[shared].offset, size_bytes, place.address) == VRAM_OK;
+    if (!mapped) result = VR_CU_OUT_OF_MEMORY;
     if (result == VR_CU_SUCCESS) result = vr_sim_back_protect(sim, place.address, size_bytes, true, true);
     const struct vr_sim_range range = {
         .base = place.address + within,

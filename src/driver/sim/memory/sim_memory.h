@@ -20,7 +20,7 @@ enum vr_sim_kind {
     VR_SIM_INNER /* the driver's own, for an object of the program */
 };
 // What a range of the host is.
-enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED };
+enum vr_sim_host_kind { VR_SIM_HOST_ALLOCATED, VR_SIM_HOST_REGISTERED, VR_SIM_HOST_MANAGED /* see sim_managed.h */ };
 
 // A physical allocation of cuMemCreate. It lives while its handle or a mapping lives.
 struct vr_sim_physical {
@@ -28,7 +28,7 @@ struct vr_sim_physical {
     uint32_t device;
     uint64_t size_bytes;
     uint64_t mappings;
-    uint64_t file_offset;   // backed: where its bytes lie in the instance's file, or in that of the other process
+    uint64_t file_offset;   // where its bytes lie in the instance's file, or in that of the other process
     uint64_t references;    // of the handle: how often it must be released
     int32_t handle_types;   // that it was asked for with
     uint64_t ticket;        // where its ticket lies in the file; 0: never exported
@@ -42,6 +42,7 @@ struct vr_sim_shared {
     uint32_t file;       // entry in the instance's list of foreign files
     uint64_t ticket;     // its place in that file, and of the memory
     uint64_t offset, size_bytes;
+    uint64_t view; // where the host sees it, 0 until somebody looks
 };
 
 // A memory file of another instance.
@@ -93,17 +94,17 @@ vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, u
                                       struct vr_sim_place *place);
 vr_cu_result vr_sim_queue_push(struct vr_sim_queue *queue, uint64_t address);
 
-// --- sim_file.c: the memory file. Not opened when the simulator is not backed ---------------------------------------
+// --- sim_file.c: the memory file. Not opened when the simulator keeps nothing ---------------------------------------
 
 vr_cu_result vr_sim_back_open(struct vr_sim *sim);
 void vr_sim_back_close(struct vr_sim *sim);
-// Lengthens the memory file by whole pages; *offset is where they start.
+// Whole pages of the memory file that nobody has; *offset is where they start. The file reaches to their end when the simulator is backed.
 vr_cu_result vr_sim_back_extend(struct vr_sim *sim, uint64_t size_bytes, uint64_t *offset);
 // Bytes of the pages that hold a range, and where the first starts.
 uint64_t vr_sim_page_span(uint64_t address, uint64_t span);
 uint64_t vr_sim_first_page(uint64_t address);
 
-// --- sim_backing.c: bytes behind the addresses. All of it succeeds and does nothing when the simulator is not backed ---
+// --- sim_backing.c: bytes behind the addresses, or kept apart from them. All of it succeeds and does nothing when nothing is kept ---
 
 // Puts memory (or, for a reservation, inaccessible address space) there. Moves place->address when it is not fixed and the host has
 // something else at it.
@@ -111,12 +112,31 @@ vr_cu_result vr_sim_back_place(struct vr_sim *sim, struct vr_sim_place *place, b
 void vr_sim_back_remove(struct vr_sim *sim, uint64_t address, uint64_t span);
 // Puts bytes of the memory file behind [address, address + span) of vr_sim_back_place(); *offset is where its first page lies there.
 vr_cu_result vr_sim_back_fill(struct vr_sim *sim, uint64_t address, uint64_t span, uint64_t *offset);
+// Of a range that no other process can have: where what it holds is kept; 0 where that is behind the addresses, or not kept.
+uint64_t vr_sim_back_keep(struct vr_sim *sim, uint64_t span);
+// [address, address + size_bytes) of such a range is free, so that what it holds is gone.
+void vr_sim_back_drop(struct vr_sim *sim, const struct vr_sim_range *range, uint64_t address, uint64_t size_bytes);
+// What vr_sim_back_fill() gave goes back, unless another process has it. `ticket`: 0 when none was written.
+void vr_sim_back_give(struct vr_sim *sim, uint64_t ticket, uint64_t offset, uint64_t size_bytes);
+// Other processes are about to have it: its bytes lie in the file from now on.
+vr_cu_result vr_sim_back_share(struct vr_sim *sim, uint64_t offset, uint64_t size_bytes);
+// Bytes of the file that it has of a range of vr_sim_back_fill(): whole pages.
+uint64_t vr_sim_back_span(const struct vr_sim *sim, const struct vr_sim_range *range);
 // Gives a physical allocation its part of the memory file, and takes the memory of it back.
 vr_cu_result vr_sim_back_create(struct vr_sim *sim, struct vr_sim_physical *physical);
 void vr_sim_back_discard(struct vr_sim *sim, const struct vr_sim_physical *physical);
 vr_cu_result vr_sim_back_map(struct vr_sim *sim, const struct vr_sim_physical *physical, uint64_t address, uint64_t size_bytes);
 vr_cu_result vr_sim_back_unmap(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
 vr_cu_result vr_sim_back_protect(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool read, bool write);
+
+// --- sim_transfer.c: bytes from address to address, where they are kept apart from the addresses (vr_sim_keeps()) ----
+
+// Addresses of the host or of devices, all valid. False when the host has no memory. Unless `keep`, what comes from the host is not kept.
+bool vr_sim_transfer_copy(struct vr_sim *sim, uint64_t to, uint64_t from, uint64_t size_bytes, bool keep);
+// Four bytes over and over.
+bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, uint32_t pattern);
+// A kernel is given a value that may be an address of a device's memory, to write there.
+void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address);
 
 // --- sim_tickets.c: what one process tells another about memory in its file -----------------------------------------
 
@@ -133,7 +153,7 @@ struct vr_sim_ticket {
     uint8_t rdma, compress;
     uint8_t padding[2];
 };
-// Writes a ticket (magic and nonce are filled in) to a new page at *place and holds it. OUT_OF_MEMORY; NOT_SUPPORTED unless backed.
+// Writes a ticket (magic and nonce are filled in) to a new page at *place and holds it. OUT_OF_MEMORY; NOT_SUPPORTED where nothing is kept.
 vr_cu_result vr_sim_ticket_write(struct vr_sim *sim, struct vr_sim_ticket *ticket, uint64_t *place);
 // A ticket of a file, checked: a lie about places in it cannot reach beyond it. INVALID_VALUE.
 vr_cu_result vr_sim_ticket_read(int file, uint64_t place, enum vr_sim_ticket_kind kind, struct vr_sim_ticket *ticket);
@@ -143,6 +163,8 @@ void vr_sim_ticket_end(struct vr_sim *sim, uint64_t place, uint64_t offset, uint
 vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, enum vr_sim_ticket_kind kind, uint32_t *index);
 void vr_sim_shared_give(struct vr_sim *sim, uint32_t index);
 int vr_sim_shared_file(const struct vr_sim *sim, uint32_t index);
+// Where the host sees the entry's memory. False when the host has no memory.
+bool vr_sim_shared_view(struct vr_sim *sim, uint32_t index, uint64_t *host);
 
 // --- sim_ipc.c ------------------------------------------------------------------------------------------------------
 

@@ -152,6 +152,7 @@ static vr_cu_result add_chunk(struct vr_sim *sim, uint32_t pool, uint64_t size_b
     if (result == VR_CU_SUCCESS) {
         range.base = place.address;
         range.span = place.span;
+        range.read_mask = vr_sim_back_keep(sim, place.span);
         if (vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) {
             vr_sim_back_remove(sim, place.address, place.span);
             result = VR_CU_OUT_OF_MEMORY;
@@ -180,6 +181,7 @@ static void remove_chunk(struct vr_sim *sim, struct vr_sim_piece *piece) {
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, piece->address);
     pool->reserved_bytes -= piece->size_bytes;
     sim->devices[pool->device].used_bytes -= piece->size_bytes;
+    vr_sim_back_drop(sim, range, range->base, range->span);
     vr_sim_back_remove(sim, range->base, range->span);
     vr_sim_ranges_remove(&sim->spaces, piece->address);
     vr_sim_place_freed(sim, pool->device, piece->address);
@@ -288,6 +290,7 @@ struct vr_sim_piece *vr_sim_piece_holding(const struct vr_sim *sim, uint64_t add
 
 void vr_sim_piece_free(struct vr_sim *sim, struct vr_sim_piece *piece, const struct vr_sim_point *point) {
     vr_sim_ranges_remove(&sim->pooled, piece->address);
+    if (vr_sim_keeps(sim)) vr_sim_back_drop(sim, vr_sim_ranges_holding(&sim->spaces, piece->address), piece->address, piece->size_bytes);
     vr_sim_pool_at(sim, piece->pool)->used_bytes -= piece->size_bytes;
     piece->taken = false;
     piece->point = *point;

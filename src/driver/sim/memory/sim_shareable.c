@@ -39,7 +39,8 @@ static vr_cu_result write_ticket(struct vr_sim *sim, struct vr_sim_physical *phy
         .rdma = physical->rdma,
         .compress = physical->compress,
     };
-    return vr_sim_ticket_write(sim, &ticket, &physical->ticket);
+    const vr_cu_result result = vr_sim_back_share(sim, ticket.offset, ticket.size_bytes);
+    return result == VR_CU_SUCCESS ? vr_sim_ticket_write(sim, &ticket, &physical->ticket) : result;
 }
 
 // A descriptor of the memory file whose position is the ticket's place, and which holds the ticket.
@@ -95,7 +96,7 @@ static vr_cu_result take_physical(struct vr_sim *sim, uint32_t shared, uint64_t 
 // The descriptor stays the caller's. Memory that is imported takes none of the device.
 vr_cu_result vr_sim_mem_import_from_shareable_handle(struct vr_sim *sim, uint64_t *handle, void *shareable, int handle_type) {
     if (handle == NULL) return VR_CU_INVALID_VALUE;
-    if (handle_type != VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !sim->options.backed) return VR_CU_NOT_SUPPORTED;
+    if (handle_type != VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || sim->file < 0) return VR_CU_NOT_SUPPORTED;
     const uint64_t descriptor = (uint64_t)(uintptr_t)shareable;
     struct vr_shared_facts facts;
     int file;

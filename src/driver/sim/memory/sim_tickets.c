@@ -7,9 +7,10 @@ static const char magic[8] = "vramtkt1";
 
 vr_cu_result vr_sim_ticket_write(struct vr_sim *sim, struct vr_sim_ticket *ticket, uint64_t *place) {
     uint64_t at;
-    if (!sim->options.backed) return VR_CU_NOT_SUPPORTED;
+    if (sim->file < 0) return VR_CU_NOT_SUPPORTED;
     const vr_cu_result result = vr_sim_back_extend(sim, VR_SIM_PAGE_BYTES, &at);
     if (result != VR_CU_SUCCESS) return result;
+    if (!vr_sim_windows_lengthen(&sim->content.windows, vr_sim_keeps(sim) ? at + VR_SIM_PAGE_BYTES : 0)) return VR_CU_OUT_OF_MEMORY;
     memcpy(ticket->magic, magic, sizeof magic);
     ticket->nonce = vr_mix64(vr_os_monotonic_ns() ^ vr_mix64(vr_os_process_id() << 32 ^ sim->serial) ^ at);
     if (vr_os_shared_write(sim->file, at, ticket, sizeof *ticket) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
@@ -141,8 +142,26 @@ vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, en
 void vr_sim_shared_give(struct vr_sim *sim, uint32_t index) {
     struct vr_sim_shared *shared = &sim->shared[index];
     if (--shared->references > 0) return;
+    if (shared->view != 0) vr_os_unmap(shared->view, shared->size_bytes);
     let_go(sim->files[shared->file].file, shared->ticket, shared->offset, shared->size_bytes);
     give_file(sim, shared->file);
 }
 
 int vr_sim_shared_file(const struct vr_sim *sim, uint32_t index) { return sim->files[sim->shared[index].file].file; }
+
+bool vr_sim_shared_view(struct vr_sim *sim, uint32_t index, uint64_t *host) {
+    struct vr_sim_shared *shared = &sim->shared[index];
+    uint64_t view = shared->view;
+    if (view == 0) {
+        if (vr_os_map(0, shared->size_bytes, 0, false, &view) != VRAM_OK) return false;
+        const bool shown = vr_os_shared_map(sim->files[shared->file].file, shared->offset, shared->size_bytes, view) == VRAM_OK &&
+                           vr_os_protect(view, shared->size_bytes, true, true) == VRAM_OK;
+        if (!shown) {
+            vr_os_unmap(view, shared->size_bytes);
+            return false;
+        }
+        shared->view = view;
+    }
+    *host = view;
+    return true;
+}

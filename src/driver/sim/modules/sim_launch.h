@@ -34,4 +34,9 @@ vr_cu_result vr_sim_launch_keep(const struct vr_sim_launch *launch, const struct
 // A launch as a node's work: checked, priced and with a payload that the caller drops.
 vr_cu_result vr_sim_launch_work(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch, struct vr_sim_work *work);
 
+// --- sim_launch_pass.c ----------------------------------------------------------------------------------------------
+
+// What device memory holds at the launch's arguments may be the kernel's from now on. Nothing where nobody asks for reads.
+void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch);
+
 #endif

@@ -13,8 +13,8 @@ static bool is_bytes(const struct vr_sim_work *work) {
 // --- the thread -----------------------------------------------------------------------------------------------------
 
 // Memory may have gone since the call, as it may under a copy on hardware: then nothing is done.
-static void do_bytes(const struct vr_sim *sim, const struct vr_sim_work *work) {
-    if (vr_sim_work_is_valid(sim, work)) vr_sim_work_do(sim, work);
+static void do_bytes(struct vr_sim *sim, const struct vr_sim_work *work) {
+    if (vr_sim_work_is_valid(sim, work)) (void)vr_sim_work_do(sim, work);
 }
 
 // Functions are called without the lock; bytes move with it.
@@ -91,20 +91,19 @@ static uint64_t post(struct vr_sim *sim, const struct vr_sim_callback *callback)
     return ++callbacks->posted;
 }
 
-void vr_sim_work_run(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_callback *callback) {
+vr_cu_result vr_sim_work_run(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_callback *callback) {
     const bool bytes = callback->stream_function == NULL && is_bytes(&callback->work);
-    if (!bytes && callback->stream_function == NULL && callback->work.function == NULL) return;
+    if (!bytes && callback->stream_function == NULL && callback->work.function == NULL) return VR_CU_SUCCESS;
     if (!sim->options.host_thread || (bytes && vr_sim_callback_done(sim, stream->callback))) {
-        if (callback->stream_function != NULL)
-            callback->stream_function(callback->stream, VR_CU_SUCCESS, callback->work.argument);
-        else
-            vr_sim_work_do(sim, &callback->work);
-        return;
+        if (callback->stream_function == NULL) return vr_sim_work_do(sim, &callback->work);
+        callback->stream_function(callback->stream, VR_CU_SUCCESS, callback->work.argument);
+        return VR_CU_SUCCESS;
     }
     if (!bytes && sim->clock_ns < stream->tail_ns) sim->clock_ns = stream->tail_ns;
     if (bytes) vr_sim_payload_keep(callback->work.payload);
     stream->callback = post(sim, callback);
     vr_sim_note_callback(sim, stream);
+    return VR_CU_SUCCESS;
 }
 
 void vr_sim_callback_call(struct vr_sim *sim, vr_cu_host_function *function, void *argument) {

@@ -18,8 +18,8 @@ struct vr_sim_callback {
 // Room for that many entries more. OUT_OF_MEMORY.
 vr_cu_result vr_sim_callbacks_reserve(struct vr_sim *sim, size_t more);
 // Does work of a stream, or leaves it to the thread; there is room for it. A host function's turn has come when this returns: the clock
-// stands at the end of what is before it.
-void vr_sim_work_run(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_callback *callback);
+// stands at the end of what is before it. OUT_OF_MEMORY as vr_sim_work_do() says it.
+vr_cu_result vr_sim_work_run(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_callback *callback);
 // A function of no stream.
 void vr_sim_callback_call(struct vr_sim *sim, vr_cu_host_function *function, void *argument);
 VR_INLINE bool vr_sim_callback_done(const struct vr_sim *sim, uint64_t number) { return number <= sim->callbacks.done; }

@@ -1,8 +1,8 @@
 // sim_copy.c: copies and sets. The stream gets a piece of work that takes no time.
+#include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/streams/sim_callbacks.h"
-#include "driver/sim/streams/sim_copies.h"
 
-vr_cu_result vr_sim_submit_bytes(struct vr_sim *sim, struct vr_sim_stream *queue, struct vr_sim_work *work) {
+static vr_cu_result submit_on(struct vr_sim *sim, struct vr_sim_stream *queue, struct vr_sim_work *work) {
     work->device = vr_sim_context_find(sim, queue->context)->device;
     if (!vr_sim_work_is_valid(sim, work)) return VR_CU_INVALID_VALUE;
     // A copy finds its way from any device to any other; a set is work of one device, which must reach the memory.
@@ -18,7 +18,7 @@ vr_cu_result vr_sim_memcpy_async(struct vr_sim *sim, uint64_t to, uint64_t from,
     const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
     if (result != VR_CU_SUCCESS || size_bytes == 0) return result;
     struct vr_sim_work work = vr_sim_copy_work(to, from, size_bytes);
-    return vr_sim_submit_bytes(sim, queue, &work);
+    return submit_on(sim, queue, &work);
 }
 
 // A copy that is over when the call is. `address` is the device's side; the other is host memory, wherever it lies.
@@ -55,7 +55,7 @@ vr_cu_result vr_sim_memset_d8_async(struct vr_sim *sim, uint64_t address, uint8_
     const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
     if (result != VR_CU_SUCCESS || size_bytes == 0) return result;
     struct vr_sim_work work = vr_sim_set_work(address, value, size_bytes);
-    return vr_sim_submit_bytes(sim, queue, &work);
+    return submit_on(sim, queue, &work);
 }
 
 vr_cu_result vr_sim_memset_d8(struct vr_sim *sim, uint64_t address, uint8_t value, uint64_t size_bytes) {

@@ -3,18 +3,27 @@
 
 #define NAP_NS 100000 // between two looks at a value that some other thread or process must write
 
-// Are there bytes to read? Device memory that is gone has none.
-static bool has_bytes(const struct vr_sim *sim, uint64_t address) {
-    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
-    if (range == NULL) return vr_sim_ranges_holding(&sim->hosts, address) != NULL;
-    return sim->options.backed && (range->kind != VR_SIM_RESERVATION || vr_sim_ranges_holding(&sim->mappings, address) != NULL);
+// The value in memory; false where no bytes stand behind the address. Looking at it is no read of the program's.
+static bool look(const struct vr_sim *constant, const struct vr_sim_hold *hold, uint64_t *value) {
+    struct vr_sim *sim = (struct vr_sim *)(uintptr_t)constant; // what a look leaves behind is taken back
+    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, hold->address);
+    const bool pinned = range == NULL && vr_sim_ranges_holding(&sim->hosts, hold->address) != NULL;
+    if (range == NULL && !pinned) return false;
+    if (range != NULL && range->kind == VR_SIM_RESERVATION && vr_sim_ranges_holding(&sim->mappings, hold->address) == NULL) return false;
+    if (pinned || sim->options.backed) {
+        memcpy(value, (const void *)(uintptr_t)hold->address, hold->width);
+        return true;
+    }
+    const struct vr_sim_read before = sim->read;
+    const bool kept = vr_sim_keeps(sim) && vr_sim_transfer_copy(sim, (uint64_t)(uintptr_t)value, hold->address, hold->width, true);
+    sim->read = before;
+    return kept;
 }
 
 // What has no bytes holds nobody.
 bool vr_sim_hold_is_over(const struct vr_sim *sim, const struct vr_sim_hold *hold) {
-    if (hold->width == 0 || !has_bytes(sim, hold->address)) return true;
     uint64_t found = 0, wanted = hold->value;
-    memcpy(&found, (const void *)(uintptr_t)hold->address, hold->width);
+    if (hold->width == 0 || !look(sim, hold, &found)) return true;
     const bool wide = hold->width == 8;
     if (!wide) wanted &= UINT32_MAX;
     switch (hold->test) {

@@ -56,11 +56,11 @@ static vr_cu_result do_op(struct vr_sim *sim, struct vr_sim_stream *stream, cons
         if (vr_sim_hold_is_over(sim, &stream->hold)) stream->hold.width = 0;
         return vr_sim_enqueue(sim, stream, 0, NULL);
     }
-    struct vr_sim_work work = vr_sim_set_work(op->address, 0, width_of(op));
-    work.value = op->value;
-    work.element_bytes = (uint32_t)width_of(op);
-    work.device = device;
-    return vr_sim_submit(sim, stream, &work);
+    struct vr_sim_work works[2];
+    const uint32_t count = vr_sim_op_works(op, device, works);
+    vr_cu_result result = VR_CU_SUCCESS;
+    for (uint32_t i = 0; i < count && result == VR_CU_SUCCESS; i++) result = vr_sim_submit(sim, stream, &works[i]);
+    return result;
 }
 
 vr_cu_result vr_sim_stream_batch_mem_op(struct vr_sim *sim, uint64_t stream, unsigned count, const struct vr_cu_mem_op *ops,

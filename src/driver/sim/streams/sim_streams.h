@@ -85,8 +85,7 @@ struct vr_sim_work {
     uint64_t to, from; // the first byte; a set has no `from`
     uint64_t width_bytes, rows, planes;
     uint64_t to_pitch, to_plane, from_pitch, from_plane; // bytes from row to row and from plane to plane
-    uint64_t value;                                      // sets: what each element becomes
-    uint32_t element_bytes;                              // sets: 1, 2, 4 or 8
+    uint32_t value, element_bytes;                       // sets: what each element becomes; 1, 2 or 4 bytes
     // Kernels and host functions. The function may be NULL: work that takes time and does nothing.
     vr_cu_host_function *function;
     void *argument;
@@ -185,8 +184,9 @@ struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_by
 struct vr_sim_work vr_sim_set_work(uint64_t address, uint8_t value, uint64_t size_bytes);
 // Does the memory that the work names lie where its device may use it? True of work that names none.
 bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *work);
-// Moves the bytes or calls the function, at once. The work must be valid.
-void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work);
+// Moves the bytes or calls the function. The work must be valid. OUT_OF_MEMORY when the host has none for bytes that are kept.
+vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work);
+
 // --- sim_hold.c -----------------------------------------------------------------------------------------------------
 
 bool vr_sim_hold_is_over(const struct vr_sim *sim, const struct vr_sim_hold *hold);
@@ -197,6 +197,11 @@ void vr_sim_hold_wait(struct vr_sim *sim, const struct vr_sim_hold *hold);
 
 // Gives work to a stream that vr_sim_stream_for_work() allowed: done now, on the stream's time; or, when the stream captures, a node.
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
+
+// --- sim_copy_shapes.c ----------------------------------------------------------------------------------------------
+
+// The work of a copy in three dimensions, but for its device: INVALID_VALUE where it leaves an array, INVALID_HANDLE where there is none.
+vr_cu_result vr_sim_copy_shape(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy, struct vr_sim_work *work);
 
 // --- sim_work_time.c ------------------------------------------------------------------------------------------------
 

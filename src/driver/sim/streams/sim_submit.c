@@ -11,8 +11,7 @@ static vr_cu_result make_room(struct vr_sim *sim, const struct vr_sim_stream *st
 static vr_cu_result give(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_callback *callback) {
     vr_cu_result result = make_room(sim, stream, callback);
     if (result == VR_CU_SUCCESS) result = vr_sim_enqueue(sim, stream, vr_sim_work_cost_ns(sim, &callback->work), NULL);
-    if (result == VR_CU_SUCCESS) vr_sim_work_run(sim, stream, callback);
-    return result;
+    return result == VR_CU_SUCCESS ? vr_sim_work_run(sim, stream, callback) : result;
 }
 
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {

@@ -1,5 +1,5 @@
-// sim_work.c: what streams and graphs do. Bytes move at the call, where bytes stand behind the addresses; ranges are checked in every
-// simulator.
+// sim_work.c: what streams and graphs do. Bytes move at the call, where bytes stand behind the addresses or are kept; ranges are checked in
+// every simulator.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
 #include "driver/sim/streams/sim_memory_ops.h"
@@ -72,7 +72,7 @@ bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *wo
 }
 
 static bool has_bytes(const struct vr_sim *sim, uint64_t address) {
-    return sim->options.backed || vr_sim_ranges_holding(&sim->spaces, address) == NULL;
+    return sim->file >= 0 || vr_sim_ranges_holding(&sim->spaces, address) == NULL;
 }
 
 static void set_row(uint64_t to, const struct vr_sim_work *work) {
@@ -84,38 +84,60 @@ static void set_row(uint64_t to, const struct vr_sim_work *work) {
         memcpy((void *)(uintptr_t)(to + at), &work->value, work->element_bytes);
 }
 
-static void do_row(const struct vr_sim_work *work, uint64_t row, uint64_t plane) {
+// The element four bytes long.
+static uint32_t pattern_of(const struct vr_sim_work *work) {
+    if (work->element_bytes == 1) return (work->value & 0xff) * 0x01010101u;
+    return work->element_bytes == 2 ? (work->value & 0xffff) * 0x00010001u : work->value;
+}
+
+// bytes=none keeps what is copied from the host when it is small, all rows together.
+static bool is_kept(const struct vr_sim *sim, const struct vr_sim_work *work) {
+    uint64_t bytes;
+    if (sim->options.bytes != VRAM_SIM_BYTES_NONE) return true;
+    return vr_mul_u64(work->width_bytes, work->rows, &bytes) && vr_mul_u64(bytes, work->planes, &bytes) && bytes <= VR_SIM_SMALL_COPY_BYTES;
+}
+
+// False when the host has no memory for what is kept.
+static bool do_row(struct vr_sim *sim, const struct vr_sim_work *work, uint64_t row, uint64_t plane) {
+    const uint64_t bytes = work->width_bytes;
+    const bool set = work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET;
     const uint64_t to = work->to + row * work->to_pitch + plane * work->to_plane;
     const uint64_t from = work->from + row * work->from_pitch + plane * work->from_plane;
-    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET)
+    if (vr_sim_keeps(sim))
+        return set ? vr_sim_transfer_set(sim, to, bytes, pattern_of(work)) : vr_sim_transfer_copy(sim, to, from, bytes, is_kept(sim, work));
+    if (set)
         set_row(to, work);
     else
-        memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, (size_t)work->width_bytes);
+        memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, (size_t)bytes);
+    return true;
+}
+
+static vr_cu_result do_bytes(struct vr_sim *sim, const struct vr_sim_work *work) {
+    if (!is_bytes(work)) {
+        if (work->function != NULL) work->function(work->argument);
+        return VR_CU_SUCCESS;
+    }
+    if (work->width_bytes == 0 || !has_bytes(sim, work->to)) return VR_CU_SUCCESS;
+    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && !has_bytes(sim, work->from)) return VR_CU_SUCCESS;
+    for (uint64_t plane = 0; plane < work->planes; plane++)
+        for (uint64_t row = 0; row < work->rows; row++)
+            if (!do_row(sim, work, row, plane)) return VR_CU_OUT_OF_MEMORY;
+    return VR_CU_SUCCESS;
 }
 
 // The writes of a graph's node; its waits hold no launch.
-static void do_ops(const struct vr_sim *sim, const struct vr_sim_ops_payload *payload, uint32_t device) {
-    for (uint32_t i = 0; i < payload->count; i++) {
-        const struct vr_cu_mem_op *op = &payload->ops[i];
-        const bool wide = op->operation == VR_CU_STREAM_MEM_OP_WRITE_VALUE_64;
-        if (!wide && op->operation != VR_CU_STREAM_MEM_OP_WRITE_VALUE_32) continue;
-        const uint64_t width = wide ? 8 : 4;
-        if (has_bytes(sim, op->address) && vr_sim_is_memory(sim, op->address, width, device, true, NULL))
-            memcpy((void *)(uintptr_t)op->address, &op->value, (size_t)width);
+static vr_cu_result do_ops(struct vr_sim *sim, const struct vr_sim_ops_payload *payload, uint32_t device) {
+    vr_cu_result result = VR_CU_SUCCESS;
+    for (uint32_t i = 0; i < payload->count && result == VR_CU_SUCCESS; i++) {
+        struct vr_sim_work works[2];
+        const uint32_t count = vr_sim_op_works(&payload->ops[i], device, works);
+        for (uint32_t w = 0; w < count && result == VR_CU_SUCCESS; w++)
+            if (vr_sim_work_is_valid(sim, &works[w])) result = do_bytes(sim, &works[w]);
     }
+    return result;
 }
 
-void vr_sim_work_do(const struct vr_sim *sim, const struct vr_sim_work *work) {
-    if (work->type == VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
-        do_ops(sim, (const struct vr_sim_ops_payload *)(const void *)work->payload, work->device);
-        return;
-    }
-    if (!is_bytes(work)) {
-        if (work->function != NULL) work->function(work->argument);
-        return;
-    }
-    if (work->width_bytes == 0 || !has_bytes(sim, work->to)) return;
-    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && !has_bytes(sim, work->from)) return;
-    for (uint64_t plane = 0; plane < work->planes; plane++)
-        for (uint64_t row = 0; row < work->rows; row++) do_row(work, row, plane);
+vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work) {
+    if (work->type != VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) return do_bytes(sim, work);
+    return do_ops(sim, (const struct vr_sim_ops_payload *)(const void *)work->payload, work->device);
 }

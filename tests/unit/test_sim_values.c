@@ -1,4 +1,4 @@
-// Copies of rows and planes, arrays, sets and values in memory, on the simulated driver.
+// Values in memory that streams write and wait for, user objects, limits and attributes, on the simulated driver.
 #include "driver/sim/sim.h"
 #include "sim_fixture.h"
 
@@ -8,104 +8,6 @@ static struct vram_driver *open_backed(uint64_t *memory, uint64_t size_bytes) {
     assert_cu(vr_cu(driver, mem_alloc, memory, size_bytes), SUCCESS);
     assert_cu(vr_cu(driver, memset_d8, *memory, 0, size_bytes), SUCCESS);
     return driver;
-}
-
-static void sets_of_every_width(void **state) {
-    (void)state;
-    uint64_t memory;
-    struct vram_driver *driver = open_backed(&memory, 4096);
-    struct vr_sim *sim = vr_sim_of(driver);
-    const unsigned char *bytes = (const unsigned char *)(uintptr_t)memory;
-    assert_cu(vr_sim_call_memset_d16(sim, memory, 0x0102, 3), SUCCESS);
-    assert_memory_equal(bytes, "\2\1\2\1\2\1\0", 7);
-    assert_cu(vr_sim_call_memset_d32_async(sim, memory + 8, 0x01020304, 2, 0), SUCCESS);
-    assert_memory_equal(bytes + 8, "\4\3\2\1\4\3\2\1\0", 9);
-    assert_cu(vr_sim_call_memset_d32(sim, memory + 2, 1, 2), INVALID_VALUE);
-    assert_cu(vr_sim_call_memset_d2d8(sim, memory + 64, 16, 7, 3, 2), SUCCESS);
-    assert_memory_equal(bytes + 64, "\7\7\7\0\0\0\0\0\0\0\0\0\0\0\0\0\7\7\7\0", 20);
-    assert_cu(vr_sim_call_memset_d2d32(sim, memory, 4, 7, 2, 2), INVALID_VALUE); // the pitch is less than a row
-    assert_cu(vr_sim_call_memset_d2d16(sim, memory, 4095, 7, 2, 2), INVALID_VALUE);
-    assert_cu(vr_sim_call_memset_d32(sim, memory, 1, 1025), INVALID_VALUE);
-    assert_cu(vr_sim_call_memset_d32(sim, memory, 1, 0), SUCCESS);
-    vram_driver_destroy(driver);
-}
-
-static void copies_of_rows(void **state) {
-    (void)state;
-    uint64_t memory;
-    struct vram_driver *driver = open_backed(&memory, 4096);
-    struct vr_sim *sim = vr_sim_of(driver);
-    const char text[] = "abcdefghijklmnopqrstuvwxyz";
-    char back[26] = {0};
-    struct vr_cu_memcpy2d in = {.from = {.memory_type = VR_CU_MEMORY_TYPE_HOST, .host = (uint64_t)(uintptr_t)text, .pitch_bytes = 5},
-                                .to = {.memory_type = VR_CU_MEMORY_TYPE_DEVICE, .device = memory, .pitch_bytes = 64, .x_bytes = 1, .y = 1},
-                                .width_bytes = 3,
-                                .rows = 4};
-    assert_cu(vr_sim_call_memcpy_2d(sim, &in), SUCCESS);
-    assert_memory_equal((void *)(uintptr_t)(memory + 65), "abc\0", 4);
-    assert_memory_equal((void *)(uintptr_t)(memory + 64 * 4 + 1), "pqr\0", 4);
-    struct vr_cu_memcpy2d out = {.from = in.to, .to = in.from, .width_bytes = 3, .rows = 4};
-    out.to.host = (uint64_t)(uintptr_t)back;
-    assert_cu(vr_sim_call_memcpy_2d_async(sim, &out, 0), SUCCESS);
-    assert_memory_equal(back, "abc\0\0fgh\0\0klm\0\0pqr", 18);
-    in.to.pitch_bytes = 2;
-    assert_cu(vr_sim_call_memcpy_2d(sim, &in), INVALID_VALUE);
-    assert_cu(vr_sim_call_memcpy_2d(sim, NULL), INVALID_VALUE);
-    vram_driver_destroy(driver);
-}
-
-static void arrays_take_memory(void **state) {
-    (void)state;
-    uint64_t memory, array, level, mipmaps, context;
-    struct vram_driver *driver = open_backed(&memory, 4096);
-    struct vr_sim *sim = vr_sim_of(driver);
-    const uint64_t used = vram_sim_memory_used(driver, 0);
-    const struct vr_cu_array3d shape = {.width = 10, .height = 4, .depth = 3, .format = 0x20, .channels = 1};
-    assert_cu(vr_sim_call_array_3d_create(sim, &array, &shape), SUCCESS);
-    assert_int_equal(vram_sim_memory_used(driver, 0), used + 64 * 4 * 3);
-    float in[3][4][10], out[3][4][10] = {{{0}}};
-    for (int i = 0; i < 120; i++) in[i / 40][i / 10 % 4][i % 10] = (float)i;
-    struct vr_cu_memcpy3d copy = {
-        .from = {.memory_type = VR_CU_MEMORY_TYPE_HOST, .host = (uint64_t)(uintptr_t)in, .pitch_bytes = 40, .rows = 4},
-        .to = {.memory_type = VR_CU_MEMORY_TYPE_ARRAY, .array = array},
-        .width_bytes = 40,
-        .rows = 4,
-        .planes = 3};
-    assert_cu(vr_sim_call_memcpy_3d(sim, &copy), SUCCESS);
-    struct vr_cu_memcpy3d backwards = {.from = copy.to, .to = copy.from, .width_bytes = 40, .rows = 4, .planes = 3};
-    backwards.to.host = (uint64_t)(uintptr_t)out;
-    assert_cu(vr_sim_call_memcpy_3d(sim, &backwards), SUCCESS);
-    assert_memory_equal(in, out, sizeof in);
-    copy.to.x_bytes = 4;
-    assert_cu(vr_sim_call_memcpy_3d(sim, &copy), INVALID_VALUE); // beyond the row
-    struct vr_cu_array flat;
-    assert_cu(vr_sim_call_array_get_descriptor(sim, &flat, array), SUCCESS);
-    assert_int_equal(flat.width, 10);
-    assert_cu(vr_sim_call_mipmapped_array_create(sim, &mipmaps, &shape, 3), SUCCESS);
-    assert_cu(vr_sim_call_mipmapped_array_get_level(sim, &level, mipmaps, 2), SUCCESS);
-    assert_cu(vr_sim_call_array_get_descriptor(sim, &flat, level), SUCCESS);
-    assert_int_equal(flat.width, 2);
-    assert_cu(vr_sim_call_array_destroy(sim, level), INVALID_HANDLE);
-    assert_cu(vr_sim_call_mipmapped_array_get_level(sim, &level, mipmaps, 3), INVALID_VALUE);
-    struct vr_cu_resource resource = {.type = 0, .of.array = array}, told;
-    unsigned char texture[104] = {1};
-    uint64_t object;
-    assert_cu(vr_sim_call_tex_object_create(sim, &object, &resource, texture, NULL), SUCCESS);
-    assert_cu(vr_sim_call_tex_object_get_resource_desc(sim, &told, object), SUCCESS);
-    assert_int_equal(told.of.array, array);
-    assert_cu(vr_sim_call_surf_object_destroy(sim, object), INVALID_VALUE);
-    assert_cu(vr_sim_call_tex_object_destroy(sim, object), SUCCESS);
-    assert_true(vr_sim_check(sim));
-    assert_cu(vr_sim_call_mipmapped_array_destroy(sim, mipmaps), SUCCESS);
-    assert_cu(vr_sim_call_array_destroy(sim, array), SUCCESS);
-    assert_int_equal(vram_sim_memory_used(driver, 0), used);
-    // What is left goes with its context.
-    assert_cu(vr_sim_call_array_3d_create(sim, &array, &shape), SUCCESS);
-    assert_cu(vr_cu(driver, ctx_get_current, &context), SUCCESS);
-    assert_cu(vr_cu(driver, primary_ctx_release, 0), SUCCESS);
-    assert_int_equal(vram_sim_memory_used(driver, 0), 0);
-    assert_true(vr_sim_check(sim));
-    vram_driver_destroy(driver);
 }
 
 enum { GEQ = 0, EQ = 1, AND = 2 };
@@ -212,9 +114,6 @@ static void limits_and_attributes_are_kept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_of_every_width),
-        cmocka_unit_test(copies_of_rows),
-        cmocka_unit_test(arrays_take_memory),
         cmocka_unit_test(streams_wait_for_values),
         cmocka_unit_test(captured_writes_are_a_node),
         cmocka_unit_test(user_objects_live_with_graphs),

@@ -1,0 +1,81 @@
+// sim_missing.c: the reading half of standins/common/missing.h.
+#include "sim_missing.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../standins/common/missing.h"
+#include "ui.h"
+
+// A copy of a row: the program may still write to the file, and a text from there is ended here.
+struct wanted {
+    uint64_t count;
+    char function[96], library[32], module[240];
+};
+
+static int by_name(const void *a, const void *b) {
+    const struct wanted *one = a, *other = b;
+    int order = strcmp(one->library, other->library);
+    if (order == 0) order = strcmp(one->function, other->function);
+    return order != 0 ? order : strcmp(one->module, other->module);
+}
+
+static int by_count(const void *a, const void *b) {
+    const struct wanted *one = a, *other = b;
+    if (one->count != other->count) return one->count < other->count ? 1 : -1;
+    return by_name(a, b);
+}
+
+static void end_text(char *into, const char *from, size_t capacity) {
+    memcpy(into, from, capacity);
+    into[capacity - 1] = '\0';
+}
+
+// The rows that are whole, equal ones added up. Returns how many.
+static size_t collect(const struct vr_missing_file *file, struct wanted *wanted) {
+    const uint64_t used = atomic_load(&file->used);
+    size_t count = 0, kept = 0;
+    for (uint64_t i = 0; i < used && i < VR_MISSING_ROWS; i++) {
+        const struct vr_missing_row *row = &file->rows[i];
+        if (atomic_load(&row->state) != VR_MISSING_READY) continue;
+        wanted[count].count = atomic_load(&row->count);
+        end_text(wanted[count].function, row->function, sizeof row->function);
+        end_text(wanted[count].library, row->library, sizeof row->library);
+        end_text(wanted[count].module, row->module, sizeof row->module);
+        count++;
+    }
+    qsort(wanted, count, sizeof *wanted, by_name);
+    for (size_t i = 0; i < count; i++) {
+        if (kept > 0 && by_name(&wanted[kept - 1], &wanted[i]) == 0)
+            wanted[kept - 1].count += wanted[i].count;
+        else
+            wanted[kept++] = wanted[i];
+    }
+    qsort(wanted, kept, sizeof *wanted, by_count);
+    return kept;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+static void report(const struct vr_missing_file *file) {
+    struct wanted *wanted = malloc(VR_MISSING_ROWS * sizeof *wanted);
+    if (wanted == NULL) return;
+    const size_t count = collect(file, wanted);
+    if (count == 0) ui_say("vram sim: nothing was wanted that is not simulated");
+    if (count > 0) ui_say("vram sim: what was wanted and is not simulated (calls, function, its library, who called):");
+    for (size_t i = 0; i < count; i++)
+        ui_say("%10" PRIu64 "  %-40s %-14s %s", wanted[i].count, wanted[i].function, wanted[i].library, base_name(wanted[i].module));
+    free(wanted);
+}
+
+bool sim_missing_begin(struct sim_counts *counts) {
+    return sim_counts_make(counts, "missing", "VRAM_SIM_MISSING", sizeof(struct vr_missing_file), VR_MISSING_MAGIC);
+}
+
+void sim_missing_report(const struct sim_counts *counts) { report(counts->file); }

@@ -1,0 +1,332 @@
+#include "driver/sim/memory/sim_content.h"
+
+enum {
+    PAGE_BYTES = 4096,
+    PIECE_BYTES = 1 << 20,  // a written piece that repeats four bytes is kept as a fill
+    LEAST_PIECE = 64 << 10, // no use to look at less: its pages are cheap
+    MOVE_BYTES = 64 << 10   // of an overlapping copy, at a time
+};
+
+#define PASSED ((uint64_t)1 << 32)
+
+// A part of a range: what it holds and until where.
+struct part {
+    enum vr_sim_held held;
+    uint32_t word;
+    bool passed;
+    uint64_t size_bytes;
+};
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+void vr_sim_content_open(struct vr_sim_content *content, int file) {
+    *content = (struct vr_sim_content){.windows.file = file, .end = PAGE_BYTES}; // place 0 is nobody's
+}
+
+void vr_sim_content_release(struct vr_sim_content *content) {
+    vr_sim_ranges_release(&content->extents);
+    vr_sim_windows_release(&content->windows);
+}
+
+uint64_t vr_sim_content_place(struct vr_sim_content *content, uint64_t size_bytes) {
+    const uint64_t place = content->end;
+    content->end += vr_round_up(size_bytes, PAGE_BYTES) + PAGE_BYTES; // a page between two
+    return place;
+}
+
+// --- extents --------------------------------------------------------------------------------------------------------
+
+static struct part part_at(const struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+    const struct vr_sim_range *extent = vr_sim_ranges_holding(&content->extents, at);
+    if (extent != NULL)
+        return (struct part){.held = (enum vr_sim_held)extent->kind,
+                             .word = (uint32_t)extent->owner,
+                             .passed = (extent->owner & PASSED) != 0,
+                             .size_bytes = least(size_bytes, vr_sim_range_end(extent) - at)};
+    extent = vr_sim_ranges_next(&content->extents, at);
+    return (struct part){.size_bytes = extent == NULL ? size_bytes : least(size_bytes, extent->base - at)};
+}
+
+// There is room for the node: vr_sim_ranges_reserve().
+static void insert(struct vr_sim_content *content, uint64_t from, uint64_t end, uint32_t kind, uint64_t owner) {
+    const struct vr_sim_range extent = {.base = from, .span = end - from, .size_bytes = end - from, .kind = kind, .owner = owner};
+    if (vr_sim_ranges_insert(&content->extents, &extent) != VRAM_OK) assert(!"room was reserved");
+}
+
+// Takes [at, end) out of the extents; true when bytes of the file lay there.
+static bool cut(struct vr_sim_content *content, uint64_t at, uint64_t end) {
+    bool bytes = false;
+    const struct vr_sim_range *found;
+    while ((found = vr_sim_ranges_overlap(&content->extents, at, end - at)) != NULL) {
+        const struct vr_sim_range extent = *found;
+        bytes = bytes || extent.kind == VR_SIM_BYTES;
+        vr_sim_ranges_remove(&content->extents, extent.base);
+        if (extent.base < at) insert(content, extent.base, at, extent.kind, extent.owner);
+        if (vr_sim_range_end(&extent) > end) insert(content, end, vr_sim_range_end(&extent), extent.kind, extent.owner);
+    }
+    return bytes;
+}
+
+static bool is_same(const struct vr_sim_range *extent, uint32_t kind, uint64_t owner) {
+    return extent != NULL && extent->kind == kind && extent->owner == owner;
+}
+
+// The same where nothing is left; equal neighbours become one.
+static void insert_merged(struct vr_sim_content *content, uint64_t from, uint64_t end, uint32_t kind, uint64_t owner) {
+    const struct vr_sim_range *before = vr_sim_ranges_holding(&content->extents, from - 1);
+    if (is_same(before, kind, owner)) {
+        from = before->base;
+        vr_sim_ranges_remove(&content->extents, from);
+    }
+    const struct vr_sim_range *after = vr_sim_ranges_at(&content->extents, end);
+    if (is_same(after, kind, owner)) {
+        const uint64_t base = after->base;
+        end = vr_sim_range_end(after);
+        vr_sim_ranges_remove(&content->extents, base);
+    }
+    insert(content, from, end, kind, owner);
+}
+
+// Makes the range hold that, whatever it held.
+static bool put(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word) {
+    const uint64_t end = at + size_bytes;
+    const struct vr_sim_range *around = vr_sim_ranges_holding(&content->extents, at);
+    if (is_same(around, held, word) && end <= vr_sim_range_end(around)) return true;
+    if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false; // two ends and the new one
+    const bool bytes = cut(content, at, end);
+    if (bytes && held != VR_SIM_BYTES) vr_sim_windows_discard(&content->windows, at, size_bytes, 0);
+    if (held != VR_SIM_UNWRITTEN) insert_merged(content, at, end, held, word);
+    return true;
+}
+
+// Bytes of the file are there already, all of them, and no kernel knows them.
+static bool has_bytes(const struct part *part, uint64_t size_bytes) {
+    return part->held == VR_SIM_SHARED || (part->held == VR_SIM_BYTES && part->size_bytes == size_bytes && !part->passed);
+}
+
+static bool is_passed_on(const struct part *part) { return (part->held == VR_SIM_FILL || part->held == VR_SIM_BYTES) && !part->passed; }
+
+bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+    const struct part part = part_at(content, at, size_bytes);
+    if (!is_passed_on(&part)) return true;
+    if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false;
+    (void)cut(content, at, at + part.size_bytes);
+    insert_merged(content, at, at + part.size_bytes, part.held, part.word | PASSED);
+    return true;
+}
+
+// --- patterns -------------------------------------------------------------------------------------------------------
+
+static uint32_t rotate(uint32_t word, uint64_t bytes) {
+    const unsigned shift = (unsigned)(bytes % 4) * 8;
+    return shift == 0 ? word : word << shift | word >> (32 - shift);
+}
+
+uint32_t vr_sim_content_word(uint32_t pattern, uint64_t at) { return rotate(pattern, at); }
+
+void vr_sim_content_paint(unsigned char *bytes, uint64_t at, uint64_t size_bytes, uint32_t word) {
+    const uint32_t first = rotate(word, 4 - at % 4); // the byte at `at` is the lowest
+    if (first == rotate(first, 1)) {
+        memset(bytes, (int)(first & 0xff), (size_t)size_bytes);
+        return;
+    }
+    uint64_t done = least(size_bytes, sizeof first);
+    memcpy(bytes, &first, (size_t)done);
+    for (uint64_t more; done < size_bytes; done += more) { // doubles what there is
+        more = least(done, size_bytes - done);
+        memcpy(bytes + done, bytes, (size_t)more);
+    }
+}
+
+static bool paint_file(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, uint32_t word) {
+    for (uint64_t span; size_bytes > 0; at += span, size_bytes -= span) {
+        span = vr_sim_windows_span(at, size_bytes);
+        unsigned char *bytes = vr_sim_windows_write(&content->windows, at, span);
+        if (bytes == NULL) return false;
+        vr_sim_content_paint(bytes, at, span, word);
+    }
+    return true;
+}
+
+// --- writing --------------------------------------------------------------------------------------------------------
+
+bool vr_sim_content_fill(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, uint32_t word) {
+    const struct part part = part_at(content, at, size_bytes);
+    if (part.held == VR_SIM_SHARED && word == 0) return vr_sim_windows_zero(&content->windows, at, size_bytes, true);
+    // A small fill among bytes stays bytes, so that they are not cut into crumbs.
+    if (part.held == VR_SIM_SHARED || (size_bytes < PAGE_BYTES && has_bytes(&part, size_bytes)))
+        return paint_file(content, at, size_bytes, word);
+    return put(content, at, size_bytes, VR_SIM_FILL, word);
+}
+
+// What is not kept, or not known, is zero where other processes would see it.
+static bool hold_nothing(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held) {
+    const struct part part = part_at(content, at, size_bytes);
+    if (part.held == VR_SIM_SHARED) return vr_sim_windows_zero(&content->windows, at, size_bytes, true);
+    return put(content, at, size_bytes, held, 0);
+}
+
+bool vr_sim_content_forget(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+    return hold_nothing(content, at, size_bytes, VR_SIM_NOT_KEPT);
+}
+
+static bool write_file(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const unsigned char *bytes) {
+    for (uint64_t span; size_bytes > 0; at += span, bytes += span, size_bytes -= span) {
+        span = vr_sim_windows_span(at, size_bytes);
+        unsigned char *to = vr_sim_windows_write(&content->windows, at, span);
+        if (to == NULL) return false;
+        memmove(to, bytes, (size_t)span);
+    }
+    return true;
+}
+
+// Is it four bytes over and over? *pattern: these.
+static bool repeats(const unsigned char *bytes, uint64_t size_bytes, uint32_t *pattern) {
+    if (size_bytes < LEAST_PIECE || memcmp(bytes, bytes + sizeof *pattern, (size_t)size_bytes - sizeof *pattern) != 0) return false;
+    memcpy(pattern, bytes, sizeof *pattern);
+    return true;
+}
+
+static bool write_piece(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const unsigned char *bytes) {
+    uint32_t pattern;
+    if (repeats(bytes, size_bytes, &pattern)) return put(content, at, size_bytes, VR_SIM_FILL, vr_sim_content_word(pattern, at));
+    return put(content, at, size_bytes, VR_SIM_BYTES, 0) && write_file(content, at, size_bytes, bytes);
+}
+
+bool vr_sim_content_write(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const void *bytes) {
+    const unsigned char *from = bytes;
+    const struct part part = part_at(content, at, size_bytes);
+    if (has_bytes(&part, size_bytes)) return write_file(content, at, size_bytes, from);
+    for (uint64_t span; size_bytes > 0; at += span, from += span, size_bytes -= span) {
+        span = least(size_bytes, PIECE_BYTES);
+        if (!write_piece(content, at, span, from)) return false;
+    }
+    return true;
+}
+
+// --- reading --------------------------------------------------------------------------------------------------------
+
+static bool read_file(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, unsigned char *bytes) {
+    for (uint64_t span; size_bytes > 0; at += span, bytes += span, size_bytes -= span) {
+        span = vr_sim_windows_span(at, size_bytes);
+        const unsigned char *from = vr_sim_windows_read(&content->windows, at);
+        if (from == NULL) from = vr_sim_windows_write(&content->windows, at, span); // shared, and not looked at before
+        if (from == NULL) return false;
+        memcpy(bytes, from, (size_t)span);
+    }
+    return true;
+}
+
+bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, struct vr_sim_read *read) {
+    unsigned char *to = bytes;
+    while (size_bytes > 0) {
+        const struct part part = part_at(content, at, size_bytes);
+        if (part.passed) read->passed_bytes += part.size_bytes;
+        if (part.held == VR_SIM_BYTES || part.held == VR_SIM_SHARED) {
+            if (!read_file(content, at, part.size_bytes, to)) return false;
+        } else {
+            vr_sim_content_paint(to, at, part.size_bytes, part.word);
+            if (part.held == VR_SIM_UNWRITTEN) read->unwritten_bytes += part.size_bytes;
+            if (part.held == VR_SIM_NOT_KEPT) read->not_kept_bytes += part.size_bytes;
+        }
+        at += part.size_bytes;
+        to += part.size_bytes;
+        size_bytes -= part.size_bytes;
+    }
+    return true;
+}
+
+// --- copying --------------------------------------------------------------------------------------------------------
+
+static bool copy_bytes(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes) {
+    for (uint64_t span; size_bytes > 0; to += span, from += span, size_bytes -= span) {
+        span = vr_sim_windows_span(from, size_bytes);
+        const unsigned char *bytes = vr_sim_windows_read(&content->windows, from);
+        if (bytes == NULL) bytes = vr_sim_windows_write(&content->windows, from, span);
+        if (bytes == NULL || !vr_sim_content_write(content, to, span, bytes)) return false;
+    }
+    return true;
+}
+
+static bool copy_held(struct vr_sim_content *content, uint64_t to, uint64_t from, const struct part *part) {
+    switch (part->held) {
+    case VR_SIM_FILL: return vr_sim_content_fill(content, to, part->size_bytes, rotate(part->word, to - from));
+    case VR_SIM_BYTES:
+    case VR_SIM_SHARED: return copy_bytes(content, to, from, part->size_bytes);
+    default: return hold_nothing(content, to, part->size_bytes, part->held);
+    }
+}
+
+// What may be a kernel's stays that.
+static bool copy_part(struct vr_sim_content *content, uint64_t to, uint64_t from, const struct part *part) {
+    if (!copy_held(content, to, from, part)) return false;
+    for (uint64_t at = to, end = to + part->size_bytes; part->passed && at < end;) {
+        const struct part copied = part_at(content, at, end - at);
+        if (!vr_sim_content_pass(content, at, copied.size_bytes)) return false;
+        at += copied.size_bytes;
+    }
+    return true;
+}
+
+// In pieces through host memory, in the order in which none is overwritten before it is read.
+static bool move(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes) {
+    unsigned char *bytes = malloc(MOVE_BYTES);
+    bool moved = bytes != NULL;
+    for (uint64_t done = 0, span; moved && done < size_bytes; done += span) {
+        span = least(size_bytes - done, MOVE_BYTES);
+        const uint64_t at = to < from ? done : size_bytes - done - span;
+        struct vr_sim_read read = {0};
+        moved = vr_sim_content_read(content, from + at, span, bytes, &read);
+        if (moved && read.unwritten_bytes == span)
+            moved = hold_nothing(content, to + at, span, VR_SIM_UNWRITTEN);
+        else if (moved)
+            moved = vr_sim_content_write(content, to + at, span, bytes);
+    }
+    free(bytes);
+    return moved;
+}
+
+bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes) {
+    if (to == from) return true;
+    if (to < from + size_bytes && from < to + size_bytes) return move(content, to, from, size_bytes);
+    while (size_bytes > 0) {
+        const struct part part = part_at(content, from, size_bytes);
+        if (!copy_part(content, to, from, &part)) return false;
+        to += part.size_bytes;
+        from += part.size_bytes;
+        size_bytes -= part.size_bytes;
+    }
+    return true;
+}
+
+// --- sharing and freeing --------------------------------------------------------------------------------------------
+
+bool vr_sim_content_share(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+    if (!vr_sim_windows_lengthen(&content->windows, at + size_bytes)) return false;
+    for (uint64_t place = at, end = at + size_bytes; place < end;) {
+        const struct part part = part_at(content, place, end - place);
+        if (part.held == VR_SIM_FILL && part.word != 0 && !paint_file(content, place, part.size_bytes, part.word)) return false;
+        const bool zero = part.held == VR_SIM_UNWRITTEN || part.held == VR_SIM_NOT_KEPT || (part.held == VR_SIM_FILL && part.word == 0);
+        if (zero && !vr_sim_windows_zero(&content->windows, place, part.size_bytes, false)) return false;
+        place += part.size_bytes;
+    }
+    if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false;
+    (void)cut(content, at, at + size_bytes);
+    insert(content, at, at + size_bytes, VR_SIM_SHARED, 0);
+    return true;
+}
+
+void vr_sim_content_drop(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, bool kept) {
+    const struct part part = part_at(content, at, size_bytes);
+    const bool part_of_extent = part.held != VR_SIM_UNWRITTEN || part.size_bytes < size_bytes;
+    // Of a piece of a pool's memory an end may be cut off: two nodes, of which a removal gives one back.
+    if (part_of_extent && vr_sim_ranges_reserve(&content->extents, 2) == VRAM_OK) (void)cut(content, at, at + size_bytes);
+    if (!kept) vr_sim_windows_discard(&content->windows, at, size_bytes, content->end);
+}
+
+bool vr_sim_content_check(const struct vr_sim_content *content) {
+    const struct vr_sim_range *extent = vr_sim_ranges_next(&content->extents, 0);
+    for (; extent != NULL; extent = vr_sim_ranges_next(&content->extents, vr_sim_range_end(extent)))
+        if (extent->kind <= VR_SIM_UNWRITTEN || extent->kind > VR_SIM_NOT_KEPT || vr_sim_range_end(extent) > content->end) return false;
+    return vr_sim_ranges_check(&content->extents) && vr_sim_windows_check(&content->windows);
+}

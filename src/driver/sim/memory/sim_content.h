@@ -1,0 +1,66 @@
+// sim_content.h: what device memory holds, kept only where data with content was written. Memory that nobody wrote and memory that was
+// filled with a pattern take no bytes, however large.
+//
+// Places are those of one memory file (sim_windows.h). A range of memory has places of its own for as long as it lives, and no two ranges
+// lie side by side: what belongs to a physical allocation is found from every address that it is mapped at.
+#ifndef VR_DRIVER_SIM_MEMORY_SIM_CONTENT_H
+#define VR_DRIVER_SIM_MEMORY_SIM_CONTENT_H
+
+#include "driver/sim/memory/sim_windows.h"
+#include "driver/sim/sim_ranges.h"
+
+// A copy from the host of more than this keeps no bytes where the options say bytes=none. What programs decide by is smaller: numbers,
+// indices, tables of pointers.
+#define VR_SIM_SMALL_COPY_BYTES (64 * VR_KIB)
+
+// What a part of memory holds.
+enum vr_sim_held {
+    VR_SIM_UNWRITTEN, // what was there, or what a kernel wrote: reads give zeros
+    VR_SIM_FILL,      // a pattern
+    VR_SIM_BYTES,     // bytes of the file
+    VR_SIM_SHARED,    // bytes of the file, which other processes write, too
+    VR_SIM_NOT_KEPT   // a large copy from the host that was not kept: reads give zeros
+};
+
+// Invariant: extents do not overlap, and their kind is one of enum vr_sim_held but UNWRITTEN; an extent's owner is what of a FILL is four
+// bytes, of which the byte at place p has number p % 4, and PASSED where a kernel was given its address since it was written; pages of a
+// range that nothing of BYTES or SHARED lies in may be taken, but are never read. vr_sim_content_check() is the sentence's first half.
+struct vr_sim_content {
+    struct vr_sim_ranges extents;
+    struct vr_sim_windows windows;
+    uint64_t end; // the next range's first place
+};
+
+// Bytes read that no copy and no fill wrote, that were not kept, and that were written before a kernel was given their address.
+struct vr_sim_read {
+    uint64_t unwritten_bytes, not_kept_bytes, passed_bytes;
+};
+
+void vr_sim_content_open(struct vr_sim_content *content, int file);
+void vr_sim_content_release(struct vr_sim_content *content);
+// Places for a range of that many bytes; whole pages, never used again.
+uint64_t vr_sim_content_place(struct vr_sim_content *content, uint64_t size_bytes);
+
+// Four bytes of a pattern as a fill's word: the first of them lies at place `at`.
+uint32_t vr_sim_content_word(uint32_t pattern, uint64_t at);
+// What a fill's word gives the bytes at places [at, at + size_bytes).
+void vr_sim_content_paint(unsigned char *bytes, uint64_t at, uint64_t size_bytes, uint32_t word);
+
+// Those below return false when the host has no memory; what the range holds then is not known.
+bool vr_sim_content_fill(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, uint32_t word);
+bool vr_sim_content_write(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const void *bytes);
+// Written, and not kept.
+bool vr_sim_content_forget(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);
+bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, struct vr_sim_read *read);
+// As memmove() does it: the ranges may overlap.
+bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes);
+// A kernel is given that place, and may write from there to the end of what was written with it.
+bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);
+// From now on other processes have the range, which is all of what it belongs to.
+bool vr_sim_content_share(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);
+// The range is free: what it holds is gone at once, and, unless `kept` for other processes, its pages are.
+void vr_sim_content_drop(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, bool kept);
+
+bool vr_sim_content_check(const struct vr_sim_content *content);
+
+#endif

@@ -1,0 +1,278 @@
+// cuDNN's graph interface: descriptors that keep what is set on them, one engine for every graph of operations, its plan.
+//
+// A descriptor that is set as an attribute stays as long as the one it was set on: it is counted. One that is asked for comes by value: the
+// program makes an empty descriptor, whose attributes become those of the one asked for.
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "cudnn.h"
+
+enum { ENGINE = 2, ENGINE_CONFIGURATION = 3, HEURISTICS = 4, PLAN = 5, GRAPH = 15, VARIANT_PACK = 16, LAST_TYPE = 63 };
+enum {
+    HEURISTICS_GRAPH = 201,
+    HEURISTICS_RESULTS = 202,
+    CONFIGURATION_ENGINE = 300,
+    CONFIGURATION_WORKSPACE = 303,
+    CONFIGURATION_SHARED_MEMORY = 304,
+    PLAN_CONFIGURATION = 401,
+    PLAN_WORKSPACE = 402,
+    PLAN_TEXT = 405,
+    GRAPH_ENGINES = 802,
+    ENGINE_GRAPH = 1300,
+    ENGINE_NUMBER = 1301,
+    CACHE_IS_CACHED = 2401,
+};
+enum { TYPE_BOOLEAN = 2, TYPE_INT64 = 3, TYPE_CHARACTER = 24, TYPE_DESCRIPTOR = 15, TYPES = 33 };
+
+#define DESCRIPTOR UINT64_C(0x6375646e6e62006b)
+
+struct attribute {
+    struct attribute *next;
+    int name, type;
+    int64_t count;
+    max_align_t values[];
+};
+
+struct descriptor {
+    uint64_t kind;
+    atomic_int users; // the program, and descriptors that it is an attribute of
+    int type;
+    bool is_final;
+    struct attribute *attributes;
+};
+
+static bool is_descriptor(const struct descriptor *descriptor) { return descriptor != NULL && descriptor->kind == DESCRIPTOR; }
+
+// Bytes of an element of each cudnnBackendAttributeType_t.
+static size_t width_of(int type) {
+    static const unsigned char widths[TYPES] = {8, 4, 1, 8, 4, 8, 8, 4, 4, 4,  4, 4, 4, 4, 4, 8, 4,
+                                                4, 4, 4, 4, 4, 4, 4, 1, 4, 16, 4, 4, 4, 4, 4, 4};
+    return type >= 0 && type < TYPES ? widths[type] : 0;
+}
+
+static void release(struct descriptor *descriptor);
+
+static void drop(struct attribute *attribute) {
+    struct descriptor **held = (struct descriptor **)(void *)attribute->values;
+    if (attribute->type == TYPE_DESCRIPTOR)
+        for (int64_t i = 0; i < attribute->count; i++) release(held[i]);
+    free(attribute);
+}
+
+static void clear(struct descriptor *descriptor) {
+    while (descriptor->attributes != NULL) {
+        struct attribute *next = descriptor->attributes->next;
+        drop(descriptor->attributes);
+        descriptor->attributes = next;
+    }
+}
+
+static void release(struct descriptor *descriptor) {
+    if (!is_descriptor(descriptor) || atomic_fetch_sub(&descriptor->users, 1) != 1) return;
+    clear(descriptor);
+    descriptor->kind = 0;
+    free(descriptor);
+}
+
+static struct attribute **place_of(struct descriptor *descriptor, int name) {
+    struct attribute **place = &descriptor->attributes;
+    while (*place != NULL && (*place)->name != name) place = &(*place)->next;
+    return place;
+}
+
+static const struct attribute *attribute_of(const struct descriptor *descriptor, int name) {
+    const struct attribute *attribute = descriptor->attributes;
+    while (attribute != NULL && attribute->name != name) attribute = attribute->next;
+    return attribute;
+}
+
+// The new attribute is whole before the old one goes: they may name the same descriptors.
+static int put(struct descriptor *descriptor, int name, int type, int64_t count, const void *values) {
+    const size_t bytes = (size_t)count * width_of(type);
+    struct attribute *made = malloc(sizeof *made + bytes);
+    if (made == NULL) return CUDNN_ALLOC_FAILED;
+    *made = (struct attribute){.name = name, .type = type, .count = count};
+    if (bytes != 0) memcpy(made->values, values, bytes);
+    struct descriptor **held = (struct descriptor **)(void *)made->values;
+    if (type == TYPE_DESCRIPTOR)
+        for (int64_t i = 0; i < count; i++)
+            if (is_descriptor(held[i])) atomic_fetch_add(&held[i]->users, 1);
+    struct attribute **place = place_of(descriptor, name);
+    struct attribute *old = *place;
+    made->next = old == NULL ? NULL : old->next;
+    *place = made;
+    if (old != NULL) drop(old);
+    return 0;
+}
+
+static int put_number(struct descriptor *descriptor, int name, int64_t value) { return put(descriptor, name, TYPE_INT64, 1, &value); }
+
+static int new_descriptor(int type, struct descriptor **result) {
+    struct descriptor *made = calloc(1, sizeof *made);
+    if (made == NULL) return CUDNN_ALLOC_FAILED;
+    made->kind = DESCRIPTOR;
+    made->type = type;
+    atomic_init(&made->users, 1);
+    *result = made;
+    return 0;
+}
+
+int cudnnBackendCreateDescriptor(int type, struct descriptor **result) {
+    if (result == NULL) return CUDNN_NULL_POINTER;
+    if (type < 0 || type > LAST_TYPE) return CUDNN_NOT_SUPPORTED;
+    return new_descriptor(type, result);
+}
+
+int cudnnBackendDestroyDescriptor(struct descriptor *descriptor) {
+    if (descriptor != NULL && !is_descriptor(descriptor)) return CUDNN_BAD_PARAM;
+    release(descriptor);
+    return 0;
+}
+
+int cudnnBackendInitialize(struct descriptor *descriptor) {
+    if (!is_descriptor(descriptor)) return CUDNN_BAD_PARAM;
+    clear(descriptor);
+    descriptor->is_final = false;
+    return 0;
+}
+
+int cudnnBackendSetAttribute(struct descriptor *descriptor, int name, int type, int64_t count, const void *values) {
+    if (!is_descriptor(descriptor)) return CUDNN_BAD_PARAM;
+    if (descriptor->is_final) return CUDNN_NOT_INITIALIZED; // as documented
+    if (width_of(type) == 0) return CUDNN_ATTRIBUTE_TYPE;
+    if (count < 0 || count > INT32_MAX) return CUDNN_BAD_PARAM;
+    if (values == NULL && count != 0) return CUDNN_NULL_POINTER;
+    return put(descriptor, name, type, count, values);
+}
+
+// --- finalizing ------------------------------------------------------------------------------------------------------------------------
+// What a descriptor of a type must have been given.
+static const struct {
+    int type, name;
+} needs[] = {{HEURISTICS, HEURISTICS_GRAPH}, {ENGINE, ENGINE_GRAPH}, {ENGINE_CONFIGURATION, CONFIGURATION_ENGINE}, {GRAPH, 801}};
+
+// An engine with a number above the last is the usual way to ask for the next one.
+static int check_engine(const struct descriptor *engine) {
+    const struct attribute *number = attribute_of(engine, ENGINE_NUMBER);
+    const int64_t *value = number == NULL ? NULL : (const void *)number->values;
+    return value != NULL && *value != 0 ? CUDNN_NOT_SUPPORTED : 0;
+}
+
+int cudnnBackendFinalize(struct descriptor *descriptor) {
+    if (!is_descriptor(descriptor)) return CUDNN_BAD_PARAM;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (needs[i].type == descriptor->type && attribute_of(descriptor, needs[i].name) == NULL) return CUDNN_BAD_PARAM;
+    if (descriptor->type == ENGINE && check_engine(descriptor) != 0) return CUDNN_NOT_SUPPORTED;
+    if (descriptor->type == PLAN && attribute_of(descriptor, PLAN_CONFIGURATION) == NULL && attribute_of(descriptor, PLAN_TEXT) == NULL)
+        return CUDNN_BAD_PARAM;
+    descriptor->is_final = true;
+    return 0;
+}
+
+// --- asking ----------------------------------------------------------------------------------------------------------------------------
+static int copy_into(struct descriptor *into, const struct descriptor *from) {
+    if (!is_descriptor(into)) return CUDNN_NULL_POINTER;
+    if (into->type != from->type) return CUDNN_DESCRIPTOR_TYPE;
+    int status = 0;
+    for (const struct attribute *attribute = from->attributes; attribute != NULL && status == 0; attribute = attribute->next)
+        status = put(into, attribute->name, attribute->type, attribute->count, attribute->values);
+    if (status == 0) into->is_final = true;
+    return status;
+}
+
+// The one configuration of a graph: the engine numbered 0, without knobs.
+static int configure(struct descriptor *configuration, const struct descriptor *heuristics) {
+    const struct attribute *graph = attribute_of(heuristics, HEURISTICS_GRAPH);
+    struct descriptor *engine = NULL;
+    if (!is_descriptor(configuration)) return CUDNN_NULL_POINTER;
+    if (configuration->type != ENGINE_CONFIGURATION) return CUDNN_DESCRIPTOR_TYPE;
+    int status = new_descriptor(ENGINE, &engine);
+    if (status == 0) status = put(engine, ENGINE_GRAPH, TYPE_DESCRIPTOR, graph->count, graph->values);
+    if (status == 0) status = put_number(engine, ENGINE_NUMBER, 0);
+    if (status == 0) engine->is_final = true;
+    if (status == 0) status = put(configuration, CONFIGURATION_ENGINE, TYPE_DESCRIPTOR, 1, &engine);
+    if (status == 0) configuration->is_final = true;
+    release(engine);
+    return status;
+}
+
+struct request {
+    int type;
+    int64_t room; // elements
+    int64_t *count;
+    void *values;
+};
+
+static void answer(const struct request *request, int64_t count, const void *values, size_t width) {
+    const int64_t copied = request->room < count ? request->room : count;
+    if (request->count != NULL) *request->count = count;
+    if (request->values != NULL && copied > 0) memcpy(request->values, values, (size_t)copied * width);
+}
+
+// What no program sets: counts, sizes and texts. False for an attribute that is kept like any other.
+static bool answer_computed(const struct descriptor *descriptor, int name, const struct request *request) {
+    static const char text[] = "{\"engine\":0}";
+    const int64_t workspace = (int64_t)standin_cudnn_workspace(), one = 1, zero = 0;
+    const bool no = false;
+    switch (name) {
+    case PLAN_WORKSPACE:
+    case CONFIGURATION_WORKSPACE: answer(request, 1, &workspace, sizeof workspace); return true;
+    case CONFIGURATION_SHARED_MEMORY: answer(request, 1, &zero, sizeof zero); return true;
+    case GRAPH_ENGINES: answer(request, 1, &one, sizeof one); return true;
+    case CACHE_IS_CACHED: answer(request, 1, &no, sizeof no); return true;
+    case PLAN_TEXT:
+        if (attribute_of(descriptor, name) != NULL) return false;
+        answer(request, sizeof text, text, 1);
+        return true;
+    default: return false;
+    }
+}
+
+static int get_descriptors(const struct descriptor *descriptor, int name, const struct request *request) {
+    struct descriptor **results = request->values;
+    if (name == HEURISTICS_RESULTS) {
+        if (request->count != NULL) *request->count = 1;
+        return results != NULL && request->room > 0 ? configure(results[0], descriptor) : 0;
+    }
+    const struct attribute *kept = attribute_of(descriptor, name);
+    struct descriptor *const *held = kept == NULL ? NULL : (const void *)kept->values;
+    const int64_t count = kept == NULL ? 0 : kept->count;
+    if (request->count != NULL) *request->count = count;
+    for (int64_t i = 0; results != NULL && i < count && i < request->room; i++) {
+        const int status = is_descriptor(held[i]) ? copy_into(results[i], held[i]) : CUDNN_NULL_POINTER;
+        if (status != 0) return status;
+    }
+    return 0;
+}
+
+int cudnnBackendGetAttribute(const struct descriptor *descriptor, int name, int type, int64_t room, int64_t *count, void *values) {
+    const struct request request = {type, room, count, values};
+    if (!is_descriptor(descriptor)) return CUDNN_BAD_PARAM;
+    if (!descriptor->is_final) return CUDNN_NOT_FINALIZED;
+    if (width_of(type) == 0) return CUDNN_ATTRIBUTE_TYPE;
+    if (room < 0 || (room > 0 && values == NULL && count == NULL)) return CUDNN_BAD_PARAM;
+    const struct attribute *kept = attribute_of(descriptor, name);
+    if (kept != NULL && kept->type != type) return CUDNN_ATTRIBUTE_TYPE;
+    if (type == TYPE_DESCRIPTOR) return get_descriptors(descriptor, name, &request);
+    if (answer_computed(descriptor, name, &request)) return 0;
+    answer(&request, kept == NULL ? 0 : kept->count, kept == NULL ? NULL : kept->values, width_of(type));
+    return 0;
+}
+
+// --- executing -------------------------------------------------------------------------------------------------------------------------
+int cudnnBackendExecute(const struct standin_handle *handle, const struct descriptor *plan, const struct descriptor *pack) {
+    if (!is_descriptor(plan) || plan->type != PLAN || !is_descriptor(pack) || pack->type != VARIANT_PACK) return CUDNN_BAD_PARAM;
+    if (!plan->is_final || !pack->is_final) return CUDNN_NOT_FINALIZED;
+    return standin_call(&codes, handle);
+}
+
+// An engine need not offer it: programs capture instead.
+int cudnnBackendPopulateCudaGraph(void) { return CUDNN_NO_NATIVE_GRAPH; }
+int cudnnBackendUpdateCudaGraph(void) { return CUDNN_NO_NATIVE_GRAPH; }
+
+int cudnnGetExecutionPlanWorkspaceSize(const struct standin_handle *handle, const struct descriptor *plan, const struct descriptor *pack,
+                                       size_t *bytes) {
+    if (!is_descriptor(plan) || bytes == NULL) return CUDNN_BAD_PARAM;
+    *bytes = standin_cudnn_workspace();
+    return 0;
+}

@@ -1,0 +1,4 @@
+// All calls of cuDNN that are answered alike.
+#include "cudnn.h"
+
+#include "cudnn_calls.def"

@@ -1,0 +1,189 @@
+// reads.c: the counting half of standins/common/reads.h. Frames come from libvram where VRAM_SIM_STACKS names it, Python's too; else they
+// are modules and offsets.
+#define _GNU_SOURCE // dladdr()
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../common/reads.h"
+#include "base/map.h"
+#include "libcuda.h"
+#include "vram/stack.h"
+
+enum { FRAMES_MOST = 64, LINES_MOST = 16, API_FRAMES = 24 };
+
+static struct vr_reads_file *file; // set before the simulator is known to anyone
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vr_map rows; // under the lock: a stack's number -> its row's + 1
+
+// libvram, where it is there.
+static struct vram_stacks *stacks;
+static uint32_t (*take)(struct vram_stacks *, enum vram_stack_kind, uint32_t);
+static size_t (*frames_of)(struct vram_stacks *, uint32_t, struct vram_frame *, size_t);
+
+// --- text -----------------------------------------------------------------------------------------------------------
+
+struct place {
+    char text[sizeof((struct vr_reads_row *)0)->place];
+    size_t length, lines;
+};
+
+static void add_line(struct place *place, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_line(struct place *place, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const size_t rest = sizeof place->text - place->length;
+    const int length = vsnprintf(place->text + place->length, rest, format, arguments);
+    va_end(arguments);
+    if (place->lines >= LINES_MOST || length < 0 || (size_t)length + 1 >= rest) {
+        place->text[place->length] = '\0'; // whole lines only
+        place->lines = LINES_MOST;
+        return;
+    }
+    place->length += (size_t)length;
+    place->text[place->length++] = '\n';
+    place->text[place->length] = '\0';
+    place->lines++;
+}
+
+// cuMemcpyDtoH_v2, cudaMemcpyAsync: a function of the driver or the runtime.
+static bool is_api(const char *name) {
+    const char first = strncmp(name, "cuda", 4) == 0 ? name[4] : strncmp(name, "cu", 2) == 0 ? name[2] : '\0';
+    return first >= 'A' && first <= 'Z';
+}
+
+// Machine code is told from the caller of the outermost function of the API on.
+static void describe(uint32_t stack, struct place *place) {
+    struct vram_frame frames[FRAMES_MOST];
+    size_t count = frames_of(stacks, stack, frames, FRAMES_MOST), first = 0;
+    if (count > FRAMES_MOST) count = FRAMES_MOST;
+    for (size_t i = 0; i < count && i < API_FRAMES; i++)
+        if (is_api(frames[i].name)) first = i + 1;
+    for (size_t i = first; i < count; i++) {
+        const char *name = frames[i].name[0] == '\0' ? "?" : frames[i].name;
+        if (frames[i].line > 0)
+            add_line(place, "%s at %s:%" PRId64, name, frames[i].filename, frames[i].line);
+        else
+            add_line(place, "%s in %s", name, frames[i].filename[0] == '\0' ? "?" : frames[i].filename);
+    }
+}
+
+// Without libvram: from the first frame that is not of this library on.
+static void describe_plainly(struct place *place) {
+    void *frames[FRAMES_MOST];
+    Dl_info own, facts;
+    const int count = backtrace(frames, FRAMES_MOST);
+    if (dladdr((void *)&lock, &own) == 0) return;
+    for (int i = 0; i < count; i++) {
+        if (dladdr(frames[i], &facts) == 0 || facts.dli_fbase == own.dli_fbase) continue;
+        const uintptr_t offset = (uintptr_t)frames[i] - (uintptr_t)facts.dli_fbase;
+        if (facts.dli_sname != NULL)
+            add_line(place, "%s in %s+0x%" PRIxPTR, facts.dli_sname, facts.dli_fname, offset);
+        else
+            add_line(place, "%s+0x%" PRIxPTR, facts.dli_fname, offset);
+    }
+}
+
+// --- rows -----------------------------------------------------------------------------------------------------------
+
+static uint64_t find_row(const char *place) {
+    uint64_t used = atomic_load_explicit(&file->used, memory_order_acquire);
+    for (uint64_t i = 0; i < used && i < VR_READS_ROWS; i++) {
+        const struct vr_reads_row *row = &file->rows[i];
+        if (atomic_load_explicit(&row->state, memory_order_acquire) == VR_READS_READY && strcmp(row->place, place) == 0) return i;
+    }
+    used = atomic_fetch_add(&file->used, 1);
+    if (used >= VR_READS_ROWS) return VR_READS_ROWS;
+    struct vr_reads_row *row = &file->rows[used];
+    (void)snprintf(row->place, sizeof row->place, "%s", place);
+    atomic_store_explicit(&row->state, VR_READS_READY, memory_order_release);
+    return used;
+}
+
+// Frames of Python say more than the machine's below them, which are the interpreter's.
+static uint32_t take_stack(void) {
+    if (stacks == NULL) return 0;
+    const uint32_t python = take(stacks, VRAM_STACK_PYTHON, 0);
+    return python != 0 ? python : take(stacks, VRAM_STACK_C, 0);
+}
+
+static uint64_t known_row(uint32_t stack) {
+    (void)pthread_mutex_lock(&lock);
+    const uint64_t row = stack == 0 ? 0 : vr_map_get(&rows, stack);
+    (void)pthread_mutex_unlock(&lock);
+    return row;
+}
+
+static uint64_t new_row(uint32_t stack) {
+    struct place place = {.text = ""};
+    if (stack != 0)
+        describe(stack, &place);
+    else
+        describe_plainly(&place);
+    const uint64_t row = find_row(place.text) + 1;
+    (void)pthread_mutex_lock(&lock);
+    // Without memory for it, it is described and found again the next time.
+    if (stack != 0) (void)!vr_map_set(&rows, stack, row);
+    (void)pthread_mutex_unlock(&lock);
+    return row;
+}
+
+// Stacks are taken and named without the lock: that may take the loader's, which another thread may hold here.
+static void count_read(const struct vr_sim_read *read) {
+    const uint32_t stack = take_stack();
+    uint64_t row = known_row(stack);
+    if (row == 0) row = new_row(stack);
+    struct vr_reads_count *count = row > VR_READS_ROWS ? &file->elsewhere : &file->rows[row - 1].count;
+    (void)atomic_fetch_add_explicit(&count->calls, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&count->unwritten_bytes, read->unwritten_bytes, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&count->passed_bytes, read->passed_bytes, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&count->not_kept_bytes, read->not_kept_bytes, memory_order_relaxed);
+}
+
+// --- opening --------------------------------------------------------------------------------------------------------
+
+// The file has its size already: `vram sim` made it.
+static void open_file(const char *path) {
+    const int descriptor = open(path, O_RDWR | O_CLOEXEC);
+    struct stat facts;
+    if (descriptor < 0) return;
+    if (fstat(descriptor, &facts) == 0 && facts.st_size == (off_t)sizeof *file) {
+        void *mapped = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        if (mapped != MAP_FAILED) file = mapped;
+    }
+    (void)close(descriptor);
+    if (file != NULL && atomic_load(&file->magic) != VR_READS_MAGIC) file = NULL;
+}
+
+static void open_stacks(void) {
+    const char *path = vr_os_getenv("VRAM_SIM_STACKS");
+    void *library = path == NULL ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) return;
+    enum vram_status (*create)(const struct vram_stack_options *, struct vram_stacks **);
+    void *const found[] = {dlsym(library, "vram_stacks_create"), dlsym(library, "vram_stack_take"), dlsym(library, "vram_stack_frames")};
+    if (found[0] == NULL || found[1] == NULL || found[2] == NULL) return;
+    memcpy(&create, &found[0], sizeof create);
+    memcpy(&take, &found[1], sizeof take);
+    memcpy(&frames_of, &found[2], sizeof frames_of);
+    if (create(NULL, &stacks) != VRAM_OK) stacks = NULL;
+}
+
+void vr_libcuda_watch_reads(struct vr_sim *sim) {
+    const char *path = vr_os_getenv("VRAM_SIM_READS");
+    if (path == NULL) return;
+    (void)pthread_mutex_lock(&lock);
+    if (file == NULL) {
+        open_file(path);
+        if (file != NULL) open_stacks();
+    }
+    if (file != NULL) sim->on_read = count_read;
+    (void)pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,307 @@
+// Arrays and mipmaps, and copies in three dimensions, which may go to and from them.
+#include "runtime.h"
+
+// cudaMemcpy3DPeerParms.
+struct rt_memcpy3d_peer {
+    uint64_t from_array;
+    struct rt_position from_at;
+    struct rt_pitched from;
+    int from_device;
+    uint64_t to_array;
+    struct rt_position to_at;
+    struct rt_pitched to;
+    int to_device;
+    struct rt_extent extent;
+};
+
+// --- elements -------------------------------------------------------------------------------------------------------------------------
+enum { SIGNED, UNSIGNED, FLOATING, NONE, FIRST_NAMED };
+
+// Kinds with a format of their own, beginning with FIRST_NAMED: the driver's number, channels and bits of each.
+static const struct {
+    unsigned char format, channels, bits;
+} named[] = {
+    {0xb0, 3, 8},                                                                            // NV12
+    {0xc0, 1, 8},  {0xc1, 2, 8},  {0xc2, 4, 8}, {0xc3, 1, 16}, {0xc4, 2, 16}, {0xc5, 4, 16}, // unsigned normalized
+    {0xc6, 1, 8},  {0xc7, 2, 8},  {0xc8, 4, 8}, {0xc9, 1, 16}, {0xca, 2, 16}, {0xcb, 4, 16}, // signed normalized
+    {0x91, 4, 8},  {0x92, 4, 8},  {0x93, 4, 8}, {0x94, 4, 8},  {0x95, 4, 8},  {0x96, 4, 8},  // BC1 to BC3
+    {0x97, 1, 8},  {0x98, 1, 8},  {0x99, 2, 8}, {0x9a, 2, 8},                                // BC4, BC5
+    {0x9b, 3, 16}, {0x9c, 3, 16}, {0x9d, 4, 8}, {0x9e, 4, 8},                                // BC6H, BC7
+    {0x50, 4, 10},                                                                           // 10, 10, 10 and 2 bits
+};
+enum { NAMED = sizeof named / sizeof named[0] };
+
+// Formats of numbers by their bits, 8, 16 and 32; 0: there is none.
+static const unsigned char plain[3][3] = {{0x08, 0x09, 0x0a}, {0x01, 0x02, 0x03}, {0, 0x10, 0x20}};
+
+int rt_format_of(const struct rt_channel *channel, struct rt_array_descriptor *array) {
+    if (channel->kind >= FIRST_NAMED && channel->kind < FIRST_NAMED + NAMED) {
+        array->format = named[channel->kind - FIRST_NAMED].format;
+        array->channels = named[channel->kind - FIRST_NAMED].channels;
+        return RT_SUCCESS;
+    }
+    const int bits[4] = {channel->x, channel->y, channel->z, channel->w};
+    unsigned channels = 0;
+    while (channels < 4 && bits[channels] != 0) channels++;
+    const int size = bits[0] == 8 ? 0 : bits[0] == 16 ? 1 : bits[0] == 32 ? 2 : -1;
+    if (channel->kind < SIGNED || channel->kind > FLOATING || size < 0 || channels == 3 || plain[channel->kind][size] == 0)
+        return RT_INVALID_CHANNEL;
+    for (unsigned i = 1; i < channels; i++)
+        if (bits[i] != bits[0]) return RT_INVALID_CHANNEL;
+    array->format = plain[channel->kind][size];
+    array->channels = channels;
+    return RT_SUCCESS;
+}
+
+struct rt_channel rt_channel_of(const struct rt_array_descriptor *array) {
+    int bits = 0, kind = NONE;
+    for (int i = 0; i < NAMED; i++)
+        if (named[i].format == array->format) kind = FIRST_NAMED + i, bits = named[i].bits;
+    for (int i = 0; i < 9; i++)
+        if (plain[i / 3][i % 3] == array->format) kind = i / 3, bits = 8 << i % 3;
+    struct rt_channel channel = {.kind = kind};
+    int *const all[4] = {&channel.x, &channel.y, &channel.z, &channel.w};
+    for (unsigned i = 0; i < array->channels && i < 4; i++) *all[i] = bits;
+    return channel;
+}
+
+static size_t element_bytes(const struct rt_array_descriptor *array) {
+    const struct rt_channel channel = rt_channel_of(array);
+    const int bits = channel.x + channel.y + channel.z + channel.w;
+    return bits == 0 ? 1 : (size_t)bits / 8;
+}
+
+struct rt_channel cudaCreateChannelDesc(int x, int y, int z, int w, int kind) {
+    return (struct rt_channel){x, y, z, w, kind};
+}
+
+// --- arrays
+// -------------------------------------------------------------------------------------------------------------------------------
+static int make_array(const struct rt_driver *driver, uint64_t *made, const struct rt_channel *channel, struct rt_extent extent,
+                      unsigned flags) {
+    struct rt_array_descriptor array = {.width = extent.width, .height = extent.height, .depth = extent.depth, .flags = flags};
+    const int error = made == NULL || channel == NULL ? RT_INVALID_VALUE : rt_format_of(channel, &array);
+    return error != RT_SUCCESS ? error : driver->array_create(made, &array);
+}
+
+int cudaMallocArray(uint64_t *array, const struct rt_channel *channel, size_t width, size_t height, unsigned flags) {
+    RT_CALL(make_array(driver, array, channel, (struct rt_extent){width, height, 0}, flags));
+}
+
+int cudaMalloc3DArray(uint64_t *array, const struct rt_channel *channel, struct rt_extent extent, unsigned flags) {
+    RT_CALL(make_array(driver, array, channel, extent, flags));
+}
+
+static int make_mipmaps(const struct rt_driver *driver, uint64_t *made, const struct rt_channel *channel, struct rt_extent extent,
+                        unsigned levels, unsigned flags) {
+    struct rt_array_descriptor array = {.width = extent.width, .height = extent.height, .depth = extent.depth, .flags = flags};
+    const int error = made == NULL || channel == NULL ? RT_INVALID_VALUE : rt_format_of(channel, &array);
+    return error != RT_SUCCESS ? error : driver->mipmapped_array_create(made, &array, levels);
+}
+
+int cudaMallocMipmappedArray(uint64_t *array, const struct rt_channel *channel, struct rt_extent extent, unsigned levels, unsigned flags) {
+    RT_CALL(make_mipmaps(driver, array, channel, extent, levels, flags));
+}
+
+static int array_info(const struct rt_driver *driver, struct rt_channel *channel, struct rt_extent *extent, unsigned *flags,
+                      uint64_t array) {
+    struct rt_array_descriptor found = {0};
+    const int error = driver->array_get_descriptor(&found, array);
+    if (error != RT_SUCCESS) return error;
+    if (channel != NULL) *channel = rt_channel_of(&found);
+    if (extent != NULL) *extent = (struct rt_extent){found.width, found.height, found.depth};
+    if (flags != NULL) *flags = found.flags;
+    return RT_SUCCESS;
+}
+
+int cudaArrayGetInfo(struct rt_channel *channel, struct rt_extent *extent, unsigned *flags, uint64_t array) {
+    RT_CALL(array_info(driver, channel, extent, flags, array));
+}
+
+int cudaGetChannelDesc(struct rt_channel *channel, uint64_t array) {
+    RT_CALL(channel == NULL ? RT_INVALID_VALUE : array_info(driver, channel, NULL, NULL, array));
+}
+
+int cudaDeviceGetTexture1DLinearMaxWidth(size_t *elements, const struct rt_channel *channel, int device) {
+    struct rt_array_descriptor array = {0};
+    RT_CALL(channel == NULL || rt_format_of(channel, &array) != RT_SUCCESS
+                ? RT_INVALID_VALUE
+                : driver->device_get_texture1d_width(elements, array.format, array.channels, device));
+}
+
+// --- copies in three dimensions
+// -----------------------------------------------------------------------------------------------------------
+struct rt_copy rt_copy_line(uint64_t to, uint64_t from, size_t bytes) {
+    const struct rt_copy copy = {.from = {.memory_type = RT_MEMORY_UNIFIED, .device = from, .pitch = bytes},
+                                 .to = {.memory_type = RT_MEMORY_UNIFIED, .device = to, .pitch = bytes},
+                                 .width_bytes = bytes,
+                                 .rows = 1,
+                                 .planes = 1};
+    return copy;
+}
+
+// *element: the bytes of what an array holds, 1 elsewhere.
+static int side_of(const struct rt_driver *driver, struct rt_copy_side *side, uint64_t array, struct rt_position at,
+                   struct rt_pitched memory, size_t *element) {
+    struct rt_array_descriptor found = {0};
+    if (array != 0) {
+        const int error = driver->array_get_descriptor(&found, array);
+        if (error != RT_SUCCESS) return error;
+        *element = element_bytes(&found);
+    }
+    *side = (struct rt_copy_side){.x_bytes = at.x, .y = at.y, .z = at.z, .memory_type = array != 0 ? RT_MEMORY_ARRAY : RT_MEMORY_UNIFIED};
+    if (array != 0) {
+        side->array = array;
+        side->x_bytes *= *element;
+    } else {
+        side->device = rt_address(memory.pointer);
+        side->pitch = memory.pitch;
+        side->rows = memory.height;
+    }
+    return RT_SUCCESS;
+}
+
+static int sides_of(const struct rt_driver *driver, const struct rt_memcpy3d *wanted, struct rt_copy *copy) {
+    size_t element = 1;
+    int error = side_of(driver, &copy->from, wanted->from_array, wanted->from_at, wanted->from, &element);
+    if (error == RT_SUCCESS) error = side_of(driver, &copy->to, wanted->to_array, wanted->to_at, wanted->to, &element);
+    if (__builtin_mul_overflow(wanted->extent.width, element, &copy->width_bytes)) error = RT_INVALID_VALUE;
+    copy->rows = wanted->extent.height;
+    copy->planes = wanted->extent.depth;
+    return error;
+}
+
+int rt_copy_of(const struct rt_driver *driver, const struct rt_memcpy3d *wanted, struct rt_copy *copy) {
+    enum { MOST_KIND = 4 };
+    if (wanted == NULL) return RT_INVALID_VALUE;
+    if (wanted->kind < 0 || wanted->kind > MOST_KIND) return RT_INVALID_MEMCPY_DIRECTION;
+    return sides_of(driver, wanted, copy);
+}
+
+static int side_back(const struct rt_driver *driver, const struct rt_copy_side *side, uint64_t *array, struct rt_position *at,
+                     struct rt_pitched *memory, size_t *element) {
+    struct rt_array_descriptor found = {0};
+    if (side->array != 0) {
+        const int error = driver->array_get_descriptor(&found, side->array);
+        if (error != RT_SUCCESS) return error;
+        *element = element_bytes(&found);
+    }
+    *array = side->array;
+    *at = (struct rt_position){side->array != 0 ? side->x_bytes / *element : side->x_bytes, side->y, side->z};
+    const uint64_t address = side->device != 0 ? side->device : rt_address(side->host);
+    *memory = (struct rt_pitched){(void *)(uintptr_t)address, side->pitch, side->pitch, side->rows};
+    return RT_SUCCESS;
+}
+
+int rt_copy_back(const struct rt_driver *driver, const struct rt_copy *copy, struct rt_memcpy3d *answer) {
+    enum { BY_ADDRESS = 4 };
+    struct rt_memcpy3d found = {.kind = BY_ADDRESS};
+    size_t element = 1;
+    int error = side_back(driver, &copy->from, &found.from_array, &found.from_at, &found.from, &element);
+    if (error == RT_SUCCESS) error = side_back(driver, &copy->to, &found.to_array, &found.to_at, &found.to, &element);
+    found.extent = (struct rt_extent){copy->width_bytes / element, copy->rows, copy->planes};
+    if (error == RT_SUCCESS) *answer = found;
+    return error;
+}
+
+static int copy_3d(const struct rt_driver *driver, const struct rt_memcpy3d *wanted, bool wait, uint64_t stream) {
+    struct rt_copy copy = {0};
+    int error = rt_copy_of(driver, wanted, &copy);
+    if (error != RT_SUCCESS || copy.width_bytes == 0 || copy.rows == 0 || copy.planes == 0) return error;
+    if (wait && stream == 0) return driver->memcpy_3d(&copy);
+    error = driver->memcpy_3d_async(&copy, stream);
+    return error == RT_SUCCESS && wait ? driver->stream_synchronize(stream) : error;
+}
+
+RT_DEFAULT_CALL(cudaMemcpy3D, (const struct rt_memcpy3d *wanted), copy_3d(driver, wanted, true, on))
+RT_STREAM_CALL(cudaMemcpy3DAsync, (const struct rt_memcpy3d *wanted, void *stream), copy_3d(driver, wanted, false, on))
+
+static int copy_3d_peer(const struct rt_driver *driver, const struct rt_memcpy3d_peer *wanted, bool wait, uint64_t stream) {
+    struct rt_copy copy = {0};
+    if (wanted == NULL) return RT_INVALID_VALUE;
+    const struct rt_memcpy3d plain_copy = {wanted->from_array, wanted->from_at, wanted->from,   wanted->to_array,
+                                           wanted->to_at,      wanted->to,      wanted->extent, 0};
+    int error = sides_of(driver, &plain_copy, &copy);
+    if (error == RT_SUCCESS) error = rt_primary(wanted->from_device, &copy.from.context);
+    if (error == RT_SUCCESS) error = rt_primary(wanted->to_device, &copy.to.context);
+    if (error != RT_SUCCESS) return error;
+    if (wait && stream == 0) return driver->memcpy_3d_peer(&copy);
+    error = driver->memcpy_3d_peer_async(&copy, stream);
+    return error == RT_SUCCESS && wait ? driver->stream_synchronize(stream) : error;
+}
+
+RT_DEFAULT_CALL(cudaMemcpy3DPeer, (const struct rt_memcpy3d_peer *wanted), copy_3d_peer(driver, wanted, true, on))
+RT_STREAM_CALL(cudaMemcpy3DPeerAsync, (const struct rt_memcpy3d_peer *wanted, void *stream), copy_3d_peer(driver, wanted, false, on))
+
+// --- rows of arrays
+// -----------------------------------------------------------------------------------------------------------------------
+struct rows {
+    uint64_t to_array, from_array;
+    size_t to_x_bytes, to_y, from_x_bytes, from_y; // in the arrays
+    void *to;
+    size_t to_pitch;
+    const void *from;
+    size_t from_pitch, width_bytes, rows;
+};
+
+static int copy_rows(const struct rt_driver *driver, const struct rows *rows, bool wait, uint64_t stream) {
+    struct rt_copy copy = rt_copy_line(rt_address(rows->to), rt_address(rows->from), rows->width_bytes);
+    if (rows->width_bytes == 0 || rows->rows == 0) return RT_SUCCESS;
+    copy.to.pitch = rows->to_pitch;
+    copy.from.pitch = rows->from_pitch;
+    copy.to.rows = copy.from.rows = copy.rows = rows->rows;
+    if (rows->to_array != 0)
+        copy.to =
+            (struct rt_copy_side){.memory_type = RT_MEMORY_ARRAY, .array = rows->to_array, .x_bytes = rows->to_x_bytes, .y = rows->to_y};
+    if (rows->from_array != 0)
+        copy.from = (struct rt_copy_side){
+            .memory_type = RT_MEMORY_ARRAY, .array = rows->from_array, .x_bytes = rows->from_x_bytes, .y = rows->from_y};
+    if (wait && stream == 0) return driver->memcpy_3d(&copy);
+    const int error = driver->memcpy_3d_async(&copy, stream);
+    return error == RT_SUCCESS && wait ? driver->stream_synchronize(stream) : error;
+}
+
+#define TO_ARRAY                                                                                                                           \
+    (&(const struct rows){                                                                                                                 \
+        .to_array = to, .to_x_bytes = x, .to_y = y, .from = from, .from_pitch = pitch, .width_bytes = width, .rows = height})
+RT_DEFAULT_CALL(cudaMemcpy2DToArray,
+                (uint64_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t height, int kind),
+                ((void)kind, copy_rows(driver, TO_ARRAY, true, on)))
+RT_STREAM_CALL(cudaMemcpy2DToArrayAsync,
+               (uint64_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t height, int kind, void *stream),
+               ((void)kind, copy_rows(driver, TO_ARRAY, false, on)))
+
+#define FROM_ARRAY                                                                                                                         \
+    (&(const struct rows){                                                                                                                 \
+        .from_array = from, .from_x_bytes = x, .from_y = y, .to = to, .to_pitch = pitch, .width_bytes = width, .rows = height})
+RT_DEFAULT_CALL(cudaMemcpy2DFromArray, (void *to, size_t pitch, uint64_t from, size_t x, size_t y, size_t width, size_t height, int kind),
+                ((void)kind, copy_rows(driver, FROM_ARRAY, true, on)))
+RT_STREAM_CALL(cudaMemcpy2DFromArrayAsync,
+               (void *to, size_t pitch, uint64_t from, size_t x, size_t y, size_t width, size_t height, int kind, void *stream),
+               ((void)kind, copy_rows(driver, FROM_ARRAY, false, on)))
+RT_DEFAULT_CALL(cudaMemcpy2DArrayToArray,
+                (uint64_t to, size_t x, size_t y, uint64_t from, size_t from_x, size_t from_y, size_t width, size_t height, int kind),
+                ((void)kind, copy_rows(driver,
+                                       &(const struct rows){.to_array = to,
+                                                            .to_x_bytes = x,
+                                                            .to_y = y,
+                                                            .from_array = from,
+                                                            .from_x_bytes = from_x,
+                                                            .from_y = from_y,
+                                                            .width_bytes = width,
+                                                            .rows = height},
+                                       true, on)))
+
+// Bytes of one row.
+#define LINE                                                                                                                               \
+    (&(const struct rows){.to_array = to, .to_x_bytes = x, .to_y = y, .from = from, .from_pitch = bytes, .width_bytes = bytes, .rows = 1})
+RT_DEFAULT_CALL(cudaMemcpyToArray, (uint64_t to, size_t x, size_t y, const void *from, size_t bytes, int kind),
+                ((void)kind, copy_rows(driver, LINE, true, on)))
+RT_STREAM_CALL(cudaMemcpyToArrayAsync, (uint64_t to, size_t x, size_t y, const void *from, size_t bytes, int kind, void *stream),
+               ((void)kind, copy_rows(driver, LINE, false, on)))
+#define LINE_BACK                                                                                                                          \
+    (&(const struct rows){.from_array = from, .from_x_bytes = x, .from_y = y, .to = to, .to_pitch = bytes, .width_bytes = bytes, .rows = 1})
+RT_DEFAULT_CALL(cudaMemcpyFromArray, (void *to, uint64_t from, size_t x, size_t y, size_t bytes, int kind),
+                ((void)kind, copy_rows(driver, LINE_BACK, true, on)))
+RT_STREAM_CALL(cudaMemcpyFromArrayAsync, (void *to, uint64_t from, size_t x, size_t y, size_t bytes, int kind, void *stream),
+               ((void)kind, copy_rows(driver, LINE_BACK, false, on)))

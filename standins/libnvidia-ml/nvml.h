@@ -1,0 +1,54 @@
+// nvml.h: NVML for the simulated devices: how many there are and what they are (the variable VRAM_SIM), and what the processes of the
+// session have on them (common/session.h). What a simulated device does not have (temperature, power, fans, clocks of the moment, links)
+// is "not supported", as it is on cards without it.
+//
+// Numbers and layouts are NVML's binary interface, declared by ourselves. Calls are safe from any thread.
+#ifndef VR_STANDINS_LIBNVIDIA_ML_NVML_H
+#define VR_STANDINS_LIBNVIDIA_ML_NVML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "driver/sim/sim_options.h"
+
+#define NVML_EXPORT __attribute__((visibility("default")))
+
+enum nvml_result {
+    NVML_SUCCESS = 0,
+    NVML_UNINITIALIZED = 1,
+    NVML_INVALID_ARGUMENT = 2,
+    NVML_NOT_SUPPORTED = 3,
+    NVML_NOT_FOUND = 6,
+    NVML_INSUFFICIENT_SIZE = 7,
+    NVML_DRIVER_NOT_LOADED = 9,
+    NVML_VERSION_MISMATCH = 25, // of a struct
+};
+
+// A handle: the address of one of these. Which device it is follows from its place.
+struct nvml_device;
+
+// The options of the simulated driver, completed. Good after nvmlInit.
+extern struct vram_sim_options nvml_options;
+
+// UNINITIALIZED unless some nvmlInit is without its nvmlShutdown.
+enum nvml_result nvml_ready(void);
+// The same, and the device of a handle.
+enum nvml_result nvml_device_of(const struct nvml_device *handle, uint32_t *device);
+struct nvml_device *nvml_handle_of(uint32_t device);
+// Puts a text with its end into the caller's; INSUFFICIENT_SIZE.
+enum nvml_result nvml_put(char *into, unsigned capacity, const char *text);
+// "GPU-...", 40 characters and the end.
+void nvml_uuid_text(uint32_t device, char text[41]);
+// The version word that a struct of `bytes` bytes starts with.
+#define NVML_VERSION(bytes, version) ((unsigned)((bytes) | (unsigned)(version) << 24))
+
+// Begins a function about a device: `device` is its number from here on.
+#define NVML_DEVICE(handle)                                                                                                                \
+    uint32_t device;                                                                                                                       \
+    const enum nvml_result known = nvml_device_of((handle), &device);                                                                      \
+    if (known != NVML_SUCCESS) return (int)known
+#define NVML_NEEDS(condition)                                                                                                              \
+    if (!(condition)) return NVML_INVALID_ARGUMENT
+
+#endif

@@ -1,0 +1,13 @@
+// Stands for a library of NVIDIA's that a program brings along. Copies of it get many names.
+__attribute__((visibility("default"))) int cudaRuntimeGetVersion(int *version);
+__attribute__((visibility("default"))) int cuInit(unsigned flags);
+
+int cudaRuntimeGetVersion(int *version) {
+    *version = -1;
+    return 0;
+}
+
+int cuInit(unsigned flags) {
+    (void)flags;
+    return -1;
+}
