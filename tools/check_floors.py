@@ -51,6 +51,11 @@ STANDINS = {
     "standins/cusolver": "standins/common",
     "standins/cusparse": "standins/common",
     "standins/nccl": "standins/common",
+    "standins/cupti": "standins/common",
+    "standins/cusparselt": "standins/common",
+    "standins/cufile": "standins/common",
+    "standins/nvshmem": "standins/common",
+    "standins/nvtx": "standins/common",
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # The page's engine is the rooms themselves, compiled with it: it gives their hash tables the browser's random bits.

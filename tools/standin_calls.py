@@ -30,10 +30,16 @@ LIBRARIES = {
     "cublas_legacy": ("cublas", "cublas.h", "cublas(?!Lt)"),
     "cusolver": ("cusolver", "cusolverDn.h cusolverSp.h cusolverRf.h cusolverMg.h cusolverSp_LOWLEVEL_PREVIEW.h", "cusolver"),
     "cusparse": ("cusparse", "cusparse.h", "cusparse"),
+    "cupti": (
+        "cupti",
+        "cupti.h cupti_profiler_target.h cupti_pcsampling.h cupti_checkpoint.h cupti_profiler_host.h cupti_range_profiler.h "
+        "cupti_pmsampling.h cupti_sass_metrics.h cupti_target.h",
+        "cupti",
+    ),
     "cudnn": ("cudnn", "cudnn.h cudnn_backend.h cudnn_gnn_ops.h cudnn_subquadratic_ops.h", "cudnn"),
 }
 # Calls whose results a program needs and that no stand-in has.
-NOT_SIMULATED = r"cudnn(Gnn|LongFFT|GetFolded|FusedOps|\w*FusedOps|InitTransformDest)"
+NOT_SIMULATED = r"cupti(Profiler|RangeProfiler|Pm|PC|Sass|Metric|Event|Device[GE]|Enum|Num|GetNum|GetSass|GetCubin|KernelReplay|\w*ReplayMode)|cudnn(Gnn|LongFFT|GetFolded|FusedOps|\w*FusedOps|InitTransformDest)"
 # What headers include of the compiler's own folder; only its macros count here, and all are empty.
 EMPTY_MACROS = """__host__ __device__ __device_builtin__ __device_builtin_texture_type__ __device_builtin_surface_type__ __cudart_builtin__
     __forceinline__ __inline_hint__ __no_return__ CUDARTAPI CUDARTAPI_CDECL CUDART_CB __CUDA_DEPRECATED CUDA_CB __specialization_static
@@ -47,19 +53,30 @@ def preprocessed(headers, folders):
         crt.mkdir()
         for name in COMPILER_HEADERS:
             (crt / name).write_text("")
+        (Path(scratch) / "late" / "nv").mkdir(parents=True)
+        (Path(scratch) / "late" / "nv" / "target").write_text("")
         macros = [f"-D{name}=" for name in EMPTY_MACROS] + ["-D__align__(n)=", "-D__builtin_align__(n)="]
         source = "#include <stddef.h>\n#include <stdint.h>\n" + "".join(f"#include <{name}>\n" for name in headers.split())
-        command = ["gcc", "-E", "-P", "-x", "c", *macros, f"-I{scratch}", *[f"-I{folder}" for folder in folders], "-"]
-        return subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout
+        # Some functions are declared for C++ only.
+        command = ["g++", "-E", "-P", "-x", "c++", *macros, f"-I{scratch}", *[f"-I{folder}" for folder in folders],
+                   f"-idirafter{scratch}/late", "-"]
+        done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(headers + ": " + next((line for line in done.stderr.splitlines() if "error" in line), "the preprocessor failed"))
+        return done.stdout
 
 
 def statements(text):
     """What stands between semicolons outside of braces."""
     text = re.sub(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)", "", text)
+    text = re.sub(r'extern\s*"C"\s*\{', ";", text).replace('extern "C"', "")
+    text = re.sub(r"\[\[.*?\]\]", "", text, flags=re.S)
     depth, current = 0, ""
     for character in text:
         if character == "{":
             depth += 1
+        elif character == "}" and depth == 0:
+            current = ""  # the end of extern "C"
         elif character == "}":
             depth -= 1
             if depth == 0:
@@ -231,7 +248,7 @@ def cudnn_descriptor_row(header, name, parameters, numbers):
     return f"QUERY({name}, {signature(header, renamed, len(renamed) - 1)}, {'; '.join(actions)})" if actions else None
 
 
-ACTIONS = {"cublas": cublas_actions, "cublas_legacy": None, "cusolver": cusolver_actions, "cusparse": cusparse_actions, "cudnn": cudnn_actions}
+ACTIONS = {"cublas": cublas_actions, "cublas_legacy": None, "cusolver": cusolver_actions, "cusparse": cusparse_actions, "cudnn": cudnn_actions, "cupti": lambda name, parameters: []}
 
 
 def size_of_result(header, kind):
@@ -273,7 +290,7 @@ def row_of(library, header, name, numbers):
     actions = ACTIONS[library](name, parameters)
     order = [parameter for _, parameter in parameters]
     is_query = re.search("ufferSize|BufferInfo|Get", name) is not None or not (kinds and kinds[0].endswith("Handle_t"))
-    if not actions and "Get" in name:  # values that nobody keeps: zeros, never what was there
+    if not actions and re.search("Get|Supported|IsTracing|VirtualizationMode", name):  # values that nobody keeps: zeros, never what was there
         actions = [(parameter, f"FILL({parameter}, {size_of_result(header, kind)})") for kind, parameter in parameters if kind.endswith("*")]
         is_query = True
     if not actions:

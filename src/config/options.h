@@ -23,6 +23,9 @@
 // From here on a capture concerns the requests of streams that take part in it; before, all requests of its device.
 #define VR_PYTORCH_STREAMS_CAPTURE VR_PYTORCH(2, 14)
 
+// The most bytes that may be added to each request.
+#define VR_PADDING_MAX 4096
+
 enum vr_backend { VR_BACKEND_NATIVE, VR_BACKEND_ASYNC };
 
 // A reservation of address space: a fraction of the device's memory, or bytes. Unset: both 0.
@@ -59,7 +62,8 @@ struct vr_options {
         struct vr_reserve reserve;
     } reserve_classes[VR_RESERVE_CLASSES];
     uint32_t reserve_class_count;
-    uint32_t pytorch; // VR_PYTORCH(): whose rules hold
+    uint32_t request_padding_bytes; // added to each request before it is rounded
+    uint32_t pytorch;               // VR_PYTORCH(): whose rules hold
 };
 
 // Every default.

@@ -1,5 +1,6 @@
 #include "config/recorded_options.h"
 
+#include "config/rounding.h"
 #include "config/values.h"
 
 static const struct {
@@ -92,7 +93,8 @@ size_t vr_recorded_most(void) { return vr_option_row_count; }
 
 // The recorded option string without its JSON quotes, NUL-terminated in `text`; "" when there is none or it holds escapes.
 static void recorded_string(const struct vr_model *model, char *text, size_t capacity) {
-    static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+    static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF",
+                                       "last_allocator_settings"};
     text[0] = '\0';
     for (size_t i = 0; i < VR_COUNT_OF(keys) && text[0] == '\0'; i++) {
         const char *value = vr_model_setting(model, keys[i]);
@@ -105,7 +107,9 @@ static void recorded_string(const struct vr_model *model, char *text, size_t cap
 
 // Whether the recording says anything of the settings: PyTorch 2.1 and 2.2 have no `allocator_settings`.
 static bool has_settings(const struct vr_model *model) {
-    if (vr_model_setting(model, "PYTORCH_CUDA_ALLOC_CONF") != NULL || vr_model_setting(model, "PYTORCH_ALLOC_CONF") != NULL) return true;
+    for (size_t i = 0; i < VR_COUNT_OF(others); i++) {
+        if (strstr(others[i].key, "ALLOC_CONF") != NULL && vr_model_setting(model, others[i].key) != NULL) return true;
+    }
     for (size_t i = 0; i < vr_option_row_count; i++) {
         const char *key = vr_option_rows[i].recorded.key;
         if (key != NULL && vr_model_setting(model, key) != NULL) return true;
@@ -126,6 +130,36 @@ static bool has_expandable_segments(const struct vr_model *model) {
     return false;
 }
 
+// Ascend's torch_npu adds 32 bytes to each request before it rounds: that shows in live blocks whose request fills them but for less. A
+// block that is too small for it says no. Only where nothing is left over from a split is a larger one none by chance.
+enum { NPU_PADDING = 32 };
+
+enum padding { PADDING_UNKNOWN, PADDING_NONE, PADDING_PROVED };
+
+static enum padding padding_of(const struct vr_model *model, const struct vr_options *options) {
+    struct vr_options npu = *options;
+    npu.request_padding_bytes = NPU_PADDING;
+    enum padding found = PADDING_UNKNOWN;
+    for (size_t row = 0; row < model->segments.count; row++) {
+        if (vr_model_is_host(model, model->segments.device[row])) continue;
+        const bool exact = model->segments.expandable[row] != 0 || model->segments.kind[row] == VR_KIND_SMALL;
+        for (uint64_t b = model->segments.first_block[row]; b < model->segments.first_block[row + 1]; b++) {
+            const uint64_t requested = model->blocks.requested_bytes[b], size = model->blocks.size_bytes[b];
+            if (!vr_state_active(model->blocks.state[b]) || requested == 0 || requested > UINT64_MAX / 4) continue;
+            const uint64_t padded = vr_round_request(&npu, requested);
+            if (size < padded) return PADDING_NONE;
+            if (exact && size == padded && padded != vr_round_request(options, requested)) found = PADDING_PROVED;
+        }
+    }
+    return found;
+}
+
+bool vr_recorded_may_pad(const struct vr_model *model, const struct vr_options *options, uint32_t *padding_bytes) {
+    if (options->request_padding_bytes != 0 || padding_of(model, options) != PADDING_UNKNOWN) return false;
+    *padding_bytes = NPU_PADDING;
+    return true;
+}
+
 bool vr_recorded_conf(const struct vr_model *model, struct vr_text *conf) {
     char text[1024];
     struct vr_options options;
@@ -140,6 +174,7 @@ bool vr_recorded_conf(const struct vr_model *model, struct vr_text *conf) {
     }
     const bool inferred = !has_settings(model) && has_expandable_segments(model);
     if (inferred) options.expandable_segments = true;
+    if (options.request_padding_bytes == 0 && padding_of(model, &options) == PADDING_PROVED) options.request_padding_bytes = NPU_PADDING;
     vr_options_print_places(&options, conf);
     return inferred;
 }

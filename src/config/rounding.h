@@ -18,6 +18,7 @@ VR_INLINE uint64_t vr_round_divided(uint64_t size_bytes, uint32_t divisor) {
 
 // The block size that answers a request of size_bytes in [1, VR_REQUEST_LIMIT) (allocator.md §sizes).
 VR_INLINE uint64_t vr_round_request(const struct vr_options *options, uint64_t size_bytes) {
+    size_bytes += options->request_padding_bytes;
     if (size_bytes < VR_MIN_BLOCK) return VR_MIN_BLOCK;
     const uint32_t divisor = vr_options_divisor(options, size_bytes);
     return divisor > 1 && size_bytes > (uint64_t)VR_MIN_BLOCK * divisor ? vr_round_divided(size_bytes, divisor)

@@ -277,7 +277,7 @@ static enum vram_status read_threads(const struct vr_option_row *row, struct vr_
     return vr_lex_next(lexer);
 }
 
-static void print_threads(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
+static void print_whole(const struct vr_option_row *row, const struct vr_options *options, struct vr_text *text) {
     vr_text_printf(text, "%u", *(const uint32_t *)const_field_of(row, options));
 }
 
@@ -289,6 +289,14 @@ static void recall_threads(const struct vr_option_row *row, struct vr_options *o
     const char *end;
     uint64_t threads;
     if (vr_read_whole(value, &threads, &end) && threads <= UINT32_MAX) *(uint32_t *)field_of(row, options) = (uint32_t)threads;
+}
+
+// --- bytes ----------------------------------------------------------------------------------------------------------------
+static enum vram_status read_bytes(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    uint64_t value;
+    if (!whole_word(lexer, &value) || value > VR_PADDING_MAX) return bad_value(row, lexer, "bytes from 0 to 4096");
+    *(uint32_t *)field_of(row, options) = (uint32_t)value;
+    return vr_lex_next(lexer);
 }
 
 // --- reservations -----------------------------------------------------------------------------------------------------------
@@ -397,7 +405,8 @@ static const struct {
     [VR_KIND_OPEN_FRACTION] = {read_fraction, print_fraction, record_fraction, recall_fraction},
     [VR_KIND_CLOSED_FRACTION] = {read_fraction, print_fraction, record_fraction, recall_fraction},
     [VR_KIND_DIVISIONS] = {read_divisions, print_divisions, record_divisions, recall_divisions},
-    [VR_KIND_THREADS] = {read_threads, print_threads, record_threads, recall_threads},
+    [VR_KIND_THREADS] = {read_threads, print_whole, record_threads, recall_threads},
+    [VR_KIND_BYTES] = {read_bytes, print_whole, NULL, NULL},
     [VR_KIND_BACKEND] = {read_backend, print_backend, NULL, NULL},
     [VR_KIND_RESERVE] = {read_reserve, print_reserve, NULL, NULL},
     [VR_KIND_CLASSES] = {read_classes, print_classes, NULL, NULL},

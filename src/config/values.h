@@ -17,6 +17,7 @@ enum vr_option_kind {
     VR_KIND_DIVISIONS,       // the array of divisors
     VR_KIND_BACKEND,
     VR_KIND_THREADS, // uint32_t
+    VR_KIND_BYTES,   // uint32_t, at most VR_PADDING_MAX
     VR_KIND_RESERVE,
     VR_KIND_CLASSES, // reserve_classes and its count
     VR_KIND_VERSION, // uint32_t, VR_PYTORCH()

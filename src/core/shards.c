@@ -22,7 +22,7 @@ void vr_device_apply_options(struct vr_device *device, const struct vr_options *
     if (device->options.large_segment_bytes > VR_REQUEST_LIMIT) device->options.large_segment_bytes = VR_REQUEST_LIMIT;
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) set_source(device->shards.items[i]);
-    device->divisions = false;
+    device->divisions = options->request_padding_bytes != 0;
     for (int i = 0; i < VR_ROUNDUP_BUCKETS; i++) device->divisions |= options->roundup_divisions[i] > 1;
     vr_device_gate(device, VR_GATE_COLLECT, options->garbage_collection_threshold > 0 && device->limit_bytes != VR_UNLIMITED);
 }

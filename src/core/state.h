@@ -115,7 +115,7 @@ struct vr_device {
     _Atomic uint64_t peers; // bit d: device d may reach the memory; changed under all locks
     // All below, but for what says otherwise: guarded by mutex and all shards' locks together; read under any one of these.
     uint64_t limit_bytes; // VR_UNLIMITED: none
-    bool divisions;       // some rounding divisor is in force
+    bool divisions;       // some rounding divisor, or a padding, is in force
     struct vr_options options;
     uint32_t clock[VR_POOLS]; // searches made while garbage collection is on
     struct vr_listening listening;

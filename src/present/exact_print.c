@@ -184,6 +184,8 @@ static void settings_text(struct vr_text *text, const struct vram_exact_result *
         vr_text_printf(text, "  settings: none are recorded; inferred from the segments: %s\n", result->conf);
     else if (!result->recorded_conf)
         vr_text_printf(text, "  settings: %s, not the recording's own\n", result->conf[0] == '\0' ? "defaults" : result->conf);
+    if (result->recorded_conf && strstr(result->conf, "request_padding_bytes:32") != NULL)
+        vr_text_puts(text, "  of an Ascend NPU: 32 bytes are added to each request before it is rounded\n");
     if (result->pytorch_by != VRAM_RULES_BY_KEYS)
         vr_text_printf(text, "  rules of PyTorch %s, %s\n", result->pytorch,
                        result->pytorch_by == VRAM_RULES_BY_CONF ? "as asked for" : "which the events follow, not those that the keys tell");

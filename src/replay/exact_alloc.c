@@ -99,9 +99,9 @@ enum vram_status vr_exact_hide(struct vr_exact *exact, size_t event, struct vr_e
     struct vram_allocator *allocator = exact->stage.allocator;
     for (hiders->count = 0; hiders->count < VR_EXACT_HIDERS; hiders->count++) {
         uint64_t found = 0;
-        VR_TRY(vr_drive_peek(allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &found));
+        VR_TRY(vr_drive_peek(allocator, DEVICE, vr_exact_request(exact, event), stream_of(exact, event), &found));
         if (found == 0) break;
-        VR_TRY(vram_malloc(allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &hiders->addresses[hiders->count]));
+        VR_TRY(vram_malloc(allocator, DEVICE, vr_exact_request(exact, event), stream_of(exact, event), &hiders->addresses[hiders->count]));
     }
     return VRAM_OK;
 }

@@ -272,7 +272,7 @@ static enum vram_status queue_next_map(struct vr_exact *exact, size_t event, siz
 // the driver refuses it a second time: then the new reservation is mapped at a later one.
 static enum vram_status request_in_vain(struct vr_exact *exact, size_t event, uint64_t stream, uint64_t *address) {
     enum { ATTEMPTS = 64 };
-    const uint64_t size = exact->recorded->history->size_bytes[event];
+    const uint64_t size = vr_exact_request(exact, event);
     enum vram_status status = VRAM_DRIVER;
     size_t from = event;
     for (int i = 0; i < ATTEMPTS && from != SIZE_MAX && status == VRAM_DRIVER; i++) {
@@ -288,7 +288,7 @@ static enum vram_status try_to_fail(struct vr_exact *exact, size_t event, bool *
     const struct vr_history *history = exact->recorded->history;
     const uint64_t stream = vr_stage_stream(&exact->stage, history->stream[event]);
     uint64_t address = 0;
-    VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event], stream, &address));
+    VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, vr_exact_request(exact, event), stream, &address));
     if (address != 0) return VRAM_OK;
     VR_TRY(vram_sim_set_memory(exact->stage.driver, DEVICE, vram_sim_memory_used(exact->stage.driver, DEVICE)));
     const enum vram_status status = request_in_vain(exact, event, stream, &address);
@@ -361,8 +361,8 @@ static enum vram_status try_to_fail_keeping(struct vr_exact *exact, size_t event
     const struct vr_history *history = exact->recorded->history;
     uint64_t address = 0;
     size_t held = 0;
-    VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event], vr_stage_stream(&exact->stage, history->stream[event]),
-                         &address));
+    VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, vr_exact_request(exact, event),
+                         vr_stage_stream(&exact->stage, history->stream[event]), &address));
     if (address != 0) return VRAM_OK;
     enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_free_block, &kept);
     if (status == VRAM_OK && kept.failed) status = VRAM_NO_HOST_MEMORY;
@@ -395,7 +395,7 @@ enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event) {
         VR_TRY(vr_exact_enter(exact, event));
         uint64_t found = 0;
         const struct vr_history *history = exact->recorded->history;
-        status = vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[event],
+        status = vr_drive_peek(exact->stage.allocator, DEVICE, vr_exact_request(exact, event),
                                vr_stage_stream(&exact->stage, history->stream[event]), &found);
         alike = status == VRAM_OK && found == 0;
     } else {

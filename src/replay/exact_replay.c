@@ -4,6 +4,8 @@
 
 #include "model/recording.h"
 #include "analyze/view.h"
+#include "config/recorded_options.h"
+#include "config/values.h"
 #include "replay/exact_replay.h"
 #include "replay/recorded_rules.h"
 
@@ -303,6 +305,23 @@ static void note_rules(struct vram_exact_result *result, uint32_t pytorch, enum 
     result->pytorch_by = source;
 }
 
+// Once more, with other rules or settings: what has fewer differences stays in *result.
+static enum vram_status replay_otherwise(const struct vr_model *model, const struct in_force *how, struct vram_exact_result *result,
+                                         bool *better, struct vram_error *error) {
+    struct vram_exact_result other = {.devices = NULL};
+    const enum vram_status status = replay_all(model, how, &other, error);
+    *better = status == VRAM_OK && differences_of(&other) < differences_of(result);
+    if (*better) {
+        const struct vram_exact_result first = *result;
+        result->devices = other.devices;
+        result->device_count = other.device_count;
+        result->agrees = other.agrees;
+        other = first;
+    }
+    release_devices(&other);
+    return status;
+}
+
 // Whose rules the recorded program followed: those that its keys tell, or, where its events differ from them, those that they differ from
 // less.
 static enum vram_status replay_by_rules(const struct vr_model *model, const struct vram_exact_options *options,
@@ -313,18 +332,35 @@ static enum vram_status replay_by_rules(const struct vr_model *model, const stru
     note_rules(result, how.pytorch, named != 0 ? VRAM_RULES_BY_CONF : VRAM_RULES_BY_KEYS);
     VR_TRY(replay_all(model, &how, result, error));
     if (named != 0 || result->agrees) return VRAM_OK;
-    struct vram_exact_result other = {.devices = NULL};
     how.pytorch = rules.other;
-    enum vram_status status = replay_all(model, &how, &other, error);
-    if (status == VRAM_OK && differences_of(&other) < differences_of(result)) {
+    bool better = false;
+    VR_TRY(replay_otherwise(model, &how, result, &better, error));
+    if (better) note_rules(result, rules.other, VRAM_RULES_BY_EVENTS);
+    return VRAM_OK;
+}
+
+// Where no live block tells whether requests were padded, the events may: if with the padding all of them agree.
+static enum vram_status replay_padded(const struct vr_model *model, const struct vram_exact_options *options,
+                                      struct vram_exact_result *result, struct vram_error *error) {
+    struct vr_options settings;
+    uint32_t padding_bytes = 0;
+    vr_options_init(&settings);
+    if (result->agrees || !result->recorded_conf || vr_options_parse(&settings, result->conf, NULL) != VRAM_OK) return VRAM_OK;
+    if (!vr_recorded_may_pad(model, &settings, &padding_bytes)) return VRAM_OK;
+    struct vr_text conf = {0};
+    struct vram_exact_result padded = {.recorded_conf = true, .inferred_conf = result->inferred_conf};
+    settings.request_padding_bytes = padding_bytes;
+    vr_options_print_places(&settings, &conf);
+    enum vram_status status = vr_text_copy(&conf, &padded.conf);
+    if (status == VRAM_OK) status = replay_by_rules(model, options, &padded, error);
+    if (status == VRAM_OK && padded.agrees) {
         const struct vram_exact_result first = *result;
-        result->devices = other.devices;
-        result->device_count = other.device_count;
-        result->agrees = other.agrees;
-        note_rules(result, rules.other, VRAM_RULES_BY_EVENTS);
-        other = first;
+        *result = padded;
+        padded = first;
     }
-    release_devices(&other);
+    release_devices(&padded);
+    free(padded.conf);
+    vr_text_release(&conf);
     return status;
 }
 
@@ -350,6 +386,7 @@ enum vram_status vram_replay_exact(const struct vram_recording *recording, const
     struct vram_exact_result *made = calloc(1, sizeof *made);
     enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : choose_conf(model, options, made);
     if (status == VRAM_OK) status = replay_by_rules(model, options, made, error);
+    if (status == VRAM_OK) status = replay_padded(model, options, made, error);
     if (status != VRAM_OK) {
         vram_exact_result_destroy(made);
         return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;

@@ -57,6 +57,11 @@ VR_INLINE bool vr_exact_is_asking(const struct vr_exact *exact) {
     if (exact->pending_count == 0) return false;
     return !exact->recorded->options->release_lock_on_malloc || vr_exact_is_map(exact, exact->pending[exact->pending_count - 1]);
 }
+// What was asked for by an alloc or oom event; of the latter the rounded size is recorded.
+VR_INLINE uint64_t vr_exact_request(const struct vr_exact *exact, size_t event) {
+    const uint64_t size = exact->recorded->history->size_bytes[event], padding = exact->recorded->options->request_padding_bytes;
+    return exact->recorded->history->action[event] == VR_ACTION_OOM && size > padding ? size - padding : size;
+}
 // From now on requests are of the event's pool.
 VR_INLINE enum vram_status vr_exact_enter(struct vr_exact *exact, size_t event) {
     return vr_stage_enter(&exact->stage, vr_recorded_device_pool(exact->recorded, event));

@@ -93,7 +93,9 @@ static enum vram_status try_again(struct whatif *whatif, size_t event) {
     whatif->device->recorded_ooms++;
     if (whatif->options->memory_bytes == 0) return VRAM_OK;
     VR_TRY(vr_stage_enter(&whatif->stage, vr_recorded_device_pool(whatif->recorded, event)));
-    VR_TRY(request(whatif, history->size_bytes[event], history->stream[event], &address));
+    const uint64_t size = history->size_bytes[event], padding = whatif->recorded->options->request_padding_bytes;
+    // Recorded is the rounded size.
+    VR_TRY(request(whatif, size > padding ? size - padding : size, history->stream[event], &address));
     if (address == 0) return VRAM_OK;
     whatif->device->recorded_ooms_served++;
     VR_TRY(vr_drive_free_request(whatif->stage.allocator, address));

@@ -40,7 +40,7 @@ vr_cu_result cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active
     if (result != VR_CU_SUCCESS || flags == NULL || active == NULL) return result == VR_CU_SUCCESS ? VR_CU_INVALID_VALUE : result;
     struct vr_sim *sim = vr_libcuda_sim();
     vr_mutex_lock(&sim->lock);
-    *flags = 0;
+    *flags = sim->devices[device].primary_flags;
     const struct vr_sim_context *primary = vr_sim_context_find(sim, sim->devices[device].primary);
     *active = primary != NULL && !primary->inactive;
     vr_mutex_unlock(&sim->lock);
@@ -59,8 +59,8 @@ vr_cu_result cuDevicePrimaryCtxReset_v2(int device) {
 }
 
 vr_cu_result cuCtxCreate_v2(uint64_t *context, unsigned flags, int device) {
-    (void)flags; // how the host thread waits; the simulator does not wait
     vr_cu_result result = device_error(device);
+    if (result == VR_CU_SUCCESS) result = vr_sim_context_flags_check(flags);
     if (result != VR_CU_SUCCESS || context == NULL) return result == VR_CU_SUCCESS ? VR_CU_INVALID_VALUE : result;
     struct vr_sim *sim = vr_libcuda_sim();
     vr_mutex_lock(&sim->lock);
@@ -68,9 +68,10 @@ vr_cu_result cuCtxCreate_v2(uint64_t *context, unsigned flags, int device) {
     result = vr_sim_context_create(sim, (uint32_t)device, false, &made);
     if (result == VR_CU_SUCCESS) {
         result = vr_sim_ctx_push(sim, made);
-        if (result == VR_CU_SUCCESS)
+        if (result == VR_CU_SUCCESS) {
+            vr_sim_context_find(sim, made)->settings.flags = flags;
             *context = made;
-        else
+        } else
             vr_sim_context_destroy(sim, made);
     }
     vr_mutex_unlock(&sim->lock);

@@ -1,4 +1,4 @@
-// pointer_attributes.c: cuPointerGetAttribute, for the attributes that say what and where an address is.
+// pointer_attributes.c: cuPointerGetAttribute and its kin, for the attributes that say what and where an address is.
 #include "libcuda.h"
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
@@ -78,19 +78,57 @@ static bool answer(const struct facts *facts, uint64_t address, enum attribute a
     }
 }
 
-vr_cu_result cuPointerGetAttribute(void *data, int attribute, uint64_t address) {
-    struct vr_sim *sim;
-    const vr_cu_result entered = vr_libcuda_enter(&sim);
-    if (entered != VR_CU_SUCCESS) return entered;
-    if (data == NULL) return VR_CU_INVALID_VALUE;
+// An address that is of nobody has no value: zero.
+static vr_cu_result put(struct vr_sim *sim, uint64_t address, int attribute, void *data, bool zero_unknown) {
     struct facts facts;
     uint64_t value = 0;
     size_t width = 0;
     vr_mutex_lock(&sim->lock);
-    bool known = look_up(sim, address, &facts) && answer(&facts, address, (enum attribute)attribute, &value, &width);
+    const bool found = look_up(sim, address, &facts);
+    bool known = found && answer(&facts, address, (enum attribute)attribute, &value, &width);
     vr_mutex_unlock(&sim->lock);
+    if (!known && zero_unknown) {
+        const struct vr_sim_range nowhere = {0};
+        const struct facts none = {.range = &nowhere, .on_host = true};
+        known = answer(&none, 0, (enum attribute)attribute, &value, &width);
+        value = 0;
+    }
     if (!known) return VR_CU_INVALID_VALUE;
     uint32_t narrow = (uint32_t)value;
     memcpy(data, width == sizeof narrow ? (const void *)&narrow : (const void *)&value, width);
     return VR_CU_SUCCESS;
+}
+
+vr_cu_result cuPointerGetAttribute(void *data, int attribute, uint64_t address) {
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
+    return data == NULL ? VR_CU_INVALID_VALUE : put(sim, address, attribute, data, false);
+}
+
+// What this one cannot find is zero and no error.
+vr_cu_result cuPointerGetAttributes(unsigned count, const int *attributes, void **values, uint64_t address) {
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
+    if (count == 0 || attributes == NULL || values == NULL) return VR_CU_INVALID_VALUE;
+    for (unsigned i = 0; i < count; i++) {
+        const vr_cu_result result = values[i] == NULL ? VR_CU_INVALID_VALUE : put(sim, address, attributes[i], values[i], true);
+        if (result != VR_CU_SUCCESS) return result;
+    }
+    return VR_CU_SUCCESS;
+}
+
+// The one attribute that can be set: whether copies of this memory wait for each other. Here they do.
+vr_cu_result cuPointerSetAttribute(const void *value, int attribute, uint64_t address) {
+    enum { SYNC_MEMOPS = 6 };
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
+    if (value == NULL || attribute != SYNC_MEMOPS) return VR_CU_INVALID_VALUE;
+    struct facts facts;
+    vr_mutex_lock(&sim->lock);
+    const bool known = look_up(sim, address, &facts);
+    vr_mutex_unlock(&sim->lock);
+    return known && !facts.on_host ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }

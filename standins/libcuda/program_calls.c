@@ -5,8 +5,9 @@
 #define WITH_SIM(...) (sim, __VA_ARGS__)
 #define X(member, symbol, exported, version, parameters, arguments)      \
     vr_cu_result exported parameters {                                   \
-        struct vr_sim *sim = vr_libcuda_sim();                           \
-        if (sim == NULL) return VR_CU_NOT_INITIALIZED;                   \
+        struct vr_sim *sim;                                              \
+        const vr_cu_result entered = vr_libcuda_enter(&sim);             \
+        if (entered != VR_CU_SUCCESS) return entered;                    \
         return vr_sim_call_##member WITH_SIM arguments;                  \
     }
 #include "driver/sim/program_calls.def"

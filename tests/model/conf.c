@@ -41,6 +41,8 @@ static void append(char *text, const char *format, ...) {
 static void draw_rules(uint64_t *random, struct naive_conf *conf, char *text) {
     conf->pytorch = vr_random_below(random, 2) ? 206 : 215;
     if (conf->pytorch == 206) append(text, "pytorch:2.6");
+    conf->padding_bytes = vr_random_below(random, 8) ? 0 : 1 + (uint32_t)vr_random_below(random, 600);
+    if (conf->padding_bytes) append(text, "request_padding_bytes:%u", conf->padding_bytes);
 }
 
 static void draw_large_segment(uint64_t *random, struct naive_conf *conf, char *text) {

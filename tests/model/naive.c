@@ -56,6 +56,7 @@ static uint32_t divisor_of(const struct naive_options *options, uint64_t size_by
 }
 
 static uint64_t round_size(const struct naive_options *options, uint64_t size_bytes) {
+    size_bytes += options->padding_bytes;
     if (size_bytes < NAIVE_MIN_BLOCK) return NAIVE_MIN_BLOCK;
     const uint32_t divisor = divisor_of(options, size_bytes);
     if (divisor > 1 && size_bytes > NAIVE_MIN_BLOCK * divisor) {
@@ -497,6 +498,7 @@ void naive_configure(struct naive *naive, const struct naive_conf *conf) {
     if (conf->has_large_segment) options->large_segment_bytes = conf->large_segment_bytes;
     // Every parse resets these; the others keep what they have.
     options->max_split_bytes = conf->has_max_split ? conf->max_split_bytes : UINT64_MAX;
+    if (conf->padding_bytes) options->padding_bytes = conf->padding_bytes;
     options->non_split_rounding_bytes = conf->has_non_split_rounding ? conf->non_split_rounding_bytes : options->large_segment_bytes;
     options->gc_threshold = conf->has_gc ? conf->gc_threshold : 0;
     for (size_t i = 0; i < NAIVE_BUCKETS; i++) options->divisions[i] = conf->has_divisions ? conf->divisions[i] : 0;

@@ -31,6 +31,7 @@ struct naive_conf {
     bool throw_on_oom;
     double reserve_fraction; // expandable_segments_reserve
     bool reuse;              // graph_capture_record_stream_reuse
+    uint32_t padding_bytes;  // added to each request
     uint32_t pytorch;        // major * 100 + minor: whose rules; only at the start
 };
 

@@ -293,6 +293,75 @@ static void a_version_is_added_to_the_settings(void **state) {
     selfmade_release(&made);
 }
 
+// Ascend's torch_npu gives 32 bytes more than was asked for, rounded up: 1,024 bytes have 1,536.
+static void histories_of_npus_are_recognised(void **state) {
+    (void)state;
+    static const struct {
+        const char *played, *recorded, *found;
+        uint64_t memory_bytes;
+    } rows[] = {
+        {"request_padding_bytes:32", "", "request_padding_bytes:32", 80 * VR_GIB},
+        {"request_padding_bytes:32", "", "request_padding_bytes:32", 400 * VR_MIB},
+        {"expandable_segments:True,request_padding_bytes:32", "expandable_segments:True",
+         "expandable_segments:True,request_padding_bytes:32", 80 * VR_GIB},
+        {"roundup_power2_divisions:4,request_padding_bytes:32", "roundup_power2_divisions:4", NULL, 80 * VR_GIB},
+        {"", "", "", 80 * VR_GIB},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
+        struct selfmade made;
+        struct selfmade_options options = plain;
+        options.conf = rows[i].played;
+        options.memory_bytes = rows[i].memory_bytes;
+        selfmade_run(&made, &options);
+        made.conf = rows[i].recorded;
+        struct vram_recording *recording = recording_of(&made, 0);
+        struct vram_exact_result *result = exact(recording);
+        assert_true(result->agrees && result->recorded_conf);
+        assert_int_equal(result->devices[0].oom_events, made.stats.num_ooms);
+        if (rows[i].found != NULL) assert_string_equal(result->conf, rows[i].found);
+        vram_exact_result_destroy(result);
+        if (i == 0) {
+            struct vram_whatif_result *run = NULL;
+            assert_int_equal(vram_replay_whatif(recording, NULL, &run, NULL), VRAM_OK);
+            assert_int_equal(run->devices[0].peak_allocated_bytes, made.stats.allocated_bytes[VRAM_STAT_ALL].peak);
+            vram_whatif_result_destroy(run);
+            const struct vram_exact_options cuda = {.conf = ""};
+            assert_int_equal(vram_replay_exact(recording, &cuda, &result, NULL), VRAM_OK);
+            assert_false(result->agrees);
+            vram_exact_result_destroy(result);
+        }
+        vram_recording_destroy(recording);
+        selfmade_release(&made);
+    }
+}
+
+// The keys of torch.xpu.memory's snapshots are those of torch.cuda's, but that there are fewer; MTIA's are dictionaries like these, too.
+static void snapshots_of_other_devices_are_read(void **state) {
+    (void)state;
+    static const char *const snapshots[] = {
+        "{\"segments\":[{\"address\":4194304,\"total_size\":2097152,\"stream\":94550107,\"segment_type\":\"small\","
+        "\"allocated_size\":512,\"active_size\":1024,\"blocks\":["
+        "{\"size\":512,\"requested_size\":100,\"address\":4194304,\"state\":\"active_allocated\",\"frames\":[]},"
+        "{\"size\":512,\"requested_size\":200,\"address\":4194816,\"state\":\"active_awaiting_free\",\"frames\":[]},"
+        "{\"size\":2096128,\"requested_size\":0,\"address\":4195328,\"state\":\"inactive\",\"frames\":[]}]}],"
+        "\"device_traces\":[[{\"action\":\"segment_alloc\",\"addr\":4194304,\"size\":2097152,\"stream\":94550107,\"frames\":[]},"
+        "{\"action\":\"alloc\",\"addr\":4194304,\"size\":100,\"stream\":94550107,\"frames\":[]},"
+        "{\"action\":\"alloc\",\"addr\":4194816,\"size\":200,\"stream\":94550107,\"frames\":[]},"
+        "{\"action\":\"free_requested\",\"addr\":4194816,\"size\":200,\"stream\":94550107,\"frames\":[]},"
+        "{\"action\":\"oom\",\"device_free\":1048576,\"size\":104857600,\"stream\":94550107,\"frames\":[]}]],"
+        "\"allocator_settings\":{\"expandable_segments\":false,\"last_allocator_settings\":\"max_split_size_mb:32\"}}",
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(snapshots); i++) {
+        struct vram_recording *recording = read_string(snapshots[i]);
+        struct vram_exact_result *result = exact(recording);
+        assert_true(result->agrees);
+        assert_string_equal(result->conf, "max_split_size_mb:32");
+        assert_int_equal(result->devices[0].oom_events_agreeing, 1);
+        vram_exact_result_destroy(result);
+        vram_recording_destroy(recording);
+    }
+}
+
 static void expandable_segments_without_settings_are_inferred(void **state) {
     (void)state;
     struct selfmade made;
@@ -670,6 +739,8 @@ int main(void) {
         cmocka_unit_test(used_up_reservations_are_exact),
         cmocka_unit_test(rules_are_inferred),
         cmocka_unit_test(a_version_is_added_to_the_settings),
+        cmocka_unit_test(histories_of_npus_are_recognised),
+        cmocka_unit_test(snapshots_of_other_devices_are_read),
         cmocka_unit_test(expandable_segments_without_settings_are_inferred),
         cmocka_unit_test(other_settings_differ),
         cmocka_unit_test(order_of_releases_differs),

@@ -91,6 +91,16 @@ static void use_memory(void) {
     CHECK(PointerGetAttribute(&start, 11, a + 5) == 0 && start == a);
     CHECK(PointerGetAttribute(&size, 12, a + 5) == 0 && size == 100);
     CHECK(PointerGetAttribute(&type, 2, 4096) == 1);
+    LOAD(PointerGetAttributes, 7000, (unsigned, int *, void **, CUdeviceptr));
+    LOAD(PointerSetAttribute, 6000, (const void *, int, CUdeviceptr));
+    int wanted[] = {2, 9, 11, 4};
+    CUdeviceptr on_host = 1;
+    void *values[] = {&type, &device, &start, &on_host};
+    CHECK(PointerGetAttributes(3, wanted, values, a + 5) == 0 && type == 2 && device == 0 && start == a);
+    CHECK(PointerGetAttributes(4, wanted, values, 4096) == 0 && type == 0 && device == 0 && start == 0 && on_host == 0);
+    wanted[0] = 999;
+    CHECK(PointerGetAttributes(1, wanted, values, a) == 1 && PointerGetAttributes(0, wanted, values, a) == 1);
+    CHECK(PointerSetAttribute(&type, 6, a) == 0 && PointerSetAttribute(&type, 2, a) == 1 && PointerSetAttribute(&type, 6, 4096) == 1);
     CHECK(MemFree(a) == 0 && MemFree(b) == 0 && MemFree(b) == 1);
     CHECK(MemAllocPitch(&a, &pitch, 1000, 10, 4) == 0 && pitch == 1024 && MemFree(a) == 0);
 }
@@ -225,6 +235,19 @@ static void use_contexts(void) {
     CHECK(CtxPopCurrent(&popped) == 0 && popped == own && CtxGetDevice(&device) == 0 && device == 0);
     CHECK(CtxPushCurrent(own) == 0 && CtxDestroy(own) == 0 && CtxGetDevice(&device) == 0 && device == 0);
     CHECK(CtxPushCurrent(own) == 201);
+    LOAD_FLAGS(CtxGetFlags, 7000, 0, (unsigned *));
+    CUresult (*First)(CUcontext *, unsigned, CUdevice) = NULL;
+    CUresult (*Third)(CUcontext *, void *, int, unsigned, CUdevice) = NULL;
+    CUresult (*Fourth)(CUcontext *, void *, unsigned, CUdevice) = NULL;
+    void *creators[] = {proc("cuCtxCreate", 2000, 0), proc("cuCtxCreate", 11040, 0), proc("cuCtxCreate", 13000, 0)};
+    memcpy(&First, &creators[0], sizeof First);
+    memcpy(&Third, &creators[1], sizeof Third);
+    memcpy(&Fourth, &creators[2], sizeof Fourth);
+    CHECK(First(&own, 1, 0) == 0 && CtxGetFlags(&flags) == 0 && flags == 1 && CtxDestroy(own) == 0);
+    CHECK(Third(&own, NULL, 0, 2, 0) == 0 && CtxGetFlags(&flags) == 0 && flags == 2 && CtxDestroy(own) == 0);
+    CHECK(Third(&own, &own, 1, 2, 0) == 224 && Third(&own, NULL, 1, 2, 0) == 1);
+    CHECK(Fourth(&own, NULL, 4, 0) == 0 && CtxGetFlags(&flags) == 0 && flags == 4 && CtxDestroy(own) == 0);
+    CHECK(Fourth(&own, NULL, 3, 0) == 1);
     CHECK(DevicePrimaryCtxGetState(0, &flags, &active) == 0 && flags == 0 && active == 1);
     CHECK(DevicePrimaryCtxReset(0) == 0 && DevicePrimaryCtxGetState(0, &flags, &active) == 0 && active == 0);
 }

@@ -39,6 +39,18 @@ class Surface(unittest.TestCase):
         self.assertEqual([name for name in twins if letters[name] != "T"], [])
         self.assertGreater(len(twins), 20)
 
+    def test_the_rows_of_what_is_simulated_are_as_in_the_facts(self):
+        tables = {"src/driver/calls.def": 1, "src/driver/sim/program_calls.def": 1, "standins/libcuda/companions.def": 0,
+                  "standins/libcuda/per_thread.def": 0}
+        read = 0
+        for path, skipped in tables.items():
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                for row in re.findall(r"^X\(((?:\w+,\s+){2,3}\d+),", file.read(), re.MULTILINE):
+                    base, name, version = re.split(r",\s+", row)[skipped:skipped + 3]
+                    self.assertEqual((base, version), (NAMES[name].group(2), NAMES[name].group(3)), f"{path}: {name}")
+                    read += 1
+        self.assertGreater(read, 200)
+
     def test_what_is_not_simulated_answers_not_supported(self):
         letters = exported()
         some = sorted(name for name in NAMES if letters[name] == "W")[:40]

@@ -10,6 +10,7 @@
 
 #include "config/lex.h"
 #include "config/options.h"
+#include "config/rounding.h"
 #include "support/decimal_comma.h"
 #include "support/random.h"
 #include "vram/options.h"
@@ -76,6 +77,17 @@ static void a_version_says_whose_rules(void **state) {
     static const char *const wrong[] = {"pytorch:2", "pytorch:2.", "pytorch:1.13", "pytorch:2.16", "pytorch:2.6.1", "pytorch:new"};
     struct vr_options options = parsed("");
     for (size_t i = 0; i < VR_COUNT_OF(wrong); i++) assert_int_equal(vr_options_parse(&options, wrong[i], NULL), VRAM_BAD_OPTION);
+}
+
+static void requests_can_be_padded(void **state) {
+    (void)state;
+    struct vr_options options = parsed("request_padding_bytes:32");
+    assert_int_equal(vr_round_request(&options, 1), 512);
+    assert_int_equal(vr_round_request(&options, 480), 512);
+    assert_int_equal(vr_round_request(&options, 481), 1024);
+    assert_int_equal(vr_round_request(&options, 1024), 1536);
+    assert_int_equal(parsed("request_padding_bytes:4096").request_padding_bytes, 4096);
+    assert_int_equal(vr_options_parse(&options, "request_padding_bytes:4097", NULL), VRAM_BAD_OPTION);
 }
 
 static void sizes_too_large_mean_the_largest(void **state) {
@@ -519,6 +531,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_distance_of_words),
         cmocka_unit_test(defaults_are_pytorchs),
+        cmocka_unit_test(requests_can_be_padded),
         cmocka_unit_test(every_size_key_is_in_mib),
         cmocka_unit_test(a_version_says_whose_rules),
         cmocka_unit_test(sizes_too_large_mean_the_largest),

@@ -73,6 +73,7 @@ struct vr_sim {
     struct vr_sim_ranges pooled;   // taken pieces of pools; owner: slot of the piece
     uint64_t last_stream_serial;
     struct vr_sim_callbacks callbacks;
+    uint64_t last_context_id;
     uint64_t user_pools;                      // live handles of cuMemPoolCreate
     uint64_t user_streams;                    // live handles of cuStreamCreate
     uint64_t named_physicals;                 // live handles of cuMemCreate

@@ -6,6 +6,10 @@
 #include "driver/abi.h"
 
 enum {
+    VR_CU_DEVICE_ATTRIBUTE_PCI_BUS_ID = 33,
+    VR_CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 34,
+    VR_CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
+    VR_CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE = 108,
     VR_CU_MODULE_LAZY_LOADING = 2,
     VR_CU_STREAM_MEM_OP_WAIT_VALUE_32 = 1,
     VR_CU_STREAM_MEM_OP_WRITE_VALUE_32 = 2,
@@ -40,6 +44,19 @@ enum {
     VR_CU_LAUNCH_PARAM_END = 0,       // of the list `extra`
     VR_CU_LAUNCH_PARAM_BUFFER_POINTER = 1,
     VR_CU_LAUNCH_PARAM_BUFFER_SIZE = 2,
+};
+
+// CUdevprop, 56 bytes.
+struct vr_cu_device_properties {
+    int32_t threads_per_block, block[3], grid[3];
+    int32_t shared_bytes, constant_bytes, warp, pitch_bytes, registers, clock_khz, texture_alignment;
+};
+
+// CUctxCreateParams, 24 bytes: part of the multiprocessors, or a context for graphics; none of these usually.
+struct vr_cu_context_params {
+    const void *affinities;
+    int32_t affinity_count;
+    const void *graphics;
 };
 
 // CUoccupancyB2DSize: the dynamic shared memory that a block of so many threads needs.

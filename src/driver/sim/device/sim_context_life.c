@@ -26,6 +26,7 @@ vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool pri
     struct vr_sim_context *made = (struct vr_sim_context *)(void *)vr_sim_slots_item(&sim->contexts, index);
     made->device = device;
     made->primary = primary;
+    made->settings = vr_sim_context_defaults(sim, primary ? sim->devices[device].primary_flags : 0);
     const uint64_t handle = vr_sim_slots_handle(&sim->contexts, index);
     const vr_cu_result result = begin(sim, handle);
     if (result == VR_CU_SUCCESS)
@@ -122,4 +123,14 @@ vr_cu_result vr_sim_ctx_synchronize(struct vr_sim *sim, int unused) {
     vr_sim_wait_context(sim, handle);
     vr_sim_pools_synchronized(sim);
     return VR_CU_SUCCESS;
+}
+
+// As if the context were the current one for the time of the call; none is the current one.
+vr_cu_result vr_sim_ctx_synchronize_of(struct vr_sim *sim, uint64_t context) {
+    if (context == 0) return vr_sim_ctx_synchronize(sim, 0);
+    vr_cu_result result = vr_sim_ctx_push(sim, context);
+    if (result != VR_CU_SUCCESS) return result;
+    result = vr_sim_ctx_synchronize(sim, 0);
+    vr_sim_this_thread(sim)->context_count--;
+    return result;
 }

@@ -10,6 +10,7 @@
 
 #define VR_SIM_MAX_DEVICES    64 // as many as an access mask has bits
 #define VR_SIM_DRIVER_VERSION 12000
+#define VR_SIM_LIMITS         7 // values of CUlimit that are kept
 
 #define VR_SIM_LIMIT_COUNT 7 // of CUlimit, that are kept
 
@@ -24,8 +25,17 @@ struct vr_sim_device {
     uint64_t tail_ns;               // when the last work of all its streams ends
     uint64_t primary;               // handle of the primary context, 0 while nobody retains it
     uint32_t primary_references;
-    uint64_t default_pool; // handle, 0 until somebody asks
-    uint64_t pool;         // handle of the pool that asynchronous requests use; 0: the default pool
+    uint32_t primary_flags; // for its primary context, set before or after it is made
+    uint64_t default_pool;  // handle, 0 until somebody asks
+    uint64_t pool;          // handle of the pool that asynchronous requests use; 0: the default pool
+};
+
+// What a program sets of a context and reads back; nothing is done with it.
+struct vr_sim_context_settings {
+    uint32_t flags; // of its creation: how a thread waits, whether host memory is mapped
+    int cache_config;
+    uint64_t limits[VR_SIM_LIMITS]; // by CUlimit
+    uint64_t id;                    // never used again
 };
 
 // A context: a device and its implicit stream.
@@ -42,6 +52,7 @@ struct vr_sim_context {
     bool inactive;   // reset while somebody retains it: it has nothing until it is retained again, under the same handle
     uint64_t *peers; // handles of the contexts whose allocations it may use
     size_t peer_count, peers_capacity;
+    struct vr_sim_context_settings settings;
 };
 
 // What one thread has set.
@@ -75,6 +86,13 @@ struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, uint64_t co
 uint64_t vr_sim_context_handle(const struct vr_sim *sim, const struct vr_sim_context *context);
 // Makes a live context the calling thread's current one and keeps those before it. INVALID_CONTEXT, OUT_OF_MEMORY.
 vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context);
+
+// --- sim_context_settings.c -------------------------------------------------------------------------------------------
+
+// The settings of a context that is new.
+struct vr_sim_context_settings vr_sim_context_defaults(struct vr_sim *sim, uint32_t flags);
+// INVALID_VALUE for flags that cuCtxCreate does not know.
+vr_cu_result vr_sim_context_flags_check(uint32_t flags);
 
 // --- sim_context_life.c ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,239 @@
+// Communicators: their unique ids, making, splitting, shrinking and ending them, and what they answer.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "nccl.h"
+
+static _Thread_local char thread_error[512]; // of calls that have no communicator
+
+bool nccl_is_comm(const struct nccl_comm *comm) { return standin_is(comm, NCCL_COMMUNICATOR); }
+
+// --- unique ids
+// ----------------------------------------------------------------------------------------------------------------------------
+static const char id_mark[] = "vram-nccl:";
+
+int ncclGetUniqueId(struct nccl_unique_id *id) {
+    char name[NCCL_NAME_BYTES];
+    if (id == NULL) return NCCL_INVALID_ARGUMENT;
+    if (!nccl_new_name(name)) return NCCL_SYSTEM_ERROR;
+    memset(id, 0, sizeof *id);
+    (void)snprintf(id->bytes, sizeof id->bytes, "%s%s", id_mark, name);
+    return NCCL_SUCCESS;
+}
+
+// The name in an id; only what ncclGetUniqueId() writes is one, so that no id leads to another file.
+static bool name_of(const struct nccl_unique_id *id, char name[NCCL_NAME_BYTES]) {
+    enum { DIGITS = 32 };
+    if (strncmp(id->bytes, id_mark, sizeof id_mark - 1) != 0) return false;
+    const char *digits = id->bytes + sizeof id_mark - 1;
+    if (strnlen(digits, DIGITS + 1) != DIGITS || strspn(digits, "0123456789abcdef") != DIGITS) return false;
+    memcpy(name, digits, DIGITS + 1);
+    return true;
+}
+
+// --- making
+// --------------------------------------------------------------------------------------------------------------------------------
+static void destroy(struct nccl_comm *comm) {
+    nccl_give_all(comm);
+    nccl_leave(comm);
+    free(comm->sent);
+    free(comm->received);
+    (void)standin_destroy(comm, NCCL_COMMUNICATOR);
+}
+
+// What a thread reads after a call that gave it no communicator.
+static int fail_without(struct nccl_comm *comm, int result) {
+    memcpy(thread_error, comm->last_error, sizeof thread_error);
+    destroy(comm);
+    return result;
+}
+
+static int prepare(struct nccl_comm *comm, int rank_count) {
+    const struct standin_driver *driver = standin_begin();
+    comm->sent = calloc((size_t)rank_count, sizeof *comm->sent);
+    comm->received = calloc((size_t)rank_count, sizeof *comm->received);
+    if (driver == NULL || driver->ctx_get_device(&comm->device) != 0 || driver->ctx_get_current(&comm->context) != 0)
+        return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: there is no device");
+    if (comm->sent == NULL || comm->received == NULL) return nccl_fail(comm, NCCL_SYSTEM_ERROR, "NCCL: out of host memory");
+    const uint64_t own = standin_size(STANDIN_NCCL_COMMUNICATOR, standin_library_version)->bytes;
+    if (rank_count > 1 && !nccl_take(comm, own)) return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: out of memory on device %d", comm->device);
+    return NCCL_SUCCESS;
+}
+
+// In a group others of this process have still to come: the meeting is put off to its end.
+static int begin(struct nccl_comm **result, const char *name, int rank, int rank_count) {
+    if (result == NULL || rank_count < 1 || rank_count > NCCL_MOST_RANKS || rank < 0 || rank >= rank_count) return NCCL_INVALID_ARGUMENT;
+    struct nccl_comm *comm = standin_new(NCCL_COMMUNICATOR, sizeof *comm);
+    if (comm == NULL) return NCCL_SYSTEM_ERROR;
+    int status = prepare(comm, rank_count);
+    if (status == NCCL_SUCCESS) status = nccl_join(comm, name, rank, rank_count);
+    if (status == NCCL_SUCCESS && nccl_in_group())
+        nccl_meet_later(comm);
+    else if (status == NCCL_SUCCESS)
+        status = nccl_meet(comm);
+    if (status != NCCL_SUCCESS) return fail_without(comm, status);
+    *result = comm;
+    return NCCL_SUCCESS;
+}
+
+int ncclCommInitRankConfig(struct nccl_comm **comm, int rank_count, struct nccl_unique_id id, int rank, void *config) {
+    char name[NCCL_NAME_BYTES];
+    if (!name_of(&id, name)) return NCCL_INVALID_ARGUMENT;
+    return begin(comm, name, rank, rank_count);
+}
+
+int ncclCommInitRank(struct nccl_comm **comm, int rank_count, struct nccl_unique_id id, int rank) {
+    return ncclCommInitRankConfig(comm, rank_count, id, rank, NULL);
+}
+
+// Every rank is given all ids, in the same order: the first is as good as another.
+int ncclCommInitRankScalable(struct nccl_comm **comm, int rank_count, int rank, int id_count, struct nccl_unique_id *ids, void *config) {
+    if (id_count < 1 || ids == NULL) return NCCL_INVALID_ARGUMENT;
+    return ncclCommInitRankConfig(comm, rank_count, ids[0], rank, config);
+}
+
+int ncclGroupStart(void);
+int ncclGroupEnd(void);
+
+// Ranks of one process, a device each.
+int ncclCommInitAll(struct nccl_comm **comms, int count, const int *devices) {
+    const struct standin_driver *driver = standin_begin();
+    struct nccl_unique_id id;
+    uint64_t before = 0, context = 0;
+    if (comms == NULL || count < 1 || driver == NULL) return NCCL_INVALID_ARGUMENT;
+    int status = ncclGetUniqueId(&id);
+    if (status == NCCL_SUCCESS && driver->ctx_get_current(&before) != 0) status = NCCL_CUDA_ERROR;
+    if (status != NCCL_SUCCESS) return status;
+    (void)ncclGroupStart();
+    for (int i = 0; i < count && status == NCCL_SUCCESS; i++) {
+        if (driver->primary_ctx_retain(&context, devices == NULL ? i : devices[i]) != 0 || driver->ctx_set_current(context) != 0)
+            status = NCCL_INVALID_ARGUMENT;
+        else
+            status = ncclCommInitRank(&comms[i], count, id, i);
+    }
+    (void)driver->ctx_set_current(before);
+    const int ended = ncclGroupEnd();
+    return status != NCCL_SUCCESS ? status : ended;
+}
+
+// --- making from another
+// ----------------------------------------------------------------------------------------------------------------------- The members with
+// this rank's color, by key, then rank. Gives this rank's place.
+static int place_among(const struct nccl_member *all, int count, int rank, int *members) {
+    int place = 0;
+    *members = 0;
+    for (int other = 0; other < count; other++) {
+        if (all[other].color != all[rank].color) continue;
+        ++*members;
+        place += all[other].key < all[rank].key || (all[other].key == all[rank].key && other < rank);
+    }
+    return place;
+}
+
+int ncclCommSplit(struct nccl_comm *comm, int color, int key, struct nccl_comm **result, void *config) {
+    enum { NO_COLOR = -1 };
+    if (!nccl_is_comm(comm) || result == NULL || color < NO_COLOR) return NCCL_INVALID_ARGUMENT;
+    struct nccl_member *all = calloc((size_t)comm->rank_count, sizeof *all);
+    char name[NCCL_NAME_BYTES];
+    int members = 0;
+    if (all == NULL) return NCCL_SYSTEM_ERROR;
+    const int status = nccl_exchange_members(comm, (struct nccl_member){color, key}, all);
+    const int place = status == NCCL_SUCCESS ? place_among(all, comm->rank_count, comm->rank, &members) : 0;
+    free(all);
+    if (status != NCCL_SUCCESS) return status;
+    if (color == NO_COLOR) {
+        *result = NULL;
+        return NCCL_SUCCESS;
+    }
+    nccl_derive_name(name, comm->name, "split", comm->posted << 32 | (uint32_t)color);
+    return begin(result, name, place, members);
+}
+
+int ncclCommShrink(struct nccl_comm *comm, const int *excluded, int excluded_count, struct nccl_comm **result, void *config, int flags) {
+    if (!nccl_is_comm(comm) || result == NULL || excluded == NULL || excluded_count < 1) return NCCL_INVALID_ARGUMENT;
+    char name[NCCL_NAME_BYTES];
+    int place = 0, members = 0;
+    uint64_t who = 0;
+    for (int rank = 0; rank < comm->rank_count; rank++) {
+        bool is_out = false;
+        for (int i = 0; i < excluded_count; i++) is_out |= excluded[i] == rank;
+        if (is_out && rank == comm->rank) return NCCL_INVALID_ARGUMENT;
+        who = who * 31 + is_out;
+        members += !is_out;
+        place += !is_out && rank < comm->rank;
+    }
+    nccl_derive_name(name, comm->name, "shrink", ++comm->shrinks << 48 ^ who);
+    return begin(result, name, place, members);
+}
+
+int ncclCommGetUniqueId(struct nccl_comm *comm, struct nccl_unique_id *id) {
+    STANDIN_MISSING("ncclCommGetUniqueId");
+    return NCCL_INVALID_USAGE;
+}
+
+int ncclCommGrow(void) {
+    STANDIN_MISSING("ncclCommGrow");
+    return NCCL_INVALID_USAGE;
+}
+
+// --- ending
+// ----------------------------------------------------------------------------------------------------------------------------------
+int ncclCommFinalize(struct nccl_comm *comm) { return nccl_is_comm(comm) ? NCCL_SUCCESS : NCCL_INVALID_ARGUMENT; }
+
+int ncclCommDestroy(struct nccl_comm *comm) {
+    if (comm == NULL) return NCCL_SUCCESS;
+    if (!nccl_is_comm(comm)) return NCCL_INVALID_ARGUMENT;
+    destroy(comm);
+    return NCCL_SUCCESS;
+}
+
+int ncclCommAbort(struct nccl_comm *comm) { return ncclCommDestroy(comm); }
+
+int ncclCommRevoke(struct nccl_comm *comm, int flags) {
+    if (!nccl_is_comm(comm)) return NCCL_INVALID_ARGUMENT;
+    (void)nccl_break(comm, NCCL_INVALID_USAGE, "NCCL: rank %d revoked the communicator", comm->rank);
+    return NCCL_SUCCESS;
+}
+
+// --- asking
+// ------------------------------------------------------------------------------------------------------------------------------------
+#define ASK(name, type, value)                                                                                                             \
+    int name(const struct nccl_comm *comm, type *result) {                                                                                 \
+        if (!nccl_is_comm(comm) || result == NULL) return NCCL_INVALID_ARGUMENT;                                                           \
+        *result = (value);                                                                                                                 \
+        return NCCL_SUCCESS;                                                                                                               \
+    }
+ASK(ncclCommCount, int, comm->rank_count)
+ASK(ncclCommCuDevice, int, comm->device)
+ASK(ncclCommUserRank, int, comm->rank)
+ASK(ncclCommGetAsyncError, int, atomic_load(&comm->shared->broken))
+
+int ncclGetVersion(int *version) {
+    if (version == NULL) return NCCL_INVALID_ARGUMENT;
+    *version = standin_library_version;
+    return NCCL_SUCCESS;
+}
+
+const char *ncclGetErrorString(int result) {
+    static const char *const texts[NCCL_RESULTS] = {"no error",
+                                                    "unhandled cuda error",
+                                                    "unhandled system error",
+                                                    "internal error",
+                                                    "invalid argument",
+                                                    "invalid usage",
+                                                    "remote process exited or there was a network error",
+                                                    "operation in progress",
+                                                    "timeout"};
+    return result >= 0 && result < NCCL_RESULTS ? texts[result] : "unknown result code";
+}
+
+const char *ncclGetLastError(struct nccl_comm *comm) {
+    if (!nccl_is_comm(comm)) return thread_error;
+    if (comm->last_error[0] == '\0' && atomic_load(&comm->shared->broken) != 0) return comm->shared->sentence;
+    return comm->last_error;
+}
+
+void ncclResetDebugInit(void) {}

@@ -1,0 +1,136 @@
+// Arithmetic on the small payloads that really move.
+#include <string.h>
+
+#include "nccl.h"
+
+enum { INT8, UINT8, INT32, UINT32, INT64, UINT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT8_E4M3, FLOAT8_E5M2 };
+
+static const struct {
+    unsigned char bytes;
+    const char *name;
+} types[NCCL_TYPES] = {{1, "int8"},    {1, "uint8"},   {4, "int32"},   {4, "uint32"},   {8, "int64"},       {8, "uint64"},
+                       {2, "float16"}, {4, "float32"}, {8, "float64"}, {2, "bfloat16"}, {1, "float8_e4m3"}, {1, "float8_e5m2"}};
+
+size_t nccl_width(int type) { return type >= 0 && type < NCCL_TYPES ? types[type].bytes : 0; }
+const char *nccl_type_name(int type) { return type >= 0 && type < NCCL_TYPES ? types[type].name : "a type that is none"; }
+
+bool nccl_can_reduce(int type, int operator) { return type >= 0 && type <= BFLOAT16 && operator>= 0 && operator<NCCL_OPERATORS; }
+
+// --- floating-point numbers of 16 bits
+// -----------------------------------------------------------------------------------------------------
+static float from_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint32_t to_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float from_half(uint16_t half) {
+    const uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = (half >> 10) & 31, fraction = half & 0x3ff;
+    if (exponent == 31) return from_bits(sign | 0x7f800000 | fraction << 13);
+    if (exponent != 0) return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
+    const float small = (float)fraction / 16777216.0f;
+    return sign != 0 ? -small : small;
+}
+
+// To the nearest, ties to even.
+static uint16_t to_half(float value) {
+    const uint32_t bits = to_bits(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+    if (magnitude >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (magnitude > 0x7f800000 ? 0x200 : 0));
+    if (magnitude >= 0x47800000) return (uint16_t)(sign | 0x7c00);
+    if (magnitude < 0x38800000) { // below the smallest normal number
+        const float scaled = from_bits(magnitude) * 16777216.0f;
+        uint32_t whole = (uint32_t)scaled;
+        const float rest = scaled - (float)whole;
+        whole += rest > 0.5f || (rest == 0.5f && (whole & 1) != 0);
+        return (uint16_t)(sign | whole);
+    }
+    const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
+    return rounded >= 0x47800000 ? (uint16_t)(sign | 0x7c00) : (uint16_t)(sign | (rounded - 0x38000000) >> 13);
+}
+
+static float from_bfloat(uint16_t value) { return from_bits((uint32_t)value << 16); }
+
+static uint16_t to_bfloat(float value) {
+    const uint32_t bits = to_bits(value);
+    if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+// --- operators
+// -----------------------------------------------------------------------------------------------------------------------------
+#define COMBINED(operator, a, b)                                                                                                           \
+    ((operator) == NCCL_PRODUCT   ? (a) * (b)                                                                                              \
+     : (operator) == NCCL_MAXIMUM ? ((a) > (b) ? (a) : (b))                                                                                \
+     : (operator) == NCCL_MINIMUM ? ((a) < (b) ? (a) : (b))                                                                                \
+                                  : (a) + (b))
+
+// Integers wrap, as the device's do.
+#define INTEGERS(name, type, wrapping)                                                                                                     \
+    static void name(int operator, type * into, const type *from, size_t count) {                                                          \
+        for (size_t i = 0; i < count; i++) {                                                                                               \
+            const wrapping a = (wrapping)into[i], b = (wrapping)from[i];                                                                   \
+            if (operator== NCCL_MAXIMUM || operator== NCCL_MINIMUM)                                                                        \
+                into[i] = COMBINED(operator, into[i], from[i]);                                                                            \
+            else                                                                                                                           \
+                into[i] = (type)(operator== NCCL_PRODUCT ? (uint64_t)a * b : (uint64_t)a + b);                                             \
+        }                                                                                                                                  \
+    }
+INTEGERS(of_int8, int8_t, uint8_t)
+INTEGERS(of_uint8, uint8_t, uint8_t)
+INTEGERS(of_int32, int32_t, uint32_t)
+INTEGERS(of_uint32, uint32_t, uint32_t)
+INTEGERS(of_int64, int64_t, uint64_t)
+INTEGERS(of_uint64, uint64_t, uint64_t)
+
+#define FLOATS(name, type, wide, read, write)                                                                                              \
+    static void name(int operator, type * into, const type *from, size_t count) {                                                          \
+        for (size_t i = 0; i < count; i++) {                                                                                               \
+            const wide a = read(into[i]), b = read(from[i]);                                                                               \
+            into[i] = write(COMBINED(operator, a, b));                                                                                     \
+        }                                                                                                                                  \
+    }
+FLOATS(of_float, float, float, , )
+FLOATS(of_double, double, double, , )
+FLOATS(of_half, uint16_t, float, from_half, to_half)
+FLOATS(of_bfloat, uint16_t, float, from_bfloat, to_bfloat)
+
+void nccl_reduce(int type, int operator, void * into, const void *from, size_t count) {
+    switch (type) {
+    case INT8: of_int8(operator, into, from, count); break;
+    case UINT8: of_uint8(operator, into, from, count); break;
+    case INT32: of_int32(operator, into, from, count); break;
+    case UINT32: of_uint32(operator, into, from, count); break;
+    case INT64: of_int64(operator, into, from, count); break;
+    case UINT64: of_uint64(operator, into, from, count); break;
+    case FLOAT16: of_half(operator, into, from, count); break;
+    case FLOAT32: of_float(operator, into, from, count); break;
+    case FLOAT64: of_double(operator, into, from, count); break;
+    case BFLOAT16: of_bfloat(operator, into, from, count); break;
+    default: break;
+    }
+}
+
+#define DIVIDED(type, read, write)                                                                                                         \
+    for (size_t i = 0; i < count; i++) ((type *)values)[i] = write(read(((type *)values)[i]) / (divisor))
+
+void nccl_divide(int type, void *values, size_t count, int divisor) {
+    switch (type) {
+    case INT8: DIVIDED(int8_t, , (int8_t)); break;
+    case UINT8: DIVIDED(uint8_t, , (uint8_t)); break;
+    case INT32: DIVIDED(int32_t, , (int32_t)); break;
+    case UINT32: DIVIDED(uint32_t, , (uint32_t)); break;
+    case INT64: DIVIDED(int64_t, , (int64_t)); break;
+    case UINT64: DIVIDED(uint64_t, , (uint64_t)); break;
+    case FLOAT16: DIVIDED(uint16_t, from_half, to_half); break;
+    case FLOAT32: DIVIDED(float, , (float)); break;
+    case FLOAT64: DIVIDED(double, , (double)); break;
+    case BFLOAT16: DIVIDED(uint16_t, from_bfloat, to_bfloat); break;
+    default: break;
+    }
+}

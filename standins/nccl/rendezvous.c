@@ -1,0 +1,260 @@
+// Where the ranks of a communicator meet: the file, who lives, waiting.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "nccl.h"
+
+#define MAGIC UINT64_C(0x766e63636c303031)
+
+enum { MEETING_SECONDS = 600, DATA_SECONDS = 20 };
+
+// --- names -------------------------------------------------------------------------------------------------------------------------------
+static void write_name(char name[NCCL_NAME_BYTES], uint64_t high, uint64_t low) {
+    (void)snprintf(name, NCCL_NAME_BYTES, "%016llx%016llx", (unsigned long long)high, (unsigned long long)low);
+}
+
+bool nccl_new_name(char name[NCCL_NAME_BYTES]) {
+    uint64_t random[2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) return false;
+    write_name(name, random[0], random[1]);
+    return true;
+}
+
+static uint64_t mixed(uint64_t value) {
+    value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return value ^ (value >> 31);
+}
+
+void nccl_derive_name(char result[NCCL_NAME_BYTES], const char *name, const char *purpose, uint64_t number) {
+    uint64_t high = mixed(number + 1), low = mixed(~number);
+    for (const char *c = name; *c != '\0'; c++) {
+        high = mixed(high * 31 + (unsigned char)*c);
+        low = mixed(low * 131 + (unsigned char)*c);
+    }
+    for (const char *c = purpose; *c != '\0'; c++) {
+        high = mixed(high ^ (unsigned char)*c);
+        low = mixed(low + (unsigned char)*c);
+    }
+    write_name(result, high, low);
+}
+
+// --- the file ----------------------------------------------------------------------------------------------------------------------------
+// Head and ranks, payloads of collectives, then pairs with their payloads. What nobody touches takes no memory.
+static size_t rounded(size_t bytes) { return (bytes + 4095) & ~(size_t)4095; }
+static size_t head_bytes(int count) { return rounded(sizeof(struct nccl_shared) + (size_t)count * sizeof(struct nccl_rank)); }
+static size_t payloads_bytes(int count) { return (size_t)count * NCCL_SLOTS * NCCL_SMALL_BYTES; }
+static size_t pair_bytes(void) { return rounded(sizeof(struct nccl_pair)) + (size_t)NCCL_SLOTS * NCCL_SMALL_BYTES; }
+static size_t pairs_bytes(int count) { return count > NCCL_PAIR_RANKS ? 0 : (size_t)count * (size_t)count * pair_bytes(); }
+
+unsigned char *nccl_payload(const struct nccl_comm *comm, int rank, uint64_t number) {
+    const size_t slot = (size_t)rank * NCCL_SLOTS + number % NCCL_SLOTS;
+    return (unsigned char *)comm->shared + head_bytes(comm->rank_count) + slot * NCCL_SMALL_BYTES;
+}
+
+struct nccl_pair *nccl_pair_of(const struct nccl_comm *comm, int from, int to) {
+    if (comm->rank_count > NCCL_PAIR_RANKS) return NULL;
+    unsigned char *pairs = (unsigned char *)comm->shared + head_bytes(comm->rank_count) + payloads_bytes(comm->rank_count);
+    return (struct nccl_pair *)(void *)(pairs + ((size_t)from * (size_t)comm->rank_count + (size_t)to) * pair_bytes());
+}
+
+unsigned char *nccl_pair_payload(const struct nccl_comm *comm, int from, int to, uint64_t number) {
+    unsigned char *pair = (unsigned char *)nccl_pair_of(comm, from, to);
+    return pair + rounded(sizeof(struct nccl_pair)) + number % NCCL_SLOTS * NCCL_SMALL_BYTES;
+}
+
+static void path_of(const char *name, char path[64]) { (void)snprintf(path, 64, "/dev/shm/vram-nccl-%s", name); }
+
+// Ours, a plain file, of that size once a rank has given it: what another user put there is refused.
+static bool is_ours(int descriptor, off_t bytes) {
+    struct stat facts;
+    if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || (facts.st_mode & 077) != 0) return false;
+    return facts.st_size == bytes || (facts.st_size == 0 && ftruncate(descriptor, bytes) == 0);
+}
+
+static bool map(struct nccl_comm *comm) {
+    char path[64];
+    path_of(comm->name, path);
+    comm->descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (comm->descriptor < 0) return false;
+    comm->shared_bytes = head_bytes(comm->rank_count) + payloads_bytes(comm->rank_count) + pairs_bytes(comm->rank_count);
+    if (is_ours(comm->descriptor, (off_t)comm->shared_bytes)) {
+        void *mapped = mmap(NULL, comm->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, comm->descriptor, 0);
+        if (mapped != MAP_FAILED) comm->shared = mapped;
+    }
+    if (comm->shared == NULL) (void)close(comm->descriptor);
+    return comm->shared != NULL;
+}
+
+// --- who lives ---------------------------------------------------------------------------------------------------------------------------
+// A rank holds a lock on the byte of its number. The kernel gives it up when the process ends, and a fork does not inherit it.
+static bool hold_lock(const struct nccl_comm *comm) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = comm->rank, .l_len = 1};
+    return fcntl(comm->descriptor, F_SETLK, &lock) == 0;
+}
+
+static bool is_alive(const struct nccl_comm *comm, int rank) {
+    if (atomic_load(&comm->shared->ranks[rank].pid) == (int)getpid()) return true; // one's own locks are not told
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
+    return fcntl(comm->descriptor, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+// A rank that came and is gone; -1: none.
+static int gone_rank(const struct nccl_comm *comm, int needed) {
+    for (int rank = needed < 0 ? 0 : needed; rank < (needed < 0 ? comm->rank_count : needed + 1); rank++) {
+        const int state = atomic_load(&comm->shared->ranks[rank].state);
+        if (rank == comm->rank || state == NCCL_RANK_ABSENT) continue;
+        if (state == NCCL_RANK_LEFT || !is_alive(comm, rank)) return rank;
+    }
+    return -1;
+}
+
+// --- failing -----------------------------------------------------------------------------------------------------------------------------
+static void note(struct nccl_comm *comm, const char *sentence) {
+    (void)snprintf(comm->last_error, sizeof comm->last_error, "%s", sentence);
+}
+
+int nccl_fail(struct nccl_comm *comm, int result, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(comm->last_error, sizeof comm->last_error, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+int nccl_break(struct nccl_comm *comm, int result, const char *format, ...) {
+    char sentence[sizeof comm->shared->sentence];
+    int not_writing = 0;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    note(comm, sentence);
+    if (!atomic_compare_exchange_strong(&comm->shared->is_writing, &not_writing, 1)) return result;
+    memcpy(comm->shared->sentence, sentence, sizeof sentence);
+    atomic_store(&comm->shared->broken, result);
+    (void)fprintf(stderr, "vram: %s\n", sentence);
+    return result;
+}
+
+// --- waiting -----------------------------------------------------------------------------------------------------------------------------
+static double now(void) {
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static double limit_of(bool of_meeting) {
+    const char *text = getenv("VRAM_SIM_NCCL_SECONDS");
+    const double wanted = text == NULL ? 0 : strtod(text, NULL);
+    return wanted > 0 ? wanted : of_meeting ? MEETING_SECONDS : DATA_SECONDS;
+}
+
+int nccl_wait(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late) {
+    enum { SHORTEST_NS = 20000, LONGEST_NS = 1000000 };
+    const double end = now() + limit_of(late == NULL);
+    long pause_ns = SHORTEST_NS;
+    for (;;) {
+        if (wait->ready(comm, wait->argument)) return NCCL_SUCCESS;
+        const int broken = atomic_load(&comm->shared->broken);
+        if (broken != 0) return nccl_fail(comm, broken, "%s", comm->shared->sentence);
+        const int gone = gone_rank(comm, wait->needed);
+        // It may have done its part just before it went.
+        if (gone >= 0 && !wait->ready(comm, wait->argument))
+            return nccl_break(comm, NCCL_REMOTE_ERROR, "NCCL: rank %d waits in %s for rank %d, which is gone (process %d)", comm->rank,
+                              wait->what, gone, atomic_load(&comm->shared->ranks[gone].pid));
+        if (now() > end) break;
+        (void)nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+        if (pause_ns < LONGEST_NS) pause_ns *= 2;
+    }
+    if (late == NULL) return nccl_fail(comm, NCCL_TIMEOUT, "NCCL: rank %d waited too long in %s", comm->rank, wait->what);
+    *late = true;
+    return NCCL_SUCCESS;
+}
+
+// --- meeting -----------------------------------------------------------------------------------------------------------------------------
+static int claim(struct nccl_comm *comm) {
+    struct nccl_shared *shared = comm->shared;
+    int count = 0, absent = NCCL_RANK_ABSENT;
+    if (!atomic_compare_exchange_strong(&shared->rank_count, &count, comm->rank_count) && count != comm->rank_count)
+        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "NCCL: rank %d says there are %d ranks, another says %d", comm->rank,
+                         comm->rank_count, count);
+    struct nccl_rank *mine = &shared->ranks[comm->rank];
+    int nobody = 0;
+    if (!atomic_compare_exchange_strong(&mine->pid, &nobody, (int)getpid()) || atomic_load(&mine->state) != absent || !hold_lock(comm))
+        return nccl_fail(comm, NCCL_INVALID_ARGUMENT, "NCCL: two processes say they are rank %d (%d and %d)", comm->rank, nobody,
+                         (int)getpid());
+    atomic_store(&shared->magic, MAGIC);
+    atomic_store(&mine->state, NCCL_RANK_JOINED);
+    return NCCL_SUCCESS;
+}
+
+int nccl_join(struct nccl_comm *comm, const char *name, int rank, int rank_count) {
+    comm->rank = rank;
+    comm->rank_count = rank_count;
+    (void)snprintf(comm->name, sizeof comm->name, "%s", name);
+    if (!map(comm))
+        return nccl_fail(comm, NCCL_SYSTEM_ERROR, "NCCL: the ranks' meeting place in /dev/shm cannot be made: %s", strerror(errno));
+    const int result = claim(comm);
+    if (result != NCCL_SUCCESS) {
+        (void)munmap(comm->shared, comm->shared_bytes);
+        (void)close(comm->descriptor);
+        comm->shared = NULL;
+    }
+    return result;
+}
+
+static bool all_came(const struct nccl_comm *comm, const void *unused) {
+    (void)unused;
+    for (int rank = 0; rank < comm->rank_count; rank++)
+        if (atomic_load(&comm->shared->ranks[rank].state) == NCCL_RANK_ABSENT) return false;
+    return true;
+}
+
+// The first that sees everyone takes the name away; the others find it gone.
+int nccl_meet(struct nccl_comm *comm) {
+    char path[64];
+    path_of(comm->name, path);
+    const int result = nccl_wait(comm, &(struct nccl_wait){all_came, NULL, -1, "the meeting of a communicator"}, NULL);
+    (void)unlink(path);
+    comm->is_joined = result == NCCL_SUCCESS;
+    if (result == NCCL_TIMEOUT) {
+        int came = 0;
+        for (int rank = 0; rank < comm->rank_count; rank++) came += atomic_load(&comm->shared->ranks[rank].state) != NCCL_RANK_ABSENT;
+        return nccl_break(comm, result, "NCCL: rank %d waited for all of %d ranks, %d came", comm->rank, comm->rank_count, came);
+    }
+    return result;
+}
+
+static bool shares_process(const struct nccl_comm *comm) {
+    for (int rank = 0; rank < comm->rank_count; rank++) {
+        const struct nccl_rank *other = &comm->shared->ranks[rank];
+        if (rank != comm->rank && atomic_load(&other->pid) == (int)getpid() && atomic_load(&other->state) == NCCL_RANK_JOINED) return true;
+    }
+    return false;
+}
+
+// Closing a descriptor gives up all locks that the process has on the file: it stays open while another rank of the process needs them.
+void nccl_leave(struct nccl_comm *comm) {
+    if (comm->shared == NULL) return;
+    if (!comm->is_joined) {
+        char path[64];
+        path_of(comm->name, path);
+        (void)unlink(path);
+    }
+    atomic_store(&comm->shared->ranks[comm->rank].state, NCCL_RANK_LEFT);
+    const bool stays = shares_process(comm);
+    (void)munmap(comm->shared, comm->shared_bytes);
+    if (!stays) (void)close(comm->descriptor);
+    comm->shared = NULL;
+}

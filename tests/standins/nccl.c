@@ -1,0 +1,230 @@
+// NCCL as a stand-in: ranks as processes and as devices of one process. Small payloads move, order is checked, a dead rank is noticed.
+#define _GNU_SOURCE
+#include "standin_test.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { INT32 = 2, INT64 = 4, FLOAT32 = 7, BFLOAT16 = 9, SUM = 0, MAXIMUM = 2, AVERAGE = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6, RANKS = 2 };
+struct id {
+    char bytes[128];
+};
+
+static void *comm_of(struct id id, int ranks, int rank) {
+    void *comm = NULL;
+    EXPECT(CALL("ncclCommInitRank", (void **, int, struct id, int), &comm, ranks, id, rank) == 0 && comm != NULL);
+    return comm;
+}
+
+static uint64_t device_copy(const void *from, size_t bytes) {
+    const uint64_t address = device_memory(bytes < 4096 ? 4096 : bytes);
+    EXPECT(DRIVER("cuMemcpyHtoD_v2", (uint64_t, const void *, size_t), address, from, bytes) == 0);
+    return address;
+}
+
+static void host_copy(void *to, uint64_t from, size_t bytes) {
+    EXPECT(DRIVER("cuMemcpyDtoH_v2", (void *, uint64_t, size_t), to, from, bytes) == 0);
+}
+
+#define ALL_REDUCE(from, to, count, type, operator, comm, stream)                                                                          \
+    CALL("ncclAllReduce", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), from, to, count, type, operator, comm, stream)
+
+static void capture_body(void *comm) {
+    static uint64_t stream, memory;
+    if (stream == 0) {
+        stream = ((uint64_t *)comm)[1];
+        memory = ((uint64_t *)comm)[2];
+    }
+    EXPECT(ALL_REDUCE(memory, memory, 16, FLOAT32, SUM, *(void **)comm, stream) == 0);
+}
+
+static void collectives(void *comm, int rank, uint64_t stream) {
+    const float numbers[2] = {1.5f + (float)rank, 2};
+    float sums[2] = {0};
+    uint64_t memory = device_copy(numbers, sizeof numbers), other = device_memory(4096);
+    EXPECT(ALL_REDUCE(memory, other, 2, FLOAT32, SUM, comm, stream) == 0);
+    host_copy(sums, other, sizeof sums);
+    EXPECT(sums[0] == 4.0f && sums[1] == 4.0f);
+    EXPECT(ALL_REDUCE(memory, memory, 2, FLOAT32, AVERAGE, comm, stream) == 0);
+    host_copy(sums, memory, sizeof sums);
+    EXPECT(sums[0] == 2.0f && sums[1] == 2.0f);
+    const uint16_t halves[1] = {rank == 0 ? 0x3fc0 : 0x4040}; // 1.5 and 3 as bfloat16
+    uint16_t half = 0;
+    memory = device_copy(halves, sizeof halves);
+    EXPECT(ALL_REDUCE(memory, memory, 1, BFLOAT16, SUM, comm, stream) == 0);
+    host_copy(&half, memory, sizeof half);
+    EXPECT(half == 0x4090); // 4.5
+    const int64_t mine[2] = {10 + rank, 20 + rank};
+    int64_t all[4] = {0};
+    memory = device_copy(mine, sizeof mine);
+    EXPECT(CALL("ncclAllGather", (uint64_t, uint64_t, size_t, int, void *, uint64_t), memory, other, 2, INT64, comm, stream) == 0);
+    host_copy(all, other, sizeof all);
+    EXPECT(all[0] == 10 && all[1] == 20 && all[2] == 11 && all[3] == 21);
+    EXPECT(CALL("ncclReduceScatter", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, other, 1, INT64, MAXIMUM, comm,
+                stream) == 0);
+    host_copy(all, other, 8);
+    EXPECT(all[0] == (rank == 0 ? 11 : 21));
+    EXPECT(CALL("ncclAlltoAll", (uint64_t, uint64_t, size_t, int, void *, uint64_t), memory, other, 1, INT64, comm, stream) == 0);
+    host_copy(all, other, 16);
+    EXPECT(rank == 0 ? all[0] == 10 && all[1] == 11 : all[0] == 20 && all[1] == 21);
+    for (int turn = 0; turn < 20; turn++) // more often than there are places for payloads
+        EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, memory, 2, INT64, 1, comm, stream) ==
+               0);
+    host_copy(all, memory, 16);
+    EXPECT(all[0] == 11 && all[1] == 21);
+}
+
+static void messages(void *comm, int rank, uint64_t stream) {
+    int32_t number = 100 + rank, received = 0;
+    const uint64_t from = device_copy(&number, sizeof number), to = device_memory(4096);
+    for (int turn = 0; turn < 10; turn++) {
+        EXPECT(CALL("ncclGroupStart", (void)) == 0);
+        EXPECT(CALL("ncclRecv", (uint64_t, size_t, int, int, void *, uint64_t), to, 1, INT32, 1 - rank, comm, stream) == 0);
+        EXPECT(CALL("ncclSend", (uint64_t, size_t, int, int, void *, uint64_t), from, 1, INT32, 1 - rank, comm, stream) == 0);
+        EXPECT(CALL("ncclGroupEnd", (void)) == 0);
+    }
+    host_copy(&received, to, sizeof received);
+    EXPECT(received == 101 - rank);
+}
+
+static int run_ok(struct id id, int rank) {
+    int number = -1;
+    const size_t before = free_memory();
+    const uint64_t stream = new_stream(), large = device_memory(1 << 20);
+    void *comm = comm_of(id, RANKS, rank), *part = NULL, *alone = NULL;
+    EXPECT(CALL("ncclCommCount", (void *, int *), comm, &number) == 0 && number == RANKS);
+    EXPECT(CALL("ncclCommUserRank", (void *, int *), comm, &number) == 0 && number == rank);
+    collectives(comm, rank, stream);
+    messages(comm, rank, stream);
+    EXPECT(ALL_REDUCE(large, large, 1 << 18, FLOAT32, SUM, comm, stream) == 0);
+    EXPECT(before - free_memory() >= 10485760); // a connection's buffer at least
+    // The other way round.
+    EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, 0, -rank, &part, NULL) == 0 && part != NULL);
+    EXPECT(CALL("ncclCommUserRank", (void *, int *), part, &number) == 0 && number == 1 - rank);
+    collectives(part, 1 - rank, stream);
+    EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, rank == 0 ? 5 : -1, 0, &alone, NULL) == 0);
+    EXPECT((alone != NULL) == (rank == 0));
+    if (alone != NULL) EXPECT(CALL("ncclCommDestroy", (void *), alone) == 0);
+    uint64_t bytes = 0, arguments[3] = {(uint64_t)(uintptr_t)comm, stream, large};
+    EXPECT(CALL("ncclCommMemStats", (void *, int, uint64_t *), comm, 3, &bytes) == 0 && bytes >= 10485760);
+    const size_t full = free_memory();
+    EXPECT(CALL("ncclCommSuspend", (void *, int), comm, 1) == 0 && free_memory() >= full + bytes);
+    EXPECT(CALL("ncclCommResume", (void *), comm) == 0 && free_memory() == full);
+    EXPECT(captured_nodes(stream, capture_body, arguments) == 1);
+    EXPECT(CALL("ncclCommGetAsyncError", (void *, int *), comm, &number) == 0 && number == 0);
+    EXPECT(CALL("ncclCommDestroy", (void *), part) == 0 && CALL("ncclCommDestroy", (void *), comm) == 0);
+    EXPECT(free_memory() > full);
+    return 0;
+}
+
+// Rank 1 does something else. Both fail, one of them says so.
+static int run_mismatch(struct id id, int rank) {
+    void *comm = comm_of(id, RANKS, rank);
+    const uint64_t memory = device_memory(4096), stream = new_stream();
+    EXPECT(ALL_REDUCE(memory, memory, 4, FLOAT32, SUM, comm, stream) == 0);
+    int result = rank == 0 ? ALL_REDUCE(memory, memory, 4, FLOAT32, SUM, comm, stream)
+                           : CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, memory, 4, FLOAT32, 0,
+                                  comm, stream);
+    EXPECT(result == INVALID_USAGE);
+    const char *sentence = ((const char *(*)(void *))found_in(library, "ncclGetLastError"))(comm);
+    EXPECT(strstr(sentence, "rank 0") != NULL && strstr(sentence, "rank 1") != NULL);
+    EXPECT(strstr(sentence, "ncclAllReduce") != NULL && strstr(sentence, "ncclBroadcast") != NULL && strstr(sentence, "call 2") != NULL);
+    EXPECT(ALL_REDUCE(memory, memory, 4, FLOAT32, SUM, comm, stream) == INVALID_USAGE);
+    EXPECT(CALL("ncclCommGetAsyncError", (void *, int *), comm, &result) == 0 && result == INVALID_USAGE);
+    return CALL("ncclCommAbort", (void *), comm);
+}
+
+// Rank 1 dies without a word.
+static int run_death(struct id id, int rank) {
+    void *comm = comm_of(id, RANKS, rank);
+    const uint64_t memory = device_memory(4096), stream = new_stream();
+    EXPECT(ALL_REDUCE(memory, memory, 4, FLOAT32, SUM, comm, stream) == 0);
+    if (rank == 1) _exit(0);
+    EXPECT(ALL_REDUCE(memory, memory, 4, FLOAT32, SUM, comm, stream) == REMOTE_ERROR);
+    return CALL("ncclCommAbort", (void *), comm);
+}
+
+static const struct {
+    const char *name;
+    int (*run)(struct id id, int rank);
+    int lines; // on the standard error, of all ranks
+} scenarios[] = {{"ok", run_ok, 0}, {"mismatch", run_mismatch, 1}, {"death", run_death, 1}};
+enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
+
+// One process with two devices.
+static void test_devices(void) {
+    void *comms[2] = {NULL, NULL}, *contexts[2] = {NULL, NULL};
+    uint64_t memory[2], streams[2];
+    for (int i = 0; i < 2; i++) EXPECT(DRIVER("cuDevicePrimaryCtxRetain", (void **, int), &contexts[i], i) == 0);
+    EXPECT(CALL("ncclCommInitAll", (void **, int, const int *), comms, 2, NULL) == 0);
+    for (int i = 0; i < 2; i++) {
+        const int32_t number = 3 + i;
+        EXPECT(DRIVER("cuCtxSetCurrent", (void *), contexts[i]) == 0);
+        streams[i] = new_stream();
+        memory[i] = device_copy(&number, sizeof number);
+    }
+    EXPECT(CALL("ncclGroupStart", (void)) == 0);
+    for (int i = 0; i < 2; i++) EXPECT(ALL_REDUCE(memory[i], memory[i], 1, INT32, SUM, comms[i], streams[i]) == 0);
+    EXPECT(CALL("ncclGroupEnd", (void)) == 0);
+    for (int i = 0; i < 2; i++) {
+        int32_t sum = 0;
+        host_copy(&sum, memory[i], sizeof sum);
+        EXPECT(sum == 7);
+    }
+    for (int i = 0; i < 2; i++) EXPECT(CALL("ncclCommDestroy", (void *), comms[i]) == 0);
+}
+
+static pid_t start(char *self, char *folder, int scenario, int rank, char *id, int errors) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    char number[2] = {(char)('0' + scenario), 0}, which[2] = {(char)('0' + rank), 0};
+    char *arguments[] = {self, folder, number, which, id, NULL};
+    (void)dup2(errors, STDERR_FILENO);
+    (void)execv(self, arguments);
+    _exit(127);
+}
+
+// Both ranks as processes of their own; how many lines they wrote.
+static void test_scenario(char *self, char *folder, int scenario) {
+    struct id id;
+    int errors[2];
+    EXPECT(CALL("ncclGetUniqueId", (struct id *), &id) == 0 && pipe(errors) == 0);
+    pid_t children[RANKS];
+    for (int rank = 0; rank < RANKS; rank++) children[rank] = start(self, folder, scenario, rank, id.bytes, errors[1]);
+    (void)close(errors[1]);
+    char text[8192];
+    size_t length = 0;
+    for (ssize_t got = 0; (got = read(errors[0], text + length, sizeof text - 1 - length)) > 0;) length += (size_t)got;
+    text[length] = 0;
+    (void)close(errors[0]);
+    for (int rank = 0; rank < RANKS; rank++) {
+        int status = -1;
+        EXPECT(waitpid(children[rank], &status, 0) == children[rank]);
+        if (status != 0) printf("%s: rank %d ended with %d: %s\n", scenarios[scenario].name, rank, status, text);
+        EXPECT(status == 0);
+    }
+    int lines = 0;
+    for (size_t i = 0; i < length; i++) lines += text[i] == '\n';
+    if (lines != scenarios[scenario].lines) printf("%s wrote: %s\n", scenarios[scenario].name, text);
+    EXPECT(lines == scenarios[scenario].lines);
+    char path[200];
+    (void)snprintf(path, sizeof path, "/dev/shm/vram-nccl-%s", id.bytes + strlen("vram-nccl:"));
+    EXPECT(access(path, F_OK) != 0); // nothing stays
+}
+
+int main(int count, char **arguments) {
+    struct id id = {{0}};
+    EXPECT(count == 2 || count == 5);
+    begin_driver();
+    library = opened(arguments[1], "libnccl.so.2");
+    if (count == 5) {
+        (void)snprintf(id.bytes, sizeof id.bytes, "%s", arguments[4]);
+        return scenarios[atoi(arguments[2]) % SCENARIOS].run(id, atoi(arguments[3]));
+    }
+    int version = 0;
+    EXPECT(CALL("ncclGetVersion", (int *), &version) == 0 && version >= 22000);
+    EXPECT(CALL("ncclCommInitRank", (void **, int, struct id, int), (void **)&version, 2, id, 0) == 4); // an id that is none
+    for (int scenario = 0; scenario < SCENARIOS; scenario++) test_scenario(arguments[0], arguments[1], scenario);
+    test_devices();
+    return 0;
+}
