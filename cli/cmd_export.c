@@ -114,7 +114,7 @@ static void put_events(struct exporter *exporter) {
 
 // What a program held stays in its recording after it has ended.
 static void put_up(struct exporter *exporter) {
-    put(exporter, "# HELP vram_up 1 until the program has closed its recording.\n# TYPE vram_up gauge\n");
+    put(exporter, "# HELP vram_up 1 until the program has ended.\n# TYPE vram_up gauge\n");
     for (int i = 0; i < exporter->count; i++) {
         put(exporter, "vram_up");
         put_labels(exporter, &exporter->sources[i]);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes the tables of calls that stand-ins answer alike, from the prototypes of NVIDIA's headers.
 
-Usage: standin_calls.py LIBRARY INCLUDE_FOLDER... [--check]
+Usage: standin_calls.py LIBRARY INCLUDE_FOLDER... [--also INCLUDE_FOLDER...] [--check]
 
 Of the headers only facts are used: names, parameters, which of them are results. A function that a source of the stand-in defines by hand is
 left out. Writes standins/<library>/<library>_calls.def; --check compares instead and exits 1 where a function of the headers is in neither.
-Several versions of a library are given by running over their headers together: a name of one is in the table.
+Of another version of the library, after --also, the names that the first lacks are taken.
 
 Rows (standins/common/calls.h says what they become):
   WORK(name)                    one launch on the stream of the handle, which is the first parameter
@@ -56,6 +56,7 @@ def preprocessed(headers, folders):
         (Path(scratch) / "late" / "nv").mkdir(parents=True)
         (Path(scratch) / "late" / "nv" / "target").write_text("")
         macros = [f"-D{name}=" for name in EMPTY_MACROS] + ["-D__align__(n)=", "-D__builtin_align__(n)="]
+        headers = " ".join(name for name in headers.split() if any((Path(folder) / name).is_file() for folder in folders))
         source = "#include <stddef.h>\n#include <stdint.h>\n" + "".join(f"#include <{name}>\n" for name in headers.split())
         # Some functions are declared for C++ only.
         command = ["g++", "-E", "-P", "-x", "c++", *macros, f"-I{scratch}", *[f"-I{folder}" for folder in folders],
@@ -289,8 +290,8 @@ def row_of(library, header, name, numbers):
         return f"ABSENT({name})"
     actions = ACTIONS[library](name, parameters)
     order = [parameter for _, parameter in parameters]
-    is_query = re.search("ufferSize|BufferInfo|Get", name) is not None or not (kinds and kinds[0].endswith("Handle_t"))
-    if not actions and re.search("Get|Supported|IsTracing|VirtualizationMode", name):  # values that nobody keeps: zeros, never what was there
+    is_query = re.search("ufferSize|BufferInfo|Get[A-Z]", name) is not None or not (kinds and kinds[0].endswith("Handle_t"))
+    if not actions and re.search("Get[A-Z]|Supported|IsTracing|VirtualizationMode", name):  # values that nobody keeps: zeros, never what was there
         actions = [(parameter, f"FILL({parameter}, {size_of_result(header, kind)})") for kind, parameter in parameters if kind.endswith("*")]
         is_query = True
     if not actions:
@@ -322,16 +323,21 @@ def by_hand(folder):
 def main():
     check = "--check" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
-    library, folders = arguments[0], arguments[1:]
+    library, given = arguments[0], " ".join(arguments[1:]).split("--also")
+    folders = given[0].split()
     folder = ROOT / "standins" / LIBRARIES[library][0]
     target = folder / f"{library}_calls.def"
     header = Header(library, folders)
+    for other in (Header(library, more.split()) for more in given[1:]):
+        header.prototypes = other.prototypes | header.prototypes
+        header.returns = other.returns | header.returns
+        header.pointers |= other.pointers
     done, numbers = by_hand(folder), {}
     if library == "cublas_legacy":  # its header declares the functions of today's interface, too
         done |= set(Header("cublas", folders).prototypes)
     rows = [row_of(library, header, name, numbers) for name in sorted(header.prototypes) if name not in done]
     if check:
-        have = done | set(re.findall(r"^[A-Z]+\((\w+)", target.read_text(), flags=re.M))
+        have = done | set(re.findall(r"^[A-Z_]+\((\w+)", target.read_text(), flags=re.M))
         absent = sorted(set(header.prototypes) - have)
         print(f"{library}: {len(header.prototypes)} functions, {len(absent)} absent: {' '.join(absent[:20])}")
         return 1 if absent else 0

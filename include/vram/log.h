@@ -152,7 +152,7 @@ VRAM_API void vram_follow_close(struct vram_follow *follow);
 // NO_HOST_MEMORY; *error (may be NULL) says what.
 VRAM_API VRAM_NODISCARD enum vram_status vram_follow_next(struct vram_follow *follow, struct vram_log_event *events, size_t capacity,
                                                           size_t *count, struct vram_error *error);
-// Whether the writer has closed the file and every event was given.
+// Whether every event was given and no more will come: the writer has closed the file, or its process, if that was on this system, is gone.
 VRAM_API bool vram_follow_ended(const struct vram_follow *follow);
 
 // The string of an id of an event that was given; "" for one that is none. Borrowed until the next vram_follow_next().

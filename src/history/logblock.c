@@ -12,6 +12,9 @@ void vr_log_put_file_header(const struct vr_log_file_header *header, unsigned ch
     put64(out + 24, header->tail_bytes);
     put64(out + 32, header->created_ns);
     memcpy(out + 40, header->producer, VR_LOG_PRODUCER_BYTES);
+    put32(out + 104, header->process);
+    put64(out + 108, header->process_started);
+    put64(out + 116, header->process_host);
     put32(out + VR_LOG_HEADER_BYTES - 4, vr_log_checksum(out, VR_LOG_HEADER_BYTES - 4));
 }
 
@@ -24,6 +27,9 @@ bool vr_log_get_file_header(const unsigned char in[VR_LOG_HEADER_BYTES], struct 
     header->created_ns = vr_load64(in + 32);
     memcpy(header->producer, in + 40, VR_LOG_PRODUCER_BYTES);
     header->producer[VR_LOG_PRODUCER_BYTES - 1] = '\0';
+    header->process = vr_load32(in + 104);
+    header->process_started = vr_load64(in + 108);
+    header->process_host = vr_load64(in + 116);
     return true;
 }
 

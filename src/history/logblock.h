@@ -29,6 +29,9 @@ struct vr_log_file_header {
     uint64_t tail_bytes;    // of the tail's records at most
     uint64_t created_ns;
     char producer[VR_LOG_PRODUCER_BYTES];
+    // The process that writes it, and when that started; the running kernel and its numbering of processes. 0: not said.
+    uint32_t process;
+    uint64_t process_started, process_host;
 };
 void vr_log_put_file_header(const struct vr_log_file_header *header, unsigned char out[VR_LOG_HEADER_BYTES]);
 // False for bytes that are no header. *header is then untouched.

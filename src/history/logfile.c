@@ -39,6 +39,12 @@ static void begin_tail(struct vr_logfile *file) {
     __atomic_store_n(&file->tail->magic, VR_LOG_TAIL_MAGIC, __ATOMIC_RELEASE);
 }
 
+uint64_t vr_log_host(void) {
+    struct vr_host_id id;
+    if (vr_os_host_id(&id) != VRAM_OK) return 0;
+    return (uint64_t)vr_log_checksum((const unsigned char *)id.boot, strlen(id.boot)) << 32 | (uint32_t)id.processes;
+}
+
 enum vram_status vr_logfile_create(const char *path, bool replace, const struct vr_log_file_header *header, struct vr_logfile *file,
                                    struct vram_error *error) {
     const char *reason = "";

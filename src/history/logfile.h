@@ -24,6 +24,9 @@ struct vr_logfile {
     size_t used;                     // bytes of records
 };
 
+// The running kernel and its numbering of processes as a number; 0 where they cannot be told.
+uint64_t vr_log_host(void);
+
 // Makes the file with its header and an empty tail of `tail_bytes` (a multiple of 8). IO with the reason in *error, NO_HOST_MEMORY.
 enum vram_status vr_logfile_create(const char *path, bool replace, const struct vr_log_file_header *header, struct vr_logfile *file,
                                    struct vram_error *error);

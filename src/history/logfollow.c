@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "history/logdict.h"
+#include "history/logfile.h"
 #include "vram/log.h"
 
 #define BUDGET_BASE (16 * VR_MIB)
@@ -17,7 +18,9 @@ struct vram_follow {
     uint64_t sequence; // and its number
     uint64_t taken;    // events of it that the tail had already
     uint64_t tail_at;  // bytes of the tail's records that were read
-    bool ended;
+    bool ended;        // the writer has closed the file
+    bool gone;         // or ended without that
+    bool over;         // and nothing was found since that was seen
     struct vr_budget budget;
     struct vr_log_dictionary dictionary;
     struct vr_log_batch batch;
@@ -222,12 +225,17 @@ static bool give(struct vram_follow *follow, struct vram_log_event *events, size
     return true;
 }
 
+// Whether the process that writes is no more. Not told of one elsewhere.
+static bool is_gone(const struct vr_log_file_header *header) {
+    return header->process != 0 && header->process_host == vr_log_host() && !vr_os_process_runs(header->process, header->process_started);
+}
+
 // Reads blocks and tail until the batch has something or there is nothing.
 static enum vram_status advance(struct vram_follow *follow, bool *more) {
     struct vr_log_block_header header;
     bool there;
     *more = false;
-    if (follow->ended) return VRAM_OK;
+    if (follow->ended || follow->over) return VRAM_OK;
     VR_TRY(find_block(follow, &header, &there));
     if (there) {
         *more = true;
@@ -237,7 +245,12 @@ static enum vram_status advance(struct vram_follow *follow, bool *more) {
     *more = follow->batch.count != 0;
     if (*more) return VRAM_OK;
     // The tail may have become a block just now.
-    return find_block(follow, &header, more);
+    VR_TRY(find_block(follow, &header, more));
+    if (*more) return VRAM_OK;
+    follow->over = follow->gone;
+    follow->gone = follow->gone || is_gone(&follow->header);
+    *more = follow->gone && !follow->over; // what it wrote in the meantime
+    return VRAM_OK;
 }
 
 enum vram_status vram_follow_next(struct vram_follow *follow, struct vram_log_event *events, size_t capacity, size_t *count,
@@ -258,7 +271,7 @@ enum vram_status vram_follow_next(struct vram_follow *follow, struct vram_log_ev
 
 bool vram_follow_ended(const struct vram_follow *follow) {
     if (follow == NULL) return false;
-    return follow->ended && follow->next == follow->batch.count;
+    return (follow->ended || follow->over) && follow->next == follow->batch.count;
 }
 
 const char *vram_follow_string(const struct vram_follow *follow, uint32_t id) {

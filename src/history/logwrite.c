@@ -16,6 +16,9 @@ static enum vram_status open_file(struct vram_log *log, const char *path, const 
     uint64_t events = or_default(options->block_events, BLOCK_EVENTS);
     (void)snprintf(header.producer, sizeof header.producer, "%s", options->producer == NULL ? "vram" : options->producer);
     if (events > VR_LOG_BATCH_MAX) events = VR_LOG_BATCH_MAX;
+    header.process_host = vr_log_host();
+    if (header.process_host != 0 && vr_os_process_started(vr_os_process_id(), &header.process_started) == VRAM_OK)
+        header.process = (uint32_t)vr_os_process_id();
     // Where there is no room for the usual file, one of smaller blocks may still fit.
     for (;; events /= 4) {
         log->block_events = events < BLOCK_EVENTS_LEAST ? BLOCK_EVENTS_LEAST : events;

@@ -72,6 +72,8 @@ void vr_os_host_name(char *name, size_t capacity);
 enum vram_status vr_os_process_name(uint64_t process, char *name, size_t capacity);
 // When a process started, in a unit of the system's: with the id it names a process for good. IO when there is none.
 enum vram_status vr_os_process_started(uint64_t process, uint64_t *started);
+// Whether the process that started then is still running. False also for one that ended and that nobody has asked for yet.
+bool vr_os_process_runs(uint64_t process, uint64_t started);
 // Which running kernel this is, and which numbering of processes. UNSUPPORTED.
 struct vr_host_id {
     char boot[40];

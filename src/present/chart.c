@@ -2,6 +2,8 @@
 
 #include "present/chart.h"
 
+#include "analyze/generation.h"
+
 #define SCALE_COLUMNS 11u // "1023.9 GiB " before the axis
 
 const char *vr_part_mark(const struct vr_part *part, const struct vram_style *style) {
@@ -31,6 +33,10 @@ void vr_chart_bar(struct vr_text *text, const struct vram_style *style, const st
     vr_text_repeat(text, " ", columns - used);
 }
 
+bool vr_shows_reserved(const struct vram_report *report, const struct vram_report_device *device) {
+    return !device->whole_program && strcmp(report->generation, VR_EVENTS_ALONE) != 0;
+}
+
 // What one column of the chart shows: the largest values of its share of the points.
 struct chart_column {
     uint64_t allocated, reserved;
@@ -46,7 +52,7 @@ static struct chart_column column_at(const struct vram_report_device *device, un
     for (size_t p = first; p < end; p++) {
         const struct vram_report_point *point = &device->timeline[p];
         if (point->allocated_bytes > result.allocated) result.allocated = point->allocated_bytes;
-        if (point->reserved_bytes > 0 && (uint64_t)point->reserved_bytes > result.reserved)
+        if (!device->whole_program && point->reserved_bytes > 0 && (uint64_t)point->reserved_bytes > result.reserved)
             result.reserved = (uint64_t)point->reserved_bytes;
     }
     return result;

@@ -17,7 +17,9 @@ struct vr_part {
 const char *vr_part_mark(const struct vr_part *part, const struct vram_style *style);
 // A bar of exactly `columns` columns, shared by the parts; every part that is not 0 gets a column while there are any.
 void vr_chart_bar(struct vr_text *text, const struct vram_style *style, const struct vr_part *parts, size_t count, unsigned columns);
-// Allocated over reserved memory along the events, with a scale, `rows` high; out-of-memory events are marked below.
+// Whether what is reserved is shown: what a whole program asks the driver for is what it holds, and a log of allocations does not tell.
+bool vr_shows_reserved(const struct vram_report *report, const struct vram_report_device *device);
+// Allocated over reserved memory, where that is shown, along the events, with a scale, `rows` high; out-of-memory events are marked below.
 void vr_chart_timeline(struct vr_text *text, const struct vram_style *style, const struct vram_report_device *device, unsigned rows,
                        unsigned indent);
 

@@ -168,9 +168,11 @@ enum vram_status vram_timeline_text(const struct vram_report *report, const char
     vr_text_puts(&text, title == NULL ? "" : "\n");
     for (size_t d = 0; d < report->device_count; d++) {
         const struct vram_report_device *device = &report->devices[d];
-        vr_text_printf(&text, "%s%s: allocated up to %s, reserved up to %s\n", d == 0 ? "" : "\n",
-                       vr_device_name(device->device, device->is_host).text, vr_bytes(device->allocated.peak.bytes).text,
-                       vr_bytes(device->reserved.peak_bytes < 0 ? 0 : (uint64_t)device->reserved.peak_bytes).text);
+        vr_text_printf(&text, "%s%s: allocated up to %s", d == 0 ? "" : "\n", vr_device_name(device->device, device->is_host).text,
+                       vr_bytes(device->allocated.peak.bytes).text);
+        if (vr_shows_reserved(report, device) && device->reserved.peak_bytes >= 0)
+            vr_text_printf(&text, ", reserved up to %s", vr_bytes((uint64_t)device->reserved.peak_bytes).text);
+        vr_text_puts(&text, "\n");
         if (device->timeline_count == 0)
             vr_text_puts(&text, "  no history: only the final state was recorded\n");
         else

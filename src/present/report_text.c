@@ -158,8 +158,7 @@ static void print_peaks(struct report_printer *printer, const struct vram_report
         vr_table_cell(&table, "%s", vr_bytes(rows[i].live->end.bytes).text);
         vr_table_cell(&table, "%s", vr_count(rows[i].live->peak.count).text);
     }
-    // What a whole program asks the driver for is what it holds; a log of allocations does not tell.
-    if (!device->whole_program && !is_events_alone(printer->report)) reserved_row(&table, device);
+    if (vr_shows_reserved(printer->report, device)) reserved_row(&table, device);
     vr_text_puts(printer->text, "\n");
     vr_table_print(&table, printer->text, &printer->style, 4);
     vr_table_release(&table);
@@ -169,13 +168,14 @@ static void print_timeline(struct report_printer *printer, const struct vram_rep
     if (device->timeline_count < 8) return;
     static const char *const legends[2][2] = {{"  # allocated  . reserved", "  # allocated"},
                                               {"  █ allocated  ░ reserved", "  █ allocated"}};
-    vr_text_heading(printer->text, &printer->style, "Timeline", legends[printer->style.unicode][is_events_alone(printer->report)]);
+    vr_text_heading(printer->text, &printer->style, "Timeline",
+                    legends[printer->style.unicode][!vr_shows_reserved(printer->report, device)]);
     vr_chart_timeline(printer->text, &printer->style, device, 8, 4);
 }
 
 static void print_usage(struct report_printer *printer, const struct vram_report_device *device) {
     const struct vram_report_usage *usage = &device->usage;
-    if (usage->reserved_bytes == 0 || device->whole_program || is_events_alone(printer->report)) return;
+    if (usage->reserved_bytes == 0 || !vr_shows_reserved(printer->report, device)) return;
     const struct vr_part parts[] = {
         {usage->requested_bytes, "█", "#", VR_CYAN},
         {usage->rounding_bytes, "▓", "+", VR_BLUE},

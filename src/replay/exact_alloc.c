@@ -129,7 +129,7 @@ static void bound_memory(struct vr_exact *exact, bool small, uint64_t longest) {
     const struct vr_options *options = exact->recorded->options;
     const double fraction = options->expandable_reserve.fraction > 0 ? options->expandable_reserve.fraction : 1.125;
     if (options->expandable_reserve.bytes != 0 || exact->device->difference_count != 0) return;
-    exact->memory_bound = (uint64_t)((double)vr_round_down(longest, small ? 2 * VR_MIB : options->large_segment_bytes) / fraction);
+    exact->memory_bound = (uint64_t)((double)vr_round_down(longest, vr_recorded_device_page(options, small)) / fraction);
 }
 
 // We found room in a reservation where the recorded program made another one.

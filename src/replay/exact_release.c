@@ -317,7 +317,7 @@ static bool is_of(const struct vram_block_view *view, struct vram_pool_id id) {
 // A segment that is wholly free, or a whole page of an expandable one.
 static bool could_go(const struct vr_options *options, const struct vram_block_view *view) {
     if (!view->block.expandable) return view->block.size_bytes == view->block.segment_bytes;
-    const uint64_t page = view->small_pool ? 2 * VR_MIB : options->large_segment_bytes;
+    const uint64_t page = vr_recorded_device_page(options, view->small_pool);
     const uint64_t start = view->block.address - view->block.segment_address;
     return vr_round_up(start, page) + page <= start + view->block.size_bytes;
 }

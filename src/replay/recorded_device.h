@@ -42,6 +42,10 @@ VR_INLINE uint32_t vr_recorded_device_pool(const struct vr_recorded_device *reco
 bool vr_recorded_device_has_functions(const struct vr_recorded_device *recorded, uint32_t pool);
 // The number of the pool of a row of the model's segments.
 uint32_t vr_recorded_device_segment_pool(const struct vr_recorded_device *recorded, uint32_t row);
+// What an expandable segment maps at once: a multiple of the 2 MiB that a device maps at least.
+VR_INLINE uint64_t vr_recorded_device_page(const struct vr_options *options, bool small) {
+    return small ? 2 * VR_MIB : vr_round_up(options->large_segment_bytes, 2 * VR_MIB);
+}
 // Whether the event is to be passed over because its pool is not known.
 VR_INLINE bool vr_recorded_device_leaves_out(const struct vr_recorded_device *recorded, size_t event) {
     return recorded->leave_out && recorded->pools.of_event != NULL && recorded->pools.of_event[event] == VR_POOL_UNKNOWN;

@@ -196,7 +196,7 @@ enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, con
         base = i;
     }
     free(extents);
-    const uint64_t pages = 4 * recorded->options->large_segment_bytes; // the allocator rounds its reservations up to pages
+    const uint64_t pages = 4 * vr_recorded_device_page(recorded->options, false); // the allocator rounds its reservations up to pages
     *memory_bytes = reserve > 2 * pages ? memory_of(recorded->options, reserve - pages) : pages;
     if (recorded->capacity_bytes != 0 && recorded->capacity_bytes < *memory_bytes) *memory_bytes = recorded->capacity_bytes;
     return VRAM_OK;
@@ -262,7 +262,7 @@ static enum vram_status build_expandable(struct vr_replay_stage *stage, const st
                                          const struct vr_start *start, uint64_t memory_bytes, struct unbuilt *at,
                                          struct vram_error *error) {
     const struct vr_start_segment *first = &start->segments[at->segment];
-    const uint64_t page = first->small ? 2 * VR_MIB : recorded->options->large_segment_bytes, base = low_end(start, *at);
+    const uint64_t page = vr_recorded_device_page(recorded->options, first->small), base = low_end(start, *at);
     bool exact = false;
     const uint64_t reserve = reserve_of(recorded, memory_bytes, page, &exact);
     const uint64_t least = exact ? page : vr_round_up(first->size - at->offset, page);

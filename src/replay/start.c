@@ -223,7 +223,7 @@ static bool is_small_nearby(const struct vr_mapped_range *range, const struct vr
 static enum vr_mapped_pool guess_pool(const struct undo *undo, const struct vr_mapped_range *range) {
     const struct vr_mapped_range *before = range->start == 0 ? NULL : vr_mapped_before(&undo->mapped, range->start - 1);
     const struct vr_mapped_range *after = vr_mapped_after(&undo->mapped, range->start);
-    if ((range->end - range->start) % undo->recorded->options->large_segment_bytes != 0) return VR_MAPPED_SMALL;
+    if ((range->end - range->start) % vr_recorded_device_page(undo->recorded->options, false) != 0) return VR_MAPPED_SMALL;
     const bool small = (before != NULL && is_small_nearby(range, before, range->start - before->end)) ||
                        (after != NULL && is_small_nearby(range, after, after->start - range->end));
     return small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE;

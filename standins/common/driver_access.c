@@ -1,16 +1,18 @@
 // The driver as loaded: found once, a context made current where there is none, work and fills on its streams.
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common.h"
 
 static struct standin_driver loaded;
-static bool is_loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // guards what is done once the driver allows it
+static atomic_bool is_ready;                              // cuInit() has succeeded
 static int (*resolver)(const char *symbol, void **function, int version, uint64_t flags, int *status);
 
-enum { NOT_INITIALIZED = 3, NOT_SUPPORTED = 801 };
+enum { NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, NOT_SUPPORTED = 801 };
 
 static int absent(void) { return NOT_SUPPORTED; }
 
@@ -28,12 +30,16 @@ static void load(void) {
 #define X(member, symbol, version, parameters) resolve(symbol, version, &loaded.member);
 #include "common_driver.def"
 #undef X
-    is_loaded = loaded.init(0) == 0;
 }
 
+// A driver that refuses once is asked again the next time.
 const struct standin_driver *standin_driver(void) {
+    if (atomic_load_explicit(&is_ready, memory_order_acquire)) return &loaded;
     (void)pthread_once(&once, load);
-    return is_loaded ? &loaded : NULL;
+    (void)pthread_mutex_lock(&mutex);
+    if (!atomic_load(&is_ready) && loaded.init != NULL && loaded.init(0) == 0) atomic_store(&is_ready, true);
+    (void)pthread_mutex_unlock(&mutex);
+    return atomic_load(&is_ready) ? &loaded : NULL;
 }
 
 const struct standin_driver *standin_begin(void) {
@@ -49,24 +55,35 @@ const struct standin_driver *standin_begin(void) {
 // One kernel without parameters, loaded once: a kernel of a library belongs to no context, so that it serves every device and survives
 // a reset.
 static const char code[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry standin_work()\n{\nret;\n}\n";
-static uint64_t kernel;
-static pthread_once_t kernel_once = PTHREAD_ONCE_INIT;
+static _Atomic uint64_t kernel; // 0: not loaded yet
 
-static void load_kernel(void) {
-    uint64_t library = 0;
-    if (loaded.library_load_data(&library, code, NULL, NULL, 0, NULL, NULL, 0) == 0)
-        (void)loaded.library_get_kernel(&kernel, library, "standin_work");
+static int load_kernel(void) {
+    uint64_t library = 0, found = 0;
+    (void)pthread_mutex_lock(&mutex);
+    int error = 0;
+    if (atomic_load(&kernel) == 0) error = loaded.library_load_data(&library, code, NULL, NULL, 0, NULL, NULL, 0);
+    if (error == 0 && library != 0) error = loaded.library_get_kernel(&found, library, "standin_work");
+    if (error == 0 && found != 0) atomic_store(&kernel, found);
+    (void)pthread_mutex_unlock(&mutex);
+    return error;
 }
 
 static void nothing(void *unused) { (void)unused; }
 
-int standin_work(uint64_t stream) {
-    const struct standin_driver *driver = standin_begin();
-    if (driver == NULL) return NOT_INITIALIZED;
-    (void)pthread_once(&kernel_once, load_kernel);
+static int launch(const struct standin_driver *driver, uint64_t stream) {
+    const int error = atomic_load_explicit(&kernel, memory_order_acquire) == 0 ? load_kernel() : 0;
     // A driver without libraries of kernels: a host function keeps the order and makes a node.
-    if (kernel == 0) return driver->launch_host_func(stream, nothing, NULL);
-    return driver->launch_kernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+    if (error == NOT_SUPPORTED) return driver->launch_host_func(stream, nothing, NULL);
+    return error != 0 ? error : driver->launch_kernel(atomic_load(&kernel), 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+}
+
+// The usual case asks for no context: only where there is none is the primary one bound.
+int standin_work(uint64_t stream) {
+    const struct standin_driver *driver = standin_driver();
+    if (driver == NULL) return NOT_INITIALIZED;
+    const int error = launch(driver, stream);
+    if (error != INVALID_CONTEXT) return error;
+    return standin_begin() == NULL ? NOT_INITIALIZED : launch(driver, stream);
 }
 
 int standin_zero(const void *address, size_t bytes, uint64_t stream) {

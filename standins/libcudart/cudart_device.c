@@ -24,7 +24,7 @@ enum { LAYOUT_11, LAYOUT_12, LAYOUT_13, LAYOUTS };
 enum { LARGEST = 1032 };
 static const size_t layout_bytes[LAYOUTS] = {728, 1032, 1008};
 // Members that are no attributes lie at the same places in all.
-enum { AT_NAME = 0, AT_UUID = 256, AT_LUID = 272, AT_NODE_MASK = 280, AT_TOTAL = 288 };
+enum { AT_NAME = 0, AT_UUID = 256, AT_TOTAL = 288 }; // what Windows calls a device lies between, and is 0
 
 static const struct {
     short attribute;
@@ -55,12 +55,10 @@ static void put_attributes(const struct rt_driver *driver, unsigned char *prop, 
 static int properties(const struct rt_driver *driver, void *answer, int layout, int device) {
     unsigned char prop[LARGEST] = {0};
     size_t total = 0;
-    unsigned mask = 0;
     int error = answer == NULL ? RT_INVALID_VALUE : driver->device_get_name((char *)prop + AT_NAME, AT_UUID - AT_NAME, device);
     if (error == RT_SUCCESS) error = driver->device_total_mem(&total, device);
     if (error != RT_SUCCESS) return error;
     (void)driver->device_get_uuid(prop + AT_UUID, device);
-    if (driver->device_get_luid((char *)prop + AT_LUID, &mask, device) == RT_SUCCESS) memcpy(prop + AT_NODE_MASK, &mask, sizeof mask);
     memcpy(prop + AT_TOTAL, &total, sizeof total);
     put_attributes(driver, prop, layout, device);
     memcpy(answer, prop, layout_bytes[layout]);

@@ -62,15 +62,11 @@ void *rt_forward(void *_Atomic *slot, const char *symbol, int version) {
 }
 
 // --- contexts ---------------------------------------------------------------------------------------------------------------------
+// A context that the program made current by the driver decides.
 int rt_device(void) {
     const struct rt_driver *driver = NULL;
     int device;
-    // A context that the program made current by the driver decides.
-    uint64_t context = 0;
-    if (rt_load(&driver) == RT_SUCCESS && driver->ctx_get_current(&context) == RT_SUCCESS && context != 0 &&
-        driver->ctx_get_device(&device) == RT_SUCCESS)
-        return device;
-    return current_device;
+    return rt_load(&driver) == RT_SUCCESS && driver->ctx_get_device(&device) == RT_SUCCESS ? device : current_device;
 }
 
 int rt_primary(int device, uint64_t *context) {

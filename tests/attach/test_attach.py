@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import select
 import shutil
 import signal
@@ -95,6 +96,20 @@ class Attach(unittest.TestCase):
         self.assertRegex(text, r'\nvram_requested_bytes\{[^}]*device="0"\} 1048576\n')
         self.assertRegex(text, r"\nvram_up\{[^}]*\} 1\n")
         self.assertNotIn("\nvram_reserved_bytes", text)
+
+    def test_a_program_that_was_killed_is_not_up(self):
+        """It closes nothing; what it held stays in its recording. Whoever writes until programs end, ends."""
+        up = lambda: re.search(r"\nvram_up\{[^}]*\} (\d)\n", vram("export", self.program.recording).stdout).group(1)
+        path = FOLDER / "killed.prom"
+        writer = subprocess.Popen([VRAM, "export", self.program.recording, "--interval", "50ms", "-o", path], env=ENVIRONMENT)
+        self.assertEqual(up(), "1")
+        os.kill(self.program.pid, signal.SIGKILL)
+        self.program.process.wait(20)
+        self.assertEqual(up(), "0")
+        self.assertEqual(writer.wait(20), 0)
+        self.assertRegex(path.read_text(), r"\nvram_up\{[^}]*\} 0\n")
+        self.assertRegex(path.read_text(), r'\nvram_requested_bytes\{[^}]*device="0"\} 1048576\n')
+        self.assertIn(", ended", vram("top", "--once", self.program.recording).stdout)
 
     def test_top_once_is_for_people(self):
         text = vram("top", "--once", self.program.pid).stdout

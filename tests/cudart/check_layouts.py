@@ -25,6 +25,8 @@ STRUCTS = [
     ("runtime.h", "rt_copy", "CUDA_MEMCPY3D_PEER", [("to", "dstXInBytes"), ("from.context", "srcContext"), ("planes", "Depth")]),
     ("runtime.h", "rt_array_descriptor", "CUDA_ARRAY3D_DESCRIPTOR", [("format", "Format"), ("flags", "Flags")]),
     (ABI, "vr_cu_memcpy2d", "CUDA_MEMCPY2D", [("to", "dstXInBytes"), ("from.pitch_bytes", "srcPitch"), ("rows", "Height")]),
+    (ABI, "vr_cu_memcpy_attributes", "CUmemcpyAttributes", [("to", "dstLocHint"), ("flags", "flags")]),
+    (ABI, "vr_cu_memcpy3d_batched", "CUDA_MEMCPY3D_BATCH_OP", [("to.array.y", "dst.op.array.offset.y"), ("height", "extent.height")]),
     (ABI, "vr_cu_array_descriptor", "CUDA_ARRAY_DESCRIPTOR", [("format", "Format")]),
     (ABI, "vr_cu_array3d_descriptor", "CUDA_ARRAY3D_DESCRIPTOR", [("format", "Format"), ("flags", "Flags")]),
     (ABI, "vr_cu_array_requirements", "CUDA_ARRAY_MEMORY_REQUIREMENTS", [("alignment", "alignment")]),
@@ -96,7 +98,7 @@ def theirs(folder, options, major):
 def problems(folder, major, told):
     """Assertions of our files that do not hold."""
     for file in sorted({file for file, *_ in STRUCTS}):
-        lines = [f'#include "{RUNTIME / file}"']
+        lines = ['#include <stddef.h>', f'#include "{RUNTIME / file}"']
         for of, ours, struct, pairs in STRUCTS:
             if of != file or f"sizeof({struct})" not in told:
                 continue

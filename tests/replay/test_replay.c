@@ -19,6 +19,8 @@ static const char *const confs[] = {
     "large_segment_size_mb:32",
     "expandable_segments:True,large_segment_size_mb:32,max_split_size_mb:48",
     "expandable_segments:True,release_lock_on_cudamalloc:True",
+    "expandable_segments:True,large_segment_size_mb:11", // pages of 12 MiB
+    "expandable_segments:True,large_segment_size_mb:25,max_split_size_mb:48",
 };
 
 static struct vram_recording *read_text(const struct vr_text *json) {

@@ -173,6 +173,14 @@ class Programs(unittest.TestCase):
             self.assertEqual([event[1] for event in ran.only()], ["alloc", "oom"])
             self.assertIn("layers.py:9:layer", ran.stderr)
 
+    def test_reports_say_nothing_of_what_is_reserved(self):
+        """What a whole program asks the driver for is what it holds: a part of it, mapped pages, is not what is reserved."""
+        ran = run(program("linked", "basic"))
+        for options in ([], ["--timeline"]):
+            text = subprocess.run([CLI, "report", *options, *ran.folder.glob("*.vram")], capture_output=True, text=True, check=True).stdout
+            self.assertRegex(text, "(?i)timeline|allocated up to")
+            self.assertNotIn("reserved", text)
+
     def test_dump_at_oom(self):
         ran = run(program("linked", "basic"), ["--on-oom", "dump"])
         recordings = ran.recordings()

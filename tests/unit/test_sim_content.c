@@ -2,12 +2,14 @@
 // operations: allocations, pools, memory of graphs and pages that are mapped, unmapped and mapped elsewhere.
 #include "sim_fixture.h"
 
+#include <sys/resource.h>
+
 #include "driver/sim/sim.h"
 #include "os/os.h"
 
 #define PAGE VR_SIM_GRANULARITY
 
-enum { RANGES = 8, PHYSICALS = 4, ROUNDS = 1500, LARGEST = 3 << 20 };
+enum { RANGES = 8, PHYSICALS = 4, ROUNDS = 800, LARGEST = 3 << 20 };
 enum held { UNWRITTEN, WRITTEN, NOT_KEPT };
 
 // Memory and what it must hold. A physical allocation has an address while it is mapped; `second` is another one.
@@ -309,7 +311,7 @@ static void freed_memory_leaves_nothing(void **state) {
     struct vr_sim *sim = vr_sim_of(driver);
     uint64_t stream;
     assert_cu(vr_cu(driver, stream_create, &stream, 0), SUCCESS);
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 300; i++) {
         uint64_t address, piece;
         assert_cu(vr_cu(driver, mem_alloc, &address, 512 * VR_MIB), SUCCESS);
         assert_cu(vr_cu(driver, mem_alloc_async, &piece, 4 * VR_MIB, stream), SUCCESS);
@@ -321,6 +323,33 @@ static void freed_memory_leaves_nothing(void **state) {
         assert_int_equal(sim->content.extents.count, 0);
         assert_true(taken(driver) <= 4 * VR_MIB && sim->content.windows.count <= 3);
     }
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+// A copy that finds no memory of the host says so, and nothing else suffers.
+static void a_host_without_memory_is_said(void **state) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); // these need address space of their own at any time
+#endif
+    struct vram_driver *driver = open_kind(VRAM_SIM_BYTES_SPARSE);
+    struct rlimit before;
+    uint64_t address;
+    assert_cu(vr_cu(driver, mem_alloc, &address, PAGE), SUCCESS);
+    assert_cu(vr_cu(driver, memset_d8, address, 4, PAGE), SUCCESS);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    const struct rlimit none = {.rlim_cur = 64 * VR_MIB, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+    const vr_cu_result refused = vr_cu(driver, memcpy_htod, address, "abc", 3);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_cu(refused, OUT_OF_MEMORY);
+    unsigned char bytes[3];
+    assert_true(vr_sim_check(vr_sim_of(driver)));
+    assert_cu(vr_cu(driver, memcpy_dtoh, bytes, address + 3, 3), SUCCESS);
+    assert_memory_equal(bytes, "\4\4\4", 3);
+    assert_cu(vr_cu(driver, memcpy_htod, address, "abc", 3), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_dtoh, bytes, address, 3), SUCCESS);
+    assert_memory_equal(bytes, "abc", 3);
     vram_driver_destroy(driver);
     (void)state;
 }
@@ -363,7 +392,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_agree_with_arrays_of_bytes), cmocka_unit_test(fills_and_copies_of_fills_take_no_bytes),
         cmocka_unit_test(zeros_from_the_host_take_no_bytes),     cmocka_unit_test(none_keeps_small_copies_only),
-        cmocka_unit_test(freed_memory_leaves_nothing),           cmocka_unit_test(shared_memory_is_the_same_in_any_kind),
+        cmocka_unit_test(freed_memory_leaves_nothing),           cmocka_unit_test(a_host_without_memory_is_said),
+        cmocka_unit_test(shared_memory_is_the_same_in_any_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,11 +226,51 @@ static void advice_is_kept(void **state) {
     vram_driver_destroy(driver);
 }
 
+// Several copies in one call: in order, and who failed is named.
+static void batches_are_copies(void **state) {
+    (void)state;
+    struct vram_driver *driver = open_backed();
+    struct vr_sim *sim = vr_sim_of(driver);
+    uint64_t device, stream, managed, failed = 7;
+    uint8_t host[8] = {1, 2, 3, 4, 5, 6, 7, 8}, back[8] = {0};
+    assert_cu(vr_cu(driver, mem_alloc, &device, 4096), SUCCESS);
+    assert_cu(vr_cu(driver, stream_create, &stream, 0), SUCCESS);
+    const uint64_t to[] = {device, device + 4, (uint64_t)(uintptr_t)back}, from[] = {(uint64_t)(uintptr_t)host, device, device};
+    uint64_t sizes[] = {4, 4, 8};
+    const uint64_t firsts[] = {0, 2};
+    const struct vr_cu_memcpy_attributes ways[] = {{.access_order = 1}, {.access_order = 3}};
+    assert_cu(vr_sim_call_memcpy_batch_async(sim, to, from, sizes, 3, ways, firsts, 2, &failed, stream), SUCCESS);
+    assert_int_equal(failed, UINT64_MAX);
+    assert_int_equal(back[5], 2);
+    assert_cu(vr_sim_call_memcpy_batch_async(sim, to, from, sizes, 3, ways, firsts, 2, &failed, 0), INVALID_VALUE);
+    sizes[1] = 5000;
+    assert_cu(vr_sim_call_memcpy_batch_async(sim, to, from, sizes, 3, ways, firsts, 2, &failed, stream), INVALID_VALUE);
+    assert_int_equal(failed, 1);
+    const uint64_t falling[] = {0, 0};
+    assert_cu(vr_sim_call_memcpy_batch_async_v2(sim, to, from, sizes, 3, ways, falling, 2, stream), INVALID_VALUE);
+    struct vr_cu_memcpy3d_batched copy = {.width = 2, .height = 2, .depth = 1, .access_order = 1};
+    copy.from.type = copy.to.type = 1;
+    copy.from.memory.address = (uint64_t)(uintptr_t)host;
+    copy.from.memory.row_length = 4;
+    copy.to.memory.address = (uint64_t)(uintptr_t)back;
+    assert_cu(vr_sim_call_memcpy_3d_batch_async_v2(sim, 1, &copy, 0, stream), SUCCESS);
+    assert_int_equal(back[2], 5);
+    copy.from.memory.row_length = 1;
+    assert_cu(vr_sim_call_memcpy_3d_batch_async_v2(sim, 1, &copy, 0, stream), INVALID_VALUE);
+    assert_cu(vr_sim_call_mem_alloc_managed(sim, &managed, 8 * VR_MIB, 1), SUCCESS);
+    const uint64_t parts[] = {managed, managed + 4 * VR_MIB}, lengths[] = {2 * VR_MIB, 4 * VR_MIB}, every[] = {0, 1};
+    const struct vr_cu_location places[] = {{VR_CU_MEM_LOCATION_TYPE_DEVICE, 0}, {VR_CU_MEM_LOCATION_TYPE_DEVICE, 1}};
+    assert_cu(vr_sim_call_mem_discard_and_prefetch_batch_async(sim, parts, lengths, 2, places, every, 2, 0, stream), SUCCESS);
+    assert_int_equal(vram_sim_memory_used(driver, 1), 4 * VR_MIB);
+    assert_cu(vr_sim_call_mem_discard_batch_async(sim, to, sizes, 1, 0, stream), INVALID_VALUE);
+    vram_driver_destroy(driver);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_have_shapes),  cmocka_unit_test(sets_have_elements),          cmocka_unit_test(arrays_hold_bytes),
         cmocka_unit_test(mipmaps_have_levels), cmocka_unit_test(textures_keep_what_they_are), cmocka_unit_test(managed_memory_moves),
-        cmocka_unit_test(advice_is_kept),
+        cmocka_unit_test(advice_is_kept),      cmocka_unit_test(batches_are_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

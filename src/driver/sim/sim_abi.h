@@ -117,6 +117,35 @@ struct vr_cu_memcpy2d {
     uint64_t width_bytes, rows;
 };
 
+// CUmemcpyAttributes, 24 bytes.
+struct vr_cu_memcpy_attributes {
+    int32_t access_order; // of the source: 1 in stream order, 2 during the call, 3 any
+    struct vr_cu_location from, to;
+    uint32_t flags;
+};
+
+// CUmemcpy3DOperand, 48 bytes: memory or an array.
+struct vr_cu_memcpy3d_operand {
+    int32_t type; // 1 memory, 2 array
+    union {
+        struct {
+            uint64_t address, row_length, layer_height; // in elements; 0: as the copy
+            struct vr_cu_location location;
+        } memory;
+        struct {
+            uint64_t array, x, y, z;
+        } array;
+    };
+};
+
+// CUDA_MEMCPY3D_BATCH_OP, 112 bytes.
+struct vr_cu_memcpy3d_batched {
+    struct vr_cu_memcpy3d_operand from, to;
+    uint64_t width, height, depth;
+    int32_t access_order;
+    uint32_t flags;
+};
+
 // CUDA_ARRAY_DESCRIPTOR_v2, 24 bytes.
 struct vr_cu_array_descriptor {
     uint64_t width, height; // elements; height 0: one row of a one-dimensional array

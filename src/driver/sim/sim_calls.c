@@ -12,12 +12,15 @@ static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns
     uint64_t objects = sim->spaces.count + sim->mappings.count + sim->events.live + sim->streams.live + sim->nodes.live;
     assert(sim->counts[call] % (1 + objects / 64) != 0 || vr_sim_check(sim));
 #endif
+    if (VR_LIKELY(sim->on_read == NULL || (sim->read.unwritten_bytes | sim->read.not_kept_bytes | sim->read.passed_bytes) == 0)) {
+        vr_mutex_unlock(&sim->lock);
+        return;
+    }
     const struct vr_sim_read read = sim->read;
-    const bool inexact = (read.unwritten_bytes | read.not_kept_bytes | read.passed_bytes) != 0;
-    if (VR_UNLIKELY(inexact)) sim->read = (struct vr_sim_read){0};
     void (*on_read)(const struct vr_sim_read *) = sim->on_read;
+    sim->read = (struct vr_sim_read){0};
     vr_mutex_unlock(&sim->lock);
-    if (VR_UNLIKELY(inexact) && on_read != NULL) on_read(&read);
+    on_read(&read);
 }
 
 static uint64_t enter(struct vr_sim *sim, enum vr_sim_call call) {

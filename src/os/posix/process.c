@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +24,31 @@ static ssize_t read_small(const char *path, char *text, size_t capacity) {
     return length;
 }
 
-// The 22nd field of /proc/<pid>/stat; the second is a name in parentheses that may hold anything.
-enum vram_status vr_os_process_started(uint64_t process, uint64_t *started) {
-    assert(started != NULL);
+// The third and the 22nd field of /proc/<pid>/stat; the second is a name in parentheses that may hold anything.
+static bool read_stat(uint64_t process, char *state, uint64_t *started) {
     char path[64], text[1024];
     (void)snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)process);
-    if (read_small(path, text, sizeof text) <= 0) return VRAM_IO;
+    if (read_small(path, text, sizeof text) <= 0) return false;
     const char *at = strrchr(text, ')');
+    if (at == NULL || at[1] != ' ') return false;
+    *state = at[2];
     for (int field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
-    if (at == NULL) return VRAM_IO;
+    if (at == NULL) return false;
     *started = strtoull(at + 1, NULL, 10);
-    return VRAM_OK;
+    return true;
+}
+
+enum vram_status vr_os_process_started(uint64_t process, uint64_t *started) {
+    assert(started != NULL);
+    char state;
+    return read_stat(process, &state, started) ? VRAM_OK : VRAM_IO;
+}
+
+bool vr_os_process_runs(uint64_t process, uint64_t started) {
+    char state;
+    uint64_t found;
+    if (read_stat(process, &state, &found)) return found == started && state != 'Z' && state != 'X';
+    return kill((pid_t)process, 0) == 0 || errno != ESRCH; // other users' may not be listed
 }
 
 enum vram_status vr_os_process_name(uint64_t process, char *name, size_t capacity) {

@@ -12,8 +12,6 @@
 #define VR_SIM_DRIVER_VERSION 12000
 #define VR_SIM_LIMITS         7 // values of CUlimit that are kept
 
-#define VR_SIM_LIMIT_COUNT 7 // of CUlimit, that are kept
-
 struct vr_sim_device {
     const struct vr_sim_card *card; // what it is; never NULL
     uint64_t context_bytes;         // that each context takes
@@ -47,8 +45,6 @@ struct vr_sim_context {
     uint64_t tail_ns;           // the same of all streams
     uint64_t blocking_callback; // the last host function of all blocking streams
     bool primary;
-    uint32_t limits_set; // bit by CUlimit: the program set it to `limits`
-    uint64_t limits[VR_SIM_LIMIT_COUNT];
     bool inactive;   // reset while somebody retains it: it has nothing until it is retained again, under the same handle
     uint64_t *peers; // handles of the contexts whose allocations it may use
     size_t peer_count, peers_capacity;

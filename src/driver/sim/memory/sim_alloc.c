@@ -29,7 +29,7 @@ vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t si
     if (result != VR_CU_SUCCESS) return result;
     struct vr_sim_range range = {.base = place.address, .span = place.span, .size_bytes = size_bytes, .kind = VR_SIM_ALLOCATION};
     range.owner = vr_sim_context_handle(sim, context);
-    result = vr_sim_back_fill(sim, place.address, place.span, &range.read_mask);
+    if (sim->file >= 0) result = vr_sim_back_fill(sim, place.address, place.span, &range.read_mask);
     if (result == VR_CU_SUCCESS && vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) result = VR_CU_OUT_OF_MEMORY;
     if (result != VR_CU_SUCCESS) {
         vr_sim_back_remove(sim, place.address, place.span);
@@ -48,7 +48,7 @@ static void free_range(struct vr_sim *sim, const struct vr_sim_range *range) {
     device->used_bytes -= range->size_bytes;
     vr_sim_charge_free(sim, device, range->size_bytes);
     vr_sim_back_remove(sim, range->base, range->span);
-    vr_sim_back_give(sim, range->write_mask, range->read_mask, vr_sim_back_span(sim, range));
+    if (sim->file >= 0) vr_sim_back_give(sim, range->write_mask, range->read_mask, vr_sim_back_span(sim, range));
     vr_sim_ranges_remove(&sim->spaces, address);
     vr_sim_place_freed(sim, number, address);
 }

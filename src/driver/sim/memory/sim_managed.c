@@ -26,6 +26,10 @@ static struct vr_sim_managed *holding(const struct vr_sim *sim, uint64_t address
     return size_bytes <= vr_sim_range_end(range) - address ? at(sim, (uint32_t)range->read_mask) : NULL;
 }
 
+bool vr_sim_is_managed(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+    return holding(sim, address, size_bytes) != NULL;
+}
+
 // --- pages ----------------------------------------------------------------------------------------------------------
 
 static uint64_t page_count(const struct vr_sim_managed *managed) {

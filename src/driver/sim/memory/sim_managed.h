@@ -19,6 +19,8 @@ struct vr_sim_managed {
     bool read_mostly, by_host;                   // by_host: of the allocation's flag
 };
 
+// Does all of a range lie in one allocation of managed memory?
+bool vr_sim_is_managed(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
 // Frees managed memory at `address`; false when there is none. *result of the free.
 bool vr_sim_managed_free(struct vr_sim *sim, uint64_t address, vr_cu_result *result);
 // Frees that of a context (0: of every one).
