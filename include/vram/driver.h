@@ -111,7 +111,9 @@ struct vram_sim_options {
     uint32_t driver_version;               // of CUDA, that the driver says it is: 13020 for 13.2; default 12000
     uint32_t model_count;                  // of models below, which the devices take in turn; 0: no device is a known one
     uint8_t models[VRAM_SIM_MOST_DEVICES]; // numbers of vram_sim_model_at(), plus one; 0: a device of no model
-    enum vram_sim_bytes bytes;             // what stands behind device addresses; default what `backed` says
+    uint32_t visible_count;                // of visible below; 0: the program sees all devices
+    uint8_t visible[VRAM_SIM_MOST_DEVICES]; // which of them it sees, each once, in its order: as CUDA_VISIBLE_DEVICES says it
+    enum vram_sim_bytes bytes;              // what stands behind device addresses; default what `backed` says
 };
 
 // A device that the simulator knows: `device=h100` in the text of the options. All its attributes are a real one's.

@@ -1,5 +1,9 @@
-// An allocation of the same stack and size came `gap` allocations ago. In a loop of period p what is made once per turn has the gap p, and
-// what is made more often has smaller ones, but nothing has a larger one. So the largest gap that many have is the period.
+// An allocation of the same stack and size came `gap` allocations ago, or one of the same stack alone. In a loop of period p what is made
+// once per turn has the gap p, and what is made more often has smaller ones, but nothing has a larger one. So the largest gap that many
+// have is the period.
+//
+// Sizes may repeat only every few turns (batches of eight lengths), or never: then the period of the stacks alone is shorter, and its turns
+// are tried first; what they are not (the layers of a model, whose stacks are the same) those of stacks and sizes may be.
 //
 // What repeats may be the layers of a model, in one pass that keeps or gives back what every layer makes. In a loop of training memory
 // rises and falls in every turn by nearly as much as over all of them, a steady growth apart, ends a turn near where it began, and does not
@@ -27,11 +31,16 @@ enum { MOST_OUTSIDE = 16 };
 struct vr_repeats {
     const struct vr_history *history;
     enum repeats_stage stage;
-    size_t event;           // the next one to look at
-    uint32_t number;        // allocations so far
-    struct vr_map last;     // stack and size -> 1 + number of the allocation
-    uint64_t gaps;          // all that were counted
+    size_t event;       // the next one to look at
+    uint32_t number;    // allocations so far
+    struct vr_map last; // kind -> 1 + number of the last allocation of it
+    struct vr_map last_of_stack;
+    bool by_stack; // what is followed: kinds are stacks alone
+    bool again;    // the turns of the stacks were none: those of stacks and sizes are followed
+    uint64_t gaps; // all that were counted
+    uint64_t stack_gaps;
     size_t period;          // bin of the gap that turns have
+    size_t other_period;    // by_stack: that of stacks and sizes
     uint64_t anchor;        // the stack and size that every turn begins with
     bool anchored;          // whether it is known
     size_t *first;          // events
@@ -41,6 +50,7 @@ struct vr_repeats {
     int64_t live;
     bool loop;
     uint64_t tally[GAP_BINS]; // of gaps, by their logarithm
+    uint64_t stack_tally[GAP_BINS];
 };
 
 enum vram_status vr_repeats_create(const struct vr_history *history, struct vr_repeats **repeats) {
@@ -54,6 +64,7 @@ enum vram_status vr_repeats_create(const struct vr_history *history, struct vr_r
 void vr_repeats_destroy(struct vr_repeats *repeats) {
     if (repeats == NULL) return;
     vr_map_release(&repeats->last);
+    vr_map_release(&repeats->last_of_stack);
     free(repeats->first);
     free(repeats->turn);
     free(repeats);
@@ -73,19 +84,19 @@ static size_t bin_of(uint64_t gap) {
 }
 
 // The gap that an allocation has to the one like it before; 0 without one.
-static enum vram_status gap_of(struct vr_repeats *repeats, uint64_t key, uint32_t *gap) {
-    const uint32_t number = ++repeats->number, before = vr_map_get(&repeats->last, key);
+static enum vram_status gap_of(struct vr_map *last, uint32_t number, uint64_t key, uint32_t *gap) {
+    const uint32_t before = (uint32_t)vr_map_get(last, key);
     *gap = before == 0 ? 0 : number - before;
-    return before == 0 && repeats->last.count >= MOST_KINDS ? VRAM_OK : vr_map_set(&repeats->last, key, number);
+    return before == 0 && last->count >= MOST_KINDS ? VRAM_OK : vr_map_set(last, key, number);
 }
 
 // The bin in the middle of the largest gaps that many allocations have; NO_PERIOD for none. Two neighbours on each side are 6 percent.
-static size_t period_bin(const struct vr_repeats *repeats) {
+static size_t period_bin(const uint64_t *tally, uint64_t gaps) {
     for (size_t bin = GAP_BINS - 2; bin-- > 0;) {
         uint64_t near = 0;
-        for (size_t i = bin < 2 ? 0 : bin - 2; i <= bin + 2; i++) near += repeats->tally[i];
-        if (near >= LEAST_TURNS && near * 20 >= repeats->gaps) {
-            while (bin != 0 && repeats->tally[bin - 1] > repeats->tally[bin]) bin--;
+        for (size_t i = bin < 2 ? 0 : bin - 2; i <= bin + 2; i++) near += tally[i];
+        if (near >= LEAST_TURNS && near * 20 >= gaps) {
+            while (bin != 0 && tally[bin - 1] > tally[bin]) bin--;
             return bin;
         }
     }
@@ -104,13 +115,21 @@ static enum vram_status follow(struct vr_repeats *repeats, size_t event, uint64_
     return VRAM_OK;
 }
 
+static void count_gap(uint64_t *tally, uint64_t *gaps, uint32_t gap) {
+    if (gap == 0) return;
+    tally[bin_of(gap)]++;
+    ++*gaps;
+}
+
 static enum vram_status look_at(struct vr_repeats *repeats, size_t event) {
-    uint32_t gap = 0;
-    const uint64_t key = token(repeats->history, event);
-    VR_TRY(gap_of(repeats, key, &gap));
+    uint32_t gap = 0, stack_gap = 0;
+    const uint64_t stack = repeats->history->stack[event], key = repeats->by_stack ? vr_mix64(stack) : token(repeats->history, event);
+    const uint32_t number = ++repeats->number;
+    VR_TRY(gap_of(&repeats->last, number, key, &gap));
     if (repeats->stage == FOLLOW) return follow(repeats, event, key, gap);
-    repeats->tally[gap == 0 ? 0 : bin_of(gap)] += gap != 0;
-    repeats->gaps += gap != 0;
+    VR_TRY(gap_of(&repeats->last_of_stack, number, stack, &stack_gap));
+    count_gap(repeats->tally, &repeats->gaps, gap);
+    count_gap(repeats->stack_tally, &repeats->stack_gaps, stack_gap);
     return VRAM_OK;
 }
 
@@ -149,11 +168,33 @@ static bool is_loop(const struct vr_repeats *repeats) {
     return good * 2 >= turns && swing_of(before) <= MOST_OUTSIDE * (high - low) && swing_of(after) <= MOST_OUTSIDE * (high - low);
 }
 
+// Two periods are told apart when one is half as long again.
+static void choose_period(struct vr_repeats *repeats) {
+    const size_t of_stacks = period_bin(repeats->stack_tally, repeats->stack_gaps), usual = period_bin(repeats->tally, repeats->gaps);
+    const bool shorter = of_stacks != NO_PERIOD && (usual == NO_PERIOD || of_stacks + BINS_PER_DOUBLING / 2 < usual);
+    repeats->by_stack = shorter;
+    repeats->period = shorter ? of_stacks : usual;
+    repeats->other_period = usual;
+}
+
+// The turns of the stacks alone are none: everything as before, but for what is followed.
+static void follow_again(struct vr_repeats *repeats) {
+    free(repeats->turn);
+    repeats->turn = NULL;
+    repeats->count = repeats->turn_count = 0;
+    repeats->live = 0;
+    repeats->anchored = repeats->by_stack = false;
+    repeats->again = true;
+    repeats->period = repeats->other_period;
+    repeats->stage = repeats->period != NO_PERIOD ? FOLLOW : FINISHED;
+}
+
 static enum vram_status next_stage(struct vr_repeats *repeats) {
     repeats->event = repeats->number = 0;
+    vr_map_clear(&repeats->last);
     if (repeats->stage == TALLY) {
-        vr_map_clear(&repeats->last);
-        repeats->period = period_bin(repeats);
+        vr_map_release(&repeats->last_of_stack);
+        choose_period(repeats);
         repeats->stage = repeats->period != NO_PERIOD ? FOLLOW : FINISHED;
     } else if (repeats->stage == FOLLOW && repeats->count >= LEAST_TURNS) {
         repeats->turn = calloc(repeats->count + 1, sizeof *repeats->turn);
@@ -163,8 +204,9 @@ static enum vram_status next_stage(struct vr_repeats *repeats) {
     } else {
         repeats->loop = repeats->stage == WEIGH && is_loop(repeats);
         repeats->stage = FINISHED;
+        if (!repeats->loop && repeats->by_stack) follow_again(repeats);
     }
-    if (repeats->stage >= WEIGH) vr_map_release(&repeats->last);
+    if (repeats->stage == FINISHED) vr_map_release(&repeats->last);
     return VRAM_OK;
 }
 
@@ -181,8 +223,8 @@ enum vram_status vr_repeats_go_on(struct vr_repeats *repeats, size_t events, dou
         }
         if (end == history->count) VR_TRY(next_stage(repeats));
     }
-    const double stages = (double)repeats->stage + (double)repeats->event / ((double)history->count + 1);
-    *share = repeats->stage == FINISHED ? 1 : stages / FINISHED;
+    const double passes = (double)repeats->stage + (repeats->again ? WEIGH : 0) + (double)repeats->event / ((double)history->count + 1);
+    *share = repeats->stage == FINISHED ? 1 : passes / (FINISHED + WEIGH);
     return VRAM_OK;
 }
 

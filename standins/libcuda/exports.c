@@ -81,6 +81,7 @@ vr_cu_result cuInit(unsigned flags) {
     if (failed != VR_CU_SUCCESS) return failed;
     struct vram_sim_options options;
     if (!read_options(&options)) return VR_CU_INVALID_VALUE;
+    if (!vr_libcuda_see(vr_os_getenv("CUDA_VISIBLE_DEVICES"), &options)) return VR_CU_NO_DEVICE;
     struct vram_driver *made, *none = NULL;
     enum vram_status status = vram_sim_create(&options, &made);
     if (status != VRAM_OK) return status == VRAM_INVALID_ARGUMENT ? VR_CU_INVALID_VALUE : VR_CU_OUT_OF_MEMORY;

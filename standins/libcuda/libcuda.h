@@ -17,6 +17,9 @@ vr_cu_result vr_libcuda_enter(struct vr_sim **sim);
 // The version of CUDA that the driver says it is, before cuInit, too.
 int vr_libcuda_version(void);
 
+// Puts what CUDA_VISIBLE_DEVICES says (NULL: not set) into the options. False: no device is seen.
+bool vr_libcuda_see(const char *text, struct vram_sim_options *options);
+
 // Lets other processes of the session see what this one uses; once per process.
 void vr_libcuda_publish(struct vr_sim *sim);
 

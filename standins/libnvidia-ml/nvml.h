@@ -38,8 +38,6 @@ enum nvml_result nvml_device_of(const struct nvml_device *handle, uint32_t *devi
 struct nvml_device *nvml_handle_of(uint32_t device);
 // Puts a text with its end into the caller's; INSUFFICIENT_SIZE.
 enum nvml_result nvml_put(char *into, unsigned capacity, const char *text);
-// "GPU-...", 40 characters and the end.
-void nvml_uuid_text(uint32_t device, char text[41]);
 // The version word that a struct of `bytes` bytes starts with.
 #define NVML_VERSION(bytes, version) ((unsigned)((bytes) | (unsigned)(version) << 24))
 

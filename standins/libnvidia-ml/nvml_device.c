@@ -22,7 +22,7 @@ NVML_EXPORT int nvmlDeviceGetUUID(const struct nvml_device *handle, char *uuid, 
 int nvmlDeviceGetUUID(const struct nvml_device *handle, char *uuid, unsigned length) {
     NVML_DEVICE(handle);
     char text[41];
-    nvml_uuid_text(device, text);
+    vr_sim_card_uuid_text(device, text);
     return (int)nvml_put(uuid, length, text);
 }
 

@@ -191,23 +191,13 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, struct nvml_device **handle) {
 NVML_EXPORT int nvmlDeviceGetHandleByIndex(unsigned index, struct nvml_device **handle);
 int nvmlDeviceGetHandleByIndex(unsigned index, struct nvml_device **handle) { return nvmlDeviceGetHandleByIndex_v2(index, handle); }
 
-void nvml_uuid_text(uint32_t device, char text[41]) {
-    unsigned char uuid[16];
-    vr_sim_card_uuid(device, uuid);
-    char *at = text + snprintf(text, 41, "GPU-");
-    for (size_t i = 0; i < sizeof uuid; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
-        at += snprintf(at, 3, "%02x", uuid[i]);
-    }
-}
-
 NVML_EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, struct nvml_device **handle);
 int nvmlDeviceGetHandleByUUID(const char *uuid, struct nvml_device **handle) {
     if (nvml_ready() != NVML_SUCCESS) return NVML_UNINITIALIZED;
     NVML_NEEDS(uuid != NULL && handle != NULL);
     for (uint32_t i = 0; i < nvml_options.device_count; i++) {
         char text[41];
-        nvml_uuid_text(i, text);
+        vr_sim_card_uuid_text(i, text);
         if (strcmp(text, uuid) != 0) continue;
         *handle = &handles[i];
         return NVML_SUCCESS;

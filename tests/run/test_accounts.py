@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -186,6 +187,18 @@ class SimulatedCard(unittest.TestCase):
         environment["FAKE_NVML"] = f"self:{held + 300 * MIB}"
         cause = report(run([PROGRAMS / "run_proc", "basic"], (), environment, library_path=library_path))[0]
         self.assertEqual((cause["accounts"]["driver_bytes"], cause["accounts"]["unknown_bytes"]), (cause["outside_bytes"], 0))
+
+    def test_the_simulators_own_nvml(self):
+        """Under `vram sim` the stand-in for NVML says what the process has: no memory is of unknown use."""
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = [CLI, "sim", "--memory", "1GiB", "--set", "context=300MiB", "--", CLI, "run", "--", PROGRAMS / "run_proc", "basic"]
+            environment = {name: value for name, value in os.environ.items() if not name.startswith("VRAM_")}
+            done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            recording = next(Path(folder).glob("*.vram"))
+            told = json.loads(subprocess.run([CLI, "report", "--json", recording], capture_output=True, text=True, timeout=60).stdout)
+        accounts = told["devices"]["0"]["oom_causes"][-1]["accounts"]
+        self.assertEqual((accounts["driver_bytes"], accounts["unknown_bytes"], accounts["apart"]), (300 * MIB, 0, True))
 
     def test_threads_that_run_out_together(self):
         """Who comes while another asks goes without; nobody waits, and the program sees nothing of it."""

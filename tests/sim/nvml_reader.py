@@ -106,7 +106,8 @@ def check_use():
     available, total = ctypes.c_size_t(), ctypes.c_size_t()
     good(cuda.cuMemGetInfo_v2(ctypes.byref(available), ctypes.byref(total)))
     assert memory(0).free == available.value and memory(0).used - before[0].used == total.value - available.value
-    child = subprocess.Popen([sys.executable, __file__, "child"], stdout=subprocess.PIPE)
+    # The child sees device 1 only, as its number 0.
+    child = subprocess.Popen([sys.executable, __file__, "child"], stdout=subprocess.PIPE, env={**os.environ, "CUDA_VISIBLE_DEVICES": "1"})
     child.stdout.readline()
     used = {1: processes(1)[child.pid]}
     assert processes(0) == {os.getpid(): (total.value - available.value) // MIB} and used[1] >= 500, (processes(0), used)
@@ -128,7 +129,7 @@ def check_use():
 
 
 if sys.argv[1:] == ["child"]:
-    take(1, 500)
+    take(0, 500)
     print("taken", flush=True)
     signal.pause()
 check_identity()

@@ -53,6 +53,25 @@ class Sim(unittest.TestCase):
         outside = json.loads(run("doctor", "--sim", "--json").stdout)["checks"]
         self.assertEqual([c for c in inside if c["area"].startswith("device")], [c for c in outside if c["area"].startswith("device")])
 
+    def test_a_program_sees_the_devices_that_are_visible(self):
+        program = pathlib.Path(__file__).parent / "visible.py"
+        uuid = "GPU-7672616d-2073-696d-756c-617465642001"
+        for visible, seen in (
+            ("2", "0 2 NVIDIA A10"),
+            ("2,0", "0 2 NVIDIA A10, 0 Tesla T4"),
+            (" 1 , 0 ", "0 1 NVIDIA L4, 0 Tesla T4"),
+            (uuid, "0 1 NVIDIA L4"),
+            (f"{uuid},2", "0 1 NVIDIA L4, 2 NVIDIA A10"),
+            ("0,7,1", "0 0 Tesla T4"),  # what follows a device that is not there is not seen
+            ("", "100 "),
+            ("-1", "100 "),
+            ("GPU-7672", "100 "),  # the beginning of three
+            ("1,1", "100 "),
+            ("99999999999999999999", "100 "),
+        ):
+            result = run("sim", "--device", "t4,l4,a10", "--", sys.executable, str(program), CUDA_VISIBLE_DEVICES=visible)
+            self.assertEqual(result.stdout, seen + "\n", (visible, result.stderr))
+
     def test_nvml_tells_of_the_same_devices(self):
         reader = pathlib.Path(__file__).parent / "nvml_reader.py"
         for options, argument in (

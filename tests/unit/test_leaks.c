@@ -70,6 +70,39 @@ static struct vram_recording *keeping_loop(const struct keeping *keeping) {
     return recording;
 }
 
+// Steps whose sizes come again after `cycle` of them only (0: never), and which keep 255 KiB each.
+static struct vram_recording *loop_of_lengths(size_t steps, size_t cycle) {
+    struct vr_text text = {0};
+    vr_text_puts(&text, "{\"segments\": [], \"device_traces\": [[");
+    for (size_t step = 0; step < steps; step++) {
+        const uint64_t length = 1 + (cycle == 0 ? 100 + (step * step * 37 + 11) % 101 : step * 3 % cycle);
+        for (size_t i = 0; i < 6; i++) put_at(&text, "alloc", 1 + i, (i + 1) * length * 70000, 100 * step + 60, 10 + i);
+        put_at(&text, "alloc", 1000 + step, 255 << 10, 100 * step + 70, 4);
+        for (size_t i = 0; i < 6; i++) put_at(&text, "free_requested", 1 + i, (i + 1) * length * 70000, 100 * step + 80, 10 + i);
+    }
+    for (size_t step = 0; step < steps; step++) put_at(&text, "free_requested", 1000 + step, 255 << 10, 100 * steps, 4);
+    vr_text_puts(&text, "]], \"external_annotations\": []}");
+    struct vram_recording *recording = read_text(&text);
+    vr_text_release(&text);
+    return recording;
+}
+
+// The steps of a loop are found although its sizes repeat only after many of them.
+static void sizes_may_change_from_step_to_step(void **state) {
+    (void)state;
+    static const size_t cycles[] = {1, 2, 3, 4, 5, 6, 7, 8, 0};
+    const struct vram_profile_options options = {.device = -1};
+    struct vr_text text = {0};
+    for (size_t i = 0; i < VR_COUNT_OF(cycles); i++) {
+        struct vram_recording *recording = loop_of_lengths(40, cycles[i]);
+        assert_int_equal(leaks_of(recording, &options, &text), 1);
+        assert_non_null(strstr(text.bytes, "\"steps_from\": \"repeated\""));
+        assert_non_null(strstr(text.bytes, "\"steps\": 39"));
+        vram_recording_destroy(recording);
+    }
+    vr_text_release(&text);
+}
+
 static void what_is_kept_in_every_few_steps_leaks(void **state) {
     (void)state;
     const struct {
@@ -134,6 +167,7 @@ static void what_was_never_freed_is_pointed_to(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_may_change_from_step_to_step),
         cmocka_unit_test(what_is_kept_in_every_few_steps_leaks),
         cmocka_unit_test(no_verdict_contradicts_its_rows),
         cmocka_unit_test(what_was_never_freed_is_pointed_to),

@@ -23,7 +23,9 @@ struct vr_sim *vr_sim_of(struct vram_driver *driver) {
     return driver != NULL && strcmp(driver->kind, sim_kind) == 0 ? (struct vr_sim *)(void *)driver : NULL;
 }
 
-static void set_up_device(const struct vram_sim_options *options, uint32_t number, struct vr_sim_device *device) {
+static void set_up_device(const struct vram_sim_options *options, uint32_t place, struct vr_sim_device *device) {
+    const uint32_t number = options->visible_count == 0 ? place : options->visible[place];
+    device->ordinal = number;
     device->card = vr_sim_options_card(options, number);
     device->memory_bytes = vr_sim_options_memory(options, number);
     const bool of_device = options->context_bytes == VRAM_SIM_CONTEXT_OF_DEVICE;
@@ -38,13 +40,14 @@ static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     // Backed memory comes in pages of the host, so that two allocations never share one.
     if (options->backed && options->alloc_small_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_small_alignment = VR_SIM_PAGE_BYTES;
     if (options->backed && options->alloc_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_alignment = VR_SIM_PAGE_BYTES;
-    for (uint32_t i = 0; i < options->device_count; i++) set_up_device(options, i, &sim->devices[i]);
+    sim->machine_devices = options->device_count;
+    if (options->visible_count != 0) sim->options.device_count = options->visible_count;
+    for (uint32_t i = 0; i < sim->options.device_count; i++) set_up_device(options, i, &sim->devices[i]);
 #define X(table, type) sim->table = (struct vr_sim_slots){.item_bytes = sizeof(type), .tag = TAG_##table};
     VR_SIM_TABLES(X)
 #undef X
     sim->alloc_cursor = options->alloc_base;
     sim->reserve_cursor = options->reserve_base;
-    sim->region_ceiling = vr_round_down(options->alloc_base, 32 * VR_MIB);
     sim->allocated.lowest = sim->reserved.lowest = UINT64_MAX;
     vr_mutex_init(&sim->lock);
 }

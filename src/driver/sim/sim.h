@@ -58,8 +58,9 @@ struct vr_sim {
     uint64_t charge_ns; // cost of the running call so far
     uint64_t counts[VR_SIM_CALL_COUNT], costs_ns[VR_SIM_CALL_COUNT];
 
-    struct vr_sim_device devices[VR_SIM_MAX_DEVICES];
-    _Atomic uint64_t *published; // a place per device where others read how much is used; NULL: nobody does
+    struct vr_sim_device devices[VR_SIM_MAX_DEVICES]; // options.device_count of them: those that the program sees
+    uint32_t machine_devices;                         // that there are
+    _Atomic uint64_t *published; // a place per device of the machine where others read how much is used; NULL: nobody does
 #define X(table, type) struct vr_sim_slots table;
     VR_SIM_TABLES(X)
 #undef X
@@ -68,8 +69,7 @@ struct vr_sim {
     struct vr_sim_ranges spaces;   // allocations (owner: context) and reservations
     struct vr_sim_ranges mappings; // owner: handle of the physical allocation
     struct vr_sim_ranges hosts;    // owner: context
-    struct vr_sim_ranges regions;  // of all devices, with addresses as the driver's
-    uint64_t region_ceiling;       // no region ends above it
+    struct vr_sim_ranges regions;  // of all devices, with addresses as the driver's (sim_regions.h)
     struct vr_sim_ranges pooled;   // taken pieces of pools; owner: slot of the piece
     uint64_t last_stream_serial;
     struct vr_sim_callbacks callbacks;
@@ -112,7 +112,7 @@ bool vr_sim_check(const struct vr_sim *sim);
 VR_INLINE void vr_sim_publish(struct vr_sim *sim) {
     if (VR_LIKELY(sim->published == NULL)) return;
     for (uint32_t i = 0; i < sim->options.device_count; i++)
-        atomic_store_explicit(&sim->published[i], sim->devices[i].used_bytes, memory_order_relaxed);
+        atomic_store_explicit(&sim->published[sim->devices[i].ordinal], sim->devices[i].used_bytes, memory_order_relaxed);
 }
 // `driver` as a simulator, or NULL when it is of another kind.
 struct vr_sim *vr_sim_of(struct vram_driver *driver);

@@ -31,6 +31,12 @@ static bool are_valid(const struct vram_sim_options *options) {
     if (options->model_count > VRAM_SIM_MOST_DEVICES) return false;
     for (uint32_t i = 0; i < options->model_count; i++)
         if (options->models[i] > vr_sim_card_count()) return false;
+    uint64_t listed = 0;
+    for (uint32_t i = 0; i < options->visible_count; i++) {
+        if (options->visible_count > options->device_count || options->visible[i] >= options->device_count) return false;
+        if ((listed >> options->visible[i] & 1) != 0) return false;
+        listed |= (uint64_t)1 << options->visible[i];
+    }
     bool bases = options->alloc_base < VR_SIM_LIMIT && options->reserve_base < VR_SIM_LIMIT;
     bool units = vr_is_power_of_2(options->alloc_alignment) && vr_is_power_of_2(options->alloc_small_alignment) &&
                  vr_is_power_of_2(options->reserve_alignment) && options->alloc_alignment < VR_SIM_LIMIT &&

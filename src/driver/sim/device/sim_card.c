@@ -1,5 +1,7 @@
 #include "driver/sim/device/sim_card.h"
 
+#include <stdio.h>
+
 // Number 0 is no card: compute capability 8.0, and one multiprocessor, so that nothing scales with it.
 static const struct vr_sim_card cards[] = {
     {.key = "",
@@ -47,4 +49,14 @@ void vr_sim_card_uuid(uint32_t device, unsigned char *uuid) {
     static const char name[] = "vram simulated "; // 15 characters
     memcpy(uuid, name, sizeof name - 1);
     uuid[sizeof name - 1] = (unsigned char)device;
+}
+
+void vr_sim_card_uuid_text(uint32_t device, char text[41]) {
+    unsigned char uuid[16];
+    vr_sim_card_uuid(device, uuid);
+    char *at = text + snprintf(text, 41, "GPU-");
+    for (size_t i = 0; i < sizeof uuid; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
+        at += snprintf(at, 3, "%02x", uuid[i]);
+    }
 }

@@ -36,5 +36,7 @@ uint32_t vr_sim_card_find(const char *key, size_t length);
 const struct vr_sim_architecture *vr_sim_architecture_of(const struct vr_sim_card *card);
 // The UUID of device number `device`, 16 bytes: the same in every process.
 void vr_sim_card_uuid(uint32_t device, unsigned char *uuid);
+// The same as NVIDIA's tools write it: "GPU-", 36 characters and the end.
+void vr_sim_card_uuid_text(uint32_t device, char text[41]);
 
 #endif

@@ -46,7 +46,7 @@ vr_cu_result vr_sim_device_get_attribute(struct vr_sim *sim, int *value, int att
 vr_cu_result vr_sim_device_get_uuid(struct vr_sim *sim, unsigned char *uuid, int device) {
     if (uuid == NULL) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    vr_sim_card_uuid((uint32_t)device, uuid);
+    vr_sim_card_uuid(sim->devices[device].ordinal, uuid);
     return VR_CU_SUCCESS;
 }
 

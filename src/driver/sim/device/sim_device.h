@@ -14,6 +14,7 @@
 
 struct vr_sim_device {
     const struct vr_sim_card *card; // what it is; never NULL
+    uint32_t ordinal;               // its number among all devices of the machine, of which the program may see fewer
     uint64_t context_bytes;         // that each context takes
     struct vr_sim_regions regions;  // where its allocations lie, with addresses as the driver's
     uint64_t memory_bytes;          // capacity

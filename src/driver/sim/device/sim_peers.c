@@ -2,7 +2,7 @@
 #include "driver/sim/sim.h"
 
 bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer) {
-    return vr_sim_options_peers(&sim->options, device, peer);
+    return vr_sim_options_peers(&sim->options, sim->devices[device].ordinal, sim->devices[peer].ordinal);
 }
 
 vr_cu_result vr_sim_device_can_access_peer(struct vr_sim *sim, int *can, int device, int peer) {

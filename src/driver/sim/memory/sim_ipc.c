@@ -49,7 +49,7 @@ vr_cu_result vr_sim_ipc_get_mem_handle(struct vr_sim *sim, struct vr_cu_ipc_hand
             .offset = range->read_mask,
             .size_bytes = vr_sim_back_span(sim, range),
             .within = sim->options.backed ? range->base - vr_sim_first_page(range->base) : 0,
-            .device = vr_sim_context_find(sim, range->owner)->device,
+            .device = sim->devices[vr_sim_context_find(sim, range->owner)->device].ordinal,
         };
         vr_cu_result result = vr_sim_back_share(sim, ticket.offset, ticket.size_bytes);
         if (result == VR_CU_SUCCESS) result = vr_sim_ticket_write(sim, &ticket, &range->write_mask);
@@ -99,7 +99,8 @@ static vr_cu_result import(struct vr_sim *sim, const struct vr_sim_context *cont
     vr_cu_result result =
         vr_sim_ticket_read(vr_sim_shared_file(sim, shared), sim->shared[shared].ticket, VR_SIM_TICKET_ALLOCATION, &ticket);
     if (result != VR_CU_SUCCESS) return result;
-    if (ticket.device != context->device && !vr_sim_are_peers(sim, context->device, ticket.device)) return VR_CU_PEER_ACCESS_UNSUPPORTED;
+    const uint32_t own = sim->devices[context->device].ordinal; // the other one need not be seen here
+    if (ticket.device != own && !vr_sim_options_peers(&sim->options, own, ticket.device)) return VR_CU_PEER_ACCESS_UNSUPPORTED;
     struct vr_sim_range *known = import_of(sim, handle, shared);
     if (known == NULL) return place_import(sim, handle, shared, ticket.within, address);
     known->write_mask++;

@@ -147,8 +147,8 @@ struct vr_sim_ticket {
     char magic[8];
     uint64_t nonce; // no other ticket of this machine has it
     uint64_t offset, size_bytes;
-    uint64_t within; // where in the first page an allocation starts
-    uint32_t kind, device;
+    uint64_t within;       // where in the first page an allocation starts
+    uint32_t kind, device; // the device by its number in the machine
     int32_t handle_types;
     uint8_t rdma, compress;
     uint8_t padding[2];

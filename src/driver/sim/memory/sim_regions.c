@@ -10,9 +10,11 @@ void vr_sim_regions_release(struct vr_sim_regions *regions) {
     free(regions->pages.items);
 }
 
-static bool add(struct vr_sim_region_list *list, uint64_t base, uint64_t span) {
+// Adds a region of which `left` bytes are free.
+static bool add(struct vr_sim_region_list *list, uint64_t base, uint64_t span, uint64_t left) {
     if (VR_GROW(list, items, list->count + 1) != VRAM_OK) return false;
-    list->items[list->count++] = (struct vr_sim_region){.base = base, .end = base + span, .widest = span};
+    list->items[list->count++] = (struct vr_sim_region){.base = base, .end = base + span, .widest = left};
+    if (list->widest < left) list->widest = left;
     return true;
 }
 
@@ -35,55 +37,57 @@ static uint64_t tightest(const struct vr_sim *sim, const struct vr_sim_region *r
     return found;
 }
 
+// The table of all regions is upside down, so that its lowest gap is the highest hole.
+static uint64_t mirrored(const struct vr_sim *sim, uint64_t address) {
+    return vr_round_down(sim->options.alloc_base, REGION_BYTES) + REGION_BYTES - address;
+}
+
 // The highest free range of whole regions below the base of all; 0: none.
-static uint64_t new_region(const struct vr_sim *sim, uint64_t span) {
-    uint64_t end = vr_round_down(sim->options.alloc_base, REGION_BYTES);
-    if (end > sim->region_ceiling) end = sim->region_ceiling;
-    while (end >= span + REGION_BYTES) {
-        const uint64_t base = end - span;
-        const struct vr_sim_range *region = vr_sim_ranges_overlap(&sim->regions, base, span);
-        const struct vr_sim_range *space = vr_sim_ranges_overlap(&sim->spaces, base, span);
-        if (region == NULL && space == NULL) return base;
-        const uint64_t lower = region == NULL || (space != NULL && space->base > region->base) ? space->base : region->base;
-        end = vr_round_down(lower, REGION_BYTES);
+static uint64_t highest_hole(const struct vr_sim *sim, uint64_t span) {
+    const uint64_t limit = mirrored(sim, REGION_BYTES);
+    for (uint64_t from = REGION_BYTES;;) {
+        const uint64_t found = vr_sim_ranges_lowest_gap(&sim->regions, from, limit, span, REGION_BYTES);
+        if (found == UINT64_MAX) return 0;
+        const uint64_t base = mirrored(sim, found + span);
+        const struct vr_sim_range *space = vr_sim_ranges_overlap(&sim->spaces, base, span); // queued, or hinted
+        if (space == NULL) return base;
+        from = mirrored(sim, vr_round_down(space->base, REGION_BYTES));
     }
-    return 0;
 }
 
 static uint64_t grow(struct vr_sim *sim, struct vr_sim_regions *regions, uint64_t span) {
     if (span > VR_SIM_LIMIT) return 0;
-    const uint64_t bytes = vr_round_up(span, REGION_BYTES), base = new_region(sim, bytes);
-    if (base == 0 || !add(&regions->whole, base, bytes)) return 0;
-    const struct vr_sim_range range = {.base = base, .span = bytes, .size_bytes = bytes};
-    if (vr_sim_ranges_insert(&sim->regions, &range) != VRAM_OK) {
-        regions->whole.count--;
-        return 0;
-    }
-    // Everything from the ceiling up is taken, so that a search need not pass it.
-    if (base + bytes == sim->region_ceiling) sim->region_ceiling = base;
-    return base;
+    const uint64_t bytes = vr_round_up(span, REGION_BYTES), base = highest_hole(sim, bytes);
+    if (base == 0 || !add(&regions->whole, base, bytes, bytes - span)) return 0;
+    const struct vr_sim_range range = {.base = mirrored(sim, base + bytes), .span = bytes, .size_bytes = bytes};
+    if (vr_sim_ranges_insert(&sim->regions, &range) == VRAM_OK) return base;
+    regions->whole.count--;
+    return 0;
 }
 
 static uint64_t place_whole(struct vr_sim *sim, struct vr_sim_regions *regions, uint64_t span) {
-    for (size_t i = regions->whole.count; i > 0; i--) {
+    uint64_t widest = 0;
+    for (size_t i = regions->whole.widest < span ? 0 : regions->whole.count; i > 0; i--) {
         struct vr_sim_region *region = &regions->whole.items[i - 1];
-        if (region->widest < span) continue;
-        const uint64_t found = tightest(sim, region, span, &region->widest);
+        const uint64_t found = region->widest < span ? 0 : tightest(sim, region, span, &region->widest);
         if (found != 0) return found;
+        if (widest < region->widest) widest = region->widest;
     }
+    if (regions->whole.widest >= span) regions->whole.widest = widest; // all were looked at
     return grow(sim, regions, span);
 }
 
 static uint64_t place_small(struct vr_sim *sim, struct vr_sim_regions *regions, uint64_t span, uint64_t alignment) {
-    for (size_t i = 0; i < regions->pages.count; i++) {
+    for (size_t i = regions->pages.widest < span ? regions->pages.count : 0; i < regions->pages.count; i++) {
         struct vr_sim_region *page = &regions->pages.items[i];
         if (page->widest < span) continue;
         const uint64_t found = vr_sim_ranges_lowest_gap(&sim->spaces, page->base, page->end, span, alignment);
         if (found != UINT64_MAX) return found;
         page->widest = span - 1;
     }
+    if (regions->pages.widest >= span) regions->pages.widest = span - 1; // all were looked at
     const uint64_t page = place_whole(sim, regions, PAGE_BYTES);
-    return page != 0 && add(&regions->pages, page, PAGE_BYTES) ? page : 0;
+    return page != 0 && add(&regions->pages, page, PAGE_BYTES, PAGE_BYTES - span) ? page : 0;
 }
 
 uint64_t vr_sim_regions_place(struct vr_sim *sim, uint32_t device, uint64_t span, uint64_t alignment) {
@@ -98,7 +102,10 @@ static bool forget(struct vr_sim *sim, struct vr_sim_region_list *list, uint64_t
         struct vr_sim_region *region = &list->items[i - 1];
         if (address < region->base || address >= region->end) continue;
         region->widest = region->end - region->base;
-        if (vr_sim_ranges_overlap(&sim->spaces, region->base, region->widest) != NULL) return false;
+        if (vr_sim_ranges_overlap(&sim->spaces, region->base, region->widest) != NULL) {
+            if (list->widest < region->widest) list->widest = region->widest;
+            return false;
+        }
         *gone = *region;
         memmove(region, region + 1, (list->count - i) * sizeof *region);
         list->count--;
@@ -111,7 +118,5 @@ void vr_sim_regions_freed(struct vr_sim *sim, uint32_t device, uint64_t address)
     struct vr_sim_regions *regions = &sim->devices[device].regions;
     struct vr_sim_region gone;
     (void)forget(sim, &regions->pages, address, &gone);
-    if (!forget(sim, &regions->whole, address, &gone)) return;
-    vr_sim_ranges_remove(&sim->regions, gone.base);
-    if (gone.end > sim->region_ceiling) sim->region_ceiling = gone.end;
+    if (forget(sim, &regions->whole, address, &gone)) vr_sim_ranges_remove(&sim->regions, mirrored(sim, gone.end));
 }

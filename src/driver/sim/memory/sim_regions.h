@@ -19,6 +19,7 @@ struct vr_sim_region {
 struct vr_sim_region_list {
     struct vr_sim_region *items;
     size_t count, items_capacity;
+    uint64_t widest; // no region's is more
 };
 
 // Of one device.

@@ -34,7 +34,7 @@ static vr_cu_result write_ticket(struct vr_sim *sim, struct vr_sim_physical *phy
         .kind = VR_SIM_TICKET_PHYSICAL,
         .offset = physical->file_offset,
         .size_bytes = physical->size_bytes,
-        .device = physical->device,
+        .device = sim->devices[physical->device].ordinal,
         .handle_types = physical->handle_types,
         .rdma = physical->rdma,
         .compress = physical->compress,
@@ -76,10 +76,12 @@ static vr_cu_result take_physical(struct vr_sim *sim, uint32_t shared, uint64_t 
     const vr_cu_result result =
         vr_sim_ticket_read(vr_sim_shared_file(sim, shared), sim->shared[shared].ticket, VR_SIM_TICKET_PHYSICAL, &ticket);
     if (result != VR_CU_SUCCESS) return result;
-    uint32_t index;
+    uint32_t index, device = 0;
+    while (device < sim->options.device_count && sim->devices[device].ordinal != ticket.device) device++;
+    if (device == sim->options.device_count) return VR_CU_INVALID_DEVICE; // the program does not see it
     if (vr_sim_slots_take(&sim->physicals, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_physical *physical = (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, index);
-    physical->device = ticket.device;
+    physical->device = device;
     physical->size_bytes = sim->shared[shared].size_bytes;
     physical->file_offset = sim->shared[shared].offset;
     physical->handle_types = ticket.handle_types;

@@ -107,7 +107,7 @@ static size_t entry_of(struct vr_sim *sim, uint32_t file, uint64_t place, bool *
 static vr_cu_result look(struct vr_sim *sim, int file, uint64_t place, enum vr_sim_ticket_kind kind, struct vr_sim_ticket *ticket) {
     const vr_cu_result result = vr_sim_ticket_read(file, place, kind, ticket);
     if (result != VR_CU_SUCCESS) return result;
-    return ticket->device < sim->options.device_count ? VR_CU_SUCCESS : VR_CU_INVALID_DEVICE;
+    return ticket->device < sim->machine_devices ? VR_CU_SUCCESS : VR_CU_INVALID_DEVICE;
 }
 
 static vr_cu_result enter(struct vr_sim *sim, uint32_t file, uint64_t place, enum vr_sim_ticket_kind kind, uint32_t *index) {
