@@ -35,7 +35,7 @@
     X(links, struct vr_sim_link)                                                                                                           \
     X(arrays, struct vr_sim_array)                                                                                                         \
     X(views, struct vr_sim_view)                                                                                                           \
-    X(managed, struct vr_sim_managed)                                                                                                    \
+    X(managed, struct vr_sim_managed)                                                                                                      \
     X(user_objects, struct vr_sim_user_object)
 
 // Host functions under way (streams/sim_callbacks.h). `items` from `first` on wait to be done.
