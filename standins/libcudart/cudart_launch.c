@@ -36,9 +36,23 @@ struct launch {
     size_t shared_bytes;
 };
 
+// Of all devices. The driver calls what breaks these an invalid value, as it does an argument.
+static bool is_configured(struct rt_dim3 grid, struct rt_dim3 block) {
+    const uint64_t threads = (uint64_t)block.x * block.y * block.z;
+    const bool some = grid.x != 0 && grid.y != 0 && grid.z != 0 && threads != 0;
+    return some && block.x <= 1024 && block.y <= 1024 && block.z <= 64 && threads <= 1024 && grid.x <= 0x7fffffff && grid.y <= 65535 &&
+           grid.z <= 65535;
+}
+
+static int launch_error(int error, struct rt_dim3 grid, struct rt_dim3 block) {
+    if (error == RT_INVALID_VALUE && !is_configured(grid, block)) return RT_INVALID_CONFIGURATION;
+    return rt_kernel_error(error);
+}
+
 static int launch_kernel(const struct rt_driver *driver, uint64_t kernel, const struct launch *l, uint64_t stream) {
-    return rt_kernel_error(driver->launch_kernel(kernel, l->grid.x, l->grid.y, l->grid.z, l->block.x, l->block.y, l->block.z,
-                                                 (unsigned)l->shared_bytes, stream, l->arguments, NULL));
+    const int error = driver->launch_kernel(kernel, l->grid.x, l->grid.y, l->grid.z, l->block.x, l->block.y, l->block.z,
+                                            (unsigned)l->shared_bytes, stream, l->arguments, NULL);
+    return error == RT_SUCCESS ? RT_SUCCESS : launch_error(error, l->grid, l->block);
 }
 
 static int launch_address(const struct rt_driver *driver, const void *function, const struct launch *l, uint64_t stream) {
@@ -51,8 +65,9 @@ static int launch_cooperative(const struct rt_driver *driver, const void *functi
     uint64_t kernel = 0;
     const int error = rt_kernel(function, &kernel);
     if (error != RT_SUCCESS) return error;
-    return rt_kernel_error(driver->launch_cooperative(kernel, l->grid.x, l->grid.y, l->grid.z, l->block.x, l->block.y, l->block.z,
-                                                      (unsigned)l->shared_bytes, stream, l->arguments));
+    return launch_error(driver->launch_cooperative(kernel, l->grid.x, l->grid.y, l->grid.z, l->block.x, l->block.y, l->block.z,
+                                                   (unsigned)l->shared_bytes, stream, l->arguments),
+                        l->grid, l->block);
 }
 
 RT_STREAM_CALL(cudaLaunchKernel,
@@ -79,9 +94,9 @@ static int launch_config(const struct rt_driver *driver, const struct rt_launch_
     uint64_t kernel = 0;
     const int error = config == NULL ? RT_INVALID_VALUE : rt_kernel(function, &kernel);
     if (error != RT_SUCCESS) return error;
-    struct rt_launch_config answer = *config;
-    answer.stream = (void *)(uintptr_t)rt_stream(config->stream, per_thread);
-    return rt_kernel_error(driver->launch_kernel_ex(&answer, kernel, arguments, NULL));
+    struct rt_launch_config wanted = *config;
+    wanted.stream = (void *)(uintptr_t)rt_stream(config->stream, per_thread);
+    return launch_error(driver->launch_kernel_ex(&wanted, kernel, arguments, NULL), config->grid, config->block);
 }
 
 int cudaLaunchKernelExC(const struct rt_launch_config *config, const void *function, void **arguments) {

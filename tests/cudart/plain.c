@@ -253,6 +253,56 @@ static int check_kernels(void) {
     return 0;
 }
 
+// A kernel of PTX, registered as nvcc's code does it: launched, asked about, and refused where its launch is wrong.
+static int check_launches(void) {
+    static const char ptx[] =
+        ".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry work(.param .u64 p0)\n.maxntid 256, 1, 1\n{\nret;\n}\n";
+    static const struct {
+        int magic, version;
+        const void *data, *further;
+    } wrapper = {0x466243b1, 1, ptx, NULL};
+    static const char host = 0, lost = 0;
+    typedef struct {
+        unsigned x, y, z;
+    } dim3;
+    const dim3 one = {1, 1, 1}, many = {2048, 1, 1}, none = {0, 1, 1}, most = {512, 1, 1};
+    struct {
+        size_t sizes[3];
+        int numbers[64];
+    } attributes;
+    uint64_t argument = 0;
+    void *arguments[] = {&argument};
+    int blocks = 0;
+    void **module = ((void **(*)(const void *))find("__cudaRegisterFatBinary"))(&wrapper);
+    void (*add)(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *) =
+        (void (*)(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *))find("__cudaRegisterFunction");
+    add(module, &host, NULL, "work", -1, NULL, NULL, NULL, NULL, NULL);
+    add(module, &lost, NULL, "not_there", -1, NULL, NULL, NULL, NULL, NULL);
+    int (*launch)(const void *, dim3, dim3, void **, size_t, void *) =
+        (int (*)(const void *, dim3, dim3, void **, size_t, void *))find("cudaLaunchKernel");
+    EXPECT(launch(&host, many, one, arguments, 0, NULL) == 0 && CALL("cudaDeviceSynchronize", (void)) == 0);
+    EXPECT(launch(&host, one, many, arguments, 0, NULL) == 9 && launch(&host, none, one, arguments, 0, NULL) == 9);
+    EXPECT(launch(&host, one, most, arguments, 0, NULL) == 701); // more than .maxntid
+    EXPECT(launch(&lost, one, one, arguments, 0, NULL) == INVALID_FUNCTION);
+    memset(&attributes, 0xab, sizeof attributes);
+    EXPECT(CALL("cudaFuncGetAttributes", (void *, const void *), &attributes, &host) == 0);
+    EXPECT(attributes.numbers[0] == 256 && attributes.numbers[2] == 70 && attributes.numbers[major == 11 ? 8 : 30] == (int)0xababababu);
+    EXPECT(CALL("cudaFuncGetAttributes", (void *, const void *), &attributes, &wrapper) == INVALID_FUNCTION);
+    EXPECT(CALL("cudaFuncSetAttribute", (const void *, int, int), &host, 8, 1024) == 0);
+    EXPECT(CALL("cudaOccupancyMaxActiveBlocksPerMultiprocessor", (int *, const void *, int, size_t), &blocks, &host, 128, 0) == 0);
+    EXPECT(blocks > 1);
+    if (major > 11) {
+        void *kernel = NULL;
+        EXPECT(CALL("__cudaGetKernel", (void **, const void *), &kernel, &host) == 0 && kernel != NULL);
+        EXPECT(CALL("__cudaLaunchKernel", (void *, dim3, dim3, void **, size_t, void *), kernel, one, one, arguments, 0, NULL) == 0);
+        EXPECT(launch(kernel, one, one, arguments, 0, NULL) == 0); // a handle is as good as an address
+    }
+    ((void (*)(void **))find("__cudaUnregisterFatBinary"))(module);
+    EXPECT(launch(&host, one, one, arguments, 0, NULL) == INVALID_FUNCTION);
+    (void)CALL("cudaGetLastError", (void));
+    return 0;
+}
+
 // A thread has no context until a call wants one, and its own device and error.
 static void *check_thread(void *unused) {
     (void)unused;
@@ -275,7 +325,8 @@ int main(int argc, char **argv) {
     major = atoi(strstr(argv[1], ".so.") + 4);
     pthread_t thread;
     void *wrong = NULL;
-    if (check_forms() || check_memory() || check_errors() || check_capture() || check_streams() || check_shapes() || check_kernels())
+    if (check_forms() || check_memory() || check_errors() || check_capture() || check_streams() || check_shapes() || check_kernels() ||
+        check_launches())
         return 1;
     if (check_properties("cudaGetDeviceProperties", major == 13 ? 1008 : 728)) return 1;
     if (major == 12 && check_properties("cudaGetDeviceProperties_v2", 1032)) return 1;

@@ -53,6 +53,19 @@ class Sim(unittest.TestCase):
         outside = json.loads(run("doctor", "--sim", "--json").stdout)["checks"]
         self.assertEqual([c for c in inside if c["area"].startswith("device")], [c for c in outside if c["area"].startswith("device")])
 
+    def test_streams_have_the_priorities_that_were_asked_for(self):
+        program = """
+import ctypes
+cuda, context, least, greatest, stream, told = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), *(ctypes.c_int() for _ in range(2)), ctypes.c_void_p(), ctypes.c_int()
+assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == cuda.cuCtxSetCurrent(context) == 0
+assert cuda.cuCtxGetStreamPriorityRange(ctypes.byref(least), ctypes.byref(greatest)) == 0
+assert cuda.cuStreamCreateWithPriority(ctypes.byref(stream), 1, -3) == cuda.cuStreamGetPriority(stream, ctypes.byref(told)) == 0
+print(least.value, greatest.value, told.value, stream.value % 16)
+assert cuda.cuDevicePrimaryCtxReset_v2(0) == cuda.cuDevicePrimaryCtxRelease_v2(0) == 0
+"""
+        result = run("sim", "--", sys.executable, "-c", program)
+        self.assertEqual(result.stdout, "0 -5 -3 0\n", result.stderr)
+
     def test_a_program_sees_the_devices_that_are_visible(self):
         program = pathlib.Path(__file__).parent / "visible.py"
         uuid = "GPU-7672616d-2073-696d-756c-617465642001"

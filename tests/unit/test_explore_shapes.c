@@ -390,7 +390,7 @@ static void the_story_has_segments_and_a_map(void **state) {
     expect_text(explorer, "allocation?label=s20000_0", "\"bytes\": 4096, \"birth_event\": 0, \"birth_time_us\": 10, \"death_event\": 5");
     // Places: 0x10000 at 0, 0x20000 at 8192, 0x30000 at 12288.
     EXPECT("map?pixels=9", "range_place", 0, 8192, 12288);
-    EXPECT("map?pixels=9", "range_address", 0x10000, 0x20000, 0x30000);
+    EXPECT("map?pixels=9", "range_address_low", 0x10000, 0x20000, 0x30000);
     EXPECT("map?pixels=9", "place", 0, 8192, 2048);
     EXPECT("map?pixels=9", "begin", 0, 1, 2);
     EXPECT("map?pixels=9", "end", 9, 3, 7);
@@ -401,7 +401,27 @@ static void the_story_has_segments_and_a_map(void **state) {
     EXPECT("map?pixels=9", "grid_position", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9);
     expect_text(explorer, "map", "\"total\": 16384");
     EXPECT("allocations", "version", 0, 0, 0);
-    EXPECT("allocations", "address", 0x10000, 0x20000, 0x10800);
+    EXPECT("allocations", "address_low", 0x10000, 0x20000, 0x10800);
+    vram_explorer_destroy(explorer);
+}
+
+// Doubles have 53 bits: addresses and streams come as halves, with every digit.
+static void all_64_bits_of_addresses_and_streams_come(void **state) {
+    (void)state;
+    static const char text[] = "{\"segments\": [{\"device\": 0, \"address\": 18446744073709543425, \"total_size\": 4096, \"stream\": "
+                               "9223372036854775807, \"blocks\": [{\"size\": 4096, \"state\": \"active_allocated\"}]}], "
+                               "\"device_traces\": [[{\"action\": \"alloc\", \"addr\": 18446744073709543425, \"size\": 4096, \"stream\": "
+                               "9223372036854775807}, {\"action\": \"alloc\", \"addr\": 9007199254740993, \"size\": 8, \"stream\": -2}]]}";
+    struct vram_explorer *explorer = open_text(text);
+    EXPECT("allocations", "address_low", 0xffffe001, 1);
+    EXPECT("allocations", "address_high", 0xffffffff, 0x200000);
+    EXPECT("allocations", "stream_low", 0xffffffff, 0xfffffffe);
+    EXPECT("allocations", "stream_high", 0x7fffffff, 0xffffffff);
+    EXPECT("allocations", "stream_known", 1, 1);
+    EXPECT("segments", "address_low", 0xffffe001);
+    EXPECT("segments", "address_high", 0xffffffff);
+    EXPECT("map", "range_address_high", 0x200000, 0xffffffff);
+    EXPECT("map", "range_address_low", 1, 0xffffe001);
     vram_explorer_destroy(explorer);
 }
 
@@ -427,6 +447,7 @@ int main(void) {
         cmocka_unit_test(the_story_is_stacked),
         cmocka_unit_test(the_story_has_segments_and_a_map),
         cmocka_unit_test(segments_of_two_pools_are_two_groups),
+        cmocka_unit_test(all_64_bits_of_addresses_and_streams_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

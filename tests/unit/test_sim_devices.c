@@ -100,7 +100,7 @@ static void the_table_is_sound(void **state) {
         assert_true(card->nvml_mib * VR_MIB < card->total_bytes + card->total_bytes / 16);
         assert_true(arch->shared_optin_bytes + arch->reserved_bytes == arch->shared_bytes);
     }
-    assert_int_equal(count, 15);
+    assert_int_equal(count, 16);
     assert_false(vram_sim_model_at(UINT32_MAX, &model));
     assert_false(vram_sim_model_at(0, NULL));
     (void)state;

@@ -48,6 +48,17 @@ void vr_answer_i32(struct vr_answer *answer, size_t column, int32_t number) { ap
 void vr_answer_u32(struct vr_answer *answer, size_t column, uint32_t number) { append(answer, column, VR_U32, &number); }
 void vr_answer_f64(struct vr_answer *answer, size_t column, double number) { append(answer, column, VR_F64, &number); }
 
+size_t vr_answer_halves(struct vr_answer *answer, const char *low, const char *high) {
+    const size_t column = vr_answer_column(answer, low, VR_U32);
+    (void)vr_answer_column(answer, high, VR_U32);
+    return column;
+}
+
+void vr_answer_u64(struct vr_answer *answer, size_t low, uint64_t number) {
+    vr_answer_u32(answer, low, (uint32_t)number);
+    vr_answer_u32(answer, low + 1, (uint32_t)(number >> 32));
+}
+
 void vr_answer_address(struct vr_answer *answer, const char *key, uint64_t address) {
     char text[24];
     snprintf(text, sizeof text, "0x%llx", (unsigned long long)address);

@@ -35,6 +35,9 @@ void vr_answer_u8(struct vr_answer *answer, size_t column, uint8_t number);
 void vr_answer_i32(struct vr_answer *answer, size_t column, int32_t number);
 void vr_answer_u32(struct vr_answer *answer, size_t column, uint32_t number);
 void vr_answer_f64(struct vr_answer *answer, size_t column, double number);
+// A whole number of 64 bits as two columns of halves, `low` and the one behind it: doubles would lose its last digits.
+size_t vr_answer_halves(struct vr_answer *answer, const char *low, const char *high);
+void vr_answer_u64(struct vr_answer *answer, size_t low, uint64_t number);
 // An address as the text "0x...": JSON numbers are doubles to those who read them.
 void vr_answer_address(struct vr_answer *answer, const char *key, uint64_t address);
 // Ends the object and hands the bytes to `write`. NO_HOST_MEMORY, IO.

@@ -21,21 +21,22 @@ static void put_time(const struct table *table, size_t column, uint32_t event) {
 static void put_rows(const struct table *table) {
     const struct vr_shapes *shapes = table->shapes;
     struct vr_answer *answer = shapes->query->answer;
-    const size_t address = vr_answer_column(answer, "address", VR_F64), version = vr_answer_column(answer, "version", VR_U32);
+    const size_t address = vr_answer_halves(answer, "address_low", "address_high"), version = vr_answer_column(answer, "version", VR_U32);
     const size_t birth = vr_answer_column(answer, "birth", VR_F64), death = vr_answer_column(answer, "death", VR_F64);
     const size_t birth_time = vr_answer_column(answer, "birth_time", VR_F64), death_time = vr_answer_column(answer, "death_time", VR_F64);
-    const size_t stream = vr_answer_column(answer, "stream", VR_F64);
+    const size_t stream = vr_answer_halves(answer, "stream_low", "stream_high"), known = vr_answer_column(answer, "stream_known", VR_U8);
     for (size_t i = 0; i < shapes->count; i++) {
         const uint32_t row = shapes->row[i], born = shapes->lifetimes->birth[row], died = shapes->lifetimes->death[row];
         const size_t named = vr_other_row(shapes->lifetimes, table->allocated, row);
         const bool has_stream = born != VR_BEFORE_TRACE && (table->history->has[born] & VR_HAS_STREAM) != 0;
-        vr_answer_f64(answer, address, (double)shapes->lifetimes->address[row]);
+        vr_answer_u64(answer, address, shapes->lifetimes->address[row]);
         vr_answer_u32(answer, version, named == SIZE_MAX ? 0 : table->versions[named]);
         vr_answer_f64(answer, birth, born == VR_BEFORE_TRACE ? NAN : (double)born);
         vr_answer_f64(answer, death, died == VR_NEVER ? NAN : (double)died);
         put_time(table, birth_time, born); // VR_BEFORE_TRACE is VR_NEVER
         put_time(table, death_time, died);
-        vr_answer_f64(answer, stream, has_stream ? (double)(int64_t)table->history->stream[born] : NAN);
+        vr_answer_u64(answer, stream, has_stream ? table->history->stream[born] : 0);
+        vr_answer_u8(answer, known, has_stream);
     }
 }
 

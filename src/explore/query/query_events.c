@@ -69,7 +69,7 @@ static enum vram_status put_rows(struct vr_answer *answer, struct vr_explored_de
     const struct vr_history *history = device->view->history;
     struct stream_numbers streams = {.count = 0};
     const size_t event = vr_answer_column(answer, "event", VR_U32), action = vr_answer_column(answer, "action", VR_U8);
-    const size_t low = vr_answer_column(answer, "address_low", VR_U32), high = vr_answer_column(answer, "address_high", VR_U32);
+    const size_t address = vr_answer_halves(answer, "address_low", "address_high");
     const size_t bytes = vr_answer_column(answer, "bytes", VR_F64), stream = vr_answer_column(answer, "stream", VR_U8);
     const size_t time = vr_answer_column(answer, "time", VR_F64), rows = vr_answer_column(answer, "row", VR_U32);
     const size_t versions = vr_answer_column(answer, "version", VR_U32);
@@ -79,8 +79,7 @@ static enum vram_status put_rows(struct vr_answer *answer, struct vr_explored_de
         VR_TRY(row_and_version(device, at, &row, &version));
         vr_answer_u32(answer, event, (uint32_t)at);
         vr_answer_u8(answer, action, history->action[at]);
-        vr_answer_u32(answer, low, (uint32_t)history->address[at]);
-        vr_answer_u32(answer, high, (uint32_t)(history->address[at] >> 32));
+        vr_answer_u64(answer, address, history->address[at]);
         vr_answer_f64(answer, bytes, (double)history->size_bytes[at]);
         vr_answer_u8(answer, stream, stream_number(&streams, history->stream[at]));
         vr_answer_f64(answer, time, (history->has[at] & VR_HAS_TIME) != 0 ? (double)(history->time_us[at] - history->time_us[0]) : -1);

@@ -86,11 +86,12 @@ static void put_ranges(const struct map *map) {
     vr_json_double(&answer->json, "total", (double)vr_coverage_total(map->coverage));
     vr_json_double(&answer->json, "low", map->low);
     vr_json_double(&answer->json, "high", map->high);
-    const size_t place = vr_answer_column(answer, "range_place", VR_F64), address = vr_answer_column(answer, "range_address", VR_F64);
+    const size_t place = vr_answer_column(answer, "range_place", VR_F64);
+    const size_t address = vr_answer_halves(answer, "range_address_low", "range_address_high");
     for (size_t i = 0; i < count && put < MOST_RANGES; i++) {
         if ((double)ranges[i].at >= map->high || (double)(ranges[i].at + (ranges[i].end - ranges[i].address)) <= map->low) continue;
         vr_answer_f64(answer, place, (double)ranges[i].at);
-        vr_answer_f64(answer, address, (double)ranges[i].address);
+        vr_answer_u64(answer, address, ranges[i].address);
         put++;
     }
 }

@@ -61,12 +61,12 @@ static enum vram_status put_groups(const struct vr_shapes *shapes, const struct 
 // Events that are not known are NaN.
 static void put_segments(const struct vr_shapes *shapes, const struct vr_segment_lives *segments) {
     struct vr_answer *answer = shapes->query->answer;
-    const size_t mapped = vr_answer_column(answer, "mapped", VR_U8), address = vr_answer_column(answer, "address", VR_F64);
+    const size_t mapped = vr_answer_column(answer, "mapped", VR_U8), address = vr_answer_halves(answer, "address_low", "address_high");
     const size_t birth = vr_answer_column(answer, "birth", VR_F64), death = vr_answer_column(answer, "death", VR_F64);
     for (size_t i = 0; i < shapes->count; i++) {
         const uint32_t row = shapes->row[i], born = shapes->lifetimes->birth[row], died = shapes->lifetimes->death[row];
         vr_answer_u8(answer, mapped, (segments->flags[row] & VR_SEGMENT_MAPPED) != 0);
-        vr_answer_f64(answer, address, (double)shapes->lifetimes->address[row]);
+        vr_answer_u64(answer, address, shapes->lifetimes->address[row]);
         vr_answer_f64(answer, birth, born == VR_BEFORE_TRACE ? NAN : (double)born);
         vr_answer_f64(answer, death, died == VR_NEVER ? NAN : (double)died);
     }

@@ -39,3 +39,7 @@ export function duration(us: number): string {
 export function percent(part: number, whole: number): string {
     return whole === 0 ? "\u2013" : `${((100 * part) / whole).toFixed(1)}\u202f%`;
 }
+
+// A whole number of 64 bits out of its halves.
+export const whole = (low: number, high: number): bigint => (BigInt(high) << 32n) | BigInt(low);
+export const addressText = (low: number, high: number): string => `0x${whole(low, high).toString(16)}`;

@@ -114,4 +114,20 @@ for (const [name, recording] of Object.entries(cases)) {
 }
 equal(leaks.errors, [], "errors of the page");
 await leaks.browser.close();
+
+// Addresses and streams with all of their 64 bits, in tables and in what is saved of them.
+const HIGHEST = "18446744073709543425"; // 0xffffffffffffe001
+const wide = await openPage(html);
+const far = { segments: [{ device: 0, address: "HIGHEST", total_size: 4096, stream: "HUGE", blocks: [{ size: 4096, state: "active_allocated" }] }], device_traces: [[event("alloc", 0, { addr: "HIGHEST", size: 4096, stream: "HUGE" }), event("segment_alloc", 0, { addr: "HIGHEST", size: 4096, stream: "HUGE" })]] };
+await openFiles(wide.page, [put("wide.json", JSON.stringify(far).replaceAll('"HUGE"', HUGE).replaceAll('"HIGHEST"', HIGHEST))]);
+for (const [view, wanted] of [["timeline", "bffffffffffffe001_0"], ["segments", "0xffffffffffffe001"]]) {
+    await go(wide.page, { view });
+    await wide.page.locator(`.chart-table:visible summary`).click();
+    await settles(wide.page, (shown) => [...document.querySelectorAll(".chart-table tbody")].some((body) => body.textContent.includes(shown)), wanted, true, `${view}: every digit of an address`);
+}
+await go(wide.page, { view: "timeline" });
+const lines = (await saved(wide.page, "Table (CSV)")).toString();
+expect(lines.includes("bffffffffffffe001_0") && lines.includes(HUGE), `and of a stream in what is saved: ${lines}`);
+equal(wide.errors, [], "errors of the page");
+await wide.browser.close();
 finish();

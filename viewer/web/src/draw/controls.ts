@@ -1,7 +1,7 @@
 // What stands around a chart: the choice of colours, and a table of what the canvas shows.
 import type { App } from "../app";
 import { clear, el } from "../dom";
-import { bytes } from "../format";
+import { bytes, whole } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import type { Chart } from "./chart";
 import { about, byOf } from "./stacked";
@@ -38,17 +38,17 @@ type Row = [string, number, number | null, number | null, number | null, number 
 
 function rowsOf(answer: Answer<{ groups: string[] }>): Row[] {
     const column = (name: string): Numbers => answer.column(name);
-    const [address, version, size, birth, death] = ["address", "version", "bytes", "birth", "death"].map(column);
-    const [born, died, stream, group] = ["birth_time", "death_time", "stream", "group"].map(column);
+    const [low, high, version, size, birth, death] = ["address_low", "address_high", "version", "bytes", "birth", "death"].map(column);
+    const [born, died, streamLow, streamHigh, hasStream, group] = ["birth_time", "death_time", "stream_low", "stream_high", "stream_known", "group"].map(column);
     const known = (value: number) => (Number.isNaN(value) ? null : value);
-    return Array.from({ length: address.length }, (_, i) => [
-        `b${address[i].toString(16)}_${version[i]}`,
+    return Array.from({ length: low.length }, (_, i) => [
+        `b${whole(low[i], high[i]).toString(16)}_${version[i]}`,
         size[i],
         known(birth[i]),
         known(death[i]),
         known(born[i]),
         known(died[i]),
-        Number.isNaN(stream[i]) ? "" : String(stream[i]),
+        hasStream[i] === 0 ? "" : String(BigInt.asIntN(64, whole(streamLow[i], streamHigh[i]))),
         answer.json.groups[group[i]] ?? "",
     ]);
 }

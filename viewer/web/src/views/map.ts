@@ -8,7 +8,7 @@ import { blend, colourOf, css, parse, varied, type Rgb, type Theme } from "../dr
 import type { Pen } from "../draw/pen";
 import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, Quads } from "../draw/quads";
 import { about, byOf, windowQuestion } from "../draw/stacked";
-import { count, counted } from "../format";
+import { count, counted, whole } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import { prepare, Working } from "../working";
 import { detailsFrom, shortened } from "../draw/tips";
@@ -20,7 +20,7 @@ const CELLS = 256;
 const PRIVATE: Rgb = [230, 159, 0]; // tints what belongs to a private pool
 const BORN_EARLIER = 4;
 const ENDS_LATER = 8;
-const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "begin", "place", "completed", "segment_place", "segment_bytes", "segment_begin", "segment_end", "segment_private", "range_place", "range_address"];
+const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "begin", "place", "completed", "segment_place", "segment_bytes", "segment_begin", "segment_end", "segment_private", "range_place", "range_address_low", "range_address_high"];
 
 // The grid as an image whose columns are pixels of the window.
 function gridImage(answer: Answer<MapJson>, pixels: number, theme: Theme): HTMLCanvasElement {
@@ -91,7 +91,7 @@ function freeAt(columns: Columns, at: number, value: number): Hit | null {
 }
 
 // The address of a place.
-function addressAt({ range_place: place, range_address: address }: Columns, at: number): number {
+function addressAt({ range_place: place, range_address_low: addressLow, range_address_high: addressHigh }: Columns, at: number): bigint {
     let low = 0;
     let high = place.length - 1;
     while (low < high) {
@@ -99,7 +99,8 @@ function addressAt({ range_place: place, range_address: address }: Columns, at: 
         if (place[middle] <= at) low = middle;
         else high = middle - 1;
     }
-    return place.length === 0 ? at : address[low] + (at - place[low]);
+    const offset = Math.floor(place.length === 0 ? at : at - place[low]);
+    return BigInt(offset) + (place.length === 0 ? 0n : whole(addressLow[low], addressHigh[low]));
 }
 
 function sceneOf(answer: Answer<MapJson>, wanted: Wanted, theme: Theme, app: App): Scene | null {

@@ -3,7 +3,7 @@ import type { App, View } from "../app";
 import { clear, csvText, el } from "../dom";
 import { Chart, type Source } from "../draw/chart";
 import { about, windowQuestion } from "../draw/stacked";
-import { bytes, duration } from "../format";
+import { addressText, bytes, duration } from "../format";
 import type { Answer } from "../protocol";
 import { lanesScene, namesWidth, type LanesJson } from "./segments-lanes";
 import { lifeText, type Details } from "../draw/tips";
@@ -49,9 +49,9 @@ function source(app: App, hear: (answer: Answer<LanesJson>) => void): Source {
 type Listed = { row: number; address: string; bytes: number; birth: number | null; death: number | null; mapped: boolean; lane: string };
 
 function listed(answer: Answer<LanesJson>): Listed[] {
-    const [row, size, group, birth, death, address, mapped] = ["row", "bytes", "group", "birth", "death", "address", "mapped"].map((name) => answer.column(name));
+    const [row, size, group, birth, death, low, high, mapped] = ["row", "bytes", "group", "birth", "death", "address_low", "address_high", "mapped"].map((name) => answer.column(name));
     const known = (value: number) => (Number.isNaN(value) ? null : value);
-    return Array.from(row, (_, i) => ({ row: row[i], address: `0x${address[i].toString(16)}`, bytes: size[i], birth: known(birth[i]), death: known(death[i]), mapped: mapped[i] !== 0, lane: answer.json.lanes[group[i]].name }));
+    return Array.from(row, (_, i) => ({ row: row[i], address: addressText(low[i], high[i]), bytes: size[i], birth: known(birth[i]), death: known(death[i]), mapped: mapped[i] !== 0, lane: answer.json.lanes[group[i]].name }));
 }
 
 // The lanes and the largest segments of the picture in words, folded away until someone wants them.
