@@ -39,6 +39,11 @@ static struct {
 } standins[MOST_STANDINS];
 static size_t count;
 
+static const char *file_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
 static size_t digits_of_hash(const char *end, size_t before) {
     size_t digits = 0;
     while (digits < before && strchr("0123456789abcdef", *(end - digits - 1)) != NULL) digits++;
@@ -47,8 +52,7 @@ static size_t digits_of_hash(const char *end, size_t before) {
 
 // False: no library's name.
 static bool split(const char *path, struct name *name) {
-    const char *slash = strrchr(path, '/');
-    const char *stem = slash == NULL ? path : slash + 1;
+    const char *stem = file_of(path);
     const char *so = strstr(stem, ".so");
     if (so == NULL || (so[3] != '\0' && so[3] != '.')) return false;
     size_t length = (size_t)(so - stem);
@@ -124,15 +128,37 @@ static const char *standin_for_link(const char *path) {
 
 unsigned la_version(unsigned version) { return version < LAV_CURRENT ? version : LAV_CURRENT; }
 
+// Files that were looked for and whose stand-in was opened: the linker calls the stand-in by their paths.
+static char *passed_by[MOST_STANDINS];
+static size_t passed_by_count;
+
+static bool was_passed_by(const char *path) {
+    for (size_t i = 0; i < passed_by_count; i++)
+        if (strcmp(passed_by[i], path) == 0) return true;
+    return false;
+}
+
+static void remember_passed_by(const char *path) {
+    if (was_passed_by(path) || passed_by_count == MOST_STANDINS) return;
+    char *copy = strdup(path);
+    if (copy != NULL) passed_by[passed_by_count++] = copy;
+}
+
+// What the linker asks for first is the name that the program gave; then, where that has no folder, each file that it might be. A name
+// that is not the stand-in's own is left to it, and only the file is another one: versions of symbols are looked up under that name in
+// whoever needs it (libtorchvision needs libcudart.faf08d9a.so.13, and its symbols of it).
 char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag) {
     (void)cookie;
     struct name wanted;
-    if (flag != LA_SER_ORIG || name == NULL || !split(name, &wanted)) return (char *)(uintptr_t)name;
+    if (name == NULL || !split(name, &wanted)) return (char *)(uintptr_t)name;
     list_folders();
     if (is_standin(name)) return (char *)(uintptr_t)name;
+    const bool has_folder = strchr(name, '/') != NULL;
     const char *found = standin_for(&wanted);
-    if (found == NULL && wanted.version[0] == '\0' && strchr(name, '/') != NULL) found = standin_for_link(name);
-    return (char *)(uintptr_t)(found == NULL ? name : found);
+    if (found == NULL && wanted.version[0] == '\0' && has_folder) found = standin_for_link(name);
+    if (found == NULL || (flag == LA_SER_ORIG && !has_folder && strcmp(file_of(found), name) != 0)) return (char *)(uintptr_t)name;
+    if (flag != LA_SER_ORIG) remember_passed_by(name);
+    return (char *)(uintptr_t)found;
 }
 
 // --- what is not replaced -------------------------------------------------------------------------------------------------
@@ -153,7 +179,9 @@ unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie) {
     (void)cookie;
     static const char *const decisive[] = {"libcuda", "libcudart"};
     struct name name;
-    if (map == NULL || map->l_name == NULL || !split(map->l_name, &name) || !is_number(name.version) || is_standin(map->l_name)) return 0;
+    if (map == NULL || map->l_name == NULL || !split(map->l_name, &name) || !is_number(name.version) || is_standin(map->l_name) ||
+        was_passed_by(map->l_name))
+        return 0;
     for (size_t i = 0; i < sizeof decisive / sizeof decisive[0]; i++) {
         if (name.stem_length != strlen(decisive[i]) || memcmp(name.stem, decisive[i], name.stem_length) != 0) continue;
         char versions[256];

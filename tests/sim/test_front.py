@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`vram sim` puts the stand-ins in front of what a program brings: by RPATH, by absolute path, under the names that wheels give.
 
-Usage: test_front.py VRAM BRINGER BROUGHT AUDITOR
+Usage: test_front.py VRAM BRINGER BROUGHT AUDITOR NEEDS
 """
 import os
 import shutil
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-VRAM, BRINGER, BROUGHT, AUDITOR = sys.argv[1:5]
+VRAM, BRINGER, BROUGHT, AUDITOR, NEEDS = sys.argv[1:6]
 BUILD = os.path.realpath(os.path.join(os.path.dirname(VRAM), ".."))
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("VRAM_", "LD_"))}
 RUNTIME = os.path.join(BUILD, "simcudart", "libcudart.so.13")
@@ -56,6 +56,13 @@ class Front(unittest.TestCase):
         ):
             rows, said = self.run_sim(path)
             self.assertEqual((rows[1], said), ([path, os.path.realpath(expected)], ""), path)
+
+    def test_versions_are_found_under_a_name_that_a_wheel_gave(self):
+        rows, said = self.run_sim(NEEDS)
+        self.assertEqual((rows[1:], said), ([[NEEDS, os.path.realpath(NEEDS)]], ""))
+        program = f"import ctypes; print(ctypes.CDLL({NEEDS!r}).cuInit(0))"  # the first to ask for a runtime
+        done = subprocess.run([VRAM, "sim", "--", sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("0\n", "", 0))
 
     def test_what_has_no_standin_is_left_alone(self):
         for name in ("libother.so.1", "libcudart_more.so.13", "mylibcuda.so.1", "libcuda.so.map", "libcudadebugger.so.1"):
