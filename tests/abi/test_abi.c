@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "driver/driver.h"
+#include "driver/sim/sim_abi.h"
 
 #ifdef VRAM_HAVE_CUDA_H
 
@@ -211,6 +212,18 @@ static void layouts_are_nvidias(void **state) {
     assert_int_equal(sizeof(struct vr_cu_ipc_handle), sizeof(CUipcMemHandle));
     assert_int_equal(sizeof(struct vr_cu_ipc_handle), sizeof(CUipcEventHandle));
     assert_int_equal(sizeof(vr_cu_result), sizeof(CUresult));
+    assert_int_equal(sizeof(struct vr_cu_device_properties), sizeof(CUdevprop));
+    SAME_FIELD(vr_cu_device_properties, texture_alignment, CUdevprop, textureAlign);
+#if CUDA_VERSION >= 12050
+    assert_int_equal(sizeof(struct vr_cu_context_params), sizeof(CUctxCreateParams));
+    SAME_FIELD(vr_cu_context_params, graphics, CUctxCreateParams, cigParams);
+#endif
+#if CUDA_VERSION >= 13000
+    assert_int_equal(sizeof(struct vr_cu_dev_resource), sizeof(CUdevResource));
+    SAME_FIELD(vr_cu_dev_resource, multiprocessors, CUdevResource, sm.smCount);
+    SAME_FIELD(vr_cu_dev_resource, alignment, CUdevResource, sm.smCoscheduledAlignment);
+    SAME_FIELD(vr_cu_dev_resource, flags, CUdevResource, sm.flags);
+#endif
     graph_layouts_are_nvidias();
     (void)state;
 }

@@ -35,7 +35,8 @@
     X(links, struct vr_sim_link)                                                                                                           \
     X(arrays, struct vr_sim_array)                                                                                                         \
     X(views, struct vr_sim_view)                                                                                                           \
-    X(managed, struct vr_sim_managed)
+    X(managed, struct vr_sim_managed)                                                                                                      \
+    X(greens, struct vr_sim_green)
 
 struct vr_sim {
     struct vram_driver head; // first: a struct vram_driver * is this
@@ -60,7 +61,7 @@ struct vr_sim {
     struct vr_sim_ranges regions;  // of all devices, with addresses as the driver's (sim_regions.h)
     struct vr_sim_ranges pooled;   // taken pieces of pools; owner: slot of the piece
     uint64_t last_stream_serial;
-    uint64_t last_context_id;
+    uint64_t last_context_id;                 // of green ones, too
     uint64_t user_pools;                      // live handles of cuMemPoolCreate
     uint64_t user_streams;                    // live handles of cuStreamCreate
     uint64_t named_physicals;                 // live handles of cuMemCreate

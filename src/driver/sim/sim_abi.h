@@ -40,6 +40,15 @@ struct vr_cu_device_properties {
     int32_t shared_bytes, constant_bytes, warp, pitch_bytes, registers, clock_khz, texture_alignment;
 };
 
+// CUdevResource, 144 bytes: multiprocessors.
+struct vr_cu_dev_resource {
+    int32_t type;
+    uint8_t padding[92];
+    uint32_t multiprocessors, least, alignment, flags;
+    uint8_t rest[24];
+    void *next;
+};
+
 // CUctxCreateParams, 24 bytes: part of the multiprocessors, or a context for graphics; none of these usually.
 struct vr_cu_context_params {
     const void *affinities;

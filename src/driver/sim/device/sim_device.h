@@ -24,9 +24,10 @@ struct vr_sim_device {
     uint64_t tail_ns;               // when the last work of all its streams ends
     uint64_t primary;               // handle of the primary context, 0 while nobody retains it
     uint32_t primary_references;
-    uint32_t primary_flags; // for its primary context, set before or after it is made
-    uint64_t default_pool;  // handle, 0 until somebody asks
-    uint64_t pool;          // handle of the pool that asynchronous requests use; 0: the default pool
+    uint32_t primary_flags;                        // for its primary context, set before or after it is made
+    uint64_t graph_used_high, graph_reserved_high; // most bytes that graphs had of it, since the program set them back
+    uint64_t default_pool;                         // handle, 0 until somebody asks
+    uint64_t pool;                                 // handle of the pool that asynchronous requests use; 0: the default pool
 };
 
 // What a program sets of a context and reads back; nothing is done with it.
@@ -49,6 +50,14 @@ struct vr_sim_context {
     uint64_t *peers; // handles of the contexts whose allocations it may use
     size_t peer_count, peers_capacity;
     struct vr_sim_context_settings settings;
+};
+
+// A green context, or the description that one is made of: some multiprocessors of a device. All else is its primary context's.
+struct vr_sim_green {
+    struct vr_sim_slot slot;
+    bool is_context; // not a description, whose device is open
+    uint32_t device, multiprocessors;
+    uint64_t id; // of a context
 };
 
 // What one thread has set.
