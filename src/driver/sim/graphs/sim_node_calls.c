@@ -61,7 +61,8 @@ static vr_cu_result add_free(struct vr_sim *sim, const struct node_place *place,
     return result;
 }
 
-static vr_cu_result add_condition(struct vr_sim *sim, const struct node_place *place, uint32_t graph, struct vr_cu_conditional_node *params) {
+static vr_cu_result add_condition(struct vr_sim *sim, const struct node_place *place, uint32_t graph,
+                                  struct vr_cu_conditional_node *params) {
     struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_CONDITIONAL};
     vr_cu_result result = vr_sim_condition_make(sim, place->graph, params, &work.payload);
     if (result != VR_CU_SUCCESS) return result;
