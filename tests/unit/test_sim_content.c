@@ -456,8 +456,8 @@ int main(void) {
         cmocka_unit_test(operations_agree_with_arrays_of_bytes), cmocka_unit_test(fills_and_copies_of_fills_take_no_bytes),
         cmocka_unit_test(zeros_from_the_host_take_no_bytes),     cmocka_unit_test(none_keeps_small_copies_only),
         cmocka_unit_test(freed_memory_leaves_nothing),           cmocka_unit_test(variables_and_memory_of_graphs_are_kept),
-        cmocka_unit_test(a_host_without_memory_is_said),
-        cmocka_unit_test(a_forked_child_takes_nothing_away),     cmocka_unit_test(shared_memory_is_the_same_in_any_kind),
+        cmocka_unit_test(a_host_without_memory_is_said),         cmocka_unit_test(a_forked_child_takes_nothing_away),
+        cmocka_unit_test(shared_memory_is_the_same_in_any_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
