@@ -1,4 +1,4 @@
-// Green contexts: parts of a device's multiprocessors; and what graphs hold of a device's memory.
+// Green contexts: parts of a device's multiprocessors.
 #include "driver/sim/sim.h"
 #include "driver/sim/sim_abi.h"
 #include "unit/sim_fixture.h"
@@ -82,45 +82,10 @@ static void a_green_context_is_the_primary_one(void **state) {
     vram_driver_destroy(driver);
 }
 
-static uint64_t graph_bytes(struct vr_sim *sim, int attribute) {
-    uint64_t value = UINT64_MAX;
-    assert_cu(vr_sim_call_device_get_graph_mem_attribute(sim, 0, attribute, &value), SUCCESS);
-    return value;
-}
-
-static void memory_of_graphs_is_told(void **state) {
-    (void)state;
-    struct vr_sim *sim;
-    struct vram_driver *driver = open_device("memory=1GiB", &sim);
-    uint64_t stream, address, graph, exec, zero = 0, one = 1;
-    assert_cu(vr_cu(driver, stream_create, &stream, 1), SUCCESS);
-    assert_cu(vr_cu(driver, stream_begin_capture, stream, VR_CU_STREAM_CAPTURE_MODE_GLOBAL), SUCCESS);
-    assert_cu(vr_cu(driver, mem_alloc_async, &address, 3000, stream), SUCCESS);
-    assert_cu(vr_cu(driver, stream_end_capture, stream, &graph), SUCCESS);
-    assert_cu(vr_cu(driver, graph_instantiate, &exec, graph, 0), SUCCESS);
-    assert_int_equal(graph_bytes(sim, 0), 0);
-    assert_cu(vr_cu(driver, graph_launch, exec, stream), SUCCESS);
-    assert_int_equal(graph_bytes(sim, 0), 3000);
-    assert_int_equal(graph_bytes(sim, 2), 2 * VR_MIB);
-    assert_cu(vr_cu(driver, mem_free_async, address, stream), SUCCESS);
-    assert_int_equal(graph_bytes(sim, 0), 0);
-    assert_int_equal(graph_bytes(sim, 1), 3000);
-    assert_int_equal(graph_bytes(sim, 3), 2 * VR_MIB);
-    assert_cu(vr_sim_call_device_set_graph_mem_attribute(sim, 0, 1, &one), INVALID_VALUE);
-    assert_cu(vr_sim_call_device_set_graph_mem_attribute(sim, 0, 0, &zero), INVALID_VALUE);
-    assert_cu(vr_sim_call_device_set_graph_mem_attribute(sim, 0, 1, &zero), SUCCESS);
-    assert_int_equal(graph_bytes(sim, 1), 0);
-    assert_cu(vr_sim_call_device_get_graph_mem_attribute(sim, 0, 4, &one), INVALID_VALUE);
-    assert_cu(vr_sim_call_device_graph_mem_trim(sim, 0), SUCCESS);
-    assert_cu(vr_sim_call_device_graph_mem_trim(sim, 9), INVALID_DEVICE);
-    vram_driver_destroy(driver);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(multiprocessors_are_split),
         cmocka_unit_test(a_green_context_is_the_primary_one),
-        cmocka_unit_test(memory_of_graphs_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

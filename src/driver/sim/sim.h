@@ -19,7 +19,6 @@
 // The tables of objects with handles: X(table, what it holds). Their order makes the tags of handles: new ones come last.
 #define VR_SIM_TABLES(X)                                                                                                                   \
     X(contexts, struct vr_sim_context)                                                                                                     \
-    X(greens, struct vr_sim_green)                                                                                                         \
     X(streams, struct vr_sim_stream)                                                                                                       \
     X(events, struct vr_sim_event)                                                                                                         \
     X(physicals, struct vr_sim_physical)                                                                                                   \
@@ -38,7 +37,8 @@
     X(views, struct vr_sim_view)                                                                                                           \
     X(managed, struct vr_sim_managed)                                                                                                      \
     X(user_objects, struct vr_sim_user_object)                                                                                             \
-    X(conditions, struct vr_sim_condition)
+    X(conditions, struct vr_sim_condition)                                                                                                 \
+    X(greens, struct vr_sim_green)
 
 // Host functions under way (streams/sim_callbacks.h). `items` from `first` on wait to be done.
 struct vr_sim_callbacks {

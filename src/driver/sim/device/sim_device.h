@@ -26,10 +26,9 @@ struct vr_sim_device {
     uint64_t tail_ns;          // when the last work of all its streams ends
     uint64_t primary;          // handle of the primary context, 0 while nobody retains it
     uint32_t primary_references;
-    uint32_t primary_flags;                        // for its primary context, set before or after it is made
-    uint64_t graph_used_high, graph_reserved_high; // most bytes that graphs had of it, since the program set them back
-    uint64_t default_pool;                         // handle, 0 until somebody asks
-    uint64_t pool;                                 // handle of the pool that asynchronous requests use; 0: the default pool
+    uint32_t primary_flags; // for its primary context, set before or after it is made
+    uint64_t default_pool;  // handle, 0 until somebody asks
+    uint64_t pool;          // handle of the pool that asynchronous requests use; 0: the default pool
 };
 
 // What a program sets of a context and reads back; nothing is done with it.

@@ -85,31 +85,6 @@ vr_cu_result vr_sim_graph_memory_free(struct vr_sim *sim, uint64_t address) {
     return VR_CU_SUCCESS;
 }
 
-uint64_t vr_sim_graph_memory_bytes(const struct vr_sim *sim, uint32_t device) {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < sim->graph_memories.used; i++) {
-        const struct vr_sim_graph_memory *memory = memory_of(sim, i);
-        if (memory->slot.live && memory->live && memory->device == device) sum += memory->span;
-    }
-    return sum;
-}
-
-static uint64_t used_bytes(const struct vr_sim *sim, uint32_t device) {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < sim->graph_memories.used; i++) {
-        const struct vr_sim_graph_memory *memory = memory_of(sim, i);
-        if (memory->slot.live && memory->live && memory->device == device) sum += memory->size_bytes;
-    }
-    return sum;
-}
-
-static void rise(struct vr_sim *sim, uint32_t number) {
-    struct vr_sim_device *device = &sim->devices[number];
-    const uint64_t used = used_bytes(sim, number), reserved = vr_sim_graph_memory_bytes(sim, number);
-    if (used > device->graph_used_high) device->graph_used_high = used;
-    if (reserved > device->graph_reserved_high) device->graph_reserved_high = reserved;
-}
-
 // --- executable graphs ----------------------------------------------------------------------------------------------
 
 static bool allocates(const struct vr_sim_step *step) { return step->work.type == VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC; }
@@ -147,8 +122,6 @@ vr_cu_result vr_sim_exec_allocate(struct vr_sim *sim, const struct vr_sim_exec *
         if (!memory->live) sim->devices[memory->device].used_bytes += memory->span;
         memory->live = true;
     }
-    for (uint32_t i = 0; i < sim->options.device_count; i++)
-        if (needed[i] > 0) rise(sim, i);
     return VR_CU_SUCCESS;
 }
 
@@ -163,31 +136,11 @@ bool vr_sim_exec_has_memory(const struct vr_sim_exec *exec) {
     return has;
 }
 
-// --- what a program asks of it ------------------------------------------------------------------------------------------
-
-enum { USED, USED_HIGH, RESERVED, RESERVED_HIGH, ATTRIBUTES }; // CUgraphMem_attribute
-
-// What is freed goes back at once here, so that what is reserved is what is in use, in whole pages.
-vr_cu_result vr_sim_device_get_graph_mem_attribute(struct vr_sim *sim, int device, int attribute, uint64_t *value) {
-    if (value == NULL || attribute < 0 || attribute >= ATTRIBUTES) return VR_CU_INVALID_VALUE;
-    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    const struct vr_sim_device *owner = &sim->devices[device];
-    const uint64_t values[ATTRIBUTES] = {used_bytes(sim, (uint32_t)device), owner->graph_used_high,
-                                         vr_sim_graph_memory_bytes(sim, (uint32_t)device), owner->graph_reserved_high};
-    *value = values[attribute];
-    return VR_CU_SUCCESS;
-}
-
-// The marks can be set back, to 0: they begin anew at what there is.
-vr_cu_result vr_sim_device_set_graph_mem_attribute(struct vr_sim *sim, int device, int attribute, const uint64_t *value) {
-    if (value == NULL || (attribute != USED_HIGH && attribute != RESERVED_HIGH) || *value != 0) return VR_CU_INVALID_VALUE;
-    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    struct vr_sim_device *owner = &sim->devices[device];
-    *(attribute == USED_HIGH ? &owner->graph_used_high : &owner->graph_reserved_high) = 0;
-    rise(sim, (uint32_t)device);
-    return VR_CU_SUCCESS;
-}
-
-vr_cu_result vr_sim_device_graph_mem_trim(struct vr_sim *sim, int device) {
-    return vr_sim_is_device(sim, device) ? VR_CU_SUCCESS : VR_CU_INVALID_DEVICE;
+uint64_t vr_sim_graph_memory_bytes(const struct vr_sim *sim, uint32_t device) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < sim->graph_memories.used; i++) {
+        const struct vr_sim_graph_memory *memory = memory_of(sim, i);
+        if (memory->slot.live && memory->live && memory->device == device) sum += memory->span;
+    }
+    return sum;
 }
