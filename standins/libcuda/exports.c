@@ -69,7 +69,7 @@ static int newest_version(void) {
 // What VRAM_SIM says; what it leaves out as a foreign program expects it. False: it cannot be read.
 static bool read_options(struct vram_sim_options *options) {
     const char *text = vr_os_getenv("VRAM_SIM");
-    *options = (struct vram_sim_options){.backed = true, .driver_version = (uint32_t)newest_version()};
+    *options = (struct vram_sim_options){.backed = true, .host_thread = true, .driver_version = (uint32_t)newest_version()};
     return text == NULL || vr_sim_parse_into(text, options, NULL) == VRAM_OK;
 }
 

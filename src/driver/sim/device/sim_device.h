@@ -43,9 +43,10 @@ struct vr_sim_context_settings {
 struct vr_sim_context {
     struct vr_sim_slot slot;
     uint32_t device;
-    uint32_t legacy;           // slot of the legacy default stream
-    uint64_t blocking_tail_ns; // when the last work of all blocking streams ends; the legacy stream starts after it
-    uint64_t tail_ns;          // the same of all streams
+    uint32_t legacy;            // slot of the legacy default stream
+    uint64_t blocking_tail_ns;  // when the last work of all blocking streams ends; the legacy stream starts after it
+    uint64_t tail_ns;           // the same of all streams
+    uint64_t blocking_callback; // the last host function of all blocking streams
     bool primary;
     bool inactive;   // reset while somebody retains it: it has nothing until it is retained again, under the same handle
     uint64_t *peers; // handles of the contexts whose allocations it may use
