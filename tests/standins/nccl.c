@@ -241,7 +241,10 @@ int main(int count, char **arguments) {
     EXPECT(count == 2 || count == 5);
     begin_driver();
     library = opened(arguments[1], "libnccl.so.2");
-    if (count == 5) {
+    if (count == 5) { // a rank, with a device of its own
+        void *context = NULL;
+        EXPECT(DRIVER("cuDevicePrimaryCtxRetain", (void **, int), &context, atoi(arguments[3])) == 0);
+        EXPECT(DRIVER("cuCtxSetCurrent", (void *), context) == 0);
         (void)snprintf(id.bytes, sizeof id.bytes, "%s", arguments[4]);
         return scenarios[atoi(arguments[2]) % SCENARIOS].run(id, atoi(arguments[3]));
     }
