@@ -78,7 +78,10 @@ void vr_machine_locate(struct vr_machine *machine, enum vram_status status, uint
         machine->error->offset = offset;
         return;
     }
-    const char *text = status == VRAM_LIMIT ? "the file unpacks to far more than its size" : vram_status_text(status);
+    const bool capped = machine->builder.budget.capped;
+    const char *text = status != VRAM_LIMIT ? vram_status_text(status)
+                       : capped             ? "it takes more memory than it may"
+                                            : "the file unpacks to far more than its size";
     (void)vr_fail(machine->error, status, offset, "%s", text);
 }
 
