@@ -95,7 +95,7 @@ static const char *key_text(const struct vr_machine *machine, uint64_t key, char
     size_t length;
     uint64_t number;
     bool negative;
-    if (vr_tag_of(key) == VR_TAG_STRING) return string_of(machine, key, &length);
+    if (vr_tag_of(key) == VR_TAG_STRING || vr_tag_of(key) == VR_TAG_JSON) return string_of(machine, key, &length);
     if (!vr_machine_number(machine, key, &number, &negative)) return "null";
     (void)snprintf(digits, KEY_CAPACITY, "%s%" PRIu64, negative ? "-" : "", negative ? 0 - number : number);
     return digits;

@@ -119,6 +119,12 @@ enum vram_status vr_machine_push_float(struct vr_machine *machine, double number
     return push_wide(machine, VR_TAG_FLOAT, bits);
 }
 
+enum vram_status vr_machine_push_digits(struct vr_machine *machine, const char *text, size_t length) {
+    uint32_t id;
+    VR_TRY(vr_builder_string(&machine->builder, text, length, &id));
+    return vr_machine_push(machine, vr_value(VR_TAG_JSON, id));
+}
+
 enum vram_status vr_machine_push_string(struct vr_machine *machine, const char *bytes, size_t length) {
     uint32_t id;
     if (!vr_builder_find_string(&machine->builder, bytes, length, &id)) {

@@ -102,6 +102,8 @@ VR_INLINE enum vram_status vr_machine_push(struct vr_machine *machine, uint64_t 
 enum vram_status vr_machine_push_signed(struct vr_machine *machine, int64_t number);
 enum vram_status vr_machine_push_unsigned(struct vr_machine *machine, uint64_t number);
 enum vram_status vr_machine_push_float(struct vr_machine *machine, double number);
+// A whole number that 64 bits do not hold, by its digits: no column takes it, and what is kept keeps each of them.
+enum vram_status vr_machine_push_digits(struct vr_machine *machine, const char *text, size_t length);
 // Must be UTF-8: BAD_INPUT.
 enum vram_status vr_machine_push_string(struct vr_machine *machine, const char *bytes, size_t length);
 
