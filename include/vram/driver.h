@@ -104,6 +104,7 @@ struct vram_sim_options {
     uint64_t reserve_alignment;            // default 1 GiB; DRIVER and WINDOWS 32 MiB
     bool manual_completion;                // events stay pending until vram_sim_complete() or a synchronization (a free does not wait then)
     bool backed;                           // its way to say VRAM_SIM_BYTES_ALL, while `bytes` says nothing
+    bool host_thread;                      // host functions run in order on a thread of their own, and not in the thread of the call
     bool no_peers;                         // no device can reach the memory of another
     uint64_t kernel_ns;                    // that a kernel takes on the device; not 0: copies and sets take time by their bytes, too
     uint64_t context_bytes;                // that each context takes of its device's memory, as a driver does for itself; default none

@@ -84,28 +84,75 @@ static bool would_split(const struct vr_options *options, bool expandable, uint6
     return rounded < options->max_split_bytes && size - rounded > VR_SMALL_LIMIT;
 }
 
-// PyTorch's MemPool(no_split=True) stands nowhere in a snapshot; a live block that fills a segment which would have been split shows it.
-static enum vram_status find_whole_pools(struct vr_recorded_device *recorded) {
+// What is known of how a private pool hands out blocks.
+enum handing { HANDS_WHOLE = 1, HANDS_PARTS = 2 };
+
+// A live block that fills a segment which would have been split; two blocks in an ordinary segment.
+static void look_at_picture(const struct vr_recorded_device *recorded, uint8_t *handing) {
     const struct vr_segments *segments = &recorded->model->segments;
     const struct vr_blocks *blocks = &recorded->model->blocks;
-    if (recorded->pools.count == 1) return VRAM_OK;
-    recorded->no_split = calloc(recorded->pools.count, sizeof *recorded->no_split);
-    if (recorded->no_split == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < recorded->segment_count; i++) {
         const uint32_t row = recorded->segments[i], pool = vr_recorded_device_segment_pool(recorded, row);
-        const uint64_t block = segments->first_block[row];
-        if (pool == 0 || segments->first_block[row + 1] != block + 1 || blocks->state[block] == VR_STATE_INACTIVE) continue;
-        if (blocks->size_bytes[block] != segments->total_bytes[row]) continue;
-        if (would_split(recorded->options, segments->expandable[row] != 0, blocks->requested_bytes[block], blocks->size_bytes[block]))
-            recorded->no_split[pool] = true;
+        const uint64_t block = segments->first_block[row], count = segments->first_block[row + 1] - block;
+        const bool expandable = segments->expandable[row] != 0;
+        if (count > 1 && !expandable) handing[pool] |= HANDS_PARTS;
+        if (count != 1 || blocks->state[block] == VR_STATE_INACTIVE || blocks->size_bytes[block] != segments->total_bytes[row]) continue;
+        if (would_split(recorded->options, expandable, blocks->requested_bytes[block], blocks->size_bytes[block]))
+            handing[pool] |= HANDS_WHOLE;
     }
-    // Two blocks in an ordinary segment: somebody split it.
+}
+
+// Where every segment of cudaMalloc begins that was there at some time, with its size.
+static enum vram_status collect_bases(const struct vr_recorded_device *recorded, struct vr_map *bases) {
+    const struct vr_segments *segments = &recorded->model->segments;
+    const struct vr_history *history = recorded->history;
     for (size_t i = 0; i < recorded->segment_count; i++) {
         const uint32_t row = recorded->segments[i];
-        const bool split = segments->first_block[row + 1] > segments->first_block[row] + 1;
-        if (split && segments->expandable[row] == 0) recorded->no_split[vr_recorded_device_segment_pool(recorded, row)] = false;
+        if (segments->expandable[row] == 0) VR_TRY(vr_map_set(bases, segments->address[row], segments->total_bytes[row]));
+    }
+    for (size_t event = 0; event < history->count; event++) {
+        const enum vr_action action = history->action[event];
+        if (action != VR_ACTION_SEGMENT_ALLOC && action != VR_ACTION_SEGMENT_FREE) continue;
+        VR_TRY(vr_map_set(bases, history->address[event], history->size_bytes[event]));
     }
     return VRAM_OK;
+}
+
+// The same by the history alone: a pool that splits hands out blocks that begin no segment. Where none does although segments would have
+// been split, nothing was ever made of the rests: then it may as well be one that does not.
+static enum vram_status look_at_history(const struct vr_recorded_device *recorded, uint8_t *handing) {
+    const struct vr_history *history = recorded->history;
+    struct vr_map bases = {0};
+    const enum vram_status status = collect_bases(recorded, &bases);
+    for (size_t event = 0; status == VRAM_OK && event < history->count; event++) {
+        const enum vr_action action = history->action[event];
+        const uint32_t pool = vr_recorded_device_pool(recorded, event);
+        if (pool == 0 || (action != VR_ACTION_ALLOC && action != VR_ACTION_FREE_REQUESTED)) continue;
+        if ((recorded->pools.memory[pool] & VR_POOL_EXPANDABLE) != 0) continue; // whose blocks need not begin a segment
+        const uint64_t size = vr_map_get(&bases, history->address[event]);
+        if (size == 0)
+            handing[pool] |= HANDS_PARTS;
+        else if (would_split(recorded->options, false, history->size_bytes[event], size))
+            handing[pool] |= HANDS_WHOLE;
+    }
+    vr_map_release(&bases);
+    return status;
+}
+
+// PyTorch's MemPool(no_split=True) stands nowhere in a snapshot (replay.md §pools).
+static enum vram_status find_whole_pools(struct vr_recorded_device *recorded) {
+    if (recorded->pools.count == 1) return VRAM_OK;
+    uint8_t *handing = calloc(recorded->pools.count, sizeof *handing);
+    recorded->no_split = calloc(recorded->pools.count, sizeof *recorded->no_split);
+    enum vram_status status = handing == NULL || recorded->no_split == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    if (status == VRAM_OK) {
+        look_at_picture(recorded, handing);
+        status = look_at_history(recorded, handing);
+    }
+    for (uint32_t pool = 1; status == VRAM_OK && pool < recorded->pools.count; pool++)
+        recorded->no_split[pool] = handing[pool] == HANDS_WHOLE;
+    free(handing);
+    return status;
 }
 
 static enum vram_status add_stream(struct vr_recorded_device *recorded, struct vr_map *known, size_t *capacity, uint64_t stream) {

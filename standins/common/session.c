@@ -67,6 +67,9 @@ struct vr_session_row *vr_session_join(struct vr_session_file *session) {
         atomic_store(&row->birth, 0);
         for (size_t device = 0; device < VR_SESSION_DEVICES; device++) atomic_store(&row->used_bytes[device], 0);
         atomic_store(&row->birth, birth_of(self));
+        uint64_t joined = atomic_load(&session->joined);
+        while (joined < i + 1 && !atomic_compare_exchange_weak(&session->joined, &joined, i + 1)) {
+        }
         return row;
     }
     return NULL;

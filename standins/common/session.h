@@ -24,6 +24,7 @@ struct vr_session_row {
 
 struct vr_session_file {
     _Atomic uint64_t magic;
+    _Atomic uint64_t joined; // no row from here on was ever taken
     struct vr_session_row rows[VR_SESSION_PROCESSES];
 };
 

@@ -1,4 +1,5 @@
 // companions.c: the functions of companions.def that stand on the table of calls.def.
+#include "../common/missing.h"
 #include "libcuda.h"
 #include "driver/sim/streams/sim_streams.h"
 
@@ -162,6 +163,29 @@ vr_cu_result cuMemAllocPitch_v2(uint64_t *address, uint64_t *pitch, uint64_t wid
     vr_cu_result result = cuMemAlloc_v2(address, size);
     if (result == VR_CU_SUCCESS) *pitch = vr_round_up(width, PITCH);
     return result;
+}
+
+// Pools by where their memory is and of what kind: those of devices are there. The host's and managed memory's are not.
+static vr_cu_result pool_error(const struct vr_cu_location *location, int type, const void *caller) {
+    if (location == NULL) return VR_CU_INVALID_VALUE;
+    if (location->type == VR_CU_MEM_LOCATION_TYPE_DEVICE && type == VR_CU_MEM_ALLOCATION_TYPE_PINNED) return VR_CU_SUCCESS;
+    vr_missing_count("libcuda", "a memory pool that is not a device's", caller);
+    return VR_CU_NOT_SUPPORTED;
+}
+
+vr_cu_result cuMemGetDefaultMemPool(uint64_t *pool, const struct vr_cu_location *location, int type) {
+    const vr_cu_result result = pool_error(location, type, __builtin_return_address(0));
+    return result == VR_CU_SUCCESS ? cuDeviceGetDefaultMemPool(pool, location->id) : result;
+}
+
+vr_cu_result cuMemGetMemPool(uint64_t *pool, const struct vr_cu_location *location, int type) {
+    const vr_cu_result result = pool_error(location, type, __builtin_return_address(0));
+    return result == VR_CU_SUCCESS ? cuDeviceGetMemPool(pool, location->id) : result;
+}
+
+vr_cu_result cuMemSetMemPool(const struct vr_cu_location *location, int type, uint64_t pool) {
+    const vr_cu_result result = pool_error(location, type, __builtin_return_address(0));
+    return result == VR_CU_SUCCESS ? cuDeviceSetMemPool(location->id, pool) : result;
 }
 
 vr_cu_result cuMemAllocHost_v2(uint64_t *host, uint64_t size_bytes) { return cuMemHostAlloc(host, size_bytes, 0); }

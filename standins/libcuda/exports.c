@@ -1,5 +1,8 @@
 // exports.c: the process's simulator, and every row of calls.def and every per-thread twin under its exported name.
+#define _GNU_SOURCE // dladdr()
+#include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "libcuda.h"
@@ -28,19 +31,29 @@ static __attribute__((constructor)) void read_failure(void) {
     atomic_store(&calls_until_failure, nth);
 }
 
-static vr_cu_result injected(void) {
+// Which call it was, for whoever asked for it.
+static void print_failure(const void *caller) {
+    Dl_info facts;
+    const bool named = dladdr(caller, &facts) != 0 && facts.dli_sname != NULL;
+    (void)fprintf(stderr, "vram sim: VRAM_SIM_FAIL: %s fails with %d\n", named ? facts.dli_sname : "a call", (int)failure);
+}
+
+static vr_cu_result injected(const void *caller) {
     if (atomic_load_explicit(&calls_until_failure, memory_order_relaxed) == 0) return VR_CU_SUCCESS;
     // Threads that come after the failing one must not count down from 0.
     uint64_t left = atomic_load(&calls_until_failure);
     while (left != 0 && !atomic_compare_exchange_weak(&calls_until_failure, &left, left - 1)) {
     }
-    return left == 1 ? failure : VR_CU_SUCCESS;
+    if (left != 1) return VR_CU_SUCCESS;
+    print_failure(caller);
+    return failure;
 }
 
-vr_cu_result vr_libcuda_enter(struct vr_sim **sim) {
+// Not inlined: its return address says which function it is.
+__attribute__((noinline)) vr_cu_result vr_libcuda_enter(struct vr_sim **sim) {
     struct vr_sim *found = vr_libcuda_sim();
     if (found == NULL) return VR_CU_NOT_INITIALIZED;
-    vr_cu_result result = injected();
+    vr_cu_result result = injected(__builtin_return_address(0));
     if (result == VR_CU_SUCCESS) *sim = found;
     return result;
 }
@@ -56,7 +69,7 @@ static int newest_version(void) {
 // What VRAM_SIM says; what it leaves out as a foreign program expects it. False: it cannot be read.
 static bool read_options(struct vram_sim_options *options) {
     const char *text = vr_os_getenv("VRAM_SIM");
-    *options = (struct vram_sim_options){.backed = true, .driver_version = (uint32_t)newest_version()};
+    *options = (struct vram_sim_options){.backed = true, .host_thread = true, .driver_version = (uint32_t)newest_version()};
     return text == NULL || vr_sim_parse_into(text, options, NULL) == VRAM_OK;
 }
 
@@ -77,7 +90,7 @@ int vr_libcuda_version(void) {
 vr_cu_result cuInit(unsigned flags) {
     if (flags != 0) return VR_CU_INVALID_VALUE;
     if (vr_libcuda_sim() != NULL) return VR_CU_SUCCESS;
-    vr_cu_result failed = injected();
+    const vr_cu_result failed = injected((const void *)(uintptr_t)cuInit);
     if (failed != VR_CU_SUCCESS) return failed;
     struct vram_sim_options options;
     if (!read_options(&options)) return VR_CU_INVALID_VALUE;

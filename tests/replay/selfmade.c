@@ -124,7 +124,7 @@ static void deallocate(uint64_t address, uint64_t size_bytes, uint32_t device, u
 // A pool comes, or one goes; as PyTorch's MemPool does, it gives back at once what is free, or leaves that to the next release.
 static void play_pool(struct player *player) {
     if (player->pool_count < player->options->pools && below(player, 2) == 0) {
-        struct vram_pool_options pool = {.for_graph = below(player, 2) == 0};
+        struct vram_pool_options pool = {.for_graph = below(player, 2) == 0, .no_split = player->options->no_split};
         if (player->options->functions && below(player, 2) == 0) {
             pool.allocate = allocate;
             pool.deallocate = deallocate;
@@ -180,6 +180,7 @@ void selfmade_run(struct selfmade *made, const struct selfmade_options *options)
     vr_allocator_set_recorder(player.allocator, keep_record, &player);
     need(options->pools <= POOLS_MAX, "no more pools");
     for (unsigned i = 0; i < options->operations; i++) play_operation(&player);
+    while (options->ends_empty && player.live_count > 0) play_free(&player);
     vr_allocator_set_recorder(player.allocator, NULL, NULL);
     need(vram_walk(player.allocator, DEVICE, keep_block, made) == VRAM_OK, "vram_walk");
     need(vram_stats(player.allocator, DEVICE, &made->stats) == VRAM_OK, "vram_stats");

@@ -16,6 +16,8 @@ struct selfmade_options {
     bool small_sizes; // up to 2 MiB; else up to 60 MiB
     unsigned pools;   // private pools that may exist at a time
     bool functions;   // half of them have functions of their own
+    bool no_split;    // their blocks are handed out whole
+    bool ends_empty;  // everything is freed at the end
     enum vram_sim_addresses addresses;
 };
 

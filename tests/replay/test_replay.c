@@ -174,6 +174,26 @@ static void full_devices_with_expandable_segments_are_exact(void **state) {
     }
 }
 
+// Pools that do not split show it in the history alone: every block begins a segment, and some segments would have been split.
+static void whole_pools_without_live_blocks_are_exact(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct selfmade made;
+        const struct selfmade_options options = {.conf = "",
+                                                 .seed = seed,
+                                                 .memory_bytes = 80 * VR_GIB,
+                                                 .operations = 1500,
+                                                 .streams = 2,
+                                                 .pools = 3,
+                                                 .no_split = seed % 4 != 0,
+                                                 .ends_empty = true};
+        selfmade_run(&made, &options);
+        replay_from(&made, 0, seed);
+        replay_from(&made, made.count / 3, seed);
+        selfmade_release(&made);
+    }
+}
+
 // A failing request reserves address space by what room the free blocks of its segment leave: they are not to be held out of its way.
 static void full_devices_with_pools_are_exact(void **state) {
     (void)state;
@@ -738,6 +758,7 @@ int main(void) {
         cmocka_unit_test(histories_with_ooms_are_exact),
         cmocka_unit_test(full_devices_with_expandable_segments_are_exact),
         cmocka_unit_test(full_devices_with_pools_are_exact),
+        cmocka_unit_test(whole_pools_without_live_blocks_are_exact),
         cmocka_unit_test(used_up_reservations_are_exact),
         cmocka_unit_test(rules_are_inferred),
         cmocka_unit_test(a_version_is_added_to_the_settings),

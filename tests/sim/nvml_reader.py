@@ -29,11 +29,22 @@ def good(result):
     assert result == 0, result
 
 
-def take(device, mib):
-    context, address = ctypes.c_void_p(), ctypes.c_ulonglong()
+def use(device):
+    context = ctypes.c_void_p()
     good(cuda.cuInit(0))
     good(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
     good(cuda.cuCtxSetCurrent(context))
+
+
+def left():
+    available, total = ctypes.c_size_t(), ctypes.c_size_t()
+    good(cuda.cuMemGetInfo_v2(ctypes.byref(available), ctypes.byref(total)))
+    return available.value
+
+
+def take(device, mib):
+    address = ctypes.c_ulonglong()
+    use(device)
     good(cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(mib * MIB)))
 
 
@@ -116,11 +127,20 @@ def check_use():
     whole = MemoryV2(version=ctypes.sizeof(MemoryV2) | 2 << 24)
     good(nvml.nvmlDeviceGetMemoryInfo_v2(handle(1), ctypes.byref(whole)))
     assert whole.used == used[1] * MIB and whole.total == whole.reserved + whole.used + whole.free
+    # The device is one: what another process has, this one cannot have.
+    use(1)
+    address = ctypes.c_ulonglong()
+    assert left() == memory(1).free, (left(), memory(1).free)
+    mine = memory(1).used - before[1].used - used[1] * MIB
+    assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(left() + 1)) == 2
     count = ctypes.c_uint(0)
-    assert nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle(1), ctypes.byref(count), None) == 7 and count.value == 1
+    assert nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle(1), ctypes.byref(count), None) == 7 and count.value >= 1
     child.send_signal(signal.SIGKILL)
     child.wait()
-    assert not processes(1) and memory(1).used == before[1].used
+    assert child.pid not in processes(1) and memory(1).used == before[1].used + mine
+    good(cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(left())))
+    assert left() == memory(1).free == 0
+    good(cuda.cuDevicePrimaryCtxReset_v2(1))
     forked = os.fork()  # a child that uses nothing changes nothing
     if forked == 0:
         os._exit(0)

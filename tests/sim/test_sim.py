@@ -66,6 +66,20 @@ assert cuda.cuDevicePrimaryCtxReset_v2(0) == cuda.cuDevicePrimaryCtxRelease_v2(0
         result = run("sim", "--", sys.executable, "-c", program)
         self.assertEqual(result.stdout, "0 -5 -3 0\n", result.stderr)
 
+    def test_pools_are_found_by_their_place(self):
+        program = """
+import ctypes
+cuda, context, first, second = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+device, host = (ctypes.c_int * 2)(1, 1), (ctypes.c_int * 2)(2, 0)
+assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 1) == cuda.cuCtxSetCurrent(context) == 0
+assert cuda.cuMemGetDefaultMemPool(ctypes.byref(first), device, 1) == cuda.cuDeviceGetDefaultMemPool(ctypes.byref(second), 1) == 0
+assert first.value == second.value
+assert cuda.cuMemGetMemPool(ctypes.byref(first), device, 1) == cuda.cuMemSetMemPool(device, 1, first) == 0
+print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), host, 1), cuda.cuMemGetMemPool(ctypes.byref(first), None, 1))
+"""
+        result = run("sim", "--devices", "2", "--", sys.executable, "-c", program)
+        self.assertEqual(result.stdout, "True 801 1\n", result.stderr)
+
     def test_a_program_sees_the_devices_that_are_visible(self):
         program = pathlib.Path(__file__).parent / "visible.py"
         uuid = "GPU-7672616d-2073-696d-756c-617465642001"

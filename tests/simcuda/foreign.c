@@ -179,6 +179,7 @@ static void capture_graph(void) {
     LOAD(LaunchHostFunc, 10000, (CUstream, void (*)(void *), void *));
     LOAD(GraphInstantiateWithFlags, 11040, (CUgraphExec *, CUgraph, unsigned long long));
     LOAD_FLAGS(GraphLaunch, 10000, 2, (CUgraphExec, CUstream));
+    LOAD_FLAGS(StreamSynchronize, 7000, 2, (CUstream));
     LOAD(GraphExecDestroy, 10000, (CUgraphExec));
     LOAD(GraphDestroy, 10000, (CUgraph));
     CUstream stream = NULL;
@@ -201,7 +202,8 @@ static void capture_graph(void) {
     edge = 7;
     CHECK(GraphGetEdges(graph, &from, &to, &edge, &count) == 0 && count == 1 && from == before && to != before && edge == 0);
     CHECK(GraphInstantiateWithFlags(&exec, graph, 0) == 0 && GraphDestroy(graph) == 0 && number == 0);
-    CHECK(GraphLaunch(exec, stream) == 0 && GraphLaunch(exec, NULL) == 0 && number == 4);
+    CHECK(GraphLaunch(exec, stream) == 0 && GraphLaunch(exec, NULL) == 0);
+    CHECK(StreamSynchronize(stream) == 0 && StreamSynchronize(NULL) == 0 && number == 4); // both launches' functions were called
     CHECK(GraphExecDestroy(exec) == 0 && StreamDestroy(stream) == 0);
     // The thread's default stream can capture; the legacy one cannot.
     CHECK(StreamBeginCapture(NULL, 0) == 0 && StreamIsCapturing(NULL, &status) == 0 && status == 1);

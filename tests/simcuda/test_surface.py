@@ -75,6 +75,8 @@ class Surface(unittest.TestCase):
             got = wants(*calls, VRAM_SIM_FAIL=f"{nth}:999" if nth else "")
             self.assertEqual(got, [f"{name} {result}" for name, result in zip(calls, expected)], nth)
         self.assertEqual(wants("cuInit", VRAM_SIM_FAIL="1"), ["cuInit 2"])
+        done = subprocess.run([WANTS, LIBCUDA, *calls], capture_output=True, text=True, env={**os.environ, "VRAM_SIM_FAIL": "3:700"}, check=False)
+        self.assertEqual(done.stderr, "vram sim: VRAM_SIM_FAIL: cuCtxGetDevice fails with 700\n")
 
 
 unittest.main(argv=[sys.argv[0]])

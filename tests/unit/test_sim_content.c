@@ -3,6 +3,8 @@
 #include "sim_fixture.h"
 
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "driver/sim/sim.h"
 #include "os/os.h"
@@ -354,6 +356,34 @@ static void a_host_without_memory_is_said(void **state) {
     (void)state;
 }
 
+// What a forked child frees, or leaves to its end, is still its parent's.
+static void a_forked_child_takes_nothing_away(void **state) {
+    for (enum vram_sim_bytes kind = VRAM_SIM_BYTES_ALL; kind <= VRAM_SIM_BYTES_NONE; kind++) {
+        struct vram_driver *driver = open_kind(kind);
+        uint64_t address, other;
+        unsigned char bytes[3] = {0};
+        assert_cu(vr_cu(driver, mem_alloc, &address, PAGE), SUCCESS);
+        assert_cu(vr_cu(driver, mem_alloc, &other, PAGE), SUCCESS);
+        assert_cu(vr_cu(driver, memcpy_htod, address, "abc", 3), SUCCESS);
+        assert_cu(vr_cu(driver, memcpy_htod, other, "def", 3), SUCCESS);
+        const pid_t child = fork();
+        if (child == 0) {
+            const bool freed = vr_cu(driver, mem_free, address) == VR_CU_SUCCESS;
+            vram_driver_destroy(driver);
+            _exit(freed ? 0 : 1);
+        }
+        int status = -1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_cu(vr_cu(driver, memcpy_dtoh, bytes, address, 3), SUCCESS);
+        assert_memory_equal(bytes, "abc", 3);
+        assert_cu(vr_cu(driver, memcpy_dtoh, bytes, other, 3), SUCCESS);
+        assert_memory_equal(bytes, "def", 3);
+        vram_driver_destroy(driver);
+    }
+    (void)state;
+}
+
 // --- other processes, for which other instances stand -----------------------------------------------------------------------------
 
 static void shared_memory_is_the_same_in_any_kind(void **state) {
@@ -393,7 +423,7 @@ int main(void) {
         cmocka_unit_test(operations_agree_with_arrays_of_bytes), cmocka_unit_test(fills_and_copies_of_fills_take_no_bytes),
         cmocka_unit_test(zeros_from_the_host_take_no_bytes),     cmocka_unit_test(none_keeps_small_copies_only),
         cmocka_unit_test(freed_memory_leaves_nothing),           cmocka_unit_test(a_host_without_memory_is_said),
-        cmocka_unit_test(shared_memory_is_the_same_in_any_kind),
+        cmocka_unit_test(a_forked_child_takes_nothing_away),     cmocka_unit_test(shared_memory_is_the_same_in_any_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

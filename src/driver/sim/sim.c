@@ -4,6 +4,7 @@
 #include "driver/sim/memory/sim_managed.h"
 #include "driver/sim/memory/sim_pools.h"
 #include "driver/sim/modules/sim_modules.h"
+#include "driver/sim/streams/sim_callbacks.h"
 
 #include <stdatomic.h>
 
@@ -72,6 +73,7 @@ static void end_objects(struct vr_sim *sim) {
     }
     for (uint32_t i = 0; i < sim->streams.used; i++)
         if (live_item(&sim->streams, i) != NULL) vr_sim_stream_free(live_item(&sim->streams, i));
+    // User objects that the program never released go without their destructors, as when a process ends.
     for (uint32_t i = 0; i < sim->contexts.used; i++) {
         const struct vr_sim_context *context = live_item(&sim->contexts, i);
         if (context != NULL) free(context->peers);
@@ -80,6 +82,8 @@ static void end_objects(struct vr_sim *sim) {
 
 static void destroy(struct vram_driver *driver) {
     struct vr_sim *sim = (struct vr_sim *)(void *)driver;
+    vr_sim_callbacks_end(sim);
+    sim->options.host_thread = false; // destructors that follow are called here
     vr_sim_free_allocations(sim, 0);
     vr_sim_close_imports(sim, 0);
     vr_sim_end_arrays(sim, 0);

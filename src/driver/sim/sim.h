@@ -35,7 +35,19 @@
     X(links, struct vr_sim_link)                                                                                                           \
     X(arrays, struct vr_sim_array)                                                                                                         \
     X(views, struct vr_sim_view)                                                                                                           \
-    X(managed, struct vr_sim_managed)
+    X(managed, struct vr_sim_managed)                                                                                                      \
+    X(user_objects, struct vr_sim_user_object)
+
+// Host functions under way (streams/sim_callbacks.h). `items` from `first` on wait to be done.
+struct vr_sim_callbacks {
+    struct vr_thread thread;
+    struct vr_signal changed;
+    bool running, ending;
+    uint64_t thread_id;
+    struct vr_sim_callback *items;
+    size_t first, count, items_capacity;
+    uint64_t posted, done; // numbers of the last entry and of the last that is done
+};
 
 struct vr_sim {
     struct vram_driver head; // first: a struct vram_driver * is this
@@ -60,6 +72,7 @@ struct vr_sim {
     struct vr_sim_ranges regions;  // of all devices, with addresses as the driver's (sim_regions.h)
     struct vr_sim_ranges pooled;   // taken pieces of pools; owner: slot of the piece
     uint64_t last_stream_serial;
+    struct vr_sim_callbacks callbacks;
     uint64_t last_context_id;
     uint64_t user_pools;                      // live handles of cuMemPoolCreate
     uint64_t user_streams;                    // live handles of cuStreamCreate

@@ -11,6 +11,18 @@ enum {
     VR_CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
     VR_CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE = 108,
     VR_CU_MODULE_LAZY_LOADING = 2,
+    VR_CU_STREAM_MEM_OP_WAIT_VALUE_32 = 1,
+    VR_CU_STREAM_MEM_OP_WRITE_VALUE_32 = 2,
+    VR_CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES = 3,
+    VR_CU_STREAM_MEM_OP_WAIT_VALUE_64 = 4,
+    VR_CU_STREAM_MEM_OP_WRITE_VALUE_64 = 5,
+    VR_CU_STREAM_MEM_OP_BARRIER = 6,
+    VR_CU_STREAM_WAIT_VALUE_GEQ = 0,
+    VR_CU_STREAM_WAIT_VALUE_EQ = 1,
+    VR_CU_STREAM_WAIT_VALUE_AND = 2,
+    VR_CU_STREAM_WAIT_VALUE_NOR = 3,
+    VR_CU_STREAM_WAIT_VALUE_FLUSH = 1 << 30,
+    VR_CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER = 1,
     VR_CU_ARRAY3D_LAYERED = 1,
     VR_CU_ARRAY3D_CUBEMAP = 4,
     VR_CU_ARRAY3D_SPARSE = 0x40,
@@ -49,6 +61,17 @@ struct vr_cu_context_params {
 
 // CUoccupancyB2DSize: the dynamic shared memory that a block of so many threads needs.
 typedef uint64_t vr_cu_block_to_shared(int threads);
+
+// CUstreamCallback.
+typedef void vr_cu_stream_callback(uint64_t stream, vr_cu_result status, void *argument);
+
+// CUstreamBatchMemOpParams, 48 bytes. The value of 32 bits is the lower half.
+struct vr_cu_mem_op {
+    int32_t operation;
+    uint64_t address, value;
+    uint32_t flags;
+    uint64_t alias, unused;
+};
 
 // CUlaunchAttribute, 72 bytes.
 struct vr_cu_launch_attribute {

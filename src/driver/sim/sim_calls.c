@@ -1,6 +1,6 @@
 // sim_calls.c: the table of the simulated driver. Every row of calls.def gets a function that takes the lock, counts the call,
 // runs vr_sim_<member>() and moves the clock by what it cost.
-#include "driver/sim/sim.h"
+#include "driver/sim/streams/sim_callbacks.h"
 
 static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns) {
     sim->clock_ns += sim->charge_ns;
@@ -36,7 +36,8 @@ static uint64_t enter(struct vr_sim *sim, enum vr_sim_call call) {
     static vr_cu_result call_##member WITH_SELF parameters {             \
         struct vr_sim *sim = (struct vr_sim *)(void *)self;              \
         uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member);          \
-        vr_cu_result result = vr_sim_##member WITH_SIM arguments;        \
+        const bool refused = vr_sim_is_callback_thread(sim);             \
+        vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
         leave(sim, VR_SIM_CALL_##member, entered_ns);                    \
         return result;                                                   \
     }
@@ -47,7 +48,8 @@ static uint64_t enter(struct vr_sim *sim, enum vr_sim_call call) {
 #define X(member, symbol, exported, version, parameters, arguments)      \
     vr_cu_result vr_sim_call_##member WITH_SIM_FIRST parameters {        \
         uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member);          \
-        vr_cu_result result = vr_sim_##member WITH_SIM arguments;        \
+        const bool refused = vr_sim_is_callback_thread(sim);             \
+        vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
         leave(sim, VR_SIM_CALL_##member, entered_ns);                    \
         return result;                                                   \
     }

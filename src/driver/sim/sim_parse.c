@@ -21,6 +21,7 @@ static const struct {
     {"backed", FLAG, offsetof(struct vram_sim_options, backed)},
     {"bytes", BYTES, offsetof(struct vram_sim_options, bytes)},
     {"no_peers", FLAG, offsetof(struct vram_sim_options, no_peers)},
+    {"host_thread", FLAG, offsetof(struct vram_sim_options, host_thread)},
     {"kernel", DURATION, offsetof(struct vram_sim_options, kernel_ns)},
     {"context", CONTEXT, offsetof(struct vram_sim_options, context_bytes)},
     {"driver", COUNT, offsetof(struct vram_sim_options, driver_version)},

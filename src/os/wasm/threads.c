@@ -7,3 +7,18 @@ void vr_mutex_lock(struct vr_mutex *mutex) { (void)mutex; }
 void vr_mutex_unlock(struct vr_mutex *mutex) { (void)mutex; }
 void vr_os_yield(void) {}
 uint64_t vr_os_thread_id(void) { return 1; }
+enum vram_status vr_thread_start(struct vr_thread *thread, void (*function)(void *argument), void *argument) {
+    (void)thread;
+    (void)function;
+    (void)argument;
+    return VRAM_UNSUPPORTED;
+}
+void vr_thread_join(struct vr_thread *thread) { (void)thread; }
+void vr_signal_init(struct vr_signal *signal) { (void)signal; }
+void vr_signal_destroy(struct vr_signal *signal) { (void)signal; }
+void vr_signal_raise(struct vr_signal *signal) { (void)signal; }
+void vr_signal_wait(struct vr_signal *signal, struct vr_mutex *mutex, uint64_t timeout_ns) {
+    (void)signal;
+    (void)mutex;
+    (void)timeout_ns;
+}

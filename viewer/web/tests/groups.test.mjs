@@ -86,7 +86,27 @@ async function leaks(path) {
     await page.locator('input[aria-label="Events per step"]').fill("91");
     await page.keyboard.press("Tab");
     await page.waitForFunction(() => document.querySelector(".leaks-verdict").textContent.includes("as given"));
+    expect(await page.locator(".leaks-kept").isHidden(), "everything is freed");
     equal(errors, [], "errors of Leaks");
+    await browser.close();
+}
+
+// Two blocks that no event frees: Leaks points to who holds them at the end.
+async function kept() {
+    const block = (address, size) => ({ address, size, requested_size: size, state: "active_allocated" });
+    const frames = [{ filename: "model.py", line: 7, name: "cache" }];
+    const events = [4096, 1052672].map((addr) => ({ action: "alloc", addr, size: 1048576, stream: 0, frames }));
+    const segment = { device: 0, address: 4096, total_size: 2097152, stream: 0, blocks: [block(4096, 1048576), block(1052672, 1048576)] };
+    const path = join(mkdtempSync(join(tmpdir(), "vram-test-")), "kept.json");
+    writeFileSync(path, JSON.stringify({ segments: [segment], device_traces: [events] }));
+    const { browser, page, errors } = await openPage(html);
+    await openFiles(page, [path]);
+    await page.keyboard.press("6");
+    await settles(page, () => document.querySelector(".leaks-kept")?.textContent.replace(/\s/g, " "), null, "Never freed: 2.00 MiB in 2 allocations. By whom", "what was never freed");
+    await page.locator(".leaks-kept button").click();
+    await settles(page, () => Number(document.querySelector("#peak-bytes")?.dataset.bytes), null, 2097152, "is shown by whom");
+    equal(await page.locator('select[aria-label="Moment"]').inputValue(), "end", "at the end");
+    equal(errors, [], "errors of what was never freed");
     await browser.close();
 }
 
@@ -110,6 +130,7 @@ async function compare(small, large) {
 }
 
 await leaks(leaky());
+await kept();
 const [small, large] = [...recordingPaths("099"), ...recordingPaths("102")];
 for (const path of [small, ...recordingPaths("014"), ...recordingPaths("083")]) await peak(path);
 await compare(small, large);

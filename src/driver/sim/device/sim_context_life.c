@@ -5,6 +5,7 @@
 #include "driver/sim/memory/sim_managed.h"
 #include "driver/sim/memory/sim_pools.h"
 #include "driver/sim/modules/sim_modules.h"
+#include "driver/sim/streams/sim_callbacks.h"
 
 // Lets a context that has nothing, new or reset, take its memory and have its default stream.
 static vr_cu_result begin(struct vr_sim *sim, uint64_t context) {
@@ -54,6 +55,8 @@ static void end(struct vr_sim *sim, uint64_t context) {
 }
 
 void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context) {
+    vr_sim_callback_wait(sim, sim->callbacks.posted);
+    if (vr_sim_context_find(sim, context) == NULL) return; // another thread was faster
     struct vr_sim_context *ended = vr_sim_context_find(sim, context);
     if (!ended->inactive) end(sim, context);
     free(ended->peers);
@@ -92,14 +95,31 @@ vr_cu_result vr_sim_primary_ctx_release(struct vr_sim *sim, int device) {
     return VR_CU_SUCCESS;
 }
 
+// A value that a stream of the context waits for, or NULL.
+static const struct vr_sim_hold *hold_in(const struct vr_sim *sim, uint64_t context) {
+    for (uint32_t i = 0; i < sim->streams.used; i++) {
+        const struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
+        const bool held = stream->slot.live && stream->context == context && stream->hold.width != 0;
+        if (held && !vr_sim_hold_is_over(sim, &stream->hold)) return &stream->hold;
+    }
+    return NULL;
+}
+
+static void wait_for_values(struct vr_sim *sim, uint64_t context) {
+    for (const struct vr_sim_hold *hold = hold_in(sim, context); hold != NULL; hold = hold_in(sim, context)) vr_sim_hold_wait(sim, hold);
+}
+
 vr_cu_result vr_sim_ctx_synchronize(struct vr_sim *sim, int unused) {
     (void)unused;
     struct vr_sim_context *context;
+    vr_sim_callback_wait(sim, sim->callbacks.posted);
     vr_cu_result result = vr_sim_current(sim, &context);
     if (result != VR_CU_SUCCESS) return result;
     const uint64_t handle = vr_sim_context_handle(sim, context);
     result = vr_sim_context_for_waiting(sim, handle);
     if (result != VR_CU_SUCCESS) return result;
+    wait_for_values(sim, handle);
+    if (vr_sim_context_find(sim, handle) == NULL) return VR_CU_CONTEXT_IS_DESTROYED; // by another thread
     vr_sim_wait_context(sim, handle);
     vr_sim_pools_synchronized(sim);
     return VR_CU_SUCCESS;

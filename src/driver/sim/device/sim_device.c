@@ -5,6 +5,20 @@
 
 bool vr_sim_is_device(const struct vr_sim *sim, int device) { return device >= 0 && (uint32_t)device < sim->options.device_count; }
 
+static uint64_t left_by(const struct vr_sim_device *device, uint64_t others_bytes) {
+    const uint64_t left = device->used_bytes < device->memory_bytes ? device->memory_bytes - device->used_bytes : 0;
+    return others_bytes < left ? left - others_bytes : 0;
+}
+
+bool vr_sim_fits_beside(const struct vr_sim_device *device, uint64_t size_bytes) {
+    return size_bytes <= left_by(device, device->others(device->ordinal, false)) ||
+           size_bytes <= left_by(device, device->others(device->ordinal, true));
+}
+
+uint64_t vr_sim_free_bytes(const struct vr_sim_device *device) {
+    return left_by(device, device->others == NULL ? 0 : device->others(device->ordinal, true));
+}
+
 vr_cu_result vr_sim_device_get_count(struct vr_sim *sim, int *count) {
     if (count == NULL) return VR_CU_INVALID_VALUE;
     *count = (int)sim->options.device_count;

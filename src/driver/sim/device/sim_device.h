@@ -18,11 +18,13 @@ struct vr_sim_device {
     uint64_t context_bytes;         // that each context takes
     struct vr_sim_regions regions;  // where its allocations lie, with addresses as the driver's
     uint64_t memory_bytes;          // capacity
-    uint64_t used_bytes;            // exact cuMemAlloc sizes and physical handles
-    uint64_t small_bytes;           // of cuMemAlloc sizes below 1 MiB
-    uint64_t small_held_bytes;      // 2 MiB pages that the driver holds for small sizes; never given back (cost model only)
-    uint64_t tail_ns;               // when the last work of all its streams ends
-    uint64_t primary;               // handle of the primary context, 0 while nobody retains it
+    // What other processes use of it, by its ordinal; NULL: it is this process's alone. Unless `sure`, who is gone may still count.
+    uint64_t (*others)(uint32_t ordinal, bool sure);
+    uint64_t used_bytes;       // exact cuMemAlloc sizes and physical handles
+    uint64_t small_bytes;      // of cuMemAlloc sizes below 1 MiB
+    uint64_t small_held_bytes; // 2 MiB pages that the driver holds for small sizes; never given back (cost model only)
+    uint64_t tail_ns;          // when the last work of all its streams ends
+    uint64_t primary;          // handle of the primary context, 0 while nobody retains it
     uint32_t primary_references;
     uint32_t primary_flags; // for its primary context, set before or after it is made
     uint64_t default_pool;  // handle, 0 until somebody asks
@@ -41,9 +43,10 @@ struct vr_sim_context_settings {
 struct vr_sim_context {
     struct vr_sim_slot slot;
     uint32_t device;
-    uint32_t legacy;           // slot of the legacy default stream
-    uint64_t blocking_tail_ns; // when the last work of all blocking streams ends; the legacy stream starts after it
-    uint64_t tail_ns;          // the same of all streams
+    uint32_t legacy;            // slot of the legacy default stream
+    uint64_t blocking_tail_ns;  // when the last work of all blocking streams ends; the legacy stream starts after it
+    uint64_t tail_ns;           // the same of all streams
+    uint64_t blocking_callback; // the last host function of all blocking streams
     bool primary;
     bool inactive;   // reset while somebody retains it: it has nothing until it is retained again, under the same handle
     uint64_t *peers; // handles of the contexts whose allocations it may use
@@ -67,9 +70,14 @@ struct vr_sim_thread {
 // --- sim_device.c ---------------------------------------------------------------------------------------------------
 
 bool vr_sim_is_device(const struct vr_sim *sim, int device);
+// Does it fit beside what other processes use? The device is shared.
+bool vr_sim_fits_beside(const struct vr_sim_device *device, uint64_t size_bytes);
+// What is left of the device.
+uint64_t vr_sim_free_bytes(const struct vr_sim_device *device);
 // Has the device that many bytes left?
 VR_INLINE bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size_bytes) {
-    return device->used_bytes <= device->memory_bytes && size_bytes <= device->memory_bytes - device->used_bytes;
+    if (device->used_bytes > device->memory_bytes || size_bytes > device->memory_bytes - device->used_bytes) return false;
+    return VR_LIKELY(device->others == NULL) || vr_sim_fits_beside(device, size_bytes);
 }
 
 // --- sim_context.c --------------------------------------------------------------------------------------------------

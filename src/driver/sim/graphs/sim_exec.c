@@ -1,5 +1,6 @@
 // sim_exec.c: executable graphs: a graph laid out as steps in an order that its edges allow, with the graphs inside it taken apart.
 #include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/streams/sim_callbacks.h"
 #include "driver/sim/modules/sim_launch.h"
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -24,6 +25,7 @@ static size_t add_step(struct vr_sim_exec *exec, const struct vr_sim_work *work,
     exec->steps[exec->step_count] =
         (struct vr_sim_step){.work = *work, .first_dependency = first, .dependency_count = exec->dependency_count - first};
     vr_sim_payload_keep(work->payload);
+    exec->calls = exec->calls || work->function != NULL;
     return exec->step_count++;
 }
 
@@ -132,6 +134,7 @@ static vr_cu_result lay_nodes(struct vr_sim *sim, struct vr_sim_exec *exec, stru
 // *exit comes after them.
 static vr_cu_result lay_graph(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph, size_t entry, size_t *exit) {
     struct layout layout = {.sim = sim, .nodes = &vr_sim_graph_at(sim, graph)->nodes};
+    if (!vr_sim_holdings_add(sim, &exec->holdings, &vr_sim_graph_at(sim, graph)->holdings)) return VR_CU_OUT_OF_MEMORY;
     vr_cu_result result = open_layout(&layout) ? lay_nodes(sim, exec, &layout, entry) : VR_CU_OUT_OF_MEMORY;
     if (result == VR_CU_SUCCESS && entry != NO_STEP) result = lay_exit(exec, &layout, entry, exit);
     close_layout(&layout);
@@ -146,6 +149,7 @@ void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec) {
     for (size_t i = 0; i < exec->step_count; i++) vr_sim_payload_drop(exec->steps[i].work.payload);
     free(exec->steps);
     free(exec->dependencies);
+    vr_sim_holdings_release(sim, &exec->holdings);
     free(exec->ends_ns);
     vr_sim_slots_give(&sim->execs, vr_sim_slots_index(&sim->execs, exec));
 }
@@ -232,6 +236,8 @@ static uint64_t time_steps(const struct vr_sim *sim, const struct vr_sim_exec *e
 static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, struct vr_sim_exec *exec) {
     vr_cu_result result = check_steps(sim, exec, vr_sim_context_find(sim, stream->context)->device);
     uint64_t start_ns, end_ns;
+    if (result == VR_CU_SUCCESS && (exec->calls || !vr_sim_callback_done(sim, stream->callback)))
+        result = vr_sim_callbacks_reserve(sim, exec->step_count);
     if (result == VR_CU_SUCCESS) result = vr_sim_exec_allocate(sim, exec);
     if (result == VR_CU_SUCCESS) result = enqueue_start(sim, stream, exec, &start_ns);
     if (result != VR_CU_SUCCESS) return result;
@@ -244,7 +250,7 @@ static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, str
         const struct vr_sim_work *work = &exec->steps[i].work;
         if (work->type == VR_CU_GRAPH_NODE_TYPE_KERNEL && work->payload != NULL)
             vr_sim_launch_pass(sim, &((const struct vr_sim_kernel_payload *)(const void *)work->payload)->launch);
-        const vr_cu_result done = vr_sim_work_do(sim, work);
+        const vr_cu_result done = vr_sim_work_run(sim, stream, &(struct vr_sim_callback){.work = *work});
         if (result == VR_CU_SUCCESS) result = done;
     }
     vr_sim_exec_free(sim, exec);

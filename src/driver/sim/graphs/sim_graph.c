@@ -111,6 +111,7 @@ void vr_sim_graph_end(struct vr_sim *sim, uint32_t index) {
     struct vr_sim_graph *graph = vr_sim_graph_at(sim, index);
     for (size_t i = 0; i < graph->nodes.count; i++) end_node(sim, graph->nodes.items[i]);
     vr_sim_nodes_free(&graph->nodes);
+    vr_sim_holdings_release(sim, &graph->holdings);
     vr_sim_slots_give(&sim->graphs, index);
 }
 
@@ -152,6 +153,8 @@ vr_cu_result vr_sim_graph_copy(struct vr_sim *sim, uint32_t from, uint32_t *copy
     for (size_t i = 0; i < vr_sim_graph_at(sim, from)->nodes.count && result == VR_CU_SUCCESS; i++)
         result = copy_node(sim, vr_sim_graph_at(sim, from)->nodes.items[i], made);
     if (result == VR_CU_SUCCESS && !copy_dependencies(sim, from, made)) result = VR_CU_OUT_OF_MEMORY;
+    if (result == VR_CU_SUCCESS && !vr_sim_holdings_add(sim, &vr_sim_graph_at(sim, made)->holdings, &vr_sim_graph_at(sim, from)->holdings))
+        result = VR_CU_OUT_OF_MEMORY;
     if (result == VR_CU_SUCCESS)
         *copy = made;
     else

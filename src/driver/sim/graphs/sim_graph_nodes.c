@@ -1,4 +1,4 @@
-// sim_graph_nodes.c: the rows of calls.def that add nodes to graphs and host functions to streams.
+// sim_graph_nodes.c: the rows of calls.def that add nodes to graphs.
 #include "driver/sim/graphs/sim_graphs.h"
 
 // What all of them check. *index: slot of the graph.
@@ -116,12 +116,4 @@ vr_cu_result vr_sim_graph_add_child_graph_node(struct vr_sim *sim, uint64_t *nod
     result = vr_sim_node_add(sim, index, &work, dependencies, (size_t)count, node);
     if (result != VR_CU_SUCCESS) vr_sim_graph_end(sim, work.child);
     return result;
-}
-
-vr_cu_result vr_sim_launch_host_func(struct vr_sim *sim, uint64_t stream, vr_cu_host_function *function, void *argument) {
-    if (function == NULL) return VR_CU_INVALID_VALUE;
-    struct vr_sim_stream *queue;
-    const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
-    const struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_HOST, .function = function, .argument = argument};
-    return result == VR_CU_SUCCESS ? vr_sim_submit(sim, queue, &work) : result;
 }

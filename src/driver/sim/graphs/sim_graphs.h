@@ -3,6 +3,7 @@
 #ifndef VR_DRIVER_SIM_GRAPHS_SIM_GRAPHS_H
 #define VR_DRIVER_SIM_GRAPHS_SIM_GRAPHS_H
 
+#include "driver/sim/graphs/sim_user_objects.h"
 #include "driver/sim/streams/sim_streams.h"
 
 #define VR_SIM_MAX_DEPTH 64 // graphs inside graphs; bounds every recursion over them
@@ -23,7 +24,8 @@ struct vr_sim_graph {
     uint64_t capture;          // handle of the capture that fills it, 0 when there is none
     struct vr_sim_nodes nodes; // in order of creation
     uint32_t depth;            // 1, or one more than the deepest graph inside
-    bool owned;                // by a child graph node; it has no handle
+    struct vr_sim_holdings holdings;
+    bool owned; // by a child graph node; it has no handle
 };
 
 // A step of an executable graph. Steps come after everything they depend on.
@@ -39,10 +41,12 @@ struct vr_sim_exec {
     size_t step_count, steps_capacity;
     size_t *dependencies; // numbers of earlier steps
     size_t dependency_count, dependencies_capacity;
-    uint64_t *ends_ns;          // one per step: scratch of a launch
-    bool claimed;               // it has the memory of its graph
-    bool auto_free;             // a launch frees what the one before left
-    struct vr_sim_event launch; // the end of the last launch; not an event of the program's
+    uint64_t *ends_ns;               // one per step: scratch of a launch
+    bool claimed;                    // it has the memory of its graph
+    struct vr_sim_holdings holdings; // of the graph and those inside, at its making
+    bool calls;                      // it has host functions
+    bool auto_free;                  // a launch frees what the one before left
+    struct vr_sim_event launch;      // the end of the last launch; not an event of the program's
 };
 
 // A capture in progress. Its streams are those whose `capture` is its handle.

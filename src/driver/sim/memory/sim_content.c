@@ -1,5 +1,7 @@
 #include "driver/sim/memory/sim_content.h"
 
+#include "os/os.h"
+
 enum {
     PAGE_BYTES = 4096,
     PIECE_BYTES = 1 << 20,  // a written piece that repeats four bytes is kept as a fill
@@ -20,7 +22,9 @@ struct part {
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void vr_sim_content_open(struct vr_sim_content *content, int file) {
-    *content = (struct vr_sim_content){.windows.file = file, .end = PAGE_BYTES}; // place 0 is nobody's
+    *content = (struct vr_sim_content){.end = PAGE_BYTES}; // place 0 is nobody's
+    content->windows.file = file;
+    content->windows.process = vr_os_process_id();
 }
 
 void vr_sim_content_release(struct vr_sim_content *content) {

@@ -1,5 +1,6 @@
 // sim_host.c: page-locked host memory. The memory is real in every simulator: the program writes to it.
 #include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/streams/sim_callbacks.h"
 
 enum {
     ALLOC_NS_PER_MIB = 332031,   // 0.34 s per GiB
@@ -42,6 +43,7 @@ static void remove_range(struct vr_sim *sim, const struct vr_sim_range *range) {
 
 // The address says whose it is: no context need be current.
 vr_cu_result vr_sim_mem_free_host(struct vr_sim *sim, uint64_t host) {
+    vr_sim_callback_wait(sim, sim->callbacks.posted); // copies may have been left for later
     const vr_cu_result result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->hosts, host);
@@ -75,6 +77,7 @@ vr_cu_result vr_sim_mem_host_register(struct vr_sim *sim, uint64_t host, uint64_
 }
 
 vr_cu_result vr_sim_mem_host_unregister(struct vr_sim *sim, uint64_t host) {
+    vr_sim_callback_wait(sim, sim->callbacks.posted); // copies may have been left for later
     struct vr_sim_context *context;
     vr_cu_result result = vr_sim_current(sim, &context);
     if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);

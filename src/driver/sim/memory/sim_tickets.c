@@ -29,6 +29,8 @@ static void let_go(int file, uint64_t place, uint64_t offset, uint64_t size_byte
 }
 
 void vr_sim_ticket_end(struct vr_sim *sim, uint64_t place, uint64_t offset, uint64_t size_bytes) {
+    // A child that was forked has neither the memory nor the hold on it.
+    if (sim->content.windows.process != vr_os_process_id()) return;
     if (place == 0)
         vr_os_shared_discard(sim->file, offset, size_bytes);
     else

@@ -110,10 +110,15 @@ bool vr_sim_windows_zero(struct vr_sim_windows *windows, uint64_t at, uint64_t s
     return zero_part(windows, at, first - at, foreign) && zero_part(windows, last, end - last, foreign);
 }
 
+// The file is the parent's, too, of a process that was forked.
+static void discard(const struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes) {
+    if (windows->process == vr_os_process_id()) vr_os_shared_discard(windows->file, at, size_bytes);
+}
+
 // Whole pages inside of one window. True when nothing of the window is left.
 static bool discard_in(struct vr_sim_windows *windows, struct vr_sim_window *window, uint64_t at, uint64_t size_bytes) {
     if (is_touched(window, at, size_bytes)) {
-        vr_os_shared_discard(windows->file, at, size_bytes);
+        discard(windows, at, size_bytes);
         const uint64_t within = at % VR_SIM_WINDOW_BYTES;
         const size_t first = (size_t)((within + BLOCK_BYTES - 1) / BLOCK_BYTES), last = (size_t)((within + size_bytes) / BLOCK_BYTES);
         for (size_t i = first; i < last; i++) window->touched[i / 64] &= ~((uint64_t)1 << i % 64);

@@ -18,6 +18,7 @@ struct vr_sim_window {
 // vr_sim_windows_check() is that sentence.
 struct vr_sim_windows {
     int file;            // borrowed
+    uint64_t process;    // whose file it is: a child that was forked from it gives none of its pages back
     uint64_t file_bytes; // its length
     struct vr_sim_window *items;
     size_t count, items_capacity;

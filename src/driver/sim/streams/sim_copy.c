@@ -1,5 +1,6 @@
 // sim_copy.c: copies and sets. The stream gets a piece of work that takes no time.
 #include "driver/sim/graphs/sim_graphs.h"
+#include "driver/sim/streams/sim_callbacks.h"
 
 static vr_cu_result submit_on(struct vr_sim *sim, struct vr_sim_stream *queue, struct vr_sim_work *work) {
     work->device = vr_sim_context_find(sim, queue->context)->device;
@@ -31,8 +32,10 @@ static vr_cu_result copy_and_wait(struct vr_sim *sim, const struct vr_sim_work *
     if (!vr_sim_is_memory(sim, address, work->width_bytes, device, write, &host)) return VR_CU_INVALID_VALUE;
     if (host && !vr_sim_is_pinned(sim, address, work->width_bytes)) return VR_CU_INVALID_VALUE;
     result = vr_sim_submit(sim, queue, work);
-    if (result == VR_CU_SUCCESS) vr_sim_wait_stream(sim, queue);
-    return result;
+    if (result != VR_CU_SUCCESS) return result;
+    vr_sim_wait_stream(sim, queue);
+    vr_sim_callback_wait(sim, queue->callback); // which may have been left the copy
+    return VR_CU_SUCCESS;
 }
 
 vr_cu_result vr_sim_memcpy_htod(struct vr_sim *sim, uint64_t to, const void *from, uint64_t size_bytes) {

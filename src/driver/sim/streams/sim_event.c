@@ -1,11 +1,13 @@
 // sim_event.c: events. An event knows when the work before its record ends, and, for manual completion, which work that was.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/streams/sim_callbacks.h"
 
 static struct vr_sim_event *event_of(const struct vr_sim *sim, uint64_t event) { return vr_sim_slots_find(&sim->events, event); }
 
 static bool is_complete(const struct vr_sim *sim, const struct vr_sim_event *event) {
     if (!event->recorded) return true;
+    if (event->callback > sim->callbacks.done || (event->hold.width != 0 && !vr_sim_hold_is_over(sim, &event->hold))) return false;
     if (sim->options.manual_completion) return vr_sim_work_complete(sim, event->stream, event->work);
     return event->complete_ns <= sim->clock_ns;
 }
@@ -74,6 +76,11 @@ vr_cu_result vr_sim_event_query(struct vr_sim *sim, uint64_t event) {
     if (found == NULL) return VR_CU_INVALID_HANDLE;
     const vr_cu_result result = vr_sim_event_for_waiting(sim, found);
     if (result != VR_CU_SUCCESS) return result;
+    if (found->recorded && found->callback > sim->callbacks.done) {
+        vr_sim_callback_grace(sim, found->callback);
+        found = event_of(sim, event);
+        if (found == NULL) return VR_CU_INVALID_HANDLE;
+    }
     return is_complete(sim, found) ? VR_CU_SUCCESS : VR_CU_NOT_READY;
 }
 
@@ -82,6 +89,13 @@ vr_cu_result vr_sim_event_synchronize(struct vr_sim *sim, uint64_t event) {
     if (found == NULL) return VR_CU_INVALID_HANDLE;
     const vr_cu_result result = vr_sim_event_for_waiting(sim, found);
     if (result != VR_CU_SUCCESS) return result;
+    if (found->recorded && (found->callback > sim->callbacks.done || found->hold.width != 0)) {
+        const uint64_t callback = found->callback;
+        vr_sim_hold_wait(sim, &found->hold);
+        vr_sim_callback_wait(sim, callback);
+        found = event_of(sim, event);
+        if (found == NULL) return VR_CU_INVALID_HANDLE;
+    }
     if (!is_complete(sim, found)) vr_sim_wait_work(sim, found->stream, found->work, found->complete_ns);
     vr_sim_pools_synchronized(sim);
     return VR_CU_SUCCESS;
@@ -111,4 +125,9 @@ vr_cu_result vr_sim_event_elapsed_ms(struct vr_sim *sim, float *elapsed_ms, uint
     if (!is_complete(sim, from) || !is_complete(sim, to)) return VR_CU_NOT_READY;
     *elapsed_ms = (float)(((double)to->complete_ns - (double)from->complete_ns) / 1e6);
     return VR_CU_SUCCESS;
+}
+
+// The second version tells the time as far as it is known, and answers NOT_READY as the first does.
+vr_cu_result vr_sim_event_elapsed_ms_v2(struct vr_sim *sim, float *elapsed_ms, uint64_t start, uint64_t end) {
+    return vr_sim_event_elapsed_ms(sim, elapsed_ms, start, end);
 }

@@ -113,6 +113,9 @@ vr_cu_result vr_sim_enqueue(struct vr_sim *sim, struct vr_sim_stream *stream, ui
     uint64_t start_ns = later(sim->clock_ns, stream->tail_ns);
     if (stream->kind == VR_SIM_STREAM_LEGACY) start_ns = later(start_ns, context->blocking_tail_ns);
     if (stream->kind == VR_SIM_STREAM_BLOCKING) start_ns = later(start_ns, vr_sim_stream_at(sim, context->legacy)->tail_ns);
+    if (stream->kind == VR_SIM_STREAM_LEGACY) stream->callback = later(stream->callback, context->blocking_callback);
+    if (stream->kind == VR_SIM_STREAM_BLOCKING)
+        stream->callback = later(stream->callback, vr_sim_stream_at(sim, context->legacy)->callback);
     stream->work++;
     stream->tail_ns = start_ns + work_ns;
     context->tail_ns = later(context->tail_ns, stream->tail_ns);
@@ -121,6 +124,11 @@ vr_cu_result vr_sim_enqueue(struct vr_sim *sim, struct vr_sim_stream *stream, ui
     device->tail_ns = later(device->tail_ns, stream->tail_ns);
     if (end_ns != NULL) *end_ns = stream->tail_ns;
     return VR_CU_SUCCESS;
+}
+
+void vr_sim_note_callback(struct vr_sim *sim, const struct vr_sim_stream *stream) {
+    struct vr_sim_context *context = vr_sim_context_find(sim, stream->context);
+    if (stream->kind == VR_SIM_STREAM_BLOCKING) context->blocking_callback = later(context->blocking_callback, stream->callback);
 }
 
 // Notes what the stream's next work comes after. What the host has no memory for is not known: pools then find less to reuse.
@@ -138,19 +146,27 @@ vr_cu_result vr_sim_enqueue_wait(struct vr_sim *sim, struct vr_sim_stream *strea
     if (sim->options.manual_completion && !add_edge(sim, stream, stream->work + 1, event->stream, event->work)) return VR_CU_OUT_OF_MEMORY;
     if (sim->pools.live != 0) note_waited(stream, event);
     stream->tail_ns = later(stream->tail_ns, event->complete_ns);
+    if (event->hold.width != 0 && !vr_sim_hold_is_over(sim, &event->hold)) stream->hold = event->hold;
+    if (event->callback > stream->callback) {
+        stream->callback = event->callback;
+        vr_sim_note_callback(sim, stream);
+    }
     return vr_sim_enqueue(sim, stream, 0, NULL);
 }
 
 // --- waiting --------------------------------------------------------------------------------------------------------
 
 static bool is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream) {
+    if (stream->callback > sim->callbacks.done || (stream->hold.width != 0 && !vr_sim_hold_is_over(sim, &stream->hold))) return false;
     return sim->options.manual_completion ? stream->done_work == stream->work : stream->tail_ns <= sim->clock_ns;
 }
 
 // The legacy stream is idle when all blocking streams are, too.
 bool vr_sim_stream_is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream) {
     if (stream->kind != VR_SIM_STREAM_LEGACY || !is_idle(sim, stream)) return is_idle(sim, stream);
-    if (!sim->options.manual_completion) return vr_sim_context_find(sim, stream->context)->blocking_tail_ns <= sim->clock_ns;
+    const struct vr_sim_context *context = vr_sim_context_find(sim, stream->context);
+    if (context->blocking_callback > sim->callbacks.done) return false;
+    if (!sim->options.manual_completion) return context->blocking_tail_ns <= sim->clock_ns;
     for (uint32_t i = 0; i < sim->streams.used; i++) {
         const struct vr_sim_stream *other = vr_sim_stream_at(sim, i);
         bool counts = other->slot.live && other->context == stream->context && other->kind == VR_SIM_STREAM_BLOCKING;
@@ -272,4 +288,6 @@ void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const stru
     event->stream = index;
     event->work = work;
     event->serial = stream->serial;
+    event->callback = stream->callback;
+    event->hold = stream->hold;
 }

@@ -2,6 +2,7 @@
 // sim_stream.c do not.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/streams/sim_callbacks.h"
 
 void vr_sim_end_streams(struct vr_sim *sim, uint64_t context) {
     uint32_t legacy = vr_sim_context_find(sim, context)->legacy;
@@ -80,9 +81,19 @@ vr_cu_result vr_sim_stream_get_ctx(struct vr_sim *sim, uint64_t stream, uint64_t
     return result;
 }
 
+// The last host function that the end of the stream's work waits for.
+static uint64_t last_callback(const struct vr_sim *sim, const struct vr_sim_stream *stream) {
+    const uint64_t others = vr_sim_context_find(sim, stream->context)->blocking_callback;
+    return stream->kind == VR_SIM_STREAM_LEGACY && others > stream->callback ? others : stream->callback;
+}
+
 vr_cu_result vr_sim_stream_query(struct vr_sim *sim, uint64_t stream) {
     struct vr_sim_stream *found;
     vr_cu_result result = vr_sim_stream_for_waiting(sim, stream, &found);
+    if (result == VR_CU_SUCCESS && !vr_sim_callback_done(sim, last_callback(sim, found))) {
+        vr_sim_callback_grace(sim, last_callback(sim, found));
+        result = vr_sim_stream_for_waiting(sim, stream, &found);
+    }
     if (result != VR_CU_SUCCESS) return result;
     return vr_sim_stream_is_idle(sim, found) ? VR_CU_SUCCESS : VR_CU_NOT_READY;
 }
@@ -90,6 +101,12 @@ vr_cu_result vr_sim_stream_query(struct vr_sim *sim, uint64_t stream) {
 vr_cu_result vr_sim_stream_synchronize(struct vr_sim *sim, uint64_t stream) {
     struct vr_sim_stream *found;
     vr_cu_result result = vr_sim_stream_for_waiting(sim, stream, &found);
+    if (result == VR_CU_SUCCESS && (found->hold.width != 0 || !vr_sim_callback_done(sim, last_callback(sim, found)))) {
+        const uint64_t callback = last_callback(sim, found);
+        vr_sim_hold_wait(sim, &found->hold);
+        vr_sim_callback_wait(sim, callback);
+        result = vr_sim_stream_for_waiting(sim, stream, &found);
+    }
     if (result != VR_CU_SUCCESS) return result;
     vr_sim_wait_stream(sim, found);
     vr_sim_pools_synchronized(sim);

@@ -22,7 +22,16 @@ struct vr_sim_nodes {
 
 #define VR_SIM_GREATEST_PRIORITY (-5) // of every device since Volta; the least is 0
 
+// A value that a stream waits for (sim_memory_ops.h).
+struct vr_sim_hold {
+    uint64_t address, value;
+    uint32_t test;  // VR_CU_STREAM_WAIT_VALUE_*
+    uint32_t width; // 4 or 8; 0: it waits for none
+};
+
 enum vr_sim_stream_kind { VR_SIM_STREAM_BLOCKING, VR_SIM_STREAM_NON_BLOCKING, VR_SIM_STREAM_LEGACY };
+
+#define VR_SIM_STREAM_ATTRIBUTES 4 // that are kept
 
 // A queue of work. Work is numbered from 1; all that is known of the work before is when it ends.
 struct vr_sim_stream {
@@ -30,12 +39,15 @@ struct vr_sim_stream {
     uint64_t context;
     uint64_t serial; // of the stream in the instance, from 1 up, never used again
     enum vr_sim_stream_kind kind;
-    bool user;                 // made by cuStreamCreate, not a default stream
-    int priority;              // as asked for: 0 down to VR_SIM_GREATEST_PRIORITY; nothing is ordered by it
-    uint64_t tail_ns;          // when the last work ends
-    uint64_t work;             // number of the last work
-    uint64_t done_work;        // manual completion: number of the last work that is complete
-    struct vr_sim_edge *edges; // manual completion: open edges, `at` rising
+    bool user;                                              // made by cuStreamCreate, not a default stream
+    unsigned char attributes[VR_SIM_STREAM_ATTRIBUTES][64]; // CUstreamAttrValue, as set
+    int priority;                                           // as asked for: 0 down to VR_SIM_GREATEST_PRIORITY; nothing is ordered by it
+    uint64_t tail_ns;                                       // when the last work ends
+    uint64_t work;                                          // number of the last work
+    struct vr_sim_hold hold;                                // that its work comes after
+    uint64_t callback;                                      // number of the last entry of sim_callbacks.h that its work comes after
+    uint64_t done_work;                                     // manual completion: number of the last work that is complete
+    struct vr_sim_edge *edges;                              // manual completion: open edges, `at` rising
     size_t edge_count, edges_capacity;
     uint32_t references;               // manual completion: events and edges that name it; it outlives its handle until they are gone
     uint64_t capture;                  // handle of the capture that it takes part in, 0 for none
@@ -61,6 +73,8 @@ struct vr_sim_event {
     uint32_t stream;              // manual completion: slot of the stream of the record
     uint64_t work;                // manual completion: number of the record in that stream
     uint64_t serial;              // of the stream of the record
+    uint64_t callback;            // of the stream at the record
+    struct vr_sim_hold hold;      // the same
 };
 
 // One piece of work. The fields that its type does not name are 0.
@@ -140,6 +154,8 @@ void vr_sim_stream_unreference(struct vr_sim *sim, uint32_t stream);
 // Makes `event` the record of the work of `stream` so far, which ends at end_ns; what it was a record of before is forgotten.
 void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const struct vr_sim_stream *stream, uint64_t end_ns);
 void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event);
+// The context of a stream, and the streams that wait for it, learn of its last host function.
+void vr_sim_note_callback(struct vr_sim *sim, const struct vr_sim_stream *stream);
 // Is the work of the stream complete? Of the legacy stream: that of all blocking streams, too.
 bool vr_sim_stream_is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream);
 // Takes the object away once neither a handle nor an event nor an edge names it.
@@ -170,6 +186,15 @@ struct vr_sim_work vr_sim_set_work(uint64_t address, uint8_t value, uint64_t siz
 bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *work);
 // Moves the bytes or calls the function. The work must be valid. OUT_OF_MEMORY when the host has none for bytes that are kept.
 vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work);
+
+// --- sim_hold.c -----------------------------------------------------------------------------------------------------
+
+bool vr_sim_hold_is_over(const struct vr_sim *sim, const struct vr_sim_hold *hold);
+// Waits for real until the value is there; the lock is given up meanwhile.
+void vr_sim_hold_wait(struct vr_sim *sim, const struct vr_sim_hold *hold);
+
+// --- sim_submit.c ---------------------------------------------------------------------------------------------------
+
 // Gives work to a stream that vr_sim_stream_for_work() allowed: done now, on the stream's time; or, when the stream captures, a node.
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
 

@@ -2,6 +2,7 @@
 // every simulator.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/streams/sim_memory_ops.h"
 
 static bool mappings_allow(const struct vr_sim *sim, uint64_t address, uint64_t end, uint32_t device, bool write) {
     const uint64_t bit = (uint64_t)1 << device;
@@ -79,14 +80,8 @@ static void set_row(uint64_t to, const struct vr_sim_work *work) {
         memset((void *)(uintptr_t)to, (int)(work->value & 0xff), (size_t)work->width_bytes);
         return;
     }
-    for (uint64_t at = 0; at < work->width_bytes; at += work->element_bytes) {
-        const uint16_t half = (uint16_t)work->value;
-        void *element = (void *)(uintptr_t)(to + at);
-        if (work->element_bytes == 2)
-            memcpy(element, &half, sizeof half);
-        else
-            memcpy(element, &work->value, sizeof work->value);
-    }
+    for (uint64_t at = 0; at < work->width_bytes; at += work->element_bytes) // little-endian: the lower bytes come first
+        memcpy((void *)(uintptr_t)(to + at), &work->value, work->element_bytes);
 }
 
 // The element four bytes long.
@@ -117,7 +112,7 @@ static bool do_row(struct vr_sim *sim, const struct vr_sim_work *work, uint64_t 
     return true;
 }
 
-vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work) {
+static vr_cu_result do_bytes(struct vr_sim *sim, const struct vr_sim_work *work) {
     if (!is_bytes(work)) {
         if (work->function != NULL) work->function(work->argument);
         return VR_CU_SUCCESS;
@@ -130,8 +125,19 @@ vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work) 
     return VR_CU_SUCCESS;
 }
 
-vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {
-    if (stream->capture != 0) return vr_sim_capture_add(sim, stream, work);
-    const vr_cu_result result = vr_sim_enqueue(sim, stream, vr_sim_work_cost_ns(sim, work), NULL);
-    return result == VR_CU_SUCCESS ? vr_sim_work_do(sim, work) : result;
+// The writes of a graph's node; its waits hold no launch.
+static vr_cu_result do_ops(struct vr_sim *sim, const struct vr_sim_ops_payload *payload, uint32_t device) {
+    vr_cu_result result = VR_CU_SUCCESS;
+    for (uint32_t i = 0; i < payload->count && result == VR_CU_SUCCESS; i++) {
+        struct vr_sim_work works[2];
+        const uint32_t count = vr_sim_op_works(&payload->ops[i], device, works);
+        for (uint32_t w = 0; w < count && result == VR_CU_SUCCESS; w++)
+            if (vr_sim_work_is_valid(sim, &works[w])) result = do_bytes(sim, &works[w]);
+    }
+    return result;
+}
+
+vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work) {
+    if (work->type != VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) return do_bytes(sim, work);
+    return do_ops(sim, (const struct vr_sim_ops_payload *)(const void *)work->payload, work->device);
 }

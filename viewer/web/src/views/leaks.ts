@@ -8,7 +8,7 @@ import type { Numbers } from "../protocol";
 import { GROUPINGS } from "../sites";
 import { barCell, SortTable } from "../table";
 import { Working } from "../working";
-import { highlight, nameCell } from "./peak";
+import { highlight, nameCell, showEnd } from "./peak";
 
 type Grower = { name: string; verdict: "leak" | "growth" | "steady"; bytes_per_step: number; objects_per_step: number; confidence: number; first_bytes: number; last_bytes: number; row: number; stack: number; at: number };
 type LeaksJson = { source: string; sure: boolean; step_name?: string; steps: number; groups: Grower[] };
@@ -61,6 +61,7 @@ class Leaks {
     private readonly by = el("select", { "aria-label": "Group by" }, ...GROUPINGS.filter(([word]) => word !== "regex").map(([value, text]) => el("option", { value }, text)));
     private readonly every = el("input", { type: "number", min: 1, "aria-label": "Events per step", placeholder: "automatic", class: "short" });
     private readonly verdict = el("p", { class: "leaks-verdict" });
+    private readonly kept = el("p", { class: "quiet-text leaks-kept", hidden: true });
     private readonly working = new Working();
     private readonly canvas = el("canvas", { role: "img", "aria-label": "Live bytes at the beginning of every step" });
     private readonly growers: SortTable<Grower>;
@@ -68,6 +69,7 @@ class Leaks {
     private readonly churnFacts = el("p", { class: "quiet-text" });
     private readonly askLeaks;
     private readonly askChurn;
+    private readonly askEnd;
     private asked = "";
     private chosen = "";
     private total: Numbers = new Float64Array();
@@ -78,6 +80,7 @@ class Leaks {
     constructor(private readonly app: App) {
         this.askLeaks = latest<LeaksJson>(app.engine, this.working.tell);
         this.askChurn = latest<ChurnJson>(app.engine, this.working.tell);
+        this.askEnd = latest<{ bytes: number; allocations: number }>(app.engine);
         this.growers = new SortTable<Grower>(
             "What grows from step to step",
             [
@@ -113,7 +116,7 @@ class Leaks {
             bar,
             this.working.root,
             el("div", { class: "leaks-curve" }, this.canvas),
-            el("section", { class: "leaks-part" }, el("h2", {}, "What grows"), this.growers.root),
+            el("section", { class: "leaks-part" }, el("h2", {}, "What grows"), this.growers.root, this.kept),
             el("section", { class: "leaks-part" }, el("h2", {}, "Temporary allocations"), this.churnFacts, this.churners.root),
         );
         this.by.addEventListener("change", () => void this.load());
@@ -143,6 +146,8 @@ class Leaks {
             this.app.say("");
             if (!leaks) return;
             this.showLeaks(leaks.json, leaks.column("total"), leaks.column("bytes"));
+            const end = await this.askEnd({ name: "groups", rec, device: device.device, notion, event: "end", by: "site", top: 1 });
+            if (end) this.showKept(end.json);
             const churn = await this.askChurn({ name: "churn", ...question, top: 500 });
             if (churn) this.showChurn(churn.json);
         } catch (error) {
@@ -159,6 +164,12 @@ class Leaks {
         this.verdict.classList.toggle("alarm", json.groups.some((group) => group.verdict === "leak"));
         this.verdict.textContent = json.steps === 0 ? NO_STEPS : `${stepsText(json)}: ${growthText(json.groups)}`;
         this.paint();
+    }
+
+    // Whether it grew or not: what no event frees.
+    private showKept(json: { bytes: number; allocations: number }): void {
+        this.kept.hidden = json.allocations === 0;
+        this.kept.replaceChildren(`Never freed: ${bytes(json.bytes)} in ${counted(json.allocations, "allocation")}. `, el("button", { type: "button", class: "link", onclick: () => showEnd(this.app) }, "By whom"));
     }
 
     private showChurn(json: ChurnJson): void {

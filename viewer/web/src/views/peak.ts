@@ -31,6 +31,15 @@ export async function highlight(app: App, by: string, group: { name: string; row
     app.store.set({ pick: json.label });
 }
 
+// What another view wants to be shown when this one is opened.
+let wanted: Moment | "" = "";
+
+// Opens this view with who holds what is live at the end, and so was never freed.
+export function showEnd(app: App): void {
+    wanted = "end";
+    app.store.set({ view: "peak" });
+}
+
 class Peak {
     readonly root: HTMLElement;
     private readonly by = el("select", { "aria-label": "Group by" }, ...GROUPINGS.map(([value, text]) => el("option", { value }, text)));
@@ -101,6 +110,8 @@ class Peak {
 
     async load(): Promise<void> {
         if (!this.app.device()) return;
+        if (wanted !== "") this.moment.value = wanted;
+        wanted = "";
         const what = this.what();
         const by = this.by.value;
         const key = JSON.stringify([what, by, this.expression.value, this.shape.value, this.app.recordings.length]);
