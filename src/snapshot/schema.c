@@ -229,12 +229,8 @@ static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, con
 #undef FIELD_TEXT
     };
     const struct vr_strings *strings = &machine->builder.strings;
-    const uint64_t resolved = vr_machine_resolve(machine, value);
-    const char *what = vr_tag_text(vr_tag_of(resolved));
-    if (vr_tag_of(resolved) == VR_TAG_JSON && strchr("-0123456789", strings->bytes[strings->offset[vr_payload(resolved)]]) != NULL)
-        what = "a number of more than 64 bits";
-    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`%s` is %s that is not %s", strings->bytes + strings->offset[vr_payload(key)], what,
-                           expected[field->kind]);
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`%s` is %s that is not %s", strings->bytes + strings->offset[vr_payload(key)],
+                           vr_machine_what(machine, value), expected[field->kind]);
 }
 
 // What nearly all values are: numbers that fit in the value, lists of frames that were read before. False for anything else.
