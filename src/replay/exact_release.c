@@ -147,6 +147,17 @@ static enum vram_status is_whole_pool(struct vr_exact *exact, uint32_t pool, siz
     return status;
 }
 
+// With the whole cache goes what is free in pools that nobody holds: a run without it was a part.
+static enum vram_status freeable_agree(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
+    for (size_t i = event; i < end; i++) {
+        if (!is_passed_over(exact, i) && vr_recorded_device_pool(exact->recorded, i) != 0) return VRAM_OK;
+    }
+    for (uint32_t pool = 1; *whole && pool < exact->recorded->pools.count; pool++) {
+        if (exact->freeable[pool]) VR_TRY(is_whole_pool(exact, pool, 0, whole));
+    }
+    return VRAM_OK;
+}
+
 // Whether the run has the whole cache of the default pools in order: then the program emptied it, or the retry came to the same.
 // Pages are unmapped only with the whole cache, so they do not tell.
 static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
@@ -170,7 +181,7 @@ static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, siz
     exact->walked += cached.walked;
     VR_TRY(status);
     *whole = same && at == cached.count;
-    return VRAM_OK;
+    return *whole ? freeable_agree(exact, event, end, whole) : VRAM_OK;
 }
 
 static uint64_t released_bytes(const struct vr_exact *exact, size_t event, size_t end) {

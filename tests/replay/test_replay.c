@@ -177,7 +177,7 @@ static void full_devices_with_expandable_segments_are_exact(void **state) {
 // A request in need gives back a part of its own private pool's cache; a pool that ends, all of it.
 static void parts_of_private_pools_are_exact(void **state) {
     (void)state;
-    static const uint64_t seeds[] = {3, 7, 21, 22, 26};
+    static const uint64_t seeds[] = {3, 7, 21, 22, 26, 30};
     for (size_t i = 0; i < VR_COUNT_OF(seeds); i++) {
         struct selfmade made;
         const struct selfmade_options options = {
