@@ -100,6 +100,8 @@ static bool take_choice(const struct args_option *option, const char *value) {
     return false;
 }
 
+static bool is_digits(const char *text) { return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0'; }
+
 // Stores the value in the option's target. False with a message when it does not fit the kind.
 static bool take(const struct args_option *option, const char *value) {
     switch (option->kind) {
@@ -115,12 +117,13 @@ static bool take(const struct args_option *option, const char *value) {
         return false;
     }
     case ARGS_COUNT:
-        if (value[0] != '\0' && value[strspn(value, "0123456789")] == '\0' && args_size(value, option->target)) return true;
-        ui_say("vram: --%s: '%s' is not a whole number", option->name, value);
+        if (is_digits(value) && args_size(value, option->target)) return true;
+        ui_say("vram: --%s: '%s' is %s", option->name, value, is_digits(value) ? "more than 64 bits can hold" : "not a whole number");
         return false;
     case ARGS_SIZE:
         if (args_size(value, option->target)) return true;
-        ui_say("vram: --%s: '%s' is not a size such as 24GiB, 80GB or 1048576", option->name, value);
+        ui_say("vram: --%s: '%s' is %s", option->name, value,
+               is_digits(value) ? "more than 64 bits can hold" : "not a size such as 24GiB, 80GB or 1048576");
         return false;
     case ARGS_CHOICE: return take_choice(option, value);
     }

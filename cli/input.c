@@ -17,8 +17,9 @@
 // xz -9 needs 65 MiB; more is no honest recording.
 #define XZ_MEMORY_BYTES ((uint64_t)256 << 20)
 // What may be unpacked unless --max-unpacked says otherwise. Histories pack to a 10th to a 60th.
-#define UNPACKED_BYTES ((uint64_t)1 << 30)
-#define UNPACKED_RATIO 200
+#define UNPACKED_BYTES     ((uint64_t)1 << 30)
+#define UNPACKED_RATIO     200
+#define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)
 
 uint64_t input_max_unpacked = 0;
 
@@ -285,6 +286,13 @@ static int refused(const char *name, const char *what) {
     return ui_error(name, &error);
 }
 
+static int refused_limit(const char *name, const char *packed, const char *most) {
+    struct vram_error error = {.status = VRAM_LIMIT, .offset = VRAM_NO_OFFSET};
+    (void)snprintf(error.message, sizeof error.message, "its %s take more than %s of memory; --max-unpacked SIZE allows more", packed,
+                   most);
+    return ui_error(name, &error);
+}
+
 // How many bytes there will be; 0 where that shows at the end only.
 static uint64_t known_bytes(const struct input *input) {
     struct stat facts;
@@ -294,8 +302,20 @@ static uint64_t known_bytes(const struct input *input) {
 
 static int read_plain(struct input *input, const char *name, struct vram_recording **recording) {
     struct vram_error error = {.status = VRAM_IO, .offset = VRAM_NO_OFFSET};
-    const struct vram_input source = {.read = input_read, .context = input, .name = NULL, .bytes = known_bytes(input)};
+    // What is packed may be anything: unpacked it takes no more memory than it may be long, but for what small ones need.
+    const uint64_t most = most_unpacked(input) > LEAST_MEMORY_BYTES ? most_unpacked(input) : LEAST_MEMORY_BYTES;
+    const struct vram_input source = {.read = input_read,
+                                      .context = input,
+                                      .name = NULL,
+                                      .bytes = known_bytes(input),
+                                      .most_memory_bytes = input->codec == NULL ? 0 : most};
     if (vram_recording_read(&source, recording, &error) == VRAM_OK) return CLI_OK;
+    if (error.status == VRAM_LIMIT && input->error[0] == '\0' && strstr(error.message, "more memory than it may") != NULL) {
+        char size[UI_SIZE_CAPACITY], packed[UI_SIZE_CAPACITY];
+        (void)ui_size(most, size);
+        (void)ui_size(packed_bytes(input), packed);
+        return refused_limit(name, packed, size);
+    }
     return input->error[0] == '\0' ? ui_error(name, &error) : fail_with_message(input, name);
 }
 

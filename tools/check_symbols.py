@@ -32,6 +32,7 @@ IMPORTS = {
     "src/os/posix: a process that helps this one": """clone pipe2 poll read write waitpid kill dup2 prctl getppid sigaction sigemptyset
         __libc_current_sigrtmin""",
     "src/os/posix: files that grow": "open lstat fstat fcntl readlink unlink getrlimit posix_fallocate ftruncate close",
+    "src/driver: writing the text of a graph that the program named": "fwrite ferror fclose rename remove",
     "src/live: writing the file that the caller named": "fopen fwrite ferror fclose rename remove strerror",
     "src/os/posix: threads": """pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_cond_broadcast pthread_cond_destroy
         pthread_cond_init pthread_cond_timedwait pthread_cond_wait pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock

@@ -23,12 +23,14 @@ struct vram_recording;
 
 // Where bytes come from. read() puts at most `capacity` bytes into `buffer` and returns how many, 0 at the end, SIZE_MAX when
 // it cannot read on. `name` stands in messages; NULL for none. `bytes`: how many there will be, where the caller knows; tables are then
-// made as large as they will have to be; 0 for not known. A number that is wrong changes nothing else. Borrowed for the length of one call.
+// made as large as they will have to be; 0 for not known. A number that is wrong changes nothing else. `most_memory_bytes`: what reading
+// may take, buffers too; 0: what the input's length explains. Borrowed for the length of one call.
 struct vram_input {
     size_t (*read)(void *context, void *buffer, size_t capacity);
     void *context;
     const char *name;
     uint64_t bytes;
+    uint64_t most_memory_bytes;
 };
 
 // Reads one recording to its end. *recording is given to the caller: vram_recording_destroy(). BAD_INPUT for what is no

@@ -13,6 +13,7 @@
 struct vr_budget {
     uint64_t used_bytes;
     uint64_t limit_bytes;
+    bool capped;  // by what reading may take at most
     double ahead; // what is said to be the length of the whole input, in lengths of what has come in; 0: not known, or too early to tell
 };
 

@@ -92,8 +92,10 @@ static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64
     return false;
 }
 
-// The cudaMalloc segments of the default pools that are wholly free, in the order in which vram_empty_cache_device() gives them back.
+// The cudaMalloc segments of the default pools, or of a private one, that are wholly free; the former in the order in which
+// vram_empty_cache_device() gives them back.
 struct cached {
+    struct vram_pool_id pool;
     struct vram_block_view *views;
     size_t count;
     size_t capacity;
@@ -104,7 +106,7 @@ struct cached {
 static bool keep_cached(const struct vram_block_view *view, void *user) {
     struct cached *cached = user;
     cached->walked++;
-    if (view->block.pool.first != 0 || view->block.pool.second != 0) return true;
+    if (view->block.pool.first != cached->pool.first || view->block.pool.second != cached->pool.second) return true;
     if (view->state != VRAM_BLOCK_FREE || view->block.expandable || view->block.size_bytes != view->block.segment_bytes) return true;
     cached->failed = vr_grow((void **)&cached->views, &cached->capacity, cached->count + 1, sizeof *cached->views) != VRAM_OK;
     if (!cached->failed) cached->views[cached->count++] = *view;
@@ -119,11 +121,51 @@ static int release_order(const void *left, const void *right) {
     return VR_ORDER(a->block.address, b->block.address);
 }
 
+// The private pool that all segments of the run are of; 0 where there is none.
+static uint32_t only_pool(const struct vr_exact *exact, size_t event, size_t end, size_t *count) {
+    uint32_t only = 0;
+    *count = 0;
+    for (size_t i = event; i < end; i++) {
+        if (is_passed_over(exact, i)) continue;
+        const uint32_t pool = vr_recorded_device_pool(exact->recorded, i);
+        if (pool == 0 || (only != 0 && pool != only) || exact->recorded->history->action[i] != VR_ACTION_SEGMENT_FREE) return 0;
+        only = pool;
+        ++*count;
+    }
+    return only;
+}
+
+// Whether a run of one private pool has all that is cached there: then the pool ended or was trimmed. Else a request of it was in need.
+static enum vram_status is_whole_pool(struct vr_exact *exact, uint32_t pool, size_t count, bool *whole) {
+    if (exact->stage.pools[pool] == NULL) return VRAM_OK;
+    struct cached cached = {.pool = vram_pool_id(exact->stage.pools[pool])};
+    enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_cached, &cached);
+    if (status == VRAM_OK && cached.failed) status = VRAM_NO_HOST_MEMORY;
+    free(cached.views);
+    exact->walked += cached.walked;
+    *whole = count == cached.count;
+    return status;
+}
+
+// With the whole cache goes what is free in pools that nobody holds: a run without it was a part.
+static enum vram_status freeable_agree(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
+    for (size_t i = event; i < end; i++) {
+        if (!is_passed_over(exact, i) && vr_recorded_device_pool(exact->recorded, i) != 0) return VRAM_OK;
+    }
+    for (uint32_t pool = 1; *whole && pool < exact->recorded->pools.count; pool++) {
+        if (exact->freeable[pool]) VR_TRY(is_whole_pool(exact, pool, 0, whole));
+    }
+    return VRAM_OK;
+}
+
 // Whether the run has the whole cache of the default pools in order: then the program emptied it, or the retry came to the same.
 // Pages are unmapped only with the whole cache, so they do not tell.
 static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
     struct cached cached = {0};
+    size_t count = 0;
     if (exact->walked > WALK_BUDGET + 16 * exact->recorded->history->count) return VRAM_OK;
+    const uint32_t pool = only_pool(exact, event, end, &count);
+    if (pool != 0) return is_whole_pool(exact, pool, count, whole);
     enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_cached, &cached);
     if (status == VRAM_OK && cached.failed) status = VRAM_NO_HOST_MEMORY;
     if (cached.count > 1) qsort(cached.views, cached.count, sizeof *cached.views, release_order);
@@ -139,7 +181,7 @@ static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, siz
     exact->walked += cached.walked;
     VR_TRY(status);
     *whole = same && at == cached.count;
-    return VRAM_OK;
+    return *whole ? freeable_agree(exact, event, end, whole) : VRAM_OK;
 }
 
 static uint64_t released_bytes(const struct vr_exact *exact, size_t event, size_t end) {

@@ -38,6 +38,7 @@ struct vr_emit_calls {
     void (*bytes)(struct vr_emitter *emitter, const char *bytes, size_t length); // a string that need not repeat, UTF-8
     void (*number)(struct vr_emitter *emitter, uint64_t number);
     void (*signed_number)(struct vr_emitter *emitter, int64_t number);
+    void (*digits)(struct vr_emitter *emitter, const char *text, size_t length); // a whole number of more than 64 bits
     void (*real)(struct vr_emitter *emitter, double number);
     void (*boolean)(struct vr_emitter *emitter, bool value);
     void (*null)(struct vr_emitter *emitter);

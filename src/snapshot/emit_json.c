@@ -152,6 +152,11 @@ static void json_null(struct vr_emitter *emitter) {
     put(emitter, "null", 4);
 }
 
+static void json_digits(struct vr_emitter *emitter, const char *text, size_t length) {
+    before_value(emitter);
+    put(emitter, text, length);
+}
+
 // The shortest text that is the same number again, with a point or an exponent, so that it stays a float.
 static void json_real(struct vr_emitter *emitter, double number) {
     char text[40];
@@ -242,6 +247,7 @@ const struct vr_emit_calls vr_emit_json = {
     .bytes = json_bytes,
     .number = json_number,
     .signed_number = json_signed,
+    .digits = json_digits,
     .real = json_real,
     .boolean = json_boolean,
     .null = json_null,

@@ -198,6 +198,16 @@ static void pickle_fields(struct vr_emitter *emitter, const struct vr_emit_field
     }
 }
 
+// As protocol 0 writes it, which every protocol reads.
+static void pickle_digits(struct vr_emitter *emitter, const char *text, size_t length) {
+    before_value(emitter);
+    unsigned char *to = vr_emitter_room(emitter, length + 3);
+    to[0] = OP_LONG;
+    memcpy(to + 1, text, length);
+    memcpy(to + 1 + length, "L\n", 2);
+    emitter->used += length + 3;
+}
+
 static void pickle_real(struct vr_emitter *emitter, double number) {
     uint64_t bits;
     before_value(emitter);
@@ -259,6 +269,7 @@ const struct vr_emit_calls vr_emit_pickle = {
     .bytes = pickle_bytes,
     .number = pickle_number,
     .signed_number = pickle_signed,
+    .digits = pickle_digits,
     .real = pickle_real,
     .boolean = pickle_boolean,
     .null = pickle_null,

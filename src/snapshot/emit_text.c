@@ -52,7 +52,9 @@ static bool walk_number(struct walker *walker) {
     if (length > LONGEST_NUMBER || !vr_numeral_parse(begin, length, &number)) return false;
     struct vr_emitter *emitter = walker->emitter;
     if (emitter == NULL) return true;
-    if (number.kind == VR_NUMERAL_FLOAT)
+    if (number.kind == VR_NUMERAL_FLOAT && vr_numeral_is_whole(begin, length))
+        emitter->calls->digits(emitter, begin, length);
+    else if (number.kind == VR_NUMERAL_FLOAT)
         emitter->calls->real(emitter, number.real);
     else if (number.negative)
         emitter->calls->signed_number(emitter, (int64_t)number.bits);

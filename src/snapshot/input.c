@@ -14,8 +14,14 @@ double vr_input_ahead(const struct vr_input *input) {
 // So many bytes more came in. How many are said to come widens nothing: that may be wrong.
 static void widen(struct vr_input *input, uint64_t bytes) {
     if (input->budget == NULL) return;
-    input->budget->limit_bytes += bytes * VR_BUDGET_FACTOR;
-    input->budget->ahead = vr_input_ahead(input);
+    struct vr_budget *budget = input->budget;
+    budget->limit_bytes += bytes * VR_BUDGET_FACTOR;
+    const uint64_t most = input->from.most_memory_bytes, held = input->capacity;
+    if (most != 0 && budget->limit_bytes > (most > held ? most - held : 0)) {
+        budget->limit_bytes = most > held ? most - held : 0;
+        budget->capped = true;
+    }
+    budget->ahead = vr_input_ahead(input);
 }
 
 void vr_input_on_memory(struct vr_input *input, const void *data, size_t size) {
@@ -76,6 +82,7 @@ enum vram_status vr_input_fill(struct vr_input *input, uint64_t wanted) {
     while (!input->ended && vr_input_at_hand(input) < wanted) {
         size_t held = vr_input_at_hand(input);
         if (held == input->capacity) VR_TRY(enlarge(input));
+        if (input->budget != NULL && input->budget->capped && input->capacity > input->from.most_memory_bytes) return VRAM_LIMIT;
         size_t got = input->from.read(input->from.context, input->buffer + held, input->capacity - held);
         if (got == SIZE_MAX || got > input->capacity - held) return VRAM_IO;
         input->ended = got == 0;

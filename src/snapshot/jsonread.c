@@ -91,6 +91,7 @@ static enum vram_status read_number(struct parser *parser) {
         return VR_MACHINE_FAIL(parser->machine, VRAM_BAD_INPUT, "a JSON number is malformed");
     }
     input->next += length;
+    if (number.kind == VR_NUMERAL_FLOAT && vr_numeral_is_whole(text, length)) return vr_machine_push_digits(parser->machine, text, length);
     if (number.kind == VR_NUMERAL_FLOAT) return vr_machine_push_float(parser->machine, number.real);
     if (number.negative) return vr_machine_push_signed(parser->machine, (int64_t)number.bits);
     return vr_machine_push_unsigned(parser->machine, number.bits);

@@ -95,7 +95,7 @@ static const char *key_text(const struct vr_machine *machine, uint64_t key, char
     size_t length;
     uint64_t number;
     bool negative;
-    if (vr_tag_of(key) == VR_TAG_STRING) return string_of(machine, key, &length);
+    if (vr_tag_of(key) == VR_TAG_STRING || vr_tag_of(key) == VR_TAG_JSON) return string_of(machine, key, &length);
     if (!vr_machine_number(machine, key, &number, &negative)) return "null";
     (void)snprintf(digits, KEY_CAPACITY, "%s%" PRIu64, negative ? "-" : "", negative ? 0 - number : number);
     return digits;
@@ -259,7 +259,8 @@ static enum vram_status add_value(struct json_printer *printer, const char *key,
 
 enum vram_status vr_json_text_write(struct vr_text *text, struct vr_machine *machine, uint64_t value) {
     const struct vr_budget *budget = &machine->builder.budget;
-    struct json_printer printer = {.machine = machine, .limit_bytes = text->length + (budget->limit_bytes - budget->used_bytes)};
+    const uint64_t left = budget->limit_bytes > budget->used_bytes ? budget->limit_bytes - budget->used_bytes : 0;
+    struct json_printer printer = {.machine = machine, .limit_bytes = text->length + left};
     vr_json_init(&printer.json, text, false);
     VR_TRY(add_value(&printer, NULL, value, 0));
     return vr_text_status(text);

@@ -78,7 +78,10 @@ void vr_machine_locate(struct vr_machine *machine, enum vram_status status, uint
         machine->error->offset = offset;
         return;
     }
-    const char *text = status == VRAM_LIMIT ? "the file unpacks to far more than its size" : vram_status_text(status);
+    const bool capped = machine->builder.budget.capped;
+    const char *text = status != VRAM_LIMIT ? vram_status_text(status)
+                       : capped             ? "it takes more memory than it may"
+                                            : "the file unpacks to far more than its size";
     (void)vr_fail(machine->error, status, offset, "%s", text);
 }
 
@@ -114,6 +117,12 @@ enum vram_status vr_machine_push_float(struct vr_machine *machine, double number
     uint64_t bits;
     memcpy(&bits, &number, sizeof bits);
     return push_wide(machine, VR_TAG_FLOAT, bits);
+}
+
+enum vram_status vr_machine_push_digits(struct vr_machine *machine, const char *text, size_t length) {
+    uint32_t id;
+    VR_TRY(vr_builder_string(&machine->builder, text, length, &id));
+    return vr_machine_push(machine, vr_value(VR_TAG_JSON, id));
 }
 
 enum vram_status vr_machine_push_string(struct vr_machine *machine, const char *bytes, size_t length) {

@@ -102,6 +102,8 @@ VR_INLINE enum vram_status vr_machine_push(struct vr_machine *machine, uint64_t 
 enum vram_status vr_machine_push_signed(struct vr_machine *machine, int64_t number);
 enum vram_status vr_machine_push_unsigned(struct vr_machine *machine, uint64_t number);
 enum vram_status vr_machine_push_float(struct vr_machine *machine, double number);
+// A whole number that 64 bits do not hold, by its digits: no column takes it, and what is kept keeps each of them.
+enum vram_status vr_machine_push_digits(struct vr_machine *machine, const char *text, size_t length);
 // Must be UTF-8: BAD_INPUT.
 enum vram_status vr_machine_push_string(struct vr_machine *machine, const char *bytes, size_t length);
 
@@ -159,6 +161,8 @@ void vr_machine_release_node(struct vr_machine *machine, size_t index);
 
 // The number as two's complement, and whether it is negative. False for what is no whole number. True and false are 1 and 0.
 bool vr_machine_number(const struct vr_machine *machine, uint64_t resolved, uint64_t *number, bool *negative);
+// What a value is, for messages.
+const char *vr_machine_what(const struct vr_machine *machine, uint64_t value);
 double vr_machine_float(const struct vr_machine *machine, uint64_t resolved);
 
 // Says in the machine's error that `status` (not OK) came up at `offset` of the input; the text is there already, or is the status's own.

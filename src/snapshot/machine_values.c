@@ -49,6 +49,14 @@ bool vr_machine_number(const struct vr_machine *machine, uint64_t resolved, uint
     }
 }
 
+const char *vr_machine_what(const struct vr_machine *machine, uint64_t value) {
+    const uint64_t resolved = vr_machine_resolve((struct vr_machine *)(uintptr_t)machine, value);
+    const struct vr_strings *strings = &machine->builder.strings;
+    if (vr_tag_of(resolved) != VR_TAG_JSON) return vr_tag_text(vr_tag_of(resolved));
+    const char first = strings->bytes[strings->offset[vr_payload(resolved)]];
+    return first == '-' || (first >= '0' && first <= '9') ? "a number of more than 64 bits" : vr_tag_text(VR_TAG_JSON);
+}
+
 // ---- containers
 
 bool vr_machine_items(const struct vr_machine *machine, uint64_t resolved, const uint64_t **items, size_t *count) {

@@ -84,6 +84,14 @@ static bool read_whole(const char *p, const char *end, bool negative, uint64_t *
     return true;
 }
 
+bool vr_numeral_is_whole(const char *text, size_t length) {
+    const bool negative = length != 0 && text[0] == '-';
+    if (length - negative == 0 || (text[negative] == '0' && length != 1)) return false;
+    for (size_t i = negative; i < length; i++)
+        if (text[i] < '0' || text[i] > '9') return false;
+    return true;
+}
+
 bool vr_numeral_parse(const char *text, size_t length, struct vr_numeral *number) {
     const char *p = text, *end = text + length;
     struct decimal decimal = {.whole = true};

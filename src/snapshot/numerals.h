@@ -18,6 +18,8 @@ struct vr_numeral {
 // characters: then it is right to the last digit or two. So is a whole number beyond 64 bits. False for anything else.
 bool vr_numeral_parse(const char *text, size_t length, struct vr_numeral *number);
 
+// Whether it is a whole number as JSON and Python write it, of any length: -?[1-9][0-9]*, or 0.
+bool vr_numeral_is_whole(const char *text, size_t length);
 // Writes a code point as UTF-8 (surrogates too, in three bytes) and returns its length, 1 to 4.
 size_t vr_utf8_put(uint32_t code, char *bytes);
 // `count` (at most 8) hexadecimal digits. False when one is none.

@@ -51,11 +51,30 @@ static enum vram_status skip_bytes(struct vr_input *input, struct vr_machine *ma
     return vr_machine_push(machine, vr_value(VR_TAG_OPAQUE, 0));
 }
 
-// A number that 64 bits do not hold: nothing of a recording's own, so the nearest floating-point number will do.
+// A number that 64 bits do not hold, two's complement, as text.
 static enum vram_status push_huge(struct vr_machine *machine, const unsigned char *bytes, size_t length) {
-    double number = (int8_t)bytes[length - 1];
-    for (size_t i = length - 1; i-- > 0;) number = number * 256 + bytes[i];
-    return vr_machine_push_float(machine, number);
+    unsigned char left[MOST_DIGITS];
+    char text[3 * MOST_DIGITS + 1];
+    size_t at = sizeof text;
+    const bool negative = bytes[length - 1] >> 7 != 0;
+    unsigned carry = negative;
+    for (size_t i = 0; i < length; i++) {
+        carry += negative ? (unsigned)(unsigned char)~bytes[i] : bytes[i];
+        left[i] = (unsigned char)carry;
+        carry >>= 8;
+    }
+    while (length != 0 || at == sizeof text) {
+        unsigned rest = 0;
+        for (size_t i = length; i-- > 0;) {
+            rest = rest << 8 | left[i];
+            left[i] = (unsigned char)(rest / 10);
+            rest %= 10;
+        }
+        text[--at] = (char)('0' + rest);
+        while (length != 0 && left[length - 1] == 0) length--;
+    }
+    if (negative) text[--at] = '-';
+    return vr_machine_push_digits(machine, text + at, sizeof text - at);
 }
 
 // Two's complement of `length` bytes. One byte more than 64 bits is needed for addresses of 2^63 and above.
@@ -103,7 +122,10 @@ static enum vram_status push_text_number(struct vr_machine *machine, unsigned ch
         return vr_machine_push(machine, vr_value(VR_TAG_BOOL, text[1] == '1'));
     }
     if (code == OP_LONG && length != 0 && text[length - 1] == 'L') length--;
-    if (!vr_numeral_parse(text, length, &number) || (code != OP_FLOAT && number.kind == VR_NUMERAL_FLOAT)) return bad_number(machine);
+    const bool parsed = vr_numeral_parse(text, length, &number);
+    if (parsed && code != OP_FLOAT && number.kind == VR_NUMERAL_FLOAT && vr_numeral_is_whole(text, length) && length <= 3 * MOST_DIGITS)
+        return vr_machine_push_digits(machine, text, length);
+    if (!parsed || (code != OP_FLOAT && number.kind == VR_NUMERAL_FLOAT)) return bad_number(machine);
     if (number.kind == VR_NUMERAL_FLOAT) return vr_machine_push_float(machine, number.real);
     if (code == OP_FLOAT) return vr_machine_push_float(machine, number.negative ? (double)(int64_t)number.bits : (double)number.bits);
     return number.negative ? vr_machine_push_signed(machine, (int64_t)number.bits) : vr_machine_push_unsigned(machine, number.bits);

@@ -230,7 +230,7 @@ static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, con
     };
     const struct vr_strings *strings = &machine->builder.strings;
     return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`%s` is %s that is not %s", strings->bytes + strings->offset[vr_payload(key)],
-                           vr_tag_text(vr_tag_of(vr_machine_resolve(machine, value))), expected[field->kind]);
+                           vr_machine_what(machine, value), expected[field->kind]);
 }
 
 // What nearly all values are: numbers that fit in the value, lists of frames that were read before. False for anything else.

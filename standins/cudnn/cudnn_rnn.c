@@ -187,15 +187,15 @@ struct dropout {
 };
 NEW_OBJECT(cudnnCreateDropoutDescriptor, struct dropout)
 
-// A generator per thread that the device holds. Not known; 48 bytes is the size of curandState.
+// A generator per thread that the device holds.
 int cudnnDropoutGetStatesSize(const struct standin_handle *handle, size_t *bytes) {
-    enum { MULTIPROCESSORS = 16, THREADS = 2048, STATE_BYTES = 48 };
+    enum { MULTIPROCESSORS = 16, THREADS = 2048 };
     const struct standin_driver *driver = standin_begin();
     int device = 0, count = 0;
     NEEDS(bytes != NULL);
     if (driver == NULL || driver->ctx_get_device(&device) != 0 || driver->device_get_attribute(&count, MULTIPROCESSORS, device) != 0)
         return CUDNN_NOT_INITIALIZED;
-    *bytes = (size_t)(count < 1 ? 1 : count) * THREADS * STATE_BYTES / 2;
+    *bytes = (size_t)(count < 1 ? 1 : count) * THREADS * (size_t)standin_size(STANDIN_CUDNN_DROPOUT_STATE, standin_library_version)->bytes;
     return 0;
 }
 

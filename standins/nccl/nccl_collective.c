@@ -1,5 +1,5 @@
 // Collectives, messages and groups. A call is posted, compared with what the other ranks posted, launched on its stream, and small payloads
-// move. In a group all calls are posted before any is finished, as NCCL begins them together.
+// move. In a group calls are posted together before they are finished, as NCCL begins them.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@ struct call {
     // What begin() leaves to finish():
     uint64_t number; // of the call, or of the message between the two, from 1
     bool moves;
+    enum { PENDING, BEGUN, DONE } state; // of a group's call
 };
 
 static const struct {
@@ -363,18 +364,52 @@ static int finish(struct call *call) {
     return is_message(call) ? finish_message(call) : finish_collective(call);
 }
 
-// All begin before one is finished, whatever fails on the way.
+// Calls that share places for payloads: collectives of a communicator, messages to a rank, messages from one.
+static bool share_places(const struct call *a, const struct call *b) {
+    if (a->comm != b->comm || is_message(a) != is_message(b)) return false;
+    return !is_message(a) || (a->kind == b->kind && a->root == b->root);
+}
+
+// Whether so few calls before it wait that there is a place for its payload.
+static bool fits(const struct call *calls, size_t which) {
+    size_t before = 0;
+    for (size_t i = 0; i < which; i++) before += calls[i].state != DONE && share_places(&calls[i], &calls[which]);
+    return before < NCCL_SLOTS;
+}
+
+static int begin_those_that_fit(struct call *calls, size_t count) {
+    int result = NCCL_SUCCESS;
+    for (size_t i = 0; i < count && result == NCCL_SUCCESS; i++) {
+        if (calls[i].state != PENDING || !fits(calls, i)) continue;
+        result = begin(&calls[i]);
+        calls[i].state = BEGUN;
+    }
+    return result;
+}
+
+static int finish_those_begun(struct call *calls, size_t count, size_t *done) {
+    int result = NCCL_SUCCESS;
+    for (size_t i = 0; i < count && result == NCCL_SUCCESS; i++) {
+        if (calls[i].state != BEGUN) continue;
+        result = finish(&calls[i]);
+        calls[i].state = DONE;
+        ++*done;
+    }
+    return result;
+}
+
+// As many as there are places for begin together, then they are finished, and so on. Ranks do so in step: a message or a collective has the
+// same number everywhere, so that nobody waits for one that another begins later than its own.
 static int run(struct call *calls, size_t count) {
     const struct standin_driver *driver = standin_begin();
     uint64_t context = 0;
     int result = NCCL_SUCCESS;
-    size_t begun = 0;
+    size_t done = 0;
     if (driver == NULL) return NCCL_CUDA_ERROR;
     (void)driver->ctx_get_current(&context);
-    for (; begun < count && result == NCCL_SUCCESS; begun++) result = begin(&calls[begun]);
-    for (size_t i = 0; i < begun; i++) {
-        const int finished = result == NCCL_SUCCESS ? finish(&calls[i]) : NCCL_SUCCESS;
-        if (result == NCCL_SUCCESS) result = finished;
+    while (done < count && result == NCCL_SUCCESS) {
+        result = begin_those_that_fit(calls, count);
+        if (result == NCCL_SUCCESS) result = finish_those_begun(calls, count, &done);
     }
     (void)driver->ctx_set_current(context);
     return result;
@@ -430,19 +465,19 @@ static int do_call(struct call call) {
 }
 
 int ncclAllReduce(const void *from, void *to, size_t count, int type, int operator, struct nccl_comm * comm, uint64_t stream) {
-    return do_call((struct call){comm, NCCL_ALL_REDUCE, from, to, count, type, operator, 0, stream, 0, false});
+    return do_call((struct call){comm, NCCL_ALL_REDUCE, from, to, count, type, operator, 0, stream, 0, false, PENDING});
 }
 
 int ncclReduce(const void *from, void *to, size_t count, int type, int operator, int root, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct call){comm, NCCL_REDUCE, from, to, count, type, operator, root, stream, 0, false});
+    return do_call((struct call){comm, NCCL_REDUCE, from, to, count, type, operator, root, stream, 0, false, PENDING});
 }
 
 int ncclReduceScatter(const void *from, void *to, size_t count, int type, int operator, struct nccl_comm * comm, uint64_t stream) {
-    return do_call((struct call){comm, NCCL_REDUCE_SCATTER, from, to, count, type, operator, 0, stream, 0, false});
+    return do_call((struct call){comm, NCCL_REDUCE_SCATTER, from, to, count, type, operator, 0, stream, 0, false, PENDING});
 }
 
 int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct call){comm, NCCL_BROADCAST, from, to, count, type, 0, root, stream, 0, false});
+    return do_call((struct call){comm, NCCL_BROADCAST, from, to, count, type, 0, root, stream, 0, false, PENDING});
 }
 
 int ncclBcast(void *buffer, size_t count, int type, int root, struct nccl_comm *comm, uint64_t stream) {
@@ -450,27 +485,27 @@ int ncclBcast(void *buffer, size_t count, int type, int root, struct nccl_comm *
 }
 
 int ncclAllGather(const void *from, void *to, size_t count, int type, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct call){comm, NCCL_ALL_GATHER, from, to, count, type, 0, 0, stream, 0, false});
+    return do_call((struct call){comm, NCCL_ALL_GATHER, from, to, count, type, 0, 0, stream, 0, false, PENDING});
 }
 
 int ncclAlltoAll(const void *from, void *to, size_t count, int type, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct call){comm, NCCL_ALL_TO_ALL, from, to, count, type, 0, 0, stream, 0, false});
+    return do_call((struct call){comm, NCCL_ALL_TO_ALL, from, to, count, type, 0, 0, stream, 0, false, PENDING});
 }
 
 int ncclGather(const void *from, void *to, size_t count, int type, int root, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct call){comm, NCCL_GATHER, from, to, count, type, 0, root, stream, 0, false});
+    return do_call((struct call){comm, NCCL_GATHER, from, to, count, type, 0, root, stream, 0, false, PENDING});
 }
 
 int ncclScatter(const void *from, void *to, size_t count, int type, int root, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct call){comm, NCCL_SCATTER, from, to, count, type, 0, root, stream, 0, false});
+    return do_call((struct call){comm, NCCL_SCATTER, from, to, count, type, 0, root, stream, 0, false, PENDING});
 }
 
 int ncclSend(const void *from, size_t count, int type, int peer, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct call){comm, NCCL_SEND, from, NULL, count, type, 0, peer, stream, 0, false});
+    return do_call((struct call){comm, NCCL_SEND, from, NULL, count, type, 0, peer, stream, 0, false, PENDING});
 }
 
 int ncclRecv(void *to, size_t count, int type, int peer, struct nccl_comm *comm, uint64_t stream) {
-    return do_call((struct call){comm, NCCL_RECEIVE, NULL, to, count, type, 0, peer, stream, 0, false});
+    return do_call((struct call){comm, NCCL_RECEIVE, NULL, to, count, type, 0, peer, stream, 0, false, PENDING});
 }
 
 // --- operators of programs: a sum with a factor. No payload moves with one

@@ -59,7 +59,7 @@ def inputs_for(library):
 def main():
     check_extractor()
     wrong = compared = 0
-    for library in ("cuda", "cudart"):
+    for library in ("cuda", "cudart", "nvml"):
         found = list(inputs_for(library))
         compared += len(found)
         if found:

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "driver/driver.h"
+#include "driver/sim/sim_abi.h"
 
 #ifdef VRAM_HAVE_CUDA_H
 
@@ -187,6 +188,40 @@ static void graph_layouts_are_nvidias(void) {
     SAME_FIELD(vr_cu_edge_data, type, CUgraphEdgeData, type);
 }
 
+// What programs hand to a simulated driver: those of CUDA 12.3 and later in full.
+static void program_layouts_are_nvidias(void) {
+    assert_int_equal(sizeof(struct vr_cu_launch_attribute), sizeof(CUlaunchAttribute));
+    SAME_FIELD(vr_cu_launch_attribute, value, CUlaunchAttribute, value);
+    assert_int_equal(sizeof(struct vr_cu_launch_config), sizeof(CUlaunchConfig));
+    SAME_FIELD(vr_cu_launch_config, stream, CUlaunchConfig, hStream);
+    SAME_FIELD(vr_cu_launch_config, attributes, CUlaunchConfig, attrs);
+    SAME_FIELD(vr_cu_launch_config, attribute_count, CUlaunchConfig, numAttrs);
+    assert_int_equal(sizeof(struct vr_cu_launch_params), sizeof(CUDA_LAUNCH_PARAMS_v1));
+    SAME_FIELD(vr_cu_launch_params, stream, CUDA_LAUNCH_PARAMS_v1, hStream);
+    assert_int_equal(sizeof(struct vr_cu_mem_op), sizeof(CUstreamBatchMemOpParams));
+    SAME_FIELD(vr_cu_mem_op, value, CUstreamBatchMemOpParams, writeValue.value64);
+    SAME_FIELD(vr_cu_mem_op, flags, CUstreamBatchMemOpParams, waitValue.flags);
+    assert_int_equal(sizeof(struct vr_cu_alloc_node), sizeof(CUDA_MEM_ALLOC_NODE_PARAMS));
+    SAME_FIELD(vr_cu_alloc_node, address, CUDA_MEM_ALLOC_NODE_PARAMS, dptr);
+    assert_int_equal(sizeof(struct vr_cu_batch_node), sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS));
+#if CUDA_VERSION >= 12030
+    assert_int_equal(sizeof(struct vr_cu_kernel_node), sizeof(CUDA_KERNEL_NODE_PARAMS_v2));
+    SAME_FIELD(vr_cu_kernel_node, parameters, CUDA_KERNEL_NODE_PARAMS_v2, kernelParams);
+    SAME_FIELD(vr_cu_kernel_node, kernel, CUDA_KERNEL_NODE_PARAMS_v2, kern);
+    SAME_FIELD(vr_cu_kernel_node, context, CUDA_KERNEL_NODE_PARAMS_v2, ctx);
+    assert_int_equal(sizeof(struct vr_cu_memcpy_node), sizeof(CUDA_MEMCPY_NODE_PARAMS));
+    SAME_FIELD(vr_cu_memcpy_node, copy, CUDA_MEMCPY_NODE_PARAMS, copyParams);
+    SAME_FIELD(vr_cu_conditional_node, type, CUDA_CONDITIONAL_NODE_PARAMS, type);
+    SAME_FIELD(vr_cu_conditional_node, bodies, CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out);
+    assert_int_equal(sizeof(struct vr_cu_node_params), sizeof(CUgraphNodeParams));
+    assert_int_equal(offsetof(struct vr_cu_node_params, of), offsetof(CUgraphNodeParams, kernel));
+    assert_int_equal(sizeof(struct vr_cu_instantiate_params), sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS));
+    SAME_FIELD(vr_cu_instantiate_params, result, CUDA_GRAPH_INSTANTIATE_PARAMS, result_out);
+    assert_int_equal(sizeof(struct vr_cu_update_info), sizeof(CUgraphExecUpdateResultInfo));
+    SAME_FIELD(vr_cu_update_info, from, CUgraphExecUpdateResultInfo, errorFromNode);
+#endif
+}
+
 static void layouts_are_nvidias(void **state) {
     assert_int_equal(sizeof(struct vr_cu_location), sizeof(CUmemLocation));
     SAME_FIELD(vr_cu_location, type, CUmemLocation, type);
@@ -211,7 +246,20 @@ static void layouts_are_nvidias(void **state) {
     assert_int_equal(sizeof(struct vr_cu_ipc_handle), sizeof(CUipcMemHandle));
     assert_int_equal(sizeof(struct vr_cu_ipc_handle), sizeof(CUipcEventHandle));
     assert_int_equal(sizeof(vr_cu_result), sizeof(CUresult));
+    assert_int_equal(sizeof(struct vr_cu_device_properties), sizeof(CUdevprop));
+    SAME_FIELD(vr_cu_device_properties, texture_alignment, CUdevprop, textureAlign);
+#if CUDA_VERSION >= 12050
+    assert_int_equal(sizeof(struct vr_cu_context_params), sizeof(CUctxCreateParams));
+    SAME_FIELD(vr_cu_context_params, graphics, CUctxCreateParams, cigParams);
+#endif
+#if CUDA_VERSION >= 13000
+    assert_int_equal(sizeof(struct vr_cu_dev_resource), sizeof(CUdevResource));
+    SAME_FIELD(vr_cu_dev_resource, multiprocessors, CUdevResource, sm.smCount);
+    SAME_FIELD(vr_cu_dev_resource, alignment, CUdevResource, sm.smCoscheduledAlignment);
+    SAME_FIELD(vr_cu_dev_resource, flags, CUdevResource, sm.flags);
+#endif
     graph_layouts_are_nvidias();
+    program_layouts_are_nvidias();
     (void)state;
 }
 

@@ -52,6 +52,74 @@ def make(folder):
     return made
 
 
+# What one file of a few hundred kilobytes holds: a head, and what follows again and again.
+BODIES = {"string": (b'{"segments": [], "x": "', b"a"), "dicts": (b'{"segments": [], "device_traces": [[]], "x": [', b"{},"),
+          "rows": (b'{"segments": [], "device_traces": [[', b'{"action":"alloc","addr":139637976727552,"size":512,"stream":0,"frames":[]},')}
+LEAST_AVAILABLE = 3 << 30
+
+
+def repeated(body, size):
+    return (body * (size // len(body) + 1))[:size // len(body) * len(body)]
+
+
+def large_gzip(path, head, body, size):
+    """After a full flush equal bytes pack to equal bytes."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    data = repeated(body, 8 * MIB)
+    with open(path, "wb") as f:
+        f.write(packer.compress(head) + packer.compress(data) + packer.flush(zlib.Z_FULL_FLUSH))
+        piece = packer.compress(data) + packer.flush(zlib.Z_FULL_FLUSH)
+        for _ in range(size // len(data)):
+            f.write(piece)
+
+
+def large_zstd(path, head, body, size):
+    """Frames one after the other. False without the tool."""
+    pieces, data = [], repeated(body, 128 * MIB)
+    for content in (head, data):
+        try:
+            pieces.append(subprocess.run(["zstd", "-q", "-c"], input=content, stdout=subprocess.PIPE, check=True).stdout)
+        except OSError:
+            return False
+    with open(path, "wb") as f:
+        f.write(pieces[0] + pieces[1] * (size // len(data) + 1))
+    return True
+
+
+def available():
+    with open("/proc/meminfo") as f:
+        return next(int(line.split()[1]) << 10 for line in f if line.startswith("MemAvailable"))
+
+
+def peak_of(command):
+    """(exit code, what it said, the most memory that it had at a time in bytes)."""
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
+        _, state, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(state)
+        said.seek(0)
+        return process.returncode, said.read().decode(), used.ru_maxrss << 10
+
+
+def measure(vram, folder, found):
+    """Without any option no more than 1 GiB is unpacked of 6.3 and 2 GB, and no more memory is taken for it, buffers and all."""
+    cases = 0
+    for kind, (head, body) in BODIES.items():
+        for extension, make_it, size in ((".zst", large_zstd, 6300 * 10**6), (".gz", large_gzip, 2 * 10**9)):
+            path = os.path.join(folder, "large-" + kind + ".json" + extension)
+            if extension == ".gz" and kind != "string" or make_it(path, head, body, size) is False:
+                continue
+            packed = os.path.getsize(path)
+            limit = max(1 << 30, 200 * packed)
+            code, said, peak = peak_of([vram, "report", path])
+            print("%s: %.0f KiB that unpack to %.1f GB take %d MiB" % (os.path.basename(path), packed / 1024, size / 1e9, peak // MIB))
+            if code != 3 or said.count("\n") != 1 or "--max-unpacked" not in said or peak > limit + 100 * MIB:
+                found.append("%s: exit code %d, %d MiB, %r" % (path, code, peak // MIB, said))
+            os.remove(path)
+            cases += 1
+    return cases
+
+
 def main(vram):
     vram = os.path.abspath(vram)
     sanitized = b"__asan_init" in open(vram, "rb").read()
@@ -101,6 +169,10 @@ def main(vram):
             refused(["report", "--max-unpacked", "1000", "page.html"], "1000 B")
             if run(["report", "page.html"]).returncode != 0:
                 found.append("a page is not read")
+        if sanitized or available() < LEAST_AVAILABLE:
+            print("not measured: a sanitizer, or less than 3 GiB of memory available")
+        else:
+            cases += measure(vram, folder, found)
         for name in ("out.json", "out.svg", "out.html"):
             if os.path.exists(os.path.join(folder, name)):
                 found.append("%s was left behind" % name)

@@ -303,6 +303,44 @@ static int check_launches(void) {
     return 0;
 }
 
+// Nodes whose parameters the runtime tells otherwise than the driver, and back.
+static int check_nodes(void) {
+    char *memory = NULL, back[4] = {0};
+    uint64_t graph = 0, copy = 0, set = 0, exec = 0;
+    struct {
+        void *to;
+        size_t pitch;
+        unsigned value, element;
+        size_t width, rows;
+    } fill = {.value = 7, .element = 1, .width = 64, .rows = 1}, kept = {0};
+    struct {
+        uint64_t from_array, from_at[3];
+        void *from;
+        size_t from_rest[3];
+        uint64_t to_array, to_at[3];
+        void *to;
+        size_t to_rest[3], extent[3];
+        int kind;
+    } found;
+    EXPECT(CALL("cudaMalloc", (void *, size_t), &memory, 4096) == 0 && CALL("cudaGraphCreate", (uint64_t *, unsigned), &graph, 0) == 0);
+    fill.to = memory;
+    EXPECT(CALL("cudaGraphAddMemsetNode", (uint64_t *, uint64_t, const uint64_t *, size_t, const void *), &set, graph, NULL, 0, &fill) ==
+           0);
+    EXPECT(CALL("cudaGraphAddMemcpyNode1D", (uint64_t *, uint64_t, const uint64_t *, size_t, void *, const void *, size_t, int), &copy,
+                graph, &set, 1, memory + 1024, memory, 64, 3) == 0);
+    EXPECT(CALL("cudaGraphMemcpyNodeGetParams", (uint64_t, void *), copy, &found) == 0);
+    EXPECT(found.from == memory && found.to == memory + 1024 && found.extent[0] == 64 && found.extent[1] == 1);
+    EXPECT(CALL("cudaGraphMemsetNodeGetParams", (uint64_t, void *), set, &kept) == 0 && kept.value == 7 && kept.to == memory);
+    EXPECT(CALL("cudaGraphInstantiateWithFlags", (uint64_t *, uint64_t, uint64_t), &exec, graph, 0) == 0);
+    fill.value = 9;
+    EXPECT(CALL("cudaGraphExecMemsetNodeSetParams", (uint64_t, uint64_t, const void *), exec, set, &fill) == 0);
+    EXPECT(CALL("cudaGraphLaunch", (uint64_t, void *), exec, NULL) == 0 && CALL("cudaDeviceSynchronize", (void)) == 0);
+    EXPECT(CALL("cudaMemcpy", (void *, const void *, size_t, int), back, memory + 1024, 4, 2) == 0 && back[3] == 9);
+    EXPECT(CALL("cudaGraphExecDestroy", (uint64_t), exec) == 0 && CALL("cudaGraphDestroy", (uint64_t), graph) == 0);
+    EXPECT(CALL("cudaFree", (void *), memory) == 0);
+    return 0;
+}
+
 // A thread has no context until a call wants one, and its own device and error.
 static void *check_thread(void *unused) {
     (void)unused;
@@ -326,7 +364,7 @@ int main(int argc, char **argv) {
     pthread_t thread;
     void *wrong = NULL;
     if (check_forms() || check_memory() || check_errors() || check_capture() || check_streams() || check_shapes() || check_kernels() ||
-        check_launches())
+        check_launches() || check_nodes())
         return 1;
     if (check_properties("cudaGetDeviceProperties", major == 13 ? 1008 : 728)) return 1;
     if (major == 12 && check_properties("cudaGetDeviceProperties_v2", 1032)) return 1;

@@ -174,6 +174,20 @@ static void full_devices_with_expandable_segments_are_exact(void **state) {
     }
 }
 
+// A request in need gives back a part of its own private pool's cache; a pool that ends, all of it.
+static void parts_of_private_pools_are_exact(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {3, 7, 21, 22, 26, 30};
+    for (size_t i = 0; i < VR_COUNT_OF(seeds); i++) {
+        struct selfmade made;
+        const struct selfmade_options options = {
+            .conf = "max_split_size_mb:32", .seed = seeds[i], .memory_bytes = 600 * VR_MIB, .operations = 2500, .streams = 2, .pools = 2};
+        selfmade_run(&made, &options);
+        replay_from(&made, 0, seeds[i]);
+        selfmade_release(&made);
+    }
+}
+
 // Pools that do not split show it in the history alone: every block begins a segment, and some segments would have been split.
 static void whole_pools_without_live_blocks_are_exact(void **state) {
     (void)state;
@@ -758,6 +772,7 @@ int main(void) {
         cmocka_unit_test(histories_with_ooms_are_exact),
         cmocka_unit_test(full_devices_with_expandable_segments_are_exact),
         cmocka_unit_test(full_devices_with_pools_are_exact),
+        cmocka_unit_test(parts_of_private_pools_are_exact),
         cmocka_unit_test(whole_pools_without_live_blocks_are_exact),
         cmocka_unit_test(used_up_reservations_are_exact),
         cmocka_unit_test(rules_are_inferred),

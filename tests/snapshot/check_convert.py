@@ -135,6 +135,27 @@ class Convert(unittest.TestCase):
             for name in ("many.pickle", "many.json"):
                 self.assertEqual(json.loads(self.convert(name, "--to", "json")), json.loads(json.dumps(case)), "%s, %d" % (name, count))
 
+    def test_numbers_of_more_than_64_bits(self):
+        """Where any value may be, each digit stays, and a whole number is one; where a number has a meaning, one line says what is wrong."""
+        numbers = [2**64, 2**64 + 1, -2**63 - 1, -2**64, 2**70 + 1, -2**70 - 1, 10**40 + 7, -10**40, 2**200 - 1, 2**63, -2**63, 2**64 - 1, 0]
+        for place in (lambda case: case, lambda case: case["device_traces"][0][0], lambda case: case["segments"][0],
+                      lambda case: case.setdefault("allocator_settings", {})):
+            case = copy.deepcopy(SNAPSHOT)
+            place(case).update(future=numbers, one=2**70 + 1)
+            for data in (json.dumps(case).encode(), *(pickle.dumps(case, protocol) for protocol in (0, 2, 4))):
+                for extension in ("json", "pickle", "vram"):
+                    self.write("big", data)
+                    self.convert("big", "-o", "out." + extension)
+                    self.assertEqual(json.loads(self.convert("out." + extension, "--to", "json")), json.loads(json.dumps(case)))
+                    got = pickle.loads(self.convert("out." + extension, "--to", "pickle"))
+                    self.assertEqual([repr(number) for number in place(got)["future"]], [repr(number) for number in numbers])
+        for key in ("size", "addr", "stream", "time_us"):
+            for number in (2**64, 2**70 + 1, -2**70, 10**300):
+                case = copy.deepcopy(SNAPSHOT)
+                case["device_traces"][0][0][key] = number
+                for data in (json.dumps(case).encode(), *(pickle.dumps(case, protocol) for protocol in (0, 2, 4))):
+                    self.refused(3, "`%s` is a number of more than 64 bits that is not a" % key, "-", "--to", "json", data=data)
+
     def test_what_is_too_much_is_refused(self):
         """A value of 8 ** 12 texts in 2 KB: reports do without it, no conversion does so silently."""
         value = ["a" * 1000]

@@ -87,6 +87,29 @@ static void messages(void *comm, int rank, uint64_t stream) {
     EXPECT(received == 101 - rank);
 }
 
+// More in one group than there are places for payloads: PyTorch gathers into a list by broadcasts.
+static void large_groups(void *comm, int rank, uint64_t stream) {
+    enum { CALLS = 11 };
+    int32_t numbers[CALLS], received[CALLS] = {0}, sent[CALLS];
+    for (int i = 0; i < CALLS; i++) {
+        numbers[i] = i % RANKS == rank ? 1000 + i : 0;
+        sent[i] = 100 * rank + i;
+    }
+    const uint64_t memory = device_copy(numbers, sizeof numbers), from = device_copy(sent, sizeof sent), to = device_memory(4096);
+    EXPECT(CALL("ncclGroupStart", (void)) == 0);
+    for (int i = 0; i < CALLS; i++) {
+        EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory + 4 * i, memory + 4 * i, 1, INT32,
+                    i % RANKS, comm, stream) == 0);
+        EXPECT(CALL("ncclSend", (uint64_t, size_t, int, int, void *, uint64_t), from + 4 * i, 1, INT32, 1 - rank, comm, stream) == 0);
+    }
+    for (int i = 0; i < CALLS; i++)
+        EXPECT(CALL("ncclRecv", (uint64_t, size_t, int, int, void *, uint64_t), to + 4 * i, 1, INT32, 1 - rank, comm, stream) == 0);
+    EXPECT(CALL("ncclGroupEnd", (void)) == 0);
+    host_copy(numbers, memory, sizeof numbers);
+    host_copy(received, to, sizeof received);
+    for (int i = 0; i < CALLS; i++) EXPECT(numbers[i] == 1000 + i && received[i] == 100 * (1 - rank) + i);
+}
+
 static int run_ok(struct id id, int rank) {
     int number = -1;
     const size_t before = free_memory();
@@ -96,6 +119,7 @@ static int run_ok(struct id id, int rank) {
     EXPECT(CALL("ncclCommUserRank", (void *, int *), comm, &number) == 0 && number == rank);
     collectives(comm, rank, stream);
     messages(comm, rank, stream);
+    large_groups(comm, rank, stream);
     EXPECT(ALL_REDUCE(large, large, 1 << 18, FLOAT32, SUM, comm, stream) == 0);
     EXPECT(before - free_memory() >= 10485760); // a connection's buffer at least
     // The other way round.
@@ -217,7 +241,10 @@ int main(int count, char **arguments) {
     EXPECT(count == 2 || count == 5);
     begin_driver();
     library = opened(arguments[1], "libnccl.so.2");
-    if (count == 5) {
+    if (count == 5) { // a rank, with a device of its own
+        void *context = NULL;
+        EXPECT(DRIVER("cuDevicePrimaryCtxRetain", (void **, int), &context, atoi(arguments[3])) == 0);
+        EXPECT(DRIVER("cuCtxSetCurrent", (void *), context) == 0);
         (void)snprintf(id.bytes, sizeof id.bytes, "%s", arguments[4]);
         return scenarios[atoi(arguments[2]) % SCENARIOS].run(id, atoi(arguments[3]));
     }

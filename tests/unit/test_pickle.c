@@ -63,9 +63,9 @@ static void every_number_opcode_is_read(void **state) {
     expect_setting(SETTING("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00"), "18446744073709551615");
     expect_setting(SETTING("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x80\xff"), "-9223372036854775808");
     expect_setting(SETTING("\x8b\x02\x00\x00\x00\x01\x02"), "513");
-    expect_setting(SETTING("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01"), "1.8446744073709552e+19");
-    expect_setting(SETTING("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\x7f\xff"), "-9.223372036854776e+18");
-    expect_setting(SETTING("\x8a\x0b\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"), "1.2089258196146292e+24");
+    expect_setting(SETTING("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01"), "18446744073709551616");
+    expect_setting(SETTING("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\x7f\xff"), "-9223372036854775809");
+    expect_setting(SETTING("\x8a\x0b\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"), "1208925819614629174706176");
     expect_setting(SETTING("G\x3f\xe8\x00\x00\x00\x00\x00\x00"), "0.75");
     expect_setting(SETTING("G\x7f\xf8\x00\x00\x00\x00\x00\x00"), "null");
     expect_setting(SETTING("I-12\n"), "-12");
@@ -192,7 +192,7 @@ static void damage_is_refused_with_its_place(void **state) {
     REFUSED("\x80\x04]NNs.", VRAM_BAD_INPUT, 5, "keys are set in an empty list");
     REFUSED("\x80\x04U\x01\xff.", VRAM_BAD_INPUT, 2, "not UTF-8");
     REFUSED("\x80\x04\x8b\xff\xff\xff\xff.", VRAM_BAD_INPUT, 2, "cut short");
-    REFUSED("\x80\x04L18446744073709551616L\n.", VRAM_BAD_INPUT, 2, "too large");
+    REFUSED("\x80\x04L18446744073709551616L\n.", VRAM_BAD_INPUT, VRAM_NO_OFFSET, "it holds a number of more than 64 bits");
     REFUSED("\x80\x04Itwo\n.", VRAM_BAD_INPUT, 2, "malformed");
     REFUSED("\x80\x04V\\u12\n.", VRAM_BAD_INPUT, 2, "malformed escape");
 }

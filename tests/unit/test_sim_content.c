@@ -329,6 +329,39 @@ static void freed_memory_leaves_nothing(void **state) {
     (void)state;
 }
 
+// Variables of modules and memory of graphs are kept like the rest, and start anew with each life.
+static void variables_and_memory_of_graphs_are_kept(void **state) {
+    static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .b8 table[96];\n";
+    struct vram_driver *driver = open_kind(VRAM_SIM_BYTES_SPARSE);
+    struct vr_sim *sim = vr_sim_of(driver);
+    uint64_t module, address, size, stream, graph, exec;
+    unsigned char bytes[3];
+    for (int i = 0; i < 2; i++) {
+        assert_cu(vr_sim_call_module_load_data(sim, &module, ptx), SUCCESS);
+        assert_cu(vr_sim_call_module_get_global(sim, &address, &size, module, "table"), SUCCESS);
+        assert_cu(vr_cu(driver, memcpy_dtoh, bytes, address, 3), SUCCESS);
+        assert_memory_equal(bytes, "\0\0\0", 3);
+        assert_cu(vr_cu(driver, memcpy_htod, address + 1, "ab", 2), SUCCESS);
+        assert_cu(vr_cu(driver, memcpy_dtoh, bytes, address, 3), SUCCESS);
+        assert_memory_equal(bytes, "\0ab", 3);
+        assert_cu(vr_sim_call_module_unload(sim, module), SUCCESS);
+        assert_int_equal(sim->content.extents.count, 0);
+    }
+    assert_cu(vr_cu(driver, stream_create, &stream, VR_CU_STREAM_NON_BLOCKING), SUCCESS);
+    assert_cu(vr_cu(driver, stream_begin_capture, stream, VR_CU_STREAM_CAPTURE_MODE_RELAXED), SUCCESS);
+    assert_cu(vr_cu(driver, mem_alloc_async, &address, 1000, stream), SUCCESS);
+    assert_cu(vr_cu(driver, memset_d8_async, address, 7, 1000, stream), SUCCESS);
+    assert_cu(vr_cu(driver, stream_end_capture, stream, &graph), SUCCESS);
+    assert_cu(vr_cu(driver, graph_instantiate, &exec, graph, 0), SUCCESS);
+    assert_cu(vr_cu(driver, graph_launch, exec, stream), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_dtoh, bytes, address + 997, 3), SUCCESS);
+    assert_memory_equal(bytes, "\7\7\7", 3);
+    assert_cu(vr_cu(driver, mem_free, address), SUCCESS);
+    assert_int_equal(sim->content.extents.count, 0);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
 // A copy that finds no memory of the host says so, and nothing else suffers.
 static void a_host_without_memory_is_said(void **state) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -422,8 +455,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_agree_with_arrays_of_bytes), cmocka_unit_test(fills_and_copies_of_fills_take_no_bytes),
         cmocka_unit_test(zeros_from_the_host_take_no_bytes),     cmocka_unit_test(none_keeps_small_copies_only),
-        cmocka_unit_test(freed_memory_leaves_nothing),           cmocka_unit_test(a_host_without_memory_is_said),
-        cmocka_unit_test(a_forked_child_takes_nothing_away),     cmocka_unit_test(shared_memory_is_the_same_in_any_kind),
+        cmocka_unit_test(freed_memory_leaves_nothing),           cmocka_unit_test(variables_and_memory_of_graphs_are_kept),
+        cmocka_unit_test(a_host_without_memory_is_said),         cmocka_unit_test(a_forked_child_takes_nothing_away),
+        cmocka_unit_test(shared_memory_is_the_same_in_any_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,38 @@ static void every_attribute_is_answered(void **state) {
     (void)state;
 }
 
+// NVIDIA's headers, as the committed facts have them: every attribute is a row, under one of its names.
+static void the_attributes_are_nvidias(void **state) {
+    static const struct {
+        const char *name;
+        int number;
+    } facts[] = {
+#define V(enumeration, name, value, first, last) {#name, value},
+#include "../../standins/facts/cuda_values.def"
+#undef V
+    };
+    static const struct {
+        const char *name;
+        int number;
+    } rows[] = {
+#define X(number, name, value) {"CU_DEVICE_ATTRIBUTE_" #name, number},
+#include "driver/sim/device/attributes.def"
+#undef X
+    };
+    int most = 0;
+    for (size_t i = 0; i < VR_COUNT_OF(facts); i++)
+        if (strcmp(facts[i].name, "CU_DEVICE_ATTRIBUTE_MAX") == 0) most = facts[i].number;
+    assert_int_equal(VR_COUNT_OF(rows), most - 1);
+    for (size_t row = 0; row < VR_COUNT_OF(rows); row++) {
+        assert_int_equal(rows[row].number, row + 1);
+        size_t at = 0;
+        while (at < VR_COUNT_OF(facts) && strcmp(facts[at].name, rows[row].name) != 0) at++;
+        assert_in_range(at, 0, VR_COUNT_OF(facts) - 1);
+        assert_int_equal(facts[at].number, rows[row].number);
+    }
+    (void)state;
+}
+
 static void a_known_device_is_what_it_is_called(void **state) {
     struct vram_driver *driver = open_text("device=h100");
     char name[64];
@@ -107,8 +139,8 @@ static void the_table_is_sound(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_attribute_is_answered), cmocka_unit_test(a_known_device_is_what_it_is_called),
-                                       cmocka_unit_test(devices_may_be_unlike), cmocka_unit_test(a_context_takes_what_the_device_says),
-                                       cmocka_unit_test(the_table_is_sound)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_attribute_is_answered),          cmocka_unit_test(the_attributes_are_nvidias),
+                                       cmocka_unit_test(a_known_device_is_what_it_is_called),  cmocka_unit_test(devices_may_be_unlike),
+                                       cmocka_unit_test(a_context_takes_what_the_device_says), cmocka_unit_test(the_table_is_sound)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

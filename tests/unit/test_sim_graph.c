@@ -255,7 +255,7 @@ static void nodes_copy_and_set_in_three_dimensions(void **state) {
     assert_cu(vr_cu(driver, graph_add_memset_node, &node, graph, NULL, 0, &set, context), SUCCESS);
     assert_cu(vr_cu(driver, graph_add_memcpy_node, &node, graph, NULL, 0, &copy, context), SUCCESS);
     bad.to.memory_type = VR_CU_MEMORY_TYPE_ARRAY;
-    assert_cu(vr_cu(driver, graph_add_memcpy_node, &node, graph, NULL, 0, &bad, context), NOT_SUPPORTED);
+    assert_cu(vr_cu(driver, graph_add_memcpy_node, &node, graph, NULL, 0, &bad, context), INVALID_HANDLE);
     bad = copy;
     bad.to.pitch_bytes = 6;
     assert_cu(vr_cu(driver, graph_add_memcpy_node, &node, graph, NULL, 0, &bad, context), INVALID_VALUE);

@@ -97,6 +97,16 @@ static void arrays_hold_bytes(void **state) {
     assert_cu(vr_sim_call_memcpy_3d(sim, &out), INVALID_VALUE); // beyond its row
     assert_cu(vr_sim_call_memcpy_atoh(sim, back, array, 4, 8), SUCCESS);
     assert_int_equal(back[1], 2);
+    uint64_t graph, node, exec, context;
+    assert_cu(vr_cu(driver, ctx_get_current, &context), SUCCESS);
+    assert_cu(vr_cu(driver, graph_create, &graph, 0), SUCCESS);
+    out.from.x_bytes = 0;
+    assert_cu(vr_cu(driver, graph_add_memcpy_node, &node, graph, NULL, 0, &out, context), SUCCESS);
+    assert_cu(vr_cu(driver, graph_instantiate, &exec, graph, 0), SUCCESS);
+    assert_cu(vr_cu(driver, graph_launch, exec, 0), SUCCESS);
+    assert_int_equal(back[0], 4);
+    assert_cu(vr_cu(driver, graph_exec_destroy, exec), SUCCESS);
+    assert_cu(vr_cu(driver, graph_destroy, graph), SUCCESS);
     assert_true(vr_sim_check(sim));
     assert_cu(vr_sim_call_array_destroy(sim, array), SUCCESS);
     assert_cu(vr_sim_call_array_destroy(sim, array), INVALID_HANDLE);

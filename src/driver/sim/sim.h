@@ -36,7 +36,9 @@
     X(arrays, struct vr_sim_array)                                                                                                         \
     X(views, struct vr_sim_view)                                                                                                           \
     X(managed, struct vr_sim_managed)                                                                                                      \
-    X(user_objects, struct vr_sim_user_object)
+    X(user_objects, struct vr_sim_user_object)                                                                                             \
+    X(conditions, struct vr_sim_condition)                                                                                                 \
+    X(greens, struct vr_sim_green)
 
 // Host functions under way (streams/sim_callbacks.h). `items` from `first` on wait to be done.
 struct vr_sim_callbacks {

@@ -52,6 +52,15 @@ struct vr_cu_device_properties {
     int32_t shared_bytes, constant_bytes, warp, pitch_bytes, registers, clock_khz, texture_alignment;
 };
 
+// CUdevResource, 144 bytes: multiprocessors.
+struct vr_cu_dev_resource {
+    int32_t type;
+    uint8_t padding[92];
+    uint32_t multiprocessors, least, alignment, flags;
+    uint8_t rest[24];
+    void *next;
+};
+
 // CUctxCreateParams, 24 bytes: part of the multiprocessors, or a context for graphics; none of these usually.
 struct vr_cu_context_params {
     const void *affinities;
@@ -191,6 +200,80 @@ struct vr_cu_launch_params {
     uint32_t shared_bytes;
     uint64_t stream;
     void **parameters;
+};
+
+// CUDA_MEMCPY_NODE_PARAMS, 216 bytes.
+struct vr_cu_memcpy_node {
+    int32_t flags, reserved;
+    uint64_t context;
+    struct vr_cu_memcpy3d copy;
+};
+
+// CUDA_MEM_ALLOC_NODE_PARAMS, 120 bytes.
+struct vr_cu_alloc_node {
+    struct vr_cu_pool_props pool;
+    const struct vr_cu_access_desc *access;
+    uint64_t access_count, size_bytes, address;
+};
+
+// CUDA_BATCH_MEM_OP_NODE_PARAMS, 32 bytes.
+struct vr_cu_batch_node {
+    uint64_t context;
+    uint32_t count;
+    const struct vr_cu_mem_op *ops;
+    uint32_t flags;
+};
+
+// CUDA_CONDITIONAL_NODE_PARAMS, 32 bytes. The bodies are the node's; the driver tells where their handles stand.
+struct vr_cu_conditional_node {
+    uint64_t handle;
+    int32_t type;
+    uint32_t size;
+    const uint64_t *bodies;
+    uint64_t context;
+};
+
+// CUgraphNodeParams, 256 bytes.
+struct vr_cu_node_params {
+    int32_t type, reserved[3];
+    union {
+        uint64_t words[29];
+        struct vr_cu_kernel_node kernel;
+        struct vr_cu_memcpy_node memcpy;
+        struct {
+            struct vr_cu_memset_node set;
+            uint64_t context;
+        } memset;
+        struct {
+            struct vr_cu_host_node call;
+            uint32_t mode;
+            uint64_t context;
+        } host;
+        struct {
+            uint64_t graph;
+            int32_t ownership;
+        } child;
+        struct {
+            uint64_t event, context;
+        } event;
+        struct vr_cu_alloc_node alloc;
+        uint64_t freed;
+        struct vr_cu_batch_node batch;
+        struct vr_cu_conditional_node conditional;
+    } of;
+    uint64_t reserved_2;
+};
+
+// CUDA_GRAPH_INSTANTIATE_PARAMS, 32 bytes.
+struct vr_cu_instantiate_params {
+    uint64_t flags, stream, error_node;
+    int32_t result;
+};
+
+// CUgraphExecUpdateResultInfo, 24 bytes.
+struct vr_cu_update_info {
+    int32_t result;
+    uint64_t node, from;
 };
 
 #endif

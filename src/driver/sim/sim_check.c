@@ -115,7 +115,7 @@ static bool check_graphs(const struct vr_sim *sim) {
         const struct vr_sim_graph *graph = vr_sim_graph_at(sim, i);
         if (!graph->slot.live) continue;
         nodes += graph->nodes.count;
-        if (graph->owned == graph->slot.named || graph->depth > VR_SIM_MAX_DEPTH || !check_nodes(sim, i)) return false;
+        if (!graph->slot.named || graph->depth > VR_SIM_MAX_DEPTH || !check_nodes(sim, i)) return false;
         if (graph->capture != 0 && vr_sim_capture_find(sim, graph->capture) == NULL) return false;
     }
     return nodes == sim->nodes.live;

@@ -54,6 +54,14 @@ struct vr_sim_context {
     struct vr_sim_context_settings settings;
 };
 
+// A green context, or the description that one is made of: some multiprocessors of a device. All else is its primary context's.
+struct vr_sim_green {
+    struct vr_sim_slot slot;
+    bool is_context; // not a description, whose device is open
+    uint32_t device, multiprocessors;
+    uint64_t id; // of a context
+};
+
 // What one thread has set.
 struct vr_sim_thread {
     uint64_t number;    // of the thread; never used again

@@ -102,31 +102,64 @@ const struct vr_cu_edge_data *vr_sim_capture_edges(struct vr_sim_stream *stream)
 
 // --- begin and end --------------------------------------------------------------------------------------------------
 
-vr_cu_result vr_sim_stream_begin_capture(struct vr_sim *sim, uint64_t stream, int mode) {
+// May a capture begin on the stream?
+static vr_cu_result find_to_capture(struct vr_sim *sim, uint64_t stream, int mode, struct vr_sim_stream **found) {
     if (mode < VR_CU_STREAM_CAPTURE_MODE_GLOBAL || mode > VR_CU_STREAM_CAPTURE_MODE_RELAXED) return VR_CU_INVALID_VALUE;
-    struct vr_sim_stream *found;
-    vr_cu_result result = vr_sim_stream_find(sim, stream, &found);
+    vr_cu_result result = vr_sim_stream_find(sim, stream, found);
     if (result != VR_CU_SUCCESS) return result;
-    if (found->kind == VR_SIM_STREAM_LEGACY) return VR_CU_STREAM_CAPTURE_UNSUPPORTED;
-    result = vr_sim_may_work(sim, found);
+    if ((*found)->kind == VR_SIM_STREAM_LEGACY) return VR_CU_STREAM_CAPTURE_UNSUPPORTED;
+    result = vr_sim_may_work(sim, *found);
     if (result != VR_CU_SUCCESS) return result;
-    if (found->capture != 0) return VR_CU_ILLEGAL_STATE;
-    uint32_t index, graph;
-    if (vr_sim_slots_take(&sim->captures, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
-    result = vr_sim_graph_make(sim, &graph);
-    if (result != VR_CU_SUCCESS) {
-        vr_sim_slots_give(&sim->captures, index);
-        return result;
-    }
+    return (*found)->capture != 0 ? VR_CU_ILLEGAL_STATE : VR_CU_SUCCESS;
+}
+
+// A capture on a stream into a graph. `index`: its slot, which the caller took.
+static struct vr_sim_capture *begin(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t index, uint32_t graph, int mode) {
     struct vr_sim_capture *capture = capture_at(sim, index);
     const uint64_t handle = vr_sim_slots_handle(&sim->captures, index);
     capture->id = ++sim->last_capture_id;
     capture->graph = vr_sim_slots_handle(&sim->graphs, graph);
     capture->thread = vr_sim_this_thread(sim)->number;
-    capture->origin = vr_sim_slots_index(&sim->streams, found);
+    capture->origin = vr_sim_slots_index(&sim->streams, stream);
     capture->mode = mode;
     vr_sim_graph_at(sim, graph)->capture = handle;
-    found->capture = handle;
+    stream->capture = handle;
+    return capture;
+}
+
+vr_cu_result vr_sim_stream_begin_capture(struct vr_sim *sim, uint64_t stream, int mode) {
+    struct vr_sim_stream *found;
+    vr_cu_result result = find_to_capture(sim, stream, mode, &found);
+    if (result != VR_CU_SUCCESS) return result;
+    uint32_t index, graph;
+    if (vr_sim_slots_take(&sim->captures, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    result = vr_sim_graph_make(sim, &graph);
+    if (result == VR_CU_SUCCESS)
+        (void)begin(sim, found, index, graph, mode);
+    else
+        vr_sim_slots_give(&sim->captures, index);
+    return result;
+}
+
+// The graph is the program's: whatever becomes of the capture, it stays. The first node comes after `dependencies`.
+vr_cu_result vr_sim_stream_begin_capture_to_graph(struct vr_sim *sim, uint64_t stream, uint64_t graph, const uint64_t *dependencies,
+                                                  const struct vr_cu_edge_data *edges, uint64_t count, int mode) {
+    struct vr_sim_stream *found;
+    (void)edges;
+    vr_cu_result result = find_to_capture(sim, stream, mode, &found);
+    if (result != VR_CU_SUCCESS) return result;
+    const struct vr_sim_graph *into = vr_sim_slots_find(&sim->graphs, graph);
+    if (into == NULL || into->capture != 0) return VR_CU_INVALID_VALUE;
+    const uint32_t place = vr_sim_slots_index(&sim->graphs, into);
+    uint32_t index;
+    if (!vr_sim_are_nodes_of(sim, place, dependencies, (size_t)count)) return VR_CU_INVALID_VALUE;
+    const struct vr_sim_nodes first = {.items = (uint64_t *)(uintptr_t)dependencies, .count = (size_t)count};
+    if (!vr_sim_nodes_copy(&found->frontier, &first)) return VR_CU_OUT_OF_MEMORY;
+    if (vr_sim_slots_take(&sim->captures, &index) != VRAM_OK) {
+        found->frontier.count = 0;
+        return VR_CU_OUT_OF_MEMORY;
+    }
+    begin(sim, found, index, place, mode)->borrowed = true;
     return VR_CU_SUCCESS;
 }
 
@@ -148,8 +181,9 @@ static void finish(struct vr_sim *sim, struct vr_sim_capture *capture) {
 
 void vr_sim_capture_end(struct vr_sim *sim, struct vr_sim_capture *capture) {
     const struct vr_sim_graph *graph = vr_sim_slots_find(&sim->graphs, capture->graph);
+    const bool borrowed = capture->borrowed;
     finish(sim, capture);
-    vr_sim_graph_end(sim, vr_sim_slots_index(&sim->graphs, graph));
+    if (!borrowed) vr_sim_graph_end(sim, vr_sim_slots_index(&sim->graphs, graph));
 }
 
 // A stream that the host has no memory to remember makes the capture invalid.

@@ -97,12 +97,17 @@ static bool lay_dependencies(struct vr_sim_exec *exec, const struct layout *layo
 static vr_cu_result lay_node(struct vr_sim *sim, struct vr_sim_exec *exec, struct layout *layout, uint32_t place, size_t entry) {
     const struct vr_sim_node *node = node_in(layout, place);
     const struct vr_sim_work empty = {.type = VR_CU_GRAPH_NODE_TYPE_EMPTY};
-    const bool is_graph = node->work.type == VR_CU_GRAPH_NODE_TYPE_GRAPH;
+    uint32_t inside = node->work.child;
+    const bool is_condition = node->work.type == VR_CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    const bool has_graph =
+        node->work.type == VR_CU_GRAPH_NODE_TYPE_GRAPH || (is_condition && vr_sim_body_to_run(sim, node->work.payload, &inside));
     const size_t first = exec->dependency_count;
-    const size_t step = lay_dependencies(exec, layout, node, entry) ? add_step(exec, is_graph ? &empty : &node->work, first) : NO_STEP;
+    const struct vr_sim_work *work = has_graph || is_condition ? &empty : &node->work;
+    const size_t step = lay_dependencies(exec, layout, node, entry) ? add_step(exec, work, first) : NO_STEP;
     if (step == NO_STEP) return VR_CU_OUT_OF_MEMORY;
+    exec->steps[step].node = layout->nodes->items[place];
     layout->steps[place] = step;
-    return is_graph ? lay_graph(sim, exec, node->work.child, step, &layout->steps[place]) : VR_CU_SUCCESS;
+    return has_graph ? lay_graph(sim, exec, inside, step, &layout->steps[place]) : VR_CU_SUCCESS;
 }
 
 // What comes after all that no node comes after.
@@ -143,15 +148,23 @@ static vr_cu_result lay_graph(struct vr_sim *sim, struct vr_sim_exec *exec, uint
 
 // --- making and ending ----------------------------------------------------------------------------------------------
 
-void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec) {
-    vr_sim_event_forget(sim, &exec->launch);
-    if (exec->claimed) vr_sim_exec_disclaim(sim, exec);
+void vr_sim_exec_unlay(struct vr_sim *sim, struct vr_sim_exec *exec) {
     for (size_t i = 0; i < exec->step_count; i++) vr_sim_payload_drop(exec->steps[i].work.payload);
     free(exec->steps);
     free(exec->dependencies);
     vr_sim_holdings_release(sim, &exec->holdings);
     free(exec->ends_ns);
+}
+
+void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec) {
+    vr_sim_event_forget(sim, &exec->launch);
+    if (exec->claimed) vr_sim_exec_disclaim(sim, exec);
+    vr_sim_exec_unlay(sim, exec);
     vr_sim_slots_give(&sim->execs, vr_sim_slots_index(&sim->execs, exec));
+}
+
+vr_cu_result vr_sim_exec_lay(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph) {
+    return lay_graph(sim, exec, graph, NO_STEP, NULL);
 }
 
 vr_cu_result vr_sim_graph_instantiate(struct vr_sim *sim, uint64_t *exec, uint64_t graph, uint64_t flags) {
@@ -171,6 +184,7 @@ vr_cu_result vr_sim_graph_instantiate(struct vr_sim *sim, uint64_t *exec, uint64
     }
     if (result == VR_CU_SUCCESS) result = vr_sim_exec_claim(sim, made);
     made->claimed = result == VR_CU_SUCCESS;
+    made->flags = flags;
     made->auto_free = (flags & VR_CU_GRAPH_INSTANTIATE_AUTO_FREE_ON_LAUNCH) != 0;
     if (result == VR_CU_SUCCESS)
         *exec = vr_sim_slots_handle(&sim->execs, index);
@@ -201,7 +215,7 @@ static vr_cu_result check_steps(const struct vr_sim *sim, const struct vr_sim_ex
         const struct vr_sim_work *work = &exec->steps[i].work;
         const bool is_event = work->type == VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT || work->type == VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD;
         if (is_event && vr_sim_slots_find(&sim->events, work->event) == NULL) return VR_CU_INVALID_VALUE;
-        if (!vr_sim_work_is_valid(sim, work)) return VR_CU_ILLEGAL_ADDRESS;
+        if (!exec->steps[i].disabled && !vr_sim_work_is_valid(sim, work)) return VR_CU_ILLEGAL_ADDRESS;
         if (!vr_add_u64(sum_ns, work->cost_ns, &sum_ns)) return VR_CU_INVALID_VALUE;
     }
     return vr_sim_fits_in_time(sim, sim->devices[device].tail_ns, sum_ns) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
@@ -227,7 +241,7 @@ static uint64_t time_steps(const struct vr_sim *sim, const struct vr_sim_exec *e
             at_ns = later(at_ns, exec->ends_ns[exec->dependencies[step->first_dependency + d]]);
         const struct vr_sim_event *event = event_of(sim, step, VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT);
         if (event != NULL && event->recorded) at_ns = later(at_ns, event->complete_ns);
-        exec->ends_ns[i] = at_ns + step->work.cost_ns;
+        exec->ends_ns[i] = at_ns + (step->disabled ? 0 : step->work.cost_ns);
         last_ns = later(last_ns, exec->ends_ns[i]);
     }
     return last_ns;
@@ -245,6 +259,7 @@ static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, str
     if (result != VR_CU_SUCCESS) return result;
     vr_sim_event_set(sim, &exec->launch, stream, end_ns);
     for (size_t i = 0; i < exec->step_count; i++) {
+        if (exec->steps[i].disabled) continue;
         struct vr_sim_event *event = event_of(sim, &exec->steps[i], VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD);
         if (event != NULL) vr_sim_event_set(sim, event, stream, exec->ends_ns[i]);
         const struct vr_sim_work *work = &exec->steps[i].work;

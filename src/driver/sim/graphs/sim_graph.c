@@ -1,4 +1,6 @@
 // sim_graph.c: graphs and their nodes.
+#include <stdlib.h>
+
 #include "driver/sim/graphs/sim_graphs.h"
 
 bool vr_sim_nodes_merge(struct vr_sim *sim, struct vr_sim_nodes *to, const uint64_t *nodes, size_t count) {
@@ -34,12 +36,55 @@ bool vr_sim_are_nodes_of(struct vr_sim *sim, uint32_t graph, const uint64_t *nod
     return true;
 }
 
+static struct vr_sim_condition_payload *condition_of(struct vr_sim_payload *payload) {
+    return (struct vr_sim_condition_payload *)(void *)payload;
+}
+
+static uint32_t body_at(const struct vr_sim *sim, uint64_t body) {
+    return vr_sim_slots_index(&sim->graphs, vr_sim_slots_find(&sim->graphs, body));
+}
+
+// How many graphs lie in each other in what the work brings.
+static uint32_t depth_of(const struct vr_sim *sim, const struct vr_sim_work *work) {
+    if (work->type == VR_CU_GRAPH_NODE_TYPE_GRAPH) return vr_sim_graph_at(sim, work->child)->depth;
+    if (work->type != VR_CU_GRAPH_NODE_TYPE_CONDITIONAL) return 0;
+    const struct vr_sim_condition_payload *condition = condition_of(work->payload);
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < condition->size; i++) {
+        const uint32_t of = vr_sim_graph_at(sim, body_at(sim, condition->bodies[i]))->depth;
+        if (of > depth) depth = of;
+    }
+    return depth;
+}
+
+// Would the graphs around lie too deep in each other?
+static bool is_too_deep(const struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work) {
+    uint32_t depth = depth_of(sim, work);
+    if (depth == 0) return false;
+    for (uint32_t at = graph + 1; at != 0 && depth <= VR_SIM_MAX_DEPTH; at = vr_sim_graph_at(sim, at - 1)->parent) depth++;
+    return depth > VR_SIM_MAX_DEPTH;
+}
+
+// The graphs that a new node brings are in `graph` now.
+static void adopt(struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work) {
+    uint32_t depth = depth_of(sim, work);
+    if (work->type == VR_CU_GRAPH_NODE_TYPE_GRAPH) vr_sim_graph_at(sim, work->child)->parent = graph + 1;
+    if (work->type == VR_CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        for (uint32_t i = 0; i < condition_of(work->payload)->size; i++)
+            vr_sim_graph_at(sim, body_at(sim, condition_of(work->payload)->bodies[i]))->parent = graph + 1;
+    for (uint32_t at = graph + 1; depth != 0 && at != 0; at = vr_sim_graph_at(sim, at - 1)->parent) {
+        struct vr_sim_graph *around = vr_sim_graph_at(sim, at - 1);
+        if (around->depth < ++depth) around->depth = depth;
+    }
+}
+
 vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work, const uint64_t *dependencies, size_t count,
                              uint64_t *node) {
     const struct vr_sim_nodes list = {.items = (uint64_t *)(uintptr_t)dependencies, .count = count};
     const struct vr_sim_work copy = *work; // `work` may lie in a node that moves now
     struct vr_sim_nodes own = {0};
     uint32_t index;
+    if (is_too_deep(sim, graph, work)) return VR_CU_INVALID_VALUE;
     if (!vr_sim_nodes_reserve(&vr_sim_graph_at(sim, graph)->nodes, 1) || !vr_sim_nodes_copy(&own, &list)) return VR_CU_OUT_OF_MEMORY;
     if (vr_sim_slots_take(&sim->nodes, &index) != VRAM_OK) {
         vr_sim_nodes_free(&own);
@@ -56,15 +101,14 @@ vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr
     vr_sim_payload_keep(copy.payload);
     *node = vr_sim_slots_handle(&sim->nodes, index);
     owner->nodes.items[owner->nodes.count++] = *node;
-    if (copy.type != VR_CU_GRAPH_NODE_TYPE_GRAPH) return VR_CU_SUCCESS;
-    const uint32_t depth = vr_sim_graph_at(sim, copy.child)->depth + 1;
-    if (depth > owner->depth) owner->depth = depth;
+    adopt(sim, graph, &copy);
     return VR_CU_SUCCESS;
 }
 
 static void end_node(struct vr_sim *sim, uint64_t node) {
     struct vr_sim_node *found = vr_sim_node_find(sim, node);
     if (found->work.type == VR_CU_GRAPH_NODE_TYPE_GRAPH) vr_sim_graph_end(sim, found->work.child);
+    if (found->work.type == VR_CU_GRAPH_NODE_TYPE_CONDITIONAL) vr_sim_bodies_end(sim, found->work.payload);
     vr_sim_graph_memory_unreference(sim, &found->work);
     vr_sim_payload_drop(found->work.payload);
     vr_sim_nodes_free(&found->dependencies);
@@ -104,7 +148,6 @@ vr_cu_result vr_sim_graph_make(struct vr_sim *sim, uint32_t *index) {
 void vr_sim_graph_own(struct vr_sim *sim, uint32_t index) {
     struct vr_sim_graph *graph = vr_sim_graph_at(sim, index);
     graph->owned = true;
-    graph->slot.named = false;
 }
 
 void vr_sim_graph_end(struct vr_sim *sim, uint32_t index) {
@@ -113,6 +156,44 @@ void vr_sim_graph_end(struct vr_sim *sim, uint32_t index) {
     vr_sim_nodes_free(&graph->nodes);
     vr_sim_holdings_release(sim, &graph->holdings);
     vr_sim_slots_give(&sim->graphs, index);
+}
+
+void vr_sim_bodies_end(struct vr_sim *sim, struct vr_sim_payload *payload) {
+    struct vr_sim_condition_payload *condition = condition_of(payload);
+    for (uint32_t i = 0; i < condition->size; i++) vr_sim_graph_end(sim, body_at(sim, condition->bodies[i]));
+    condition->size = 0;
+}
+
+// Where a condition has two bodies, the second is for 0; a switch takes the body that the value numbers.
+bool vr_sim_body_to_run(const struct vr_sim *sim, const struct vr_sim_payload *payload, uint32_t *graph) {
+    const struct vr_sim_condition_payload *condition = (const struct vr_sim_condition_payload *)(const void *)payload;
+    uint64_t body = condition->value != 0 ? 0 : 1;
+    if (condition->type == VR_SIM_CONDITION_SWITCH) body = condition->value;
+    if (body >= condition->size) return false;
+    *graph = body_at(sim, condition->bodies[body]);
+    return true;
+}
+
+// A payload with copies of all bodies.
+static vr_cu_result copy_bodies(struct vr_sim *sim, const struct vr_sim_payload *payload, struct vr_sim_payload **copy) {
+    const struct vr_sim_condition_payload *from = (const struct vr_sim_condition_payload *)(const void *)payload;
+    struct vr_sim_condition_payload *to = malloc(sizeof *to + from->size * sizeof to->bodies[0]);
+    if (to == NULL) return VR_CU_OUT_OF_MEMORY;
+    *to = *from;
+    to->head.references = 1;
+    for (to->size = 0; to->size < from->size; to->size++) {
+        uint32_t body;
+        const vr_cu_result result = vr_sim_graph_copy(sim, body_at(sim, from->bodies[to->size]), &body);
+        if (result != VR_CU_SUCCESS) {
+            vr_sim_bodies_end(sim, &to->head);
+            vr_sim_payload_drop(&to->head);
+            return result;
+        }
+        vr_sim_graph_own(sim, body);
+        to->bodies[to->size] = vr_sim_slots_handle(&sim->graphs, body);
+    }
+    *copy = &to->head;
+    return VR_CU_SUCCESS;
 }
 
 // The node of the copy that stands for a node of the original lies in the same place. Nodes may come before those they depend on.
@@ -137,12 +218,20 @@ static vr_cu_result copy_node(struct vr_sim *sim, uint64_t node, uint32_t to) {
         if (result != VR_CU_SUCCESS) return result;
         vr_sim_graph_own(sim, work.child);
     }
+    const bool is_condition = work.type == VR_CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    if (is_condition) {
+        const vr_cu_result result = copy_bodies(sim, work.payload, &work.payload);
+        if (result != VR_CU_SUCCESS) return result;
+    }
     uint64_t made;
     const vr_cu_result result = vr_sim_node_add(sim, to, &work, NULL, 0, &made);
     if (result == VR_CU_SUCCESS)
         vr_sim_node_find(sim, made)->original = node;
     else if (is_graph)
         vr_sim_graph_end(sim, work.child);
+    else if (is_condition)
+        vr_sim_bodies_end(sim, work.payload);
+    if (is_condition) vr_sim_payload_drop(work.payload);
     return result;
 }
 
@@ -175,7 +264,7 @@ vr_cu_result vr_sim_graph_create(struct vr_sim *sim, uint64_t *graph, unsigned f
 // A graph that a capture fills cannot go.
 vr_cu_result vr_sim_graph_destroy(struct vr_sim *sim, uint64_t graph) {
     const struct vr_sim_graph *found = vr_sim_slots_find(&sim->graphs, graph);
-    if (found == NULL || found->capture != 0) return VR_CU_INVALID_VALUE;
+    if (found == NULL || found->capture != 0 || found->owned) return VR_CU_INVALID_VALUE;
     vr_sim_graph_end(sim, vr_sim_slots_index(&sim->graphs, found));
     return VR_CU_SUCCESS;
 }

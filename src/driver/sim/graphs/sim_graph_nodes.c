@@ -22,19 +22,6 @@ vr_cu_result vr_sim_graph_add_empty_node(struct vr_sim *sim, uint64_t *node, uin
     return add(sim, node, graph, dependencies, count, &work);
 }
 
-// The first byte of one side of a copy. NOT_SUPPORTED for arrays.
-static vr_cu_result first_byte(const struct vr_cu_memcpy_side *side, uint64_t *address, uint64_t *plane) {
-    const bool host = side->memory_type == VR_CU_MEMORY_TYPE_HOST;
-    if (side->memory_type == VR_CU_MEMORY_TYPE_ARRAY) return VR_CU_NOT_SUPPORTED;
-    if (!host && side->memory_type != VR_CU_MEMORY_TYPE_DEVICE && side->memory_type != VR_CU_MEMORY_TYPE_UNIFIED)
-        return VR_CU_INVALID_VALUE;
-    uint64_t planes, rows;
-    bool fits = vr_mul_u64(side->pitch_bytes, side->rows, plane) && vr_mul_u64(side->z, *plane, &planes) &&
-                vr_mul_u64(side->y, side->pitch_bytes, &rows);
-    fits = fits && vr_add_u64(host ? side->host : side->device, side->x_bytes, address) && vr_add_u64(*address, rows, address);
-    return fits && vr_add_u64(*address, planes, address) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
-}
-
 // Work in the memory of a context. Nothing that it names may lie elsewhere.
 static vr_cu_result add_bytes(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count,
                               struct vr_sim_work *work, uint64_t context) {
@@ -48,16 +35,8 @@ static vr_cu_result add_bytes(struct vr_sim *sim, uint64_t *node, uint64_t graph
 vr_cu_result vr_sim_graph_add_memcpy_node(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count,
                                           const struct vr_cu_memcpy3d *copy, uint64_t context) {
     if (copy == NULL || copy->width_bytes == 0 || copy->rows == 0 || copy->planes == 0) return VR_CU_INVALID_VALUE;
-    struct vr_sim_work work = vr_sim_copy_work(0, 0, copy->width_bytes);
-    work.rows = copy->rows;
-    work.planes = copy->planes;
-    work.to_pitch = copy->to.pitch_bytes;
-    work.from_pitch = copy->from.pitch_bytes;
-    const bool pitched = copy->rows > 1 || copy->planes > 1;
-    if (pitched && (work.to_pitch < work.width_bytes || work.from_pitch < work.width_bytes)) return VR_CU_INVALID_VALUE;
-    if (copy->planes > 1 && (copy->to.rows < copy->rows || copy->from.rows < copy->rows)) return VR_CU_INVALID_VALUE;
-    vr_cu_result result = first_byte(&copy->to, &work.to, &work.to_plane);
-    if (result == VR_CU_SUCCESS) result = first_byte(&copy->from, &work.from, &work.from_plane);
+    struct vr_sim_work work;
+    const vr_cu_result result = vr_sim_copy_shape(sim, copy, &work);
     return result == VR_CU_SUCCESS ? add_bytes(sim, node, graph, dependencies, count, &work, context) : result;
 }
 

@@ -25,12 +25,34 @@ struct vr_sim_graph {
     struct vr_sim_nodes nodes; // in order of creation
     uint32_t depth;            // 1, or one more than the deepest graph inside
     struct vr_sim_holdings holdings;
-    bool owned; // by a child graph node; it has no handle
+    uint32_t parent; // slot of the graph whose node has it, plus one; 0: none
+    bool owned;      // by a node: asked and filled by its handle, it ends with the node
+};
+
+#define VR_SIM_CONDITION_SWITCH 2 // CUgraphConditionalNodeType
+
+// What a conditional node keeps. The bodies belong to the node; steps and questions read their handles here.
+struct vr_sim_condition_payload {
+    struct vr_sim_payload head;
+    uint64_t handle;
+    int32_t type;
+    uint32_t size;
+    uint64_t value; // that a launch starts with: the handle's default
+    uint64_t bodies[];
+};
+
+// A value that conditional nodes of a graph look at. Nothing computes: it stays what it starts as.
+struct vr_sim_condition {
+    struct vr_sim_slot slot;
+    uint64_t graph;
+    uint64_t value;
 };
 
 // A step of an executable graph. Steps come after everything they depend on.
 struct vr_sim_step {
     struct vr_sim_work work; // never of type GRAPH: graphs inside are taken apart
+    uint64_t node;           // handle of the node that it was made of, 0: of none
+    bool disabled;           // it does nothing, in no time
     size_t first_dependency; // in the executable graph's list
     size_t dependency_count;
 };
@@ -45,6 +67,7 @@ struct vr_sim_exec {
     bool claimed;                    // it has the memory of its graph
     struct vr_sim_holdings holdings; // of the graph and those inside, at its making
     bool calls;                      // it has host functions
+    uint64_t flags;                  // as the program gave them
     bool auto_free;                  // a launch frees what the one before left
     struct vr_sim_event launch;      // the end of the last launch; not an event of the program's
 };
@@ -58,6 +81,7 @@ struct vr_sim_capture {
     uint32_t origin; // slot of the stream that it began on
     int mode;
     bool invalidated;
+    bool borrowed;               // the graph is the program's own
     struct vr_sim_nodes orphans; // frontiers of streams that were destroyed in it
 };
 
@@ -79,13 +103,16 @@ bool vr_sim_nodes_merge(struct vr_sim *sim, struct vr_sim_nodes *to, const uint6
 struct vr_sim_node *vr_sim_node_find(const struct vr_sim *sim, uint64_t node);
 struct vr_sim_graph *vr_sim_graph_at(const struct vr_sim *sim, uint32_t index);
 vr_cu_result vr_sim_graph_make(struct vr_sim *sim, uint32_t *index);
-// From now on it belongs to a node and has no handle.
+// From now on it belongs to a node.
 void vr_sim_graph_own(struct vr_sim *sim, uint32_t index);
 // With all its nodes and what is inside them.
 void vr_sim_graph_end(struct vr_sim *sim, uint32_t index);
 // A new node after `dependencies`, which are nodes of the graph, none twice. A graph that the work names becomes the node's.
 vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work, const uint64_t *dependencies, size_t count,
                              uint64_t *node);
+// The bodies of a conditional node's payload: their end; the one that a launch runs (false: none).
+void vr_sim_bodies_end(struct vr_sim *sim, struct vr_sim_payload *payload);
+bool vr_sim_body_to_run(const struct vr_sim *sim, const struct vr_sim_payload *payload, uint32_t *graph);
 // A copy of a graph, of what is inside it, too.
 vr_cu_result vr_sim_graph_copy(struct vr_sim *sim, uint32_t from, uint32_t *copy);
 // Are these live nodes of the graph, none twice? count 0 needs no list.
@@ -98,6 +125,9 @@ bool vr_sim_graph_has_memory(const struct vr_sim *sim, uint32_t graph);
 // --- sim_exec.c -----------------------------------------------------------------------------------------------------
 
 void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec);
+// The steps of a graph, for comparison; unlay takes them away again, also where lay failed.
+vr_cu_result vr_sim_exec_lay(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph);
+void vr_sim_exec_unlay(struct vr_sim *sim, struct vr_sim_exec *exec);
 
 // --- sim_graph_memory.c ---------------------------------------------------------------------------------------------
 

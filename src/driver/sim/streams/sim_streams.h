@@ -40,6 +40,7 @@ struct vr_sim_stream {
     uint64_t serial; // of the stream in the instance, from 1 up, never used again
     enum vr_sim_stream_kind kind;
     bool user;                                              // made by cuStreamCreate, not a default stream
+    uint64_t green;                                         // handle of the green context that it was made in, 0 for none
     unsigned char attributes[VR_SIM_STREAM_ATTRIBUTES][64]; // CUstreamAttrValue, as set
     int priority;                                           // as asked for: 0 down to VR_SIM_GREATEST_PRIORITY; nothing is ordered by it
     uint64_t tail_ns;                                       // when the last work ends
