@@ -102,17 +102,17 @@ static void look_at_picture(const struct vr_recorded_device *recorded, uint8_t *
     }
 }
 
-// Where every segment of cudaMalloc begins that was there at some time, with its size.
+// Where every segment of cudaMalloc begins that was there at some time, with its size. A recording may say that one has none.
 static enum vram_status collect_bases(const struct vr_recorded_device *recorded, struct vr_map *bases) {
     const struct vr_segments *segments = &recorded->model->segments;
     const struct vr_history *history = recorded->history;
     for (size_t i = 0; i < recorded->segment_count; i++) {
         const uint32_t row = recorded->segments[i];
-        if (segments->expandable[row] == 0) VR_TRY(vr_map_set(bases, segments->address[row], segments->total_bytes[row]));
+        if (segments->expandable[row] == 0 && segments->total_bytes[row] != 0) VR_TRY(vr_map_set(bases, segments->address[row], segments->total_bytes[row]));
     }
     for (size_t event = 0; event < history->count; event++) {
         const enum vr_action action = history->action[event];
-        if (action != VR_ACTION_SEGMENT_ALLOC && action != VR_ACTION_SEGMENT_FREE) continue;
+        if ((action != VR_ACTION_SEGMENT_ALLOC && action != VR_ACTION_SEGMENT_FREE) || history->size_bytes[event] == 0) continue;
         VR_TRY(vr_map_set(bases, history->address[event], history->size_bytes[event]));
     }
     return VRAM_OK;

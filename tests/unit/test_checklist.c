@@ -75,8 +75,8 @@ static void item_4_equal_sizes(void **state) {
     } rows[] = {
         {"", VRAM_TIE_AS_PYTORCH, true},
         {"pytorch:2.15", VRAM_TIE_AS_PYTORCH, true},
-        {"pytorch:2.10", VRAM_TIE_AS_PYTORCH, true},
-        {"pytorch:2.9", VRAM_TIE_AS_PYTORCH, false},
+        {"pytorch:2.13", VRAM_TIE_AS_PYTORCH, true},
+        {"pytorch:2.12", VRAM_TIE_AS_PYTORCH, false},
         {"pytorch:2.6", VRAM_TIE_AS_PYTORCH, false},
         {"", VRAM_TIE_LOWEST_ADDRESS, false},
         {"pytorch:2.6", VRAM_TIE_OLDEST_SEGMENT, true},
