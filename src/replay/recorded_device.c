@@ -108,7 +108,8 @@ static enum vram_status collect_bases(const struct vr_recorded_device *recorded,
     const struct vr_history *history = recorded->history;
     for (size_t i = 0; i < recorded->segment_count; i++) {
         const uint32_t row = recorded->segments[i];
-        if (segments->expandable[row] == 0 && segments->total_bytes[row] != 0) VR_TRY(vr_map_set(bases, segments->address[row], segments->total_bytes[row]));
+        if (segments->expandable[row] == 0 && segments->total_bytes[row] != 0)
+            VR_TRY(vr_map_set(bases, segments->address[row], segments->total_bytes[row]));
     }
     for (size_t event = 0; event < history->count; event++) {
         const enum vr_action action = history->action[event];
