@@ -38,18 +38,20 @@ static const struct {
 #undef NO
 };
 
-// An attribute that this driver does not know is 0, as of a driver older than the attribute.
-static void put_attributes(const struct rt_driver *driver, unsigned char *prop, int layout, int device) {
+// An attribute that this driver does not know is 0, as of a driver older than the attribute. Any other error is the answer.
+static int put_attributes(const struct rt_driver *driver, unsigned char *prop, int layout, int device) {
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        if (members[i].place[layout] < 0) continue;
-        for (int n = 0; n < members[i].count; n++) {
+        for (int n = 0; members[i].place[layout] >= 0 && n < members[i].count; n++) {
             int value = 0;
-            if (driver->device_get_attribute(&value, members[i].attribute + n, device) != RT_SUCCESS) value = 0;
+            const int error = driver->device_get_attribute(&value, members[i].attribute + n, device);
+            if (error != RT_SUCCESS && error != RT_INVALID_VALUE) return error;
+            if (error != RT_SUCCESS) value = 0;
             const size_t wide = (size_t)value;
             unsigned char *at = prop + members[i].place[layout] + n * members[i].bytes;
             memcpy(at, members[i].bytes == 8 ? (const void *)&wide : (const void *)&value, members[i].bytes);
         }
     }
+    return RT_SUCCESS;
 }
 
 static int properties(const struct rt_driver *driver, void *answer, int layout, int device) {
@@ -57,12 +59,12 @@ static int properties(const struct rt_driver *driver, void *answer, int layout, 
     size_t total = 0;
     int error = answer == NULL ? RT_INVALID_VALUE : driver->device_get_name((char *)prop + AT_NAME, AT_UUID - AT_NAME, device);
     if (error == RT_SUCCESS) error = driver->device_total_mem(&total, device);
+    if (error == RT_SUCCESS) error = driver->device_get_uuid(prop + AT_UUID, device);
     if (error != RT_SUCCESS) return error;
-    (void)driver->device_get_uuid(prop + AT_UUID, device);
     memcpy(prop + AT_TOTAL, &total, sizeof total);
-    put_attributes(driver, prop, layout, device);
-    memcpy(answer, prop, layout_bytes[layout]);
-    return RT_SUCCESS;
+    error = put_attributes(driver, prop, layout, device);
+    if (error == RT_SUCCESS) memcpy(answer, prop, layout_bytes[layout]);
+    return error;
 }
 
 int cudaGetDeviceProperties(void *prop, int device) { RT_CALL(properties(driver, prop, RT_MAJOR >= 13 ? LAYOUT_13 : LAYOUT_11, device)); }
