@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openFiles, openPage } from "./browser.mjs";
-import { equal, expect, finish, go, html } from "./check.mjs";
+import { equal, expect, finish, go, html, settles } from "./check.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
 function put(name, recording) {
@@ -98,8 +98,7 @@ await page.keyboard.press("7");
 await page.waitForSelector(".oom-view h2");
 expect((await page.locator(".oom-view").textContent()).includes("no history"), "without history nobody can say that nothing failed");
 await page.keyboard.press("2");
-await page.waitForSelector(".state-stage canvas[aria-label]");
-equal(await page.locator(".state-stage canvas").getAttribute("aria-label"), "1 segment with 1 block: 3.91\u202fKiB allocated of 2.00\u202fMiB reserved", "one is one");
+await settles(page, () => document.querySelector(".state-stage canvas").ariaLabel, undefined, "1 segment with 1 block: 3.91\u202fKiB allocated of 2.00\u202fMiB reserved", "one is one");
 equal(errors, [], "errors of the page");
 await browser.close();
 finish();
