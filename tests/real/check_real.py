@@ -37,7 +37,7 @@ class Row:
         self.name, self.environment, self.command = name, environment, command
         self.variables, self.devices = options.get("variables", {}), options.get("devices", 1)
         self.device, self.set, self.source = options.get("device"), options.get("set"), options.get("source")
-        self.last = re.compile(options.get("last", "^ok$"))
+        self.last = re.compile(options.get("last", "^(ok)+$"))
         self.id = f"{environment}/{name}"
 
 
