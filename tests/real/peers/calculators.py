@@ -1,0 +1,55 @@
+"""One calculator's answer for one model's configuration, in bytes, as JSON on the last line.
+
+usage: calculators.py accelerate|fitcheck|vramcalc SETTING-AS-JSON   Each tool's own functions, its hub calls given the configuration instead."""
+import json
+import pathlib
+import sys
+import tempfile
+
+MIB = 1 << 20
+
+
+def config_of(setting):
+    return {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_act": "silu", "tie_word_embeddings": False, "torch_dtype": "float32", **setting["model"]}
+
+
+def vramcalc(setting):
+    from vramcalc import estimate
+
+    answer = estimate(config_of(setting), mode="train" if setting["train"] else "inference", dtype=setting["dtype"], batch=setting["batch"], seq_len=setting["length"],
+                      attn_impl="eager", optimizer="adamw")
+    return answer.total
+
+
+def fitcheck(setting):
+    import fitcheck.config_parser as parser
+    import fitcheck.estimator as tool
+    import fitcheck.gpu_db as gpus
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "config.json"
+        path.write_text(json.dumps(config_of(setting)))
+        parser.hf_hub_download = lambda **_: str(path)
+        parser._reported_param_count = lambda *_: None
+        config = parser.fetch_model_config("local/model")
+    card = dict(gpus.list_gpus())["h100"]
+    if setting["train"]:
+        report = tool.estimate(config, tool.TrainingConfig(precision=setting["dtype"], batch_size=setting["batch"], seq_len=setting["length"], lora_rank=None), card)
+    else:
+        report = tool.estimate_inference(config, tool.ServingConfig(precision=setting["dtype"], seq_len=setting["length"], num_concurrent=setting["batch"]), card)
+    return int(report.total_mib * MIB)
+
+
+def accelerate(setting):
+    from accelerate.commands.estimate import estimate_training_usage
+
+    model = setting["model"]
+    width, inner, layers = model["hidden_size"], model["intermediate_size"], model["num_hidden_layers"]
+    parameters = 2 * model["vocab_size"] * width + layers * (4 * width * width + 3 * width * inner + 2 * width) + width
+    if not setting["train"]:
+        return 4 * parameters
+    return max(estimate_training_usage(4 * parameters, {"fp32": "float32", "bf16": "bfloat16"}[setting["dtype"]]).values())
+
+
+if __name__ == "__main__":
+    print(json.dumps({"allocated": {"accelerate": accelerate, "fitcheck": fitcheck, "vramcalc": vramcalc}[sys.argv[1]](json.loads(sys.argv[2]))}))

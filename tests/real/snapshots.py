@@ -1,0 +1,159 @@
+"""Two PyTorch memory snapshots of one program, one made on a GPU and one here: what is equal. Peaks by what the events say (requested bytes)."""
+import base64
+import collections
+import io
+import json
+import pickle
+import re
+
+FREES = ("free_requested", "free")
+USER = ("alloc", "free_requested", "free_completed", "free")
+MOVES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
+
+
+class Plain(pickle.Unpickler):
+    """Nothing in a snapshot is an object: whatever asks for one is refused."""
+
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError(f"refused {module}.{name}")
+
+    def persistent_load(self, pid):
+        raise pickle.UnpicklingError("refused")
+
+
+def load(path):
+    data = path.read_bytes()
+    if data[:1] != b"\x80":
+        packed = re.search(rb'"base64":\s*"([^"]+)"', data)
+        if not packed:
+            return as_dict(json.loads(data))
+        data = base64.b64decode(packed.group(1))
+    return as_dict(Plain(io.BytesIO(data)).load())
+
+
+def as_dict(data):
+    return data if isinstance(data, dict) else {"segments": data, "device_traces": []}
+
+
+class Snapshot:
+    def __init__(self, path, device=0):
+        data = load(path)
+        traces = data["device_traces"]
+        self.trace = traces[device] if device < len(traces) else []
+        self.segments = [segment for segment in data["segments"] if segment["device"] == device]
+        self.user = [(event["action"], event["size"]) for event in self.trace if event["action"] in USER]
+        self.sizes = [size for action, size in self.user if action == "alloc"]
+        self.moves = [(event["action"], event["size"]) for event in self.trace if event["action"] in MOVES]
+        self.start = self.live_at_start()
+        self.allocated_peak = self.peak_allocated()
+        self.reserved_peak = self.peak_reserved()
+
+    def live_at_end(self):
+        live = {}
+        for segment in self.segments:
+            at = segment["address"]
+            for block in segment["blocks"]:
+                address = block.get("address", at)
+                at = address + block["size"]
+                if block["state"] == "active_allocated":
+                    live[address] = block.get("requested_size", block["size"])
+        return live
+
+    def live_at_start(self):
+        """What was allocated before the first event: the state at the end, with the events undone."""
+        live = self.live_at_end()
+        for event in reversed(self.trace):
+            if event["action"] == "alloc":
+                live.pop(event["addr"], None)
+            elif event["action"] in FREES:
+                live[event["addr"]] = event["size"]
+        return live
+
+    def peak_allocated(self):
+        live, total = dict(self.start), sum(self.start.values())
+        peak = total
+        for event in self.trace:
+            if event["action"] == "alloc":
+                total += event["size"] - live.pop(event["addr"], 0)
+                live[event["addr"]] = event["size"]
+                peak = max(peak, total)
+            elif event["action"] in FREES:
+                total -= live.pop(event["addr"], 0)
+        return peak
+
+    def peak_reserved(self):
+        now = sum(segment["total_size"] for segment in self.segments) - sum(MOVES[action] * size for action, size in self.moves)
+        peak = now
+        for action, size in self.moves:
+            now += MOVES[action] * size
+            peak = max(peak, now)
+        return peak
+
+
+def sorted_frees(user):
+    """Frees that follow one another, by size: a cache that is keyed by host addresses is cleared in any order."""
+    out, run = [], []
+    for action, size in user:
+        if action == "alloc":
+            out += sorted(run) + [(action, size)]
+            run = []
+        else:
+            run.append((action, size))
+    return out + sorted(run)
+
+
+def common(a, b):
+    """Length of the longest common subsequence, bits of a number as one row (Hyyrö 2004)."""
+    head = 0
+    while head < min(len(a), len(b)) and a[head] == b[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(a), len(b)) - head and a[-1 - tail] == b[-1 - tail]:
+        tail += 1
+    a, b = a[head : len(a) - tail], b[head : len(b) - tail]
+    where = collections.defaultdict(int)
+    for i, item in enumerate(a):
+        where[item] |= 1 << i
+    full = (1 << len(a)) - 1
+    row = full
+    for item in b:
+        met = row & where.get(item, 0)
+        row = ((row + met) | (row - met)) & full
+    return head + tail + len(a) - row.bit_count()
+
+
+def first_difference(a, b):
+    for i, (x, y) in enumerate(zip(a, b)):
+        if x != y:
+            return f"event {i}: {x[0]} {x[1]:,} recorded, {y[0]} {y[1]:,} here"
+    return "" if len(a) == len(b) else f"{len(a)} events recorded, {len(b)} here"
+
+
+def only_in(a, b, most=6):
+    left = collections.Counter(a) - collections.Counter(b)
+    rows = sorted(left.items(), key=lambda item: -item[0] * item[1])[:most]
+    return ", ".join(f"{count} x {size:,}" for size, count in rows)
+
+
+def compare(recorded, here):
+    return {
+        "events": len(recorded.user),
+        "equal": common(recorded.user, here.user),
+        "equal_any_order_of_frees": common(sorted_frees(recorded.user), sorted_frees(here.user)),
+        "sizes": len(recorded.sizes),
+        "sizes_equal": common(recorded.sizes, here.sizes),
+        "sizes_here": len(here.sizes),
+        "allocated": [recorded.allocated_peak, here.allocated_peak],
+        "reserved": [recorded.reserved_peak, here.reserved_peak],
+        "start": [sum(recorded.start.values()), sum(here.start.values())],
+        "segments_equal": [sum((collections.Counter(recorded.moves) & collections.Counter(here.moves)).values()), len(recorded.moves), len(here.moves)],
+    }
+
+
+def explain(recorded, here):
+    """Lines that say where two differ."""
+    lines = [first_difference(recorded.user, here.user), f"sizes only recorded: {only_in(recorded.sizes, here.sizes)}",
+             f"sizes only here: {only_in(here.sizes, recorded.sizes)}",
+             f"before the trace only recorded: {only_in(recorded.start.values(), here.start.values())}",
+             f"before the trace only here: {only_in(here.start.values(), recorded.start.values())}"]
+    return [line for line in lines if line and not line.endswith(": ")]

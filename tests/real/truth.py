@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""Real GPUs' recordings and their own programs, run again here: truth.toml, compared event by event.
+
+usage: truth.py [--list] [--keep] [--explain] [--twice] [--out FILE] [ID...]
+Needs recordings (VRAM_RECORDINGS, else the build's), sources (VRAM_PROGRAMS; sources.tsv) and environments (check_real.py --keep makes them): what is
+absent is skipped by name. --out writes what was measured as JSON; fit_tables.py makes the tables of docs/fit.md from it. --twice runs each program two
+times and wants the same events, addresses and times. The last line is "ok" when nothing is worse than truth.toml's `differs` says."""
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+import check_real
+import snapshots
+
+HERE = pathlib.Path(__file__).resolve().parent
+RECORDINGS = pathlib.Path(os.environ.get("VRAM_RECORDINGS", check_real.BUILD / "recordings/snapshots"))
+PROGRAMS = pathlib.Path(os.environ.get("VRAM_PROGRAMS", "/nowhere"))
+WORK = check_real.LOGS / "truth"
+SECONDS = 1800
+
+
+class Run:
+    """One recording and how its program is run again."""
+
+    def __init__(self, id, group, values):
+        self.id, self.group = id, group
+        self.values = values if isinstance(values, list) else [values]
+        self.environment, self.device, self.sources = group["environment"], group["device"], group["sources"]
+        self.differs = group.get("differs", {}).get(id, {})
+
+    def filled(self, text, python):
+        places = {"python": python, **{name: PROGRAMS / name for name in self.sources}}
+        for name, place in places.items():
+            text = text.replace("{%s}" % name, str(place))
+        for number, value in enumerate(self.values):
+            text = text.replace("{%d}" % number, str(value))
+        return text
+
+    def recording(self):
+        return next(iter(sorted(RECORDINGS.glob(f"{self.id}_*"))), None)
+
+    def python(self):
+        return check_real.CACHE / self.environment / "bin/python"
+
+    def absent(self):
+        """What is not here, by name; empty when the run can be made."""
+        missing = [name for name in self.sources if not (PROGRAMS / name).is_dir()]
+        if missing:
+            return f"sources {', '.join(missing)} (sources.tsv) are not in VRAM_PROGRAMS"
+        if self.recording() is None:
+            return f"no recording in {RECORDINGS}"
+        return "" if self.python().exists() else f"no environment {self.environment} (check_real.py --keep {self.environment}/imports makes it)"
+
+    def snapshot(self):
+        return self.filled(self.group["snapshot"], "")
+
+    def told(self):
+        return shlex.join(shlex.split(self.filled(self.group["command"], "python").replace(str(PROGRAMS) + "/", "")))
+
+
+def read_runs():
+    with open(HERE / "truth.toml", "rb") as file:
+        groups = tomllib.load(file)["programs"]
+    runs = [Run(id, group, values) for group in groups for id, values in group["recordings"].items()]
+    assert len({run.id for run in runs}) == len(runs), "a recording twice"
+    return sorted(runs, key=lambda run: run.id)
+
+
+def make_installed(folder, names):
+    """Programs that ask for the version of their own package find one."""
+    for name in names:
+        info = folder / f"{name.replace('-', '_')}-0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n")
+
+
+def prepared(run, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ["site", *run.group.get("folders", [])]:
+        (folder / name).mkdir(parents=True)
+    for name, text in run.group.get("files", {}).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    make_installed(folder / "site", run.group.get("installed", []))
+    paths = [run.filled(path, "") for path in run.group.get("paths", [])]
+    return {**os.environ, **run.group.get("variables", {}), "PYTHONPATH": ":".join([*paths, str(folder / "site")]), "HF_HUB_OFFLINE": "1",
+            "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(folder), "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"), "TRITON_CACHE_DIR": str(folder / "triton")}
+
+
+def is_written(path):
+    """A pickle ends with its stop mark."""
+    if not path.exists() or path.stat().st_size == 0:
+        return False
+    with open(path, "rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"."
+
+
+def wait_for(process, begun, stop):
+    """(exit status, "time" or "stopped", what it used); `stop` says when nothing more is wanted of the program."""
+    code = "time"
+    while time.monotonic() < begun + SECONDS:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, usage
+        if stop():
+            code = "stopped"
+            break
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGKILL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return code, usage
+
+
+def run_program(runs, folder):
+    """The program of some recordings, unmodified, on the simulated device: (exit status, seconds, bytes of the host)."""
+    run = runs[0]
+    wanted = [folder / each.snapshot() for each in runs]
+    variables = prepared(run, folder)
+    command = [check_real.BUILD / "cli/vram", "sim", "--device", run.device, "--", *shlex.split(run.filled(run.group["command"], run.python()))]
+    begun = time.monotonic()
+    with open(folder / "output", "wb") as file:
+        process = subprocess.Popen([str(part) for part in command], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=variables, cwd=folder,
+                                   start_new_session=True)
+        code, usage = wait_for(process, begun, lambda: run.group.get("stop", False) and all(is_written(path) for path in wanted))
+    return code, time.monotonic() - begun, usage.ru_maxrss * 1024
+
+
+def fingerprint(snapshot):
+    """All events with addresses, and the state at the end: no times, for those are the wall clock's."""
+    text = [f"{event['action']} {event.get('addr')} {event.get('size')} {event.get('stream')}" for event in snapshot.trace]
+    text += [f"{segment['address']} {segment['total_size']} {[(block['size'], block['state']) for block in segment['blocks']]}" for segment in snapshot.segments]
+    return hashlib.sha256("\n".join(text).encode()).hexdigest()
+
+
+def worse(run, result):
+    """Why a result is not what truth.toml promises; empty when it is."""
+    told = run.differs
+    wanted = {"sizes_equal": told.get("sizes_equal", result["sizes"]), "equal_any_order_of_frees": told.get("equal", result["events"])}
+    reasons = [f"{name} {result[name]} of {least}" for name, least in wanted.items() if result[name] < least]
+    for name in ("allocated", "reserved"):
+        real, here = result[name]
+        if abs(here - real) > told.get(name, 0):
+            reasons.append(f"{name} {here - real:+,}")
+    return ", ".join(reasons)
+
+
+def measured(run, folder, ran, options):
+    """One recording's row."""
+    code, seconds, host = ran
+    result = {"id": run.id, "repository": run.group["repository"], "environment": run.environment, "device": run.device, "command": run.told(),
+              "prepared": run.group.get("prepared", ""), "why": run.differs.get("why", ""), "seconds": round(seconds, 1), "host": host}
+    snapshot = folder / run.snapshot()
+    if not is_written(snapshot):
+        return {**result, "failed": check_real.cause(folder / "output", code)}
+    recorded, here = snapshots.Snapshot(run.recording()), snapshots.Snapshot(snapshot)
+    result.update(snapshots.compare(recorded, here))
+    if options.explain:
+        print("\n".join(f"    {line}" for line in snapshots.explain(recorded, here)))
+    return result
+
+
+def repeats(runs, folder):
+    """Whether a second run gives the same events, addresses and state."""
+    again = folder.with_name(f"{folder.name}.again")
+    run_program(runs, again)
+    same = all(is_written(again / run.snapshot()) and fingerprint(snapshots.Snapshot(again / run.snapshot())) == fingerprint(snapshots.Snapshot(folder / run.snapshot()))
+               for run in runs if is_written(folder / run.snapshot()))
+    shutil.rmtree(again, ignore_errors=True)
+    return same
+
+
+def measure(runs, options):
+    """The rows of the recordings that one run of a program gives."""
+    folder = WORK / runs[0].id
+    ran = run_program(runs, folder)
+    results = [measured(run, folder, ran, options) for run in runs]
+    if options.twice:
+        same = repeats(runs, folder)
+        results = [{**result, "repeats": same} for result in results]
+    if not options.keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    return results
+
+
+def line_of(run, result, why):
+    if "failed" in result:
+        return f"FAILS  {run.id}  {result['failed']}"
+    (real, here), (held, held_here) = result["allocated"], result["reserved"]
+    return (f"{'FAILS' if why else 'equal' if not run.differs else 'as told'}  {run.id}  events {result['equal']}/{result['events']} (any order of frees {result['equal_any_order_of_frees']})"
+            f"  sizes {result['sizes_equal']}/{result['sizes']}  allocated {here:,} of {real:,}  reserved {held_here:,} of {held:,}"
+            f"  {result['seconds']} s  host {result['host'] / 1e9:.1f} GB  {why}")
+
+
+def in_programs(runs):
+    """Recordings of one run of one program together; what is absent is named and left out."""
+    together = {}
+    for run in runs:
+        if absent := run.absent():
+            print(f"skipped {run.id}: {absent}")
+        else:
+            together.setdefault((run.environment, run.device, run.told()), []).append(run)
+    return together.values()
+
+
+def keep_results(path, results):
+    rows = {row["id"]: row for row in [*(json.loads(path.read_text()) if path.exists() else []), *results]}
+    path.write_text(json.dumps([rows[id] for id in sorted(rows)], indent=1) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2].splitlines()[0])
+    for flag in ("--list", "--keep", "--explain", "--twice"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("ids", nargs="*")
+    options = parser.parse_args()
+    runs = [run for run in read_runs() if not options.ids or run.id in options.ids or run.group.get("name") in options.ids]
+    if options.list:
+        return print("\n".join(f"{run.id}  {run.told()}" for run in runs))
+    results, failed = [], 0
+    for together in in_programs(runs):
+        for run, result in zip(together, measure(together, options)):
+            why = result.get("failed") or worse(run, result) or ("" if result.get("repeats", True) else "two runs differ")
+            failed += bool(why)
+            print(line_of(run, result, why), flush=True)
+            results.append(result)
+        if options.out:
+            keep_results(options.out, results)
+    print(f"{len(results) - failed} as wanted, {failed} not")
+    if not failed and results:
+        print("ok")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
