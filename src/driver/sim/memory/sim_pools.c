@@ -146,17 +146,19 @@ static vr_cu_result add_chunk(struct vr_sim *sim, uint32_t pool, uint64_t size_b
     uint32_t index;
     if (vr_sim_slots_take(&sim->pieces, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_place place;
+    const bool shareable = vr_sim_pool_at(sim, pool)->handle_types != 0;
     vr_cu_result result = vr_sim_place_chunk(sim, vr_sim_pool_at(sim, pool)->device, size_bytes, &place);
     if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, true);
     struct vr_sim_range range = {.size_bytes = size_bytes, .kind = VR_SIM_CHUNK, .owner = pool};
     if (result == VR_CU_SUCCESS) {
         range.base = place.address;
         range.span = place.span;
-        range.read_mask = vr_sim_back_keep(sim, place.span);
-        if (vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) {
-            vr_sim_back_remove(sim, place.address, place.span);
-            result = VR_CU_OUT_OF_MEMORY;
-        }
+        if (shareable)
+            result = vr_sim_back_fill(sim, place.address, place.span, &range.read_mask);
+        else
+            range.read_mask = vr_sim_back_keep(sim, place.span);
+        if (result == VR_CU_SUCCESS && vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) result = VR_CU_OUT_OF_MEMORY;
+        if (result != VR_CU_SUCCESS) vr_sim_back_remove(sim, place.address, place.span);
     }
     if (result != VR_CU_SUCCESS) {
         vr_sim_slots_give(&sim->pieces, index);
@@ -181,7 +183,10 @@ static void remove_chunk(struct vr_sim *sim, struct vr_sim_piece *piece) {
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, piece->address);
     pool->reserved_bytes -= piece->size_bytes;
     sim->devices[pool->device].used_bytes -= piece->size_bytes;
-    vr_sim_back_drop(sim, range, range->base, range->span);
+    if (pool->handle_types != 0)
+        vr_sim_back_give(sim, 0, range->read_mask, vr_sim_back_span(sim, range));
+    else
+        vr_sim_back_drop(sim, range, range->base, range->span);
     vr_sim_back_remove(sim, range->base, range->span);
     vr_sim_ranges_remove(&sim->spaces, piece->address);
     vr_sim_place_freed(sim, pool->device, piece->address);
@@ -208,12 +213,17 @@ void vr_sim_pool_trim(struct vr_sim *sim, uint32_t pool, uint64_t keep_bytes) {
     }
 }
 
+void vr_sim_pool_end_unused(struct vr_sim *sim, uint32_t pool) {
+    const struct vr_sim_pool *found = vr_sim_pool_at(sim, pool);
+    if (!found->slot.named && found->reserved_bytes == 0 && found->imports == 0) vr_sim_slots_give(&sim->pools, pool);
+}
+
 void vr_sim_pools_synchronized(struct vr_sim *sim) {
     for (uint32_t i = 0; i < sim->pools.used; i++) {
         const struct vr_sim_pool *pool = vr_sim_pool_at(sim, i);
         if (!pool->slot.live) continue;
         vr_sim_pool_trim(sim, i, pool->slot.named ? pool->keep_bytes : 0);
-        if (!pool->slot.named && pool->reserved_bytes == 0) vr_sim_slots_give(&sim->pools, i);
+        vr_sim_pool_end_unused(sim, i);
     }
 }
 
@@ -290,6 +300,7 @@ struct vr_sim_piece *vr_sim_piece_holding(const struct vr_sim *sim, uint64_t add
 
 void vr_sim_piece_free(struct vr_sim *sim, struct vr_sim_piece *piece, const struct vr_sim_point *point) {
     vr_sim_ranges_remove(&sim->pooled, piece->address);
+    vr_sim_piece_unshare(sim, piece);
     if (vr_sim_keeps(sim)) vr_sim_back_drop(sim, vr_sim_ranges_holding(&sim->spaces, piece->address), piece->address, piece->size_bytes);
     vr_sim_pool_at(sim, piece->pool)->used_bytes -= piece->size_bytes;
     piece->taken = false;
@@ -305,16 +316,21 @@ void vr_sim_pools_end_context(struct vr_sim *sim, uint64_t context) {
         if (piece->slot.live && piece->taken && piece->context == context) vr_sim_piece_free(sim, piece, &none);
     }
     const uint32_t device = vr_sim_context_find(sim, context)->device;
+    if (vr_sim_context_find(sim, context)->primary) vr_sim_pool_imports_end(sim, device);
     for (uint32_t i = 0; i < sim->pools.used; i++) {
         const struct vr_sim_pool *pool = vr_sim_pool_at(sim, i);
         if (pool->slot.live && pool->device == device) vr_sim_pool_trim(sim, i, 0);
     }
 }
 
+bool vr_sim_pool_allows(const struct vr_sim *sim, uint32_t pool, uint32_t device, bool write) {
+    const struct vr_sim_pool *found = vr_sim_pool_at(sim, pool);
+    return ((write ? found->write_mask : found->read_mask) >> device & 1) != 0;
+}
+
 bool vr_sim_chunk_allows(const struct vr_sim *sim, const struct vr_sim_range *chunk, uint64_t address, uint64_t size_bytes, uint32_t device,
                          bool write) {
-    const struct vr_sim_pool *pool = vr_sim_pool_at(sim, chunk->owner);
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->pooled, address);
-    if ((((write ? pool->write_mask : pool->read_mask) >> device) & 1) == 0 || range == NULL) return false;
+    if (!vr_sim_pool_allows(sim, (uint32_t)chunk->owner, device, write) || range == NULL) return false;
     return address - range->base <= range->size_bytes && size_bytes <= range->size_bytes - (address - range->base);
 }
