@@ -84,7 +84,8 @@ bool sim_settings_text(const struct sim_settings *settings, char *text, size_t c
     if (settings->profile != NULL) snprintf(profile, sizeof profile, ",profile=%s", settings->profile);
     const int length = snprintf(text, capacity, "device=%s,addresses=driver,context=device,kernel=10us,bytes=sparse%s%s%s%s%s", models,
                                 devices, memory, profile, settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more);
-    if (length > 0 && (size_t)length < capacity) return check_text(settings->more == NULL ? "" : settings->more, text, wrong, wrong_capacity);
+    if (length > 0 && (size_t)length < capacity)
+        return check_text(settings->more == NULL ? "" : settings->more, text, wrong, wrong_capacity);
     snprintf(wrong, wrong_capacity, "--set is too long");
     return false;
 }

@@ -210,7 +210,8 @@ static void descriptors_of_other_things_are_refused(void **state) {
     assert_int_equal(close(descriptor), 0);
     int pipes[2];
     assert_int_equal(pipe(pipes), 0);
-    assert_true(vr_sim_call_mem_pool_import_from_shareable_handle(there, &pool, (void *)(uintptr_t)pipes[0], DESCRIPTOR, 0) != VR_CU_SUCCESS);
+    assert_true(vr_sim_call_mem_pool_import_from_shareable_handle(there, &pool, (void *)(uintptr_t)pipes[0], DESCRIPTOR, 0) !=
+                VR_CU_SUCCESS);
     assert_int_equal(close(pipes[0]) | close(pipes[1]), 0);
     assert_int_equal(pool & handle, 5);
     close_pair(&pair);

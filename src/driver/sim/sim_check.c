@@ -158,7 +158,8 @@ static bool check_pool(const struct vr_sim *sim, uint32_t pool) {
         const struct vr_sim_piece *next = (const struct vr_sim_piece *)(const void *)vr_sim_slots_item(&sim->pieces, piece->next - 1);
         if (next->previous != i + 1 || next->address != piece->address + piece->size_bytes) return false;
     }
-    return used == vr_sim_pool_at(sim, pool)->used_bytes && count_imports(sim, pool) == vr_sim_pool_at(sim, pool)->imports && all == vr_sim_pool_at(sim, pool)->reserved_bytes;
+    return used == vr_sim_pool_at(sim, pool)->used_bytes && count_imports(sim, pool) == vr_sim_pool_at(sim, pool)->imports &&
+           all == vr_sim_pool_at(sim, pool)->reserved_bytes;
 }
 
 static bool check_pools(const struct vr_sim *sim) {

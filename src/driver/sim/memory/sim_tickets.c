@@ -139,11 +139,8 @@ static vr_cu_result enter(struct vr_sim *sim, uint32_t file, uint64_t place, enu
     }
     struct vr_sim_shared *shared = &sim->shared[entry];
     if (!known)
-        *shared = (struct vr_sim_shared){.file = file,
-                                         .ticket = place,
-                                         .offset = ticket.offset,
-                                         .size_bytes = ticket.size_bytes,
-                                         .lent = kind == VR_SIM_TICKET_PIECE};
+        *shared = (struct vr_sim_shared){
+            .file = file, .ticket = place, .offset = ticket.offset, .size_bytes = ticket.size_bytes, .lent = kind == VR_SIM_TICKET_PIECE};
     shared->references++;
     *index = (uint32_t)entry;
     return VR_CU_SUCCESS;
