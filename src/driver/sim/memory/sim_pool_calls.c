@@ -4,15 +4,6 @@
 
 // --- which pool -----------------------------------------------------------------------------------------------------
 
-vr_cu_result vr_sim_pool_make(struct vr_sim *sim, uint32_t device, uint32_t *index) {
-    if (vr_sim_slots_take(&sim->pools, index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
-    struct vr_sim_pool *made = vr_sim_pool_at(sim, *index);
-    made->device = device;
-    made->follow_events = made->opportunistic = made->add_dependencies = true;
-    made->read_mask = made->write_mask = (uint64_t)1 << device;
-    return VR_CU_SUCCESS;
-}
-
 static vr_cu_result default_pool(struct vr_sim *sim, uint32_t device, uint64_t *pool) {
     struct vr_sim_device *owner = &sim->devices[device];
     if (owner->default_pool == 0) {

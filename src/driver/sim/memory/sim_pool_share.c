@@ -32,15 +32,9 @@ vr_cu_result vr_sim_mem_pool_export_to_shareable_handle(struct vr_sim *sim, void
     return result;
 }
 
-// Where a piece's bytes lie in the file.
-static uint64_t place_of(const struct vr_sim *sim, const struct vr_sim_piece *piece) {
-    const struct vr_sim_range *chunk = vr_sim_ranges_holding(&sim->spaces, piece->address);
-    return chunk->read_mask + (piece->address - chunk->base);
-}
-
 // Whole pages: a neighbour's bytes may be on them.
 static vr_cu_result write_ticket(struct vr_sim *sim, struct vr_sim_piece *piece) {
-    const uint64_t place = place_of(sim, piece), offset = vr_round_down(place, VR_SIM_PAGE_BYTES);
+    const uint64_t place = vr_sim_piece_place(sim, piece), offset = vr_round_down(place, VR_SIM_PAGE_BYTES);
     const uint64_t end = place + vr_sim_ranges_at(&sim->pooled, piece->address)->size_bytes, last = vr_round_up(end, VR_SIM_PAGE_BYTES);
     struct vr_sim_ticket ticket = {
         .kind = VR_SIM_TICKET_PIECE,
@@ -65,14 +59,6 @@ vr_cu_result vr_sim_mem_pool_export_pointer(struct vr_sim *sim, void *data, uint
     memcpy(made.magic, magic, sizeof magic);
     memcpy(data, &made, sizeof made);
     return VR_CU_SUCCESS;
-}
-
-// What others wrote is gone for whoever gets the memory next.
-void vr_sim_piece_unshare(struct vr_sim *sim, struct vr_sim_piece *piece) {
-    if (piece->ticket == 0) return;
-    if (vr_sim_keeps(sim)) (void)vr_sim_content_forget(&sim->content, place_of(sim, piece), piece->size_bytes);
-    vr_sim_ticket_end(sim, piece->ticket, 0, 0);
-    piece->ticket = 0;
 }
 
 void vr_sim_pool_unshare(struct vr_sim *sim, struct vr_sim_pool *pool) {

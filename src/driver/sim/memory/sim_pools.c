@@ -5,6 +5,15 @@ struct vr_sim_pool *vr_sim_pool_at(const struct vr_sim *sim, uint64_t index) {
     return (struct vr_sim_pool *)(void *)vr_sim_slots_item(&sim->pools, (uint32_t)index);
 }
 
+vr_cu_result vr_sim_pool_make(struct vr_sim *sim, uint32_t device, uint32_t *index) {
+    if (vr_sim_slots_take(&sim->pools, index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_pool *made = vr_sim_pool_at(sim, *index);
+    made->device = device;
+    made->follow_events = made->opportunistic = made->add_dependencies = true;
+    made->read_mask = made->write_mask = (uint64_t)1 << device;
+    return VR_CU_SUCCESS;
+}
+
 // Pieces are named by slot + 1; 0 is none.
 static struct vr_sim_piece *piece_at(const struct vr_sim *sim, uint32_t name) {
     return name == 0 ? NULL : (struct vr_sim_piece *)(void *)vr_sim_slots_item(&sim->pieces, name - 1);
@@ -298,9 +307,22 @@ struct vr_sim_piece *vr_sim_piece_holding(const struct vr_sim *sim, uint64_t add
     return range == NULL || address - range->base >= range->size_bytes ? NULL : piece_at(sim, (uint32_t)range->owner + 1);
 }
 
+uint64_t vr_sim_piece_place(const struct vr_sim *sim, const struct vr_sim_piece *piece) {
+    const struct vr_sim_range *chunk = vr_sim_ranges_holding(&sim->spaces, piece->address);
+    return chunk->read_mask + (piece->address - chunk->base);
+}
+
+// What others wrote is gone for whoever gets the memory next.
+static void unshare(struct vr_sim *sim, struct vr_sim_piece *piece) {
+    if (piece->ticket == 0) return;
+    if (vr_sim_keeps(sim)) (void)vr_sim_content_forget(&sim->content, vr_sim_piece_place(sim, piece), piece->size_bytes);
+    vr_sim_ticket_end(sim, piece->ticket, 0, 0);
+    piece->ticket = 0;
+}
+
 void vr_sim_piece_free(struct vr_sim *sim, struct vr_sim_piece *piece, const struct vr_sim_point *point) {
     vr_sim_ranges_remove(&sim->pooled, piece->address);
-    vr_sim_piece_unshare(sim, piece);
+    unshare(sim, piece);
     if (vr_sim_keeps(sim)) vr_sim_back_drop(sim, vr_sim_ranges_holding(&sim->spaces, piece->address), piece->address, piece->size_bytes);
     vr_sim_pool_at(sim, piece->pool)->used_bytes -= piece->size_bytes;
     piece->taken = false;
@@ -316,7 +338,6 @@ void vr_sim_pools_end_context(struct vr_sim *sim, uint64_t context) {
         if (piece->slot.live && piece->taken && piece->context == context) vr_sim_piece_free(sim, piece, &none);
     }
     const uint32_t device = vr_sim_context_find(sim, context)->device;
-    if (vr_sim_context_find(sim, context)->primary) vr_sim_pool_imports_end(sim, device);
     for (uint32_t i = 0; i < sim->pools.used; i++) {
         const struct vr_sim_pool *pool = vr_sim_pool_at(sim, i);
         if (pool->slot.live && pool->device == device) vr_sim_pool_trim(sim, i, 0);

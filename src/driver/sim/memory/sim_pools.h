@@ -56,12 +56,16 @@ struct vr_sim_pool {
 
 // --- sim_pools.c ----------------------------------------------------------------------------------------------------
 
+// A new pool of the device, with the attributes that new ones have. OUT_OF_MEMORY.
+vr_cu_result vr_sim_pool_make(struct vr_sim *sim, uint32_t device, uint32_t *index);
 struct vr_sim_pool *vr_sim_pool_at(const struct vr_sim *sim, uint64_t index);
 // Memory for work that `stream` does next. OUT_OF_MEMORY.
 vr_cu_result vr_sim_pool_take(struct vr_sim *sim, uint32_t pool, struct vr_sim_stream *stream, uint64_t size_bytes, uint64_t *address);
 // The taken piece that starts at (holds) an address, or NULL.
 struct vr_sim_piece *vr_sim_piece_at(const struct vr_sim *sim, uint64_t address);
 struct vr_sim_piece *vr_sim_piece_holding(const struct vr_sim *sim, uint64_t address);
+// Where the bytes of a piece of an exportable pool lie in the memory file.
+uint64_t vr_sim_piece_place(const struct vr_sim *sim, const struct vr_sim_piece *piece);
 void vr_sim_piece_free(struct vr_sim *sim, struct vr_sim_piece *piece, const struct vr_sim_point *point);
 // Gives chunks back that nothing uses, until no more than keep_bytes are left.
 void vr_sim_pool_trim(struct vr_sim *sim, uint32_t pool, uint64_t keep_bytes);
@@ -79,16 +83,10 @@ bool vr_sim_chunk_allows(const struct vr_sim *sim, const struct vr_sim_range *ch
 // cuMemFree of memory of a pool or a graph: false when it is neither.
 bool vr_sim_pool_free_now(struct vr_sim *sim, uint64_t address, vr_cu_result *result);
 
-// --- sim_pool_calls.c -----------------------------------------------------------------------------------------------
-
-// A new pool of the device, with the attributes that new ones have. OUT_OF_MEMORY.
-vr_cu_result vr_sim_pool_make(struct vr_sim *sim, uint32_t device, uint32_t *index);
-
 // --- sim_pool_share.c -----------------------------------------------------------------------------------------------
 
-// The program is done with the pool (the piece): so is its part in what other processes have of it.
+// The program is done with the pool: so is its part in what other processes have of it.
 void vr_sim_pool_unshare(struct vr_sim *sim, struct vr_sim_pool *pool);
-void vr_sim_piece_unshare(struct vr_sim *sim, struct vr_sim_piece *piece);
 // The piece of another process's pool that starts there, or NULL; it is no longer open here.
 struct vr_sim_range *vr_sim_pool_import_at(const struct vr_sim *sim, uint64_t address);
 void vr_sim_pool_import_close(struct vr_sim *sim, struct vr_sim_range *range);
