@@ -1,4 +1,4 @@
-// sim_unpack.c: blocks of LZ4. The format is public (lz4_Block_format.md): sequences of a token, literals, and a match in what was
+// sim_unpack.c: blocks of LZ4. The format is public (LZ4 Block Format): sequences of a token, literals, and a match in what was
 // unpacked before; lengths of 15 and more go on in further bytes.
 #include "driver/sim/modules/sim_unpack.h"
 
