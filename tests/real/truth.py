@@ -128,7 +128,7 @@ def run_program(runs, folder):
     run = runs[0]
     wanted = [folder / each.snapshot() for each in runs]
     variables = prepared(run, folder)
-    command = [check_real.BUILD / "cli/vram", "sim", "--device", run.device, "--", *shlex.split(run.filled(run.group["command"], run.python()))]
+    command = [check_real.BUILD / "cli/vram", "sim", "--device", run.device, "--set", "bytes=none", "--", *shlex.split(run.filled(run.group["command"], run.python()))]
     begun = time.monotonic()
     with open(folder / "output", "wb") as file:
         process = subprocess.Popen([str(part) for part in command], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=variables, cwd=folder,

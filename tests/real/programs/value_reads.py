@@ -1,0 +1,54 @@
+"""The places where a program reads what only a kernel would have written: value_reads.py VRAM [NAME...]: each program of values.py under
+`vram sim --reads`; the lines that are marked there, and no others, must be listed."""
+import pathlib
+import re
+import subprocess
+import sys
+
+VALUES = pathlib.Path(__file__).with_name("values.py")
+
+
+def programs():
+    """{name: {line that is marked: the value that is set there, or ""}} in the order of the file."""
+    found, name = {}, None
+    for number, line in enumerate(VALUES.read_text().splitlines(), 1):
+        if match := re.match(r"def (\w+)\(", line):
+            name = match.group(1)
+            found[name] = {}
+        elif name and (match := re.search(r"# read(?:=(\S+))?$", line)):
+            found[name][number] = match.group(1) or ""
+    listed = re.findall(r"^BY_\w+ = \[(.*)\]", VALUES.read_text(), re.M)
+    return {name: found[name] for line in listed for name in line.split(", ")}
+
+
+def places(vram, name, marked):
+    """The lines of values.py that the list names, innermost of each place; and how many places have none."""
+    values = [word for line, value in marked.items() if value for word in ("--value", f"values.py:{line}={value}")]
+    run = subprocess.run([vram, "sim", "--reads", *values, "--", sys.executable, VALUES, name], capture_output=True, text=True)
+    if run.returncode != 0 or "ok" not in run.stdout.split():
+        return None, run.stderr.strip().splitlines()[-1:]
+    listed, without = set(), 0
+    for place in re.split(r"\n  (?=\d+ reads?\n)", run.stderr.partition("reads that do not give")[2])[1:]:
+        lines = re.findall(r"values\.py:(\d+)", place)
+        listed |= {int(lines[0])} if lines else set()
+        without += not lines
+    return listed, without
+
+
+def main():
+    vram, names = sys.argv[1], sys.argv[2:]
+    wrong = 0
+    for name, marked in programs().items():
+        if names and name not in names:
+            continue
+        listed, without = places(vram, name, marked)
+        right = listed == set(marked) and without == 0
+        wrong += not right
+        print(f"{'right' if right else 'WRONG'}  {name}: marked {sorted(marked)}, listed {sorted(listed) if listed is not None else 'nothing'}, without a line {without}", flush=True)
+    if not wrong:
+        print("ok")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
