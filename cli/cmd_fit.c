@@ -25,7 +25,7 @@ struct settings {
 };
 
 #define USUAL_DEVICE "h100"
-#define MORE_MEMORY ((uint64_t)1 << 40) // of a device on which nothing runs out
+#define MORE_MEMORY  ((uint64_t)1 << 40) // of a device on which nothing runs out
 
 static int usage_problem(const char *text) { return ui_usage("fit", "vram fit: %s", text); }
 
@@ -79,8 +79,8 @@ static bool are_steps(const char *text) {
 }
 
 // The option that says how many processes, each with a device, a launcher starts on a machine; their words, with dashes or underscores.
-static const char *const counting[] = {"nproc-per-node",       "num-processes", "num-gpus", "tensor-parallel-size", "pipeline-parallel-size",
-                                       "data-parallel-size", NULL};
+static const char *const counting[] = {"nproc-per-node",         "num-processes",      "num-gpus", "tensor-parallel-size",
+                                       "pipeline-parallel-size", "data-parallel-size", NULL};
 
 static bool is_counting(const char *argument, size_t length) {
     for (size_t i = 0; counting[i] != NULL; i++) {
@@ -145,7 +145,8 @@ static int answer_run(const struct settings *settings, const struct fit_run *run
 
 static int judge(const struct settings *settings, const struct fit_run *run, const struct fit_run *failed) {
     if (run->holding_count == 0) {
-        ui_say("vram fit: nothing was recorded: the program %s", run->exit_code == 0 ? "used no device memory" : "failed before it used device memory");
+        ui_say("vram fit: nothing was recorded: the program %s",
+               run->exit_code == 0 ? "used no device memory" : "failed before it used device memory");
         return CLI_BAD_INPUT;
     }
     const int code = answer_run(settings, run, failed);
@@ -156,12 +157,13 @@ static int judge(const struct settings *settings, const struct fit_run *run, con
 
 static int fit(const struct settings *settings, char **program) {
     struct fit_run run, more;
-    struct fit_plan plan = {.sim = {.models = settings->largest, .devices = settings->device_count, .memory_bytes = SIM_UNSET, .more = settings->more},
-                            .program = program,
-                            .steps = settings->steps,
-                            .until = settings->until,
-                            .most_seconds = settings->most_seconds,
-                            .quiet = settings->quiet};
+    struct fit_plan plan = {
+        .sim = {.models = settings->largest, .devices = settings->device_count, .memory_bytes = SIM_UNSET, .more = settings->more},
+        .program = program,
+        .steps = settings->steps,
+        .until = settings->until,
+        .most_seconds = settings->most_seconds,
+        .quiet = settings->quiet};
     int code = fit_run(&plan, &run);
     if (code != CLI_OK) return code;
     if (run.ending != FIT_OUT_OF_MEMORY) {
@@ -210,7 +212,11 @@ int cmd_fit(int argc, char **argv) {
          .value = "REGEX",
          .help = "ends the program when a line of its output matches",
          .target = &settings.until},
-        {.name = "for", .kind = ARGS_STRING, .value = "TIME", .help = "ends the program after so long: 90s, 5m", .target = &settings.seconds},
+        {.name = "for",
+         .kind = ARGS_STRING,
+         .value = "TIME",
+         .help = "ends the program after so long: 90s, 5m",
+         .target = &settings.seconds},
         {.name = "output",
          .letter = 'o',
          .kind = ARGS_STRING,
@@ -222,17 +228,22 @@ int cmd_fit(int argc, char **argv) {
          .value = "KEY=VALUE,...",
          .help = "further settings of the simulator (docs/guides/simulator.md)",
          .target = &settings.more},
-        {.name = "quiet", .letter = 'q', .kind = ARGS_FLAG, .help = "shows the program's output only when it fails", .target = &settings.quiet},
+        {.name = "quiet",
+         .letter = 'q',
+         .kind = ARGS_FLAG,
+         .help = "shows the program's output only when it fails",
+         .target = &settings.quiet},
         {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in reference/json.md", .target = &settings.json},
         {.name = NULL},
     };
     const struct args_command command = {
         .name = "fit",
         .usage = "[options] -- PROGRAM [ARGUMENT...]",
-        .summary = "Says whether a program fits into a GPU's memory, without one: it runs on a simulated device, which computes nothing but\n"
-                   "takes the memory that the program takes on a real one, until its steps repeat. Then: how much it needs, who holds it,\n"
-                   "on which cards it fits, and where it runs out on the others. The program's output goes to standard error.\n"
-                   "Exit code 1 when it does not fit, 3 when the program fails for another reason.",
+        .summary =
+            "Says whether a program fits into a GPU's memory, without one: it runs on a simulated device, which computes nothing but\n"
+            "takes the memory that the program takes on a real one, until its steps repeat. Then: how much it needs, who holds it,\n"
+            "on which cards it fits, and where it runs out on the others. The program's output goes to standard error.\n"
+            "Exit code 1 when it does not fit, 3 when the program fails for another reason.",
         .examples = "  vram fit -- python train.py\n"
                     "  vram fit --device rtx4090,a100-40 -- python train.py --batch-size 8\n"
                     "  vram fit --all --json -- torchrun --nproc-per-node 8 train.py\n"

@@ -42,7 +42,8 @@ int fit_print_json(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     const struct fit_run *run = answer->run;
     printf("{\"fits\": %s, \"need_bytes\": %" PRIu64 ", \"allocated_bytes\": %" PRIu64 ", \"reserved_bytes\": %" PRIu64
-           ", \"context_bytes\": %" PRIu64 ", \"library_bytes\": %" PRIu64 ", \"smallest_bytes\": %" PRIu64 ", \"smallest_retries\": %" PRIu64,
+           ", \"context_bytes\": %" PRIu64 ", \"library_bytes\": %" PRIu64 ", \"smallest_bytes\": %" PRIu64
+           ", \"smallest_retries\": %" PRIu64,
            answer->fits ? "true" : "false", fit_need_bytes(verdict), verdict->highest->allocated_bytes, verdict->highest->reserved_bytes,
            verdict->highest->outside_bytes - verdict->library_bytes, verdict->library_bytes, verdict->smallest_bytes,
            verdict->smallest_retries);

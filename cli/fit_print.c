@@ -53,7 +53,8 @@ static void print_oom(const struct fit_oom *oom) {
         ui_put(stdout, oom->site);
     }
     printf(", %s in use of %s", SIZE(oom->allocated_bytes), SIZE(oom->room_bytes));
-    if (oom->cached_bytes >= oom->requested_bytes) printf(", %s free in pieces of at most %s", SIZE(oom->cached_bytes), SIZE(oom->largest_free_bytes));
+    if (oom->cached_bytes >= oom->requested_bytes)
+        printf(", %s free in pieces of at most %s", SIZE(oom->cached_bytes), SIZE(oom->largest_free_bytes));
 }
 
 static void print_card(const struct fit_card *card) {
@@ -82,9 +83,11 @@ static void print_cards(const struct fit_verdict *verdict) {
 static void print_verdict(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     if (answer->limit_bytes != UINT64_MAX)
-        printf("%s: needs %s, the limit is %s\n", answer->fits ? "Fits" : "Does not fit", SIZE(fit_need_bytes(verdict)), SIZE(answer->limit_bytes));
+        printf("%s: needs %s, the limit is %s\n", answer->fits ? "Fits" : "Does not fit", SIZE(fit_need_bytes(verdict)),
+               SIZE(answer->limit_bytes));
     else
-        printf("%s: needs %s of a device like %s\n", answer->fits ? "Fits" : "Does not fit", SIZE(fit_need_bytes(verdict)), verdict->ran_on.key);
+        printf("%s: needs %s of a device like %s\n", answer->fits ? "Fits" : "Does not fit", SIZE(fit_need_bytes(verdict)),
+               verdict->ran_on.key);
 }
 
 static void print_peak(const struct fit_verdict *verdict) {

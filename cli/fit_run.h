@@ -22,13 +22,13 @@ struct fit_plan {
 
 // Why a run ended. X(constant, JSON name)
 #define FIT_ENDINGS(X)                                                                                                                     \
-    X(FIT_ENDED, end)           /* the program came to its end */                                                                          \
-    X(FIT_REPEATS, repeats)     /* its steps repeat */                                                                                     \
-    X(FIT_STEPS, steps)         /* as many steps as were asked for */                                                                      \
-    X(FIT_UNTIL, until)         /* what was looked for is in its output */                                                                 \
-    X(FIT_TIME, time)           /* the time was over */                                                                                    \
-    X(FIT_OUT_OF_MEMORY, oom)   /* it failed, after memory had run out */                                                                  \
-    X(FIT_FAILED, failed)       /* it failed */
+    X(FIT_ENDED, end)         /* the program came to its end */                                                                            \
+    X(FIT_REPEATS, repeats)   /* its steps repeat */                                                                                       \
+    X(FIT_STEPS, steps)       /* as many steps as were asked for */                                                                        \
+    X(FIT_UNTIL, until)       /* what was looked for is in its output */                                                                   \
+    X(FIT_TIME, time)         /* the time was over */                                                                                      \
+    X(FIT_OUT_OF_MEMORY, oom) /* it failed, after memory had run out */                                                                    \
+    X(FIT_FAILED, failed)     /* it failed */
 
 enum fit_ending {
 #define FIT_ENDING(constant, name) constant,
@@ -62,10 +62,10 @@ struct fit_holding {
 
 struct fit_run {
     enum fit_ending ending;
-    int exit_code;       // of the program
-    double seconds;      // that it took
-    uint64_t steps;      // of the process that ended the most
-    char folder[4096];   // of the recordings; "" when there is none any more
+    int exit_code;     // of the program
+    double seconds;    // that it took
+    uint64_t steps;    // of the process that ended the most
+    char folder[4096]; // of the recordings; "" when there is none any more
     struct fit_process *processes;
     size_t process_count;
     struct fit_holding *holdings; // by rank, then process and device

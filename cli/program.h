@@ -18,7 +18,8 @@ struct program_watch {
     // In the child, before the program takes its place: sets what only the program is to have in its environment. False after a line on
     // standard error: it does not start.
     bool (*prepare)(void *user);
-    // What it writes to standard output and standard error, as it comes. Ended output is not waited for: a child that lives on keeps it open.
+    // What it writes to standard output and standard error, as it comes. Ended output is not waited for: a child that lives on keeps it
+    // open.
     void (*output)(void *user, const char *bytes, size_t length);
     // About ten times a second, with the program's id. False: the program is asked to end (SIGTERM), and made to 20 seconds later.
     bool (*tick)(void *user, int64_t process);
