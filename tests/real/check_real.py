@@ -37,6 +37,7 @@ class Row:
         self.name, self.environment, self.command = name, environment, command
         self.variables, self.devices = options.get("variables", {}), options.get("devices", 1)
         self.device, self.set, self.source = options.get("device"), options.get("set"), options.get("source")
+        self.outside = options.get("outside", False)
         self.last = re.compile(options.get("last", "^(ok)+$"))
         self.id = f"{environment}/{name}"
 
@@ -99,14 +100,16 @@ def bytes_of(folder):
 
 # --- rows ---------------------------------------------------------------------------------------------------------------------------------
 def source_of(row):
-    """The folder of sources that a row needs (sources.tsv); None where it is not given."""
-    given = os.environ.get("VRAM_PROGRAMS")
-    folder = pathlib.Path(given) / row.source if given and row.source else None
-    return folder if folder is not None and folder.is_dir() else None
+    """The (first) folder of sources that a row needs (sources.tsv); None where one is not given."""
+    given, names = os.environ.get("VRAM_PROGRAMS"), row.source if isinstance(row.source, list) else [row.source]
+    folders = [pathlib.Path(given) / name for name in names] if given and row.source else []
+    return folders[0] if folders and all(folder.is_dir() for folder in folders) else None
 
 
 def command_of(row, python):
-    program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE, source=source_of(row))
+    program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE, source=source_of(row), vram=BUILD / "cli/vram")
+    if row.outside:
+        return shlex.split(program)
     sim = [BUILD / "cli/vram", "sim", "--devices", str(row.devices)]
     if row.device:
         sim += ["--device", row.device]
@@ -116,7 +119,8 @@ def command_of(row, python):
 
 
 def environment_of(row, python):
-    variables = {**os.environ, **row.variables, "PYTHONPATH": "", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    variables = {**os.environ, **row.variables, "PYTHONPATH": "", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1",
+                 "VRAM_REAL_CACHE": str(CACHE), "VRAM_BUILD": str(BUILD)}
     # torch.compile keeps compiled kernels; each run is to compile them.
     caches = LOGS / "caches" / row.id.replace("/", ".")
     shutil.rmtree(caches, ignore_errors=True)
@@ -175,7 +179,7 @@ def run_environment(name, packages, rows, options):
         print(f"the cache holds more than {MOST_BYTES // 10**9} GB: {CACHE}")
     for row in rows:
         if row.source and source_of(row) is None:
-            print(f"skipped {row.id}: {row.source} of sources.tsv is not in VRAM_PROGRAMS")
+            print(f"skipped {row.id}: {' '.join(row.source) if isinstance(row.source, list) else row.source} of sources.tsv is not in VRAM_PROGRAMS")
             continue
         works, seconds, _, why = run_row(row, python)
         results.append((row, works, why))

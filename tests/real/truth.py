@@ -226,7 +226,8 @@ def main():
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("ids", nargs="*")
     options = parser.parse_args()
-    runs = [run for run in read_runs() if not options.ids or run.id in options.ids or run.group.get("name") in options.ids]
+    ids = [id.removeprefix("truth_") for id in options.ids]
+    runs = [run for run in read_runs() if not ids or run.id in ids or run.group["name"] in ids]
     if options.list:
         return print("\n".join(f"{run.id}  {run.told()}" for run in runs))
     results, failed = [], 0

@@ -1,6 +1,5 @@
 """Programs whose sizes depend on values that kernels compute, and programs whose sizes do not: values.py NAME. A line marked `# read` is a place where the
-program reads such a value; value_reads.py wants exactly those places of `vram sim --reads`. `# read=1`: PyTorch itself checks what it reads there, and
-needs that value to go on (`vram sim --value`)."""
+program reads such a value; value_reads.py wants exactly those places of `vram sim --reads`."""
 import sys
 
 import torch
@@ -70,9 +69,9 @@ def longest_row():
     return torch.zeros(16, longest, 64, device=DEVICE)
 
 
-def repeats():
-    times = torch.randint(1, 5, (64,), device=DEVICE)
-    return torch.repeat_interleave(scores(64, 32), times, dim=0)  # read=1
+def counting():
+    ids = torch.randint(0, 100, (2048,), device=DEVICE)
+    return torch.bincount(ids)  # read
 
 
 def suppression():
@@ -160,7 +159,7 @@ def expert_capacity():
     return out
 
 
-BY_VALUES = [nonzero, boolean_mask, masked_select, unique_tokens, sampling, until_loss, expert_routing, longest_row, repeats, suppression]
+BY_VALUES = [nonzero, boolean_mask, masked_select, unique_tokens, sampling, until_loss, expert_routing, longest_row, counting, suppression]
 BY_SHAPES = [training, training_amp, training_checkpointed, convolutions, round_trip, fills, host_mask, host_lengths, fixed_decoding, expert_capacity]
 
 if __name__ == "__main__":
