@@ -9,6 +9,8 @@ import pathlib
 import re
 import statistics
 
+import truth
+
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/fit.md"
 CARDS = [size << 30 for size in (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 141, 180)]
 PEERS = ("memtracker", "accelerate", "fitcheck", "vramcalc")
@@ -20,6 +22,11 @@ def both(pair):
     return f"{here:,}" if real == here else f"{here:,} for {real:,} ({100 * (here / real - 1):+.2f} %)"
 
 
+def more_of(row):
+    more = row["sizes_here"] - row["sizes_equal"]
+    return f", {more:,} more here" if more else ""
+
+
 def truth_table(rows):
     lines = ["| Recording | Program | PyTorch, as | Events equal | Sizes equal in order | Peak allocated, B | Peak reserved, B | s | Host, GB |",
              "| --- | --- | --- | --- | --- | --- | --- | --: | --: |"]
@@ -27,7 +34,7 @@ def truth_table(rows):
         events = f"{row['equal']:,} of {row['events']:,}"
         if row["equal"] < row["equal_any_order_of_frees"]:
             events += f" ({row['equal_any_order_of_frees']:,} but for the order of frees)"
-        lines.append(f"| {row['id']} | {row['repository']} | {TORCH[row['environment']]}, {row['device']} | {events} | {row['sizes_equal']:,} of {row['sizes']:,} "
+        lines.append(f"| {row['id']} | {row['repository']} | {TORCH[row['environment']]}, {row['device']} | {events} | {row['sizes_equal']:,} of {row['sizes']:,}{more_of(row)} "
                      f"| {both(row['allocated'])} | {both(row['reserved'])} | {row['seconds']:.0f} | {row['host'] / 1e9:.1f} |")
     exact = [sum(row[name][0] == row[name][1] for row in rows) for name in ("allocated", "reserved")]
     sizes = sum(row["sizes_equal"] == row["sizes"] == row["sizes_here"] for row in rows)
@@ -99,7 +106,8 @@ def main():
     parser.add_argument("--peers", type=pathlib.Path)
     parser.add_argument("--date", default=datetime.date.today().isoformat())
     options = parser.parse_args()
-    rows = [row for row in json.loads(options.truth.read_text()) if "allocated" in row]
+    why = {run.id: run.differs.get("why", "") for run in truth.read_runs()}
+    rows = [{**row, "why": why[row["id"]]} for row in json.loads(options.truth.read_text()) if "allocated" in row]
     text = put(PAGE.read_text(), "truth", f"Measured on {options.date}.\n\n{truth_table(rows)}")
     text = put(text, "commands", commands_table(rows))
     if options.peers:

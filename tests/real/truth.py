@@ -149,6 +149,9 @@ def worse(run, result):
     told = run.differs
     wanted = {"sizes_equal": told.get("sizes_equal", result["sizes"]), "equal_any_order_of_frees": told.get("equal", result["events"])}
     reasons = [f"{name} {result[name]} of {least}" for name, least in wanted.items() if result[name] < least]
+    more = result["sizes_here"] - result["sizes_equal"]
+    if more > told.get("sizes_more", 0):
+        reasons.append(f"{more} allocations more")
     for name in ("allocated", "reserved"):
         real, here = result[name]
         if abs(here - real) > told.get(name, 0):
