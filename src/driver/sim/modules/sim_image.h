@@ -24,8 +24,9 @@ struct vr_sim_kernel {
     uint32_t ordinal;                   // parameters seen so far while reading
     struct vr_sim_parameter *parameters;
     size_t parameter_count, parameters_capacity;
-    bool has_parameters; // they are known
-    bool spins;          // waits for as many cycles as its only argument says
+    bool has_parameters;       // they are known
+    bool spins;                // waits for as many cycles as its only argument says
+    uint32_t fill_value_bytes; // it fills memory with a value of that length (vr_sim_launch_fill()); 0: it does not
 };
 
 struct vr_sim_variable {
@@ -67,6 +68,11 @@ size_t vr_sim_image_variable(const struct vr_sim_image *image, const char *name)
 struct vr_sim_kernel *vr_sim_image_add_kernel(struct vr_sim_image *image, const char *name, size_t length);
 bool vr_sim_image_add_variable(struct vr_sim_image *image, const char *name, size_t length, uint64_t size_bytes, bool managed);
 bool vr_sim_kernel_add_parameter(struct vr_sim_kernel *kernel, uint32_t ordinal, uint32_t offset_bytes, uint32_t size_bytes);
+
+// --- sim_launch_fill.c ----------------------------------------------------------------------------------------------
+
+// How long the value is that a kernel of that name fills memory with; 0: it is not known to do that.
+uint32_t vr_sim_fill_value_bytes(const char *name);
 
 // --- sim_cubin.c, sim_ptx.c -----------------------------------------------------------------------------------------
 
