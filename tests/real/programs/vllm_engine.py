@@ -4,6 +4,7 @@ import os
 import sys
 import tempfile
 
+from cuda_toolkit import use_toolkit
 from rows import main, row
 
 CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 512, "intermediate_size": 1376, "num_hidden_layers": 4,
@@ -12,6 +13,7 @@ CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_
 
 
 def engine(**options):
+    use_toolkit()  # the default sampler is FlashInfer's
     from vllm import LLM
 
     folder = tempfile.mkdtemp(prefix="model.")
@@ -41,14 +43,22 @@ def vllm_defaults():
 def vllm_sleeps():
     import torch
 
+    def free():
+        return torch.cuda.mem_get_info()[0]
+
     llm = engine(enable_sleep_mode=True)
     generate(llm)
-    awake = torch.cuda.mem_get_info()[0]
+    awake = free()
     llm.sleep(level=1)
-    asleep = torch.cuda.mem_get_info()[0]
-    assert asleep > awake + (1 << 30), (awake, asleep)
+    assert free() > awake + (1 << 30), (awake, free())
     llm.wake_up()
-    assert torch.cuda.mem_get_info()[0] == awake, (awake, torch.cuda.mem_get_info()[0])
+    assert free() == awake, (awake, free())
+    generate(llm)
+    llm.sleep(level=2)
+    assert free() > awake + (1 << 30), (awake, free())
+    llm.wake_up(tags=["weights"])
+    llm.wake_up(tags=["kv_cache"])
+    assert free() == awake, (awake, free())
     generate(llm)
 
 
