@@ -203,8 +203,8 @@ def run_environment(name, table, rows, options):
     return results
 
 
-def learn(known, results):
-    known |= {row.id for row, works, _ in results if works}
+def learn(results):
+    known = read_known() | {row.id for row, works, _ in results if works}
     (HERE / "known.tsv").write_text("# Rows that have worked: check_real.py --learn adds, nothing removes.\n" + "".join(f"{id}\n" for id in sorted(known)))
 
 
@@ -235,7 +235,7 @@ def main():
             results += run_environment(name, table, own, options)
     lost = [row.id for row, works, _ in results if not works and row.id in known]
     if options.learn:
-        learn(known, results)
+        learn(results)
     for id in lost:
         print(f"worked once, and no longer does: {id}")
     working = sum(works for _, works, _ in results)
