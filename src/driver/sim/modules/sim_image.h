@@ -2,7 +2,7 @@
 // for which architecture it was compiled. Nothing of it is executed.
 //
 // Three forms: a cubin (an ELF file), PTX text, and a container of several of both for various architectures. Code in a container may be
-// compressed; then its names are not known, and every name is taken for one of its kernels (`open`).
+// compressed (sim_unpack.h). Where nobody unpacks it, its names are not known, and every name is taken for one of its kernels (`open`).
 #ifndef VR_DRIVER_SIM_MODULES_SIM_IMAGE_H
 #define VR_DRIVER_SIM_MODULES_SIM_IMAGE_H
 
@@ -10,6 +10,9 @@
 #include "driver/abi.h"
 
 // An architecture is a number: 10 times major plus minor of the compute capability (90, 103).
+
+// Undoes a compression: true when `from` gives exactly to_bytes, and nothing is known of `to` otherwise.
+typedef bool vr_sim_unpacking(void *to, size_t to_bytes, const void *from, size_t from_bytes);
 
 struct vr_sim_parameter {
     uint32_t offset_bytes, size_bytes;
@@ -52,8 +55,10 @@ struct vr_sim_image {
 
 // Reads the code that a device of `architecture` takes. A cubin is taken by devices of the same major capability and no smaller minor one,
 // one that was compiled for the features of one architecture by that alone; of several the highest is taken, and PTX where none is.
+// `zstd` unpacks Zstandard, NULL: nobody does.
 // SUCCESS, and *image has one reference; INVALID_IMAGE; NO_BINARY_FOR_GPU; INVALID_PTX; OUT_OF_MEMORY.
-vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t architecture, struct vr_sim_image **image);
+vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t architecture, vr_sim_unpacking *zstd,
+                               struct vr_sim_image **image);
 // The length of an image in memory, by its own headers; also follows the wrapper that nvcc puts around a container, and *bytes is then
 // what it names. INVALID_IMAGE.
 vr_cu_result vr_sim_image_extent(const void **bytes, size_t *size_bytes);
