@@ -1,0 +1,27 @@
+"""SGLang with dummy weights: its engine starts and generates."""
+import json
+import os
+import tempfile
+
+from cuda_toolkit import use_toolkit
+from rows import main, row
+from small_llama import CONFIG
+
+
+@row
+def sglang_generates():
+    use_toolkit()  # SGLang compiles kernels of its own when it runs
+    import sglang
+
+    folder = tempfile.mkdtemp(prefix="model.")
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        json.dump(CONFIG, file)
+    engine = sglang.Engine(model_path=folder, load_format="dummy", skip_tokenizer_init=True, context_length=1024)
+    out = engine.generate(input_ids=[[1, 5, 9, 11]], sampling_params={"max_new_tokens": 8, "temperature": 0, "ignore_eos": True})
+    print(out)
+    assert len(out[0]["output_ids"]) == 8, out
+    engine.shutdown()
+
+
+if __name__ == "__main__":
+    main()
