@@ -27,7 +27,7 @@ BUILD = pathlib.Path(os.environ.get("VRAM_BUILD", ROOT / "build/release"))
 CACHE = pathlib.Path(os.environ.get("VRAM_REAL_CACHE", pathlib.Path.home() / ".cache/vram/real"))
 LOGS = BUILD / "tests/real"
 MOST_BYTES = 25 * 10**9
-ROW_SECONDS = 600
+ROW_SECONDS, PREPARE_SECONDS = 600, 1800
 # NVIDIA's wheels that are used as they are: compilers and headers, and what an environment names itself. All others have a stand-in, and are
 # not downloaded.
 USED_AS_THEY_ARE = re.compile(r"nvidia-(cuda-nvrtc|cuda-nvcc|nvvm|cuda-cccl|cuda-crt|ml-py|cuda-runtime$)|nvidia-cutlass")
@@ -158,14 +158,14 @@ def cause(path, code):
     return f"exit {code}: {text}"[:160] if isinstance(code, int) and code >= 0 else f"signal {-code}: {text}"[:160]
 
 
-def run_row(row, python):
+def run_row(row, python, most_seconds=ROW_SECONDS):
     log = LOGS / f"{row.id.replace('/', '.')}.log"
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, time.monotonic()
     with open(log, "wb") as file:
         process = subprocess.Popen(command_of(row, python), stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                    env=environment_of(row, python), start_new_session=True, cwd=LOGS)
         try:
-            code = process.wait(ROW_SECONDS)
+            code = process.wait(most_seconds)
         except subprocess.TimeoutExpired:
             code = "time"
         finally:
@@ -181,6 +181,18 @@ def run_row(row, python):
     return works, time.monotonic() - begun, peak, "" if works else cause(log, code)
 
 
+def prepare(name, table, python):
+    """What an environment needs once after its installation: a program of its own, under `vram sim` as well. False when it fails."""
+    done = python.parents[1] / "prepared"
+    if "prepare" not in table or done.exists():
+        return True
+    works, seconds, _, why = run_row(Row("prepare", name, table["prepare"], {}), python, PREPARE_SECONDS)
+    print(f"{'ready' if works else 'FAILS':6} {name} {seconds:6.1f} s  {why}", flush=True)
+    if works:
+        done.touch()
+    return works
+
+
 def run_environment(name, table, rows, options):
     packages = table.get("npm") or table["packages"]
     print(f"\n=== {name}: {' '.join(packages)}", flush=True)
@@ -189,6 +201,8 @@ def run_environment(name, table, rows, options):
     if python is None:
         print(f"skipped: {name}: packages not to be had ({LOGS / name}.install.log)")
         return results
+    if not options.python and not prepare(name, table, python):
+        print(f"{name}: its rows run without what it prepares")
     if not options.python and bytes_of(CACHE) > MOST_BYTES:
         print(f"the cache holds more than {MOST_BYTES // 10**9} GB: {CACHE}")
     for row in rows:

@@ -11,7 +11,9 @@ def link(place, target):
 
 
 def use_toolkit():
-    """CUDA_HOME is the toolkit; what FlashInfer compiles with it stays with the environment, for it takes minutes."""
+    """CUDA_HOME is the toolkit, unless there is one; what FlashInfer compiles with it stays with the environment, for it takes minutes."""
+    if "CUDA_HOME" in os.environ:
+        return
     wheels, folder = pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia/cu13", pathlib.Path(sys.prefix) / "toolkit"
     (folder / "lib64").mkdir(parents=True, exist_ok=True)
     for name in ("bin", "include", "nvvm"):

@@ -27,6 +27,14 @@ def generate(llm, tokens=8):
 
 
 @row
+def compile_sampler():
+    use_toolkit()
+    from flashinfer.sampling import get_sampling_module
+
+    get_sampling_module()
+
+
+@row
 def vllm_eager():
     generate(engine(enforce_eager=True))
 
