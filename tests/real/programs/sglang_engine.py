@@ -8,9 +8,21 @@ from rows import main, row
 from small_llama import CONFIG
 
 
+# CuTe's kernels, FlashInfer's usual ones here, are launched by a runtime of NVIDIA's linked into CuTe, which takes no driver but NVIDIA's.
+os.environ["FLASHINFER_USE_CUDA_NORM"] = "1"
+
+
+@row
+def compile_norm():
+    use_toolkit()
+    from flashinfer.norm import get_norm_module
+
+    get_norm_module()
+
+
 @row
 def sglang_generates():
-    use_toolkit()  # SGLang compiles kernels of its own when it runs
+    use_toolkit()
     import sglang
 
     folder = tempfile.mkdtemp(prefix="model.")
