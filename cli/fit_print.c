@@ -40,7 +40,11 @@ static void print_roles(const struct vram_roles *roles) {
             if (!told[role] && (most == VRAM_ROLE_COUNT || roles->at_peak[role].bytes > roles->at_peak[most].bytes)) most = role;
         told[most] = true;
         if (roles->at_peak[most].bytes == 0) break;
-        printf("%s%s %s", n == 0 ? "" : n % 4 == 0 ? ",\n                 " : ", ", vram_role_title(most), SIZE(roles->at_peak[most].bytes));
+        printf("%s%s %s",
+               n == 0       ? ""
+               : n % 4 == 0 ? ",\n                 "
+                            : ", ",
+               vram_role_title(most), SIZE(roles->at_peak[most].bytes));
     }
     printf("\n");
     for (size_t i = 0; i < roles->module_count && i < 3; i++) {
@@ -144,7 +148,8 @@ static void print_doubts(const struct fit_run *run) {
         printf("\n");
     }
     if (run->read_count > 4) printf("                 and at %zu further places\n", run->read_count - 4);
-    if (run->read_count > 0) printf("                 kernels compute nothing here: where sizes depend on such a value, it is what was read (0)\n");
+    if (run->read_count > 0)
+        printf("                 kernels compute nothing here: where sizes depend on such a value, it is what was read (0)\n");
 }
 
 // --- the whole ----------------------------------------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ struct fit_answer {
     const struct fit_verdict *verdict;
     const struct fit_run *failed; // an earlier run, which ran out of memory on the device itself; NULL: none
     struct fit_setting setting;
-    const char *varied;           // the argument of the program that was replaced, as it is now; NULL: none
-    uint64_t limit_bytes;         // UINT64_MAX: none
-    bool fits;                    // on every card that was asked for, and within the limit
+    const char *varied;   // the argument of the program that was replaced, as it is now; NULL: none
+    uint64_t limit_bytes; // UINT64_MAX: none
+    bool fits;            // on every card that was asked for, and within the limit
 };
 
 // What the device would have in use at most: what the allocator held, context, libraries.

@@ -34,7 +34,8 @@ static size_t collect(const struct vr_missing_file *file, bool sizes, struct sim
     size_t count = 0, kept = 0;
     for (uint64_t i = 0; i < used && i < VR_MISSING_ROWS; i++) {
         const struct vr_missing_row *row = &file->rows[i];
-        if (atomic_load(&row->state) != VR_MISSING_READY || (strncmp(row->library, VR_MISSING_SIZE, sizeof row->library) == 0) != sizes) continue;
+        if (atomic_load(&row->state) != VR_MISSING_READY || (strncmp(row->library, VR_MISSING_SIZE, sizeof row->library) == 0) != sizes)
+            continue;
         wanted[count].count = atomic_load(&row->count);
         end_text(wanted[count].function, row->function, sizeof row->function);
         end_text(wanted[count].library, row->library, sizeof row->library);
