@@ -32,13 +32,13 @@ static void print_sites(const struct vram_report_device *device) {
 
 // What the peak is for, most first.
 static void print_roles(const struct vram_roles *roles) {
-    bool told[VRAM_ROLE_COUNT] = {false};
+    bool printed[VRAM_ROLE_COUNT] = {false};
     printf("  Held then      ");
     for (size_t n = 0; n < VRAM_ROLE_COUNT; n++) {
         size_t most = VRAM_ROLE_COUNT;
         for (size_t role = 0; role < VRAM_ROLE_COUNT; role++)
-            if (!told[role] && (most == VRAM_ROLE_COUNT || roles->at_peak[role].bytes > roles->at_peak[most].bytes)) most = role;
-        told[most] = true;
+            if (!printed[role] && (most == VRAM_ROLE_COUNT || roles->at_peak[role].bytes > roles->at_peak[most].bytes)) most = role;
+        printed[most] = true;
         if (roles->at_peak[most].bytes == 0) break;
         printf("%s%s %s",
                n == 0       ? ""
@@ -136,7 +136,7 @@ static void print_place(const struct sim_read_place *place) {
 }
 
 static void print_doubts(const struct fit_run *run) {
-    printf("  Exact          sizes and order of requests, the allocator. From tables: context, %s\n", "what libraries take (docs/fit.md)");
+    printf("  Exact          sizes and order of requests, the allocator. From tables with a source: context, what libraries take\n");
     for (size_t i = 0; i < run->size_count; i++) printf("%s%s", i == 0 ? "  Not known      " : ", ", run->sizes[i].function);
     if (run->size_count > 0) printf("\n");
     for (size_t i = 0; i < run->missing_count && i < 4; i++)
