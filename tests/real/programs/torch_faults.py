@@ -150,11 +150,10 @@ def try_each_call(work, result, workers):
         counts[how] = counts.get(how, 0) + 1
         if how not in ("raised", "finished"):
             lines = [line for line in text.splitlines() if line.strip()]
-            bad.append(f"call {each.nth} ({failed.group(1) if failed else 'none'}): {how}: {' | '.join(lines[-3:])[:300]}")
+            bad.append(each.nth)
+            print(f"call {each.nth} ({failed.group(1) if failed else 'none'}): {how}: {' | '.join(lines[:1] + lines[-3:])[:300]}", flush=True)
         each.output.close()
-    print(f"{work.__name__}: {nth} tries, result {result}:", ", ".join(f"{count} {how}" for how, count in sorted(counts.items())))
-    for line in bad:
-        print(" ", line)
+    print(f"{work.__name__}: {nth} tries, result {result}:", ", ".join(f"{count} {how}" for how, count in sorted(counts.items())), flush=True)
     return not bad
 
 
