@@ -134,6 +134,11 @@ static int answer_run(const struct settings *settings, const struct fit_run *run
     struct fit_verdict verdict;
     int code = fit_judge(run, settings->largest, settings->asked, &verdict);
     if (code != CLI_OK) return code;
+    for (size_t i = 0; failed != NULL && i < verdict.card_count; i++) {
+        if (strcmp(verdict.cards[i].model.key, settings->largest) != 0) continue;
+        verdict.cards[i].fits = false;
+        verdict.cards[i].method = FIT_BY_RUN;
+    }
     struct fit_answer answer = {.run = run,
                                 .verdict = &verdict,
                                 .failed = failed,

@@ -103,7 +103,8 @@ class PyTorch(unittest.TestCase):
     def test_memory_runs_out_in_the_run(self):
         result = fit("--json", *python("import os\nif os.environ['VRAM_SIM'].count('memory=') == 0: os.environ['FAKE_MEMORY'] = str(150 << 20)\n" + TRAIN, "9"))
         answer = json.loads(result.stdout)
-        self.assertEqual((answer["steps"], answer["allocated_bytes"], result.returncode), (4, 248 * MIB, 0))
+        self.assertEqual((answer["steps"], answer["allocated_bytes"], result.returncode), (4, 248 * MIB, 1))
+        self.assertEqual([(card["fits"], card["by"]) for card in answer["cards"] if card["asked"]], [(False, "run")])
 
     def test_the_users_sitecustomize_is_there(self):
         with tempfile.TemporaryDirectory() as folder:
