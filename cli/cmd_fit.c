@@ -169,15 +169,15 @@ static int fit(const struct settings *settings, char **program) {
     struct fit_run run, more;
     char set[2048];
     // Content of large copies from the host is of no use here, and takes its memory.
-    if (snprintf(set, sizeof set, "bytes=none%s%s", settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more) >= (int)sizeof set)
+    if (snprintf(set, sizeof set, "bytes=none%s%s", settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more) >=
+        (int)sizeof set)
         return usage_problem("--set is too long");
-    struct fit_plan plan = {
-        .sim = {.models = settings->largest, .devices = settings->device_count, .memory_bytes = SIM_UNSET, .more = set},
-        .program = program,
-        .steps = settings->steps,
-        .until = settings->until,
-        .most_seconds = settings->most_seconds,
-        .quiet = settings->quiet};
+    struct fit_plan plan = {.sim = {.models = settings->largest, .devices = settings->device_count, .memory_bytes = SIM_UNSET, .more = set},
+                            .program = program,
+                            .steps = settings->steps,
+                            .until = settings->until,
+                            .most_seconds = settings->most_seconds,
+                            .quiet = settings->quiet};
     int code = fit_run(&plan, &run);
     if (code != CLI_OK) return code;
     if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): the memory of this machine may have been too little");
