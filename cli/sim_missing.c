@@ -10,7 +10,7 @@
 #include "../standins/common/missing.h"
 #include "ui.h"
 
-// A copy of a row: the program may still write to the file, and a text from there is ended here.
+// A copy of a row, whose texts are ended here: the program may have written anything.
 struct wanted {
     uint64_t count;
     char function[96], library[32], module[240];
@@ -78,4 +78,8 @@ bool sim_missing_begin(struct sim_counts *counts) {
     return sim_counts_make(counts, "missing", "VRAM_SIM_MISSING", sizeof(struct vr_missing_file), VR_MISSING_MAGIC);
 }
 
-void sim_missing_report(const struct sim_counts *counts) { report(counts->file); }
+void sim_missing_report(const struct sim_counts *counts) {
+    struct vr_missing_file *file = sim_counts_read(counts);
+    if (file != NULL) report(file);
+    free(file);
+}

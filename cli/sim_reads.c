@@ -10,7 +10,7 @@
 #include "beside.h"
 #include "ui.h"
 
-// A copy of a row: the program may still write to the file, and the text is ended here.
+// A copy of a row, whose text is ended here: the program may have written anything.
 struct read_place {
     uint64_t calls, unwritten_bytes, passed_bytes, not_kept_bytes;
     char text[sizeof((struct vr_reads_row *)0)->place];
@@ -64,17 +64,21 @@ static void say_place(const struct read_place *place) {
     }
 }
 
-void sim_reads_report(const struct sim_counts *counts) {
-    const struct vr_reads_file *file = counts->file;
-    struct read_place *places = malloc(VR_READS_ROWS * sizeof *places), elsewhere = {.text = "at further places\n"};
-    if (places == NULL) return;
+static void say_all(const struct vr_reads_file *file, struct read_place *places, struct read_place *elsewhere) {
     const size_t count = collect(file, places);
-    add(&elsewhere, &file->elsewhere);
+    add(elsewhere, &file->elsewhere);
     if (count == 0) ui_say("vram sim: no read gave anything but what a GPU would have given");
     if (count > 0) ui_say("vram sim: reads that do not give what a GPU would have given, by place (innermost frame first):");
     for (size_t i = 0; i < count; i++) say_place(&places[i]);
-    if (elsewhere.calls > 0) say_place(&elsewhere);
+    if (elsewhere->calls > 0) say_place(elsewhere);
+}
+
+void sim_reads_report(const struct sim_counts *counts) {
+    struct vr_reads_file *file = sim_counts_read(counts);
+    struct read_place *places = malloc(VR_READS_ROWS * sizeof *places), elsewhere = {.text = "at further places\n"};
+    if (places != NULL && file != NULL) say_all(file, places, &elsewhere);
     free(places);
+    free(file);
 }
 
 bool sim_reads_begin(struct sim_counts *counts) {

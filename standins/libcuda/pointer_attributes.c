@@ -53,7 +53,7 @@ static bool look_up_mapping(const struct vr_sim *sim, uint64_t address, uint32_t
     return true;
 }
 
-static void tell_pool(const struct vr_sim *sim, uint32_t pool, uint32_t current, struct facts *facts) {
+static void describe_pool(const struct vr_sim *sim, uint32_t pool, uint32_t current, struct facts *facts) {
     const struct vr_sim_pool *found = vr_sim_pool_at(sim, pool);
     facts->device = found->device;
     facts->handle_types = found->handle_types;
@@ -63,12 +63,12 @@ static void tell_pool(const struct vr_sim *sim, uint32_t pool, uint32_t current,
 
 static bool look_up_pooled(const struct vr_sim *sim, uint64_t address, uint32_t current, struct facts *facts) {
     if (facts->range->kind == VR_SIM_POOL_IMPORT) {
-        tell_pool(sim, (uint32_t)facts->range->owner, current, facts);
+        describe_pool(sim, (uint32_t)facts->range->owner, current, facts);
         return address - facts->range->base < facts->range->size_bytes;
     }
     const struct vr_sim_piece *piece = vr_sim_piece_holding(sim, address);
     if (piece == NULL) return false;
-    tell_pool(sim, piece->pool, current, facts);
+    describe_pool(sim, piece->pool, current, facts);
     facts->range = vr_sim_ranges_at(&sim->pooled, piece->address);
     return true;
 }

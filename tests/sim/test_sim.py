@@ -124,6 +124,14 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
         run("sim", "--", TINY)
         self.assertFalse([path for path in first if path.exists() and not pathlib.Path(f"/proc/{path.name.split('-')[2]}").exists()])
 
+    def test_files_that_a_program_wrote_over_are_read(self):
+        """What `vram sim` shares with a program may hold anything at its end, and in the middle."""
+        program = str(pathlib.Path(__file__).parent / "scribble.py")
+        for seed in range(12):
+            result = run("sim", "--missing", "--reads", "--", sys.executable, program, str(seed), TINY)
+            self.assertEqual(result.returncode, 7, result.stderr)
+            self.assertNotRegex(result.stderr, r"[\x00-\x08\x0b-\x1f\x7f]")
+
     def test_the_exit_code_is_the_programs(self):
         self.assertEqual(run("sim", "--", TINY, "5").returncode, 5)
 
