@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "ui.h"
@@ -16,12 +17,15 @@ static bool make_file(struct sim_counts *counts, size_t size_bytes, uint64_t mag
     if (snprintf(counts->path, sizeof counts->path, "%s/vram-sim-XXXXXX", folder) >= (int)sizeof counts->path) return false;
     const int descriptor = mkostemp(counts->path, O_CLOEXEC);
     if (descriptor < 0) return false;
-    if (ftruncate(descriptor, (off_t)size_bytes) != 0 || pwrite(descriptor, &magic, sizeof magic, 0) != (ssize_t)sizeof magic) {
+    const bool begun =
+        ftruncate(descriptor, (off_t)size_bytes) == 0 && pwrite(descriptor, &magic, sizeof magic, 0) == (ssize_t)sizeof magic;
+    void *mapped = begun ? mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) : MAP_FAILED;
+    if (mapped == MAP_FAILED) {
         (void)close(descriptor);
         (void)unlink(counts->path);
         return false;
     }
-    counts->made = true;
+    counts->file = mapped;
     counts->descriptor = descriptor;
     counts->size_bytes = size_bytes;
     return true;
@@ -34,7 +38,7 @@ bool sim_counts_make(struct sim_counts *counts, const char *option, const char *
     return false;
 }
 
-// Read, not mapped: the program may have cut the file off.
+// Not through the mapping: the program may have cut the file off.
 void *sim_counts_read(const struct sim_counts *counts) {
     char *bytes = calloc(1, counts->size_bytes);
     if (bytes == NULL) return NULL;
@@ -47,8 +51,9 @@ void *sim_counts_read(const struct sim_counts *counts) {
 }
 
 void sim_counts_end(struct sim_counts *counts) {
-    if (!counts->made) return;
+    if (counts->file == NULL) return;
     (void)unlink(counts->path);
+    (void)munmap(counts->file, counts->size_bytes);
     (void)close(counts->descriptor);
-    counts->made = false;
+    counts->file = NULL;
 }

@@ -8,7 +8,7 @@
 
 // All zero is none.
 struct sim_counts {
-    bool made;
+    void *file; // mapped; begins with its magic number. For looks while the program runs: reports read a copy
     int descriptor;
     size_t size_bytes;
     char path[4096];
