@@ -117,6 +117,10 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
         for settings in ("bytes=sparse", "bytes=all", "bytes=none"):
             result = run("sim", "--set", settings, "--", sys.executable, str(program))
             self.assertEqual(result.stdout, "43\n", result.stderr)
+        for call in range(1, 13):  # an assertion of one of the two, and nothing else
+            result = run("sim", "--", sys.executable, str(program), VRAM_SIM_FAIL=str(call))
+            self.assertIn(result.returncode, (0, 1), result.stderr)
+            self.assertIn("VRAM_SIM_FAIL: cu", result.stderr)
 
     def test_what_sessions_leave_behind_goes_with_the_next(self):
         run("sim", "--", TINY)
