@@ -72,9 +72,10 @@ static void fill(struct nccl_post *post, const struct nccl_call *call, uint32_t 
 }
 
 static int differ(const struct nccl_call *call, int other, const struct nccl_post *posted) {
+    // A copy: the other rank can write to its post at any time.
     const struct nccl_post copy = {
         .kind = posted->kind, .type = posted->type, .root = posted->root, .operator= posted->operator, .count = posted->count };
-    const struct nccl_post *theirs = &copy; // which the other rank can write to at any time
+    const struct nccl_post *theirs = &copy;
     return nccl_break(call->comm, NCCL_INVALID_USAGE,
                       "NCCL: rank %d calls %s (%llu of %s, root %d, operator %d) where rank %d calls %s (%llu of %s, root %d, operator %d), as call %llu",
                       call->comm->rank, nccl_kinds[call->kind].name, (unsigned long long)call->count, nccl_type_name(call->type),
