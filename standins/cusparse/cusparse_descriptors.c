@@ -23,15 +23,16 @@ struct matrix {
 #define OF_BLOCKS(F)                                                                                                                       \
     F(int64_t, rows)                                                                                                                       \
     F(int64_t, columns)                                                                                                                    \
-    F(int64_t, entries) F(int64_t, block) F(int64_t, second_block) F(void *, offsets) F(void *, indices) F(void *, values)                 \
-        F(int, offset_type) OF_INDICES(F) F(int, order)
+    F(int64_t, entries)                                                                                                                    \
+    F(int64_t, block) F(int64_t, second_block) F(void *, offsets) F(void *, indices) F(void *, values) F(int, offset_type) OF_INDICES(F)   \
+        F(int, order)
 #define OF_ELL(F)                                                                                                                          \
     F(int64_t, rows) F(int64_t, columns) F(int64_t, block) F(int64_t, second_block) F(void *, indices) F(void *, values) OF_INDICES(F)
 #define OF_SLICES(F)                                                                                                                       \
     F(int64_t, rows)                                                                                                                       \
     F(int64_t, columns)                                                                                                                    \
-    F(int64_t, entries) F(int64_t, second_block) F(int64_t, block) F(void *, offsets) F(void *, indices) F(void *, values)                 \
-        F(int, offset_type) OF_INDICES(F)
+    F(int64_t, entries)                                                                                                                    \
+    F(int64_t, second_block) F(int64_t, block) F(void *, offsets) F(void *, indices) F(void *, values) F(int, offset_type) OF_INDICES(F)
 #define OF_DENSE(F)   F(int64_t, rows) F(int64_t, columns) F(int64_t, step) F(void *, values) F(int, type) F(int, order)
 #define OF_VECTOR(F)  F(int64_t, rows) F(void *, values) F(int, type)
 #define OF_ENTRIES(F) F(int64_t, rows) F(int64_t, entries) F(void *, indices) F(void *, values) OF_INDICES(F)
