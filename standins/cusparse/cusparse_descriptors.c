@@ -24,8 +24,8 @@ struct matrix {
     F(int64_t, rows)                                                                                                                       \
     F(int64_t, columns)                                                                                                                    \
     F(int64_t, entries)                                                                                                                    \
-    F(int64_t, block) F(int64_t, second_block) F(void *, offsets) F(void *, indices) F(void *, values) F(int, offset_type) OF_INDICES(F)   \
-        F(int, order)
+    F(int64_t, block)                                                                                                                      \
+    F(int64_t, second_block) F(void *, offsets) F(void *, indices) F(void *, values) F(int, offset_type) OF_INDICES(F) F(int, order)
 #define OF_ELL(F)                                                                                                                          \
     F(int64_t, rows) F(int64_t, columns) F(int64_t, block) F(int64_t, second_block) F(void *, indices) F(void *, values) OF_INDICES(F)
 #define OF_SLICES(F)                                                                                                                       \
