@@ -37,12 +37,12 @@ struct matrix {
 #define OF_VECTOR(F)  F(int64_t, rows) F(void *, values) F(int, type)
 #define OF_ENTRIES(F) F(int64_t, rows) F(int64_t, entries) F(void *, indices) F(void *, values) OF_INDICES(F)
 
-// Takes what was given; what follows from it is filled in.
-static int make(struct matrix **result, const struct matrix *given) {
+// Takes the fields; what follows from them is filled in.
+static int make(struct matrix **result, const struct matrix *fields) {
     struct matrix *made = result == NULL ? NULL : standin_new(STANDIN_PLAIN_OBJECT, sizeof *made);
     if (made == NULL) return result == NULL ? CUSPARSE_INVALID_VALUE : CUSPARSE_ALLOC_FAILED;
     const struct standin_object head = made->object;
-    *made = *given;
+    *made = *fields;
     made->object = head;
     made->batch = 1;
     if (made->format == DENSE) made->entries = (int64_t)((uint64_t)made->rows * (uint64_t)made->columns);
@@ -74,12 +74,12 @@ MAKERS(SpVec, SPARSE_VECTOR, OF_ENTRIES)
 #define NEEDS(condition)                                                                                                                   \
     if (!(condition)) return CUSPARSE_INVALID_VALUE
 
-#define PLACE(of, member) , of *member
-#define TOLD(of, member)  PUT(member, matrix->member);
+#define PLACE(of, member)  , of *member
+#define STORED(of, member) PUT(member, matrix->member);
 #define GETTER(name, FIELDS)                                                                                                               \
     int name(const struct matrix *matrix FIELDS(PLACE)) {                                                                                  \
         NEEDS(matrix != NULL);                                                                                                             \
-        FIELDS(TOLD)                                                                                                                       \
+        FIELDS(STORED)                                                                                                                     \
         return 0;                                                                                                                          \
     }
 #define GETTERS(name, FIELDS)                                                                                                              \
