@@ -30,6 +30,9 @@ void vr_libcuda_log(const char *name, vr_cu_result result, ...);
 // Counts reads that do not give what a GPU would have given, where `vram sim --reads` asks for it. (reads.c)
 void vr_libcuda_watch_reads(struct vr_sim *sim);
 
+// Undoes Zstandard. (unpack.c)
+vr_sim_unpacking vr_libcuda_unpack_zstd;
+
 // cuLaunchKernelEx whose default stream is the thread's. (program_calls.c)
 vr_cu_result vr_libcuda_launch_ex(const struct vr_cu_launch_config *config, uint64_t function, void **parameters, void **extra);
 

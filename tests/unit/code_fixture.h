@@ -83,7 +83,7 @@ static inline struct code_image make_cubin(unsigned architecture, bool exact) {
     return image;
 }
 
-enum { CODE_PTX = 1, CODE_CUBIN = 2, CODE_ZSTD = 0x8000, CODE_EXACT = 0x100000 };
+enum { CODE_PTX = 1, CODE_CUBIN = 2, CODE_LZ4 = 0x2000, CODE_ZSTD = 0x8000, CODE_EXACT = 0x100000 };
 
 // Adds an entry to a container; the first call makes it (size 0 before).
 static inline void add_entry(struct code_image *container, unsigned kind, unsigned architecture, uint64_t flags, const void *bytes,
@@ -103,6 +103,58 @@ static inline void add_entry(struct code_image *container, unsigned kind, unsign
     memcpy(container->bytes + at + 64, bytes, size_bytes);
     container->size_bytes += 64 + padded;
     put(container, 8, container->size_bytes - 16, 8);
+}
+
+// The same of packed code, which gives so many bytes.
+static inline void add_packed(struct code_image *container, unsigned architecture, uint64_t flags, const struct code_image *packed,
+                              size_t unpacked_bytes) {
+    const size_t at = container->size_bytes == 0 ? 16 : container->size_bytes;
+    add_entry(container, CODE_CUBIN, architecture, flags, packed->bytes, packed->size_bytes);
+    put(container, at + 16, packed->size_bytes, 4);
+    put(container, at + 56, unpacked_bytes, 8);
+}
+
+static inline void put_length(struct code_image *packed, size_t length) {
+    for (length -= 15; length >= 255; length -= 255) packed->bytes[packed->size_bytes++] = 255;
+    packed->bytes[packed->size_bytes++] = (unsigned char)length;
+}
+
+// One sequence of LZ4; no match where it repeats nothing.
+static inline void put_sequence(struct code_image *packed, const unsigned char *bytes, size_t literals, size_t repeats) {
+    const size_t match = repeats == 0 ? 0 : repeats - 4;
+    packed->bytes[packed->size_bytes++] = (unsigned char)((literals < 15 ? literals : 15) << 4 | (match < 15 ? match : 15));
+    if (literals >= 15) put_length(packed, literals);
+    memcpy(packed->bytes + packed->size_bytes, bytes, literals);
+    packed->size_bytes += literals;
+    if (repeats == 0) return;
+    put(packed, packed->size_bytes, 1, 2); // one byte back
+    packed->size_bytes += 2;
+    if (match >= 15) put_length(packed, match);
+}
+
+// A block of LZ4 in which runs of a byte are matches.
+static inline struct code_image pack_lz4(const struct code_image *plain) {
+    struct code_image packed = {.size_bytes = 0};
+    size_t begun = 0;
+    for (size_t at = 1, run; at < plain->size_bytes; at += run + 1) {
+        for (run = 0; at + run < plain->size_bytes - 5 && plain->bytes[at + run] == plain->bytes[at - 1];) run++;
+        if (run < 4) continue;
+        put_sequence(&packed, plain->bytes + begun, at - begun, run);
+        begun = at + run;
+    }
+    put_sequence(&packed, plain->bytes + begun, plain->size_bytes - begun, 0);
+    return packed;
+}
+
+// A frame of Zstandard (RFC 8878) of one block that is not compressed.
+static inline struct code_image pack_zstd(const struct code_image *plain) {
+    struct code_image packed = {.size_bytes = 12 + plain->size_bytes};
+    put(&packed, 0, 0xfd2fb528, 4);
+    put(&packed, 4, 0xa0, 1); // one segment, its length in four bytes
+    put(&packed, 5, plain->size_bytes, 4);
+    put(&packed, 9, plain->size_bytes << 3 | 1, 3);
+    memcpy(packed.bytes + 12, plain->bytes, plain->size_bytes);
+    return packed;
 }
 
 #endif

@@ -126,8 +126,95 @@ static void highest_code_is_taken(void **state) {
     vram_driver_destroy(driver);
 }
 
-// Compressed code has no names that could be read: every name is one of its kernels.
-static void compressed_code_knows_every_name(void **state) {
+static bool unpack_nothing(void *to, size_t to_bytes, const void *from, size_t from_bytes) {
+    (void)to, (void)to_bytes, (void)from, (void)from_bytes;
+    return false;
+}
+
+static bool unpack_raw(void *to, size_t to_bytes, const void *from, size_t from_bytes) {
+    if (from_bytes != to_bytes + 12) return false;
+    memcpy(to, (const char *)from + 12, to_bytes);
+    return true;
+}
+
+// What is compressed tells as much as what is not.
+static void compressed_code_is_read(void **state) {
+    (void)state;
+    struct vram_driver *driver = open_sim(NULL);
+    struct vr_sim *sim = sim_of(driver);
+    const struct code_image cubin = make_cubin(80, false), lz4 = pack_lz4(&cubin), zstd = pack_zstd(&cubin);
+    assert_in_range(lz4.size_bytes, 1, cubin.size_bytes / 2);
+    sim->unpack_zstd = unpack_raw;
+    for (int round = 0; round < 2; round++) {
+        struct code_image container = {.size_bytes = 0};
+        uint64_t module, function, count;
+        add_packed(&container, 80, round == 0 ? CODE_LZ4 : CODE_ZSTD, round == 0 ? &lz4 : &zstd, cubin.size_bytes);
+        assert_cu(vr_sim_call_module_load_data(sim, &module, container.bytes), SUCCESS);
+        assert_cu(vr_sim_call_module_get_function(sim, &function, module, "not_this"), NOT_FOUND);
+        assert_cu(vr_sim_call_module_get_function(sim, &function, module, "work"), SUCCESS);
+        assert_int_equal(attribute_of(sim, function, REGISTERS), 40);
+        assert_int_equal(attribute_of(sim, function, SHARED), 2000);
+        assert_cu(vr_sim_call_func_get_param_count(sim, function, &count), SUCCESS);
+        assert_int_equal(count, 2);
+        assert_cu(vr_sim_call_module_unload(sim, module), SUCCESS);
+    }
+    vram_driver_destroy(driver);
+}
+
+// Cut anywhere, with more or less than it should give, or more than anybody unpacks.
+static void damaged_compression_is_refused(void **state) {
+    (void)state;
+    struct vram_driver *driver = open_sim(NULL);
+    struct vr_sim *sim = sim_of(driver);
+    const struct code_image cubin = make_cubin(80, false), whole = pack_lz4(&cubin);
+    uint64_t module = 7;
+    for (size_t cut = 0; cut < whole.size_bytes; cut++) {
+        struct code_image packed = whole, container = {.size_bytes = 0};
+        packed.size_bytes = cut;
+        add_packed(&container, 80, CODE_LZ4, &packed, cubin.size_bytes);
+        assert_cu(vr_sim_call_module_load_data(sim, &module, container.bytes), INVALID_IMAGE);
+    }
+    for (int more = -1; more <= 1; more += 2) {
+        struct code_image container = {.size_bytes = 0};
+        add_packed(&container, 80, CODE_LZ4, &whole, cubin.size_bytes + (size_t)more);
+        assert_cu(vr_sim_call_module_load_data(sim, &module, container.bytes), INVALID_IMAGE);
+    }
+    struct code_image back = whole, container = {.size_bytes = 0}, other = {.size_bytes = 0}, longer = {.size_bytes = 0};
+    put(&back, 11, 0xffff, 2); // a match before the first byte
+    add_packed(&container, 80, CODE_LZ4, &back, cubin.size_bytes);
+    assert_cu(vr_sim_call_module_load_data(sim, &module, container.bytes), INVALID_IMAGE);
+    sim->unpack_zstd = unpack_nothing;
+    add_packed(&other, 80, CODE_ZSTD, &whole, cubin.size_bytes);
+    assert_cu(vr_sim_call_module_load_data(sim, &module, other.bytes), INVALID_IMAGE);
+    add_packed(&longer, 80, CODE_LZ4, &whole, cubin.size_bytes);
+    put(&longer, 16 + 16, 4000, 4); // more than the entry has
+    assert_cu(vr_sim_call_module_load_data(sim, &module, longer.bytes), INVALID_IMAGE);
+    assert_int_equal(module, 7);
+    put(&longer, 16 + 16, whole.size_bytes, 4);
+    put(&longer, 16 + 56, UINT64_C(1) << 40, 8); // more than anybody unpacks: it stays closed
+    assert_cu(vr_sim_call_module_load_data(sim, &module, longer.bytes), SUCCESS);
+    vram_driver_destroy(driver);
+}
+
+// Parameters of more than 4 KiB are told in another form.
+static void large_parameters_are_read(void **state) {
+    (void)state;
+    struct vram_driver *driver = open_sim(NULL);
+    struct vr_sim *sim = sim_of(driver);
+    struct code_image cubin = make_cubin(80, false);
+    uint64_t module, function, offset, width;
+    put(&cubin, 480, 0x000c4504, 4);
+    put(&cubin, 480 + 12, 25768, 4);
+    assert_cu(vr_sim_call_module_load_data(sim, &module, cubin.bytes), SUCCESS);
+    assert_cu(vr_sim_call_module_get_function(sim, &function, module, "work"), SUCCESS);
+    assert_cu(vr_sim_call_func_get_param_info(sim, function, 1, &offset, &width), SUCCESS);
+    assert_int_equal(offset, 8);
+    assert_int_equal(width, 25768);
+    vram_driver_destroy(driver);
+}
+
+// Where nobody unpacks it, compressed code has no names that could be read: every name is one of its kernels.
+static void closed_code_knows_every_name(void **state) {
     (void)state;
     struct vram_driver *driver = open_sim(NULL);
     struct vr_sim *sim = sim_of(driver);
@@ -342,7 +429,10 @@ int main(void) {
         cmocka_unit_test(cubin_is_read),
         cmocka_unit_test(ptx_is_read),
         cmocka_unit_test(highest_code_is_taken),
-        cmocka_unit_test(compressed_code_knows_every_name),
+        cmocka_unit_test(compressed_code_is_read),
+        cmocka_unit_test(damaged_compression_is_refused),
+        cmocka_unit_test(large_parameters_are_read),
+        cmocka_unit_test(closed_code_knows_every_name),
         cmocka_unit_test(strange_code_is_refused),
         cmocka_unit_test(launches_are_checked),
         cmocka_unit_test(occupancy_is_counted),

@@ -12,6 +12,7 @@
 #include "driver/sim/device/sim_device.h"
 #include "driver/sim/memory/sim_content.h"
 #include "driver/sim/memory/sim_memory.h"
+#include "driver/sim/modules/sim_image.h"
 #include "driver/sim/sim_options.h"
 #include "os/os.h"
 #include "vram/driver.h"
@@ -91,6 +92,7 @@ struct vr_sim {
     struct vr_sim_read read;       // by the running call, from device memory into the host's
     // Told of reads that do not give what a GPU would have given, in the thread of the call and without the lock. NULL: nobody asks.
     void (*on_read)(const struct vr_sim_read *read);
+    vr_sim_unpacking *unpack_zstd; // of compressed code; NULL: it is not read
     struct vr_sim_shared *shared;
     size_t shared_count, shared_capacity;
     struct vr_sim_file *files;

@@ -247,6 +247,14 @@ static uint64_t time_steps(const struct vr_sim *sim, const struct vr_sim_exec *e
     return last_ns;
 }
 
+static vr_cu_result do_step(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {
+    if (work->type != VR_CU_GRAPH_NODE_TYPE_KERNEL || work->payload == NULL)
+        return vr_sim_work_run(sim, stream, &(struct vr_sim_callback){.work = *work});
+    const struct vr_sim_launch *kernel = &((const struct vr_sim_kernel_payload *)(const void *)work->payload)->launch;
+    vr_sim_launch_pass(sim, kernel);
+    return vr_sim_launch_fill(sim, stream, work->device, kernel);
+}
+
 static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, struct vr_sim_exec *exec) {
     vr_cu_result result = check_steps(sim, exec, vr_sim_context_find(sim, stream->context)->device);
     uint64_t start_ns, end_ns;
@@ -263,9 +271,7 @@ static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, str
         struct vr_sim_event *event = event_of(sim, &exec->steps[i], VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD);
         if (event != NULL) vr_sim_event_set(sim, event, stream, exec->ends_ns[i]);
         const struct vr_sim_work *work = &exec->steps[i].work;
-        if (work->type == VR_CU_GRAPH_NODE_TYPE_KERNEL && work->payload != NULL)
-            vr_sim_launch_pass(sim, &((const struct vr_sim_kernel_payload *)(const void *)work->payload)->launch);
-        const vr_cu_result done = vr_sim_work_run(sim, stream, &(struct vr_sim_callback){.work = *work});
+        const vr_cu_result done = do_step(sim, stream, work);
         if (result == VR_CU_SUCCESS) result = done;
     }
     vr_sim_exec_free(sim, exec);

@@ -1,6 +1,6 @@
 // sim_code.c: which code of what it is given a device takes. The layout of containers is not published; what is read here was established
 // from containers that nvcc wrote: entries of a kind (1 PTX, 2 cubin) with an architecture and flags, each with its own header's length.
-#include "driver/sim/modules/sim_image.h"
+#include "driver/sim/modules/sim_unpack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,8 @@ enum {
 };
 #define CONTAINER_MAGIC 0xba55ed50u
 #define EXTENT_MAX      ((uint64_t)1 << 32) // no header makes an image longer
+// No more is unpacked. The largest piece of PyTorch 2.6 and 2.15 has 43,061,752 bytes.
+#define UNPACKED_MOST ((uint64_t)256 << 20)
 
 static uint64_t load(const void *bytes, size_t at, size_t width) {
     uint64_t value = 0;
@@ -31,7 +33,8 @@ struct code {
     const char *bytes;
     size_t size_bytes;
     uint32_t architecture;
-    bool exact, ptx, compressed;
+    bool exact, ptx, lz4, zstd;
+    uint64_t packed_bytes, unpacked_bytes; // of LZ4 and Zstandard: what of size_bytes is used, and what it gives
 };
 
 static bool takes(uint32_t device, const struct code *code) {
@@ -65,7 +68,10 @@ static vr_cu_result choose(const char *bytes, size_t size_bytes, uint32_t archit
                                   .architecture = (uint32_t)load(entry, 28, 4),
                                   .exact = (flags & FLAG_EXACT) != 0,
                                   .ptx = kind == KIND_PTX,
-                                  .compressed = (flags & (FLAG_LZ4 | FLAG_ZSTD)) != 0};
+                                  .lz4 = (flags & FLAG_LZ4) != 0,
+                                  .zstd = (flags & FLAG_ZSTD) != 0,
+                                  .packed_bytes = load(entry, 16, 4),
+                                  .unpacked_bytes = load(entry, 56, 8)};
         if ((kind == KIND_PTX || kind == KIND_CUBIN) && takes(architecture, &code) && is_better(&code, best)) *best = code;
         at += header + size;
     }
@@ -83,12 +89,35 @@ static vr_cu_result find_code(const char *bytes, size_t size_bytes, uint32_t arc
     return takes(architecture, code) ? VR_CU_SUCCESS : VR_CU_NO_BINARY_FOR_GPU;
 }
 
-static vr_cu_result read_code(struct vr_sim_image *image, const struct code *code) {
-    if (image->open) return VR_CU_SUCCESS;
-    return code->ptx ? vr_sim_ptx_read(image, code->bytes, code->size_bytes) : vr_sim_cubin_read(image, code->bytes, code->size_bytes);
+// --- unpacking ------------------------------------------------------------------------------------------------------
+
+static vr_cu_result read_plain(struct vr_sim_image *image, const char *bytes, size_t size_bytes, bool ptx) {
+    return ptx ? vr_sim_ptx_read(image, bytes, size_bytes) : vr_sim_cubin_read(image, bytes, size_bytes);
 }
 
-vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t architecture, struct vr_sim_image **image) {
+// Nothing of it is kept: what is read of code is a thousandth of it.
+static vr_cu_result read_packed(struct vr_sim_image *image, const struct code *code, vr_sim_unpacking *unpack) {
+    if (code->packed_bytes > code->size_bytes) return VR_CU_INVALID_IMAGE;
+    char *bytes = malloc((size_t)code->unpacked_bytes);
+    if (bytes == NULL) return VR_CU_OUT_OF_MEMORY;
+    vr_cu_result result = VR_CU_INVALID_IMAGE;
+    if (unpack(bytes, (size_t)code->unpacked_bytes, code->bytes, (size_t)code->packed_bytes))
+        result = read_plain(image, bytes, (size_t)code->unpacked_bytes, code->ptx);
+    free(bytes);
+    return result;
+}
+
+// Code that nobody here can unpack stays closed: any name is one of its kernels.
+static vr_cu_result read_code(struct vr_sim_image *image, const struct code *code, vr_sim_unpacking *zstd) {
+    if (!code->lz4 && !code->zstd) return read_plain(image, code->bytes, code->size_bytes, code->ptx);
+    vr_sim_unpacking *unpack = code->lz4 ? vr_sim_unpack_lz4 : zstd;
+    if (unpack != NULL && code->unpacked_bytes != 0 && code->unpacked_bytes <= UNPACKED_MOST) return read_packed(image, code, unpack);
+    image->open = true;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t architecture, vr_sim_unpacking *zstd,
+                               struct vr_sim_image **image) {
     struct code code = {0};
     vr_cu_result result = find_code(bytes, size_bytes, architecture, &code);
     if (result != VR_CU_SUCCESS) return result;
@@ -98,8 +127,7 @@ vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t ar
     made->jit = code.ptx;
     made->binary_version = code.ptx ? architecture : code.architecture;
     made->ptx_version = code.architecture;
-    made->open = code.compressed;
-    result = read_code(made, &code);
+    result = read_code(made, &code, zstd);
     if (result == VR_CU_SUCCESS)
         *image = made;
     else

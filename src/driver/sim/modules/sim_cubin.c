@@ -26,6 +26,7 @@ enum {
     INFO_FRAME = 0x11,
     INFO_PARAMETER = 0x17,
     INFO_REGISTERS = 0x2f,
+    INFO_LARGE_PARAMETER = 0x45, // of kernels with more than 4 KiB of parameters
     COMPAT_EXACT = 0x09,
     RESERVED_SHARED = 1024, // that the system takes of a block's shared memory from 9.0 on, and that is no attribute of a kernel
 };
@@ -117,9 +118,11 @@ static bool on_kernel(struct cubin *file, struct vr_sim_kernel *kernel, unsigned
         const uint64_t threads = load(value, 0, 4) * load(value, 4, 4);
         kernel->most_threads = threads * load(value, 8, 4) <= 1024 && threads <= 1024 ? (uint32_t)(threads * load(value, 8, 4)) : 0;
     }
-    if (number != INFO_PARAMETER || size_bytes < 12) return true;
-    // The size stands in the upper 14 bits of the last word.
-    return vr_sim_kernel_add_parameter(kernel, (uint32_t)load(value, 4, 2), (uint32_t)load(value, 6, 2), (uint32_t)load(value, 8, 4) >> 18);
+    if ((number != INFO_PARAMETER && number != INFO_LARGE_PARAMETER) || size_bytes < 12) return true;
+    // The size stands in the upper 14 bits of the last word; of a large one in the lower 16.
+    const uint32_t size = (uint32_t)load(value, 8, 4);
+    return vr_sim_kernel_add_parameter(kernel, (uint32_t)load(value, 4, 2), (uint32_t)load(value, 6, 2),
+                                       number == INFO_PARAMETER ? size >> 18 : size & 0xffff);
 }
 
 // Of the file: values of kernels that a symbol names.

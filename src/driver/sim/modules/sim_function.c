@@ -100,7 +100,8 @@ vr_cu_result vr_sim_kernel_get_attribute(struct vr_sim *sim, int *value, int att
     struct vr_sim_function there = *found;
     if (library != NULL) there.image = vr_sim_library_image(sim, library, (uint32_t)device);
     if (there.image == NULL) return VR_CU_NO_BINARY_FOR_GPU;
-    const size_t index = vr_sim_image_kernel(there.image, vr_sim_function_kernel(found)->name);
+    const size_t index =
+        there.image == found->image ? found->kernel : vr_sim_image_kernel(there.image, vr_sim_function_kernel(found)->name);
     if (index == SIZE_MAX) return VR_CU_NOT_FOUND;
     there.kernel = (uint32_t)index;
     *value = value_of(&there, vr_sim_function_settings_of(sim, found), (enum attribute)attribute);

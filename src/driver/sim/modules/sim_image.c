@@ -22,7 +22,8 @@ struct vr_sim_kernel *vr_sim_image_add_kernel(struct vr_sim_image *image, const 
     char *copy = copy_name(name, length);
     if (copy == NULL) return NULL;
     struct vr_sim_kernel *kernel = &image->kernels[image->kernel_count++];
-    *kernel = (struct vr_sim_kernel){.name = copy, .registers = SMALL_REGISTERS, .spins = is_spinning(copy)};
+    *kernel = (struct vr_sim_kernel){
+        .name = copy, .registers = SMALL_REGISTERS, .spins = is_spinning(copy), .fill_value_bytes = vr_sim_fill_value_bytes(copy)};
     return kernel;
 }
 

@@ -2,7 +2,7 @@
 // for which architecture it was compiled. Nothing of it is executed.
 //
 // Three forms: a cubin (an ELF file), PTX text, and a container of several of both for various architectures. Code in a container may be
-// compressed; then its names are not known, and every name is taken for one of its kernels (`open`).
+// compressed (sim_unpack.h). Where nobody unpacks it, its names are not known, and every name is taken for one of its kernels (`open`).
 #ifndef VR_DRIVER_SIM_MODULES_SIM_IMAGE_H
 #define VR_DRIVER_SIM_MODULES_SIM_IMAGE_H
 
@@ -10,6 +10,9 @@
 #include "driver/abi.h"
 
 // An architecture is a number: 10 times major plus minor of the compute capability (90, 103).
+
+// Undoes a compression: true when `from` gives exactly to_bytes, and nothing is known of `to` otherwise.
+typedef bool vr_sim_unpacking(void *to, size_t to_bytes, const void *from, size_t from_bytes);
 
 struct vr_sim_parameter {
     uint32_t offset_bytes, size_bytes;
@@ -24,8 +27,9 @@ struct vr_sim_kernel {
     uint32_t ordinal;                   // parameters seen so far while reading
     struct vr_sim_parameter *parameters;
     size_t parameter_count, parameters_capacity;
-    bool has_parameters; // they are known
-    bool spins;          // waits for as many cycles as its only argument says
+    bool has_parameters;       // they are known
+    bool spins;                // waits for as many cycles as its only argument says
+    uint32_t fill_value_bytes; // it fills memory with a value of that length (vr_sim_launch_fill()); 0: it does not
 };
 
 struct vr_sim_variable {
@@ -51,8 +55,10 @@ struct vr_sim_image {
 
 // Reads the code that a device of `architecture` takes. A cubin is taken by devices of the same major capability and no smaller minor one,
 // one that was compiled for the features of one architecture by that alone; of several the highest is taken, and PTX where none is.
+// `zstd` unpacks Zstandard, NULL: nobody does.
 // SUCCESS, and *image has one reference; INVALID_IMAGE; NO_BINARY_FOR_GPU; INVALID_PTX; OUT_OF_MEMORY.
-vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t architecture, struct vr_sim_image **image);
+vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t architecture, vr_sim_unpacking *zstd,
+                               struct vr_sim_image **image);
 // The length of an image in memory, by its own headers; also follows the wrapper that nvcc puts around a container, and *bytes is then
 // what it names. INVALID_IMAGE.
 vr_cu_result vr_sim_image_extent(const void **bytes, size_t *size_bytes);
@@ -67,6 +73,11 @@ size_t vr_sim_image_variable(const struct vr_sim_image *image, const char *name)
 struct vr_sim_kernel *vr_sim_image_add_kernel(struct vr_sim_image *image, const char *name, size_t length);
 bool vr_sim_image_add_variable(struct vr_sim_image *image, const char *name, size_t length, uint64_t size_bytes, bool managed);
 bool vr_sim_kernel_add_parameter(struct vr_sim_kernel *kernel, uint32_t ordinal, uint32_t offset_bytes, uint32_t size_bytes);
+
+// --- sim_launch_fill.c ----------------------------------------------------------------------------------------------
+
+// How long the value is that a kernel of that name fills memory with; 0: it is not known to do that.
+uint32_t vr_sim_fill_value_bytes(const char *name);
 
 // --- sim_cubin.c, sim_ptx.c -----------------------------------------------------------------------------------------
 

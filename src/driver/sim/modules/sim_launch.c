@@ -212,6 +212,8 @@ static vr_cu_result launch_on(struct vr_sim *sim, const struct vr_sim_launch *la
     function->loaded = true;
     if (VR_UNLIKELY(sim->on_read != NULL)) vr_sim_launch_pass(sim, launch);
     result = vr_sim_enqueue(sim, queue, cost_ns, &end_ns);
+    if (VR_UNLIKELY(vr_sim_function_kernel(function)->fill_value_bytes != 0) && result == VR_CU_SUCCESS)
+        result = vr_sim_launch_fill(sim, queue, device, launch);
     if (VR_UNLIKELY(launch->attribute_count > 0) && result == VR_CU_SUCCESS) record_events(sim, queue, launch, end_ns);
     return result;
 }

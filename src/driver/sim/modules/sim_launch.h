@@ -34,6 +34,12 @@ vr_cu_result vr_sim_launch_keep(const struct vr_sim_launch *launch, const struct
 // A launch as a node's work: checked, priced and with a payload that the caller drops.
 vr_cu_result vr_sim_launch_work(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch, struct vr_sim_work *work);
 
+// --- sim_launch_fill.c ----------------------------------------------------------------------------------------------
+
+// What a kernel that only fills memory writes is written, in the stream's order, where content is kept apart from the addresses.
+// OUT_OF_MEMORY of the host.
+vr_cu_result vr_sim_launch_fill(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, const struct vr_sim_launch *launch);
+
 // --- sim_launch_pass.c ----------------------------------------------------------------------------------------------
 
 // What device memory holds at the launch's arguments may be the kernel's from now on. Nothing where nobody asks for reads.

@@ -24,7 +24,7 @@ static vr_cu_result read_images(struct vr_sim *sim, struct vr_sim_library *libra
         struct vr_sim_library_image *entry = &library->images[library->image_count];
         entry->architecture = vr_sim_architecture(sim, device);
         if (has_image(library, entry->architecture)) continue;
-        const vr_cu_result result = vr_sim_image_read(bytes, size_bytes, entry->architecture, &entry->image);
+        const vr_cu_result result = vr_sim_image_read(bytes, size_bytes, entry->architecture, sim->unpack_zstd, &entry->image);
         if (result == VR_CU_SUCCESS)
             library->image_count++;
         else

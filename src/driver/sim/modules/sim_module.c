@@ -69,7 +69,7 @@ static vr_cu_result load(struct vr_sim *sim, uint64_t *module, const void *bytes
     if (result != VR_CU_SUCCESS) return result;
     const uint64_t handle = vr_sim_context_handle(sim, context);
     struct vr_sim_image *image;
-    result = vr_sim_image_read(bytes, size_bytes, vr_sim_architecture(sim, context->device), &image);
+    result = vr_sim_image_read(bytes, size_bytes, vr_sim_architecture(sim, context->device), sim->unpack_zstd, &image);
     if (result != VR_CU_SUCCESS) return result;
     result = vr_sim_module_make(sim, handle, image, 0, module);
     vr_sim_image_release(image);
