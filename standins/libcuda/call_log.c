@@ -12,7 +12,8 @@
 #include "libcuda.h"
 
 // The functions that are logged, and what they are called with: n a number, o where a number is put, i a device, - something else, not
-// logged. Besides: c the current context, s a stream (1 when it captures, else 0), a whether the primary context of the device before lives.
+// logged. Besides: c the current context, s a stream (1 when it captures, else 0), a whether the primary context of the device before
+// lives.
 static const struct {
     const char *name, *arguments;
 } logged[] = {
