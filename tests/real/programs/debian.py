@@ -1,18 +1,17 @@
 """Debian's own programs with CUDA in them, as packages bring them."""
-import os
 import pathlib
 import re
 import subprocess
 import sys
-import sysconfig
 
+import nvrtc
 from rows import main, row
 
 FRAMES = 25
 
 
-def output_of(*command, codes=(0,), **environment):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **environment}, stdin=subprocess.DEVNULL)
+def output_of(*command, codes=(0,), environment=None):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, stdin=subprocess.DEVNULL)
     sys.stdout.write(done.stdout)
     assert done.returncode in codes, f"{command[0]}: exit {done.returncode}"
     return done.stdout
@@ -48,15 +47,9 @@ def gstreamer_cudaupload():
 @row
 def hashcat_md5():
     """Its kernels are compiled by NVRTC, which it wants under the name without a number; none of them computes, so nothing is found (exit 1)."""
-    libraries = pathlib.Path("nvrtc")
-    libraries.mkdir(exist_ok=True)
-    for library in pathlib.Path(sysconfig.get_path("purelib")).glob("nvidia/*/lib/libnvrtc*.so.*"):
-        for name in (library.name, library.name.split(".so")[0] + ".so"):
-            (libraries / name).unlink(missing_ok=True)
-            (libraries / name).symlink_to(library)
     pathlib.Path("words").write_text("hashcat\npassword\n")
     text = output_of("hashcat", "-m", "0", "-a", "0", "-D", "2", "-d", "1", "--potfile-disable", "--self-test-disable", "-w", "1",
-                     "5f4dcc3b5aa765d61d8327deb882cf99", "words", codes=(1,), LD_LIBRARY_PATH=str(libraries.resolve()))
+                     "5f4dcc3b5aa765d61d8327deb882cf99", "words", codes=(1,), environment=nvrtc.environment())
     assert re.search(r"^\* Device #1: NVIDIA", text, re.M) and re.search(r"^Status\.+: Exhausted", text, re.M)
 
 
