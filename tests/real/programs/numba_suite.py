@@ -30,4 +30,5 @@ def main():
     print("ok")
 
 
-main()
+if __name__ == "__main__":  # tests start processes that import this
+    main()
