@@ -41,7 +41,9 @@ def ffmpeg_hwupload_cuda():
 
 @row
 def gstreamer_cudaupload():
-    output_of("gst-launch-1.0", "--no-fault", "videotestsrc", f"num-buffers={FRAMES}", "!", "cudaupload", "!", "cudadownload", "!", "fakesink")
+    """The caps in between: without them both elements pass frames through."""
+    output_of("gst-launch-1.0", "--no-fault", "videotestsrc", f"num-buffers={FRAMES}", "!", "cudaupload", "!", "video/x-raw(memory:CUDAMemory)", "!",
+              "cudadownload", "!", "video/x-raw", "!", "fakesink")
 
 
 @row
