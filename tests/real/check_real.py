@@ -29,8 +29,9 @@ BUILD = pathlib.Path(os.environ.get("VRAM_BUILD", ROOT / "build/release"))
 CACHE = pathlib.Path(os.environ.get("VRAM_REAL_CACHE", pathlib.Path.home() / ".cache/vram/real"))
 LOGS = BUILD / "tests/real"
 MOST_BYTES = 25 * 10**9
-ROW_SECONDS = 600
-# NVIDIA's wheels that are used as they are: compilers and headers. All others have a stand-in, and are not downloaded.
+ROW_SECONDS, PREPARE_SECONDS = 600, 1800
+# NVIDIA's wheels that are used as they are: compilers and headers, and what an environment names itself. All others have a stand-in, and are
+# not downloaded.
 USED_AS_THEY_ARE = re.compile(r"nvidia-(cuda-nvrtc|nvjitlink|cuda-nvcc|nvvm|cuda-cccl|cuda-crt|ml-py|cuda-runtime$)|nvidia-cutlass")
 
 
@@ -74,7 +75,8 @@ def wanted_packages(python, packages, log):
     if not run_quiet(command, log):
         return None
     named = [(item["metadata"]["name"], item["metadata"]["version"]) for item in json.loads(report.read_text())["install"]]
-    left_out = [name for name, _ in named if name.startswith("nvidia-") and not USED_AS_THEY_ARE.match(name)]
+    asked = {re.split(r"[\[=<>]", package)[0] for package in packages}
+    left_out = [name for name, _ in named if name.startswith("nvidia-") and not USED_AS_THEY_ARE.match(name) and name not in asked]
     return [f"{name}=={version}" for name, version in named if name not in left_out]
 
 
@@ -84,14 +86,30 @@ def absent_from_debian(packages):
     return [package for package in packages if f"{package} installed" not in told.splitlines()]
 
 
+def make_npm_environment(folder, packages, log):
+    """Packages of npm's, without those that others bring for other systems."""
+    node = shutil.which("node")
+    options = ["--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund"]
+    (folder / "bin").mkdir(parents=True)
+    if node is None or not run_quiet(["npm", "install", "--prefix", folder, *options, *packages], log):
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    (folder / "bin/node").symlink_to(node)
+    (folder / "complete").write_text("\n".join(packages) + "\n")
+    return folder / "bin/node"
+
+
 def make_environment(name, table):
     """The interpreter of a fresh or kept environment; None when its packages are not to be had, or its commands fail."""
-    folder, log, packages = CACHE / name, LOGS / f"{name}.install.log", table.get("packages", [])
-    python = folder / "bin/python"
+    folder, log, packages = CACHE / name, LOGS / f"{name}.install.log", table.get("npm") or table.get("packages", [])
+    npm = "npm" in table
+    python = folder / ("bin/node" if npm else "bin/python")
     if (folder / "complete").exists():
         return python
     shutil.rmtree(folder, ignore_errors=True)
     log.unlink(missing_ok=True)
+    if npm:
+        return make_npm_environment(folder, packages, log)
     if not run_quiet([sys.executable, "-m", "venv", folder], log):
         return None
     pins = wanted_packages(python, packages, log) if packages else []
@@ -121,7 +139,7 @@ def source_of(row):
 
 def command_of(row, python, recorder=()):
     program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE, source=source_of(row),
-                                 folder=CACHE / row.environment)
+                                 folder=python.parents[1])
     sim = [BUILD / "cli/vram", "sim", "--devices", str(row.devices)]
     if row.device:
         sim += ["--device", row.device]
@@ -138,6 +156,10 @@ def environment_of(row, python):
     variables.update(TORCHINDUCTOR_CACHE_DIR=str(caches / "inductor"), TRITON_CACHE_DIR=str(caches / "triton"), HOME=str(caches))
     variables["PATH"] = f"{python.parent}:{variables['PATH']}"
     caches.mkdir(parents=True)
+    # NVRTC 13.0's wheel does not look for its own second half beside itself (pytorch/pytorch, issue 178196): here, too, it has to be told.
+    halves = list(python.parents[1].glob("lib/python3*/site-packages/nvidia/*/lib/libnvrtc-builtins.so.13.0"))
+    if halves:
+        variables["LD_LIBRARY_PATH"] = ":".join([str(halves[0].parent), *filter(None, [variables.get("LD_LIBRARY_PATH")])])
     return variables
 
 
@@ -156,13 +178,13 @@ def cause(path, code):
     return f"exit {code}: {text}"[:160] if isinstance(code, int) and code >= 0 else f"signal {-code}: {text}"[:160]
 
 
-def finish(command, log, variables):
+def finish(command, log, variables, most_seconds=ROW_SECONDS):
     """Runs it to its end, with all it started: the exit code, or "time"."""
     with open(log, "wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=variables, start_new_session=True,
                                    cwd=LOGS)
         try:
-            return process.wait(ROW_SECONDS)
+            return process.wait(most_seconds)
         except subprocess.TimeoutExpired:
             return "time"
         finally:
@@ -190,10 +212,10 @@ def record(row, python):
     return ""
 
 
-def run_row(row, python):
+def run_row(row, python, most_seconds=ROW_SECONDS):
     log = LOGS / f"{row.id.replace('/', '.')}.log"
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, time.monotonic()
-    code = finish(command_of(row, python), log, environment_of(row, python))
+    code = finish(command_of(row, python), log, environment_of(row, python), most_seconds)
     lines = last_lines(log)
     works = code == 0 and any(row.last.search(line) for line in lines[-3:])
     why = "" if works else cause(log, code)
@@ -204,8 +226,21 @@ def run_row(row, python):
     return why == "" and works, time.monotonic() - begun, peak, why
 
 
+def prepare(name, table, python):
+    """What an environment needs once after its installation: a program of its own, under `vram sim` as well. False when it fails."""
+    done = python.parents[1] / "prepared"
+    if "prepare" not in table or done.exists():
+        return True
+    works, seconds, _, why = run_row(Row("prepare", name, table["prepare"], {}), python, PREPARE_SECONDS)
+    print(f"{'ready' if works else 'FAILS':6} {name} {seconds:6.1f} s  {why}", flush=True)
+    if works:
+        done.touch()
+    return works
+
+
 def run_environment(name, table, rows, options):
-    print(f"\n=== {name}: {' '.join(table.get('packages', []) + table.get('debian', []))}", flush=True)
+    packages = table.get("npm") or table.get("packages", [])
+    print(f"\n=== {name}: {' '.join(packages + table.get('debian', []))}", flush=True)
     results, absent = [], absent_from_debian(table.get("debian", []))
     if absent:
         print(f"skipped: {name}: Debian's packages that are not installed: {' '.join(absent)}")
@@ -214,6 +249,8 @@ def run_environment(name, table, rows, options):
     if python is None:
         print(f"skipped: {name}: packages not to be had ({LOGS / name}.install.log)")
         return results
+    if not options.python and not prepare(name, table, python):
+        print(f"{name}: its rows run without what it prepares")
     if not options.python and bytes_of(CACHE) > MOST_BYTES:
         print(f"the cache holds more than {MOST_BYTES // 10**9} GB: {CACHE}")
     for row in rows:
@@ -229,8 +266,8 @@ def run_environment(name, table, rows, options):
     return results
 
 
-def learn(known, results):
-    known |= {row.id for row, works, _ in results if works}
+def learn(results):
+    known = read_known() | {row.id for row, works, _ in results if works}
     (HERE / "known.tsv").write_text("# Rows that have worked: check_real.py --learn adds, nothing removes.\n" + "".join(f"{id}\n" for id in sorted(known)))
 
 
@@ -261,7 +298,7 @@ def main():
             results += run_environment(name, table, own, options)
     lost = [row.id for row, works, _ in results if not works and row.id in known]
     if options.learn:
-        learn(known, results)
+        learn(results)
     for id in lost:
         print(f"worked once, and no longer does: {id}")
     working = sum(works for _, works, _ in results)
