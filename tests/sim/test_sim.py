@@ -7,8 +7,10 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 VRAM, TINY, WANTS = sys.argv[1:4]
@@ -117,12 +119,24 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
         for settings in ("bytes=sparse", "bytes=all", "bytes=none"):
             result = run("sim", "--set", settings, "--", sys.executable, str(program))
             self.assertEqual(result.stdout, "43\n", result.stderr)
+        for call in range(1, 10, 2):  # an assertion of one of the two, and nothing else
+            result = run("sim", "--", sys.executable, str(program), VRAM_SIM_FAIL=str(call))
+            self.assertIn(result.returncode, (0, 1), result.stderr)
+            self.assertIn("VRAM_SIM_FAIL: cu", result.stderr)
 
     def test_what_sessions_leave_behind_goes_with_the_next(self):
         run("sim", "--", TINY)
         first = set(pathlib.Path("/dev/shm").glob("vram-session-*"))
         run("sim", "--", TINY)
         self.assertFalse([path for path in first if path.exists() and not pathlib.Path(f"/proc/{path.name.split('-')[2]}").exists()])
+
+    def test_files_that_a_program_wrote_over_are_read(self):
+        """What `vram sim` shares with a program may hold anything at its end, and in the middle."""
+        program = str(pathlib.Path(__file__).parent / "scribble.py")
+        for seed in range(5):
+            result = run("sim", "--missing", "--reads", "--", sys.executable, program, str(seed), TINY)
+            self.assertEqual(result.returncode, 7, result.stderr)
+            self.assertNotRegex(result.stderr, r"[\x00-\x08\x0b-\x1f\x7f]")
 
     def test_the_exit_code_is_the_programs(self):
         self.assertEqual(run("sim", "--", TINY, "5").returncode, 5)
@@ -247,6 +261,14 @@ class Missing(unittest.TestCase):
         self.assertEqual(result.stdout, "cuGetExportTable 801\n" * 2)
         self.assertEqual(result.stderr.count("\n"), 1)
         self.assertIn(f"vram sim: {WANTS} has NVIDIA's CUDA runtime linked into it", result.stderr)
+
+    def test_a_compiler_that_asks_is_not(self):
+        """NVRTC and nvJitLink ask for the tables, and need none of them."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("libnvrtc.so.13", "libnvJitLink.so.12"):
+                asks = shutil.copy(WANTS, f"{folder}/{name}")
+                result = run("sim", "--", asks, "libcuda.so.1", "cuGetExportTable")
+                self.assertEqual((result.stdout, result.stderr), ("cuGetExportTable 801\n", ""))
 
     def test_a_static_program_is_named(self):
         if not os.path.exists("/sbin/ldconfig.real") and not os.path.exists("/sbin/ldconfig"):
