@@ -56,6 +56,7 @@ STANDINS = {
     "standins/cufile": "standins/common",
     "standins/nvshmem": "standins/common",
     "standins/nvtx": "standins/common",
+    "standins/nvenc": "standins/common",
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # The page's engine is the rooms themselves, compiled with it: it gives their hash tables the browser's random bits.

@@ -11,13 +11,36 @@
 
 #include "libcuda.h"
 
-// The functions that are logged, and what they are called with: n a number, o where a number is put, - something else, not logged.
+// The functions that are logged, and what they are called with: n a number, o where a number is put, i a device, - something else, not
+// logged. Besides: c the current context, s a stream (1 when it captures, else 0), a whether the primary context of the device before
+// lives.
 static const struct {
     const char *name, *arguments;
 } logged[] = {
-    {"cuMemAlloc_v2", "on"},         {"cuMemFree_v2", "n"},        {"cuMemHostAlloc", "on-"}, {"cuMemFreeHost", "n"},
-    {"cuMemHostRegister_v2", "nn-"}, {"cuMemHostUnregister", "n"}, {"cuMemCreate", "on--"},   {"cuMemRelease", "n"},
-    {"cuMemMap", "nnnn-"},           {"cuMemUnmap", "nn"},         {"cuCtxDestroy_v2", "n"},
+    {"cuMemAlloc_v2", "onc"},
+    {"cuMemAllocManaged", "on-c"},
+    {"cuMemFree_v2", "n"},
+    {"cuMemAllocAsync", "onsc"},
+    {"cuMemAllocFromPoolAsync", "on-sc"},
+    {"cuMemFreeAsync", "ns"},
+    {"cuMemHostAlloc", "on-c"},
+    {"cuMemFreeHost", "n"},
+    {"cuMemHostRegister_v2", "nn-"},
+    {"cuMemHostUnregister", "n"},
+    {"cuMemCreate", "on--"},
+    {"cuMemRetainAllocationHandle", "on"},
+    {"cuMemRelease", "n"},
+    {"cuMemMap", "nnnn-"},
+    {"cuMemUnmap", "nn"},
+    {"cuArrayCreate_v2", "o-c"},
+    {"cuArray3DCreate_v2", "o-c"},
+    {"cuArrayDestroy", "n"},
+    {"cuMipmappedArrayCreate", "o--c"},
+    {"cuMipmappedArrayDestroy", "n"},
+    {"cuDevicePrimaryCtxRetain", "oi"},
+    {"cuDevicePrimaryCtxRelease_v2", "ia"},
+    {"cuDevicePrimaryCtxReset_v2", "i"},
+    {"cuCtxDestroy_v2", "n"},
 };
 
 static int file = -1;
@@ -33,12 +56,30 @@ bool vr_libcuda_logs(void) {
     return file >= 0;
 }
 
-static int print(char *line, size_t capacity, const char *arguments, va_list values) {
-    int length = 0;
+// One value of the line. device: the last one that was read, for `a`.
+static uint64_t value_of(char argument, va_list *values, int *device) {
+    // By the table: these are no calls of the program's that a fault could be put into.
+    struct vram_driver *self = &vr_libcuda_sim()->head;
+    uint64_t context = 0;
+    unsigned flags;
+    int answer = 0;
+    switch (argument) {
+    case 'c': (void)self->calls->ctx_get_current(self, &context); return context;
+    case 'a': (void)cuDevicePrimaryCtxGetState(*device, &flags, &answer); return (uint64_t)answer;
+    case 'i': *device = va_arg(*values, int); return (uint64_t)*device;
+    case 's': (void)self->calls->stream_is_capturing(self, va_arg(*values, uint64_t), &answer); return answer != 0;
+    default: {
+        const uint64_t value = va_arg(*values, uint64_t);
+        return argument == 'o' && value != 0 ? *(const uint64_t *)(uintptr_t)value : value;
+    }
+    }
+}
+
+static int print(char *line, size_t capacity, const char *arguments, va_list *values) {
+    int length = 0, device = 0;
     for (; *arguments != '\0'; arguments++) {
-        const uint64_t value = va_arg(values, uint64_t);
-        const uint64_t number = *arguments == 'o' && value != 0 ? *(const uint64_t *)(uintptr_t)value : value;
-        if (*arguments != '-') length += snprintf(line + length, capacity - (size_t)length, " 0x%llx", (unsigned long long)number);
+        const uint64_t value = value_of(*arguments, values, &device);
+        if (*arguments != '-') length += snprintf(line + length, capacity - (size_t)length, " 0x%llx", (unsigned long long)value);
     }
     return length;
 }
@@ -51,7 +92,7 @@ void vr_libcuda_log(const char *name, vr_cu_result result, ...) {
     int length = snprintf(line, sizeof line, "%ld %ld %s %d", (long)getpid(), (long)syscall(SYS_gettid), name, (int)result);
     va_list values;
     va_start(values, result);
-    length += print(line + length, sizeof line - 2 - (size_t)length, logged[row].arguments, values);
+    length += print(line + length, sizeof line - 2 - (size_t)length, logged[row].arguments, &values);
     va_end(values);
     line[length] = '\n';
     const ssize_t written = write(file, line, (size_t)length + 1);

@@ -56,6 +56,7 @@ vr_cu_result cuDevicePrimaryCtxReset_v2(int device) {
     vr_mutex_lock(&sim->lock);
     vr_sim_primary_reset(sim, (uint32_t)device);
     vr_mutex_unlock(&sim->lock);
+    if (vr_libcuda_logs()) vr_libcuda_log("cuDevicePrimaryCtxReset_v2", VR_CU_SUCCESS, device);
     return VR_CU_SUCCESS;
 }
 

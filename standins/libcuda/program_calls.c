@@ -3,12 +3,15 @@
 
 // clang-format off
 #define WITH_SIM(...) (sim, __VA_ARGS__)
-#define X(member, symbol, exported, version, parameters, arguments)      \
-    vr_cu_result exported parameters {                                   \
-        struct vr_sim *sim;                                              \
-        const vr_cu_result entered = vr_libcuda_enter(&sim);             \
-        if (entered != VR_CU_SUCCESS) return entered;                    \
-        return vr_sim_call_##member WITH_SIM arguments;                  \
+#define ONLY(...)     __VA_ARGS__
+#define X(member, symbol, exported, version, parameters, arguments)                                      \
+    vr_cu_result exported parameters {                                                                   \
+        struct vr_sim *sim;                                                                              \
+        vr_cu_result result = vr_libcuda_enter(&sim);                                                    \
+        if (result != VR_CU_SUCCESS) return result;                                                      \
+        result = vr_sim_call_##member WITH_SIM arguments;                                                \
+        if (vr_libcuda_logs()) vr_libcuda_log(#exported, result, ONLY arguments);                        \
+        return result;                                                                                   \
     }
 #include "driver/sim/program_calls.def"
 #undef X

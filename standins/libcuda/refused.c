@@ -14,9 +14,19 @@ static bool is_runtime(const char *module) {
     return strncmp(name, "libcudart", sizeof "libcudart" - 1) == 0;
 }
 
+// Compilers of NVIDIA's that need no driver: they ask for one's tables, and go on without.
+static bool needs_no_driver(const char *module) {
+    static const char *const compilers[] = {"libnvrtc", "libnvJitLink", "libnvvm"};
+    const char *slash = strrchr(module, '/');
+    const char *name = slash == NULL ? module : slash + 1;
+    for (size_t i = 0; i < VR_COUNT_OF(compilers); i++)
+        if (strncmp(name, compilers[i], strlen(compilers[i])) == 0) return true;
+    return false;
+}
+
 static void say_once(const char *module) {
     static atomic_flag printed = ATOMIC_FLAG_INIT;
-    if (vr_os_getenv("VRAM_SIM_FRONT") == NULL || atomic_flag_test_and_set(&printed)) return;
+    if (vr_os_getenv("VRAM_SIM_FRONT") == NULL || needs_no_driver(module) || atomic_flag_test_and_set(&printed)) return;
     if (is_runtime(module))
         (void)fprintf(stderr,
                       "vram sim: %s is NVIDIA's CUDA runtime, which takes no driver but NVIDIA's; vram has no runtime of that name\n",

@@ -21,6 +21,8 @@ import sys
 import time
 import tomllib
 
+import recorded
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = pathlib.Path(os.environ.get("VRAM_BUILD", ROOT / "build/release"))
@@ -30,7 +32,7 @@ MOST_BYTES = 25 * 10**9
 ROW_SECONDS, PREPARE_SECONDS = 600, 1800
 # NVIDIA's wheels that are used as they are: compilers and headers, and what an environment names itself. All others have a stand-in, and are
 # not downloaded.
-USED_AS_THEY_ARE = re.compile(r"nvidia-(cuda-nvrtc|cuda-nvcc|nvvm|cuda-cccl|cuda-crt|ml-py|cuda-runtime$)|nvidia-cutlass")
+USED_AS_THEY_ARE = re.compile(r"nvidia-(cuda-nvrtc|nvjitlink|cuda-nvcc|nvvm|cuda-cccl|cuda-crt|ml-py|cuda-runtime$)|nvidia-cutlass")
 
 
 class Row:
@@ -39,6 +41,7 @@ class Row:
         self.variables, self.devices = options.get("variables", {}), options.get("devices", 1)
         self.device, self.set, self.source = options.get("device"), options.get("set"), options.get("source")
         self.last = re.compile(options.get("last", "^(ok)+$"))
+        self.needs, self.recorded = options.get("needs", "."), options.get("recorded", False)
         self.id = f"{environment}/{name}"
 
 
@@ -77,6 +80,12 @@ def wanted_packages(python, packages, log):
     return [f"{name}=={version}" for name, version in named if name not in left_out]
 
 
+def absent_from_debian(packages):
+    query = ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *packages]
+    told = subprocess.run(query, capture_output=True, text=True).stdout if packages and shutil.which(query[0]) else ""
+    return [package for package in packages if f"{package} installed" not in told.splitlines()]
+
+
 def make_npm_environment(folder, packages, log):
     """Packages of npm's, without those that others bring for other systems."""
     node = shutil.which("node")
@@ -90,9 +99,10 @@ def make_npm_environment(folder, packages, log):
     return folder / "bin/node"
 
 
-def make_environment(name, packages, npm=False):
-    """The interpreter of a fresh or kept environment; None when its packages are not to be had."""
-    folder, log = CACHE / name, LOGS / f"{name}.install.log"
+def make_environment(name, table):
+    """The interpreter of a fresh or kept environment; None when its packages are not to be had, or its commands fail."""
+    folder, log, packages = CACHE / name, LOGS / f"{name}.install.log", table.get("npm") or table.get("packages", [])
+    npm = "npm" in table
     python = folder / ("bin/node" if npm else "bin/python")
     if (folder / "complete").exists():
         return python
@@ -102,8 +112,13 @@ def make_environment(name, packages, npm=False):
         return make_npm_environment(folder, packages, log)
     if not run_quiet([sys.executable, "-m", "venv", folder], log):
         return None
-    pins = wanted_packages(python, packages, log)
-    if pins is None or not run_quiet([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-cache-dir", *pins], log):
+    pins = wanted_packages(python, packages, log) if packages else []
+    pip = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-cache-dir"]
+    made = pins is not None and (not pins or run_quiet([*pip, *pins], log))
+    for command in table.get("build", []):
+        words = shlex.split(command.format(folder=folder, python=python, build=BUILD))
+        made = made and run_quiet(["env", "-C", folder, f"CARGO_TARGET_DIR={folder}/target", *words], log)
+    if not made:
         shutil.rmtree(folder, ignore_errors=True)
         return None
     (folder / "complete").write_text("\n".join(pins) + "\n")
@@ -116,20 +131,21 @@ def bytes_of(folder):
 
 # --- rows ---------------------------------------------------------------------------------------------------------------------------------
 def source_of(row):
-    """The folder of sources that a row needs (sources.tsv); None where it is not given."""
+    """The folder of sources that a row needs (sources.tsv) with what it needs in it; None where it is not given."""
     given = os.environ.get("VRAM_PROGRAMS")
     folder = pathlib.Path(given) / row.source if given and row.source else None
-    return folder if folder is not None and folder.is_dir() else None
+    return folder if folder is not None and (folder / row.needs).is_dir() else None
 
 
-def command_of(row, python):
-    program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE, source=source_of(row), folder=python.parents[1])
+def command_of(row, python, recorder=()):
+    program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE, source=source_of(row),
+                                 folder=python.parents[1])
     sim = [BUILD / "cli/vram", "sim", "--devices", str(row.devices)]
     if row.device:
         sim += ["--device", row.device]
     if row.set:
         sim += ["--set", row.set]
-    return [str(part) for part in sim] + ["--", *shlex.split(program)]
+    return [str(part) for part in sim] + ["--", *recorder, *shlex.split(program)]
 
 
 def environment_of(row, python):
@@ -162,27 +178,52 @@ def cause(path, code):
     return f"exit {code}: {text}"[:160] if isinstance(code, int) and code >= 0 else f"signal {-code}: {text}"[:160]
 
 
-def run_row(row, python, most_seconds=ROW_SECONDS):
-    log = LOGS / f"{row.id.replace('/', '.')}.log"
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, time.monotonic()
+def finish(command, log, variables, most_seconds=ROW_SECONDS):
+    """Runs it to its end, with all it started: the exit code, or "time"."""
     with open(log, "wb") as file:
-        process = subprocess.Popen(command_of(row, python), stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                   env=environment_of(row, python), start_new_session=True, cwd=LOGS)
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=variables, start_new_session=True,
+                                   cwd=LOGS)
         try:
-            code = process.wait(most_seconds)
+            return process.wait(most_seconds)
         except subprocess.TimeoutExpired:
-            code = "time"
+            return "time"
         finally:
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
             process.wait()
+
+
+def record(row, python):
+    """Runs the row under `vram run` and compares what was recorded with the driver's own log: what is wrong, or ""."""
+    folder, log = LOGS / "recorded" / row.id.replace("/", "."), LOGS / f"{row.id.replace('/', '.')}.recorded.log"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    recorder = [str(BUILD / "cli/vram"), "run", "-o", f"{folder}/r-%p.vram", "--stacks", "none", "--"]
+    code = finish(command_of(row, python, recorder), log, {**environment_of(row, python), "VRAM_SIM_LOG": str(folder / "driver.log")})
+    if code != 0:
+        return f"vram run: {cause(log, code)}"
+    found, count = recorded.differences(BUILD / "tests/run/run_events", folder)
+    log.write_text("\n".join([*found, f"{count} events, {len(found)} differences", ""]))
+    if found or count == 0:
+        return f"recorded: {len(found)} differences in {count} events ({log.name})"
+    shutil.rmtree(folder)
+    return ""
+
+
+def run_row(row, python, most_seconds=ROW_SECONDS):
+    log = LOGS / f"{row.id.replace('/', '.')}.log"
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, time.monotonic()
+    code = finish(command_of(row, python), log, environment_of(row, python), most_seconds)
     lines = last_lines(log)
     works = code == 0 and any(row.last.search(line) for line in lines[-3:])
+    why = "" if works else cause(log, code)
+    if works and row.recorded:
+        why = record(row, python)
     shutil.rmtree(LOGS / "caches" / row.id.replace("/", "."), ignore_errors=True)
     peak = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-    return works, time.monotonic() - begun, peak, "" if works else cause(log, code)
+    return why == "" and works, time.monotonic() - begun, peak, why
 
 
 def prepare(name, table, python):
@@ -198,10 +239,13 @@ def prepare(name, table, python):
 
 
 def run_environment(name, table, rows, options):
-    packages = table.get("npm") or table["packages"]
-    print(f"\n=== {name}: {' '.join(packages)}", flush=True)
-    python = pathlib.Path(options.python) if options.python else make_environment(name, packages, "npm" in table)
-    results = []
+    packages = table.get("npm") or table.get("packages", [])
+    print(f"\n=== {name}: {' '.join(packages + table.get('debian', []))}", flush=True)
+    results, absent = [], absent_from_debian(table.get("debian", []))
+    if absent:
+        print(f"skipped: {name}: Debian's packages that are not installed: {' '.join(absent)}")
+        return results
+    python = pathlib.Path(options.python) if options.python else make_environment(name, table)
     if python is None:
         print(f"skipped: {name}: packages not to be had ({LOGS / name}.install.log)")
         return results
@@ -211,7 +255,8 @@ def run_environment(name, table, rows, options):
         print(f"the cache holds more than {MOST_BYTES // 10**9} GB: {CACHE}")
     for row in rows:
         if row.source and source_of(row) is None:
-            print(f"skipped {row.id}: {row.source} of sources.tsv is not in VRAM_PROGRAMS")
+            what = row.source if row.needs == "." else f"{row.source}/{row.needs}"
+            print(f"skipped {row.id}: {what} of sources.tsv is not in VRAM_PROGRAMS")
             continue
         works, seconds, _, why = run_row(row, python)
         results.append((row, works, why))

@@ -19,6 +19,10 @@
     X(cuMemGetInfo, cuMemGetInfo_v2, (uint64_t * free_bytes, uint64_t * total_bytes))                                                      \
     X(cuMemAlloc, cuMemAlloc_v2, (uint64_t * address, uint64_t size))                                                                      \
     X(cuMemAllocPitch, cuMemAllocPitch_v2, (uint64_t * address, uint64_t * pitch, uint64_t width, uint64_t height, unsigned element))      \
+    X(cuMemAllocManaged, cuMemAllocManaged, (uint64_t * address, uint64_t size, unsigned flags))                                           \
+    X(cuArrayCreate, cuArrayCreate_v2, (uint64_t * array, const void *what))                                                               \
+    X(cuArrayDestroy, cuArrayDestroy, (uint64_t array))                                                                                    \
+    X(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, (uint64_t * handle, uint64_t address))                                     \
     X(cuMemFree, cuMemFree_v2, (uint64_t address))                                                                                         \
     X(cuMemAllocAsync, cuMemAllocAsync, (uint64_t * address, uint64_t size, uint64_t stream))                                              \
     X(cuMemFreeAsync, cuMemFreeAsync, (uint64_t address, uint64_t stream))                                                                 \

@@ -133,6 +133,52 @@ static void contexts(void) {
     CHECK(call_cuDevicePrimaryCtxRelease(0) == 0);
 }
 
+// A capture's memory is a node, and no event; nor is its end, whoever calls for it.
+static void use_capture(uint64_t stream) {
+    uint64_t node, graph;
+    CHECK(call_cuStreamBeginCapture(stream, 0) == 0);
+    CHECK(call_cuMemAllocAsync(&node, MIB, stream) == 0);
+    CHECK(call_cuMemFreeAsync(node, stream) == 0);
+    CHECK(call_cuStreamEndCapture(stream, &graph) == 0);
+}
+
+static void use_shared_pages(void) {
+    const struct {
+        int32_t type, handles, location_type, location;
+        uint64_t rest[2];
+    } prop = {.type = 1, .location_type = 1};
+    uint64_t range, handle, again;
+    CHECK(call_cuMemAddressReserve(&range, 2 * MIB, 0, 0, 0) == 0);
+    CHECK(call_cuMemCreate(&handle, 2 * MIB, &prop, 0) == 0);
+    CHECK(call_cuMemMap(range, 2 * MIB, 0, handle, 0) == 0);
+    CHECK(call_cuMemRetainAllocationHandle(&again, range) == 0);
+    CHECK(call_cuMemRelease(handle) == 0 && call_cuMemUnmap(range, 2 * MIB) == 0);
+    CHECK(call_cuMemRelease(again) == 0); // its end is here
+    CHECK(call_cuMemAddressFree(range, 2 * MIB) == 0);
+}
+
+// Memory of every kind, given back by its own call, by another kind's, by the end of its context, or not.
+static void families(void) {
+    begin();
+    const struct {
+        uint64_t width, height;
+        uint32_t format, channels;
+    } what = {64, 32, 0x20, 4};
+    uint64_t stream, managed, first, second, array, kept, pinned, mine;
+    CHECK(call_cuStreamCreate(&stream, 0) == 0);
+    CHECK(call_cuMemAllocManaged(&managed, 3 * MIB, 1) == 0);
+    CHECK(call_cuMemAllocAsync(&first, MIB, stream) == 0 && call_cuMemAllocAsync(&second, 2 * MIB, stream) == 0);
+    CHECK(call_cuMemFreeAsync(first, stream) == 0 && call_cuMemFree(second) == 0);
+    use_capture(stream);
+    use_shared_pages();
+    CHECK(call_cuArrayCreate(&array, &what) == 0 && call_cuArrayCreate(&kept, &what) == 0);
+    CHECK(call_cuArrayDestroy(array) == 0 && call_cuMemFree(managed) == 0);
+    CHECK(call_cuCtxCreate(&mine, 0, 0) == 0);
+    CHECK(call_cuMemAlloc(&first, MIB) == 0 && call_cuMemAllocManaged(&managed, MIB, 1) == 0 && call_cuArrayCreate(&array, &what) == 0);
+    CHECK(call_cuMemHostAlloc(&pinned, 4096, 0) == 0);
+    CHECK(call_cuCtxDestroy(mine) == 0);
+}
+
 // What the driver says under a limit of `limit` bytes, then what it says when that is passed.
 static void limited(uint64_t limit) {
     begin();
@@ -237,6 +283,8 @@ int main(int argc, char **argv) {
         killed();
     else if (strcmp(what, "contexts") == 0)
         contexts();
+    else if (strcmp(what, "families") == 0)
+        families();
     else if (strcmp(what, "limit") == 0)
         limited(number);
     else if (strcmp(what, "race") == 0)

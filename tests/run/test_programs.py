@@ -7,6 +7,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "real"))
+
+import recorded
 from support import CLI, PROGRAMS, SCRATCH, WAYS, Expected, plain, run, split_by_device
 
 MIB = 1 << 20
@@ -50,6 +53,28 @@ class Programs(unittest.TestCase):
         self.assertEqual([event[1] for event in events].count("oom"), 1)
         self.assertIn("out of memory 1 time", ran.stderr)
         self.assertIn("of pinned host memory", ran.stderr)
+
+    @each_way
+    def test_every_family(self, way):
+        """By the comparison that foreign programs get (tests/real/recorded.py)."""
+        ran = run(program(way, "families"))
+        self.assertEqual(ran.code, 0, ran.stderr)
+        # Ten births, and the ends of all but the one array that stays, two events each.
+        self.assertEqual(recorded.differences(PROGRAMS / "run_events", ran.folder), ([], 28))
+        self.assertEqual({event[4] for event in ran.only() if event[1] == "alloc"}, {"device", "managed", "async", "physical", "array", "pinned"})
+
+    def test_a_difference_is_told(self):
+        ran = run(program("linked", "families"))
+        log = ran.folder / "driver.log"
+        lines = log.read_text().splitlines()
+        without = [line for line in lines if " cuMemAllocManaged " not in line]
+        log.write_text("\n".join([*without, ""]))
+        told, _ = recorded.differences(PROGRAMS / "run_events", ran.folder)
+        self.assertIn("recorded, and not called", told[0])
+        log.write_text("\n".join([*lines, lines[-1].replace("cuCtxDestroy_v2", "cuMemAlloc_v2") + " 0x100 0x0", ""]))
+        told, _ = recorded.differences(PROGRAMS / "run_events", ran.folder)
+        self.assertEqual(len(told), 1)
+        self.assertIn("not recorded: 1 x ", told[0])
 
     @each_way
     def test_the_same_without(self, way):

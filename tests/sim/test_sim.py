@@ -7,8 +7,10 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 VRAM, TINY, WANTS = sys.argv[1:4]
@@ -247,6 +249,14 @@ class Missing(unittest.TestCase):
         self.assertEqual(result.stdout, "cuGetExportTable 801\n" * 2)
         self.assertEqual(result.stderr.count("\n"), 1)
         self.assertIn(f"vram sim: {WANTS} has NVIDIA's CUDA runtime linked into it", result.stderr)
+
+    def test_a_compiler_that_asks_is_not(self):
+        """NVRTC and nvJitLink ask for the tables, and need none of them."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("libnvrtc.so.13", "libnvJitLink.so.12"):
+                asks = shutil.copy(WANTS, f"{folder}/{name}")
+                result = run("sim", "--", asks, "libcuda.so.1", "cuGetExportTable")
+                self.assertEqual((result.stdout, result.stderr), ("cuGetExportTable 801\n", ""))
 
     def test_a_static_program_is_named(self):
         if not os.path.exists("/sbin/ldconfig.real") and not os.path.exists("/sbin/ldconfig"):

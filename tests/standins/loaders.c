@@ -96,6 +96,27 @@ static void test_others(void) {
     EXPECT(CALL("nvtxRangePop", (void)) == 1 && CALL("nvtxRangePop", (void)) == 0);
 }
 
+// Programs find the encoder's library and learn that there is no encoder when they open a session, not before.
+static void test_encoder(void) {
+    library = opened(folder, "libnvidia-encode.so.1");
+    uint32_t version = 0;
+    EXPECT(CALL("NvEncodeAPIGetMaxSupportedVersion", (uint32_t *), &version) == 0 && version >= (11u << 4 | 1));
+    struct {
+        uint32_t version, reserved;
+        void *functions[319]; // as many places as every version of the interface has
+    } list = {.version = 11 | 1u << 24 | 2u << 16 | 7u << 28};
+    EXPECT(CALL("NvEncodeAPICreateInstance", (void *), &list) == 0);
+    void *encoder = &list;
+    enum { OPEN_SESSION_EX = 29, RESERVED = 33, LAST_ERROR_STRING = 37, LAST = 40 };
+    for (int i = 0; i <= LAST; i++) EXPECT((list.functions[i] == NULL) == (i == RESERVED));
+    EXPECT(list.functions[LAST + 1] == NULL);
+    EXPECT(((int (*)(void *, void **))list.functions[OPEN_SESSION_EX])(NULL, &encoder) == 2 && encoder == &list);
+    EXPECT(((const char *(*)(void *))list.functions[LAST_ERROR_STRING])(NULL)[0] != '\0');
+    list.version = 200;
+    EXPECT(CALL("NvEncodeAPICreateInstance", (void *), &list) == 15);
+    EXPECT(CALL("NvEncodeAPICreateInstance", (void *), NULL) == 6);
+}
+
 int main(int count, char **arguments) {
     EXPECT(count == 2);
     folder = arguments[1];
@@ -104,5 +125,6 @@ int main(int count, char **arguments) {
     test_cusparselt();
     test_cufile();
     test_others();
+    test_encoder();
     return 0;
 }

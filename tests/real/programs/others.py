@@ -57,6 +57,27 @@ def numba_kernel():
 
 
 @row
+def tinygrad_training():
+    """Its kernels are rendered, compiled by NVRTC and launched through the driver."""
+    from tinygrad import Device, Tensor, TinyJit
+
+    assert Device.DEFAULT == "CUDA"
+    first, second = (Tensor.rand(*shape).contiguous().realize() for shape in ((64, 128), (128, 10)))
+
+    @TinyJit
+    def step(x):
+        loss = ((x @ first).relu() @ second).square().mean()
+        for weight, gradient in zip((first, second), loss.gradient(first, second)):
+            weight.assign(weight - gradient * 0.001).realize()
+        return loss.realize()
+
+    for _ in range(4):  # the second captures, the third launches what was captured
+        assert step(Tensor.rand(32, 64).realize()).shape == ()
+    assert Tensor.arange(1000).reshape(10, 100).to("CPU").to("CUDA").realize().shape == (10, 100)
+    step(Tensor.rand(32, 64).realize()).item()
+
+
+@row
 def cuda_core_program():
     from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
 

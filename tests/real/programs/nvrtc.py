@@ -1,0 +1,15 @@
+"""NVRTC as its wheel brings it, under the name without a number, too, by which programs of C look for it."""
+import os
+import pathlib
+import sysconfig
+
+
+def environment():
+    """The environment with NVRTC in the linker's path: links in a folder of the working directory."""
+    libraries = pathlib.Path("nvrtc")
+    libraries.mkdir(exist_ok=True)
+    for library in pathlib.Path(sysconfig.get_path("purelib")).glob("nvidia/*/lib/libnvrtc*.so.*"):
+        for name in (library.name, library.name.split(".so")[0] + ".so"):
+            (libraries / name).unlink(missing_ok=True)
+            (libraries / name).symlink_to(library)
+    return {**os.environ, "LD_LIBRARY_PATH": f"{libraries.resolve()}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
