@@ -198,17 +198,15 @@ static void print_peak(const struct fit_verdict *verdict) {
     if (highest->outside_bytes > 0) printf("  Besides        %s context, %s libraries\n", SIZE(context), SIZE(verdict->library_bytes));
 }
 
-static void print_ranks(const struct fit_answer *answer) {
-    const struct fit_run *run = answer->run;
-    uint64_t low = UINT64_MAX, high = 0;
-    if (run->holding_count < 2) return;
-    for (size_t i = 0; i < run->holding_count; i++) {
-        const uint64_t bytes = run->holdings[i].reserved_bytes;
-        if (bytes < low) low = bytes;
-        if (bytes > high) high = bytes;
+static void print_ranks(const struct fit_run *run) {
+    const struct fit_holding *low = run->holdings, *high = low;
+    for (size_t i = 1; i < run->holding_count; i++) {
+        if (run->holdings[i].reserved_bytes < low->reserved_bytes) low = &run->holdings[i];
+        if (run->holdings[i].reserved_bytes > high->reserved_bytes) high = &run->holdings[i];
     }
-    printf("  Ranks          %zu processes and devices; the highest is rank %" PRIu64 "; reserved %s to %s\n", run->holding_count,
-           answer->verdict->highest->process->rank, SIZE(low), SIZE(high));
+    if (run->holding_count < 2) return;
+    printf("  Ranks          %zu processes and devices, reserved %s (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", run->holding_count,
+           SIZE(low->reserved_bytes), low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
 }
 
 static void print_ending(const struct fit_run *run) {
@@ -236,7 +234,7 @@ int fit_print_text(const struct fit_answer *answer) {
     printf("; the smallest card that it fits: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
     print_cards(verdict);
     print_setting(&answer->setting, verdict);
-    print_ranks(answer);
+    print_ranks(answer->run);
     print_doubts(answer->run);
     print_ending(answer->run);
     return CLI_OK;

@@ -60,7 +60,9 @@ static const char *base_name(const char *path) {
 
 size_t sim_missing_list(const struct sim_counts *counts, bool sizes, struct sim_wanted **wanted) {
     struct sim_wanted *rows = calloc(VR_MISSING_ROWS, sizeof *rows);
-    const size_t count = rows == NULL ? 0 : collect(counts->file, sizes, rows);
+    struct vr_missing_file *file = sim_counts_read(counts);
+    const size_t count = rows == NULL || file == NULL ? 0 : collect(file, sizes, rows);
+    free(file);
     *wanted = rows;
     return count;
 }

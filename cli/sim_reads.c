@@ -58,14 +58,18 @@ static void say_place(const struct sim_read_place *place) {
 }
 
 size_t sim_reads_list(const struct sim_counts *counts, struct sim_read_place **places) {
-    const struct vr_reads_file *file = counts->file;
+    struct vr_reads_file *file = sim_counts_read(counts);
     struct sim_read_place *rows = calloc(VR_READS_ROWS + 1, sizeof *rows);
     size_t count = 0;
     *places = rows;
-    if (rows == NULL) return 0;
+    if (rows == NULL || file == NULL) {
+        free(file);
+        return 0;
+    }
     count = collect(file, rows);
     rows[count] = (struct sim_read_place){.text = "at further places\n"};
     add(&rows[count], &file->elsewhere);
+    free(file);
     return count + (rows[count].calls > 0);
 }
 

@@ -237,7 +237,17 @@ class Recorder:
                 file.flush()
             except Exception:
                 pass
+        self.end_children()
         self.leave(0)
+
+    @staticmethod
+    def end_children():
+        """Those that multiprocessing ends with the program: it does so where a program ends by itself."""
+        import multiprocessing
+
+        for child in multiprocessing.active_children():
+            if child.daemon:
+                child.terminate()
 
     # --- what there is to say --------------------------------------------------------------------------------------------
 

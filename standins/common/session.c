@@ -8,26 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "shared_file.h"
 
 static struct vr_session_file *file;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-// The file has its size already. Its descriptor is not kept: a program may close what it does not know.
-static void open_file(void) {
-    const char *path = getenv("VRAM_SIM_SESSION");
-    const int descriptor = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
-    struct stat facts;
-    if (descriptor < 0) return;
-    if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == (off_t)sizeof *file) {
-        void *mapped = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-        if (mapped != MAP_FAILED) file = mapped;
-    }
-    (void)close(descriptor);
-    if (file != NULL && atomic_load(&file->magic) != VR_SESSION_MAGIC) file = NULL;
-}
+static void open_file(void) { file = vr_shared_file("VRAM_SIM_SESSION", sizeof *file, VR_SESSION_MAGIC); }
 
 struct vr_session_file *vr_session(void) {
     (void)pthread_once(&once, open_file);

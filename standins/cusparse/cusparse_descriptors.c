@@ -13,218 +13,85 @@ struct matrix {
     int64_t batch_step;
 };
 
-static int make(struct matrix **result, const struct matrix *from) {
+// What a format's maker is given and its getter tells, in the order of the parameters: F(type, member).
+#define OF_INDICES(F) F(int, index_type) F(int, base) F(int, type)
+#define OF_COMPRESSED(F)                                                                                                                   \
+    F(int64_t, rows)                                                                                                                       \
+    F(int64_t, columns) F(int64_t, entries) F(void *, offsets) F(void *, indices) F(void *, values) F(int, offset_type) OF_INDICES(F)
+#define OF_COORDINATES(F)                                                                                                                  \
+    F(int64_t, rows) F(int64_t, columns) F(int64_t, entries) F(void *, offsets) F(void *, indices) F(void *, values) OF_INDICES(F)
+#define OF_BLOCKS(F)                                                                                                                       \
+    F(int64_t, rows)                                                                                                                       \
+    F(int64_t, columns)                                                                                                                    \
+    F(int64_t, entries)                                                                                                                    \
+    F(int64_t, block)                                                                                                                      \
+    F(int64_t, second_block) F(void *, offsets) F(void *, indices) F(void *, values) F(int, offset_type) OF_INDICES(F) F(int, order)
+#define OF_ELL(F)                                                                                                                          \
+    F(int64_t, rows) F(int64_t, columns) F(int64_t, block) F(int64_t, second_block) F(void *, indices) F(void *, values) OF_INDICES(F)
+#define OF_SLICES(F)                                                                                                                       \
+    F(int64_t, rows)                                                                                                                       \
+    F(int64_t, columns)                                                                                                                    \
+    F(int64_t, entries)                                                                                                                    \
+    F(int64_t, second_block) F(int64_t, block) F(void *, offsets) F(void *, indices) F(void *, values) F(int, offset_type) OF_INDICES(F)
+#define OF_DENSE(F)   F(int64_t, rows) F(int64_t, columns) F(int64_t, step) F(void *, values) F(int, type) F(int, order)
+#define OF_VECTOR(F)  F(int64_t, rows) F(void *, values) F(int, type)
+#define OF_ENTRIES(F) F(int64_t, rows) F(int64_t, entries) F(void *, indices) F(void *, values) OF_INDICES(F)
+
+// Takes the fields; what follows from them is filled in.
+static int make(struct matrix **result, const struct matrix *fields) {
     struct matrix *made = result == NULL ? NULL : standin_new(STANDIN_PLAIN_OBJECT, sizeof *made);
     if (made == NULL) return result == NULL ? CUSPARSE_INVALID_VALUE : CUSPARSE_ALLOC_FAILED;
     const struct standin_object head = made->object;
-    *made = *from;
+    *made = *fields;
     made->object = head;
     made->batch = 1;
+    if (made->format == DENSE) made->entries = (int64_t)((uint64_t)made->rows * (uint64_t)made->columns);
+    if (made->format == BLOCKED_ELL) made->entries = (int64_t)((uint64_t)made->rows * (uint64_t)made->second_block);
+    if (made->format == DENSE_VECTOR || made->format == SPARSE_VECTOR) made->columns = 1;
     *result = made;
     return 0;
 }
 
-// Each maker twice: the descriptor may be of memory that is only read.
-#define COMPRESSED(name, the_format)                                                                                                       \
-    int name(struct matrix **result, int64_t rows, int64_t columns, int64_t entries, void *offsets, void *indices, void *values,           \
-             int offset_type, int index_type, int base, int type) {                                                                        \
-        return make(result, &(struct matrix){.format = the_format,                                                                         \
-                                             .rows = rows,                                                                                 \
-                                             .columns = columns,                                                                           \
-                                             .entries = entries,                                                                           \
-                                             .offsets = offsets,                                                                           \
-                                             .indices = indices,                                                                           \
-                                             .values = values,                                                                             \
-                                             .offset_type = offset_type,                                                                   \
-                                             .index_type = index_type,                                                                     \
-                                             .base = base,                                                                                 \
-                                             .type = type});                                                                               \
-    }
-COMPRESSED(cusparseCreateCsr, CSR)
-COMPRESSED(cusparseCreateConstCsr, CSR)
-COMPRESSED(cusparseCreateCsc, CSC)
-COMPRESSED(cusparseCreateConstCsc, CSC)
-
-#define COORDINATES(name)                                                                                                                  \
-    int name(struct matrix **result, int64_t rows, int64_t columns, int64_t entries, void *row_indices, void *indices, void *values,       \
-             int index_type, int base, int type) {                                                                                         \
-        return make(result, &(struct matrix){.format = COO,                                                                                \
-                                             .rows = rows,                                                                                 \
-                                             .columns = columns,                                                                           \
-                                             .entries = entries,                                                                           \
-                                             .offsets = row_indices,                                                                       \
-                                             .indices = indices,                                                                           \
-                                             .values = values,                                                                             \
-                                             .index_type = index_type,                                                                     \
-                                             .base = base,                                                                                 \
-                                             .type = type});                                                                               \
-    }
-COORDINATES(cusparseCreateCoo)
-COORDINATES(cusparseCreateConstCoo)
-
-#define BLOCKS(name)                                                                                                                       \
-    int name(struct matrix **result, int64_t rows, int64_t columns, int64_t entries, int64_t row_block, int64_t column_block,              \
-             void *offsets, void *indices, void *values, int offset_type, int index_type, int base, int type, int order) {                 \
-        return make(result, &(struct matrix){.format = BSR,                                                                                \
-                                             .rows = rows,                                                                                 \
-                                             .columns = columns,                                                                           \
-                                             .entries = entries,                                                                           \
-                                             .block = row_block,                                                                           \
-                                             .second_block = column_block,                                                                 \
-                                             .offsets = offsets,                                                                           \
-                                             .indices = indices,                                                                           \
-                                             .values = values,                                                                             \
-                                             .offset_type = offset_type,                                                                   \
-                                             .index_type = index_type,                                                                     \
-                                             .base = base,                                                                                 \
-                                             .type = type,                                                                                 \
-                                             .order = order});                                                                             \
-    }
-BLOCKS(cusparseCreateBsr)
-BLOCKS(cusparseCreateConstBsr)
-
-#define ELL(name)                                                                                                                          \
-    int name(struct matrix **result, int64_t rows, int64_t columns, int64_t block, int64_t ell_columns, void *indices, void *values,       \
-             int index_type, int base, int type) {                                                                                         \
-        return make(result, &(struct matrix){.format = BLOCKED_ELL,                                                                        \
-                                             .rows = rows,                                                                                 \
-                                             .columns = columns,                                                                           \
-                                             .entries = rows * ell_columns,                                                                \
-                                             .block = block,                                                                               \
-                                             .second_block = ell_columns,                                                                  \
-                                             .indices = indices,                                                                           \
-                                             .values = values,                                                                             \
-                                             .index_type = index_type,                                                                     \
-                                             .base = base,                                                                                 \
-                                             .type = type});                                                                               \
-    }
-ELL(cusparseCreateBlockedEll)
-ELL(cusparseCreateConstBlockedEll)
-
-#define SLICES(name)                                                                                                                       \
-    int name(struct matrix **result, int64_t rows, int64_t columns, int64_t entries, int64_t values_size, int64_t slice, void *offsets,    \
-             void *indices, void *values, int offset_type, int index_type, int base, int type) {                                           \
-        return make(result, &(struct matrix){.format = SLICED_ELL,                                                                         \
-                                             .rows = rows,                                                                                 \
-                                             .columns = columns,                                                                           \
-                                             .entries = entries,                                                                           \
-                                             .block = slice,                                                                               \
-                                             .second_block = values_size,                                                                  \
-                                             .offsets = offsets,                                                                           \
-                                             .indices = indices,                                                                           \
-                                             .values = values,                                                                             \
-                                             .offset_type = offset_type,                                                                   \
-                                             .index_type = index_type,                                                                     \
-                                             .base = base,                                                                                 \
-                                             .type = type});                                                                               \
-    }
-SLICES(cusparseCreateSlicedEll)
-SLICES(cusparseCreateConstSlicedEll)
-
-#define DENSE_MATRIX(name)                                                                                                                 \
-    int name(struct matrix **result, int64_t rows, int64_t columns, int64_t step, void *values, int type, int order) {                     \
-        return make(result, &(struct matrix){.format = DENSE,                                                                              \
-                                             .rows = rows,                                                                                 \
-                                             .columns = columns,                                                                           \
-                                             .entries = rows * columns,                                                                    \
-                                             .step = step,                                                                                 \
-                                             .values = values,                                                                             \
-                                             .type = type,                                                                                 \
-                                             .order = order});                                                                             \
-    }
-DENSE_MATRIX(cusparseCreateDnMat)
-DENSE_MATRIX(cusparseCreateConstDnMat)
-
-#define VECTOR_OF_VALUES(name)                                                                                                             \
-    int name(struct matrix **result, int64_t size, void *values, int type) {                                                               \
-        return make(result, &(struct matrix){.format = DENSE_VECTOR, .rows = size, .columns = 1, .values = values, .type = type});         \
-    }
-VECTOR_OF_VALUES(cusparseCreateDnVec)
-VECTOR_OF_VALUES(cusparseCreateConstDnVec)
-
-#define VECTOR_OF_ENTRIES(name)                                                                                                            \
-    int name(struct matrix **result, int64_t size, int64_t entries, void *indices, void *values, int index_type, int base, int type) {     \
-        return make(result, &(struct matrix){.format = SPARSE_VECTOR,                                                                      \
-                                             .rows = size,                                                                                 \
-                                             .columns = 1,                                                                                 \
-                                             .entries = entries,                                                                           \
-                                             .indices = indices,                                                                           \
-                                             .values = values,                                                                             \
-                                             .index_type = index_type,                                                                     \
-                                             .base = base,                                                                                 \
-                                             .type = type});                                                                               \
-    }
-VECTOR_OF_ENTRIES(cusparseCreateSpVec)
-VECTOR_OF_ENTRIES(cusparseCreateConstSpVec)
+#define PARAMETER(of, member) , of member
+#define TAKEN(of, member)     .member = member,
+#define MAKER(name, the_format, FIELDS)                                                                                                    \
+    int name(struct matrix **result FIELDS(PARAMETER)) { return make(result, &(struct matrix){FIELDS(TAKEN).format = the_format}); }
+// Each twice: the descriptor may be of memory that is only read.
+#define MAKERS(name, the_format, FIELDS)                                                                                                   \
+    MAKER(cusparseCreate##name, the_format, FIELDS)                                                                                        \
+    MAKER(cusparseCreateConst##name, the_format, FIELDS)
+MAKERS(Csr, CSR, OF_COMPRESSED)
+MAKERS(Csc, CSC, OF_COMPRESSED)
+MAKERS(Coo, COO, OF_COORDINATES)
+MAKERS(Bsr, BSR, OF_BLOCKS)
+MAKERS(BlockedEll, BLOCKED_ELL, OF_ELL)
+MAKERS(SlicedEll, SLICED_ELL, OF_SLICES)
+MAKERS(DnMat, DENSE, OF_DENSE)
+MAKERS(DnVec, DENSE_VECTOR, OF_VECTOR)
+MAKERS(SpVec, SPARSE_VECTOR, OF_ENTRIES)
 
 // --- telling them ----------------------------------------------------------------------------------------------------------------------
 #define NEEDS(condition)                                                                                                                   \
     if (!(condition)) return CUSPARSE_INVALID_VALUE
 
-#define GET_COMPRESSED(name)                                                                                                               \
-    int name(const struct matrix *matrix, int64_t *rows, int64_t *columns, int64_t *entries, void **offsets, void **indices,               \
-             void **values, int *offset_type, int *index_type, int *base, int *type) {                                                     \
+#define PLACE(of, member)  , of *member
+#define STORED(of, member) PUT(member, matrix->member);
+#define GETTER(name, FIELDS)                                                                                                               \
+    int name(const struct matrix *matrix FIELDS(PLACE)) {                                                                                  \
         NEEDS(matrix != NULL);                                                                                                             \
-        PUT(rows, matrix->rows);                                                                                                           \
-        PUT(columns, matrix->columns);                                                                                                     \
-        PUT(entries, matrix->entries);                                                                                                     \
-        PUT(offsets, matrix->offsets);                                                                                                     \
-        PUT(indices, matrix->indices);                                                                                                     \
-        PUT(values, matrix->values);                                                                                                       \
-        PUT(offset_type, matrix->offset_type);                                                                                             \
-        PUT(index_type, matrix->index_type);                                                                                               \
-        PUT(base, matrix->base);                                                                                                           \
-        PUT(type, matrix->type);                                                                                                           \
+        FIELDS(STORED)                                                                                                                     \
         return 0;                                                                                                                          \
     }
-GET_COMPRESSED(cusparseCsrGet)
-GET_COMPRESSED(cusparseConstCsrGet)
-GET_COMPRESSED(cusparseCscGet)
-GET_COMPRESSED(cusparseConstCscGet)
-
-#define GET_COORDINATES(name)                                                                                                              \
-    int name(const struct matrix *matrix, int64_t *rows, int64_t *columns, int64_t *entries, void **row_indices, void **indices,           \
-             void **values, int *index_type, int *base, int *type) {                                                                       \
-        return cusparseCsrGet(matrix, rows, columns, entries, row_indices, indices, values, NULL, index_type, base, type);                 \
-    }
-GET_COORDINATES(cusparseCooGet)
-GET_COORDINATES(cusparseConstCooGet)
-
-#define GET_ELL(name)                                                                                                                      \
-    int name(const struct matrix *matrix, int64_t *rows, int64_t *columns, int64_t *block, int64_t *ell_columns, void **indices,           \
-             void **values, int *index_type, int *base, int *type) {                                                                       \
-        NEEDS(matrix != NULL);                                                                                                             \
-        PUT(block, matrix->block);                                                                                                         \
-        PUT(ell_columns, matrix->second_block);                                                                                            \
-        return cusparseCsrGet(matrix, rows, columns, NULL, NULL, indices, values, NULL, index_type, base, type);                           \
-    }
-GET_ELL(cusparseBlockedEllGet)
-GET_ELL(cusparseConstBlockedEllGet)
-
-#define GET_DENSE(name)                                                                                                                    \
-    int name(const struct matrix *matrix, int64_t *rows, int64_t *columns, int64_t *step, void **values, int *type, int *order) {          \
-        NEEDS(matrix != NULL);                                                                                                             \
-        PUT(step, matrix->step);                                                                                                           \
-        PUT(order, matrix->order);                                                                                                         \
-        return cusparseCsrGet(matrix, rows, columns, NULL, NULL, NULL, values, NULL, NULL, NULL, type);                                    \
-    }
-GET_DENSE(cusparseDnMatGet)
-GET_DENSE(cusparseConstDnMatGet)
-
-#define GET_VECTOR(name)                                                                                                                   \
-    int name(const struct matrix *matrix, int64_t *size, void **values, int *type) {                                                       \
-        return cusparseCsrGet(matrix, size, NULL, NULL, NULL, NULL, values, NULL, NULL, NULL, type);                                       \
-    }
-GET_VECTOR(cusparseDnVecGet)
-GET_VECTOR(cusparseConstDnVecGet)
-
-#define GET_ENTRIES(name)                                                                                                                  \
-    int name(const struct matrix *matrix, int64_t *size, int64_t *entries, void **indices, void **values, int *index_type, int *base,      \
-             int *type) {                                                                                                                  \
-        return cusparseCsrGet(matrix, size, NULL, entries, NULL, indices, values, NULL, index_type, base, type);                           \
-    }
-GET_ENTRIES(cusparseSpVecGet)
-GET_ENTRIES(cusparseConstSpVecGet)
+#define GETTERS(name, FIELDS)                                                                                                              \
+    GETTER(cusparse##name##Get, FIELDS)                                                                                                    \
+    GETTER(cusparseConst##name##Get, FIELDS)
+GETTERS(Csr, OF_COMPRESSED)
+GETTERS(Csc, OF_COMPRESSED)
+GETTERS(Coo, OF_COORDINATES)
+GETTERS(BlockedEll, OF_ELL)
+GETTERS(DnMat, OF_DENSE)
+GETTERS(DnVec, OF_VECTOR)
+GETTERS(SpVec, OF_ENTRIES)
 
 #define GET_VALUES(name)                                                                                                                   \
     int name(const struct matrix *matrix, void **values) {                                                                                 \

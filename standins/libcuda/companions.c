@@ -127,6 +127,40 @@ vr_cu_result cuCtxDestroy_v2(uint64_t context) {
     return result;
 }
 
+// Counts who uses a context that was created: it ends with the last.
+vr_cu_result cuCtxAttach(uint64_t *context, unsigned flags) {
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
+    if (context == NULL || flags != 0) return VR_CU_INVALID_VALUE;
+    uint64_t current = 0;
+    vr_mutex_lock(&sim->lock);
+    const vr_cu_result result = vr_sim_ctx_get_current(sim, &current);
+    struct vr_sim_context *found = result == VR_CU_SUCCESS ? vr_sim_context_find(sim, current) : NULL;
+    const bool counts = found != NULL && !found->primary;
+    if (counts) {
+        found->settings.attached++;
+        *context = current;
+    }
+    vr_mutex_unlock(&sim->lock);
+    return counts ? VR_CU_SUCCESS : VR_CU_INVALID_CONTEXT;
+}
+
+vr_cu_result cuCtxDetach(uint64_t context) {
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
+    uint64_t current = 0;
+    vr_mutex_lock(&sim->lock);
+    (void)vr_sim_ctx_get_current(sim, &current);
+    struct vr_sim_context *found = context == current ? vr_sim_context_find(sim, context) : NULL;
+    const bool stays = found != NULL && found->settings.attached > 0;
+    if (stays) found->settings.attached--;
+    vr_mutex_unlock(&sim->lock);
+    if (found == NULL) return VR_CU_INVALID_CONTEXT;
+    return stays ? VR_CU_SUCCESS : cuCtxDestroy_v2(context);
+}
+
 vr_cu_result cuCtxGetStreamPriorityRange(int *least, int *greatest) {
     uint64_t context;
     vr_cu_result result = cuCtxGetCurrent(&context);
@@ -137,27 +171,10 @@ vr_cu_result cuCtxGetStreamPriorityRange(int *least, int *greatest) {
     return VR_CU_SUCCESS;
 }
 
-vr_cu_result cuStreamCreateWithPriority(uint64_t *stream, unsigned flags, int priority) {
-    struct vr_sim *sim = vr_libcuda_sim();
-    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
-    vr_mutex_lock(&sim->lock);
-    const vr_cu_result result = vr_sim_stream_create_with_priority(sim, stream, flags, priority);
-    vr_mutex_unlock(&sim->lock);
-    return result;
-}
-
-vr_cu_result cuStreamGetPriority(uint64_t stream, int *priority) {
-    struct vr_sim *sim = vr_libcuda_sim();
-    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
-    vr_mutex_lock(&sim->lock);
-    const vr_cu_result result = vr_sim_stream_get_priority(sim, stream, priority);
-    vr_mutex_unlock(&sim->lock);
-    return result;
-}
-
 // --- memory ---------------------------------------------------------------------------------------------------------
 
 vr_cu_result cuMemAllocPitch_v2(uint64_t *address, uint64_t *pitch, uint64_t width, uint64_t height, unsigned element) {
+    if (vr_libcuda_sim() == NULL) return VR_CU_NOT_INITIALIZED;
     if (pitch == NULL || width == 0 || height == 0 || (element != 4 && element != 8 && element != 16)) return VR_CU_INVALID_VALUE;
     uint64_t size;
     if (width > UINT64_MAX - PITCH || !vr_mul_u64(vr_round_up(width, PITCH), height, &size)) return VR_CU_OUT_OF_MEMORY;
@@ -168,6 +185,7 @@ vr_cu_result cuMemAllocPitch_v2(uint64_t *address, uint64_t *pitch, uint64_t wid
 
 // Pools by where their memory is and of what kind: those of devices are there. The host's and managed memory's are not.
 static vr_cu_result pool_error(const struct vr_cu_location *location, int type, const void *caller) {
+    if (vr_libcuda_sim() == NULL) return VR_CU_NOT_INITIALIZED;
     if (location == NULL) return VR_CU_INVALID_VALUE;
     if (location->type == VR_CU_MEM_LOCATION_TYPE_DEVICE && type == VR_CU_MEM_ALLOCATION_TYPE_PINNED) return VR_CU_SUCCESS;
     vr_missing_count("libcuda", "a memory pool that is not a device's", caller);

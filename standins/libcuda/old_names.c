@@ -30,3 +30,23 @@ vr_cu_result cuStreamBeginCapture(uint64_t stream) { return cuStreamBeginCapture
 vr_cu_result cuIpcOpenMemHandle(uint64_t *address, struct vr_cu_ipc_handle handle, unsigned flags) {
     return cuIpcOpenMemHandle_v2(address, handle, flags);
 }
+
+vr_cu_result cuStreamWriteValue32(uint64_t stream, uint64_t address, uint32_t value, unsigned flags) {
+    return cuStreamWriteValue32_v2(stream, address, value, flags);
+}
+
+vr_cu_result cuStreamWaitValue32(uint64_t stream, uint64_t address, uint32_t value, unsigned flags) {
+    return cuStreamWaitValue32_v2(stream, address, value, flags);
+}
+
+vr_cu_result cuStreamWriteValue64(uint64_t stream, uint64_t address, uint64_t value, unsigned flags) {
+    return cuStreamWriteValue64_v2(stream, address, value, flags);
+}
+
+vr_cu_result cuStreamWaitValue64(uint64_t stream, uint64_t address, uint64_t value, unsigned flags) {
+    return cuStreamWaitValue64_v2(stream, address, value, flags);
+}
+
+vr_cu_result cuStreamBatchMemOp(uint64_t stream, unsigned count, const struct vr_cu_mem_op *ops, unsigned flags) {
+    return cuStreamBatchMemOp_v2(stream, count, ops, flags);
+}

@@ -3,17 +3,14 @@
 #define _GNU_SOURCE // dladdr()
 #include <dlfcn.h>
 #include <execinfo.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../common/reads.h"
+#include "../common/shared_file.h"
 #include "base/map.h"
 #include "libcuda.h"
 #include "vram/stack.h"
@@ -150,19 +147,6 @@ static void count_read(const struct vr_sim_read *read) {
 
 // --- opening --------------------------------------------------------------------------------------------------------
 
-// The file has its size already: `vram sim` made it.
-static void open_file(const char *path) {
-    const int descriptor = open(path, O_RDWR | O_CLOEXEC);
-    struct stat facts;
-    if (descriptor < 0) return;
-    if (fstat(descriptor, &facts) == 0 && facts.st_size == (off_t)sizeof *file) {
-        void *mapped = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-        if (mapped != MAP_FAILED) file = mapped;
-    }
-    (void)close(descriptor);
-    if (file != NULL && atomic_load(&file->magic) != VR_READS_MAGIC) file = NULL;
-}
-
 static void open_stacks(void) {
     const char *path = vr_os_getenv("VRAM_SIM_STACKS");
     void *library = path == NULL ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -177,11 +161,9 @@ static void open_stacks(void) {
 }
 
 void vr_libcuda_watch_reads(struct vr_sim *sim) {
-    const char *path = vr_os_getenv("VRAM_SIM_READS");
-    if (path == NULL) return;
     (void)pthread_mutex_lock(&lock);
     if (file == NULL) {
-        open_file(path);
+        file = vr_shared_file("VRAM_SIM_READS", sizeof *file, VR_READS_MAGIC);
         if (file != NULL) open_stacks();
     }
     if (file != NULL) sim->on_read = count_read;

@@ -39,6 +39,7 @@ enum nccl_kind {
     NCCL_SPLIT,
     NCCL_SEND,
     NCCL_RECEIVE,
+    NCCL_KINDS,
 };
 
 enum {
@@ -134,6 +135,8 @@ struct nccl_wait {
 int nccl_wait(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late);
 // Breaks the communicator with a sentence, unless it is; gives the result.
 int nccl_break(struct nccl_comm *comm, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
+// Why it is broken, with the sentence that tells; 0: it is not.
+int nccl_broken(struct nccl_comm *comm);
 // A result of a call, with a sentence for ncclGetLastError().
 int nccl_fail(struct nccl_comm *comm, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -232,7 +232,7 @@ const char *ncclGetErrorString(int result) {
 
 const char *ncclGetLastError(struct nccl_comm *comm) {
     if (!nccl_is_comm(comm)) return thread_error;
-    if (comm->last_error[0] == '\0' && atomic_load(&comm->shared->broken) != 0) return comm->shared->sentence;
+    if (comm->last_error[0] == '\0') (void)nccl_broken(comm);
     return comm->last_error;
 }
 

@@ -132,6 +132,14 @@ int nccl_fail(struct nccl_comm *comm, int result, const char *format, ...) {
     return result;
 }
 
+// The file is written to by every rank: whether the sentence ends in it is not known.
+int nccl_broken(struct nccl_comm *comm) {
+    const int broken = atomic_load(&comm->shared->broken);
+    if (broken == 0) return 0;
+    const bool is_result = broken > 0 && broken < NCCL_RESULTS;
+    return nccl_fail(comm, is_result ? broken : NCCL_REMOTE_ERROR, "%.*s", (int)sizeof comm->shared->sentence - 1, comm->shared->sentence);
+}
+
 int nccl_break(struct nccl_comm *comm, int result, const char *format, ...) {
     char sentence[sizeof comm->shared->sentence];
     int not_writing = 0;
@@ -166,8 +174,8 @@ int nccl_wait(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late) 
     long pause_ns = SHORTEST_NS;
     for (;;) {
         if (wait->ready(comm, wait->argument)) return NCCL_SUCCESS;
-        const int broken = atomic_load(&comm->shared->broken);
-        if (broken != 0) return nccl_fail(comm, broken, "%s", comm->shared->sentence);
+        const int broken = nccl_broken(comm);
+        if (broken != 0) return broken;
         const int gone = gone_rank(comm, wait->needed);
         // It may have done its part just before it went.
         if (gone >= 0 && !wait->ready(comm, wait->argument))

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 VRAM, PROGRAM = sys.argv[1:3]
@@ -83,6 +84,19 @@ class PyTorch(unittest.TestCase):
         self.assertEqual((answer["ended"], answer["steps"], answer["allocated_bytes"]), ("repeats", 4, 248 * MIB))
         self.assertEqual((answer["holdings"][0]["torch"], answer["holdings"][0]["recorded_by"]), ("0.0.fake", "pytorch"))
         self.assertEqual(result.stderr.splitlines(), ["step 0", "step 1", "step 2"])
+
+    def test_workers_end_with_the_program(self):
+        start = "import multiprocessing, time\nworker = multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,), daemon=True)\n" \
+                "worker.start()\nprint('worker', worker.pid, flush=True)\n"
+        result = fit("--json", *python(start + TRAIN, "1000"))
+        self.assertEqual(json.loads(result.stdout)["ended"], "repeats")
+        worker = int(result.stderr.split("worker ")[1].split()[0])
+        for _ in range(50):
+            state = pathlib.Path(f"/proc/{worker}/stat")
+            if not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+            time.sleep(0.1)
+        self.fail("the worker lives on")
 
     def test_as_many_steps_as_asked(self):
         for steps, ended, count in (("2", "steps", 2), ("all", "end", 9)):

@@ -119,12 +119,24 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
         for settings in ("bytes=sparse", "bytes=all", "bytes=none"):
             result = run("sim", "--set", settings, "--", sys.executable, str(program))
             self.assertEqual(result.stdout, "43\n", result.stderr)
+        for call in range(1, 10, 2):  # an assertion of one of the two, and nothing else
+            result = run("sim", "--", sys.executable, str(program), VRAM_SIM_FAIL=str(call))
+            self.assertIn(result.returncode, (0, 1), result.stderr)
+            self.assertIn("VRAM_SIM_FAIL: cu", result.stderr)
 
     def test_what_sessions_leave_behind_goes_with_the_next(self):
         run("sim", "--", TINY)
         first = set(pathlib.Path("/dev/shm").glob("vram-session-*"))
         run("sim", "--", TINY)
         self.assertFalse([path for path in first if path.exists() and not pathlib.Path(f"/proc/{path.name.split('-')[2]}").exists()])
+
+    def test_files_that_a_program_wrote_over_are_read(self):
+        """What `vram sim` shares with a program may hold anything at its end, and in the middle."""
+        program = str(pathlib.Path(__file__).parent / "scribble.py")
+        for seed in range(5):
+            result = run("sim", "--missing", "--reads", "--", sys.executable, program, str(seed), TINY)
+            self.assertEqual(result.returncode, 7, result.stderr)
+            self.assertNotRegex(result.stderr, r"[\x00-\x08\x0b-\x1f\x7f]")
 
     def test_the_exit_code_is_the_programs(self):
         self.assertEqual(run("sim", "--", TINY, "5").returncode, 5)

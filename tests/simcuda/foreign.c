@@ -105,6 +105,12 @@ static void use_memory(void) {
     wanted[0] = 999;
     CHECK(PointerGetAttributes(1, wanted, values, a) == 1 && PointerGetAttributes(0, wanted, values, a) == 1);
     CHECK(PointerSetAttribute(&type, 6, a) == 0 && PointerSetAttribute(&type, 2, a) == 1 && PointerSetAttribute(&type, 6, 4096) == 1);
+    unsigned access = 7, legacy = 7, handles = 7;
+    unsigned long long buffer = 0, other = 0, pool = 7;
+    CHECK(PointerGetAttribute(&access, 16, a) == 0 && access == 3 && PointerGetAttribute(&handles, 14, a) == 0 && handles == 0);
+    CHECK(PointerGetAttribute(&legacy, 10, a) == 0 && legacy == 1 && PointerGetAttribute(&pool, 17, a) == 0 && pool == 0);
+    CHECK(PointerGetAttribute(&buffer, 7, a + 5) == 0 && PointerGetAttribute(&other, 7, b) == 0 && buffer != other);
+    CHECK(MemFree(a) == 0 && MemAlloc(&a, 100) == 0 && PointerGetAttribute(&other, 7, a) == 0 && buffer != other);
     CHECK(MemFree(a) == 0 && MemFree(b) == 0 && MemFree(b) == 1);
     CHECK(MemAllocPitch(&a, &pitch, 1000, 10, 4) == 0 && pitch == 1024 && MemFree(a) == 0);
 }

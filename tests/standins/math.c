@@ -128,6 +128,21 @@ static void test_cusparse(void) {
                 (void *, int, int, void *, void *, void *, void *, void *, int, int, void *, size_t *, void *), handle, 0, 0, NULL, matrix,
                 matrix, NULL, matrix, 0, 0, product, &bytes, NULL) == 0);
     EXPECT(bytes > 0 && CALL("cusparseSpGEMM_destroyDescr", (void *), product) == 0);
+    int64_t block = 0, ell_columns = 0;
+    int type = 0, base = 0, index_type = 0, order = 0;
+    void *ell = NULL, *dense = NULL, *told = (void *)1;
+    EXPECT(CALL("cusparseCreateBlockedEll", (void **, int64_t, int64_t, int64_t, int64_t, void *, void *, int, int, int), &ell, 8, 6, 2, 4,
+                (void *)64, (void *)128, 2, 1, 9) == 0);
+    EXPECT(CALL("cusparseConstBlockedEllGet", (void *, int64_t *, int64_t *, int64_t *, int64_t *, void **, void **, int *, int *, int *),
+                ell, &rows, &columns, &block, &ell_columns, &told, &values, &index_type, &base, &type) == 0);
+    EXPECT(rows == 8 && columns == 6 && block == 2 && ell_columns == 4 && told == (void *)64 && values == (void *)128);
+    EXPECT(index_type == 2 && base == 1 && type == 9);
+    EXPECT(CALL("cusparseSpMatGetSize", (void *, int64_t *, int64_t *, int64_t *), ell, NULL, NULL, &entries) == 0 && entries == 32);
+    EXPECT(CALL("cusparseCreateDnMat", (void **, int64_t, int64_t, int64_t, void *, int, int), &dense, 3, 4, 5, (void *)256, 7, 2) == 0);
+    EXPECT(CALL("cusparseDnMatGet", (void *, int64_t *, int64_t *, int64_t *, void **, int *, int *), dense, &rows, NULL, &block, &values,
+                &type, &order) == 0);
+    EXPECT(rows == 3 && block == 5 && values == (void *)256 && type == 7 && order == 2);
+    EXPECT(CALL("cusparseDestroySpMat", (void *), ell) == 0 && CALL("cusparseDestroyDnMat", (void *), dense) == 0);
     EXPECT(CALL("cusparseDestroySpMat", (void *), matrix) == 0 && CALL("cusparseDestroy", (void *), handle) == 0);
 }
 

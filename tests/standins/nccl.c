@@ -5,7 +5,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { INT32 = 2, INT64 = 4, FLOAT32 = 7, BFLOAT16 = 9, SUM = 0, MAXIMUM = 2, AVERAGE = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6, RANKS = 2 };
+enum {
+    INT32 = 2,
+    INT64 = 4,
+    FLOAT32 = 7,
+    BFLOAT16 = 9,
+    SUM = 0,
+    MAXIMUM = 2,
+    AVERAGE = 4,
+    INVALID_USAGE = 5,
+    REMOTE_ERROR = 6,
+    RANKS = 2,
+    ANY_LINES = -1
+};
 struct id {
     char bytes[128];
 };
@@ -121,7 +133,8 @@ static int run_ok(struct id id, int rank) {
     messages(comm, rank, stream);
     large_groups(comm, rank, stream);
     EXPECT(ALL_REDUCE(large, large, 1 << 18, FLOAT32, SUM, comm, stream) == 0);
-    EXPECT(before - free_memory() >= 10485760); // a connection's buffer at least
+    EXPECT(before - free_memory() >= 10485760);                                      // a connection's buffer at least
+    (void)ALL_REDUCE(large, large, ((size_t)1 << 61) + 1, INT64, SUM, comm, stream); // whose bytes are 8, after an overflow
     // The other way round.
     EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, 0, -rank, &part, NULL) == 0 && part != NULL);
     EXPECT(CALL("ncclCommUserRank", (void *, int *), part, &number) == 0 && number == 1 - rank);
@@ -168,11 +181,53 @@ static int run_death(struct id id, int rank) {
     return CALL("ncclCommAbort", (void *), comm);
 }
 
+// The file where the ranks meet, as this process sees it.
+static unsigned char *meeting_place(size_t *bytes) {
+    char line[512];
+    unsigned long from = 0, to = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    EXPECT(maps != NULL);
+    while (fgets(line, sizeof line, maps) != NULL)
+        if (strstr(line, "/dev/shm/vram-nccl-") != NULL && sscanf(line, "%lx-%lx", &from, &to) == 2) break;
+    EXPECT(from != 0 && fclose(maps) == 0);
+    *bytes = to - from;
+    return (unsigned char *)from;
+}
+
+// One rank writes anything at all over what they share; the other's calls fail or give wrong numbers, and end.
+static int run_hostile(struct id id, int rank) {
+    enum { TURNS = 60, BYTES = 200 << 10 };
+    EXPECT(setenv("VRAM_SIM_NCCL_SECONDS", "3", 1) == 0);
+    void *comm = comm_of(id, RANKS, rank);
+    EXPECT(setenv("VRAM_SIM_NCCL_SECONDS", "0.02", 1) == 0);
+    if (rank == 1) {
+        size_t bytes;
+        uint64_t random = 1;
+        unsigned char *place = meeting_place(&bytes);
+        for (int turn = 0; turn < TURNS; turn++) {
+            for (size_t i = 0; i + 8 <= bytes && i < BYTES; i += 8) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                const uint64_t word = turn % 3 == 0 ? random : turn % 3 == 1 ? random >> 60 : turn % 2 == 0 ? 0 : UINT64_MAX;
+                memcpy(place + i, &word, sizeof word);
+            }
+            (void)usleep(10000);
+        }
+        return 0;
+    }
+    const uint64_t stream = new_stream(), memory = device_memory(1 << 20);
+    for (int turn = 0; turn < TURNS; turn++) {
+        (void)ALL_REDUCE(memory, memory, 100 + turn, turn % 10, turn % 6, comm, stream);
+        (void)CALL("ncclAlltoAll", (uint64_t, uint64_t, size_t, int, void *, uint64_t), memory, memory, 3, INT64, comm, stream);
+        (void)CALL("ncclRecv", (uint64_t, size_t, int, int, void *, uint64_t), memory, 1, INT32, 1, comm, stream);
+    }
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(struct id id, int rank);
     int lines; // on the standard error, of all ranks
-} scenarios[] = {{"ok", run_ok, 0}, {"mismatch", run_mismatch, 1}, {"death", run_death, 1}};
+} scenarios[] = {{"ok", run_ok, 0}, {"mismatch", run_mismatch, 1}, {"death", run_death, 1}, {"hostile", run_hostile, ANY_LINES}};
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 // One process with two devices.
@@ -229,6 +284,7 @@ static void test_scenario(char *self, char *folder, int scenario) {
     }
     int lines = 0;
     for (size_t i = 0; i < length; i++) lines += text[i] == '\n';
+    if (scenarios[scenario].lines == ANY_LINES) lines = ANY_LINES;
     if (lines != scenarios[scenario].lines) printf("%s wrote: %s\n", scenarios[scenario].name, text);
     EXPECT(lines == scenarios[scenario].lines);
     char path[200];

@@ -82,10 +82,99 @@ static void a_green_context_is_the_primary_one(void **state) {
     vram_driver_destroy(driver);
 }
 
+static void parts_have_the_sizes_that_were_asked_for(void **state) {
+    (void)state;
+    struct vr_sim *sim;
+    struct vram_driver *driver = open_device("device=h100", &sim);
+    struct vr_cu_dev_resource whole, parts[2], rest;
+    struct vr_cu_sm_group wanted[2] = {{.multiprocessors = 16}, {.multiprocessors = 0}}, odd = {.multiprocessors = 9};
+    assert_cu(vr_sim_call_device_get_dev_resource(sim, 0, &whole, 1), SUCCESS);
+    assert_cu(vr_sim_call_dev_sm_resource_split(sim, parts, 2, &whole, &rest, 0, wanted), SUCCESS);
+    assert_int_equal(parts[0].multiprocessors, 16);
+    assert_int_equal(parts[1].multiprocessors, 112);
+    assert_int_equal(wanted[1].multiprocessors, 112);
+    assert_int_equal(rest.multiprocessors, 4);
+    assert_cu(vr_sim_call_dev_sm_resource_split(sim, NULL, 1, &whole, NULL, 0, &odd), INVALID_RESOURCE_CONFIGURATION);
+    odd.coscheduled = 3;
+    assert_cu(vr_sim_call_dev_sm_resource_split(sim, NULL, 1, &whole, NULL, 0, &odd), SUCCESS);
+    odd.multiprocessors = 135;
+    assert_cu(vr_sim_call_dev_sm_resource_split(sim, parts, 1, &whole, &rest, 0, &odd), INVALID_RESOURCE_CONFIGURATION);
+    assert_int_equal(parts[0].multiprocessors, 16); // as it was
+    assert_cu(vr_sim_call_dev_sm_resource_split(sim, parts, 0, &whole, NULL, 0, wanted), INVALID_VALUE);
+    assert_cu(vr_sim_call_dev_sm_resource_split(sim, parts, 1, &rest, NULL, 0, NULL), INVALID_VALUE);
+    vram_driver_destroy(driver);
+}
+
+static uint64_t stream_of(struct vram_driver *driver, uint64_t work_ns) {
+    uint64_t stream;
+    assert_cu(vr_cu(driver, stream_create, &stream, VR_CU_STREAM_NON_BLOCKING), SUCCESS);
+    if (work_ns != 0) assert_int_equal(vram_sim_busy(driver, 0, stream, work_ns), VRAM_OK);
+    return stream;
+}
+
+// An event of a context comes after the work of all its streams, and all of them can wait for one.
+static void events_are_of_whole_contexts(void **state) {
+    (void)state;
+    static const char *const settings[] = {"device=h100", "device=h100,manual"};
+    for (size_t i = 0; i < VR_COUNT_OF(settings); i++) {
+        struct vr_sim *sim;
+        struct vram_driver *driver = open_device(settings[i], &sim);
+        uint64_t context, event, second;
+        assert_cu(vr_cu(driver, ctx_get_current, &context), SUCCESS);
+        assert_cu(vr_cu(driver, event_create, &event, VR_CU_EVENT_DISABLE_TIMING), SUCCESS);
+        assert_cu(vr_cu(driver, event_create, &second, VR_CU_EVENT_DISABLE_TIMING), SUCCESS);
+        assert_cu(vr_sim_call_ctx_wait_event(sim, context, event), SUCCESS); // never recorded
+        const uint64_t slow = stream_of(driver, 5000000), quick = stream_of(driver, 1000);
+        assert_cu(vr_sim_call_ctx_record_event(sim, context, event), SUCCESS);
+        assert_cu(vr_cu(driver, stream_synchronize, quick), SUCCESS);
+        assert_cu(vr_cu(driver, event_query, event), NOT_READY);
+        assert_cu(vr_sim_call_ctx_wait_event(sim, context, event), SUCCESS);
+        assert_cu(vr_cu(driver, event_record, second, quick), SUCCESS);
+        assert_cu(vr_cu(driver, event_query, second), NOT_READY);
+        assert_cu(vr_cu(driver, stream_synchronize, slow), SUCCESS);
+        assert_cu(vr_cu(driver, event_query, event), SUCCESS);
+        assert_cu(vr_cu(driver, event_synchronize, second), SUCCESS);
+        assert_cu(vr_sim_call_ctx_record_event(sim, 0, event), INVALID_CONTEXT);
+        assert_cu(vr_sim_call_ctx_record_event(sim, context, 0), INVALID_HANDLE);
+        assert_cu(vr_sim_call_green_ctx_record_event(sim, context, event), INVALID_CONTEXT);
+        assert_cu(vr_cu(driver, stream_begin_capture, quick, VR_CU_STREAM_CAPTURE_MODE_RELAXED), SUCCESS);
+        assert_cu(vr_sim_call_ctx_record_event(sim, context, event), STREAM_CAPTURE_UNSUPPORTED);
+        assert_true(vr_sim_check(sim));
+        vram_driver_destroy(driver);
+    }
+}
+
+static void events_of_a_green_context_are_of_its_streams(void **state) {
+    (void)state;
+    struct vr_sim *sim;
+    struct vram_driver *driver = open_device("device=h100", &sim);
+    struct vr_cu_dev_resource whole;
+    uint64_t description, green, stream, event;
+    assert_cu(vr_sim_call_device_get_dev_resource(sim, 0, &whole, 1), SUCCESS);
+    assert_cu(vr_sim_call_dev_resource_generate_desc(sim, &description, &whole, 1), SUCCESS);
+    assert_cu(vr_sim_call_green_ctx_create(sim, &green, description, 0, 1), SUCCESS);
+    assert_cu(vr_sim_call_green_ctx_stream_create(sim, &stream, green, 1, 0), SUCCESS);
+    assert_cu(vr_cu(driver, event_create, &event, VR_CU_EVENT_DISABLE_TIMING), SUCCESS);
+    (void)stream_of(driver, 1000000); // of another
+    assert_cu(vr_sim_call_green_ctx_record_event(sim, green, event), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, event), SUCCESS);
+    assert_int_equal(vram_sim_busy(driver, 0, stream, 1000000), VRAM_OK);
+    assert_cu(vr_sim_call_green_ctx_record_event(sim, green, event), SUCCESS);
+    assert_cu(vr_cu(driver, event_query, event), NOT_READY);
+    assert_cu(vr_sim_call_green_ctx_wait_event(sim, green, event), SUCCESS);
+    assert_cu(vr_cu(driver, event_synchronize, event), SUCCESS);
+    assert_cu(vr_sim_call_green_ctx_destroy(sim, green), SUCCESS);
+    assert_cu(vr_sim_call_green_ctx_wait_event(sim, green, event), INVALID_CONTEXT);
+    vram_driver_destroy(driver);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(multiprocessors_are_split),
         cmocka_unit_test(a_green_context_is_the_primary_one),
+        cmocka_unit_test(parts_have_the_sizes_that_were_asked_for),
+        cmocka_unit_test(events_are_of_whole_contexts),
+        cmocka_unit_test(events_of_a_green_context_are_of_its_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,11 +219,45 @@ static void graphs_are_printed(void **state) {
     vram_driver_destroy(f.driver);
 }
 
+// A graph inside takes the parameters of another of the same shape, and nothing of one that has another.
+static void a_graph_inside_takes_other_parameters(void **state) {
+    (void)state;
+    struct fixture f = open_fixture();
+    uint64_t node, exec, graphs[3], sets[4], first;
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct vr_cu_memset_node set = {.address = f.memory, .value = 10 + i, .element_bytes = 1, .width_elements = 8, .rows = 1};
+        assert_cu(vr_cu(f.driver, graph_create, &graphs[i], 0), SUCCESS);
+        assert_cu(vr_cu(f.driver, graph_add_memset_node, &sets[i], graphs[i], NULL, 0, &set, f.context), SUCCESS);
+        if (i == 2) assert_cu(vr_cu(f.driver, graph_add_empty_node, &sets[3], graphs[i], &sets[i], 1), SUCCESS);
+    }
+    assert_cu(vr_cu(f.driver, graph_add_empty_node, &first, f.graph, NULL, 0), SUCCESS);
+    assert_cu(vr_cu(f.driver, graph_add_child_graph_node, &node, f.graph, &first, 1, graphs[0]), SUCCESS);
+    assert_cu(vr_cu(f.driver, graph_instantiate, &exec, f.graph, 0), SUCCESS);
+    unsigned char told = 0;
+    (void)run_for(&f, exec);
+    assert_cu(vr_cu(f.driver, memcpy_dtoh, &told, f.memory, 1), SUCCESS);
+    assert_int_equal(told, 10);
+    assert_cu(vr_sim_call_graph_exec_child_graph_node_set_params(f.sim, exec, node, graphs[1]), SUCCESS);
+    assert_cu(vr_sim_call_graph_exec_child_graph_node_set_params(f.sim, exec, node, graphs[2]), INVALID_VALUE);
+    assert_cu(vr_sim_call_graph_exec_child_graph_node_set_params(f.sim, exec, first, graphs[1]), INVALID_VALUE);
+    assert_cu(vr_sim_call_graph_exec_child_graph_node_set_params(f.sim, exec, node, 0), INVALID_VALUE);
+    assert_cu(vr_sim_call_graph_exec_child_graph_node_set_params(f.sim, 0, node, graphs[1]), INVALID_VALUE);
+    assert_cu(vr_cu(f.driver, graph_destroy, graphs[1]), SUCCESS);
+    (void)run_for(&f, exec);
+    assert_cu(vr_cu(f.driver, memcpy_dtoh, &told, f.memory, 1), SUCCESS);
+    assert_int_equal(told, 11);
+    vram_driver_destroy(f.driver);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernel_nodes_keep_parameters), cmocka_unit_test(generic_nodes),
-        cmocka_unit_test(updates_need_the_same_shape),  cmocka_unit_test(conditions_run_by_their_default),
-        cmocka_unit_test(memory_nodes_take_memory),     cmocka_unit_test(graphs_are_printed),
+        cmocka_unit_test(kernel_nodes_keep_parameters),
+        cmocka_unit_test(a_graph_inside_takes_other_parameters),
+        cmocka_unit_test(generic_nodes),
+        cmocka_unit_test(updates_need_the_same_shape),
+        cmocka_unit_test(conditions_run_by_their_default),
+        cmocka_unit_test(memory_nodes_take_memory),
+        cmocka_unit_test(graphs_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

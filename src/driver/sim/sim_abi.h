@@ -61,6 +61,12 @@ struct vr_cu_dev_resource {
     void *next;
 };
 
+// CU_DEV_SM_RESOURCE_GROUP_PARAMS, 64 bytes: a part that is wanted; 0 multiprocessors: as many as are left.
+struct vr_cu_sm_group {
+    uint32_t multiprocessors, coscheduled, preferred, flags, domain;
+    uint32_t reserved[11];
+};
+
 // CUctxCreateParams, 24 bytes: part of the multiprocessors, or a context for graphics; none of these usually.
 struct vr_cu_context_params {
     const void *affinities;

@@ -115,7 +115,8 @@ enum vram_status vr_sim_ranges_insert(struct vr_sim_ranges *ranges, const struct
     uint32_t fresh;
     VR_TRY(take_node(ranges, &fresh));
     ranges->nodes[fresh] = *value;
-    ranges->nodes[fresh].priority = (uint32_t)vr_mix64(++ranges->seed);
+    ranges->nodes[fresh].serial = ++ranges->seed;
+    ranges->nodes[fresh].priority = (uint32_t)vr_mix64(ranges->seed);
     ranges->root = insert_below(ranges->nodes, ranges->root, fresh);
     ranges->count++;
     return VRAM_OK;

@@ -20,6 +20,7 @@ struct vr_sim_range {
     uint64_t owner;       // the user's: a context or a slot
     uint64_t read_mask;   // the user's: bit d set = device d may read; of an allocation: where its bytes lie in the file
     uint64_t write_mask;  // the user's: bit d set = device d may write; of an allocation: its ticket
+    uint64_t serial;      // of its insertion, from 1 up, never used again in the set
 };
 
 // Invariant: ranges in order do not overlap; a node's priority is at least its children's; first, last and widest_gap are those of its

@@ -37,6 +37,7 @@ struct vr_sim_context_settings {
     int cache_config;
     uint64_t limits[VR_SIM_LIMITS]; // by CUlimit
     uint64_t id;                    // never used again
+    uint32_t attached;              // by how many more than its creator
 };
 
 // A context: a device and its implicit stream.

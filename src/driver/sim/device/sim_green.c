@@ -72,6 +72,48 @@ vr_cu_result vr_sim_dev_sm_resource_split_by_count(struct vr_sim *sim, struct vr
     return VR_CU_SUCCESS;
 }
 
+// Parts of the sizes that are asked for, in this order; what is told back is what they got. Which multiprocessors lie together is not
+// simulated: a part that wants some together is a multiple of these.
+static vr_cu_result part_of(const struct vr_cu_dev_resource *input, const struct vr_cu_sm_group *wanted, uint32_t left, uint32_t *size) {
+    enum { BACKFILL = 1 };
+    const uint32_t alignment = wanted->coscheduled != 0 ? wanted->coscheduled : input->alignment == 0 ? 1 : input->alignment;
+    if ((wanted->flags & ~(uint32_t)BACKFILL) != 0) return VR_CU_NOT_SUPPORTED;
+    *size = wanted->multiprocessors == 0 ? left - left % alignment : wanted->multiprocessors;
+    if (*size == 0 || *size > left || *size % alignment != 0) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_dev_sm_resource_split(struct vr_sim *sim, struct vr_cu_dev_resource *parts, unsigned count,
+                                          const struct vr_cu_dev_resource *input, struct vr_cu_dev_resource *remainder, unsigned flags,
+                                          struct vr_cu_sm_group *wanted) {
+    (void)sim;
+    if (input == NULL || wanted == NULL || count == 0 || flags != 0) return VR_CU_INVALID_VALUE;
+    if (input->type != TYPE_SM) return VR_CU_INVALID_RESOURCE_TYPE;
+    const struct vr_cu_dev_resource whole = *input; // may be among what is written
+    uint32_t left = whole.multiprocessors, size;
+    for (unsigned i = 0; i < count; i++) {
+        const vr_cu_result fits = part_of(&whole, &wanted[i], left, &size);
+        if (fits != VR_CU_SUCCESS) return fits;
+        left -= size;
+    }
+    left = whole.multiprocessors;
+    for (unsigned i = 0; i < count; i++) {
+        (void)part_of(&whole, &wanted[i], left, &size);
+        left -= size;
+        wanted[i].multiprocessors = size;
+        if (parts == NULL) continue;
+        parts[i] = whole;
+        parts[i].multiprocessors = size;
+        parts[i].next = NULL;
+    }
+    if (remainder != NULL) {
+        *remainder = whole;
+        remainder->multiprocessors = left;
+        if (left == 0) remainder->type = TYPE_INVALID;
+    }
+    return VR_CU_SUCCESS;
+}
+
 static struct vr_sim_green *find(const struct vr_sim *sim, uint64_t handle, bool is_context) {
     struct vr_sim_green *green = vr_sim_slots_find(&sim->greens, handle);
     return green == NULL || green->is_context != is_context ? NULL : green;
@@ -171,6 +213,21 @@ vr_cu_result vr_sim_green_ctx_stream_create(struct vr_sim *sim, uint64_t *stream
     created->green = green;
     *stream = made;
     return VR_CU_SUCCESS;
+}
+
+static uint64_t primary_of(const struct vr_sim *sim, uint64_t green) {
+    const struct vr_sim_green *found = find(sim, green, true);
+    return found == NULL ? 0 : sim->devices[found->device].primary;
+}
+
+vr_cu_result vr_sim_green_ctx_record_event(struct vr_sim *sim, uint64_t green, uint64_t event) {
+    const uint64_t context = primary_of(sim, green);
+    return context == 0 ? VR_CU_INVALID_CONTEXT : vr_sim_context_record(sim, context, green, event);
+}
+
+vr_cu_result vr_sim_green_ctx_wait_event(struct vr_sim *sim, uint64_t green, uint64_t event) {
+    const uint64_t context = primary_of(sim, green);
+    return context == 0 ? VR_CU_INVALID_CONTEXT : vr_sim_context_wait(sim, context, green, event);
 }
 
 // 0: the stream was made in no green context.

@@ -107,7 +107,9 @@ static vr_cu_result lay_node(struct vr_sim *sim, struct vr_sim_exec *exec, struc
     if (step == NO_STEP) return VR_CU_OUT_OF_MEMORY;
     exec->steps[step].node = layout->nodes->items[place];
     layout->steps[place] = step;
-    return has_graph ? lay_graph(sim, exec, inside, step, &layout->steps[place]) : VR_CU_SUCCESS;
+    const vr_cu_result result = has_graph ? lay_graph(sim, exec, inside, step, &layout->steps[place]) : VR_CU_SUCCESS;
+    if (result == VR_CU_SUCCESS && has_graph && !is_condition) exec->steps[step].exit = layout->steps[place];
+    return result;
 }
 
 // What comes after all that no node comes after.

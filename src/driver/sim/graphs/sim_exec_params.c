@@ -96,6 +96,39 @@ vr_cu_result vr_sim_graph_exec_event_wait_node_set_event(struct vr_sim *sim, uin
     return vr_sim_graph_exec_node_set_params(sim, exec, node, &params);
 }
 
+// --- a graph inside ---------------------------------------------------------------------------------------------------
+
+// Do the steps of `fresh` come after each other as those behind the step `entry` do?
+static bool is_same_shape(const struct vr_sim_exec *old, size_t entry, const struct vr_sim_exec *fresh) {
+    if (old->steps[entry].exit - entry - 1 != fresh->step_count) return false;
+    for (size_t i = 0; i < fresh->step_count; i++) {
+        const struct vr_sim_step *a = &old->steps[entry + 1 + i], *b = &fresh->steps[i];
+        if (a->work.type != b->work.type) return false;
+        const size_t *before = &old->dependencies[a->first_dependency], *wanted = &fresh->dependencies[b->first_dependency];
+        if (b->dependency_count == 0 && (a->dependency_count != 1 || before[0] != entry)) return false;
+        if (b->dependency_count != 0 && a->dependency_count != b->dependency_count) return false;
+        for (size_t d = 0; d < b->dependency_count; d++)
+            if (before[d] != wanted[d] + entry + 1) return false;
+    }
+    return true;
+}
+
+// All of its parameters, from a graph of the same shape; memory of graphs cannot be inside of one.
+vr_cu_result vr_sim_graph_exec_child_graph_node_set_params(struct vr_sim *sim, uint64_t exec, uint64_t node, uint64_t child) {
+    struct vr_sim_exec *found = exec_of(sim, exec);
+    const struct vr_sim_step *step = step_of(found, node);
+    const struct vr_sim_graph *source = vr_sim_slots_find(&sim->graphs, child);
+    if (step == NULL || step->exit == 0 || source == NULL) return VR_CU_INVALID_VALUE;
+    const size_t entry = (size_t)(step - found->steps);
+    struct vr_sim_exec fresh = {0};
+    vr_cu_result result = vr_sim_exec_lay(sim, &fresh, vr_sim_slots_index(&sim->graphs, source));
+    if (result == VR_CU_SUCCESS && !is_same_shape(found, entry, &fresh)) result = VR_CU_INVALID_VALUE;
+    for (size_t i = 0; result == VR_CU_SUCCESS && i < fresh.step_count; i++)
+        replace(found, &found->steps[entry + 1 + i], &fresh.steps[i].work);
+    vr_sim_exec_unlay(sim, &fresh);
+    return result;
+}
+
 // --- nodes that are switched off ------------------------------------------------------------------------------------
 
 static bool can_rest(const struct vr_sim_step *step) {

@@ -53,6 +53,7 @@ struct vr_sim_step {
     struct vr_sim_work work; // never of type GRAPH: graphs inside are taken apart
     uint64_t node;           // handle of the node that it was made of, 0: of none
     bool disabled;           // it does nothing, in no time
+    size_t exit;             // of a node with a graph inside: the step behind that graph's, which follow this one; 0 for others
     size_t first_dependency; // in the executable graph's list
     size_t dependency_count;
 };

@@ -167,6 +167,13 @@ void vr_sim_stream_collect(struct vr_sim *sim, uint32_t index);
 // A stream of the program's, in `context`: what cuStreamCreate makes in the current one.
 vr_cu_result vr_sim_stream_create_in(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint64_t *stream);
 // cuStreamCreateWithPriority: a priority out of the range becomes the nearest in it. cuStreamGetPriority tells it again.
+// --- sim_context_event.c ---------------------------------------------------------------------------------------------
+
+// An event after all that the streams of a live context have; of those in a green context, unless that is 0.
+vr_cu_result vr_sim_context_record(struct vr_sim *sim, uint64_t context, uint64_t green, uint64_t event);
+// Lets what these streams do next come after an event.
+vr_cu_result vr_sim_context_wait(struct vr_sim *sim, uint64_t context, uint64_t green, uint64_t event);
+
 vr_cu_result vr_sim_stream_create_with_priority(struct vr_sim *sim, uint64_t *stream, unsigned flags, int priority);
 vr_cu_result vr_sim_stream_get_priority(struct vr_sim *sim, uint64_t stream, int *priority);
 // End what lives in the context; events first.

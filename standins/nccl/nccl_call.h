@@ -1,0 +1,34 @@
+// nccl_call.h: a collective or a message on its way.
+#ifndef VR_STANDINS_NCCL_NCCL_CALL_H
+#define VR_STANDINS_NCCL_NCCL_CALL_H
+
+#include "nccl.h"
+
+struct nccl_call {
+    struct nccl_comm *comm;
+    enum nccl_kind kind;
+    const void *from;
+    void *to;
+    uint64_t count;
+    int type, operator, root; // root: of a message the other rank
+    uint64_t stream;
+    // What nccl_call_begin() leaves to nccl_call_finish():
+    uint64_t number; // of the call, or of the message between the two, from 1
+    bool moves;
+    enum { PENDING, BEGUN, DONE } state; // of a group's call
+};
+
+struct nccl_kind_facts {
+    const char *name;
+    bool has_operator, has_root;
+};
+extern const struct nccl_kind_facts nccl_kinds[NCCL_KINDS];
+
+static inline bool nccl_is_message(const struct nccl_call *call) { return call->kind == NCCL_SEND || call->kind == NCCL_RECEIVE; }
+
+// Posts the call and launches it; of a communicator that is not broken. What began must be finished.
+int nccl_call_begin(struct nccl_call *call);
+// Waits for what the others give, and moves it.
+int nccl_call_finish(struct nccl_call *call);
+
+#endif
