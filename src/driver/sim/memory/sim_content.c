@@ -26,6 +26,7 @@ void vr_sim_content_open(struct vr_sim_content *content, int file) {
 
 void vr_sim_content_release(struct vr_sim_content *content) {
     vr_sim_ranges_release(&content->extents);
+    vr_map_release(&content->given);
     vr_sim_windows_release(&content->windows);
 }
 
@@ -98,10 +99,18 @@ static bool holds(const struct vr_sim_range *extent, uint64_t at, uint64_t size_
            (extent->base == at && extent->span == size_bytes);
 }
 
+static void renumber(struct vr_sim_range *extent, uint64_t number) {
+    extent->owner = (uint64_t)(uint32_t)number << 32 | (uint32_t)extent->owner;
+}
+
 // Makes the range hold that, whatever it held. `number`: of the write.
 static bool put(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word, uint64_t number) {
     const uint64_t end = at + size_bytes;
-    if (holds(vr_sim_ranges_holding(&content->extents, at), at, size_bytes, held, word, number)) return true;
+    struct vr_sim_range *around = vr_sim_ranges_holding(&content->extents, at);
+    if (holds(around, at, size_bytes, held, word, number)) {
+        if (number != 0 && around->span == size_bytes) renumber(around, number);
+        return true;
+    }
     if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false; // two ends and the new one
     const bool bytes = cut(content, at, end);
     if (bytes && held != VR_SIM_BYTES) vr_sim_windows_discard(&content->windows, at, size_bytes, 0);
@@ -115,10 +124,12 @@ static bool has_bytes(const struct part *part, uint64_t size_bytes) {
     return part->held == VR_SIM_SHARED || (part->held == VR_SIM_BYTES && part->size_bytes == size_bytes);
 }
 
-// And they are what one write left.
-static bool is_write(const struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
-    const struct vr_sim_range *extent = vr_sim_ranges_at(&content->extents, at);
-    return extent != NULL && extent->kind == VR_SIM_BYTES && extent->span == size_bytes;
+// And they are all that one write left: then they are the next one's.
+static bool is_rewritten(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+    struct vr_sim_range *extent = vr_sim_ranges_at(&content->extents, at);
+    if (extent == NULL || extent->kind != VR_SIM_BYTES || extent->span != size_bytes) return false;
+    renumber(extent, ++content->writes);
+    return true;
 }
 
 static bool pass_part(struct vr_sim_content *content, uint64_t at, const struct part *part) {
@@ -126,7 +137,28 @@ static bool pass_part(struct vr_sim_content *content, uint64_t at, const struct 
     return !written || put(content, at, part->size_bytes, VR_SIM_PASSED, 0, 0);
 }
 
+// --- places that kernels were given ---------------------------------------------------------------------------------
+
+#define ANY_BLOCKS UINT32_MAX
+#define GIVEN_MOST ((size_t)1 << 20) // so many places are kept in mind; then all are forgotten
+
+static bool note_given(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+    const uint64_t blocks = vr_round_up(size_bytes, VR_SIM_BLOCK_BYTES) / VR_SIM_BLOCK_BYTES;
+    if (content->given.count >= GIVEN_MOST) vr_map_release(&content->given);
+    return vr_map_set(&content->given, at, (content->writes & UINT32_MAX) << 32 | least(blocks, ANY_BLOCKS)) == VRAM_OK;
+}
+
+// Older than what a kernel wrote at the place that a read begins at.
+static bool is_stale(const struct vr_sim_content *content, uint64_t given, uint64_t begun, uint64_t at) {
+    const struct vr_sim_range *extent = vr_sim_ranges_holding(&content->extents, at);
+    if (given == 0 || extent == NULL || (extent->kind != VR_SIM_BYTES && extent->kind != VR_SIM_FILL)) return false;
+    const uint32_t blocks = (uint32_t)given;
+    const bool reached = blocks == ANY_BLOCKS || at - begun < (uint64_t)blocks * VR_SIM_BLOCK_BYTES;
+    return reached && (int32_t)((uint32_t)(extent->owner >> 32) - (uint32_t)(given >> 32)) <= 0;
+}
+
 bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+    if (!note_given(content, at, size_bytes)) return false;
     for (uint64_t place = at, end = at + size_bytes; place < end;) {
         const struct part part = part_at(content, place, end - place);
         if (part.held == VR_SIM_UNWRITTEN || part.held == VR_SIM_SHARED) return true;
@@ -219,7 +251,7 @@ static bool write_piece(struct vr_sim_content *content, uint64_t at, uint64_t si
 bool vr_sim_content_write(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const void *bytes) {
     const unsigned char *from = bytes;
     const struct part part = part_at(content, at, size_bytes);
-    if (part.held == VR_SIM_SHARED || is_write(content, at, size_bytes)) return write_file(content, at, size_bytes, from);
+    if (part.held == VR_SIM_SHARED || is_rewritten(content, at, size_bytes)) return write_file(content, at, size_bytes, from);
     content->writes++;
     for (uint64_t span; size_bytes > 0; at += span, from += span, size_bytes -= span) {
         span = least(size_bytes, PIECE_BYTES);
@@ -241,18 +273,27 @@ static bool read_file(struct vr_sim_content *content, uint64_t at, uint64_t size
     return true;
 }
 
+static bool read_part(struct vr_sim_content *content, uint64_t at, const struct part *part, unsigned char *to, struct vr_sim_read *read) {
+    if (part->held == VR_SIM_BYTES || part->held == VR_SIM_SHARED) return read_file(content, at, part->size_bytes, to);
+    vr_sim_content_paint(to, at, part->size_bytes, part->word);
+    if (part->held == VR_SIM_UNWRITTEN) read->unwritten_bytes += part->size_bytes;
+    if (part->held == VR_SIM_NOT_KEPT) read->not_kept_bytes += part->size_bytes;
+    if (part->held == VR_SIM_PASSED) read->passed_bytes += part->size_bytes;
+    return true;
+}
+
+// As somebody sees it who reads from `begun` on.
+static struct part seen_at(const struct vr_sim_content *content, uint64_t given, uint64_t begun, uint64_t at, uint64_t size_bytes) {
+    const struct part part = part_at(content, at, size_bytes);
+    return is_stale(content, given, begun, at) ? (struct part){.held = VR_SIM_PASSED, .size_bytes = part.size_bytes} : part;
+}
+
 bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, struct vr_sim_read *read) {
+    const uint64_t begun = at, given = vr_map_get(&content->given, at);
     unsigned char *to = bytes;
     while (size_bytes > 0) {
-        const struct part part = part_at(content, at, size_bytes);
-        if (part.held == VR_SIM_BYTES || part.held == VR_SIM_SHARED) {
-            if (!read_file(content, at, part.size_bytes, to)) return false;
-        } else {
-            vr_sim_content_paint(to, at, part.size_bytes, part.word);
-            if (part.held == VR_SIM_UNWRITTEN) read->unwritten_bytes += part.size_bytes;
-            if (part.held == VR_SIM_NOT_KEPT) read->not_kept_bytes += part.size_bytes;
-            if (part.held == VR_SIM_PASSED) read->passed_bytes += part.size_bytes;
-        }
+        const struct part part = seen_at(content, given, begun, at, size_bytes);
+        if (!read_part(content, at, &part, to, read)) return false;
         at += part.size_bytes;
         to += part.size_bytes;
         size_bytes -= part.size_bytes;
@@ -302,8 +343,9 @@ static bool move(struct vr_sim_content *content, uint64_t to, uint64_t from, uin
 bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes) {
     if (to == from) return true;
     if (to < from + size_bytes && from < to + size_bytes) return move(content, to, from, size_bytes);
+    const uint64_t begun = from, given = vr_map_get(&content->given, from);
     while (size_bytes > 0) {
-        const struct part part = part_at(content, from, size_bytes);
+        const struct part part = seen_at(content, given, begun, from, size_bytes);
         if (!copy_part(content, to, from, &part)) return false;
         to += part.size_bytes;
         from += part.size_bytes;

@@ -6,6 +6,7 @@
 #ifndef VR_DRIVER_SIM_MEMORY_SIM_CONTENT_H
 #define VR_DRIVER_SIM_MEMORY_SIM_CONTENT_H
 
+#include "base/map.h"
 #include "driver/sim/memory/sim_windows.h"
 #include "driver/sim/sim_ranges.h"
 
@@ -32,6 +33,8 @@ struct vr_sim_content {
     struct vr_sim_windows windows;
     uint64_t end;    // the next range's first place
     uint64_t writes; // numbers of writes
+    struct vr_map
+        given; // a place that a kernel was given to write -> the number of the last write before, and for how many blocks (lower half)
 };
 
 // Bytes read that no copy and no fill wrote, that were not kept, and that were written before a kernel was given them to write.

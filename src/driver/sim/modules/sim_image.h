@@ -21,7 +21,7 @@ struct vr_sim_parameter {
 // Where a kernel's arguments say what it writes: words of one argument (sim_outputs.h).
 struct vr_sim_output {
     uint32_t parameter;
-    uint32_t words;        // of eight bytes, that it has
+    uint32_t from, words;  // which of its words, of eight bytes each, are looked at
     uint32_t first, count; // of the words that are addresses: which are written
     uint32_t elements;     // the argument that says how many elements there are, plus one; 0: not known
     uint32_t element_bytes;

@@ -44,7 +44,7 @@ static void pass_output(struct vr_sim *sim, const struct arguments *arguments, c
     if (bytes == NULL) return;
     for (uint32_t i = 0; i < output->words && found < output->first + output->count; i++) {
         uint64_t word;
-        memcpy(&word, bytes + i * sizeof word, sizeof word);
+        memcpy(&word, bytes + (output->from + i) * sizeof word, sizeof word);
         if (!vr_sim_is_near(&sim->allocated, word) && !vr_sim_is_near(&sim->reserved, word)) continue;
         if (found++ >= output->first) vr_sim_transfer_pass(sim, word, written_bytes(arguments, kernel, output));
     }

@@ -291,8 +291,11 @@ static bool read_known(struct mangled *name, struct vr_sim_mangled_type *type) {
     name->at++;
     if (!read_substitution(name, type)) return false;
     if (next(name) != 'I') return true;
-    return read_arguments(name) &&
-           (*type = (struct vr_sim_mangled_type){.text = from, .length = (size_t)(name->at - from)}, push(name, *type));
+    const struct vr_sim_mangled_type known = *type;
+    if (!read_arguments(name)) return false;
+    *type = (struct vr_sim_mangled_type){.template_text = known.text, .template_length = known.length, .text = from};
+    type->length = (size_t)(name->at - from);
+    return push(name, *type);
 }
 
 static bool read_parameter_type(struct mangled *name, struct vr_sim_mangled_type *type) {

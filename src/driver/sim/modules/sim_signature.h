@@ -9,7 +9,9 @@ struct vr_sim_mangled_type {
     bool pointer;     // and nothing around it
     bool to_constant; // a pointer to what is const
     bool constant;
-    bool pack;        // any number of parameters
+    bool pack;                 // any number of parameters
+    const char *template_text; // of a template that is a substitution: where it is spelled
+    size_t template_length;
     const char *text; // as it is spelled where it occurs first; of a template's parameter what stands for it
     size_t length;
 };
