@@ -361,7 +361,8 @@ bool vr_sim_content_share(struct vr_sim_content *content, uint64_t at, uint64_t 
     for (uint64_t place = at, end = at + size_bytes; place < end;) {
         const struct part part = part_at(content, place, end - place);
         if (part.held == VR_SIM_FILL && part.word != 0 && !paint_file(content, place, part.size_bytes, part.word)) return false;
-        const bool zero = part.held == VR_SIM_UNWRITTEN || part.held == VR_SIM_NOT_KEPT || (part.held == VR_SIM_FILL && part.word == 0);
+        const bool zero = part.held == VR_SIM_UNWRITTEN || part.held == VR_SIM_NOT_KEPT || part.held == VR_SIM_PASSED ||
+                          (part.held == VR_SIM_FILL && part.word == 0);
         if (zero && !vr_sim_windows_zero(&content->windows, place, part.size_bytes, false)) return false;
         place += part.size_bytes;
     }
@@ -382,6 +383,6 @@ void vr_sim_content_drop(struct vr_sim_content *content, uint64_t at, uint64_t s
 bool vr_sim_content_check(const struct vr_sim_content *content) {
     const struct vr_sim_range *extent = vr_sim_ranges_next(&content->extents, 0);
     for (; extent != NULL; extent = vr_sim_ranges_next(&content->extents, vr_sim_range_end(extent)))
-        if (extent->kind <= VR_SIM_UNWRITTEN || extent->kind > VR_SIM_NOT_KEPT || vr_sim_range_end(extent) > content->end) return false;
+        if (extent->kind <= VR_SIM_UNWRITTEN || extent->kind > VR_SIM_PASSED || vr_sim_range_end(extent) > content->end) return false;
     return vr_sim_ranges_check(&content->extents) && vr_sim_windows_check(&content->windows);
 }

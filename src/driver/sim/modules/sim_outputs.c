@@ -13,7 +13,7 @@ enum { WORD = 8, ALL = 1 << 20, LAST = -1, USUAL_ELEMENT = 8 };
 enum place {
     EVERYWHERE,
     BEHIND_STRIDES, // the first word behind an OffsetCalculator of as many operands as fit
-    AFTER_THREE,    // from behind one of three operands on
+    AFTER_STRIDES,  // from behind one of three operands on, or of two where the argument is short
     RESULTS         // of a ReduceOp: five words, before its last two
 };
 
@@ -37,10 +37,10 @@ static const struct family families[] = {
     {"unrolled_elementwise_kernel", 2, EVERYWHERE, 0, 1, 0},
     {"vectorized_templated_elementwise_kernel", 2, EVERYWHERE, 0, 1, 0},
     {"vectorized_gather_kernel", 0, EVERYWHERE, 0, 1, -1},
-    {"index_elementwise_kernel", 1, AFTER_THREE, 0, 1, -1},
+    {"index_elementwise_kernel", 1, AFTER_STRIDES, 0, 1, -1},
     {"distribution_elementwise_grid_stride_kernel", LAST, BEHIND_STRIDES, 0, 1, -1},
     {"elementwise_kernel_with_index", LAST, EVERYWHERE, 0, 1, 0},
-    {"_scatter_gather_elementwise_kernel", 1, AFTER_THREE, 1, 1, -1},
+    {"_scatter_gather_elementwise_kernel", 1, AFTER_STRIDES, 1, 1, -1},
     {"18elementwise_kernelI", 1, BEHIND_STRIDES, 0, 1, -1},
     {"legacy_elementwise_kernel", 1, BEHIND_STRIDES, 0, 1, -1},
     {"13reduce_kernelI", 0, RESULTS, 0, ALL, -1},
@@ -53,9 +53,9 @@ static uint32_t strides_bytes(uint32_t operands) { return (uint32_t)vr_round_up(
 
 // The words that a place means in an argument; an argument of another form is looked at everywhere.
 static void choose_words(struct vr_sim_output *output, enum place place) {
-    const uint32_t all = output->words, three = strides_bytes(3) / WORD;
+    const uint32_t all = output->words, two = strides_bytes(2) / WORD, three = strides_bytes(3) / WORD;
     uint32_t operands = 4;
-    if (place == AFTER_THREE && all > three) output->from = three;
+    if (place == AFTER_STRIDES && all > two) output->from = all > three + 3 ? three : two;
     if (place == RESULTS && all > 8) output->from = all - 7;
     while (operands > 0 && strides_bytes(operands) / WORD + operands > all) operands--;
     if (place == BEHIND_STRIDES && operands > 0) output->from = strides_bytes(operands) / WORD;

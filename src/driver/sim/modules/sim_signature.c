@@ -13,6 +13,7 @@ struct mangled {
     bool inside; // of a template's arguments or another function's name: what stands there is not the kernel's own
     struct vr_sim_mangled_type substitutions[SUBSTITUTIONS_MOST], arguments[ARGUMENTS_MOST];
     size_t substitution_count, argument_count;
+    struct vr_sim_mangled_type nested; // the substitution that is the template of the nested name read last; no text: none is
 };
 
 static bool read_type(struct mangled *name, struct vr_sim_mangled_type *type);
@@ -188,27 +189,30 @@ static bool read_arguments(struct mangled *name) {
 
 // --- names ----------------------------------------------------------------------------------------------------------
 
-// One step of a nested name.
-static bool read_component(struct mangled *name, bool *substituted) {
-    struct vr_sim_mangled_type type;
+// One step of a nested name. *type: where that is a substitution.
+static bool read_component(struct mangled *name, bool *substituted, struct vr_sim_mangled_type *type) {
     *substituted = false;
-    if (next(name) == 'T') return read_template_parameter(name, &type);
+    if (next(name) == 'T') return read_template_parameter(name, type);
     if (next(name) != 'S') return next(name) == 'I' ? read_arguments(name) : read_unqualified(name);
     *substituted = true;
     name->at++;
-    return skip(name, 't') || read_substitution(name, &type);
+    return skip(name, 't') || read_substitution(name, type);
 }
 
 static bool read_nested(struct mangled *name, bool *is_template) {
     const char *from = name->at++;
+    struct vr_sim_mangled_type nested = {0};
     bool substituted;
     while (next(name) == 'r' || next(name) == 'V' || next(name) == 'K') name->at++;
     if (next(name) == 'R' || next(name) == 'O') name->at++;
     while (next(name) != 'E') {
         *is_template = next(name) == 'I';
-        if (!read_component(name, &substituted)) return false;
+        struct vr_sim_mangled_type type = {0};
+        if (!read_component(name, &substituted, &type)) return false;
+        if (!*is_template) nested = type;
         if (next(name) != 'E' && !substituted && !push_from(name, from)) return false;
     }
+    name->nested = nested;
     return skip(name, 'E');
 }
 
@@ -281,6 +285,10 @@ static bool read_class(struct mangled *name, struct vr_sim_mangled_type *type) {
     bool is_template;
     if (!read_name(name, &is_template)) return false;
     *type = (struct vr_sim_mangled_type){.text = from, .length = (size_t)(name->at - from)};
+    if (*from == 'N' && is_template) {
+        type->template_text = name->nested.text;
+        type->template_length = name->nested.length;
+    }
     return push(name, *type);
 }
 
@@ -399,6 +407,7 @@ size_t vr_sim_signature(const char *text, struct vr_sim_mangled_type types[VR_SI
     name->depth = 0;
     name->inside = false;
     name->substitution_count = name->argument_count = 0;
+    name->nested = (struct vr_sim_mangled_type){0};
     const size_t count = read_kernel(name, types);
     free(name);
     return count;
