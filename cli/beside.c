@@ -69,6 +69,11 @@ bool beside_front(char *path, size_t capacity) {
     return snprintf(path + used, capacity - used, "/libvram_front.so") < (int)(capacity - used);
 }
 
+bool beside_fit(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_PRELOAD_DIR "/fit", "../adapters/fit"};
+    return find_folder(folders, COUNT_OF(folders), "sitecustomize.py", path, capacity);
+}
+
 bool beside_stacks(char *path, size_t capacity) {
     static const char *const folders[] = {VRAM_PRELOAD_DIR "/..", ".."};
     if (!find_folder(folders, COUNT_OF(folders), VRAM_LIBRARY_FILE, path, capacity)) return false;

@@ -15,6 +15,8 @@ bool beside_cudart(char *path, size_t capacity);
 bool beside_standins(char *path, size_t capacity);
 // The auditor of the dynamic linker that puts stand-ins in front (standins/front).
 bool beside_front(char *path, size_t capacity);
+// The folder with what Python programs import at their start under `vram fit` (adapters/fit).
+bool beside_fit(char *path, size_t capacity);
 // libvram, whose stacks the simulated driver takes.
 bool beside_stacks(char *path, size_t capacity);
 

@@ -126,6 +126,7 @@ int cmd_report(int argc, char **argv) {
         .examples = "  vram report snapshot.pickle\n"
                     "  vram report --top 30 snapshot.pickle.zst\n"
                     "  vram report --site --at end snapshot.pickle   # who holds what is left\n"
+                    "  vram report --by role snapshot.pickle         # parameters, gradients, activations, ...\n"
                     "  vram report --by category job/\n"
                     "  vram report --timeline snapshot.pickle\n"
                     "  ssh node cat snapshot.pickle | vram report -\n"
@@ -141,7 +142,7 @@ int cmd_report(int argc, char **argv) {
     settings.profile.json = settings.json;
     settings.profile.moment.top = settings.top;
     if (!report_profile_settle(&settings.profile)) return CLI_USAGE;
-    if (settings.profile.wanted) return input_each(argv + 1, count, settings.json, "\n", report_profile_file, &settings.profile);
+    if (settings.profile.wanted) return report_profiles(&settings.profile, argv + 1, count);
     struct report_ranks ranks = {.rows = NULL};
     settings.ranks = &ranks;
     code = input_each(argv + 1, count, settings.json, "\n\n", settings.list < VRAM_LISTING_COUNT ? list_file : report_file, &settings);

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE // mkostemp()
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +9,9 @@
 #include <unistd.h>
 
 #include "args.h"
-#include "beside.h"
 #include "program.h"
 #include "run_check.h"
+#include "run_environment.h"
 #include "run_list.h"
 #include "ui.h"
 #include "vram/options.h"
@@ -36,33 +35,6 @@ struct settings {
 static const char *const oom_choices[] = {"report", "dump", NULL};
 static const char *const stack_choices[] = {"all", "python", "c", "none", NULL};
 
-// The dynamic linker splits its list at spaces and colons.
-static bool can_be_preloaded(const char *path) { return path[strcspn(path, " :")] == '\0'; }
-
-// --- the program ----------------------------------------------------------------------------------------------------------
-
-static bool put(const char *name, const char *value) { return setenv(name, value, 1) == 0; }
-
-// The variable's value becomes `first`, the separator and what it was.
-static bool put_before(const char *name, const char *first, const char *separator) {
-    char value[2 * PATH_CAPACITY];
-    const char *others = getenv(name);
-    const bool alone = others == NULL || others[0] == '\0';
-    const int length = snprintf(value, sizeof value, "%s%s%s", first, alone ? "" : separator, alone ? "" : others);
-    return length > 0 && (size_t)length < sizeof value && put(name, value);
-}
-
-static bool put_environment(const struct settings *settings, const char *library, const char *output, const char *list) {
-    char limit[32];
-    (void)snprintf(limit, sizeof limit, "%" PRIu64, settings->limit_bytes);
-    // AddressSanitizer wants to be the first library of a program. None of its functions is taken from it here.
-    return put_before("LD_PRELOAD", library, ":") && put_before("ASAN_OPTIONS", "verify_asan_link_order=0", ":") &&
-           put("VRAM_RUN_OUT", output) && put("VRAM_RUN_LIST", list) && put("VRAM_RUN_LIMIT", limit) &&
-           put("VRAM_RUN_STACKS", stack_choices[settings->stacks]) && put("VRAM_RUN_ON_OOM", oom_choices[settings->on_oom]) &&
-           put("VRAM_RUN_CACHE", settings->cache ? "1" : "0") && (settings->conf == NULL || put("VRAM_ALLOC_CONF", settings->conf)) &&
-           (!settings->keep_deepbind || put("VRAM_RUN_DEEPBIND", "1"));
-}
-
 // --- the command ----------------------------------------------------------------------------------------------------------
 
 static int usage_problem(const char *text) { return ui_usage("run", "vram run: %s", text); }
@@ -70,27 +42,6 @@ static int usage_problem(const char *text) { return ui_usage("run", "vram run: %
 static const char *temporary_folder(void) {
     const char *folder = getenv("TMPDIR");
     return folder == NULL || folder[0] == '\0' ? "/tmp" : folder;
-}
-
-// A link of the same name, whose path the dynamic linker can read, in a folder of its own; `library` becomes its path. It stays as long as
-// this program runs: a child that lives longer runs on, but what that executes is not recorded. False with errno.
-static bool link_library(char library[PATH_CAPACITY], char folder[PATH_CAPACITY]) {
-    char *target = realpath(library, NULL);
-    const char *base = can_be_preloaded(temporary_folder()) ? temporary_folder() : "/tmp";
-    bool linked = target != NULL && snprintf(folder, PATH_CAPACITY, "%s/vram-run-XXXXXX", base) < PATH_CAPACITY && mkdtemp(folder) != NULL;
-    if (linked) {
-        const int length = snprintf(library, PATH_CAPACITY, "%s/libvram_preload.so", folder);
-        linked = length < PATH_CAPACITY && symlink(target, library) == 0;
-        if (!linked) (void)rmdir(folder);
-    }
-    free(target);
-    return linked;
-}
-
-static void unlink_library(const char *library, const char *folder) {
-    if (folder[0] == '\0') return;
-    (void)unlink(library);
-    (void)rmdir(folder);
 }
 
 // A list file for the processes of this run; open for reading.
@@ -126,8 +77,9 @@ static const char *make_room(const char *pattern) {
 }
 
 static int run(const struct settings *settings, char **arguments) {
-    char library[PATH_CAPACITY], linked[PATH_CAPACITY] = "", list_path[PATH_CAPACITY], output[PATH_CAPACITY];
-    if (!beside_preload(library, sizeof library)) {
+    char list_path[PATH_CAPACITY], output[PATH_CAPACITY];
+    struct run_library library;
+    if (!run_library_find(&library)) {
         ui_say("vram run: libvram_preload.so is not there; name it in VRAM_PRELOAD");
         return CLI_DEVICE;
     }
@@ -139,23 +91,32 @@ static int run(const struct settings *settings, char **arguments) {
     }
     why = run_check(arguments[0]);
     if (why != NULL) ui_say("vram run: %s cannot be recorded: %s; it is run all the same", arguments[0], why);
-    const bool readable = can_be_preloaded(library) || link_library(library, linked);
+    const bool readable = run_library_open(&library);
     FILE *list = readable ? make_list(list_path) : NULL;
     if (list == NULL) {
         ui_say("vram run: no temporary file could be made: %s", strerror(errno));
-        if (readable) unlink_library(library, linked);
+        if (readable) run_library_close(&library);
         return CLI_BAD_INPUT;
     }
     bool started = false;
     int code = PROGRAM_NO_EXECUTE;
-    if (put_environment(settings, library, output, list_path))
+    const struct run_environment environment = {.library = library.path,
+                                                .output = output,
+                                                .list = list_path,
+                                                .limit_bytes = settings->limit_bytes,
+                                                .stacks = stack_choices[settings->stacks],
+                                                .on_oom = oom_choices[settings->on_oom],
+                                                .conf = settings->conf,
+                                                .cache = settings->cache,
+                                                .keep_deepbind = settings->keep_deepbind};
+    if (run_environment_put(&environment))
         code = program_run("run", arguments, &started);
     else
         ui_say("vram run: the environment could not be set");
     if (started) run_list_summary(list, arguments[0], settings->on_oom == ON_OOM_REPORT);
     (void)fclose(list);
     (void)unlink(list_path);
-    unlink_library(library, linked);
+    run_library_close(&library);
     return code;
 }
 

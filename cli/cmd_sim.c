@@ -98,13 +98,16 @@ int cmd_sim(int argc, char **argv) {
         .name = "sim",
         .usage = "[options] -- PROGRAM [ARGUMENT...]",
         .summary =
-            "Runs a program on a simulated CUDA driver, without a GPU: memory, streams, events and graphs behave, kernels do nothing.\n"
-            "For programs that call the driver API or a shared runtime: stand-ins are put in front of the libraries they bring.\n"
-            "NVIDIA's own runtime linked into a program refuses any driver but NVIDIA's; it is named, and not made to do otherwise.\n"
-            "The exit code is the program's.",
+            "Runs a program on simulated GPUs: memory, streams, events, graphs, peers and processes behave as those of the device that\n"
+            "is named; kernels take time and compute nothing. For programs that call the driver API, and for those that load the\n"
+            "shared runtime, NVML, cuBLAS, cuDNN, NCCL and the like, as PyTorch does: stand-ins take the place of these libraries as\n"
+            "they are loaded, and no file is changed. NVIDIA's own runtime linked into a program refuses any driver but NVIDIA's; it\n"
+            "is named, and not made to do otherwise. The exit code is the program's.",
         .examples = "  vram sim -- ./program\n"
-                    "  vram sim --device rtx4090 -- ./program\n"
-                    "  vram sim --devices 2 --memory 16GiB -- ./program\n"
+                    "  vram sim --device rtx4090 -- python train.py\n"
+                    "  vram sim --devices 2 --memory 16GiB -- torchrun --nproc-per-node 2 train.py\n"
+                    "  vram sim --device b200 --set bytes=none,kernel=50us -- python train.py\n"
+                    "  vram sim --missing --reads -- python train.py\n"
                     "  vram sim -- vram run -- ./program\n",
         .options = options,
         .min_operands = 1,

@@ -36,7 +36,7 @@ struct moment_settings {
     {.name = "by",                                                                                                                         \
      .kind = ARGS_STRING,                                                                                                                  \
      .value = "WHAT",                                                                                                                      \
-     .help = "site (the default), function, file, category, pool, stream, annotation, size, ...",                                          \
+     .help = "site (the default), function, file, role, module, category, pool, stream, annotation, size, ...",                            \
      .target = &(settings)->by},                                                                                                           \
         {.name = "regex",                                                                                                                  \
          .kind = ARGS_STRING,                                                                                                              \

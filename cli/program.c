@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ui.h"
@@ -61,7 +63,17 @@ static pid_t fork_with_signals(bool *is_child) {
     return child;
 }
 
-static pid_t start(const char *command, char **arguments, bool *started) {
+// The end of a pipe becomes the program's standard output and standard error. In the child.
+static void be_watched(const struct program_watch *watch, int output) {
+    if (!watch->prepare(watch->user)) {
+        (void)fflush(stderr);
+        _exit(PROGRAM_NO_EXECUTE);
+    }
+    if (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0) abort(); // both are open
+}
+
+// watch: whose `output` is; NULL: nobody's.
+static pid_t start(const char *command, char **arguments, const struct program_watch *watch, int output, bool *started) {
     int ends[2];
     bool is_child = false;
     (void)fflush(NULL);
@@ -69,6 +81,7 @@ static pid_t start(const char *command, char **arguments, bool *started) {
     const pid_t child = fcntl(ends[1], F_SETFD, FD_CLOEXEC) != 0 ? -1 : fork_with_signals(&is_child);
     if (is_child) {
         (void)close(ends[0]);
+        if (watch != NULL) be_watched(watch, output);
         become(command, arguments, ends[1]);
     }
     (void)close(ends[1]);
@@ -81,8 +94,10 @@ static pid_t start(const char *command, char **arguments, bool *started) {
     return child;
 }
 
+static int exit_code(int state) { return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state); }
+
 int program_run(const char *command, char **arguments, bool *started) {
-    const pid_t child = start(command, arguments, started);
+    const pid_t child = start(command, arguments, NULL, -1, started);
     if (child < 0) {
         ui_say("vram %s: %s", command, strerror(errno));
         return PROGRAM_NO_EXECUTE;
@@ -90,5 +105,72 @@ int program_run(const char *command, char **arguments, bool *started) {
     int state = 0;
     while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
     }
-    return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
+    return exit_code(state);
+}
+
+// --- watched ------------------------------------------------------------------------------------------------------------------
+
+#define TICK_MS     100
+#define END_SECONDS 20
+
+static int64_t now_ms(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// Hands on what there is to read, after waiting for it until `until_ms`. False at the end.
+static bool pass_output(int file, int64_t until_ms, const struct program_watch *watch) {
+    char bytes[65536];
+    struct pollfd wanted = {.fd = file, .events = POLLIN};
+    for (;;) {
+        const int64_t left = until_ms - now_ms();
+        const int ready = poll(&wanted, 1, left > 0 ? (int)left : 0);
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready <= 0) return true;
+        const ssize_t got = read(file, bytes, sizeof bytes);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        watch->output(watch->user, bytes, (size_t)got);
+        if (left <= 0) return true;
+    }
+}
+
+static int watch_to_end(pid_t child, int file, const struct program_watch *watch) {
+    int state = 0;
+    bool open = true, asked = false;
+    int64_t until_ms = INT64_MAX;
+    for (;;) {
+        const int64_t next_ms = now_ms() + TICK_MS;
+        if (open) open = pass_output(file, next_ms, watch);
+        if (!open) (void)poll(NULL, 0, TICK_MS);
+        if (waitpid(child, &state, WNOHANG) == child) break;
+        if (!asked && !watch->tick(watch->user, child)) {
+            asked = true;
+            until_ms = now_ms() + (int64_t)END_SECONDS * 1000;
+            (void)kill(child, SIGTERM);
+        }
+        if (now_ms() > until_ms) (void)kill(child, SIGKILL);
+    }
+    if (open) (void)pass_output(file, now_ms(), watch);
+    return exit_code(state);
+}
+
+int program_run_watched(const char *command, char **arguments, const struct program_watch *watch, bool *started) {
+    int ends[2] = {-1, -1}, code = PROGRAM_NO_EXECUTE;
+    if (pipe(ends) != 0) {
+        ui_say("vram %s: %s", command, strerror(errno));
+        return code;
+    }
+    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    const pid_t child = start(command, arguments, watch, ends[1], started);
+    const int error = errno;
+    (void)close(ends[1]);
+    if (child > 0)
+        code = watch_to_end(child, ends[0], watch);
+    else
+        ui_say("vram %s: %s", command, strerror(error));
+    (void)close(ends[0]);
+    return code;
 }

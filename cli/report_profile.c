@@ -1,9 +1,12 @@
 #include "report_profile.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "input.h"
+#include "input_files.h"
+#include "role_rules_file.h"
 #include "ui.h"
 #include "vram/recording.h"
 #include "vram/report.h"
@@ -14,12 +17,17 @@ bool report_profile_settle(struct report_profile *profile) {
     struct moment_settings *moment = &profile->moment;
     if (profile->stack) moment->by = "stack";
     const bool moved = moment->at != NULL || moment->device != NULL || moment->active;
-    profile->wanted = profile->site || profile->timeline || moved || moment->by != NULL || moment->regex != NULL;
+    profile->wanted = profile->site || profile->timeline || moved || moment->by != NULL || moment->regex != NULL || profile->roles != NULL;
     if (profile->timeline && profile->json) {
         ui_say("vram: --timeline is a chart; --json alone has the numbers under \"timeline\"");
         return false;
     }
-    return moment_options(moment, &profile->options);
+    if (profile->roles != NULL && moment->by == NULL && moment->regex == NULL) moment->by = "role";
+    if (!moment_options(moment, &profile->options)) return false;
+    if (profile->roles == NULL) return true;
+    profile->rules = role_rules_file_read(profile->roles);
+    profile->options.roles = profile->rules;
+    return profile->rules != NULL;
 }
 
 static enum vram_status print_timeline(const struct vram_recording *recording, const char *name, struct vram_error *error) {
@@ -32,7 +40,7 @@ static enum vram_status print_timeline(const struct vram_recording *recording, c
     return status;
 }
 
-int report_profile_file(const char *path, const char *before, void *context) {
+static int show_file(const char *path, const char *before, void *context) {
     const struct report_profile *profile = context;
     struct vram_recording *recording;
     struct input_facts facts;
@@ -52,4 +60,11 @@ int report_profile_file(const char *path, const char *before, void *context) {
     vram_recording_destroy(recording);
     if (status == VRAM_OK && profile->json) printf("\n");
     return ui_result(status, false, name, &error);
+}
+
+int report_profiles(struct report_profile *profile, char **operands, int count) {
+    const int code = input_each(operands, count, profile->json, "\n", show_file, profile);
+    free(profile->rules);
+    profile->rules = NULL;
+    return code;
 }

@@ -7,6 +7,8 @@
 struct report_profile {
     struct moment_settings moment;
     struct vram_profile_options options;
+    const char *roles; // a file of rules,
+    char *rules;       // and its text, once it is read
     bool site, stack, timeline, json;
     bool wanted; // one of them was asked for
 };
@@ -17,19 +19,24 @@ struct report_profile {
         {.name = "by",                                                                                                                     \
          .kind = ARGS_STRING,                                                                                                              \
          .value = "WHAT",                                                                                                                  \
-         .help = "the same by function, file, category, pool, stream, annotation, thread, metadata, context, size",                        \
+         .help = "the same by role, module, function, file, line, category, pool, stream, annotation, thread, metadata, context, size",    \
          .target = &(profile)->moment.by},                                                                                                 \
         {.name = "regex",                                                                                                                  \
          .kind = ARGS_STRING,                                                                                                              \
          .value = "E",                                                                                                                     \
          .help = "the same by what this matches in file:line:function (its first group)",                                                  \
          .target = &(profile)->moment.regex},                                                                                              \
+        {.name = "roles",                                                                                                                  \
+         .kind = ARGS_STRING,                                                                                                              \
+         .value = "FILE",                                                                                                                  \
+         .help = "rules of your own for --by role (which it implies): a role and a regular expression per line",                           \
+         .target = &(profile)->roles},                                                                                                     \
         {.name = "timeline", .kind = ARGS_FLAG, .help = "only how memory went, as a chart", .target = &(profile)->timeline},               \
         MOMENT_OPTIONS(&(profile)->moment)
 
 // Settles what was asked for. False, with a line on standard error, for what is none.
 bool report_profile_settle(struct report_profile *profile);
-// An input_visit(); context is the struct report_profile.
-int report_profile_file(const char *path, const char *before, void *context);
+// Shows it of every operand, and releases what was settled. The exit code.
+int report_profiles(struct report_profile *profile, char **operands, int count);
 
 #endif

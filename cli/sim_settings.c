@@ -54,6 +54,22 @@ static bool check_ranges(const struct sim_settings *settings, char *wrong, size_
     return true;
 }
 
+// Would the simulator take that? What it does not take is in `more`: all else was looked at before.
+static bool check_text(const char *more, const char *text, char *wrong, size_t capacity) {
+    struct vram_sim_options options;
+    struct vram_error error;
+    struct vram_driver *driver;
+    if (vram_sim_parse(more, &options, &error) != VRAM_OK) {
+        snprintf(wrong, capacity, "--set: %s", error.message);
+        return false;
+    }
+    enum vram_status status = vram_sim_parse(text, &options, &error);
+    if (status == VRAM_OK) status = vram_sim_create(&options, &driver);
+    if (status == VRAM_OK) vram_driver_destroy(driver);
+    if (status == VRAM_INVALID_ARGUMENT) snprintf(wrong, capacity, "--set %s: a value is out of range", more);
+    return status != VRAM_INVALID_ARGUMENT;
+}
+
 bool sim_settings_text(const struct sim_settings *settings, char *text, size_t capacity, char *wrong, size_t wrong_capacity) {
     char models[1024], devices[40] = "", memory[40] = "", profile[40] = "";
     const char *named = settings->models == NULL ? USUAL_MODEL : settings->models;
@@ -68,7 +84,8 @@ bool sim_settings_text(const struct sim_settings *settings, char *text, size_t c
     if (settings->profile != NULL) snprintf(profile, sizeof profile, ",profile=%s", settings->profile);
     const int length = snprintf(text, capacity, "device=%s,addresses=driver,context=device,kernel=10us,bytes=sparse%s%s%s%s%s", models,
                                 devices, memory, profile, settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more);
-    if (length > 0 && (size_t)length < capacity) return true;
+    if (length > 0 && (size_t)length < capacity)
+        return check_text(settings->more == NULL ? "" : settings->more, text, wrong, wrong_capacity);
     snprintf(wrong, wrong_capacity, "--set is too long");
     return false;
 }

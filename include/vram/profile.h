@@ -29,8 +29,10 @@ struct vram_profile_options {
     bool active;    // live until free_completed, not until free_requested
     bool bottom_up; // flame graphs: innermost frames first
     unsigned top;   // rows; 0: 10
-    const char *by; // site (NULL), stack, function, file, category, pool, stream, annotation, thread, metadata, context, size, regex
+    const char *by; // site (NULL; or line), stack, function, file, role, module, category, pool, stream, annotation, thread, metadata,
+                    // context, size, regex
     const char *expression; // for regex
+    const char *roles;      // rules of the user for role and module (vram/roles.h), as text; NULL: none
     const char *step;       // leaks: marks of this name begin the steps; NULL: found
     uint64_t every_events;  // leaks: steps of so many events; 0: found
 };

@@ -10,6 +10,7 @@
 #include "vram/recording.h"
 #include "vram/replay.h"
 #include "vram/report.h"
+#include "vram/roles.h"
 #include "vram/snapshot.h"
 #include "vram/stack.h"
 

@@ -51,7 +51,10 @@ static enum vram_status find_phases(struct vr_grouping *grouping) {
     return VRAM_OK;
 }
 
-static enum vram_status prepare(struct vr_grouping *grouping, const char *expression, struct vram_error *error) {
+static enum vram_status prepare(struct vr_grouping *grouping, struct vr_role_rules *rules, const char *expression,
+                                struct vram_error *error) {
+    if (grouping->by == VR_GROUP_ROLE || grouping->by == VR_GROUP_MODULE)
+        return vr_roles_find(grouping->view, grouping->lifetimes, rules, &grouping->roles);
     if (grouping->by == VR_GROUP_ANNOTATION) return find_phases(grouping);
     if (grouping->by != VR_GROUP_REGEX) return VRAM_OK;
     VR_TRY(vr_finder_init(&grouping->finder, expression == NULL ? "" : expression, true, error));
@@ -64,13 +67,14 @@ enum vram_status vr_grouping_init(struct vr_grouping *grouping, enum vr_group_by
     assert(grouped->view != NULL && grouped->lifetimes != NULL && grouped->sites != NULL);
     *grouping = (struct vr_grouping){
         .by = by, .view = grouped->view, .lifetimes = grouped->lifetimes, .sites = grouped->sites, .segments = grouped->segments};
-    const enum vram_status status = prepare(grouping, expression, error);
+    const enum vram_status status = prepare(grouping, grouped->rules, expression, error);
     if (status != VRAM_OK) vr_grouping_release(grouping);
     return status;
 }
 
 void vr_grouping_release(struct vr_grouping *grouping) {
     free(grouping->phase);
+    vr_roles_release(&grouping->roles);
     vr_finder_release(&grouping->finder);
     free(grouping->part);
     free(grouping->part_text);
@@ -168,6 +172,8 @@ enum vram_status vr_grouping_key(struct vr_grouping *grouping, size_t row, uint6
     case VR_GROUP_STACK: *key = model->stacks.offset[stack] == model->stacks.offset[stack + 1] ? 0 : stack; break;
     case VR_GROUP_FUNCTION: *key = frame_string(vr_sites_innermost(grouping->sites, stack), model->frames.name); break;
     case VR_GROUP_FILE: *key = frame_string(vr_sites_frame(grouping->sites, stack), model->frames.filename); break;
+    case VR_GROUP_ROLE: *key = grouping->roles.role[row]; break;
+    case VR_GROUP_MODULE: *key = vr_roles_module(&grouping->roles, grouping->lifetimes, row); break;
     case VR_GROUP_CATEGORY: *key = before ? 0 : history->tag[birth]; break;
     case VR_GROUP_POOL: *key = pool_of(grouping, row); break;
     case VR_GROUP_STREAM: *key = stream_of(grouping, row); break;
@@ -217,6 +223,10 @@ static void pool_name(uint64_t key, struct vr_text *text) {
 
 void vr_grouping_name(const struct vr_grouping *grouping, uint64_t key, struct vr_text *text) {
     const bool frames = grouping->by == VR_GROUP_SITE || grouping->by == VR_GROUP_FUNCTION || grouping->by == VR_GROUP_FILE;
+    if (grouping->by == VR_GROUP_MODULE) {
+        vr_roles_module_name(&grouping->roles, key, text);
+        return;
+    }
     if (key == VR_GROUP_UNKNOWN) {
         vr_text_puts(text, frames ? "<no frames>" : "<not known>");
         return;
@@ -224,6 +234,7 @@ void vr_grouping_name(const struct vr_grouping *grouping, uint64_t key, struct v
     switch (grouping->by) {
     case VR_GROUP_STACK: stack_name(grouping, (uint32_t)key, text); return;
     case VR_GROUP_POOL: pool_name(key, text); return;
+    case VR_GROUP_ROLE: vr_text_puts(text, vram_role_word((size_t)key)); return;
     case VR_GROUP_STREAM: vr_text_printf(text, "stream %lld", (long long)key); return;
     case VR_GROUP_THREAD: vr_text_printf(text, "thread %llu", (unsigned long long)key); return;
     case VR_GROUP_SIZE:

@@ -3,6 +3,7 @@
 #define VR_ANALYZE_GROUPING_H
 
 #include "analyze/finder.h"
+#include "analyze/roles.h"
 #include "analyze/segment_lives.h"
 #include "analyze/sites.h"
 #include "base/text.h"
@@ -13,6 +14,8 @@
     X(STACK, stack, "call stack")                                                                                                          \
     X(FUNCTION, function, "innermost function")                                                                                            \
     X(FILE, file, "file of the call site")                                                                                                 \
+    X(ROLE, role, "role")                                                                                                                  \
+    X(MODULE, module, "module")                                                                                                            \
     X(CATEGORY, category, "category")                                                                                                      \
     X(POOL, pool, "pool")                                                                                                                  \
     X(STREAM, stream, "stream")                                                                                                            \
@@ -47,6 +50,7 @@ struct vr_grouping {
         uint32_t name;
     } * phase;
     size_t phase_count;
+    struct vr_roles roles;   // for ROLE and MODULE
     struct vr_finder finder; // for REGEX
     uint32_t *part;          // for REGEX, by stack: 0 not looked at, else 1 + number of a part; 1: nothing matched
     struct vr_text parts;    // the distinct parts, each with its NUL
@@ -63,6 +67,7 @@ struct vr_grouped {
     const struct vr_lifetimes *lifetimes;
     struct vr_sites *sites;
     const struct vr_segment_lives *segments;
+    struct vr_role_rules *rules; // of the user, for role; may be NULL
 };
 
 // Borrows what it is given. expression (NULL unless by is REGEX) groups stacks by what it matches in the innermost frame

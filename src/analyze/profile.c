@@ -59,6 +59,7 @@ void vr_profile_close(struct vr_profile *subject) {
     if (subject->has_lifetimes) vr_lifetimes_release(&subject->lifetimes);
     if (subject->has_segments) vr_segment_lives_release(&subject->segments);
     if (subject->sites.model != NULL) vr_sites_release(&subject->sites);
+    vr_role_rules_release(&subject->rules);
     vr_views_release(&subject->views);
     free(subject->rows);
     subject->rows = NULL;
@@ -66,7 +67,7 @@ void vr_profile_close(struct vr_profile *subject) {
 
 static enum vram_status find_by(const char *word, enum vr_group_by *by, struct vram_error *error) {
     *by = VR_GROUP_SITE;
-    if (word == NULL) return VRAM_OK;
+    if (word == NULL || strcmp(word, "line") == 0) return VRAM_OK;
     for (size_t i = 0; i < VR_GROUP_COUNT; i++) {
         if (strcmp(vr_grouping_words[i], word) != 0) continue;
         *by = (enum vr_group_by)i;
@@ -84,6 +85,12 @@ enum vram_status vr_profile_grouping(struct vr_profile *subject, const struct vr
         VR_TRY(vr_segment_lives_build(subject->view, &subject->segments));
         subject->has_segments = true;
     }
-    const struct vr_grouped grouped = {subject->view, &subject->lifetimes, &subject->sites, wants_segments ? &subject->segments : NULL};
+    vr_role_rules_release(&subject->rules);
+    VR_TRY(vr_role_rules_parse(options->roles, &subject->rules, error));
+    const struct vr_grouped grouped = {.view = subject->view,
+                                       .lifetimes = &subject->lifetimes,
+                                       .sites = &subject->sites,
+                                       .segments = wants_segments ? &subject->segments : NULL,
+                                       .rules = &subject->rules};
     return vr_grouping_init(grouping, by, &grouped, options->expression, error);
 }

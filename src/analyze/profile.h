@@ -14,6 +14,7 @@ struct vr_profile {
     bool has_lifetimes;
     struct vr_segment_lives segments;
     bool has_segments;
+    struct vr_role_rules rules; // of the user
     int64_t event;
     uint32_t *rows; // live after `event`
     size_t count;

@@ -11,9 +11,19 @@ void vr_profile_moment(const struct vr_profile *subject, const struct vram_profi
         vr_text_printf(text, "after event %s", vr_count((uint64_t)subject->event).text);
 }
 
+// The title of a role, by its word.
+static const char *role_title(const char *word, size_t length) {
+    size_t role = 0;
+    while (vram_role_word(role) != NULL && (strlen(vram_role_word(role)) != length || memcmp(vram_role_word(role), word, length) != 0))
+        role++;
+    return vram_role_title(role);
+}
+
 void vr_title_print(enum vr_group_by by, const char *name, size_t length, struct vr_text *text) {
     if (by == VR_GROUP_SITE || by == VR_GROUP_STACK) {
         vr_text_site(text, name, length);
+    } else if (by == VR_GROUP_ROLE && role_title(name, length) != NULL) {
+        vr_text_puts(text, role_title(name, length));
     } else if (by == VR_GROUP_FUNCTION) {
         vr_text_function(text, name, length);
     } else {

@@ -40,6 +40,10 @@ static bool look_up(const struct vr_sim *sim, uint64_t address, struct facts *fa
         facts->range = vr_sim_ranges_at(&sim->pooled, piece->address);
         return true;
     }
+    if (facts->range != NULL && facts->range->kind == VR_SIM_POOL_IMPORT) {
+        facts->device = vr_sim_pool_at(sim, facts->range->owner)->device;
+        return address - facts->range->base < facts->range->size_bytes;
+    }
     if (facts->range != NULL && facts->range->kind == VR_SIM_GRAPH_MEMORY) {
         facts->device =
             ((const struct vr_sim_graph_memory *)(const void *)vr_sim_slots_item(&sim->graph_memories, (uint32_t)facts->range->owner))

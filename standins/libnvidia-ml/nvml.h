@@ -1,6 +1,6 @@
 // nvml.h: NVML for the simulated devices: how many there are and what they are (the variable VRAM_SIM), and what the processes of the
-// session have on them (common/session.h). What a simulated device does not have (temperature, power, fans, clocks of the moment, links)
-// is "not supported", as it is on cards without it.
+// session have on them (common/session.h). A simulated device rests: at its highest clocks, no power, the temperature of a room. What it
+// does not have (fans, links, limits of power) is "not supported", as it is on cards without it.
 //
 // Numbers and layouts are NVML's binary interface, declared by ourselves. Calls are safe from any thread.
 #ifndef VR_STANDINS_LIBNVIDIA_ML_NVML_H

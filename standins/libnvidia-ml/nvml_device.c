@@ -83,6 +83,7 @@ NUMBER(nvmlDeviceGetDisplayMode, int, 0)
 NUMBER(nvmlDeviceGetDisplayActive, int, 0)
 NUMBER(nvmlDeviceGetVirtualizationMode, int, 0)
 NUMBER(nvmlDeviceGetMaxMigDeviceCount, unsigned, 0)
+NUMBER(nvmlDeviceGetPowerUsage, unsigned, 0) // milliwatts: nothing is at work
 NUMBER(nvmlDeviceIsMigDeviceHandle, unsigned, 0)
 
 NVML_EXPORT int nvmlDeviceGetCudaComputeCapability(const struct nvml_device *handle, int *major, int *minor);
@@ -94,15 +95,30 @@ int nvmlDeviceGetCudaComputeCapability(const struct nvml_device *handle, int *ma
     return NVML_SUCCESS;
 }
 
-// The highest clocks are the card's; what they are at the moment, a simulated device does not say.
-NVML_EXPORT int nvmlDeviceGetMaxClockInfo(const struct nvml_device *handle, int kind, unsigned *mhz);
-int nvmlDeviceGetMaxClockInfo(const struct nvml_device *handle, int kind, unsigned *mhz) {
+// The highest clocks are the card's; a simulated device always runs at them.
+static int put_clock(const struct nvml_device *handle, int kind, unsigned *mhz) {
     enum { GRAPHICS, MULTIPROCESSORS, MEMORY };
     NVML_DEVICE(handle);
     NVML_NEEDS(mhz != NULL && kind >= 0);
     const struct vr_sim_card *card = card_of(device);
     if (kind > MEMORY) return NVML_NOT_SUPPORTED;
     *mhz = (unsigned)(kind == MEMORY ? card->memory_clock_khz : card->clock_khz) / 1000;
+    return NVML_SUCCESS;
+}
+
+NVML_EXPORT int nvmlDeviceGetMaxClockInfo(const struct nvml_device *handle, int kind, unsigned *mhz);
+int nvmlDeviceGetMaxClockInfo(const struct nvml_device *handle, int kind, unsigned *mhz) { return put_clock(handle, kind, mhz); }
+NVML_EXPORT int nvmlDeviceGetClockInfo(const struct nvml_device *handle, int kind, unsigned *mhz);
+int nvmlDeviceGetClockInfo(const struct nvml_device *handle, int kind, unsigned *mhz) { return put_clock(handle, kind, mhz); }
+
+// Of the room it stands in: nothing warms it.
+#define ROOM_CELSIUS 25
+
+NVML_EXPORT int nvmlDeviceGetTemperature(const struct nvml_device *handle, int sensor, unsigned *celsius);
+int nvmlDeviceGetTemperature(const struct nvml_device *handle, int sensor, unsigned *celsius) {
+    NVML_DEVICE(handle);
+    NVML_NEEDS(celsius != NULL && sensor == 0);
+    *celsius = ROOM_CELSIUS;
     return NVML_SUCCESS;
 }
 

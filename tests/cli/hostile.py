@@ -55,7 +55,7 @@ STEERED += [(["replay", "--conf", STEERING, "good.pickle"], {2}), (["replay", "-
             (["flame", "--before", STEERING, "-o", "out.svg", "good.pickle"], {3}), (["view", "-o", None, None], {2}),
             (["view", "--no-open", "-o", STEERING + "/x.html", "good.pickle"], {3, 4}), (["export", "-o", STEERING + "/x", "made.vram"], {3}),
             (["export", "--interval", STEERING, "made.vram"], {2}), (["sim", "--", STEERING], {127, 4}),
-            (["sim", "--set", STEERING, "--", STEERING], {127, 4}), (["run", "--", STEERING], {127, 4}),
+            (["sim", "--set", STEERING, "--", STEERING], {2}), (["run", "--", STEERING], {127, 4}),
             (["run", "--conf", STEERING, "--", "true"], {2}), (["run", "--on-oom", STEERING, "--", "true"], {2})]
 
 

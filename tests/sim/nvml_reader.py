@@ -105,8 +105,21 @@ def check_identity():
     assert nvml.nvmlDeviceGetHandleByIndex_v2(count, ctypes.byref(found)) == 2
     assert nvml.nvmlDeviceGetName(ctypes.c_void_p(12345), uuid, 16) == 2
     assert nvml.nvmlDeviceGetName(handle(0), uuid, 3) == 7  # no room
-    assert nvml.nvmlDeviceGetTemperature(handle(0), 0, ctypes.byref(count)) == 3  # not supported
+    assert nvml.nvmlDeviceGetFanSpeed(handle(0), ctypes.byref(count)) == 3  # not supported
     assert MemoryV2(version=1).version == 1 and nvml.nvmlDeviceGetMemoryInfo_v2(handle(0), ctypes.byref(MemoryV2(version=1))) == 25
+
+
+def check_rest():
+    """A device that rests: cool, without power, at its highest clocks."""
+    now, highest = ctypes.c_uint(), ctypes.c_uint()
+    good(nvml.nvmlDeviceGetTemperature(handle(0), 0, ctypes.byref(now)))
+    assert now.value == 25 and nvml.nvmlDeviceGetTemperature(handle(0), 1, ctypes.byref(now)) == 2
+    good(nvml.nvmlDeviceGetPowerUsage(handle(0), ctypes.byref(now)))
+    assert now.value == 0
+    for kind in range(3):
+        good(nvml.nvmlDeviceGetClockInfo(handle(0), kind, ctypes.byref(now)))
+        good(nvml.nvmlDeviceGetMaxClockInfo(handle(0), kind, ctypes.byref(highest)))
+        assert now.value == highest.value > 0
 
 
 def check_use():
@@ -153,6 +166,7 @@ if sys.argv[1:] == ["child"]:
     print("taken", flush=True)
     signal.pause()
 check_identity()
+check_rest()
 if sys.argv[1:] == ["use"]:
     check_use()
 good(nvml.nvmlShutdown())

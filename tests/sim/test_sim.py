@@ -112,6 +112,12 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
             **ENVIRONMENT, "LD_LIBRARY_PATH": str(pathlib.Path(VRAM).parents[1] / "simcuda"), "VRAM_SIM": "memory=1GiB"})
         self.assertEqual(without.stdout, "agreed\n", without.stderr)  # no session: nobody else is seen
 
+    def test_pools_are_shared_by_two_processes(self):
+        program = pathlib.Path(__file__).parent / "pool_pair.py"
+        for settings in ("bytes=sparse", "bytes=all", "bytes=none"):
+            result = run("sim", "--set", settings, "--", sys.executable, str(program))
+            self.assertEqual(result.stdout, "43\n", result.stderr)
+
     def test_what_sessions_leave_behind_goes_with_the_next(self):
         run("sim", "--", TINY)
         first = set(pathlib.Path("/dev/shm").glob("vram-session-*"))
@@ -122,7 +128,13 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
         self.assertEqual(run("sim", "--", TINY, "5").returncode, 5)
 
     def test_further_settings_reach_the_simulator(self):
-        self.assertIn("init 1,", run("sim", "--set", "no_such_key=1", "--", TINY).stdout)
+        result = run("sim", "--set", "no_such_key=1", "--", TINY)
+        self.assertEqual((result.stdout, result.returncode), ("", 2))
+        self.assertTrue(result.stderr.startswith("vram: --set: unknown simulator option 'no_such_key'\n"), result.stderr)
+        for wrong in ("devices=65", "memory=2000TiB", "bytes=some", "bytes", "context=1PiB"):
+            result = run("sim", "--set", wrong, "--", TINY)
+            self.assertEqual((result.stdout, result.returncode), ("", 2), wrong)
+            self.assertTrue(result.stderr.startswith("vram: --set"), result.stderr)
         self.assertIn("init 0,", run("sim", "--set", "manual=1", "--", TINY).stdout)
 
     def test_a_large_fill_takes_no_memory_of_the_host(self):

@@ -413,6 +413,9 @@ static void of_reports(void **state) {
     begin();
     SAYS(vram_report_create(NULL, any, any, &error));
     SAYS(vram_report_create(any, any, NULL, &error));
+    SAYS(vram_roles_create(NULL, any, any, &error));
+    SAYS(vram_roles_create(any, any, NULL, &error));
+    vram_roles_destroy(NULL);
     REFUSES(vram_report_json(NULL, any, swallow, any));
     REFUSES(vram_report_json(any, any, NULL, any));
     REFUSES(vram_report_text(NULL, any, any, swallow, any));

@@ -86,6 +86,7 @@ static void destroy(struct vram_driver *driver) {
     sim->options.host_thread = false; // destructors that follow are called here
     vr_sim_free_allocations(sim, 0);
     vr_sim_close_imports(sim, 0);
+    vr_sim_pool_imports_end(sim, UINT32_MAX);
     vr_sim_end_arrays(sim, 0);
     vr_sim_end_managed(sim, 0);
     vr_sim_free_hosts(sim, 0);

@@ -136,6 +136,14 @@ static bool check_captures(const struct vr_sim *sim) {
     return true;
 }
 
+static uint64_t count_imports(const struct vr_sim *sim, uint32_t pool) {
+    uint64_t count = 0;
+    const struct vr_sim_range *range = vr_sim_ranges_next(&sim->spaces, 0);
+    for (; range != NULL; range = vr_sim_ranges_next(&sim->spaces, vr_sim_range_end(range)))
+        if (range->kind == VR_SIM_POOL_IMPORT && range->owner == pool) count += range->write_mask;
+    return count;
+}
+
 // The pieces of a pool: taken ones add up to used_bytes, all of them to reserved_bytes; neighbours name and touch each other; a taken
 // piece is found by its address.
 static bool check_pool(const struct vr_sim *sim, uint32_t pool) {
@@ -150,7 +158,8 @@ static bool check_pool(const struct vr_sim *sim, uint32_t pool) {
         const struct vr_sim_piece *next = (const struct vr_sim_piece *)(const void *)vr_sim_slots_item(&sim->pieces, piece->next - 1);
         if (next->previous != i + 1 || next->address != piece->address + piece->size_bytes) return false;
     }
-    return used == vr_sim_pool_at(sim, pool)->used_bytes && all == vr_sim_pool_at(sim, pool)->reserved_bytes;
+    return used == vr_sim_pool_at(sim, pool)->used_bytes && count_imports(sim, pool) == vr_sim_pool_at(sim, pool)->imports &&
+           all == vr_sim_pool_at(sim, pool)->reserved_bytes;
 }
 
 static bool check_pools(const struct vr_sim *sim) {

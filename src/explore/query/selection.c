@@ -56,6 +56,7 @@ enum vram_status vr_select_grouping(const struct vr_query *query, const struct v
     const struct vr_segment_lives *segments = NULL;
     VR_TRY(vr_parameter_word(query->parameters, "by", vr_grouping_words, VR_GROUP_SITE, &by));
     if (by == VR_GROUP_POOL || by == VR_GROUP_STREAM) VR_TRY(vr_explored_segments(selection->device, &segments));
-    const struct vr_grouped grouped = {selection->device->view, selection->lifetimes, &selection->recording->sites, segments};
+    const struct vr_grouped grouped = {
+        .view = selection->device->view, .lifetimes = selection->lifetimes, .sites = &selection->recording->sites, .segments = segments};
     return vr_grouping_init(grouping, (enum vr_group_by)by, &grouped, vr_parameter_text(query->parameters, "regex"), query->error);
 }

@@ -58,33 +58,29 @@ vr_cu_result vr_sim_ipc_get_mem_handle(struct vr_sim *sim, struct vr_cu_ipc_hand
     return fill_handle(sim, range->write_mask, VR_SIM_TICKET_ALLOCATION, handle);
 }
 
-// Where a context has the memory of an entry already, or NULL. Of an import, read_mask is the entry and write_mask how often it is open.
-static struct vr_sim_range *import_of(const struct vr_sim *sim, uint64_t context, uint32_t shared) {
+struct vr_sim_range *vr_sim_import_find(const struct vr_sim *sim, const struct vr_sim_range *like) {
     struct vr_sim_range *range = vr_sim_ranges_next(&sim->spaces, 0);
     for (; range != NULL; range = vr_sim_ranges_next(&sim->spaces, vr_sim_range_end(range)))
-        if (range->kind == VR_SIM_IMPORT && range->owner == context && range->read_mask == shared) return range;
+        if (range->kind == like->kind && range->owner == like->owner && range->read_mask == like->read_mask) return range;
     return NULL;
 }
 
-static vr_cu_result place_import(struct vr_sim *sim, uint64_t context, uint32_t shared, uint64_t within, uint64_t *address) {
-    const uint64_t size_bytes = sim->shared[shared].size_bytes;
+vr_cu_result vr_sim_import_place(struct vr_sim *sim, const struct vr_sim_range *like, uint64_t within, uint64_t beyond, uint64_t *address) {
+    const struct vr_sim_shared *shared = &sim->shared[like->read_mask];
+    const uint64_t size_bytes = shared->size_bytes;
     struct vr_sim_place place;
     vr_cu_result result = vr_sim_place_reservation(sim, size_bytes, 0, 0, &place);
     if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, false);
     if (result != VR_CU_SUCCESS) return result;
-    const bool mapped = !sim->options.backed ||
-                        vr_os_shared_map(vr_sim_shared_file(sim, shared), sim->shared[shared].offset, size_bytes, place.address) == VRAM_OK;
+    const bool mapped = !sim->options.backed || vr_os_shared_map(vr_sim_shared_file(sim, (uint32_t)like->read_mask), shared->offset,
+                                                                 size_bytes, place.address) == VRAM_OK;
     if (!mapped) result = VR_CU_OUT_OF_MEMORY;
     if (result == VR_CU_SUCCESS) result = vr_sim_back_protect(sim, place.address, size_bytes, true, true);
-    const struct vr_sim_range range = {
-        .base = place.address + within,
-        .span = size_bytes - within,
-        .size_bytes = size_bytes - within,
-        .kind = VR_SIM_IMPORT,
-        .owner = context,
-        .read_mask = shared,
-        .write_mask = 1,
-    };
+    struct vr_sim_range range = *like;
+    range.base = place.address + within;
+    range.span = size_bytes - within;
+    range.size_bytes = size_bytes - within - beyond;
+    range.write_mask = 1;
     if (result == VR_CU_SUCCESS && vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) result = VR_CU_OUT_OF_MEMORY;
     if (result != VR_CU_SUCCESS)
         vr_sim_back_remove(sim, place.address, size_bytes);
@@ -101,8 +97,9 @@ static vr_cu_result import(struct vr_sim *sim, const struct vr_sim_context *cont
     if (result != VR_CU_SUCCESS) return result;
     const uint32_t own = sim->devices[context->device].ordinal; // the other one need not be seen here
     if (ticket.device != own && !vr_sim_options_peers(&sim->options, own, ticket.device)) return VR_CU_PEER_ACCESS_UNSUPPORTED;
-    struct vr_sim_range *known = import_of(sim, handle, shared);
-    if (known == NULL) return place_import(sim, handle, shared, ticket.within, address);
+    const struct vr_sim_range like = {.kind = VR_SIM_IMPORT, .owner = handle, .read_mask = shared};
+    struct vr_sim_range *known = vr_sim_import_find(sim, &like);
+    if (known == NULL) return vr_sim_import_place(sim, &like, ticket.within, 0, address);
     known->write_mask++;
     *address = known->base;
     return VR_CU_SUCCESS;
@@ -125,12 +122,21 @@ vr_cu_result vr_sim_ipc_open_mem_handle(struct vr_sim *sim, uint64_t *address, s
 }
 
 // Every open takes part in the entry once.
-static void end_import(struct vr_sim *sim, const struct vr_sim_range *range) {
+void vr_sim_import_end(struct vr_sim *sim, const struct vr_sim_range *range) {
     const uint32_t shared = (uint32_t)range->read_mask;
     const uint64_t opens = range->write_mask;
     vr_sim_back_remove(sim, range->base, range->span);
     vr_sim_ranges_remove(&sim->spaces, range->base);
     for (uint64_t i = 0; i < opens; i++) vr_sim_shared_give(sim, shared);
+}
+
+void vr_sim_import_close(struct vr_sim *sim, struct vr_sim_range *range) {
+    if (range->write_mask == 1) {
+        vr_sim_import_end(sim, range);
+    } else {
+        range->write_mask--;
+        vr_sim_shared_give(sim, (uint32_t)range->read_mask);
+    }
 }
 
 vr_cu_result vr_sim_ipc_close_mem_handle(struct vr_sim *sim, uint64_t address) {
@@ -139,12 +145,7 @@ vr_cu_result vr_sim_ipc_close_mem_handle(struct vr_sim *sim, uint64_t address) {
     if (result != VR_CU_SUCCESS) return result;
     struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
     if (range == NULL || range->kind != VR_SIM_IMPORT) return VR_CU_INVALID_VALUE;
-    if (range->write_mask == 1) {
-        end_import(sim, range);
-    } else {
-        range->write_mask--;
-        vr_sim_shared_give(sim, (uint32_t)range->read_mask);
-    }
+    vr_sim_import_close(sim, range);
     return VR_CU_SUCCESS;
 }
 
@@ -153,7 +154,7 @@ void vr_sim_close_imports(struct vr_sim *sim, uint64_t context) {
         const struct vr_sim_range *range = vr_sim_ranges_next(&sim->spaces, next);
         if (range == NULL) return;
         next = vr_sim_range_end(range);
-        if (range->kind == VR_SIM_IMPORT && (context == 0 || range->owner == context)) end_import(sim, range);
+        if (range->kind == VR_SIM_IMPORT && (context == 0 || range->owner == context)) vr_sim_import_end(sim, range);
     }
 }
 

@@ -17,6 +17,7 @@ enum vr_sim_kind {
     VR_SIM_IMPORT /* an allocation of another process */,
     VR_SIM_CHUNK /* of a pool */,
     VR_SIM_GRAPH_MEMORY,
+    VR_SIM_POOL_IMPORT /* a piece of a pool of another process */,
     VR_SIM_INNER /* the driver's own, for an object of the program */
 };
 // What a range of the host is.
@@ -42,6 +43,7 @@ struct vr_sim_shared {
     uint32_t file;       // entry in the instance's list of foreign files
     uint64_t ticket;     // its place in that file, and of the memory
     uint64_t offset, size_bytes;
+    bool lent;     // the memory is a pool's, which alone gives it back
     uint64_t view; // where the host sees it, 0 until somebody looks
 };
 
@@ -142,7 +144,13 @@ void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_by
 
 // A page of the file says what lies where. Whoever uses the memory (its owner, a descriptor under way, an importer) holds a byte of the
 // file; who lets go last gives the memory back. A process that dies lets go.
-enum vr_sim_ticket_kind { VR_SIM_TICKET_PHYSICAL = 1, VR_SIM_TICKET_ALLOCATION, VR_SIM_TICKET_EVENT };
+enum vr_sim_ticket_kind {
+    VR_SIM_TICKET_PHYSICAL = 1,
+    VR_SIM_TICKET_ALLOCATION,
+    VR_SIM_TICKET_EVENT,
+    VR_SIM_TICKET_POOL,
+    VR_SIM_TICKET_PIECE
+};
 struct vr_sim_ticket {
     char magic[8];
     uint64_t nonce; // no other ticket of this machine has it
@@ -151,7 +159,7 @@ struct vr_sim_ticket {
     uint32_t kind, device; // the device by its number in the machine
     int32_t handle_types;
     uint8_t rdma, compress;
-    uint8_t padding[2];
+    uint16_t beyond; // of a piece: bytes behind its end in the last page
 };
 // Writes a ticket (magic and nonce are filled in) to a new page at *place and holds it. OUT_OF_MEMORY; NOT_SUPPORTED where nothing is kept.
 vr_cu_result vr_sim_ticket_write(struct vr_sim *sim, struct vr_sim_ticket *ticket, uint64_t *place);
@@ -159,14 +167,29 @@ vr_cu_result vr_sim_ticket_write(struct vr_sim *sim, struct vr_sim_ticket *ticke
 vr_cu_result vr_sim_ticket_read(int file, uint64_t place, enum vr_sim_ticket_kind kind, struct vr_sim_ticket *ticket);
 // The owner is done: gives the bytes and the ticket back unless somebody else still holds them.
 void vr_sim_ticket_end(struct vr_sim *sim, uint64_t place, uint64_t offset, uint64_t size_bytes);
+// A descriptor of the file whose position is the ticket's place, and which holds the ticket. OPERATING_SYSTEM.
+vr_cu_result vr_sim_ticket_descriptor(int file, uint64_t place, int *descriptor);
 // Takes part in a ticket of `file`, which is consumed also on failure. One entry per ticket, counted. *index of the entry.
 vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, enum vr_sim_ticket_kind kind, uint32_t *index);
+// The same of the ticket that a descriptor, which stays the caller's, stands for.
+vr_cu_result vr_sim_shared_take_descriptor(struct vr_sim *sim, void *descriptor, enum vr_sim_ticket_kind kind, uint32_t *index);
 void vr_sim_shared_give(struct vr_sim *sim, uint32_t index);
 int vr_sim_shared_file(const struct vr_sim *sim, uint32_t index);
 // Where the host sees the entry's memory. False when the host has no memory.
 bool vr_sim_shared_view(struct vr_sim *sim, uint32_t index, uint64_t *host);
 
 // --- sim_ipc.c ------------------------------------------------------------------------------------------------------
+
+// Puts the memory of the entry `like->read_mask` into address space, where `like` says of what kind it is and whose. What it is starts
+// `within` the first page and ends `beyond` bytes before the end of the last.
+vr_cu_result vr_sim_import_place(struct vr_sim *sim, const struct vr_sim_range *like, uint64_t within, uint64_t beyond, uint64_t *address);
+// Where that is already, or NULL. Of an import, read_mask is the entry and write_mask how often it is open: each time takes part in the
+// entry.
+struct vr_sim_range *vr_sim_import_find(const struct vr_sim *sim, const struct vr_sim_range *like);
+// One of these times is over.
+void vr_sim_import_close(struct vr_sim *sim, struct vr_sim_range *range);
+// Such a range goes, however often it is open.
+void vr_sim_import_end(struct vr_sim *sim, const struct vr_sim_range *range);
 
 // Closes what the context (0: every one) opened by cuIpcOpenMemHandle.
 void vr_sim_close_imports(struct vr_sim *sim, uint64_t context);

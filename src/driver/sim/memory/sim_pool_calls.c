@@ -4,20 +4,11 @@
 
 // --- which pool -----------------------------------------------------------------------------------------------------
 
-static vr_cu_result make_pool(struct vr_sim *sim, uint32_t device, uint32_t *index) {
-    if (vr_sim_slots_take(&sim->pools, index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
-    struct vr_sim_pool *made = vr_sim_pool_at(sim, *index);
-    made->device = device;
-    made->follow_events = made->opportunistic = made->add_dependencies = true;
-    made->read_mask = made->write_mask = (uint64_t)1 << device;
-    return VR_CU_SUCCESS;
-}
-
 static vr_cu_result default_pool(struct vr_sim *sim, uint32_t device, uint64_t *pool) {
     struct vr_sim_device *owner = &sim->devices[device];
     if (owner->default_pool == 0) {
         uint32_t index;
-        const vr_cu_result result = make_pool(sim, device, &index);
+        const vr_cu_result result = vr_sim_pool_make(sim, device, &index);
         if (result != VR_CU_SUCCESS) return result;
         vr_sim_pool_at(sim, index)->standard = true;
         owner->default_pool = vr_sim_slots_handle(&sim->pools, index);
@@ -45,7 +36,7 @@ vr_cu_result vr_sim_device_get_mem_pool(struct vr_sim *sim, uint64_t *pool, int 
 vr_cu_result vr_sim_device_set_mem_pool(struct vr_sim *sim, int device, uint64_t pool) {
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
     const struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
-    if (found == NULL || found->device != (uint32_t)device) return VR_CU_INVALID_VALUE;
+    if (found == NULL || found->imported || found->device != (uint32_t)device) return VR_CU_INVALID_VALUE;
     sim->devices[device].pool = pool;
     return VR_CU_SUCCESS;
 }
@@ -54,10 +45,12 @@ vr_cu_result vr_sim_mem_pool_create(struct vr_sim *sim, uint64_t *pool, const st
     if (pool == NULL || props == NULL || props->type != VR_CU_MEM_ALLOCATION_TYPE_PINNED) return VR_CU_INVALID_VALUE;
     if (props->location.type != VR_CU_MEM_LOCATION_TYPE_DEVICE) return VR_CU_NOT_SUPPORTED;
     if (!vr_sim_is_device(sim, props->location.id)) return VR_CU_INVALID_DEVICE;
-    if (props->handle_types != VR_CU_MEM_HANDLE_TYPE_NONE) return VR_CU_NOT_SUPPORTED;
+    const int32_t known = sim->file >= 0 ? VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0; // no bytes, nothing to share
+    if ((props->handle_types & ~known) != 0) return VR_CU_NOT_SUPPORTED;
     uint32_t index;
-    const vr_cu_result result = make_pool(sim, (uint32_t)props->location.id, &index);
+    const vr_cu_result result = vr_sim_pool_make(sim, (uint32_t)props->location.id, &index);
     if (result != VR_CU_SUCCESS) return result;
+    vr_sim_pool_at(sim, index)->handle_types = props->handle_types;
     vr_sim_pool_at(sim, index)->most_bytes = vr_round_down(props->most_bytes, VR_SIM_GRANULARITY);
     if (props->most_bytes != 0 && props->most_bytes < VR_SIM_GRANULARITY) vr_sim_pool_at(sim, index)->most_bytes = VR_SIM_GRANULARITY;
     sim->user_pools++;
@@ -72,8 +65,9 @@ vr_cu_result vr_sim_mem_pool_destroy(struct vr_sim *sim, uint64_t pool) {
     const uint32_t index = vr_sim_slots_index(&sim->pools, found);
     found->slot.named = false;
     sim->user_pools--;
+    vr_sim_pool_unshare(sim, found);
     vr_sim_pool_trim(sim, index, 0);
-    if (found->reserved_bytes == 0) vr_sim_slots_give(&sim->pools, index);
+    vr_sim_pool_end_unused(sim, index);
     return VR_CU_SUCCESS;
 }
 
@@ -188,7 +182,7 @@ vr_cu_result vr_sim_mem_pool_get_access(struct vr_sim *sim, int *flags, uint64_t
 
 static vr_cu_result take(struct vr_sim *sim, struct vr_sim_stream *queue, uint64_t pool, uint64_t size_bytes, uint64_t *address) {
     const struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
-    if (found == NULL) return VR_CU_INVALID_VALUE;
+    if (found == NULL || found->imported) return VR_CU_INVALID_VALUE;
     if (queue->capture != 0) return vr_sim_capture_alloc(sim, queue, found->device, size_bytes, address);
     uint64_t end_ns;
     const uint32_t index = vr_sim_slots_index(&sim->pools, found);
@@ -220,12 +214,16 @@ vr_cu_result vr_sim_mem_free_async(struct vr_sim *sim, uint64_t address, uint64_
     if (result != VR_CU_SUCCESS) return result;
     if (queue->capture != 0) return vr_sim_capture_free(sim, queue, address);
     struct vr_sim_piece *piece = vr_sim_piece_at(sim, address);
-    if (piece == NULL) return vr_sim_graph_memory_free(sim, address);
+    struct vr_sim_range *imported = vr_sim_pool_import_at(sim, address);
+    if (piece == NULL && imported == NULL) return vr_sim_graph_memory_free(sim, address);
     struct vr_sim_point point = {.serial = queue->serial, .stream = vr_sim_slots_index(&sim->streams, queue)};
     result = vr_sim_enqueue(sim, queue, 0, &point.end_ns);
     if (result != VR_CU_SUCCESS) return result;
     point.work = queue->work;
-    vr_sim_piece_free(sim, piece, &point);
+    if (imported != NULL)
+        vr_sim_pool_import_close(sim, imported);
+    else
+        vr_sim_piece_free(sim, piece, &point);
     return VR_CU_SUCCESS;
 }
 
@@ -233,6 +231,12 @@ bool vr_sim_pool_free_now(struct vr_sim *sim, uint64_t address, vr_cu_result *re
     struct vr_sim_piece *piece = vr_sim_piece_at(sim, address);
     *result = VR_CU_SUCCESS;
     if (piece == NULL) {
+        struct vr_sim_range *imported = vr_sim_pool_import_at(sim, address);
+        if (imported != NULL) {
+            if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_pool_at(sim, imported->owner)->device);
+            vr_sim_pool_import_close(sim, imported);
+            return true;
+        }
         const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
         if (range == NULL || range->kind != VR_SIM_GRAPH_MEMORY) return false;
         *result = vr_sim_graph_memory_free(sim, address);

@@ -5,6 +5,15 @@ struct vr_sim_pool *vr_sim_pool_at(const struct vr_sim *sim, uint64_t index) {
     return (struct vr_sim_pool *)(void *)vr_sim_slots_item(&sim->pools, (uint32_t)index);
 }
 
+vr_cu_result vr_sim_pool_make(struct vr_sim *sim, uint32_t device, uint32_t *index) {
+    if (vr_sim_slots_take(&sim->pools, index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_pool *made = vr_sim_pool_at(sim, *index);
+    made->device = device;
+    made->follow_events = made->opportunistic = made->add_dependencies = true;
+    made->read_mask = made->write_mask = (uint64_t)1 << device;
+    return VR_CU_SUCCESS;
+}
+
 // Pieces are named by slot + 1; 0 is none.
 static struct vr_sim_piece *piece_at(const struct vr_sim *sim, uint32_t name) {
     return name == 0 ? NULL : (struct vr_sim_piece *)(void *)vr_sim_slots_item(&sim->pieces, name - 1);
@@ -146,17 +155,19 @@ static vr_cu_result add_chunk(struct vr_sim *sim, uint32_t pool, uint64_t size_b
     uint32_t index;
     if (vr_sim_slots_take(&sim->pieces, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_place place;
+    const bool shareable = vr_sim_pool_at(sim, pool)->handle_types != 0;
     vr_cu_result result = vr_sim_place_chunk(sim, vr_sim_pool_at(sim, pool)->device, size_bytes, &place);
     if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, true);
     struct vr_sim_range range = {.size_bytes = size_bytes, .kind = VR_SIM_CHUNK, .owner = pool};
     if (result == VR_CU_SUCCESS) {
         range.base = place.address;
         range.span = place.span;
-        range.read_mask = vr_sim_back_keep(sim, place.span);
-        if (vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) {
-            vr_sim_back_remove(sim, place.address, place.span);
-            result = VR_CU_OUT_OF_MEMORY;
-        }
+        if (shareable)
+            result = vr_sim_back_fill(sim, place.address, place.span, &range.read_mask);
+        else
+            range.read_mask = vr_sim_back_keep(sim, place.span);
+        if (result == VR_CU_SUCCESS && vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) result = VR_CU_OUT_OF_MEMORY;
+        if (result != VR_CU_SUCCESS) vr_sim_back_remove(sim, place.address, place.span);
     }
     if (result != VR_CU_SUCCESS) {
         vr_sim_slots_give(&sim->pieces, index);
@@ -181,7 +192,10 @@ static void remove_chunk(struct vr_sim *sim, struct vr_sim_piece *piece) {
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, piece->address);
     pool->reserved_bytes -= piece->size_bytes;
     sim->devices[pool->device].used_bytes -= piece->size_bytes;
-    vr_sim_back_drop(sim, range, range->base, range->span);
+    if (pool->handle_types != 0)
+        vr_sim_back_give(sim, 0, range->read_mask, vr_sim_back_span(sim, range));
+    else
+        vr_sim_back_drop(sim, range, range->base, range->span);
     vr_sim_back_remove(sim, range->base, range->span);
     vr_sim_ranges_remove(&sim->spaces, piece->address);
     vr_sim_place_freed(sim, pool->device, piece->address);
@@ -208,12 +222,17 @@ void vr_sim_pool_trim(struct vr_sim *sim, uint32_t pool, uint64_t keep_bytes) {
     }
 }
 
+void vr_sim_pool_end_unused(struct vr_sim *sim, uint32_t pool) {
+    const struct vr_sim_pool *found = vr_sim_pool_at(sim, pool);
+    if (!found->slot.named && found->reserved_bytes == 0 && found->imports == 0) vr_sim_slots_give(&sim->pools, pool);
+}
+
 void vr_sim_pools_synchronized(struct vr_sim *sim) {
     for (uint32_t i = 0; i < sim->pools.used; i++) {
         const struct vr_sim_pool *pool = vr_sim_pool_at(sim, i);
         if (!pool->slot.live) continue;
         vr_sim_pool_trim(sim, i, pool->slot.named ? pool->keep_bytes : 0);
-        if (!pool->slot.named && pool->reserved_bytes == 0) vr_sim_slots_give(&sim->pools, i);
+        vr_sim_pool_end_unused(sim, i);
     }
 }
 
@@ -288,8 +307,22 @@ struct vr_sim_piece *vr_sim_piece_holding(const struct vr_sim *sim, uint64_t add
     return range == NULL || address - range->base >= range->size_bytes ? NULL : piece_at(sim, (uint32_t)range->owner + 1);
 }
 
+uint64_t vr_sim_piece_place(const struct vr_sim *sim, const struct vr_sim_piece *piece) {
+    const struct vr_sim_range *chunk = vr_sim_ranges_holding(&sim->spaces, piece->address);
+    return chunk->read_mask + (piece->address - chunk->base);
+}
+
+// What others wrote is gone for whoever gets the memory next.
+static void unshare(struct vr_sim *sim, struct vr_sim_piece *piece) {
+    if (piece->ticket == 0) return;
+    if (vr_sim_keeps(sim)) (void)vr_sim_content_forget(&sim->content, vr_sim_piece_place(sim, piece), piece->size_bytes);
+    vr_sim_ticket_end(sim, piece->ticket, 0, 0);
+    piece->ticket = 0;
+}
+
 void vr_sim_piece_free(struct vr_sim *sim, struct vr_sim_piece *piece, const struct vr_sim_point *point) {
     vr_sim_ranges_remove(&sim->pooled, piece->address);
+    unshare(sim, piece);
     if (vr_sim_keeps(sim)) vr_sim_back_drop(sim, vr_sim_ranges_holding(&sim->spaces, piece->address), piece->address, piece->size_bytes);
     vr_sim_pool_at(sim, piece->pool)->used_bytes -= piece->size_bytes;
     piece->taken = false;
@@ -311,10 +344,14 @@ void vr_sim_pools_end_context(struct vr_sim *sim, uint64_t context) {
     }
 }
 
+bool vr_sim_pool_allows(const struct vr_sim *sim, uint32_t pool, uint32_t device, bool write) {
+    const struct vr_sim_pool *found = vr_sim_pool_at(sim, pool);
+    return ((write ? found->write_mask : found->read_mask) >> device & 1) != 0;
+}
+
 bool vr_sim_chunk_allows(const struct vr_sim *sim, const struct vr_sim_range *chunk, uint64_t address, uint64_t size_bytes, uint32_t device,
                          bool write) {
-    const struct vr_sim_pool *pool = vr_sim_pool_at(sim, chunk->owner);
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->pooled, address);
-    if ((((write ? pool->write_mask : pool->read_mask) >> device) & 1) == 0 || range == NULL) return false;
+    if (!vr_sim_pool_allows(sim, (uint32_t)chunk->owner, device, write) || range == NULL) return false;
     return address - range->base <= range->size_bytes && size_bytes <= range->size_bytes - (address - range->base);
 }

@@ -43,18 +43,6 @@ static vr_cu_result write_ticket(struct vr_sim *sim, struct vr_sim_physical *phy
     return result == VR_CU_SUCCESS ? vr_sim_ticket_write(sim, &ticket, &physical->ticket) : result;
 }
 
-// A descriptor of the memory file whose position is the ticket's place, and which holds the ticket.
-static vr_cu_result make_descriptor(int file, uint64_t place, int *descriptor) {
-    int made;
-    if (vr_os_shared_reopen(file, &made) != VRAM_OK) return VR_CU_OPERATING_SYSTEM;
-    if (vr_os_shared_hold(made, place) != VRAM_OK || vr_os_shared_seek(made, place) != VRAM_OK) {
-        vr_os_shared_close(made);
-        return VR_CU_OPERATING_SYSTEM;
-    }
-    *descriptor = made;
-    return VR_CU_SUCCESS;
-}
-
 vr_cu_result vr_sim_mem_export_to_shareable_handle(struct vr_sim *sim, void *shareable, uint64_t handle, int handle_type, uint64_t flags) {
     struct vr_sim_physical *physical = find(sim, handle);
     if (shareable == NULL || physical == NULL || flags != 0) return VR_CU_INVALID_VALUE;
@@ -66,7 +54,7 @@ vr_cu_result vr_sim_mem_export_to_shareable_handle(struct vr_sim *sim, void *sha
     }
     int descriptor;
     const int file = physical->shared != 0 ? vr_sim_shared_file(sim, physical->shared - 1) : sim->file;
-    const vr_cu_result result = make_descriptor(file, physical->ticket, &descriptor);
+    const vr_cu_result result = vr_sim_ticket_descriptor(file, physical->ticket, &descriptor);
     if (result == VR_CU_SUCCESS) memcpy(shareable, &descriptor, sizeof descriptor);
     return result;
 }
@@ -99,13 +87,8 @@ static vr_cu_result take_physical(struct vr_sim *sim, uint32_t shared, uint64_t 
 vr_cu_result vr_sim_mem_import_from_shareable_handle(struct vr_sim *sim, uint64_t *handle, void *shareable, int handle_type) {
     if (handle == NULL) return VR_CU_INVALID_VALUE;
     if (handle_type != VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || sim->file < 0) return VR_CU_NOT_SUPPORTED;
-    const uint64_t descriptor = (uint64_t)(uintptr_t)shareable;
-    struct vr_shared_facts facts;
-    int file;
-    if (descriptor > INT32_MAX || vr_os_shared_facts((int)descriptor, &facts) != VRAM_OK) return VR_CU_INVALID_VALUE;
-    if (vr_os_shared_reopen((int)descriptor, &file) != VRAM_OK) return VR_CU_OPERATING_SYSTEM;
     uint32_t shared;
-    vr_cu_result result = vr_sim_shared_take(sim, file, facts.position, VR_SIM_TICKET_PHYSICAL, &shared);
+    vr_cu_result result = vr_sim_shared_take_descriptor(sim, shareable, VR_SIM_TICKET_PHYSICAL, &shared);
     if (result != VR_CU_SUCCESS) return result;
     result = take_physical(sim, shared, handle);
     if (result != VR_CU_SUCCESS) vr_sim_shared_give(sim, shared);

@@ -37,6 +37,17 @@ void vr_sim_ticket_end(struct vr_sim *sim, uint64_t place, uint64_t offset, uint
         let_go(sim->file, place, offset, size_bytes);
 }
 
+vr_cu_result vr_sim_ticket_descriptor(int file, uint64_t place, int *descriptor) {
+    int made;
+    if (vr_os_shared_reopen(file, &made) != VRAM_OK) return VR_CU_OPERATING_SYSTEM;
+    if (vr_os_shared_hold(made, place) != VRAM_OK || vr_os_shared_seek(made, place) != VRAM_OK) {
+        vr_os_shared_close(made);
+        return VR_CU_OPERATING_SYSTEM;
+    }
+    *descriptor = made;
+    return VR_CU_SUCCESS;
+}
+
 // --- the importer's side --------------------------------------------------------------------------------------------
 
 static bool lies_in(uint64_t offset, uint64_t size_bytes, uint64_t file_bytes) {
@@ -50,7 +61,9 @@ vr_cu_result vr_sim_ticket_read(int file, uint64_t place, enum vr_sim_ticket_kin
     if (vr_os_shared_read(file, place, &read, sizeof read) != VRAM_OK) return VR_CU_INVALID_VALUE;
     if (memcmp(read.magic, magic, sizeof magic) != 0 || read.kind != (uint32_t)kind) return VR_CU_INVALID_VALUE;
     if (!lies_in(read.offset, read.size_bytes, facts.size_bytes) || read.size_bytes % VR_SIM_PAGE_BYTES != 0) return VR_CU_INVALID_VALUE;
-    if (read.within >= VR_SIM_PAGE_BYTES || (kind != VR_SIM_TICKET_EVENT && read.size_bytes == 0)) return VR_CU_INVALID_VALUE;
+    const bool empty = kind == VR_SIM_TICKET_EVENT || kind == VR_SIM_TICKET_POOL;
+    if (read.within >= VR_SIM_PAGE_BYTES || read.beyond >= VR_SIM_PAGE_BYTES || empty != (read.size_bytes == 0)) return VR_CU_INVALID_VALUE;
+    if (!empty && read.within + read.beyond >= read.size_bytes) return VR_CU_INVALID_VALUE;
     if (kind == VR_SIM_TICKET_PHYSICAL && read.size_bytes % VR_SIM_GRANULARITY != 0) return VR_CU_INVALID_VALUE;
     *ticket = read;
     return VR_CU_SUCCESS;
@@ -125,7 +138,9 @@ static vr_cu_result enter(struct vr_sim *sim, uint32_t file, uint64_t place, enu
         return result;
     }
     struct vr_sim_shared *shared = &sim->shared[entry];
-    if (!known) *shared = (struct vr_sim_shared){.file = file, .ticket = place, .offset = ticket.offset, .size_bytes = ticket.size_bytes};
+    if (!known)
+        *shared = (struct vr_sim_shared){
+            .file = file, .ticket = place, .offset = ticket.offset, .size_bytes = ticket.size_bytes, .lent = kind == VR_SIM_TICKET_PIECE};
     shared->references++;
     *index = (uint32_t)entry;
     return VR_CU_SUCCESS;
@@ -141,11 +156,20 @@ vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, en
     return result;
 }
 
+vr_cu_result vr_sim_shared_take_descriptor(struct vr_sim *sim, void *descriptor, enum vr_sim_ticket_kind kind, uint32_t *index) {
+    const uint64_t number = (uint64_t)(uintptr_t)descriptor;
+    struct vr_shared_facts facts;
+    int file;
+    if (number > INT32_MAX || vr_os_shared_facts((int)number, &facts) != VRAM_OK) return VR_CU_INVALID_VALUE;
+    if (vr_os_shared_reopen((int)number, &file) != VRAM_OK) return VR_CU_OPERATING_SYSTEM;
+    return vr_sim_shared_take(sim, file, facts.position, kind, index);
+}
+
 void vr_sim_shared_give(struct vr_sim *sim, uint32_t index) {
     struct vr_sim_shared *shared = &sim->shared[index];
     if (--shared->references > 0) return;
     if (shared->view != 0) vr_os_unmap(shared->view, shared->size_bytes);
-    let_go(sim->files[shared->file].file, shared->ticket, shared->offset, shared->size_bytes);
+    let_go(sim->files[shared->file].file, shared->ticket, shared->offset, shared->lent ? 0 : shared->size_bytes);
     give_file(sim, shared->file);
 }
 

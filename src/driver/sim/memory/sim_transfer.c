@@ -43,7 +43,7 @@ static bool find(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, stru
     if (range->kind == VR_SIM_RESERVATION) return find_mapped(sim, address, size_bytes, spot);
     const uint64_t within = address - range->base, rest = range->span - within;
     if (rest < size_bytes) size_bytes = rest;
-    if (range->kind == VR_SIM_IMPORT)
+    if (range->kind == VR_SIM_IMPORT || range->kind == VR_SIM_POOL_IMPORT)
         return find_shared(sim, (uint32_t)range->read_mask, range->base % VR_SIM_PAGE_BYTES + within, size_bytes, spot);
     *spot = (struct spot){.place = range->read_mask == 0 ? 0 : range->read_mask + within, .size_bytes = size_bytes};
     return true;

@@ -24,6 +24,7 @@ bool vr_sim_is_memory(const struct vr_sim *sim, uint64_t address, uint64_t size_
         return far;
     }
     if (range->kind == VR_SIM_RESERVATION) return mappings_allow(sim, address, address + size_bytes, device, write);
+    if (range->kind == VR_SIM_POOL_IMPORT && !vr_sim_pool_allows(sim, (uint32_t)range->owner, device, write)) return false;
     if (range->kind == VR_SIM_CHUNK) return vr_sim_chunk_allows(sim, range, address, size_bytes, device, write);
     return address - range->base <= range->size_bytes && size_bytes <= range->size_bytes - (address - range->base);
 }

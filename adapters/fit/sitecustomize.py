@@ -1,0 +1,29 @@
+"""Python imports this at its start, because `vram fit` put its folder in front. It begins vram's part, and then is not there any more: the
+program finds the modules, and the sitecustomize, that it would have found."""
+
+
+def _begin():
+    import importlib.machinery
+    import importlib.util
+    import os
+    import sys
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if not path or os.path.abspath(path) != here]
+    if os.environ.get("VRAM_FIT"):
+        spec = importlib.util.spec_from_file_location("_vram_fit", os.path.join(here, "vram_fit.py"))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["_vram_fit"] = module
+        spec.loader.exec_module(module)
+        module.watch_imports()
+    # The next one, under its own name: site imported this file as that.
+    found = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
+    if found is None or found.loader is None:
+        return None
+    module = importlib.util.module_from_spec(found)
+    sys.modules["sitecustomize"] = module
+    found.loader.exec_module(module)
+    return module
+
+
+_begin()

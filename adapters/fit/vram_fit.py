@@ -1,0 +1,350 @@
+"""vram's part in a Python program that `vram fit` runs: records PyTorch's history of device memory from its first use on, sees steps pass, ends the
+program when they repeat, and writes the recording with what else the command wants to know into the folder that VRAM_FIT names.
+
+VRAM_FIT_STEPS: `auto` (until three steps in a row are alike), a number, or `0` (to the end of the program). Nothing here may disturb
+the program: what goes wrong is written to the facts, and the program runs on."""
+import atexit
+import importlib.util
+import mmap
+import os
+import pickle
+import signal
+import struct
+import sys
+import time
+
+FOLDER = os.environ.get("VRAM_FIT", "")
+MAX_ENTRIES = 1_000_000  # of the history of a device: about 1 KiB each in PyTorch's own memory
+ALIKE = 3  # so many steps in a row
+WAIT_SECONDS = 60.0  # for the other ranks at the end of a step
+# The file that all processes and the command share (cli/fit_control.h): a head of 64 bytes, then a row of 64 per rank.
+ROW_BYTES, ROWS = 64, 1024
+ALONE = 8  # in the head: ranks wait no more for each other
+
+
+class Control:
+    """Words of 64 bits in shared memory. A row has one writer."""
+
+    def __init__(self):
+        with open(os.environ["VRAM_FIT_CONTROL"], "r+b") as file:
+            self.map = mmap.mmap(file.fileno(), (ROWS + 1) * ROW_BYTES)
+
+    def get(self, at):
+        return struct.unpack_from("<Q", self.map, at)[0]
+
+    def put(self, at, value):
+        struct.pack_into("<Q", self.map, at, value)
+
+    def row(self, rank, word):
+        return (1 + rank % ROWS) * ROW_BYTES + 8 * word
+
+
+class Step:
+    """What one step came to; two that did the same are equal."""
+
+    def __init__(self, sums, before):
+        self.allocations = sums["allocations"] - before["allocations"]
+        self.bytes = sums["bytes"] - before["bytes"]
+        self.live = sums["live"]
+        self.reserved = sums["reserved"]
+
+    def __eq__(self, other):
+        return vars(self) == vars(other)
+
+
+class Recorder:
+    def __init__(self):
+        self.torch = None
+        self.process = 0
+        self.control = None
+        self.marker = None  # the optimizer whose calls are counted
+        self.counts, self.notes = {}, []
+        self.reset()
+
+    def reset(self):
+        self.steps, self.marks, self.seen, self.before = 0, [], [], None
+        self.outside, self.written, self.ended = {}, False, "exit"
+        self.ready, self.attempts = 0, 0
+
+    # --- the beginning ---------------------------------------------------------------------------------------------------
+
+    def begin(self):
+        """PyTorch initialises CUDA. Also in a child of a process that had imported PyTorch."""
+        if self.process == os.getpid():
+            return
+        self.process = os.getpid()
+        self.reset()
+        try:
+            self.record()
+            self.control = Control()
+        except Exception as error:
+            self.notes.append(f"record: {error!r}")
+        self.hook_end()
+
+    def record(self):
+        memory = self.torch.cuda.memory
+        self.own_record = memory._record_memory_history
+        self.own_record("all", context="alloc", stacks="python", max_entries=MAX_ENTRIES)
+
+        def record_memory_history(enabled="all", *args, **kwargs):
+            """The program's own: it records already, and goes on when the program has enough."""
+
+        memory._record_memory_history = record_memory_history
+
+    def hook_end(self):
+        import multiprocessing.util
+
+        atexit.register(self.write)
+        # Children of multiprocessing end without atexit.
+        multiprocessing.util.Finalize(None, self.write, exitpriority=-100)
+        leave = os._exit
+
+        def _exit(status):
+            self.write()
+            leave(status)
+
+        os._exit, self.leave = _exit, leave
+        try:
+            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+                signal.signal(signal.SIGTERM, self.terminated)
+        except ValueError:
+            pass  # not the main thread
+
+    def terminated(self, number, frame):
+        self.write()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    # --- steps -----------------------------------------------------------------------------------------------------------
+
+    def after_step(self, optimizer, args, kwargs):
+        if self.process != os.getpid() or self.written:
+            return
+        key = id(optimizer)
+        self.counts[key] = self.counts.get(key, 0) + 1
+        if self.marker is None or self.counts[key] > self.counts.get(self.marker, 0) + ALIKE:
+            self.marker = key
+        if key == self.marker:
+            try:
+                self.end_step()
+            except Exception as error:
+                self.notes.append(f"step: {error!r}")
+
+    def end_step(self):
+        sums = self.sums()
+        self.steps += 1
+        self.marks.append(time.time_ns() // 1000)
+        if self.before is not None:
+            self.seen.append(Step(sums, self.before))
+        self.before = sums
+        self.see_outside()
+        rank, world = self.place()
+        if self.control is not None:
+            self.control.put(self.control.row(rank, 1), self.process)
+            self.control.put(self.control.row(rank, 2), sums["peak"])
+        wanted = os.environ.get("VRAM_FIT_STEPS", "auto")
+        if wanted == "auto" and not self.ready and self.is_alike():
+            self.ready = self.steps
+        if self.control is not None:
+            self.control.put(self.control.row(rank, 3), self.ready)  # before the number of steps, by which others know that it stands
+            self.control.put(self.control.row(rank, 0), self.steps)
+        self.maybe_stop(wanted, world)
+
+    def maybe_stop(self, wanted, world):
+        if wanted == "auto" and self.together(world):
+            self.stop("steps")
+        elif wanted.isdigit() and int(wanted) and self.steps >= int(wanted):
+            self.wait_for(world)
+            self.stop("asked")
+
+    def is_alike(self):
+        if len(self.seen) < ALIKE or any(step != self.seen[-1] for step in self.seen[-ALIKE:]) or self.seen[-1].allocations == 0:
+            return False
+        self.attempts += 1
+        if self.attempts > 4 and self.steps % 16:
+            return False
+        return self.history_repeats(self.seen[-1].allocations)
+
+    def history_repeats(self, count):
+        """The sums agree; now the sizes, one by one."""
+        for trace in self.torch.cuda.memory._snapshot()["device_traces"]:
+            sizes = [entry["size"] for entry in trace if entry["action"] == "alloc"]
+            if not sizes:
+                continue
+            if len(self.traced()) > 1:
+                count = max(1, min(count, len(sizes) // ALIKE))  # shared between devices: the sums have to do
+                continue
+            parts = [sizes[len(sizes) - (i + 1) * count : len(sizes) - i * count] for i in range(ALIKE)]
+            if len(sizes) < ALIKE * count or any(part != parts[0] for part in parts):
+                return False
+        return True
+
+    def together(self, world):
+        """Whether this step is the last one of all ranks: they decide by the same rows, so they agree."""
+        if world <= 1 or self.control is None:
+            return bool(self.ready)
+        if self.ready == 0 or not self.wait_for(world):
+            return False
+        rows = [self.control.get(self.control.row(other, 3)) for other in range(world)]
+        return all(0 < row <= self.steps for row in rows)
+
+    def wait_for(self, world):
+        """For all ranks to have ended this step. A rank that needs another step to come first is not waited for in vain for long."""
+        if world <= 1 or self.control is None:
+            return True
+        until = time.monotonic() + WAIT_SECONDS
+        while any(self.control.get(self.control.row(other, 0)) < self.steps for other in range(world)):
+            if self.control.get(ALONE) or time.monotonic() > until:
+                self.control.put(ALONE, 1)
+                return False
+            time.sleep(0.002)
+        return True
+
+    def stop(self, why):
+        self.ended = why
+        self.write()
+        for file in (sys.stdout, sys.stderr):
+            try:
+                file.flush()
+            except Exception:
+                pass
+        self.leave(0)
+
+    # --- what there is to say --------------------------------------------------------------------------------------------
+
+    def place(self):
+        """Rank and number of ranks."""
+        distributed = self.torch.distributed
+        if distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank(), distributed.get_world_size()
+        return int(os.environ.get("RANK", 0) or 0), 1
+
+    def traced(self):
+        return [device for device in range(self.torch.cuda.device_count()) if self.stats(device)["segment"]["all"]["allocated"]]
+
+    def stats(self, device):
+        return self.torch.cuda.memory_stats_as_nested_dict(device)
+
+    def sums(self):
+        sums = dict.fromkeys(("allocations", "bytes", "live", "reserved", "peak"), 0)
+        for device in range(self.torch.cuda.device_count()):
+            stats = self.stats(device)
+            if not stats:
+                continue
+            sums["allocations"] += stats["allocation"]["all"]["allocated"]
+            sums["bytes"] += stats["allocated_bytes"]["all"]["allocated"]
+            sums["live"] += stats["allocated_bytes"]["all"]["current"]
+            sums["reserved"] += stats["reserved_bytes"]["all"]["current"]
+            sums["peak"] = max(sums["peak"], stats["reserved_bytes"]["all"]["peak"])
+        return sums
+
+    def see_outside(self):
+        """What this process has on its devices besides the allocator's segments: the driver's row for it, less what is reserved."""
+        path = os.environ.get("VRAM_SIM_SESSION")
+        if not path:
+            return
+        with open(path, "rb") as file:
+            data = file.read()
+        _, joined = struct.unpack_from("<QQ", data, 0)
+        row_bytes = 16 + 8 * 64
+        for row in range(min(joined, 256)):
+            process, = struct.unpack_from("<q", data, 16 + row * row_bytes)
+            if process != self.process:
+                continue
+            for device in range(self.torch.cuda.device_count()):
+                stats = self.stats(device)
+                ordinal = self.ordinal(device)
+                used, = struct.unpack_from("<Q", data, 16 + row * row_bytes + 16 + 8 * ordinal)
+                reserved = stats["reserved_bytes"]["all"]["current"] if stats else 0
+                if used > reserved:
+                    self.outside[device] = max(self.outside.get(device, 0), used - reserved)
+
+    @staticmethod
+    def ordinal(device):
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        return int(visible[device]) if device < len(visible) and visible[device].strip().isdigit() else device
+
+    # --- the end ---------------------------------------------------------------------------------------------------------
+
+    def write(self):
+        if self.written or self.process != os.getpid():
+            return
+        self.written = True
+        try:
+            self.see_outside()
+            self.write_recording()
+        except Exception as error:
+            self.notes.append(f"write: {error!r}")
+        try:
+            self.write_facts()
+        except Exception:
+            pass  # the command says that there is no recording
+
+    def write_recording(self):
+        snapshot = self.torch.cuda.memory._snapshot()
+        if not isinstance(snapshot, dict):
+            return
+        marks = snapshot.setdefault("external_annotations", [])
+        for device in self.traced():
+            marks += [{"device": device, "stage": "STEP", "name": f"step {i + 1}", "time_us": at} for i, at in enumerate(self.marks)]
+        with open(os.path.join(FOLDER, f"{self.process}.pickle"), "wb") as file:
+            pickle.dump(snapshot, file)
+
+    def write_facts(self):
+        rank, world = self.place()
+        lines = [f"process {self.process}", f"rank {rank}", f"world {world}", f"torch {self.torch.__version__}", f"ended {self.ended}", f"steps {self.steps}"]
+        for device in self.traced():
+            stats = self.stats(device)
+            lines.append(
+                f"device {device} {self.ordinal(device)} {stats['allocated_bytes']['all']['peak']} {stats['reserved_bytes']['all']['peak']}"
+                f" {self.outside.get(device, 0)} {stats.get('num_ooms', 0)} {stats.get('num_alloc_retries', 0)}"
+            )
+        lines += ["note " + note.replace("\n", " ") for note in self.notes]
+        path = os.path.join(FOLDER, f"{self.process}.facts")
+        with open(path + ".new", "w") as file:
+            file.write("\n".join(lines) + "\n")
+        os.rename(path + ".new", path)
+
+
+RECORDER = Recorder()
+
+
+def torch_is_there(torch):
+    """PyTorch is imported. CUDA is not initialised yet, and may never be."""
+    RECORDER.torch = torch
+    torch.cuda._lazy_call(RECORDER.begin)
+    os.register_at_fork(after_in_child=lambda: torch.cuda._lazy_call(RECORDER.begin) if not torch.cuda.is_initialized() else None)
+    hook = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+    if hook is not None:
+
+        def after_step(optimizer, args, kwargs):
+            RECORDER.after_step(optimizer, args, kwargs)
+
+        after_step._torchdynamo_disable = True
+        hook(after_step)
+
+
+class Finder:
+    """Stands before all others until PyTorch is looked for."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
+            load = spec.loader.exec_module
+
+            def exec_module(module):
+                load(module)
+                try:
+                    torch_is_there(module)
+                except Exception as error:
+                    RECORDER.notes.append(f"import: {error!r}")
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def watch_imports():
+    sys.meta_path.insert(0, Finder())

@@ -1,0 +1,266 @@
+// vram fit: will a program fit, and on which device.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "args.h"
+#include "fit_cards.h"
+#include "fit_print.h"
+#include "fit_run.h"
+#include "output.h"
+#include "ui.h"
+
+int cmd_fit(int argc, char **argv);
+
+struct settings {
+    struct args_list devices;
+    bool all, json, quiet;
+    const char *steps, *until, *seconds, *output, *more;
+    uint64_t limit_bytes;
+    uint64_t asked;   // bits: numbers of models
+    char largest[32]; // of the models asked for
+    uint64_t most_seconds;
+    uint64_t device_count;
+};
+
+#define USUAL_DEVICE "h100"
+#define MORE_MEMORY  ((uint64_t)1 << 40) // of a device on which nothing runs out
+
+static int usage_problem(const char *text) { return ui_usage("fit", "vram fit: %s", text); }
+
+// --- settings -----------------------------------------------------------------------------------------------------------------------
+
+static bool ask_for(struct settings *settings, const char *key, size_t length, uint64_t *most) {
+    struct vram_sim_model model;
+    uint32_t number;
+    if (!fit_model(key, length, &model, &number)) {
+        (void)ui_usage("fit", "vram: no device is called '%.*s' (docs/guides/simulator.md)", (int)(length < 100 ? length : 100), key);
+        return false;
+    }
+    settings->asked |= UINT64_C(1) << number;
+    if (model.memory_bytes > *most) {
+        *most = model.memory_bytes;
+        (void)snprintf(settings->largest, sizeof settings->largest, "%s", model.key);
+    }
+    return true;
+}
+
+static bool settle_devices(struct settings *settings) {
+    uint64_t most = 0;
+    struct vram_sim_model model;
+    for (size_t i = 0; i < settings->devices.count; i++) {
+        for (const char *at = settings->devices.values[i];; at++) {
+            const size_t length = strcspn(at, ",");
+            if (!ask_for(settings, at, length, &most)) return false;
+            at += length;
+            if (*at == '\0') break;
+        }
+    }
+    // It runs on one that every PyTorch of today has kernels for; where that is too small, with more memory.
+    if (settings->all && most == 0) most = UINT64_MAX - 1, (void)strcpy(settings->largest, USUAL_DEVICE);
+    for (uint32_t i = 0; settings->all && vram_sim_model_at(i, &model); i++)
+        if (!ask_for(settings, model.key, strlen(model.key), &most)) return false;
+    return settings->asked != 0 || ask_for(settings, USUAL_DEVICE, strlen(USUAL_DEVICE), &most);
+}
+
+// "90", "90s", "2m", "1h".
+static bool settle_time(struct settings *settings) {
+    if (settings->seconds == NULL) return true;
+    char *end;
+    const unsigned long long number = strtoull(settings->seconds, &end, 10);
+    const uint64_t unit = strcmp(end, "") == 0 || strcmp(end, "s") == 0 ? 1 : strcmp(end, "m") == 0 ? 60 : strcmp(end, "h") == 0 ? 3600 : 0;
+    settings->most_seconds = number > 0 && number < 1000000 ? number * unit : 0;
+    return settings->most_seconds != 0;
+}
+
+static bool are_steps(const char *text) {
+    return strcmp(text, "auto") == 0 || strcmp(text, "all") == 0 || (text[0] != '\0' && text[strspn(text, "0123456789")] == '\0');
+}
+
+// The option that says how many processes, each with a device, a launcher starts on a machine; their words, with dashes or underscores.
+static const char *const counting[] = {"nproc-per-node",         "num-processes",      "num-gpus", "tensor-parallel-size",
+                                       "pipeline-parallel-size", "data-parallel-size", NULL};
+
+static bool is_counting(const char *argument, size_t length) {
+    for (size_t i = 0; counting[i] != NULL; i++) {
+        size_t same = 0;
+        while (same < length && counting[i][same] != '\0' && (argument[same] == '_' ? '-' : argument[same]) == counting[i][same]) same++;
+        if (same == length && counting[i][same] == '\0') return true;
+    }
+    return false;
+}
+
+// How many devices the program's own options ask for: their product, for parallel in several ways.
+static uint64_t count_devices(char **program) {
+    uint64_t count = 1;
+    for (char **at = program; *at != NULL; at++) {
+        if (strncmp(*at, "--", 2) != 0) continue;
+        const char *name = *at + 2, *value = strchr(name, '=');
+        const size_t length = strcspn(name, "=");
+        if (!is_counting(name, length)) continue;
+        value = value != NULL ? value + 1 : at[1];
+        const unsigned long long number = value == NULL ? 0 : strtoull(value, NULL, 10);
+        if (number > 1 && number <= VRAM_SIM_MOST_DEVICES && count * number <= VRAM_SIM_MOST_DEVICES) count *= number;
+    }
+    return count;
+}
+
+// --- the work -----------------------------------------------------------------------------------------------------------------------
+
+// The recording of the highest holding.
+static int copy_recording(const struct fit_verdict *verdict, const char *path) {
+    char bytes[65536];
+    FILE *file = fopen(verdict->highest->process->path, "rb");
+    struct output *output = file == NULL ? NULL : output_open(path);
+    bool good = output != NULL;
+    size_t got;
+    while (good && (got = fread(bytes, 1, sizeof bytes, file)) > 0) good = output_write(output, bytes, got);
+    if (file != NULL) (void)fclose(file);
+    return output == NULL ? CLI_BAD_INPUT : output_close(output, good);
+}
+
+static bool all_fit(const struct fit_verdict *verdict, uint64_t limit_bytes) {
+    if (limit_bytes != UINT64_MAX) return verdict->smallest_bytes <= limit_bytes;
+    for (size_t i = 0; i < verdict->card_count; i++)
+        if (verdict->cards[i].asked && !verdict->cards[i].fits) return false;
+    return true;
+}
+
+static int answer_run(const struct settings *settings, const struct fit_run *run, const struct fit_run *failed) {
+    struct fit_verdict verdict;
+    int code = fit_judge(run, settings->largest, settings->asked, &verdict);
+    if (code != CLI_OK) return code;
+    const struct fit_answer answer = {.run = run,
+                                      .verdict = &verdict,
+                                      .failed = failed,
+                                      .limit_bytes = settings->limit_bytes,
+                                      .fits = all_fit(&verdict, settings->limit_bytes)};
+    code = settings->json ? fit_print_json(&answer) : fit_print_text(&answer);
+    if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
+    if (code == CLI_OK && !answer.fits) code = CLI_FINDING;
+    fit_verdict_release(&verdict);
+    return code;
+}
+
+static int judge(const struct settings *settings, const struct fit_run *run, const struct fit_run *failed) {
+    if (run->holding_count == 0) {
+        ui_say("vram fit: nothing was recorded: the program %s",
+               run->exit_code == 0 ? "used no device memory" : "failed before it used device memory");
+        return CLI_BAD_INPUT;
+    }
+    const int code = answer_run(settings, run, failed);
+    if (code > CLI_FINDING || run->ending != FIT_FAILED) return code;
+    ui_say("vram fit: the program failed (exit code %d); what is said holds for what it did until then", run->exit_code);
+    return CLI_BAD_INPUT;
+}
+
+static int fit(const struct settings *settings, char **program) {
+    struct fit_run run, more;
+    struct fit_plan plan = {
+        .sim = {.models = settings->largest, .devices = settings->device_count, .memory_bytes = SIM_UNSET, .more = settings->more},
+        .program = program,
+        .steps = settings->steps,
+        .until = settings->until,
+        .most_seconds = settings->most_seconds,
+        .quiet = settings->quiet};
+    int code = fit_run(&plan, &run);
+    if (code != CLI_OK) return code;
+    if (run.ending != FIT_OUT_OF_MEMORY) {
+        code = judge(settings, &run, NULL);
+        fit_run_release(&run);
+        return code;
+    }
+    // How much would have been enough?
+    plan.sim.memory_bytes = MORE_MEMORY;
+    code = fit_run(&plan, &more);
+    if (code == CLI_OK) {
+        code = judge(settings, &more, &run);
+        fit_run_release(&more);
+    }
+    fit_run_release(&run);
+    return code;
+}
+
+int cmd_fit(int argc, char **argv) {
+    struct settings settings = {.steps = "auto", .limit_bytes = UINT64_MAX};
+    const struct args_option options[] = {
+        {.name = "device",
+         .letter = 'd',
+         .kind = ARGS_STRINGS,
+         .value = "NAME,...",
+         .help = "on which devices: t4, a100-80, rtx4090, ... (default h100; docs/guides/simulator.md)",
+         .target = &settings.devices},
+        {.name = "all", .letter = 'a', .kind = ARGS_FLAG, .help = "on every device that is known", .target = &settings.all},
+        {.name = "devices",
+         .kind = ARGS_COUNT,
+         .value = "N",
+         .help = "so many of it (default: 1, or what --nproc-per-node and the like among the program's options say)",
+         .target = &settings.device_count},
+        {.name = "limit",
+         .kind = ARGS_SIZE,
+         .value = "SIZE",
+         .help = "whether it completes in so much memory of a device, context and libraries included, e.g. 22GiB",
+         .target = &settings.limit_bytes},
+        {.name = "steps",
+         .kind = ARGS_STRING,
+         .value = "N|auto|all",
+         .help = "ends the program after N steps of its optimizer; auto (default): when three in a row are alike; all: never",
+         .target = &settings.steps},
+        {.name = "until",
+         .kind = ARGS_STRING,
+         .value = "REGEX",
+         .help = "ends the program when a line of its output matches",
+         .target = &settings.until},
+        {.name = "for",
+         .kind = ARGS_STRING,
+         .value = "TIME",
+         .help = "ends the program after so long: 90s, 5m",
+         .target = &settings.seconds},
+        {.name = "output",
+         .letter = 'o',
+         .kind = ARGS_STRING,
+         .value = "FILE",
+         .help = "keeps the recording, of the rank that needs the most (vram view FILE)",
+         .target = &settings.output},
+        {.name = "set",
+         .kind = ARGS_STRING,
+         .value = "KEY=VALUE,...",
+         .help = "further settings of the simulator (docs/guides/simulator.md)",
+         .target = &settings.more},
+        {.name = "quiet",
+         .letter = 'q',
+         .kind = ARGS_FLAG,
+         .help = "shows the program's output only when it fails",
+         .target = &settings.quiet},
+        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in reference/json.md", .target = &settings.json},
+        {.name = NULL},
+    };
+    const struct args_command command = {
+        .name = "fit",
+        .usage = "[options] -- PROGRAM [ARGUMENT...]",
+        .summary =
+            "Says whether a program fits into a GPU's memory, without one: it runs on a simulated device, which computes nothing but\n"
+            "takes the memory that the program takes on a real one, until its steps repeat. Then: how much it needs, who holds it,\n"
+            "on which cards it fits, and where it runs out on the others. The program's output goes to standard error.\n"
+            "Exit code 1 when it does not fit, 3 when the program fails for another reason.",
+        .examples = "  vram fit -- python train.py\n"
+                    "  vram fit --device rtx4090,a100-40 -- python train.py --batch-size 8\n"
+                    "  vram fit --all --json -- torchrun --nproc-per-node 8 train.py\n"
+                    "  vram fit --limit 22GiB -q -- python train.py   # in CI: exit code 1 when it needs more\n",
+        .options = options,
+        .min_operands = 1,
+        .max_operands = -1,
+        .operand = "a program (after --)",
+    };
+    int count, code;
+    if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    if (!settle_devices(&settings)) return CLI_USAGE;
+    if (!settle_time(&settings)) return usage_problem("--for takes a time: 90s, 5m, 1h");
+    if (!are_steps(settings.steps)) return usage_problem("--steps takes a number, auto or all");
+    if (strcmp(settings.steps, "all") == 0) settings.steps = "0";
+    argv[1 + count] = NULL;
+    if (settings.device_count > VRAM_SIM_MOST_DEVICES) return usage_problem("--devices takes 1 to 64");
+    if (settings.device_count == 0) settings.device_count = count_devices(argv + 1);
+    return fit(&settings, argv + 1);
+}

@@ -1,0 +1,228 @@
+#include "fit_cards.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "ui.h"
+#include "vram/recording.h"
+#include "vram/replay.h"
+
+const char *const fit_method_names[FIT_METHOD_COUNT] = {
+#define FIT_METHOD(constant, name) #name,
+    FIT_METHODS(FIT_METHOD)
+#undef FIT_METHOD
+};
+
+#define MIB ((uint64_t)1 << 20)
+
+bool fit_model(const char *key, size_t length, struct vram_sim_model *model, uint32_t *number) {
+    for (uint32_t i = 0; vram_sim_model_at(i, model); i++) {
+        if (strlen(model->key) != length || memcmp(model->key, key, length) != 0) continue;
+        *number = i;
+        return true;
+    }
+    return false;
+}
+
+uint64_t fit_step_of(const struct vram_recording *recording, uint32_t device, uint64_t event) {
+    struct vram_recorded_event row;
+    struct vram_recorded_annotation mark;
+    uint64_t step = 0;
+    bool any = false;
+    if (!vram_recording_event(recording, device, event, &row) || !row.has_time) return 0;
+    for (uint64_t i = 0; vram_recording_annotation(recording, i, &mark); i++) {
+        if (strcmp(mark.stage, "STEP") != 0 || mark.device != (int64_t)device) continue;
+        any = true;
+        step += mark.time_us < row.time_us; // a mark is the end of its step
+    }
+    return any ? step + 1 : 0;
+}
+
+static void name_site(const struct vram_recording *recording, uint32_t device, uint64_t event, char *site, size_t capacity) {
+    struct vram_recorded_event row;
+    struct vram_frame frame;
+    site[0] = '\0';
+    uint32_t *frames = calloc(vram_recording_stack_count(recording), sizeof *frames);
+    if (frames != NULL && vram_recording_event(recording, device, event, &row) && vram_recording_sites(recording, frames) == VRAM_OK &&
+        frames[row.stack] != VRAM_NO_FRAME && vram_recording_frame(recording, frames[row.stack], &frame))
+        (void)snprintf(site, capacity, "%s:%u:%s", frame.filename, (unsigned)frame.line, frame.name);
+    free(frames);
+}
+
+// --- a replay -----------------------------------------------------------------------------------------------------------------------
+
+struct outcome {
+    bool fits;
+    uint64_t retries;
+    struct fit_oom oom;
+};
+
+static void explain(const struct vram_recording *recording, const struct vram_whatif_device *device, uint64_t room, struct fit_oom *oom) {
+    *oom = (struct fit_oom){.known = true,
+                            .requested_bytes = device->oom.requested_bytes,
+                            .allocated_bytes = device->oom.allocated_bytes,
+                            .cached_bytes = device->oom.cached_bytes,
+                            .largest_free_bytes = device->oom.largest_free_bytes,
+                            .room_bytes = room};
+    if (device->oom_event == VRAM_NO_OFFSET) return;
+    oom->step = fit_step_of(recording, device->device, device->oom_event);
+    name_site(recording, device->device, device->oom_event, oom->site, sizeof oom->site);
+}
+
+static enum vram_status replay(const struct vram_recording *recording, uint32_t device, uint64_t room, struct outcome *outcome,
+                               struct vram_error *error) {
+    const struct vram_whatif_options options = {.memory_bytes = room, .one_device = true, .device = device};
+    struct vram_whatif_result *result;
+    const enum vram_status status = vram_replay_whatif(recording, &options, &result, error);
+    if (status != VRAM_OK) return status;
+    *outcome = (struct outcome){.fits = result->finished};
+    if (result->device_count > 0) outcome->retries = result->devices[0].retries;
+    if (result->device_count > 0 && result->devices[0].out_of_memory) explain(recording, &result->devices[0], room, &outcome->oom);
+    vram_whatif_result_destroy(result);
+    return VRAM_OK;
+}
+
+// --- the least memory ---------------------------------------------------------------------------------------------------------------
+
+// By halves between what is live at once and what was held: less than the one cannot do, the other does.
+static enum vram_status find_smallest(struct fit_verdict *verdict, struct vram_error *error) {
+    const struct fit_holding *highest = verdict->highest;
+    uint64_t low = highest->allocated_bytes / (2 * MIB), high = (highest->reserved_bytes + 2 * MIB - 1) / (2 * MIB), retries = 0;
+    while (!highest->process->whole_program && low < high) {
+        struct outcome outcome;
+        const uint64_t middle = low + (high - low) / 2;
+        const enum vram_status status = replay(verdict->recording, highest->device, middle == 0 ? MIB : middle * 2 * MIB, &outcome, error);
+        if (status != VRAM_OK) return status;
+        if (outcome.fits) {
+            high = middle;
+            retries = outcome.retries;
+        } else {
+            low = middle + 1;
+        }
+    }
+    verdict->smallest_bytes = high * 2 * MIB + highest->outside_bytes;
+    verdict->smallest_retries = retries;
+    return VRAM_OK;
+}
+
+// --- a card -------------------------------------------------------------------------------------------------------------------------
+
+static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+// What of a holding the context is not.
+static uint64_t libraries_of(const struct fit_verdict *verdict, const struct fit_holding *holding) {
+    return minus(holding->outside_bytes, verdict->ran_on.context_bytes);
+}
+
+// The room of one holding's allocator on a card, beside the others of the same device.
+static uint64_t room_for(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *holding,
+                         const struct vram_sim_model *model) {
+    uint64_t taken = libraries_of(verdict, holding) + model->context_bytes;
+    for (size_t i = 0; i < run->holding_count; i++) {
+        const struct fit_holding *other = &run->holdings[i];
+        if (other != holding && other->ordinal == holding->ordinal)
+            taken += other->reserved_bytes + libraries_of(verdict, other) + model->context_bytes;
+    }
+    return minus(model->memory_bytes, taken);
+}
+
+static bool is_like(const struct fit_holding *one, const struct fit_holding *other) {
+    return one->device == other->device && one->allocated_bytes == other->allocated_bytes && one->reserved_bytes == other->reserved_bytes &&
+           one->outside_bytes == other->outside_bytes;
+}
+
+// A holding on a card: by its peaks where they decide. card->fits stays false once it is.
+static int judge_holding(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *holding,
+                         struct fit_card *card) {
+    const uint64_t room = room_for(verdict, run, holding, &card->model);
+    if (room < card->room_bytes) card->room_bytes = room;
+    if (holding->reserved_bytes <= room) return CLI_OK;
+    if (holding->process->whole_program) {
+        card->fits = false;
+        return CLI_OK;
+    }
+    struct vram_recording *recording = verdict->recording;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    struct outcome outcome;
+    int code = CLI_OK;
+    if (holding->process != verdict->highest->process) code = fit_run_recording(holding->process, &recording);
+    if (code != CLI_OK) return code;
+    const enum vram_status status = replay(recording, holding->device, room < MIB ? MIB : room, &outcome, &error);
+    if (recording != verdict->recording) vram_recording_destroy(recording);
+    if (status != VRAM_OK) return ui_error(holding->process->path, &error);
+    card->method = FIT_BY_REPLAY;
+    if (outcome.retries > card->retries) card->retries = outcome.retries;
+    if (!outcome.fits && card->fits) card->oom = outcome.oom;
+    card->fits = card->fits && outcome.fits;
+    return CLI_OK;
+}
+
+static int judge_card(const struct fit_verdict *verdict, const struct fit_run *run, struct fit_card *card) {
+    int code = CLI_OK;
+    card->fits = true;
+    card->room_bytes = UINT64_MAX;
+    card->need_bytes = verdict->highest->reserved_bytes + libraries_of(verdict, verdict->highest) + card->model.context_bytes;
+    const bool ran = strcmp(card->model.key, verdict->ran_on.key) == 0;
+    card->method = ran ? FIT_BY_RUN : FIT_BY_PEAK;
+    for (size_t i = 0; i < run->holding_count && code == CLI_OK && card->fits; i++) {
+        bool known = false;
+        for (size_t j = 0; j < i; j++) known = known || is_like(&run->holdings[j], &run->holdings[i]);
+        if (!known) code = judge_holding(verdict, run, &run->holdings[i], card);
+    }
+    return code;
+}
+
+static int by_memory(const void *a, const void *b) {
+    const struct fit_card *one = a, *other = b;
+    if (one->model.memory_bytes != other->model.memory_bytes) return one->model.memory_bytes < other->model.memory_bytes ? -1 : 1;
+    return strcmp(one->model.key, other->model.key);
+}
+
+static bool list_cards(struct fit_verdict *verdict, uint64_t asked) {
+    struct vram_sim_model model;
+    uint32_t count = 0;
+    while (vram_sim_model_at(count, &model)) count++;
+    verdict->cards = calloc(count, sizeof *verdict->cards);
+    if (verdict->cards == NULL) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (vram_sim_model_at(i, &verdict->cards[i].model)) verdict->cards[i].asked = i < 64 && (asked >> i & 1) != 0;
+    verdict->card_count = count;
+    qsort(verdict->cards, count, sizeof *verdict->cards, by_memory);
+    return true;
+}
+
+static int judge_all(const struct fit_run *run, uint64_t asked, struct fit_verdict *verdict) {
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    int code = fit_run_recording(verdict->highest->process, &verdict->recording);
+    if (code != CLI_OK) return code;
+    verdict->library_bytes = libraries_of(verdict, verdict->highest);
+    if (find_smallest(verdict, &error) != VRAM_OK) return ui_error(verdict->highest->process->path, &error);
+    if (!list_cards(verdict, asked)) return CLI_BAD_INPUT;
+    for (size_t i = 0; i < verdict->card_count && code == CLI_OK; i++) {
+        code = judge_card(verdict, run, &verdict->cards[i]);
+        if (code == CLI_OK && verdict->cards[i].fits && verdict->smallest_card == NULL) verdict->smallest_card = &verdict->cards[i];
+    }
+    return code;
+}
+
+int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, struct fit_verdict *verdict) {
+    uint32_t number;
+    *verdict = (struct fit_verdict){.highest = &run->holdings[0]};
+    if (!fit_model(ran_on, strlen(ran_on), &verdict->ran_on, &number)) return CLI_USAGE;
+    for (size_t i = 1; i < run->holding_count; i++) {
+        const struct fit_holding *holding = &run->holdings[i];
+        if (holding->reserved_bytes + holding->outside_bytes > verdict->highest->reserved_bytes + verdict->highest->outside_bytes)
+            verdict->highest = holding;
+    }
+    const int code = judge_all(run, asked, verdict);
+    if (code != CLI_OK) fit_verdict_release(verdict);
+    return code;
+}
+
+void fit_verdict_release(struct fit_verdict *verdict) {
+    vram_recording_destroy(verdict->recording);
+    free(verdict->cards);
+    *verdict = (struct fit_verdict){.highest = NULL};
+}

@@ -1,0 +1,72 @@
+// fit_cards.h: on which devices a run fits, and in how little memory it completes.
+//
+// A device's room for an allocator is its memory less the context there, less what the libraries had in the run. What the allocator held at
+// most is enough in any case; where it is not there, the history is replayed in the room there is: the allocator gives its cache back and
+// tries again, or runs out.
+#ifndef CLI_FIT_CARDS_H
+#define CLI_FIT_CARDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fit_run.h"
+#include "vram/driver.h"
+
+struct vram_recording;
+
+// How a verdict was found. X(constant, JSON name)
+#define FIT_METHODS(X)                                                                                                                     \
+    X(FIT_BY_RUN, run)       /* the program ran on it */                                                                                   \
+    X(FIT_BY_PEAK, peak)     /* what was held, or live, at most decides */                                                                 \
+    X(FIT_BY_REPLAY, replay) /* the history was replayed in its memory */
+
+enum fit_method {
+#define FIT_METHOD(constant, name) constant,
+    FIT_METHODS(FIT_METHOD)
+#undef FIT_METHOD
+        FIT_METHOD_COUNT
+};
+extern const char *const fit_method_names[FIT_METHOD_COUNT];
+
+// Where memory runs out.
+struct fit_oom {
+    bool known;
+    uint64_t step; // 1: the first; 0: there are no steps
+    uint64_t requested_bytes;
+    uint64_t allocated_bytes, cached_bytes, largest_free_bytes, room_bytes;
+    char site[300];
+};
+
+struct fit_card {
+    struct vram_sim_model model;
+    bool asked; // on the command line
+    bool fits;
+    enum fit_method method;
+    uint64_t room_bytes; // for the allocator of the holding that is the nearest to its end
+    uint64_t need_bytes; // of the device, with context and libraries, for what was held at most
+    uint64_t retries;    // releases of the whole cache
+    struct fit_oom oom;  // where it does not fit
+};
+
+struct fit_verdict {
+    const struct fit_holding *highest; // whose allocator held the most
+    struct vram_recording *recording;  // its recording
+    struct vram_sim_model ran_on;
+    uint64_t library_bytes;  // of it, outside of the allocator and the context
+    uint64_t smallest_bytes; // memory of the device in which it completes, to 2 MiB; context as where it ran
+    uint64_t smallest_retries;
+    struct fit_card *cards; // all that are known, by memory
+    size_t card_count;
+    const struct fit_card *smallest_card; // that it fits; NULL: none
+};
+
+// The numbers of cards that the command line asks for are bits of `asked`. The exit code, after a line on standard error.
+int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, struct fit_verdict *verdict);
+void fit_verdict_release(struct fit_verdict *verdict);
+// The number of the model that is called so; false where none is.
+bool fit_model(const char *key, size_t length, struct vram_sim_model *model, uint32_t *number);
+// In which step an event is, counted from 1; 0 where the recording has no steps.
+uint64_t fit_step_of(const struct vram_recording *recording, uint32_t device, uint64_t event);
+
+#endif

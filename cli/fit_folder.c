@@ -1,0 +1,172 @@
+#define _GNU_SOURCE // mkdtemp()
+#include "fit_folder.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "input.h"
+#include "ui.h"
+#include "vram/report.h"
+
+bool fit_folder_make(struct fit_run *run) {
+    const char *folder = getenv("TMPDIR");
+    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
+    const int length = snprintf(run->folder, sizeof run->folder, "%s/vram-fit-XXXXXX", folder);
+    if (length > 0 && (size_t)length < sizeof run->folder && mkdtemp(run->folder) != NULL) return true;
+    run->folder[0] = '\0';
+    return false;
+}
+
+void fit_folder_remove(struct fit_run *run) {
+    DIR *entries = run->folder[0] == '\0' ? NULL : opendir(run->folder);
+    if (entries == NULL) return;
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+        if (entry->d_name[0] != '.') (void)unlinkat(dirfd(entries), entry->d_name, 0);
+    (void)closedir(entries);
+    (void)rmdir(run->folder);
+    run->folder[0] = '\0';
+}
+
+static bool ends_with(const char *name, const char *end) {
+    const size_t length = strlen(name), tail = strlen(end);
+    return length > tail && strcmp(name + length - tail, end) == 0;
+}
+
+static struct fit_process *add_process(struct fit_run *run, const char *name) {
+    struct fit_process *rows = realloc(run->processes, (run->process_count + 1) * sizeof *rows);
+    if (rows == NULL) return NULL;
+    run->processes = rows;
+    const size_t capacity = strlen(run->folder) + strlen(name) + 2;
+    struct fit_process process = {.path = malloc(capacity)};
+    if (process.path == NULL) return NULL;
+    (void)snprintf(process.path, capacity, "%s/%s", run->folder, name);
+    rows[run->process_count] = process;
+    return &rows[run->process_count++];
+}
+
+static bool add_holding(struct fit_run *run, const struct fit_holding *holding) {
+    struct fit_holding *rows = realloc(run->holdings, (run->holding_count + 1) * sizeof *rows);
+    if (rows == NULL) return false;
+    run->holdings = rows;
+    rows[run->holding_count++] = *holding;
+    return true;
+}
+
+// --- what the start-up module of Python left ----------------------------------------------------------------------------------------
+
+// A line of facts. Holdings name their process by its number until all are there.
+static bool read_fact(struct fit_run *run, struct fit_process *process, const char *line) {
+    struct fit_holding holding = {.process = NULL};
+    if (sscanf(line, "process %" SCNd64, &process->id) == 1 || sscanf(line, "rank %" SCNu64, &process->rank) == 1 ||
+        sscanf(line, "torch %31s", process->torch) == 1 || sscanf(line, "ended %15s", process->ended) == 1 ||
+        sscanf(line, "steps %" SCNu64, &process->steps) == 1)
+        return true;
+    if (strncmp(line, "note ", 5) == 0) ui_say("vram fit: the recorder: %s", line + 5);
+    if (sscanf(line, "device %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &holding.device,
+               &holding.ordinal, &holding.allocated_bytes, &holding.reserved_bytes, &holding.outside_bytes, &holding.ooms,
+               &holding.retries) != 7)
+        return true;
+    holding.process = (const struct fit_process *)(uintptr_t)process->id;
+    return add_holding(run, &holding);
+}
+
+static bool read_facts(struct fit_run *run, const char *name) {
+    char recording[300], line[512];
+    (void)snprintf(recording, sizeof recording, "%.*s.pickle", (int)(strlen(name) - strlen(".facts")), name);
+    struct fit_process *process = add_process(run, name);
+    FILE *file = process == NULL ? NULL : fopen(process->path, "r");
+    if (file == NULL) return false;
+    bool good = true;
+    while (good && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        good = read_fact(run, process, line);
+    }
+    (void)fclose(file);
+    // The recording has the facts' name with another end, which is longer by one.
+    char *path = good ? realloc(process->path, strlen(process->path) + 2) : NULL;
+    if (path == NULL) return false;
+    process->path = path;
+    memcpy(path + strlen(path) - strlen(".facts"), ".pickle", sizeof ".pickle");
+    return true;
+}
+
+// --- what `vram run`'s recorder left ------------------------------------------------------------------------------------------------
+
+static bool has_facts(const struct fit_run *run, int64_t id) {
+    for (size_t i = 0; i < run->process_count; i++)
+        if (run->processes[i].id == id && run->processes[i].torch[0] != '\0') return true;
+    return false;
+}
+
+static bool add_device(struct fit_run *run, struct fit_process *process, const struct vram_report_device *device) {
+    const struct fit_holding holding = {.process = (const struct fit_process *)(uintptr_t)process->id,
+                                        .device = device->device,
+                                        .ordinal = device->device,
+                                        .allocated_bytes = device->allocated.peak.bytes,
+                                        .reserved_bytes = device->allocated.peak.bytes,
+                                        .ooms = device->oom_count};
+    return device->is_host || device->events == 0 || add_holding(run, &holding);
+}
+
+static int read_whole_program(struct fit_run *run, const char *name) {
+    const int64_t id = strtoll(name, NULL, 10);
+    if (has_facts(run, id)) return CLI_OK;
+    struct fit_process *process = add_process(run, name);
+    struct vram_recording *recording;
+    struct vram_report *report;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    if (process == NULL) return CLI_BAD_INPUT;
+    process->id = id;
+    process->whole_program = true;
+    (void)strcpy(process->ended, "exit");
+    int code = fit_run_recording(process, &recording);
+    if (code != CLI_OK) return code;
+    const size_t before = run->holding_count;
+    bool good = vram_report_create(recording, NULL, &report, &error) == VRAM_OK;
+    vram_recording_destroy(recording);
+    if (!good) return ui_error(process->path, &error);
+    for (size_t i = 0; i < report->device_count && good; i++) good = add_device(run, process, &report->devices[i]);
+    vram_report_destroy(report);
+    if (run->holding_count == before) free(run->processes[--run->process_count].path);
+    return good ? CLI_OK : CLI_BAD_INPUT;
+}
+
+// --- all of it ----------------------------------------------------------------------------------------------------------------------
+
+static int by_rank(const void *a, const void *b) {
+    const struct fit_holding *one = a, *other = b;
+    if (one->process->rank != other->process->rank) return one->process->rank < other->process->rank ? -1 : 1;
+    if (one->process->id != other->process->id) return one->process->id < other->process->id ? -1 : 1;
+    return one->device < other->device ? -1 : one->device > other->device;
+}
+
+// The rows of processes stay where they are from now on.
+static void settle(struct fit_run *run) {
+    for (size_t i = 0; i < run->holding_count; i++) {
+        const int64_t id = (int64_t)(uintptr_t)run->holdings[i].process;
+        for (size_t j = 0; j < run->process_count; j++)
+            if (run->processes[j].id == id) run->holdings[i].process = &run->processes[j];
+    }
+    if (run->holding_count > 0) qsort(run->holdings, run->holding_count, sizeof *run->holdings, by_rank);
+    for (size_t i = 0; i < run->process_count; i++)
+        if (run->processes[i].steps > run->steps) run->steps = run->processes[i].steps;
+}
+
+int fit_folder_read(struct fit_run *run) {
+    int code = CLI_OK;
+    for (int recorder = 0; recorder < 2 && code == CLI_OK; recorder++) {
+        DIR *entries = opendir(run->folder);
+        if (entries == NULL) return CLI_BAD_INPUT;
+        for (const struct dirent *entry; code == CLI_OK && (entry = readdir(entries)) != NULL;) {
+            if (recorder == 0 && ends_with(entry->d_name, ".facts")) code = read_facts(run, entry->d_name) ? CLI_OK : CLI_BAD_INPUT;
+            if (recorder == 1 && ends_with(entry->d_name, ".vram")) code = read_whole_program(run, entry->d_name);
+        }
+        (void)closedir(entries);
+    }
+    if (code == CLI_OK) settle(run);
+    return code;
+}

@@ -1,0 +1,14 @@
+// fit_folder.h: what the processes of a run left: recordings, and facts about them (adapters/fit/vram_fit.py, adapters/preload).
+#ifndef CLI_FIT_FOLDER_H
+#define CLI_FIT_FOLDER_H
+
+#include "fit_run.h"
+
+// Makes a folder of this user's alone and puts its path into run->folder. False with errno.
+bool fit_folder_make(struct fit_run *run);
+// Fills the processes and holdings. The exit code.
+int fit_folder_read(struct fit_run *run);
+// Removes what is in the folder, and it.
+void fit_folder_remove(struct fit_run *run);
+
+#endif

@@ -1,0 +1,22 @@
+// fit_print.h: the answer of `vram fit`, for people and as JSON.
+#ifndef CLI_FIT_PRINT_H
+#define CLI_FIT_PRINT_H
+
+#include "fit_cards.h"
+
+struct fit_answer {
+    const struct fit_run *run;
+    const struct fit_verdict *verdict;
+    const struct fit_run *failed; // an earlier run, which ran out of memory on the device itself; NULL: none
+    uint64_t limit_bytes;         // UINT64_MAX: none
+    bool fits;                    // on every card that was asked for, and within the limit
+};
+
+// What the device would have in use at most: what the allocator held, context, libraries.
+uint64_t fit_need_bytes(const struct fit_verdict *verdict);
+
+// On standard output. The exit code.
+int fit_print_text(const struct fit_answer *answer);
+int fit_print_json(const struct fit_answer *answer); // keys: docs/reference/json.md
+
+#endif

@@ -1,0 +1,254 @@
+// fit_run.c: starts the program with the simulated device in front of it and the recorders in it, and watches it.
+#define _GNU_SOURCE
+#include "fit_run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <regex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "beside.h"
+#include "fit_control.h"
+#include "fit_folder.h"
+#include "input.h"
+#include "program.h"
+#include "run_environment.h"
+#include "sim_counts.h"
+#include "sim_front.h"
+#include "sim_session.h"
+#include "ui.h"
+#include "vram/driver.h"
+#include "vram/recording.h"
+
+const char *const fit_ending_names[FIT_ENDING_COUNT] = {
+#define FIT_ENDING(constant, name) #name,
+    FIT_ENDINGS(FIT_ENDING)
+#undef FIT_ENDING
+};
+
+#define KEPT_BYTES 4000 // of output that is not shown
+
+// A run under way.
+struct running {
+    const struct fit_plan *plan;
+    struct fit_run *run;
+    struct sim_counts control;
+    struct run_library library;
+    regex_t until;
+    bool looking, found, time_over;
+    struct timespec begin;
+    char line[4096]; // of output, as far as it has come
+    size_t line_used;
+    char kept[KEPT_BYTES]; // the end of output that was not shown
+    size_t kept_used;
+    bool progress; // a line of it stands on the terminal
+};
+
+static double seconds_since(const struct timespec *begin) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - begin->tv_sec) + (double)(now.tv_nsec - begin->tv_nsec) / 1e9;
+}
+
+// --- in the child -------------------------------------------------------------------------------------------------------------------
+
+static bool put_first(const char *name, const char *first) {
+    const char *before = getenv(name);
+    char value[8192];
+    const bool alone = before == NULL || before[0] == '\0';
+    const int length = snprintf(value, sizeof value, "%s%s%s", first, alone ? "" : ":", alone ? "" : before);
+    return length > 0 && (size_t)length < sizeof value && setenv(name, value, 1) == 0;
+}
+
+// What PyTorch's allocator does is recorded by a module in Python; what a program asks the driver for, by the library of `vram run`.
+static bool put_recorders(const struct running *running) {
+    char output[4200], list[4200], module[4096];
+    (void)snprintf(output, sizeof output, "%s/%%p.vram", running->run->folder);
+    (void)snprintf(list, sizeof list, "%s/list", running->run->folder);
+    const struct run_environment environment = {
+        .library = running->library.path, .output = output, .list = list, .stacks = "all", .on_oom = "report"};
+    if (running->library.path[0] != '\0' && !run_environment_put(&environment)) return false;
+    return setenv("VRAM_FIT", running->run->folder, 1) == 0 && setenv("VRAM_FIT_STEPS", running->plan->steps, 1) == 0 &&
+           (!beside_fit(module, sizeof module) || put_first("PYTHONPATH", module));
+}
+
+static bool prepare(void *user) {
+    const struct running *running = user;
+    char values[4096], wrong[400];
+    if (!sim_settings_text(&running->plan->sim, values, sizeof values, wrong, sizeof wrong)) {
+        ui_say("vram fit: %s", wrong);
+        return false;
+    }
+    sim_session_put();
+    if (setenv("VRAM_SIM", values, 1) == 0 && put_recorders(running)) return sim_front_put() == CLI_OK;
+    ui_say("vram fit: the environment of the program could not be set: %s", strerror(errno));
+    return false;
+}
+
+// --- watching -----------------------------------------------------------------------------------------------------------------------
+
+static void clear_progress(struct running *running) {
+    if (running->progress) fprintf(stderr, "\r%*s\r", 60, "");
+    running->progress = false;
+}
+
+static void look_for(struct running *running, const char *bytes, size_t length) {
+    for (size_t i = 0; i < length && !running->found; i++) {
+        if (bytes[i] != '\n' && running->line_used + 1 < sizeof running->line) {
+            running->line[running->line_used++] = bytes[i];
+            continue;
+        }
+        running->line[running->line_used] = '\0';
+        running->found = regexec(&running->until, running->line, 0, NULL, 0) == 0;
+        running->line_used = 0;
+    }
+}
+
+static void keep(struct running *running, const char *bytes, size_t length) {
+    if (length > KEPT_BYTES) {
+        bytes += length - KEPT_BYTES;
+        length = KEPT_BYTES;
+    }
+    const size_t goes = running->kept_used + length > KEPT_BYTES ? running->kept_used + length - KEPT_BYTES : 0;
+    memmove(running->kept, running->kept + goes, running->kept_used - goes);
+    memcpy(running->kept + running->kept_used - goes, bytes, length);
+    running->kept_used += length - goes;
+}
+
+static void pass(void *user, const char *bytes, size_t length) {
+    struct running *running = user;
+    if (running->looking) look_for(running, bytes, length);
+    if (running->plan->quiet) {
+        keep(running, bytes, length);
+        return;
+    }
+    clear_progress(running);
+    (void)fwrite(bytes, 1, length, stderr);
+    (void)fflush(stderr);
+}
+
+static void show_progress(struct running *running) {
+    const struct fit_control *control = running->control.file;
+    uint64_t steps = 0, reserved = 0, ranks = 0;
+    for (size_t i = 0; i < FIT_CONTROL_ROWS; i++) {
+        const uint64_t done = atomic_load(&control->rows[i].steps), bytes = atomic_load(&control->rows[i].reserved_bytes);
+        if (done > steps) steps = done;
+        if (bytes > reserved) reserved = bytes;
+        ranks += done > 0;
+    }
+    char size[UI_SIZE_CAPACITY], text[80];
+    if (steps == 0)
+        (void)snprintf(text, sizeof text, "vram fit: %.0f s", seconds_since(&running->begin));
+    else
+        (void)snprintf(text, sizeof text, "vram fit: %.0f s, step %" PRIu64 ", %s%s", seconds_since(&running->begin), steps,
+                       ui_size(reserved, size), ranks > 1 ? " on a rank" : "");
+    fprintf(stderr, "\r%-58s", text);
+    (void)fflush(stderr);
+    running->progress = true;
+}
+
+// Whoever has device memory writes its recording when it is asked to end; the program itself is asked by program.c.
+static void ask_to_end(const struct running *running, int64_t program) {
+    const struct fit_control *control = running->control.file;
+    for (size_t i = 0; i < FIT_CONTROL_ROWS; i++) {
+        const int64_t process = (int64_t)atomic_load(&control->rows[i].process);
+        if (process > 1 && process != program) (void)kill((pid_t)process, SIGTERM);
+    }
+}
+
+static bool tick(void *user, int64_t process) {
+    struct running *running = user;
+    if (running->plan->quiet || running->line_used == 0)
+        if (isatty(STDERR_FILENO)) show_progress(running);
+    running->time_over = running->plan->most_seconds != 0 && seconds_since(&running->begin) >= (double)running->plan->most_seconds;
+    if (!running->time_over && !running->found) return true;
+    ask_to_end(running, process);
+    return false;
+}
+
+// Recorded at the driver, a context is not seen as what the program asked for.
+static void add_contexts(struct running *running) {
+    struct vram_sim_model model;
+    uint32_t i = 0;
+    while (vram_sim_model_at(i, &model) && strcmp(model.key, running->plan->sim.models) != 0) i++;
+    for (size_t j = 0; j < running->run->holding_count; j++)
+        if (running->run->holdings[j].process->whole_program) running->run->holdings[j].outside_bytes = model.context_bytes;
+}
+
+// --- a run --------------------------------------------------------------------------------------------------------------------------
+
+static enum fit_ending ending_of(const struct running *running) {
+    const struct fit_run *run = running->run;
+    bool repeats = false, asked = false, oom = false;
+    for (size_t i = 0; i < run->process_count; i++) {
+        repeats = repeats || strcmp(run->processes[i].ended, "steps") == 0;
+        asked = asked || strcmp(run->processes[i].ended, "asked") == 0;
+    }
+    for (size_t i = 0; i < run->holding_count; i++) oom = oom || run->holdings[i].ooms > 0;
+    if (running->found) return FIT_UNTIL;
+    if (running->time_over) return FIT_TIME;
+    if (run->exit_code != 0) return oom ? FIT_OUT_OF_MEMORY : FIT_FAILED;
+    return repeats ? FIT_REPEATS : asked ? FIT_STEPS : FIT_ENDED;
+}
+
+static int run_program(struct running *running) {
+    struct fit_run *run = running->run;
+    const struct program_watch watch = {.prepare = prepare, .output = pass, .tick = tick, .user = running};
+    bool started = false;
+    (void)clock_gettime(CLOCK_MONOTONIC, &running->begin);
+    run->exit_code = program_run_watched("fit", running->plan->program, &watch, &started);
+    run->seconds = seconds_since(&running->begin);
+    clear_progress(running);
+    if (!started) return CLI_BAD_INPUT;
+    const int code = fit_folder_read(run);
+    if (code != CLI_OK) return code;
+    add_contexts(running);
+    run->ending = ending_of(running);
+    if (run->ending == FIT_FAILED) (void)fwrite(running->kept, 1, running->kept_used, stderr);
+    return CLI_OK;
+}
+
+static bool compile(struct running *running) {
+    const char *until = running->plan->until;
+    if (until == NULL) return true;
+    running->looking = regcomp(&running->until, until, REG_EXTENDED | REG_NOSUB) == 0;
+    if (!running->looking) (void)ui_usage("fit", "vram: --until: '%s' is no regular expression", until);
+    return running->looking;
+}
+
+int fit_run(const struct fit_plan *plan, struct fit_run *run) {
+    struct running running = {.plan = plan, .run = run};
+    *run = (struct fit_run){.ending = FIT_ENDED};
+    if (!compile(&running)) return CLI_USAGE;
+    int code = CLI_BAD_INPUT;
+    if (!run_library_find(&running.library)) running.library.path[0] = '\0'; // PyTorch is recorded without it
+    if (!fit_folder_make(run) || (running.library.path[0] != '\0' && !run_library_open(&running.library)))
+        ui_say("vram fit: no temporary folder could be made: %s", strerror(errno));
+    else if (sim_counts_make(&running.control, "fit", "VRAM_FIT_CONTROL", sizeof(struct fit_control), FIT_CONTROL_MAGIC))
+        code = run_program(&running);
+    sim_counts_end(&running.control);
+    run_library_close(&running.library);
+    if (running.looking) regfree(&running.until);
+    if (code != CLI_OK) fit_run_release(run);
+    return code;
+}
+
+void fit_run_release(struct fit_run *run) {
+    fit_folder_remove(run);
+    for (size_t i = 0; i < run->process_count; i++) free(run->processes[i].path);
+    free(run->processes);
+    free(run->holdings);
+    *run = (struct fit_run){.ending = FIT_ENDED};
+}
+
+int fit_run_recording(const struct fit_process *process, struct vram_recording **recording) {
+    struct input_facts facts = {0};
+    return process->whole_program ? input_named_recording(process->path, recording, &facts)
+                                  : input_recording(process->path, recording, &facts);
+}

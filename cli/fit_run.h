@@ -1,0 +1,82 @@
+// fit_run.h: one run of a program on a simulated device, recorded, for `vram fit`.
+#ifndef CLI_FIT_RUN_H
+#define CLI_FIT_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim_settings.h"
+
+struct vram_recording;
+
+// What a run is to be.
+struct fit_plan {
+    struct sim_settings sim; // of which `models` names one device
+    char **program;          // ends with NULL
+    const char *steps;       // "auto", or a number
+    const char *until;       // a regular expression that a line of its output is looked for; NULL: none
+    uint64_t most_seconds;   // 0: any
+    bool quiet;              // its output is shown when it fails only
+};
+
+// Why a run ended. X(constant, JSON name)
+#define FIT_ENDINGS(X)                                                                                                                     \
+    X(FIT_ENDED, end)         /* the program came to its end */                                                                            \
+    X(FIT_REPEATS, repeats)   /* its steps repeat */                                                                                       \
+    X(FIT_STEPS, steps)       /* as many steps as were asked for */                                                                        \
+    X(FIT_UNTIL, until)       /* what was looked for is in its output */                                                                   \
+    X(FIT_TIME, time)         /* the time was over */                                                                                      \
+    X(FIT_OUT_OF_MEMORY, oom) /* it failed, after memory had run out */                                                                    \
+    X(FIT_FAILED, failed)     /* it failed */
+
+enum fit_ending {
+#define FIT_ENDING(constant, name) constant,
+    FIT_ENDINGS(FIT_ENDING)
+#undef FIT_ENDING
+        FIT_ENDING_COUNT
+};
+extern const char *const fit_ending_names[FIT_ENDING_COUNT];
+
+// A process that had device memory.
+struct fit_process {
+    char *path;         // its recording
+    int64_t id;         // of the system
+    uint64_t rank;      // 0 where it is none of several
+    uint64_t steps;     // that were seen to end
+    char torch[32];     // the version of PyTorch; "": it was recorded at the driver
+    char ended[16];     // "steps", "asked" or "exit"
+    bool whole_program; // recorded at the driver: what libraries asked for, not an allocator
+};
+
+// What one process had on one device.
+struct fit_holding {
+    const struct fit_process *process;
+    uint32_t device;          // as the recording numbers it
+    uint32_t ordinal;         // as the simulator does
+    uint64_t allocated_bytes; // the most in blocks at once
+    uint64_t reserved_bytes;  // the most held by the allocator at once; of whole programs what was allocated
+    uint64_t outside_bytes;   // the most that the device had besides: context, libraries
+    uint64_t ooms, retries;
+};
+
+struct fit_run {
+    enum fit_ending ending;
+    int exit_code;     // of the program
+    double seconds;    // that it took
+    uint64_t steps;    // of the process that ended the most
+    char folder[4096]; // of the recordings; "" when there is none any more
+    struct fit_process *processes;
+    size_t process_count;
+    struct fit_holding *holdings; // by rank, then process and device
+    size_t holding_count;
+};
+
+// Runs the program to its end and reads what was recorded. CLI_OK, also when it failed; else after a line on standard error.
+int fit_run(const struct fit_plan *plan, struct fit_run *run);
+// Removes the recordings, too.
+void fit_run_release(struct fit_run *run);
+// The recording of a process; the exit code, after a line on standard error where it cannot be read.
+int fit_run_recording(const struct fit_process *process, struct vram_recording **recording);
+
+#endif

@@ -1,0 +1,20 @@
+#include "base/base.h"
+#include "vram/roles.h"
+
+const char *vram_role_word(size_t role) {
+    static const char *const words[VRAM_ROLE_COUNT] = {
+#define VRAM_ROLE(constant, word, title) word,
+        VRAM_ROLES(VRAM_ROLE)
+#undef VRAM_ROLE
+    };
+    return role < VRAM_ROLE_COUNT ? words[role] : NULL;
+}
+
+const char *vram_role_title(size_t role) {
+    static const char *const titles[VRAM_ROLE_COUNT] = {
+#define VRAM_ROLE(constant, word, title) title,
+        VRAM_ROLES(VRAM_ROLE)
+#undef VRAM_ROLE
+    };
+    return role < VRAM_ROLE_COUNT ? titles[role] : NULL;
+}

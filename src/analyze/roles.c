@@ -1,0 +1,355 @@
+#include "analyze/roles.h"
+
+// What the program does while an allocation is made. IDLE is neither: between the passes.
+enum role_pass { PASS_IDLE, PASS_FORWARD, PASS_BACKWARD, PASS_OPTIMIZER, PASS_LOAD, PASS_INPUT, PASS_COUNT };
+
+// Who gets no stack: whoever has no Python frame where only these are recorded.
+struct role_finding {
+    const struct vr_view *view;
+    const struct vr_lifetimes *lifetimes;
+    struct vr_roles roles;
+    uint8_t *pass;        // by row
+    struct vr_map expect; // size -> how many gradients of it one step has
+    bool python_only;     // most stacks have Python frames only
+    bool has_forward, has_backward, has_optimizer, has_state;
+    bool ends_in_oom;
+};
+
+static uint32_t marks_of(struct role_finding *finding, size_t row) {
+    return vr_role_marks_of(&finding->roles.marks, finding->lifetimes->stack[row]);
+}
+
+// The pass of what stands in no pass by its own stack: a loss is computed after the forward pass, data are prepared before it.
+static enum role_pass pass_outside(const struct role_finding *finding, uint32_t marks, enum role_pass before) {
+    if ((marks & VR_MARK_FRAMES) == 0) {
+        const bool engine = finding->python_only && (before == PASS_FORWARD || before == PASS_BACKWARD);
+        return engine ? PASS_BACKWARD : PASS_IDLE;
+    }
+    if ((marks & (VR_MARK_TEMPORARY | VR_MARK_COMMUNICATION)) != 0) return PASS_IDLE;
+    if ((marks & VR_MARK_MADE) != 0) return PASS_INPUT;
+    if (before == PASS_FORWARD) return PASS_FORWARD;
+    if (!finding->has_forward && (marks & VR_MARK_NATIVE) != 0) return PASS_FORWARD;
+    return before == PASS_BACKWARD ? PASS_IDLE : PASS_INPUT;
+}
+
+// The pass that a stack itself tells; false where it tells none.
+static bool pass_by_marks(uint32_t marks, enum role_pass *pass) {
+    static const struct {
+        uint32_t marks;
+        enum role_pass pass;
+    } order[] = {{VR_MARK_OPTIMIZER, PASS_OPTIMIZER}, {VR_MARK_BACKWARD | VR_MARK_ENGINE, PASS_BACKWARD},
+                 {VR_MARK_FORWARD, PASS_FORWARD},     {VR_MARK_LOAD, PASS_LOAD},
+                 {VR_MARK_INPUT, PASS_INPUT},         {VR_MARK_BUILD, PASS_LOAD}};
+    for (size_t i = 0; i < VR_COUNT_OF(order); i++) {
+        if ((marks & order[i].marks) == 0) continue;
+        *pass = order[i].pass;
+        return true;
+    }
+    return false;
+}
+
+static void look_over(struct role_finding *finding) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    const struct vr_history *history = finding->view->history;
+    size_t python = 0, native = 0;
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        const uint32_t marks = marks_of(finding, row);
+        enum role_pass pass = PASS_IDLE;
+        python += (marks & (VR_MARK_PYTHON | VR_MARK_NATIVE)) == VR_MARK_PYTHON;
+        native += (marks & VR_MARK_NATIVE) != 0;
+        if (!pass_by_marks(marks, &pass)) continue;
+        finding->has_forward = finding->has_forward || pass == PASS_FORWARD;
+    }
+    finding->python_only = python > native;
+    for (size_t i = history->count; i > 0 && history->count - i < 64 && !finding->ends_in_oom; i--)
+        finding->ends_in_oom = history->action[i - 1] == VR_ACTION_OOM;
+}
+
+static void find_passes(struct role_finding *finding) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    enum role_pass before = PASS_IDLE;
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        const uint32_t marks = marks_of(finding, row);
+        const bool in_history = row >= lifetimes->start_count;
+        enum role_pass pass = PASS_IDLE;
+        const bool clear = pass_by_marks(marks, &pass);
+        if (!clear && (in_history || (marks & VR_MARK_FRAMES) != 0)) pass = pass_outside(finding, marks, before);
+        finding->pass[row] = (uint8_t)pass;
+        if (!in_history || (marks & VR_MARK_COMMUNICATION) != 0) continue;
+        if (clear || pass != PASS_IDLE) before = pass;
+        finding->has_backward = finding->has_backward || pass == PASS_BACKWARD;
+        finding->has_optimizer = finding->has_optimizer || pass == PASS_OPTIMIZER;
+    }
+}
+
+// What comes after a row, found from the end: events of the next births.
+struct passes_ahead {
+    uint32_t next[PASS_COUNT]; // of each pass
+    uint32_t plain_backward;   // of the backward pass, without what it runs once more
+    uint32_t forward_of_next;  // of the first forward pass after the next backward one: the next step's
+    uint32_t backward_of_next; // and of the backward pass after that
+    uint32_t last_of_pass;     // the last birth of the backward pass that is under way
+    enum role_pass following;  // of the row that comes next
+};
+
+static bool sees(const struct role_finding *finding, size_t row, uint32_t event) {
+    return event != VR_NEVER && finding->lifetimes->death[row] > event;
+}
+
+static uint32_t next_outside(const struct passes_ahead *ahead, enum role_pass pass) {
+    uint32_t first = VR_NEVER;
+    for (unsigned p = PASS_FORWARD; p < PASS_COUNT; p++) {
+        if (p != (unsigned)pass && ahead->next[p] < first) first = ahead->next[p];
+    }
+    return first;
+}
+
+// Sizes of cuBLAS's workspaces as PyTorch asks for them: 8 of 2 x 4 MiB and 8 x 16 KiB, since compute capability 9.0 32 MiB
+// (CUBLAS_WORKSPACE_CONFIG in PyTorch's documents).
+static bool is_workspace_size(uint64_t bytes) { return bytes == 8519680 || bytes == (uint64_t)32 << 20; }
+
+static enum vram_role role_in_optimizer(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
+    if ((marks & VR_MARK_STATE) != 0) return VRAM_ROLE_OPTIMIZER_STATE;
+    const uint32_t outside = next_outside(ahead, PASS_OPTIMIZER);
+    if (outside != VR_NEVER) return sees(finding, row, outside) ? VRAM_ROLE_OPTIMIZER_STATE : VRAM_ROLE_TEMPORARIES;
+    const bool stays = finding->lifetimes->death[row] == VR_NEVER && !finding->ends_in_oom;
+    return stays ? VRAM_ROLE_OPTIMIZER_STATE : VRAM_ROLE_TEMPORARIES;
+}
+
+// A gradient is what the end of the backward pass sees. Where the history ends inside of one, its size tells: that of a gradient before,
+// or of a parameter.
+static enum vram_role role_in_backward(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    const uint64_t bytes = lifetimes->size_bytes[row];
+    if ((marks & VR_MARK_RECOMPUTE) != 0)
+        return sees(finding, row, ahead->plain_backward) || lifetimes->death[row] == VR_NEVER ? VRAM_ROLE_RECOMPUTED
+                                                                                              : VRAM_ROLE_TEMPORARIES;
+    const bool stays = lifetimes->death[row] == VR_NEVER;
+    if (stays && is_workspace_size(bytes) && (marks & VR_MARK_NATIVE) == 0 && (ahead->backward_of_next != VR_NEVER || bytes == 8519680))
+        return VRAM_ROLE_WORKSPACES;
+    if ((marks & VR_MARK_ACCUMULATE) != 0) return VRAM_ROLE_GRADIENTS;
+    const uint32_t outside = next_outside(ahead, PASS_BACKWARD);
+    if (sees(finding, row, outside)) return VRAM_ROLE_GRADIENTS;
+    if (outside == VR_NEVER && stays)
+        return !finding->ends_in_oom || vr_map_get(&finding->expect, bytes) != 0 ? VRAM_ROLE_GRADIENTS : VRAM_ROLE_TEMPORARIES;
+    return sees(finding, row, ahead->last_of_pass) ? VRAM_ROLE_GRADIENTS : VRAM_ROLE_TEMPORARIES;
+}
+
+static enum vram_role role_in_forward(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    const uint64_t bytes = lifetimes->size_bytes[row];
+    const bool stays = lifetimes->death[row] == VR_NEVER, sees_backward = sees(finding, row, ahead->next[PASS_BACKWARD]);
+    const bool plain = (marks & VR_MARK_NATIVE) == 0;
+    if (stays && plain && is_workspace_size(bytes) && (ahead->forward_of_next != VR_NEVER || bytes == 8519680)) return VRAM_ROLE_WORKSPACES;
+    if ((marks & VR_MARK_KV) != 0 && !sees_backward)
+        return stays || sees(finding, row, ahead->next[PASS_FORWARD]) ? VRAM_ROLE_KV_CACHE : VRAM_ROLE_TEMPORARIES;
+    if (sees_backward || stays) return VRAM_ROLE_ACTIVATIONS;
+    return ahead->next[PASS_BACKWARD] == VR_NEVER ? VRAM_ROLE_ACTIVATIONS : VRAM_ROLE_TEMPORARIES;
+}
+
+static bool sees_any(const struct role_finding *finding, size_t row, const struct passes_ahead *ahead) {
+    return finding->lifetimes->death[row] == VR_NEVER || sees(finding, row, ahead->next[PASS_FORWARD]) ||
+           sees(finding, row, ahead->next[PASS_BACKWARD]) || sees(finding, row, ahead->next[PASS_OPTIMIZER]);
+}
+
+static enum vram_role role_outside(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
+    const bool stays = finding->lifetimes->death[row] == VR_NEVER;
+    switch ((enum role_pass)finding->pass[row]) {
+    case PASS_LOAD: return sees_any(finding, row, ahead) ? VRAM_ROLE_PARAMETERS : VRAM_ROLE_TEMPORARIES;
+    case PASS_INPUT: return sees_any(finding, row, ahead) ? VRAM_ROLE_INPUT : VRAM_ROLE_TEMPORARIES;
+    default: break;
+    }
+    if ((marks & VR_MARK_FRAMES) == 0) return VRAM_ROLE_UNKNOWN;
+    return stays && (marks & VR_MARK_TEMPORARY) == 0 ? VRAM_ROLE_UNKNOWN : VRAM_ROLE_TEMPORARIES;
+}
+
+// Of an allocation that the history, or a stack, tells of.
+static enum vram_role role_of(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
+    if ((marks & VR_MARK_WORKSPACE) != 0) return VRAM_ROLE_WORKSPACES;
+    if ((marks & VR_MARK_REDUCE) != 0 && sees(finding, row, next_outside(ahead, PASS_BACKWARD))) return VRAM_ROLE_GRADIENTS;
+    if ((marks & VR_MARK_COMMUNICATION) != 0) return VRAM_ROLE_COMMUNICATION;
+    if ((marks & VR_MARK_KV) != 0 && (marks & (VR_MARK_FORWARD | VR_MARK_BACKWARD)) == 0) return VRAM_ROLE_KV_CACHE;
+    switch ((enum role_pass)finding->pass[row]) {
+    case PASS_OPTIMIZER: return role_in_optimizer(finding, row, marks, ahead);
+    case PASS_BACKWARD: return role_in_backward(finding, row, marks, ahead);
+    case PASS_FORWARD: return role_in_forward(finding, row, marks, ahead);
+    default: return role_outside(finding, row, marks, ahead);
+    }
+}
+
+static void pass_by(struct passes_ahead *ahead, enum role_pass pass, uint32_t marks, uint32_t event) {
+    if (pass == PASS_BACKWARD && ahead->following != PASS_BACKWARD) {
+        ahead->last_of_pass = event;
+        ahead->backward_of_next = ahead->next[PASS_BACKWARD];
+        ahead->forward_of_next = ahead->next[PASS_FORWARD];
+    }
+    if (pass == PASS_BACKWARD && (marks & VR_MARK_RECOMPUTE) == 0) ahead->plain_backward = event;
+    ahead->next[pass] = event;
+    if (pass != PASS_IDLE) ahead->following = pass;
+}
+
+static const struct passes_ahead nothing_ahead = {.next = {VR_NEVER, VR_NEVER, VR_NEVER, VR_NEVER, VR_NEVER, VR_NEVER},
+                                                  .plain_backward = VR_NEVER,
+                                                  .forward_of_next = VR_NEVER,
+                                                  .backward_of_next = VR_NEVER,
+                                                  .last_of_pass = VR_NEVER};
+
+// What the program or the user said; VRAM_ROLE_COUNT: nothing.
+static enum vram_status stated_role(const struct role_finding *finding, struct vr_role_rules *rules, size_t row, enum vram_role *role) {
+    *role = VRAM_ROLE_COUNT;
+    if (rules != NULL) VR_TRY(vr_role_rules_find(rules, finding->view->model, finding->lifetimes->stack[row], role));
+    if (*role == VRAM_ROLE_COUNT) *role = (enum vram_role)finding->roles.notes.role[row];
+    return VRAM_OK;
+}
+
+// From the last birth to the first; rows that were live before the history come after those of it, and see all of it ahead.
+static enum vram_status give_roles(struct role_finding *finding, struct vr_role_rules *rules) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    struct passes_ahead ahead = nothing_ahead;
+    for (size_t row = lifetimes->count; row-- > 0;) {
+        const uint32_t marks = marks_of(finding, row);
+        enum vram_role role;
+        VR_TRY(stated_role(finding, rules, row, &role));
+        if (role == VRAM_ROLE_COUNT) role = role_of(finding, row, marks, &ahead);
+        finding->roles.role[row] = (uint8_t)role;
+        finding->has_state = finding->has_state || role == VRAM_ROLE_OPTIMIZER_STATE;
+        if (row >= lifetimes->start_count && (marks & VR_MARK_COMMUNICATION) == 0)
+            pass_by(&ahead, (enum role_pass)finding->pass[row], marks, lifetimes->birth[row]);
+    }
+    return VRAM_OK;
+}
+
+// --- what was live before the history, and has no stack ----------------------------------------------------------------------------------
+
+// How many gradients of each size are live at once, at most.
+static enum vram_status expect_gradients(struct role_finding *finding) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    const size_t events = finding->view->history->count;
+    uint32_t *dies = calloc(events + 1, sizeof *dies); // by event: 1 + row
+    struct vr_map live = {0};
+    enum vram_status status = dies == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    uint32_t event = 0;
+    for (size_t row = 0; row < lifetimes->count && status == VRAM_OK; row++) {
+        if (finding->roles.role[row] != VRAM_ROLE_GRADIENTS) continue;
+        const uint64_t bytes = lifetimes->size_bytes[row];
+        if (lifetimes->death[row] != VR_NEVER) dies[lifetimes->death[row]] = (uint32_t)row + 1;
+        for (; row >= lifetimes->start_count && event < lifetimes->birth[row]; event++) {
+            if (dies[event] == 0) continue;
+            const uint64_t dead = lifetimes->size_bytes[dies[event] - 1], count = vr_map_get(&live, dead);
+            if (count > 1)
+                status = vr_map_set(&live, dead, count - 1);
+            else
+                (void)vr_map_take(&live, dead);
+        }
+        const uint64_t now = vr_map_get(&live, bytes) + 1;
+        if (status == VRAM_OK) status = vr_map_set(&live, bytes, now);
+        if (status == VRAM_OK && now > vr_map_get(&finding->expect, bytes)) status = vr_map_set(&finding->expect, bytes, now);
+    }
+    vr_map_release(&live);
+    free(dies);
+    return status;
+}
+
+// The pass that is under way at an event.
+static enum role_pass pass_at(const struct role_finding *finding, uint32_t event) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    size_t row;
+    VR_LOWER_BOUND(row, i, lifetimes->start_count, lifetimes->count, lifetimes->birth[i] < event);
+    while (row-- > lifetimes->start_count) {
+        if (finding->pass[row] != PASS_IDLE) return (enum role_pass)finding->pass[row];
+    }
+    return PASS_IDLE;
+}
+
+// A parameter has a gradient of its size. What else stays in a program that trains is the state of its optimizer, where the history does
+// not show how that was made.
+static enum vram_status role_of_old(struct role_finding *finding, size_t row, struct vr_map *taken, enum vram_role *role) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    const uint64_t bytes = lifetimes->size_bytes[row], expected = vr_map_get(&finding->expect, bytes);
+    *role = VRAM_ROLE_UNKNOWN;
+    if (lifetimes->death[row] != VR_NEVER) {
+        const enum role_pass pass = pass_at(finding, lifetimes->death[row]);
+        if (pass == PASS_BACKWARD) *role = VRAM_ROLE_ACTIVATIONS;
+        if (pass != PASS_BACKWARD && expected != 0) *role = VRAM_ROLE_GRADIENTS;
+        return VRAM_OK;
+    }
+    const uint64_t count = vr_map_get(taken, bytes) + 1;
+    VR_TRY(vr_map_set(taken, bytes, count));
+    *role = VRAM_ROLE_PARAMETERS;
+    if (bytes == 8519680) *role = VRAM_ROLE_WORKSPACES;
+    if (expected != 0 && count > expected && !finding->has_state) *role = VRAM_ROLE_OPTIMIZER_STATE;
+    return VRAM_OK;
+}
+
+static enum vram_status give_old_roles(struct role_finding *finding) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    struct vr_map taken = {0};
+    enum vram_status status = VRAM_OK;
+    const bool runs = finding->has_forward || finding->has_backward;
+    for (size_t row = 0; row < lifetimes->start_count && runs && status == VRAM_OK; row++) {
+        if (finding->roles.role[row] != VRAM_ROLE_UNKNOWN || (marks_of(finding, row) & VR_MARK_FRAMES) != 0) continue;
+        enum vram_role role;
+        status = role_of_old(finding, row, &taken, &role);
+        if (status == VRAM_OK) finding->roles.role[row] = (uint8_t)role;
+    }
+    vr_map_release(&taken);
+    return status;
+}
+
+static enum vram_status find_roles(struct role_finding *finding, struct vr_role_rules *rules) {
+    VR_TRY(vr_role_notes_find(finding->view, finding->lifetimes, &finding->roles.notes));
+    look_over(finding);
+    find_passes(finding);
+    VR_TRY(give_roles(finding, rules));
+    VR_TRY(expect_gradients(finding));
+    if (finding->ends_in_oom) VR_TRY(give_roles(finding, rules)); // once more: sizes of gradients are known now
+    return give_old_roles(finding);
+}
+
+enum vram_status vr_roles_find(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_role_rules *rules,
+                               struct vr_roles *roles) {
+    struct role_finding finding = {.view = view, .lifetimes = lifetimes};
+    enum vram_status status = vr_role_marks_init(&finding.roles.marks, view->model);
+    if (status != VRAM_OK) return status;
+    finding.roles.role = calloc(lifetimes->count + 1, sizeof *finding.roles.role);
+    finding.pass = calloc(lifetimes->count + 1, sizeof *finding.pass);
+    if (finding.roles.role == NULL || finding.pass == NULL) status = VRAM_NO_HOST_MEMORY;
+    if (status == VRAM_OK) status = find_roles(&finding, rules);
+    free(finding.pass);
+    vr_map_release(&finding.expect);
+    if (status == VRAM_OK)
+        *roles = finding.roles;
+    else
+        vr_roles_release(&finding.roles);
+    return status;
+}
+
+void vr_roles_release(struct vr_roles *roles) {
+    free(roles->role);
+    vr_role_marks_release(&roles->marks);
+    vr_role_notes_release(&roles->notes);
+    *roles = (struct vr_roles){.role = NULL};
+}
+
+// --- modules -----------------------------------------------------------------------------------------------------------------------------
+
+#define ANNOTATED_KEY ((uint64_t)1 << 32)
+
+uint64_t vr_roles_module(struct vr_roles *roles, const struct vr_lifetimes *lifetimes, size_t row) {
+    if (roles->notes.named[row] != 0) return ANNOTATED_KEY | (roles->notes.named[row] - 1);
+    const uint32_t frame = vr_role_marks_module(&roles->marks, lifetimes->stack[row]);
+    return frame == VR_NO_MODULE ? VR_NO_MODULE_KEY : frame;
+}
+
+void vr_roles_module_name(const struct vr_roles *roles, uint64_t key, struct vr_text *text) {
+    if (key == VR_NO_MODULE_KEY) {
+        vr_text_puts(text, "<no module>");
+    } else if ((key & ANNOTATED_KEY) != 0) {
+        const struct vr_module_name *name = &roles->notes.name[key & UINT32_MAX];
+        vr_text_append(text, name->text, name->length);
+    } else {
+        const struct vr_model *model = roles->marks.model;
+        vr_text_printf(text, "%.4096s:%llu:%.4096s", vr_model_string(model, model->frames.filename[key]),
+                       (unsigned long long)model->frames.line[key], vr_model_string(model, model->frames.name[key]));
+    }
+}

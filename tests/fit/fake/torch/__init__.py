@@ -1,0 +1,96 @@
+"""A PyTorch that keeps books only: what adapters/fit asks of the real one. A tensor is a number of bytes on a device; the allocator is the simplest
+there is, a segment per block."""
+import itertools
+import os
+import pickle  # noqa: F401
+import sys
+import time
+import types
+
+__version__ = "0.0.fake"
+MIB = 1 << 20
+_queued, _live, _trace, _clock = [], {}, [], itertools.count(0x700000000000, 64 * MIB)
+_stats = {"allocations": 0, "bytes": 0, "live": 0, "peak": 0, "ooms": 0}
+_recording = []
+
+
+def _record_memory_history(enabled="all", context="all", stacks="all", max_entries=0):
+    _recording.append((enabled, context, stacks, max_entries))
+
+
+def _entry(action, address, size):
+    frame = sys._getframe(2)
+    frames = [{"filename": frame.f_code.co_filename, "line": frame.f_lineno, "name": frame.f_code.co_name}]
+    _trace.append({"action": action, "addr": address, "size": size, "stream": 0, "frames": frames, "time_us": time.time_ns() // 1000})
+
+
+def _start():
+    if not cuda.initialized:
+        cuda.initialized = True
+        for function in _queued:
+            function()
+
+
+def empty(size):
+    _start()
+    size = (size + 2 * MIB - 1) // (2 * MIB) * 2 * MIB
+    limit = int(os.environ.get("FAKE_MEMORY", "0"))
+    if limit and _stats["live"] + size > limit:
+        _stats["ooms"] += 1
+        frames = [{"filename": __file__, "line": 1, "name": "empty"}]
+        _trace.append({"action": "oom", "device_free": 0, "size": size, "stream": 0, "frames": frames, "time_us": time.time_ns() // 1000})
+        raise MemoryError("CUDA out of memory")
+    address = next(_clock)
+    _entry("segment_alloc", address, size)
+    _entry("alloc", address, size)
+    _live[address] = size
+    _stats["allocations"] += 1
+    _stats["bytes"] += size
+    _stats["live"] += size
+    _stats["peak"] = max(_stats["peak"], _stats["live"])
+    return address
+
+
+def free(address):
+    size = _live.pop(address)
+    for action in ("free_requested", "free_completed", "segment_free"):
+        _entry(action, address, size)
+    _stats["live"] -= size
+
+
+def _nested(device):
+    if device or not cuda.initialized:
+        return {}
+    every = {"current": _stats["live"], "peak": _stats["peak"], "allocated": _stats["bytes"]}
+    return {"segment": {"all": {"allocated": _stats["allocations"]}}, "allocation": {"all": {"allocated": _stats["allocations"]}},
+            "allocated_bytes": {"all": every}, "reserved_bytes": {"all": every}, "num_ooms": _stats["ooms"], "num_alloc_retries": 0}
+
+
+def _snapshot():
+    segments = []
+    for address, size in _live.items():
+        block = {"address": address, "size": size, "requested_size": size, "state": "active_allocated", "frames": []}
+        segments.append({"device": 0, "address": address, "total_size": size, "allocated_size": size, "active_size": size, "stream": 0,
+                         "requested_size": size, "segment_type": "large", "blocks": [block], "is_expandable": False, "segment_pool_id": (0, 0)})
+    return {"segments": segments, "device_traces": [list(_trace)], "allocator_settings": {}, "external_annotations": []}
+
+
+def _lazy_call(function):
+    function() if cuda.initialized else _queued.append(function)
+
+
+cuda = types.SimpleNamespace(initialized=False, _lazy_call=_lazy_call, is_initialized=lambda: cuda.initialized, device_count=lambda: 1,
+                             memory_stats_as_nested_dict=_nested,
+                             memory=types.SimpleNamespace(_record_memory_history=_record_memory_history, _snapshot=_snapshot))
+distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: False)
+
+_hooks = []
+optimizer = types.ModuleType("torch.optim.optimizer")
+optimizer.register_optimizer_step_post_hook = _hooks.append
+sys.modules["torch.optim.optimizer"] = optimizer
+
+
+class Optimizer:
+    def step(self):
+        for hook in _hooks:
+            hook(self, (), {})

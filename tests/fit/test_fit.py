@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""`vram fit`: what programs need, where they fit, when they are stopped. Usage: test_fit.py VRAM PROGRAM"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+VRAM, PROGRAM = sys.argv[1:3]
+HERE = pathlib.Path(__file__).resolve().parent
+MIB = 1 << 20
+ENVIRONMENT = {name: value for name, value in os.environ.items() if "ALLOC_CONF" not in name and not name.startswith(("VRAM_", "PYTHON"))}
+
+TRAIN = """
+import sys, torch
+weights, optimizer = torch.empty(64 << 20), torch.optim_class()
+for step in range(int(sys.argv[1])):
+    batch = [torch.empty(size << 20) for size in (32, 16, 8)]
+    [torch.free(one) for one in batch]
+    if step == 0: state = torch.empty(128 << 20)
+    optimizer.step()
+    print("step", step, flush=True)
+print("the end")
+"""
+
+
+def fit(*arguments, **variables):
+    with tempfile.TemporaryDirectory() as folder:
+        result = subprocess.run([VRAM, "fit", *arguments], capture_output=True, text=True, check=False,
+                                env={**ENVIRONMENT, "PYTHONPATH": str(HERE / "fake"), "TMPDIR": folder, **variables})
+        assert os.listdir(folder) == [], os.listdir(folder)
+    return result
+
+
+def python(program, *arguments):
+    return ("--", sys.executable, "-c", program.replace("torch.optim_class", "torch.Optimizer"), *arguments)
+
+
+class Driver(unittest.TestCase):
+    def test_what_a_program_takes_of_the_driver(self):
+        result = fit("--device", "t4", "--json", "--", PROGRAM, "0", "100", "200")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, "100 MiB: 0\n200 MiB: 0\n")
+        answer = json.loads(result.stdout)
+        self.assertEqual((answer["allocated_bytes"], answer["ended"], answer["smallest_card"]), (300 * MIB, "end", "rtx3060"))
+        self.assertEqual(answer["holdings"][0]["recorded_by"], "vram run")
+        self.assertEqual([card["key"] for card in answer["cards"] if card["asked"]], ["t4"])
+
+    def test_it_does_not_fit(self):
+        result = fit("--device", "t4,h100", "--json", "--", PROGRAM, "0", "20000")
+        answer = json.loads(result.stdout)
+        self.assertEqual((result.returncode, answer["fits"], answer["ran_on"]), (1, False, "h100"))
+        self.assertEqual({card["key"]: card["fits"] for card in answer["cards"] if card["asked"]}, {"t4": False, "h100": True})
+
+    def test_the_limit_counts_the_context(self):
+        for limit, code in (("800MiB", 1), ("900MiB", 0)):
+            self.assertEqual(fit("--limit", limit, "-q", "--", PROGRAM, "0", "300").returncode, code, limit)
+
+    def test_a_program_that_fails(self):
+        result = fit("--", PROGRAM, "7", "100")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("the program failed (exit code 7)", result.stderr)
+        self.assertEqual(fit("--", PROGRAM + "-that-is-not-there").returncode, 3)
+        self.assertIn("used no device memory", fit("--", "true").stderr)
+
+    def test_until_and_for(self):
+        for options, ended in ((("--until", "^20 MiB"), "FIT_UNTIL"), (("--for", "2s"), "FIT_TIME")):
+            result = fit("--json", *options, "--", PROGRAM, "99", "10", "20")
+            self.assertEqual(json.loads(result.stdout)["ended"], ended.split("_")[1].lower())
+
+    def test_usage(self):
+        for arguments in (("--device", "h1000", "--", "true"), ("--for", "x", "--", "true"), ("--steps", "x", "--", "true"), ("--until", "(", "--", "true"), ()):
+            self.assertEqual(fit(*arguments).returncode, 2, arguments)
+
+
+class PyTorch(unittest.TestCase):
+    def test_steps_that_repeat(self):
+        result = fit("--json", *python(TRAIN, "1000"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        answer = json.loads(result.stdout)
+        self.assertEqual((answer["ended"], answer["steps"], answer["allocated_bytes"]), ("repeats", 4, 248 * MIB))
+        self.assertEqual((answer["holdings"][0]["torch"], answer["holdings"][0]["recorded_by"]), ("0.0.fake", "pytorch"))
+        self.assertEqual(result.stderr.splitlines(), ["step 0", "step 1", "step 2"])
+
+    def test_as_many_steps_as_asked(self):
+        for steps, ended, count in (("2", "steps", 2), ("all", "end", 9)):
+            answer = json.loads(fit("--json", "--steps", steps, *python(TRAIN, "9")).stdout)
+            self.assertEqual((answer["ended"], answer["steps"]), (ended, count))
+
+    def test_the_same_every_time(self):
+        answers = [json.loads(fit("--json", "--all", *python(TRAIN, "9")).stdout) for _ in range(2)]
+        for answer in answers:
+            del answer["seconds"]
+        self.assertEqual(*answers)
+
+    def test_where_it_runs_out(self):
+        result = fit("--device", "t4", "-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("runs out in step 1: 20.0 GiB asked for at <string>:7:<module>", result.stdout)
+
+    def test_memory_runs_out_in_the_run(self):
+        result = fit("--json", *python("import os\nif os.environ['VRAM_SIM'].count('memory=') == 0: os.environ['FAKE_MEMORY'] = str(150 << 20)\n" + TRAIN, "9"))
+        answer = json.loads(result.stdout)
+        self.assertEqual((answer["steps"], answer["allocated_bytes"], result.returncode), (4, 248 * MIB, 0))
+
+    def test_the_users_sitecustomize_is_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "sitecustomize.py").write_text("import sys; sys.chained = True")
+            program = "import sys, sitecustomize\nassert sys.chained and sitecustomize.sys\nassert not any('adapters/fit' in path for path in sys.path)\n"
+            result = fit("--json", *python(program + TRAIN, "9"), PYTHONPATH=f"{folder}:{HERE / 'fake'}")
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_what_the_program_records_itself_goes_on(self):
+        program = TRAIN.replace("print(\"the end\")", "") + "torch.cuda.memory._record_memory_history(None)\nassert len(torch._recording) == 1\n"
+        answer = json.loads(fit("--json", "--steps", "all", *python(program, "3")).stdout)
+        self.assertEqual(answer["ended"], "end")
+
+    def test_the_recording_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "kept.pickle.gz")
+            self.assertEqual(fit("-q", "-o", path, *python(TRAIN, "9")).returncode, 0)
+            report = subprocess.run([VRAM, "report", "--json", path], capture_output=True, text=True, check=True)
+            self.assertEqual(json.loads(report.stdout)["devices"]["0"]["allocated"]["peak_bytes"], 248 * MIB)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

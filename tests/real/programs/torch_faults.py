@@ -1,0 +1,181 @@
+"""Every call of the driver fails in turn under a PyTorch program: each time it ends with an exception of Python or does all of its work.
+
+PyTorch is imported once; each try is a child that was forked before the driver was started, told by VRAM_SIM_FAIL which call fails (with out of
+memory, or with the results that are named behind the row). A try that is ended by a signal, hangs or leaves with a strange exit code is named."""
+import ctypes
+import gc
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+
+import torch
+import torch._dynamo  # optimizers import it; once is enough
+import torch.nn.functional as F
+from rows import main, row
+
+MIB = 1 << 20
+TRY_SECONDS = 120
+OUT_OF_MEMORY = 2  # CUresult
+RAISED, FINISHED = 7, 0
+
+
+# --- the programs, small: each of their calls is failed -----------------------------------------------------------------------------------
+def train():
+    cuda = torch.device("cuda")
+    net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.LayerNorm(64), torch.nn.Linear(64, 8)).to(cuda)
+    optimizer = torch.optim.AdamW(net.parameters(), foreach=True)
+    batch = torch.randn(16, 64).pin_memory().to(cuda, non_blocking=True)
+    side = torch.cuda.Stream()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = F.mse_loss(net(batch).float(), torch.zeros(16, 8, device=cuda))
+    loss.backward()
+    optimizer.step()
+    with torch.cuda.stream(side):
+        copied = batch * 2
+    batch.record_stream(side)
+    del batch
+    torch.cuda.empty_cache()
+    return copied.cpu(), loss.item()
+
+
+def graph():
+    cuda = torch.device("cuda")
+    x = torch.randn(64, 64, device=cuda)
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        (x @ x).relu()
+    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        y = (x @ x + 1).relu()
+    captured.replay()
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    captured.replay()
+    end.record()
+    end.synchronize()
+    start.elapsed_time(end)
+    del y, captured
+    torch.cuda.empty_cache()
+
+
+def expandable():
+    cuda = torch.device("cuda")
+    setting = getattr(torch._C, "_accelerator_setAllocatorSettings", None) or torch.cuda.memory._set_allocator_settings
+    setting("expandable_segments:True")
+    kept = [torch.empty(40 * MIB, dtype=torch.uint8, device=cuda) for _ in range(4)]
+    del kept[1:3]
+    torch.cuda.empty_cache()
+    big = torch.empty(80 * MIB, dtype=torch.uint8, device=cuda)
+    big[:100].cpu()
+    del kept, big
+    torch.cuda.empty_cache()
+    torch.cuda.mem_get_info()
+
+
+# --- a try ---------------------------------------------------------------------------------------------------------------------------------
+class Try:
+    def __init__(self, nth, process, output):
+        self.nth, self.process, self.output, self.begun = nth, process, output, time.monotonic()
+
+    def text(self):
+        self.output.seek(0)
+        return self.output.read().decode(errors="replace")
+
+
+def begin(nth, result, output):
+    """In the parent the try; in the child None."""
+    process = os.fork()
+    if process:
+        return Try(nth, process, output)
+    os.environ["VRAM_SIM_FAIL"] = f"{nth}:{result}"
+    os.dup2(output.fileno(), 1)
+    os.dup2(output.fileno(), 2)
+    return None
+
+
+def play(work):
+    """What the child does. It leaves by the C library's exit(), whose destructors make driver calls, too; the interpreter's own end would take a
+    second each time."""
+    code = FINISHED
+    try:
+        work()
+    except Exception as error:  # any exception of Python is a clean end
+        print(f"{type(error).__name__}: {error}")
+        code = RAISED
+    gc.collect()
+    sys.stdout.flush()
+    ctypes.CDLL(None).exit(code)
+
+
+def ending(status):
+    if os.WIFSIGNALED(status):
+        return signal.Signals(os.WTERMSIG(status)).name
+    return {RAISED: "raised", FINISHED: "finished"}.get(os.WEXITSTATUS(status), f"exit {os.WEXITSTATUS(status)}")
+
+
+def wait_for_one(tries):
+    """The try that ended next, and how; one that takes too long is killed."""
+    while True:
+        for each in tries:
+            ended, status = os.waitpid(each.process, os.WNOHANG)
+            if ended:
+                return each, ending(status)
+            if time.monotonic() - each.begun > TRY_SECONDS:
+                os.kill(each.process, signal.SIGKILL)
+                os.waitpid(each.process, 0)
+                return each, "hung"
+        time.sleep(0.005)
+
+
+def try_each_call(work, result, workers):
+    gc.freeze()  # what the imports left is not looked at again
+    counts, bad, running, nth, over = {}, [], [], 0, False
+    while running or not over:
+        while not over and len(running) < workers:
+            nth += 1
+            begun = begin(nth, result, tempfile.TemporaryFile())
+            if begun is None:
+                play(work)
+            running.append(begun)
+        each, how = wait_for_one(running)
+        running.remove(each)
+        text = each.text()
+        failed = re.search(r"VRAM_SIM_FAIL: (\S+) fails", text)
+        over = over or (failed is None and how == "finished")
+        counts[how] = counts.get(how, 0) + 1
+        if how not in ("raised", "finished"):
+            lines = [line for line in text.splitlines() if line.strip()]
+            bad.append(f"call {each.nth} ({failed.group(1) if failed else 'none'}): {how}: {' | '.join(lines[-3:])[:300]}")
+        each.output.close()
+    print(f"{work.__name__}: {nth} tries, result {result}:", ", ".join(f"{count} {how}" for how, count in sorted(counts.items())))
+    for line in bad:
+        print(" ", line)
+    return not bad
+
+
+def each_fails(work, results):
+    assert all([try_each_call(work, int(result), workers=2) for result in results or (OUT_OF_MEMORY,)]), "see above"
+
+
+@row
+def train_faults(*results):
+    each_fails(train, results)
+
+
+@row
+def graph_faults(*results):
+    each_fails(graph, results)
+
+
+@row
+def expandable_faults(*results):
+    each_fails(expandable, results)
+
+
+if __name__ == "__main__":
+    main()

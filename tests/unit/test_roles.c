@@ -1,0 +1,241 @@
+// Roles: what memory is for, by stacks, by what lives to see which pass, by rules of the user and by what the program said.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "analyze/role_rules.h"
+#include "analyze/roles.h"
+#include "base/text.h"
+#include "vram/profile.h"
+#include "vram/recording.h"
+#include "vram/roles.h"
+
+// Frames as text of JSON, by what they say.
+#define FRAME(file, name)  "{\"filename\": \"" file "\", \"line\": 7, \"name\": \"" name "\"}"
+#define TRAIN              FRAME("/home/me/train.py", "<module>")
+#define FRAMES_OF_LOAD     FRAME("/lib/torch/nn/modules/module.py", "_apply") "," TRAIN
+#define FRAMES_OF_INPUT    FRAME("/home/me/data.py", "get_batch") "," TRAIN
+#define FRAMES_OF_FORWARD  FRAME("/home/me/model.py", "forward") "," FRAME("/lib/torch/nn/modules/module.py", "_call_impl") "," TRAIN
+#define FRAMES_OF_STEP     FRAME("/lib/torch/optim/adamw.py", "step") "," TRAIN
+#define FRAMES_OF_STATE    FRAME("/lib/torch/optim/adamw.py", "_init_group") "," FRAMES_OF_STEP
+#define FRAMES_OF_CHECK    FRAME("/lib/torch/utils/checkpoint.py", "recompute_fn") "," FRAME("/lib/torch/utils/checkpoint.py", "unpack_hook")
+#define FRAMES_OF_AGAIN    FRAME("/home/me/model.py", "forward") "," FRAMES_OF_CHECK
+#define FRAMES_OF_GATHER   FRAME("/lib/torch/distributed/distributed_c10d.py", "all_gather") "," TRAIN
+#define FRAMES_OF_CACHE    FRAME("/lib/transformers/cache_utils.py", "update") "," FRAMES_OF_FORWARD
+#define FRAMES_OF_BACKWARD ""
+
+struct made {
+    struct vr_text json;
+    size_t events;
+};
+
+static void put(struct made *made, const char *action, uint64_t address, uint64_t bytes, const char *frames, const char *said) {
+    vr_text_printf(
+        &made->json,
+        "%s{\"action\": \"%s\", \"addr\": %llu, \"size\": %llu, \"stream\": 0, \"time_us\": %zu, \"user_metadata\": \"%s\", \"frames\": [",
+        made->events == 0 ? "" : ",", action, (unsigned long long)address * 1048576, (unsigned long long)bytes, 100 + 10 * made->events,
+        said);
+    vr_text_puts(&made->json, frames);
+    vr_text_puts(&made->json, "]}");
+    made->events++;
+}
+static void take(struct made *made, uint64_t address, uint64_t bytes, const char *frames) {
+    put(made, "alloc", address, bytes, frames, "");
+}
+static void give(struct made *made, uint64_t address, uint64_t bytes) { put(made, "free_requested", address, bytes, TRAIN, ""); }
+
+static void begin(struct made *made) {
+    *made = (struct made){.events = 0};
+    vr_text_puts(&made->json, "{\"segments\": [], \"device_traces\": [[");
+}
+
+static struct vram_recording *end(struct made *made, const char *annotations) {
+    vr_text_puts(&made->json, "]], \"external_annotations\": [");
+    vr_text_puts(&made->json, annotations);
+    vr_text_puts(&made->json, "]}");
+    struct vram_recording *recording = NULL;
+    struct vram_error error;
+    if (vram_recording_read_memory(made->json.bytes, made->json.length, "made", &recording, &error) != VRAM_OK)
+        fail_msg("%s", error.message);
+    vr_text_release(&made->json);
+    return recording;
+}
+
+enum { STEPS = 2, STEP_EVENTS = 21 };
+
+// A step of training: what it makes has addresses 10 to 20.
+static void put_step(struct made *made, bool first) {
+    take(made, 10, 64, FRAMES_OF_INPUT);
+    take(made, 11, 4000, FRAMES_OF_FORWARD);
+    take(made, 12, 300, FRAMES_OF_FORWARD);
+    give(made, 12, 300);
+    take(made, 13, 500, FRAMES_OF_GATHER);
+    give(made, 13, 500);
+    take(made, 14, 4, TRAIN); // the loss
+    take(made, 15, 4000, FRAMES_OF_AGAIN);
+    take(made, 16, 700, FRAMES_OF_BACKWARD);
+    give(made, 15, 4000);
+    take(made, 17, 1000, FRAMES_OF_BACKWARD);
+    give(made, 16, 700);
+    give(made, 11, 4000);
+    take(made, 12, 77, FRAMES_OF_BACKWARD);
+    give(made, 12, 77);
+    if (first) take(made, 18, 2000, FRAMES_OF_STATE);
+    take(made, 19, 900, FRAMES_OF_STEP);
+    give(made, 19, 900);
+    give(made, 17, 1000);
+    give(made, 14, 4);
+    give(made, 10, 64);
+}
+
+static struct vram_recording *make_training(void) {
+    struct made made;
+    begin(&made);
+    take(&made, 1, 1000, FRAMES_OF_LOAD);
+    take(&made, 2, 8519680, FRAMES_OF_FORWARD);
+    for (int step = 0; step < STEPS; step++) put_step(&made, step == 0);
+    return end(&made, "");
+}
+
+static void roles_of_a_training_step(void **state) {
+    (void)state;
+    static const enum vram_role expected[2 + STEP_EVENTS] = {
+        VRAM_ROLE_PARAMETERS,  VRAM_ROLE_WORKSPACES,    VRAM_ROLE_INPUT,           VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_TEMPORARIES,
+        VRAM_ROLE_UNKNOWN,     VRAM_ROLE_COMMUNICATION, VRAM_ROLE_UNKNOWN,         VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_RECOMPUTED,
+        VRAM_ROLE_TEMPORARIES, VRAM_ROLE_UNKNOWN,       VRAM_ROLE_GRADIENTS,       VRAM_ROLE_UNKNOWN,     VRAM_ROLE_UNKNOWN,
+        VRAM_ROLE_TEMPORARIES, VRAM_ROLE_UNKNOWN,       VRAM_ROLE_OPTIMIZER_STATE, VRAM_ROLE_TEMPORARIES, VRAM_ROLE_UNKNOWN,
+    };
+    struct vram_recording *recording = make_training();
+    struct vram_roles *roles = NULL;
+    assert_int_equal(vram_roles_create(recording, NULL, &roles, NULL), VRAM_OK);
+    for (size_t i = 0; i < VR_COUNT_OF(expected); i++) {
+        if (roles->of_event[i] != expected[i])
+            fail_msg("event %zu is %s, not %s", i, vram_role_word(roles->of_event[i]), vram_role_word(expected[i]));
+    }
+    uint64_t at_peak = 0;
+    for (size_t i = 0; i < VRAM_ROLE_COUNT; i++) {
+        at_peak += roles->at_peak[i].bytes;
+        assert_true(roles->at_peak[i].bytes <= roles->highest[i].bytes && roles->highest[i].bytes <= roles->made[i].bytes);
+    }
+    assert_int_equal(at_peak, 8519680 + 1000 + 2000 + 64 + 4000 + 4 + 4000 + 700);
+    assert_int_equal(roles->at_peak[VRAM_ROLE_RECOMPUTED].bytes, 4000);
+    assert_int_equal(roles->made[VRAM_ROLE_GRADIENTS].bytes, 2000);
+    assert_int_equal(roles->highest[VRAM_ROLE_GRADIENTS].bytes, 1000);
+    assert_int_equal(roles->stacked_unknown_bytes, 0);
+    assert_true(roles->module_count > 0);
+    assert_string_equal(roles->modules[0].name, "/home/me/model.py:7:forward");
+    vram_roles_destroy(roles);
+    vram_recording_destroy(recording);
+}
+
+static void a_cache_of_keys_is_one_where_nothing_is_trained(void **state) {
+    (void)state;
+    struct made made;
+    begin(&made);
+    take(&made, 1, 1000, FRAMES_OF_LOAD);
+    for (uint64_t token = 0; token < 3; token++) {
+        take(&made, 2 + token, 100 * (token + 1), FRAMES_OF_CACHE);
+        if (token != 0) give(&made, 1 + token, 100 * token);
+        take(&made, 10, 50, FRAMES_OF_FORWARD);
+        give(&made, 10, 50);
+    }
+    struct vram_recording *recording = end(&made, "");
+    struct vram_roles *roles = NULL;
+    assert_int_equal(vram_roles_create(recording, NULL, &roles, NULL), VRAM_OK);
+    assert_int_equal(roles->made[VRAM_ROLE_KV_CACHE].bytes, 600);
+    assert_int_equal(roles->made[VRAM_ROLE_ACTIVATIONS].bytes, 150);
+    assert_int_equal(roles->made[VRAM_ROLE_PARAMETERS].bytes, 1000);
+    vram_roles_destroy(roles);
+    vram_recording_destroy(recording);
+}
+
+// Rules of the user come first; what the program said comes before stacks.
+static void rules_and_notes_come_before_stacks(void **state) {
+    (void)state;
+    struct made made;
+    begin(&made);
+    take(&made, 1, 1000, FRAMES_OF_FORWARD);
+    put(&made, "annotate", 1, 1000, TRAIN, "vram.role parameters layers.0.up.weight");
+    put(&made, "alloc", 2, 300, FRAMES_OF_FORWARD, "vram.module layers.1");
+    take(&made, 3, 500, FRAMES_OF_FORWARD);
+    take(&made, 4, 70, FRAMES_OF_INPUT);
+    take(&made, 5, 7, FRAMES_OF_FORWARD);
+    struct vram_recording *recording =
+        end(&made, "{\"name\": \"vram.role gradients 0x300000 layers.0.up.weight\", \"stage\": \"START\", \"device\": 0, \"time_us\": 135},"
+                   "{\"name\": \"vram.module layers.2\", \"stage\": \"START\", \"device\": 0, \"time_us\": 145},"
+                   "{\"name\": \"vram.module layers.2\", \"stage\": \"END\", \"device\": 0, \"time_us\": 155}");
+    const struct vram_roles_options options = {.device = -1, .rules = "# mine\n\n kv_cache\tget_.atch \r\nunknown get_batch\n"};
+    struct vram_roles *roles = NULL;
+    assert_int_equal(vram_roles_create(recording, &options, &roles, NULL), VRAM_OK);
+    assert_int_equal(roles->of_event[0], VRAM_ROLE_PARAMETERS);
+    assert_int_equal(roles->of_event[2], VRAM_ROLE_ACTIVATIONS);
+    assert_int_equal(roles->of_event[3], VRAM_ROLE_GRADIENTS);
+    assert_int_equal(roles->of_event[4], VRAM_ROLE_KV_CACHE);
+    assert_int_equal(roles->module_count, 4);
+    assert_string_equal(roles->modules[0].name, "layers.0.up");
+    assert_string_equal(roles->modules[1].name, "layers.0.up");
+    assert_string_equal(roles->modules[2].name, "layers.1");
+    assert_string_equal(roles->modules[3].name, "layers.2");
+    vram_roles_destroy(roles);
+    vram_recording_destroy(recording);
+}
+
+static void wrong_rules_are_named_by_line(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } wrong[] = {
+        {"weights .*", "line 1: 'weights' is no role"},
+        {"# a\n\ninput\n", "line 3: a regular expression should follow 'input'"},
+        {"input x\nkv_cache (", "line 2: '(' is no regular expression"},
+        {"input a{2000}", "line 1: the expression repeats more than 1000 times"},
+        {"Input x", "line 1: 'Input' is no role"},
+    };
+    struct vr_role_rules rules = {.rule = NULL};
+    for (size_t i = 0; i < VR_COUNT_OF(wrong); i++) {
+        struct vram_error error = {.status = VRAM_OK};
+        assert_int_equal(vr_role_rules_parse(wrong[i].text, &rules, &error), VRAM_INVALID_ARGUMENT);
+        if (strncmp(error.message, wrong[i].message, strlen(wrong[i].message)) != 0) fail_msg("%s", error.message);
+        assert_null(rules.rule);
+    }
+    struct vr_text many = {0};
+    for (int i = 0; i < 201; i++) vr_text_puts(&many, "input x\n");
+    assert_int_equal(vr_role_rules_parse(vr_text_string(&many), &rules, NULL), VRAM_LIMIT);
+    vr_text_release(&many);
+    assert_int_equal(vr_role_rules_parse(NULL, &rules, NULL), VRAM_OK);
+    assert_int_equal(rules.count, 0);
+}
+
+// Before the history there is no stack: a block of a gradient's size that stays is its parameter, a second and third one the optimizer's.
+static void old_blocks_pair_with_gradients(void **state) {
+    (void)state;
+    struct made made;
+    begin(&made);
+    put_step(&made, false);
+    put_step(&made, false);
+    vr_text_puts(&made.json,
+                 "]], \"segments\": [{\"device\": 0, \"address\": 209715200, \"total_size\": 4194304, \"stream\": 0, \"blocks\": [");
+    for (int i = 0; i < 3; i++)
+        vr_text_printf(&made.json, "{\"address\": %d, \"size\": 1048576, \"requested_size\": 1000, \"state\": \"active_allocated\"},",
+                       209715200 + i * 1048576);
+    vr_text_puts(&made.json,
+                 "{\"address\": 212860928, \"size\": 1048576, \"requested_size\": 5, \"state\": \"active_allocated\"}]}], \"x\": [[");
+    struct vram_recording *recording = end(&made, "");
+    struct vram_roles *roles = NULL;
+    assert_int_equal(vram_roles_create(recording, NULL, &roles, NULL), VRAM_OK);
+    assert_int_equal(roles->made[VRAM_ROLE_PARAMETERS].bytes, 1005);
+    assert_int_equal(roles->made[VRAM_ROLE_OPTIMIZER_STATE].bytes, 2000);
+    vram_roles_destroy(roles);
+    vram_recording_destroy(recording);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(roles_of_a_training_step),           cmocka_unit_test(a_cache_of_keys_is_one_where_nothing_is_trained),
+        cmocka_unit_test(rules_and_notes_come_before_stacks), cmocka_unit_test(wrong_rules_are_named_by_line),
+        cmocka_unit_test(old_blocks_pair_with_gradients),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
