@@ -31,7 +31,7 @@ static void signatures_are_read(void **state) {
     check_signature("_ZN2at6native24vectorized_gather_kernelILi16EiEEvPcS2_PT0_illllb", "pppvvvvvv");
     check_signature("_ZN2at6native49_GLOBAL__N__173e7606_16_Bucketization_cu_723a43a424searchsorted_cuda_kernelIN3c108BFloat16EiEEvPT0_PKT_"
                     "S9_PKllllbb",
-                    "pcccvvvvvv");
+                    "pcccvvvvv");
     check_signature("_ZN2at6native6sbtopk10gatherTopKIN3c108BFloat16EmLin1ELb0EEEvNS_4cuda6detail10TensorInfoIKT_T0_EESA_SA_bSA_SA_NS7_IS8_"
                     "SA_EESA_NS7_IlSA_EESA_PS8_",
                     "vvvvvvvvvvp");
