@@ -8,6 +8,7 @@
 #include "fit_cards.h"
 #include "fit_print.h"
 #include "fit_run.h"
+#include "fit_settings.h"
 #include "output.h"
 #include "ui.h"
 
@@ -22,6 +23,8 @@ struct settings {
     char largest[32]; // of the models asked for
     uint64_t most_seconds;
     uint64_t device_count;
+    const char *vary;   // "--name=A,B,C"; NULL: nothing
+    const char *varied; // the argument as it is in this run
 };
 
 #define USUAL_DEVICE "h100"
@@ -131,11 +134,13 @@ static int answer_run(const struct settings *settings, const struct fit_run *run
     struct fit_verdict verdict;
     int code = fit_judge(run, settings->largest, settings->asked, &verdict);
     if (code != CLI_OK) return code;
-    const struct fit_answer answer = {.run = run,
-                                      .verdict = &verdict,
-                                      .failed = failed,
-                                      .limit_bytes = settings->limit_bytes,
-                                      .fits = all_fit(&verdict, settings->limit_bytes)};
+    struct fit_answer answer = {.run = run,
+                                .verdict = &verdict,
+                                .failed = failed,
+                                .varied = settings->varied,
+                                .limit_bytes = settings->limit_bytes,
+                                .fits = all_fit(&verdict, settings->limit_bytes)};
+    fit_find_setting(&verdict, &answer.setting);
     code = settings->json ? fit_print_json(&answer) : fit_print_text(&answer);
     if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
     if (code == CLI_OK && !answer.fits) code = CLI_FINDING;
@@ -166,6 +171,7 @@ static int fit(const struct settings *settings, char **program) {
         .quiet = settings->quiet};
     int code = fit_run(&plan, &run);
     if (code != CLI_OK) return code;
+    if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): the memory of this machine may have been too little");
     if (run.ending != FIT_OUT_OF_MEMORY) {
         code = judge(settings, &run, NULL);
         fit_run_release(&run);
@@ -180,6 +186,45 @@ static int fit(const struct settings *settings, char **program) {
     }
     fit_run_release(&run);
     return code;
+}
+
+// --- other arguments ----------------------------------------------------------------------------------------------------------------
+
+// Where the program's arguments have "--name=..." or "--name" and a value behind it: the number of what holds the value; 0: nowhere.
+static int find_argument(char **program, const char *name, size_t length, bool *joined) {
+    for (int i = 1; program[i] != NULL; i++) {
+        if (strncmp(program[i], name, length) != 0) continue;
+        *joined = program[i][length] == '=';
+        if (*joined) return i;
+        if (program[i][length] == '\0' && program[i + 1] != NULL) return i + 1;
+    }
+    return 0;
+}
+
+// A run and an answer for each of the values. 0 where one of them fits.
+static int fit_varied(struct settings *settings, char **program) {
+    const size_t length = strcspn(settings->vary, "=");
+    bool joined = false;
+    const int place = settings->vary[length] == '=' ? find_argument(program, settings->vary, length, &joined) : 0;
+    if (place == 0) return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
+    int best = CLI_DEVICE;
+    if (settings->json) printf("[");
+    for (const char *at = settings->vary + length + 1; best != CLI_BAD_INPUT; at++) {
+        char value[512], argument[600];
+        (void)snprintf(value, sizeof value, "%.*s", (int)strcspn(at, ","), at);
+        (void)snprintf(argument, sizeof argument, "%.*s=%s", (int)length, settings->vary, value);
+        program[place] = joined ? argument : value;
+        settings->varied = argument;
+        if (at != settings->vary + length + 1) printf(settings->json ? ",\n" : "\n");
+        const int code = fit(settings, program);
+        best = code > CLI_FINDING || code < best ? code : best;
+        if (code > CLI_FINDING) break;
+        (void)fflush(stdout);
+        at += strcspn(at, ",");
+        if (*at == '\0') break;
+    }
+    if (settings->json) printf("]\n");
+    return best;
 }
 
 int cmd_fit(int argc, char **argv) {
@@ -217,6 +262,11 @@ int cmd_fit(int argc, char **argv) {
          .value = "TIME",
          .help = "ends the program after so long: 90s, 5m",
          .target = &settings.seconds},
+        {.name = "vary",
+         .kind = ARGS_STRING,
+         .value = "ARGUMENT=A,B,C",
+         .help = "an answer for each value of an argument of the program: '--batch-size=16,8,4'; exit code 0 when one fits",
+         .target = &settings.vary},
         {.name = "output",
          .letter = 'o',
          .kind = ARGS_STRING,
@@ -247,6 +297,7 @@ int cmd_fit(int argc, char **argv) {
         .examples = "  vram fit -- python train.py\n"
                     "  vram fit --device rtx4090,a100-40 -- python train.py --batch-size 8\n"
                     "  vram fit --all --json -- torchrun --nproc-per-node 8 train.py\n"
+                    "  vram fit --device rtx4090 --vary '--batch-size=16,8,4' -q -- python train.py --batch-size 16\n"
                     "  vram fit --limit 22GiB -q -- python train.py   # in CI: exit code 1 when it needs more\n",
         .options = options,
         .min_operands = 1,
@@ -262,5 +313,5 @@ int cmd_fit(int argc, char **argv) {
     argv[1 + count] = NULL;
     if (settings.device_count > VRAM_SIM_MOST_DEVICES) return usage_problem("--devices takes 1 to 64");
     if (settings.device_count == 0) settings.device_count = count_devices(argv + 1);
-    return fit(&settings, argv + 1);
+    return settings.vary == NULL ? fit(&settings, argv + 1) : fit_varied(&settings, argv + 1);
 }

@@ -4,6 +4,7 @@
 
 #include "fit_print.h"
 #include "ui.h"
+#include "vram/roles.h"
 
 static void print_oom(const struct fit_oom *oom) {
     if (!oom->known) {
@@ -38,6 +39,56 @@ static void print_holding(const struct fit_holding *holding) {
            holding->retries);
 }
 
+static void print_roles(const struct fit_verdict *verdict) {
+    const struct vram_roles_options options = {.device = verdict->highest->device};
+    struct vram_roles *roles;
+    printf(",\n \"roles\": ");
+    if (verdict->highest->process->whole_program || vram_roles_create(verdict->recording, &options, &roles, NULL) != VRAM_OK) {
+        printf("null");
+        return;
+    }
+    for (size_t role = 0; role < VRAM_ROLE_COUNT; role++)
+        printf("%s\"%s\": %" PRIu64, role == 0 ? "{" : ", ", vram_role_word(role), roles->at_peak[role].bytes);
+    printf("}");
+    vram_roles_destroy(roles);
+}
+
+static void print_setting(const struct fit_setting *setting) {
+    printf(",\n \"smaller\": ");
+    if (setting->card == NULL) {
+        printf("null");
+        return;
+    }
+    printf("{\"card\": \"%s\", \"tried\": %s, \"conf\": ", setting->card->model.key, setting->tried ? "true" : "false");
+    if (setting->found)
+        ui_json_string(setting->conf);
+    else
+        printf("null");
+    printf("}");
+}
+
+static void print_names(const char *key, const struct sim_wanted *rows, size_t count) {
+    printf(",\n \"%s\": [", key);
+    for (size_t i = 0; i < count; i++) {
+        printf("%s{\"name\": ", i == 0 ? "" : ", ");
+        ui_json_string(rows[i].function);
+        printf(", \"library\": ");
+        ui_json_string(rows[i].library);
+        printf(", \"calls\": %" PRIu64 "}", rows[i].count);
+    }
+    printf("]");
+}
+
+static void print_reads(const struct fit_run *run) {
+    printf(",\n \"reads\": [");
+    for (size_t i = 0; i < run->read_count; i++) {
+        printf("%s{\"calls\": %" PRIu64 ", \"place\": ", i == 0 ? "" : ",\n  ", run->reads[i].calls);
+        ui_json_string(run->reads[i].text);
+        printf("}");
+    }
+    printf("]");
+}
+
 int fit_print_json(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     const struct fit_run *run = answer->run;
@@ -55,6 +106,16 @@ int fit_print_json(const struct fit_answer *answer) {
     printf(", \"ran_on\": \"%s\", \"ended\": \"%s\", \"exit_code\": %d, \"steps\": %" PRIu64 ", \"seconds\": %.1f, \"smallest_card\": ",
            verdict->ran_on.key, fit_ending_names[run->ending], run->exit_code, run->steps, run->seconds);
     ui_json_string(verdict->smallest_card == NULL ? "" : verdict->smallest_card->model.key);
+    printf(", \"varied\": ");
+    if (answer->varied == NULL)
+        printf("null");
+    else
+        ui_json_string(answer->varied);
+    print_roles(verdict);
+    print_setting(&answer->setting);
+    print_names("not_known", run->sizes, run->size_count);
+    print_names("not_simulated", run->missing, run->missing_count);
+    print_reads(run);
     printf(",\n \"cards\": [");
     for (size_t i = 0; i < verdict->card_count; i++) {
         printf(i == 0 ? "\n  " : ",\n  ");

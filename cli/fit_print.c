@@ -7,6 +7,7 @@
 #include "ui.h"
 #include "vram/recording.h"
 #include "vram/report.h"
+#include "vram/roles.h"
 
 uint64_t fit_need_bytes(const struct fit_verdict *verdict) { return verdict->highest->reserved_bytes + verdict->highest->outside_bytes; }
 
@@ -20,24 +21,56 @@ static const struct vram_report_device *device_of(const struct vram_report *repo
     return NULL;
 }
 
-static void print_holders(const struct vram_report_device *device) {
-    printf("  Held then      ");
+static void print_sites(const struct vram_report_device *device) {
     for (size_t i = 0; i < device->allocated.site_count && i < 3; i++) {
-        printf("%s%s ", i == 0 ? "" : "\n                 ", SIZE(device->allocated.sites[i].bytes));
+        if (strcmp(device->allocated.sites[i].name, "<no frames>") == 0) continue;
+        printf("                 %s ", SIZE(device->allocated.sites[i].bytes));
         ui_put(stdout, device->allocated.sites[i].name);
+        printf("\n");
+    }
+}
+
+// What the peak is for, most first.
+static void print_roles(const struct vram_roles *roles) {
+    bool printed[VRAM_ROLE_COUNT] = {false};
+    printf("  Held then      ");
+    for (size_t n = 0; n < VRAM_ROLE_COUNT; n++) {
+        size_t most = VRAM_ROLE_COUNT;
+        for (size_t role = 0; role < VRAM_ROLE_COUNT; role++)
+            if (!printed[role] && (most == VRAM_ROLE_COUNT || roles->at_peak[role].bytes > roles->at_peak[most].bytes)) most = role;
+        printed[most] = true;
+        if (roles->at_peak[most].bytes == 0) break;
+        printf("%s%s %s",
+               n == 0       ? ""
+               : n % 4 == 0 ? ",\n                 "
+                            : ", ",
+               vram_role_title(most), SIZE(roles->at_peak[most].bytes));
     }
     printf("\n");
+    for (size_t i = 0; i < roles->module_count && i < 3; i++) {
+        printf("                 %s %s ", SIZE(roles->modules[i].bytes), vram_role_title(roles->modules[i].role));
+        ui_put(stdout, roles->modules[i].name);
+        printf("\n");
+    }
 }
 
 static void print_moment(const struct fit_verdict *verdict, const struct fit_run *run) {
     struct vram_report *report;
+    struct vram_roles *roles;
     const struct fit_holding *highest = verdict->highest;
-    if (vram_report_create(verdict->recording, &(struct vram_report_options){.top = 3}, &report, NULL) != VRAM_OK) return;
+    if (vram_report_create(verdict->recording, &(struct vram_report_options){.top = 4}, &report, NULL) != VRAM_OK) return;
     const struct vram_report_device *device = device_of(report, highest->device);
     const int64_t event = device == NULL ? -1 : device->allocated.peak_event;
     const uint64_t step = event < 0 ? 0 : fit_step_of(verdict->recording, highest->device, (uint64_t)event);
     if (step != 0) printf("  When           in step %" PRIu64 " of %" PRIu64 "\n", step, run->steps);
-    if (device != NULL && device->allocated.site_count > 0) print_holders(device);
+    const struct vram_roles_options options = {.device = highest->device, .top = 3};
+    if (!highest->process->whole_program && vram_roles_create(verdict->recording, &options, &roles, NULL) == VRAM_OK) {
+        print_roles(roles);
+        vram_roles_destroy(roles);
+    } else if (device != NULL && device->allocated.site_count > 0) {
+        printf("  Held then\n");
+        print_sites(device);
+    }
     vram_report_destroy(report);
 }
 
@@ -78,10 +111,56 @@ static void print_cards(const struct fit_verdict *verdict) {
         if (verdict->cards[i].asked) print_card(&verdict->cards[i]);
 }
 
+// --- with what, and how sure ----------------------------------------------------------------------------------------------------------
+
+static void print_setting(const struct fit_setting *setting, const struct fit_verdict *verdict) {
+    if (setting->card == NULL) return;
+    printf("  On %-11s ", setting->card->model.key);
+    if (setting->found && setting->conf[0] != '\0')
+        printf("it would fit with PYTORCH_ALLOC_CONF=%s (in %s)\n", setting->conf, SIZE(setting->needed_bytes));
+    else if (setting->tried)
+        printf("no setting of the allocator makes it fit\n");
+    else if (verdict->highest->allocated_bytes > setting->card->room_bytes)
+        printf("no setting can make it fit: %s are in use at once, there is room for %s\n", SIZE(verdict->highest->allocated_bytes),
+               SIZE(setting->card->room_bytes));
+    else
+        printf("settings were not searched: the recording is too long; vram tune does\n");
+}
+
+// The innermost frame of a place.
+static void print_place(const struct sim_read_place *place) {
+    char line[200];
+    (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(place->text, "\n"), place->text);
+    ui_put(stdout, line);
+    printf(" (%" PRIu64 "x)", place->calls);
+}
+
+static void print_doubts(const struct fit_run *run) {
+    printf("  Exact          sizes and order of requests, the allocator. From tables with a source: context, what libraries take\n");
+    for (size_t i = 0; i < run->size_count; i++) printf("%s%s", i == 0 ? "  Not known      " : ", ", run->sizes[i].function);
+    if (run->size_count > 0) printf("\n");
+    for (size_t i = 0; i < run->missing_count && i < 4; i++)
+        printf("%s%s of %s", i == 0 ? "  Not simulated  " : ", ", run->missing[i].function, run->missing[i].library);
+    if (run->missing_count > 0) printf("%s\n", run->missing_count > 4 ? ", ..." : "");
+    for (size_t i = 0; i < run->read_count && i < 4; i++) {
+        printf(i == 0 ? "  Values read    " : "                 ");
+        print_place(&run->reads[i]);
+        printf("\n");
+    }
+    if (run->read_count > 4) printf("                 and at %zu further places\n", run->read_count - 4);
+    if (run->read_count > 0)
+        printf("                 kernels compute nothing here: where sizes depend on such a value, it is what was read (0)\n");
+}
+
 // --- the whole ----------------------------------------------------------------------------------------------------------------------
 
 static void print_verdict(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
+    if (answer->varied != NULL) {
+        printf("With ");
+        ui_put(stdout, answer->varied);
+        printf("\n");
+    }
     if (answer->limit_bytes != UINT64_MAX)
         printf("%s: needs %s, the limit is %s\n", answer->fits ? "Fits" : "Does not fit", SIZE(fit_need_bytes(verdict)),
                SIZE(answer->limit_bytes));
@@ -138,7 +217,9 @@ int fit_print_text(const struct fit_answer *answer) {
     if (verdict->smallest_retries > 0) printf(" (%" PRIu64 " retries)", verdict->smallest_retries);
     printf("; the smallest card that it fits: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
     print_cards(verdict);
+    print_setting(&answer->setting, verdict);
     print_ranks(answer);
+    print_doubts(answer->run);
     print_ending(answer->run);
     return CLI_OK;
 }

@@ -38,7 +38,7 @@ const char *const fit_ending_names[FIT_ENDING_COUNT] = {
 struct running {
     const struct fit_plan *plan;
     struct fit_run *run;
-    struct sim_counts control;
+    struct sim_counts control, reads, missing;
     struct run_library library;
     regex_t until;
     bool looking, found, time_over;
@@ -206,6 +206,9 @@ static int run_program(struct running *running) {
     run->seconds = seconds_since(&running->begin);
     clear_progress(running);
     if (!started) return CLI_BAD_INPUT;
+    run->read_count = sim_reads_list(&running->reads, &run->reads);
+    run->missing_count = sim_missing_list(&running->missing, false, &run->missing);
+    run->size_count = sim_missing_list(&running->missing, true, &run->sizes);
     const int code = fit_folder_read(run);
     if (code != CLI_OK) return code;
     add_contexts(running);
@@ -222,6 +225,11 @@ static bool compile(struct running *running) {
     return running->looking;
 }
 
+static bool make_counts(struct running *running) {
+    return sim_counts_make(&running->control, "fit", "VRAM_FIT_CONTROL", sizeof(struct fit_control), FIT_CONTROL_MAGIC) &&
+           sim_reads_begin(&running->reads) && sim_missing_begin(&running->missing);
+}
+
 int fit_run(const struct fit_plan *plan, struct fit_run *run) {
     struct running running = {.plan = plan, .run = run};
     *run = (struct fit_run){.ending = FIT_ENDED};
@@ -230,9 +238,11 @@ int fit_run(const struct fit_plan *plan, struct fit_run *run) {
     if (!run_library_find(&running.library)) running.library.path[0] = '\0'; // PyTorch is recorded without it
     if (!fit_folder_make(run) || (running.library.path[0] != '\0' && !run_library_open(&running.library)))
         ui_say("vram fit: no temporary folder could be made: %s", strerror(errno));
-    else if (sim_counts_make(&running.control, "fit", "VRAM_FIT_CONTROL", sizeof(struct fit_control), FIT_CONTROL_MAGIC))
+    else if (make_counts(&running))
         code = run_program(&running);
     sim_counts_end(&running.control);
+    sim_counts_end(&running.reads);
+    sim_counts_end(&running.missing);
     run_library_close(&running.library);
     if (running.looking) regfree(&running.until);
     if (code != CLI_OK) fit_run_release(run);
@@ -244,6 +254,9 @@ void fit_run_release(struct fit_run *run) {
     for (size_t i = 0; i < run->process_count; i++) free(run->processes[i].path);
     free(run->processes);
     free(run->holdings);
+    free(run->reads);
+    free(run->missing);
+    free(run->sizes);
     *run = (struct fit_run){.ending = FIT_ENDED};
 }
 

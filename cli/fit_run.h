@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim_missing.h"
+#include "sim_reads.h"
 #include "sim_settings.h"
 
 struct vram_recording;
@@ -70,6 +72,12 @@ struct fit_run {
     size_t process_count;
     struct fit_holding *holdings; // by rank, then process and device
     size_t holding_count;
+    struct sim_read_place *reads; // of what kernels would have computed; most first
+    size_t read_count;
+    struct sim_wanted *missing; // calls that are not simulated
+    size_t missing_count;
+    struct sim_wanted *sizes; // that libraries were taken to need, and that nobody knows
+    size_t size_count;
 };
 
 // Runs the program to its end and reads what was recorded. CLI_OK, also when it failed; else after a line on standard error.

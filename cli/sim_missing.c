@@ -10,21 +10,15 @@
 #include "../standins/common/missing.h"
 #include "ui.h"
 
-// A copy of a row: the program may still write to the file, and a text from there is ended here.
-struct wanted {
-    uint64_t count;
-    char function[96], library[32], module[240];
-};
-
 static int by_name(const void *a, const void *b) {
-    const struct wanted *one = a, *other = b;
+    const struct sim_wanted *one = a, *other = b;
     int order = strcmp(one->library, other->library);
     if (order == 0) order = strcmp(one->function, other->function);
     return order != 0 ? order : strcmp(one->module, other->module);
 }
 
 static int by_count(const void *a, const void *b) {
-    const struct wanted *one = a, *other = b;
+    const struct sim_wanted *one = a, *other = b;
     if (one->count != other->count) return one->count < other->count ? 1 : -1;
     return by_name(a, b);
 }
@@ -35,12 +29,13 @@ static void end_text(char *into, const char *from, size_t capacity) {
 }
 
 // The rows that are whole, equal ones added up. Returns how many.
-static size_t collect(const struct vr_missing_file *file, struct wanted *wanted) {
+static size_t collect(const struct vr_missing_file *file, bool sizes, struct sim_wanted *wanted) {
     const uint64_t used = atomic_load(&file->used);
     size_t count = 0, kept = 0;
     for (uint64_t i = 0; i < used && i < VR_MISSING_ROWS; i++) {
         const struct vr_missing_row *row = &file->rows[i];
-        if (atomic_load(&row->state) != VR_MISSING_READY) continue;
+        if (atomic_load(&row->state) != VR_MISSING_READY || (strncmp(row->library, VR_MISSING_SIZE, sizeof row->library) == 0) != sizes)
+            continue;
         wanted[count].count = atomic_load(&row->count);
         end_text(wanted[count].function, row->function, sizeof row->function);
         end_text(wanted[count].library, row->library, sizeof row->library);
@@ -63,19 +58,23 @@ static const char *base_name(const char *path) {
     return slash == NULL ? path : slash + 1;
 }
 
-static void report(const struct vr_missing_file *file) {
-    struct wanted *wanted = malloc(VR_MISSING_ROWS * sizeof *wanted);
-    if (wanted == NULL) return;
-    const size_t count = collect(file, wanted);
-    if (count == 0) ui_say("vram sim: nothing was wanted that is not simulated");
-    if (count > 0) ui_say("vram sim: what was wanted and is not simulated (calls, function, its library, who called):");
-    for (size_t i = 0; i < count; i++)
-        ui_say("%10" PRIu64 "  %-40s %-14s %s", wanted[i].count, wanted[i].function, wanted[i].library, base_name(wanted[i].module));
-    free(wanted);
+size_t sim_missing_list(const struct sim_counts *counts, bool sizes, struct sim_wanted **wanted) {
+    struct sim_wanted *rows = calloc(VR_MISSING_ROWS, sizeof *rows);
+    const size_t count = rows == NULL ? 0 : collect(counts->file, sizes, rows);
+    *wanted = rows;
+    return count;
 }
 
 bool sim_missing_begin(struct sim_counts *counts) {
     return sim_counts_make(counts, "missing", "VRAM_SIM_MISSING", sizeof(struct vr_missing_file), VR_MISSING_MAGIC);
 }
 
-void sim_missing_report(const struct sim_counts *counts) { report(counts->file); }
+void sim_missing_report(const struct sim_counts *counts) {
+    struct sim_wanted *wanted;
+    const size_t count = sim_missing_list(counts, false, &wanted);
+    if (wanted != NULL && count == 0) ui_say("vram sim: nothing was wanted that is not simulated");
+    if (count > 0) ui_say("vram sim: what was wanted and is not simulated (calls, function, its library, who called):");
+    for (size_t i = 0; i < count; i++)
+        ui_say("%10" PRIu64 "  %-40s %-14s %s", wanted[i].count, wanted[i].function, wanted[i].library, base_name(wanted[i].module));
+    free(wanted);
+}

@@ -6,17 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../standins/common/reads.h"
 #include "beside.h"
 #include "ui.h"
 
-// A copy of a row: the program may still write to the file, and the text is ended here.
-struct read_place {
-    uint64_t calls, unwritten_bytes, passed_bytes, not_kept_bytes;
-    char text[sizeof((struct vr_reads_row *)0)->place];
-};
-
-static void add(struct read_place *place, const struct vr_reads_count *count) {
+static void add(struct sim_read_place *place, const struct vr_reads_count *count) {
     place->calls += atomic_load(&count->calls);
     place->unwritten_bytes += atomic_load(&count->unwritten_bytes);
     place->passed_bytes += atomic_load(&count->passed_bytes);
@@ -24,20 +17,20 @@ static void add(struct read_place *place, const struct vr_reads_count *count) {
 }
 
 static int by_calls(const void *a, const void *b) {
-    const struct read_place *one = a, *other = b;
+    const struct sim_read_place *one = a, *other = b;
     if (one->calls != other->calls) return one->calls < other->calls ? 1 : -1;
     return strcmp(one->text, other->text);
 }
 
 // The rows that are whole, those of one place added up. Returns how many.
-static size_t collect(const struct vr_reads_file *file, struct read_place *places) {
+static size_t collect(const struct vr_reads_file *file, struct sim_read_place *places) {
     const uint64_t used = atomic_load(&file->used);
     size_t kept = 0;
     for (uint64_t i = 0; i < used && i < VR_READS_ROWS; i++) {
         const struct vr_reads_row *row = &file->rows[i];
         if (atomic_load(&row->state) != VR_READS_READY) continue;
-        struct read_place *place = &places[kept];
-        *place = (struct read_place){.calls = 0};
+        struct sim_read_place *place = &places[kept];
+        *place = (struct sim_read_place){.calls = 0};
         memcpy(place->text, row->place, sizeof place->text - 1);
         for (size_t j = 0; j < kept; j++)
             if (strcmp(places[j].text, place->text) == 0) place = &places[j];
@@ -52,7 +45,7 @@ static void say_bytes(uint64_t bytes, const char *what) {
     if (bytes > 0) ui_say("    %" PRIu64 " B %s", bytes, what);
 }
 
-static void say_place(const struct read_place *place) {
+static void say_place(const struct sim_read_place *place) {
     ui_say("  %" PRIu64 "%s", place->calls, place->calls == 1 ? " read" : " reads");
     say_bytes(place->unwritten_bytes, "that no copy and no fill wrote");
     say_bytes(place->passed_bytes, "that were written, and then given to a kernel to write");
@@ -64,16 +57,24 @@ static void say_place(const struct read_place *place) {
     }
 }
 
-void sim_reads_report(const struct sim_counts *counts) {
+size_t sim_reads_list(const struct sim_counts *counts, struct sim_read_place **places) {
     const struct vr_reads_file *file = counts->file;
-    struct read_place *places = malloc(VR_READS_ROWS * sizeof *places), elsewhere = {.text = "at further places\n"};
-    if (places == NULL) return;
-    const size_t count = collect(file, places);
-    add(&elsewhere, &file->elsewhere);
-    if (count == 0) ui_say("vram sim: no read gave anything but what a GPU would have given");
+    struct sim_read_place *rows = calloc(VR_READS_ROWS + 1, sizeof *rows);
+    size_t count = 0;
+    *places = rows;
+    if (rows == NULL) return 0;
+    count = collect(file, rows);
+    rows[count] = (struct sim_read_place){.text = "at further places\n"};
+    add(&rows[count], &file->elsewhere);
+    return count + (rows[count].calls > 0);
+}
+
+void sim_reads_report(const struct sim_counts *counts) {
+    struct sim_read_place *places;
+    const size_t count = sim_reads_list(counts, &places);
+    if (places != NULL && count == 0) ui_say("vram sim: no read gave anything but what a GPU would have given");
     if (count > 0) ui_say("vram sim: reads that do not give what a GPU would have given, by place (innermost frame first):");
     for (size_t i = 0; i < count; i++) say_place(&places[i]);
-    if (elsewhere.calls > 0) say_place(&elsewhere);
     free(places);
 }
 

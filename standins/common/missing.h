@@ -13,6 +13,9 @@
 #define VR_MISSING_MAGIC UINT64_C(0x31676e697373696d) // "missing1"
 #define VR_MISSING_ROWS  4096                         // what does not fit is not counted
 
+// In place of a library's name: what is counted is no function but a size that was used and that nobody knows (standins/common/sizes.def).
+#define VR_MISSING_SIZE "size"
+
 enum vr_missing_state { VR_MISSING_EMPTY, VR_MISSING_READY };
 
 // One function that a module called. Texts are cut to fit and end with a NUL; they are written before the state is READY, then never again.

@@ -1,5 +1,12 @@
 // The sizes that the real libraries take and ask for, by version and device.
 #include "common.h"
+#include "missing.h"
+
+static const char *const names[] = {
+#define X(name) [STANDIN_##name] = #name,
+#include "size_names.def"
+#undef X
+};
 
 static const struct standin_size_row rows[] = {
 #define X(what, from_version, below_version, from_capability, below_capability, bytes, source)                                             \
@@ -10,7 +17,7 @@ static const struct standin_size_row rows[] = {
 
 static bool between(int value, int from, int below) { return value >= from && (below == 0 || value < below); }
 
-const struct standin_size_row *standin_size(enum standin_size what, int version) {
+static const struct standin_size_row *find_row(enum standin_size what, int version) {
     const int capability = standin_capability();
     const struct standin_size_row *row = rows, *last = rows;
     for (; row < rows + sizeof rows / sizeof *rows; row++) {
@@ -20,4 +27,10 @@ const struct standin_size_row *standin_size(enum standin_size what, int version)
             return row;
     }
     return last;
+}
+
+const struct standin_size_row *standin_size(enum standin_size what, int version) {
+    const struct standin_size_row *row = find_row(what, version);
+    if (row->source == NULL) vr_missing_count(VR_MISSING_SIZE, names[what], NULL);
+    return row;
 }

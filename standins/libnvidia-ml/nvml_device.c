@@ -156,6 +156,22 @@ CODER(nvmlDeviceGetDecoderUtilization)
 MODES(nvmlDeviceGetEccMode, card->kind == VR_SIM_DATA_CENTRE, 1)
 MODES(nvmlDeviceGetMigMode, card->kind == VR_SIM_DATA_CENTRE && (card->minor == 0 && card->major >= 8), 0)
 
+// Counters and links by number. Each tells on its own whether it is there, and none is.
+struct field_value {
+    unsigned field, scope;
+    long long at_us, took_us;
+    int type, result;
+    unsigned long long value;
+};
+NVML_EXPORT int nvmlDeviceGetFieldValues(const struct nvml_device *handle, int count, struct field_value *values);
+int nvmlDeviceGetFieldValues(const struct nvml_device *handle, int count, struct field_value *values) {
+    NVML_DEVICE(handle);
+    (void)device;
+    NVML_NEEDS(count > 0 && values != NULL);
+    for (int i = 0; i < count; i++) values[i].result = NVML_NOT_SUPPORTED;
+    return NVML_SUCCESS;
+}
+
 NVML_EXPORT int nvmlDeviceGetTotalEccErrors(const struct nvml_device *handle, int kind, int counter, unsigned long long *count);
 int nvmlDeviceGetTotalEccErrors(const struct nvml_device *handle, int kind, int counter, unsigned long long *count) {
     NVML_DEVICE(handle);

@@ -119,6 +119,18 @@ int nvmlSystemGetNVMLVersion(char *version, unsigned length) {
     return (int)nvml_put(version, length, text);
 }
 
+// Confidential computing: these devices have none of it.
+struct confidential_state {
+    unsigned environment, feature, developer_tools;
+};
+NVML_EXPORT int nvmlSystemGetConfComputeState(struct confidential_state *state);
+int nvmlSystemGetConfComputeState(struct confidential_state *state) {
+    if (nvml_ready() != NVML_SUCCESS) return NVML_UNINITIALIZED;
+    NVML_NEEDS(state != NULL);
+    *state = (struct confidential_state){0};
+    return NVML_SUCCESS;
+}
+
 NVML_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
 int nvmlSystemGetCudaDriverVersion_v2(int *version) {
     NVML_NEEDS(version != NULL);

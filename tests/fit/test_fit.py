@@ -117,6 +117,22 @@ class PyTorch(unittest.TestCase):
         answer = json.loads(fit("--json", "--steps", "all", *python(program, "3")).stdout)
         self.assertEqual(answer["ended"], "end")
 
+    def test_other_values_of_an_argument(self):
+        program = TRAIN.replace("20 << 30", "1").replace("128 << 20", "int(sys.argv[3]) << 30")
+        for arguments in (("9", "--batch", "20"), ("9", "--batch=20", "20")):
+            result = fit("--json", "-q", "--device", "t4", "--vary", "--batch=20,2", *python(program.replace("sys.argv[3]", "sys.argv[2].split('=')[-1]")
+                         if "=" in arguments[1] else program, *arguments[: 3 if arguments[1] == "--batch" else 2]))
+            self.assertEqual([(one["varied"], one["fits"]) for one in json.loads(result.stdout)], [("--batch=20", False), ("--batch=2", True)], result.stderr)
+            self.assertEqual(result.returncode, 0)
+        self.assertEqual(fit("--vary", "--batch=1", "--", "true").returncode, 2)
+
+    def test_roles_and_the_next_smaller_card(self):
+        answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout)
+        self.assertEqual(sum(answer["roles"].values()), answer["allocated_bytes"])
+        self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("v100", False, None))
+        text = fit("-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout
+        self.assertIn("no setting can make it fit: 20.1 GiB are in use at once, there is room for 15.4 GiB", text)
+
     def test_the_recording_is_kept(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "kept.pickle.gz")

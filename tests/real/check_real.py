@@ -27,8 +27,9 @@ BUILD = pathlib.Path(os.environ.get("VRAM_BUILD", ROOT / "build/release"))
 CACHE = pathlib.Path(os.environ.get("VRAM_REAL_CACHE", pathlib.Path.home() / ".cache/vram/real"))
 LOGS = BUILD / "tests/real"
 MOST_BYTES = 25 * 10**9
-ROW_SECONDS = 600
-# NVIDIA's wheels that are used as they are: compilers and headers. All others have a stand-in, and are not downloaded.
+ROW_SECONDS, PREPARE_SECONDS = 600, 1800
+# NVIDIA's wheels that are used as they are: compilers and headers, and what an environment names itself. All others have a stand-in, and are
+# not downloaded.
 USED_AS_THEY_ARE = re.compile(r"nvidia-(cuda-nvrtc|cuda-nvcc|nvvm|cuda-cccl|cuda-crt|ml-py|cuda-runtime$)|nvidia-cutlass")
 
 
@@ -71,18 +72,34 @@ def wanted_packages(python, packages, log):
     if not run_quiet(command, log):
         return None
     named = [(item["metadata"]["name"], item["metadata"]["version"]) for item in json.loads(report.read_text())["install"]]
-    left_out = [name for name, _ in named if name.startswith("nvidia-") and not USED_AS_THEY_ARE.match(name)]
+    asked = {re.split(r"[\[=<>]", package)[0] for package in packages}
+    left_out = [name for name, _ in named if name.startswith("nvidia-") and not USED_AS_THEY_ARE.match(name) and name not in asked]
     return [f"{name}=={version}" for name, version in named if name not in left_out]
 
 
-def make_environment(name, packages):
+def make_npm_environment(folder, packages, log):
+    """Packages of npm's, without those that others bring for other systems."""
+    node = shutil.which("node")
+    options = ["--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund"]
+    (folder / "bin").mkdir(parents=True)
+    if node is None or not run_quiet(["npm", "install", "--prefix", folder, *options, *packages], log):
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    (folder / "bin/node").symlink_to(node)
+    (folder / "complete").write_text("\n".join(packages) + "\n")
+    return folder / "bin/node"
+
+
+def make_environment(name, packages, npm=False):
     """The interpreter of a fresh or kept environment; None when its packages are not to be had."""
     folder, log = CACHE / name, LOGS / f"{name}.install.log"
-    python = folder / "bin/python"
+    python = folder / ("bin/node" if npm else "bin/python")
     if (folder / "complete").exists():
         return python
     shutil.rmtree(folder, ignore_errors=True)
     log.unlink(missing_ok=True)
+    if npm:
+        return make_npm_environment(folder, packages, log)
     if not run_quiet([sys.executable, "-m", "venv", folder], log):
         return None
     pins = wanted_packages(python, packages, log)
@@ -106,7 +123,7 @@ def source_of(row):
 
 
 def command_of(row, python):
-    program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE, source=source_of(row))
+    program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE, source=source_of(row), folder=python.parents[1])
     sim = [BUILD / "cli/vram", "sim", "--devices", str(row.devices)]
     if row.device:
         sim += ["--device", row.device]
@@ -141,14 +158,14 @@ def cause(path, code):
     return f"exit {code}: {text}"[:160] if isinstance(code, int) and code >= 0 else f"signal {-code}: {text}"[:160]
 
 
-def run_row(row, python):
+def run_row(row, python, most_seconds=ROW_SECONDS):
     log = LOGS / f"{row.id.replace('/', '.')}.log"
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, time.monotonic()
     with open(log, "wb") as file:
         process = subprocess.Popen(command_of(row, python), stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                    env=environment_of(row, python), start_new_session=True, cwd=LOGS)
         try:
-            code = process.wait(ROW_SECONDS)
+            code = process.wait(most_seconds)
         except subprocess.TimeoutExpired:
             code = "time"
         finally:
@@ -164,13 +181,28 @@ def run_row(row, python):
     return works, time.monotonic() - begun, peak, "" if works else cause(log, code)
 
 
-def run_environment(name, packages, rows, options):
+def prepare(name, table, python):
+    """What an environment needs once after its installation: a program of its own, under `vram sim` as well. False when it fails."""
+    done = python.parents[1] / "prepared"
+    if "prepare" not in table or done.exists():
+        return True
+    works, seconds, _, why = run_row(Row("prepare", name, table["prepare"], {}), python, PREPARE_SECONDS)
+    print(f"{'ready' if works else 'FAILS':6} {name} {seconds:6.1f} s  {why}", flush=True)
+    if works:
+        done.touch()
+    return works
+
+
+def run_environment(name, table, rows, options):
+    packages = table.get("npm") or table["packages"]
     print(f"\n=== {name}: {' '.join(packages)}", flush=True)
-    python = pathlib.Path(options.python) if options.python else make_environment(name, packages)
+    python = pathlib.Path(options.python) if options.python else make_environment(name, packages, "npm" in table)
     results = []
     if python is None:
         print(f"skipped: {name}: packages not to be had ({LOGS / name}.install.log)")
         return results
+    if not options.python and not prepare(name, table, python):
+        print(f"{name}: its rows run without what it prepares")
     if not options.python and bytes_of(CACHE) > MOST_BYTES:
         print(f"the cache holds more than {MOST_BYTES // 10**9} GB: {CACHE}")
     for row in rows:
@@ -185,8 +217,8 @@ def run_environment(name, packages, rows, options):
     return results
 
 
-def learn(known, results):
-    known |= {row.id for row, works, _ in results if works}
+def learn(results):
+    known = read_known() | {row.id for row, works, _ in results if works}
     (HERE / "known.tsv").write_text("# Rows that have worked: check_real.py --learn adds, nothing removes.\n" + "".join(f"{id}\n" for id in sorted(known)))
 
 
@@ -214,10 +246,10 @@ def main():
     for name, table in environments.items():
         own = [row for row in rows if row.environment == name]
         if own:
-            results += run_environment(name, table["packages"], own, options)
+            results += run_environment(name, table, own, options)
     lost = [row.id for row, works, _ in results if not works and row.id in known]
     if options.learn:
-        learn(known, results)
+        learn(results)
     for id in lost:
         print(f"worked once, and no longer does: {id}")
     working = sum(works for _, works, _ in results)

@@ -21,6 +21,11 @@ class MemoryV2(ctypes.Structure):
     _fields_ = [("version", ctypes.c_uint)] + [(name, ctypes.c_ulonglong) for name in ("total", "reserved", "free", "used")]
 
 
+class FieldValue(ctypes.Structure):
+    _fields_ = [("field", ctypes.c_uint), ("scope", ctypes.c_uint), ("at", ctypes.c_longlong), ("took", ctypes.c_longlong), ("type", ctypes.c_int),
+                ("result", ctypes.c_int), ("value", ctypes.c_ulonglong)]
+
+
 class Process(ctypes.Structure):
     _fields_ = [("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong), ("gpu", ctypes.c_uint), ("compute", ctypes.c_uint)]
 
@@ -106,6 +111,11 @@ def check_identity():
     assert nvml.nvmlDeviceGetName(ctypes.c_void_p(12345), uuid, 16) == 2
     assert nvml.nvmlDeviceGetName(handle(0), uuid, 3) == 7  # no room
     assert nvml.nvmlDeviceGetFanSpeed(handle(0), ctypes.byref(count)) == 3  # not supported
+    confidential, fields = (ctypes.c_uint * 3)(1, 1, 1), (FieldValue * 2)()
+    good(nvml.nvmlSystemGetConfComputeState(confidential))
+    assert list(confidential) == [0, 0, 0] and nvml.nvmlSystemGetConfComputeState(None) == 2
+    good(nvml.nvmlDeviceGetFieldValues(handle(0), 2, fields))
+    assert [field.result for field in fields] == [3, 3] and nvml.nvmlDeviceGetFieldValues(handle(0), 2, None) == 2
     assert MemoryV2(version=1).version == 1 and nvml.nvmlDeviceGetMemoryInfo_v2(handle(0), ctypes.byref(MemoryV2(version=1))) == 25
 
 

@@ -1,5 +1,6 @@
 """First steps of other libraries that use a GPU."""
 import ctypes
+import os
 import sys
 
 from rows import main, row
@@ -93,12 +94,22 @@ def cuda_bindings_driver():
 
 
 @row
-def jax_matmul():
+def jax_functions():
+    # By itself JAX takes its CUDA plug-in where /dev/nvidia0 is; by this variable of its own it takes whatever plug-in is named.
+    import jax_plugins.xla_cuda13
+
+    plugin = os.path.join(os.path.dirname(jax_plugins.xla_cuda13.__file__), "xla_cuda_plugin.so")
+    os.environ.update(PJRT_NAMES_AND_LIBRARY_PATHS=f"simulated:{plugin}", JAX_PLATFORMS="simulated,cpu")
     import jax
     import jax.numpy as jnp
 
+    x = jax.random.normal(jax.random.PRNGKey(0), (8, 16, 16))
     assert jax.devices()[0].platform == "gpu", jax.devices()
     assert jax.jit(lambda a: a @ a)(jnp.ones((64, 64))).shape == (64, 64)
+    assert jnp.linalg.svd(x)[0].shape == jnp.fft.fft(x).shape == jnp.linalg.cholesky(x).shape == jnp.linalg.eigh(x)[1].shape == x.shape
+    assert jax.lax.conv(x[None], jnp.ones((4, 8, 3, 3)), (1, 1), "SAME").shape == (1, 4, 16, 16)
+    assert jax.grad(lambda w: (w @ x[0]).sum())(x[1]).shape == (16, 16)
+    assert jax.devices()[0].memory_stats()["peak_bytes_in_use"] > x.nbytes
 
 
 @row

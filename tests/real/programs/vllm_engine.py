@@ -4,14 +4,13 @@ import os
 import sys
 import tempfile
 
+from cuda_toolkit import use_toolkit
 from rows import main, row
-
-CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 512, "intermediate_size": 1376, "num_hidden_layers": 4,
-          "num_attention_heads": 8, "num_key_value_heads": 8, "head_dim": 64, "vocab_size": 32000, "max_position_embeddings": 2048, "rms_norm_eps": 1e-5,
-          "hidden_act": "silu", "torch_dtype": "bfloat16", "bos_token_id": 1, "eos_token_id": 2, "tie_word_embeddings": False, "rope_theta": 10000.0}
+from small_llama import CONFIG
 
 
 def engine(**options):
+    use_toolkit()  # the default sampler is FlashInfer's
     from vllm import LLM
 
     folder = tempfile.mkdtemp(prefix="model.")
@@ -28,6 +27,14 @@ def generate(llm, tokens=8):
 
 
 @row
+def compile_sampler():
+    use_toolkit()
+    from flashinfer.sampling import get_sampling_module
+
+    get_sampling_module()
+
+
+@row
 def vllm_eager():
     generate(engine(enforce_eager=True))
 
@@ -41,14 +48,22 @@ def vllm_defaults():
 def vllm_sleeps():
     import torch
 
+    def free():
+        return torch.cuda.mem_get_info()[0]
+
     llm = engine(enable_sleep_mode=True)
     generate(llm)
-    awake = torch.cuda.mem_get_info()[0]
+    awake = free()
     llm.sleep(level=1)
-    asleep = torch.cuda.mem_get_info()[0]
-    assert asleep > awake + (1 << 30), (awake, asleep)
+    assert free() > awake + (1 << 30), (awake, free())
     llm.wake_up()
-    assert torch.cuda.mem_get_info()[0] == awake, (awake, torch.cuda.mem_get_info()[0])
+    assert free() == awake, (awake, free())
+    generate(llm)
+    llm.sleep(level=2)
+    assert free() > awake + (1 << 30), (awake, free())
+    llm.wake_up(tags=["weights"])
+    llm.wake_up(tags=["kv_cache"])
+    assert free() == awake, (awake, free())
     generate(llm)
 
 

@@ -1,0 +1,39 @@
+"""SGLang with dummy weights: its engine starts and generates."""
+import json
+import os
+import tempfile
+
+from cuda_toolkit import use_toolkit
+from rows import main, row
+from small_llama import CONFIG
+
+
+# CuTe's kernels, FlashInfer's usual ones here, are launched by a runtime of NVIDIA's linked into CuTe, which takes no driver but NVIDIA's.
+os.environ["FLASHINFER_USE_CUDA_NORM"] = "1"
+
+
+@row
+def compile_norm():
+    use_toolkit()
+    from flashinfer.norm import get_norm_module
+
+    get_norm_module()
+
+
+@row
+def sglang_generates():
+    use_toolkit()
+    import sglang
+
+    folder = tempfile.mkdtemp(prefix="model.")
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        json.dump(CONFIG, file)
+    engine = sglang.Engine(model_path=folder, load_format="dummy", skip_tokenizer_init=True, context_length=1024)
+    out = engine.generate(input_ids=[[1, 5, 9, 11]], sampling_params={"max_new_tokens": 8, "temperature": 0, "ignore_eos": True})
+    print(out)
+    assert len(out[0]["output_ids"]) == 8, out
+    engine.shutdown()
+
+
+if __name__ == "__main__":
+    main()
