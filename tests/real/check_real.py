@@ -140,6 +140,10 @@ def environment_of(row, python):
     variables.update(TORCHINDUCTOR_CACHE_DIR=str(caches / "inductor"), TRITON_CACHE_DIR=str(caches / "triton"), HOME=str(caches))
     variables["PATH"] = f"{python.parent}:{variables['PATH']}"
     caches.mkdir(parents=True)
+    # NVRTC 13.0's wheel does not look for its own second half beside itself (pytorch/pytorch, issue 178196): here, too, it has to be told.
+    halves = list(python.parents[1].glob("lib/python3*/site-packages/nvidia/*/lib/libnvrtc-builtins.so.13.0"))
+    if halves:
+        variables["LD_LIBRARY_PATH"] = ":".join([str(halves[0].parent), *filter(None, [variables.get("LD_LIBRARY_PATH")])])
     return variables
 
 

@@ -14,7 +14,8 @@ def nothing_left():
     gc.collect()
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
-    assert torch.cuda.memory_allocated() <= 64 * MIB, torch.cuda.memory_summary()  # workspaces of libraries stay
+    # Workspaces stay: cuBLAS's 32 MiB for this thread and for that of backward, cuBLASLt's 1 MiB.
+    assert torch.cuda.memory_allocated() <= 65 * MIB, torch.cuda.memory_summary()
 
 
 def model(width=256):

@@ -20,6 +20,8 @@ MIB = 1 << 20
 TRY_SECONDS = 120
 OUT_OF_MEMORY = 2  # CUresult
 RAISED, FINISHED = 7, 0
+# Checked in a destructor of PyTorch (ExpandableSegment's), whose exception nobody can catch: so it ends on a GPU, too.
+CHECKED_IN_DESTRUCTORS = {"cuMemAddressFree"}
 
 
 # --- the programs, small: each of their calls is failed -----------------------------------------------------------------------------------
@@ -86,6 +88,11 @@ class Try:
         self.output.seek(0)
         return self.output.read().decode(errors="replace")
 
+    def function(self):
+        """Which call failed; None: none did."""
+        failed = re.search(r"VRAM_SIM_FAIL: (\S+) fails", self.text())
+        return failed.group(1) if failed else None
+
 
 def begin(nth, result, output):
     """In the parent the try; in the child None."""
@@ -112,8 +119,10 @@ def play(work):
     ctypes.CDLL(None).exit(code)
 
 
-def ending(status):
+def ending(status, text, function):
     if os.WIFSIGNALED(status):
+        if function in CHECKED_IN_DESTRUCTORS and "terminate called after throwing an instance of 'c10::" in text:
+            return "thrown by a destructor"
         return signal.Signals(os.WTERMSIG(status)).name
     return {RAISED: "raised", FINISHED: "finished"}.get(os.WEXITSTATUS(status), f"exit {os.WEXITSTATUS(status)}")
 
@@ -124,7 +133,7 @@ def wait_for_one(tries):
         for each in tries:
             ended, status = os.waitpid(each.process, os.WNOHANG)
             if ended:
-                return each, ending(status)
+                return each, ending(status, each.text(), each.function())
             if time.monotonic() - each.begun > TRY_SECONDS:
                 os.kill(each.process, signal.SIGKILL)
                 os.waitpid(each.process, 0)
@@ -144,17 +153,15 @@ def try_each_call(work, result, workers):
             running.append(begun)
         each, how = wait_for_one(running)
         running.remove(each)
-        text = each.text()
-        failed = re.search(r"VRAM_SIM_FAIL: (\S+) fails", text)
-        over = over or (failed is None and how == "finished")
+        over = over or (each.function() is None and how == "finished")
         counts[how] = counts.get(how, 0) + 1
-        if how not in ("raised", "finished"):
-            lines = [line for line in text.splitlines() if line.strip()]
-            bad.append(f"call {each.nth} ({failed.group(1) if failed else 'none'}): {how}: {' | '.join(lines[-3:])[:300]}")
+        if how not in ("raised", "finished", "thrown by a destructor"):
+            lines = [line for line in each.text().splitlines() if line.strip()]
+            bad.append(each.nth)
+            print(f"call {each.nth} ({each.function()}): {how}: {' | '.join(lines[:1] + lines[-3:])[:300]}", flush=True)
         each.output.close()
-    print(f"{work.__name__}: {nth} tries, result {result}:", ", ".join(f"{count} {how}" for how, count in sorted(counts.items())))
-    for line in bad:
-        print(" ", line)
+    gc.unfreeze()
+    print(f"{work.__name__}: {nth} tries, result {result}:", ", ".join(f"{count} {how}" for how, count in sorted(counts.items())), flush=True)
     return not bad
 
 
