@@ -26,7 +26,7 @@ void vr_sim_content_open(struct vr_sim_content *content, int file) {
 
 void vr_sim_content_release(struct vr_sim_content *content) {
     vr_sim_ranges_release(&content->extents);
-    vr_map_release(&content->given);
+    vr_map_release(&content->outputs);
     vr_sim_windows_release(&content->windows);
 }
 
@@ -137,28 +137,28 @@ static bool pass_part(struct vr_sim_content *content, uint64_t at, const struct 
     return !written || put(content, at, part->size_bytes, VR_SIM_PASSED, 0, 0);
 }
 
-// --- places that kernels were given ---------------------------------------------------------------------------------
+// --- outputs of kernels ----------------------------------------------------------------------------------------------
 
-#define ANY_BLOCKS UINT32_MAX
-#define GIVEN_MOST ((size_t)1 << 20) // so many places are kept in mind; then all are forgotten
+#define ANY_BLOCKS   UINT32_MAX
+#define OUTPUTS_MOST ((size_t)1 << 20) // so many places are kept in mind; then all are forgotten
 
-static bool note_given(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+static bool note_output(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
     const uint64_t blocks = vr_round_up(size_bytes, VR_SIM_BLOCK_BYTES) / VR_SIM_BLOCK_BYTES;
-    if (content->given.count >= GIVEN_MOST) vr_map_release(&content->given);
-    return vr_map_set(&content->given, at, (content->writes & UINT32_MAX) << 32 | least(blocks, ANY_BLOCKS)) == VRAM_OK;
+    if (content->outputs.count >= OUTPUTS_MOST) vr_map_release(&content->outputs);
+    return vr_map_set(&content->outputs, at, (content->writes & UINT32_MAX) << 32 | least(blocks, ANY_BLOCKS)) == VRAM_OK;
 }
 
 // Older than what a kernel wrote at the place that a read begins at.
-static bool is_stale(const struct vr_sim_content *content, uint64_t given, uint64_t begun, uint64_t at) {
+static bool is_stale(const struct vr_sim_content *content, uint64_t output, uint64_t begun, uint64_t at) {
     const struct vr_sim_range *extent = vr_sim_ranges_holding(&content->extents, at);
-    if (given == 0 || extent == NULL || (extent->kind != VR_SIM_BYTES && extent->kind != VR_SIM_FILL)) return false;
-    const uint32_t blocks = (uint32_t)given;
+    if (output == 0 || extent == NULL || (extent->kind != VR_SIM_BYTES && extent->kind != VR_SIM_FILL)) return false;
+    const uint32_t blocks = (uint32_t)output;
     const bool reached = blocks == ANY_BLOCKS || at - begun < (uint64_t)blocks * VR_SIM_BLOCK_BYTES;
-    return reached && (int32_t)((uint32_t)(extent->owner >> 32) - (uint32_t)(given >> 32)) <= 0;
+    return reached && (int32_t)((uint32_t)(extent->owner >> 32) - (uint32_t)(output >> 32)) <= 0;
 }
 
 bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
-    if (!note_given(content, at, size_bytes)) return false;
+    if (!note_output(content, at, size_bytes)) return false;
     for (uint64_t place = at, end = at + size_bytes; place < end;) {
         const struct part part = part_at(content, place, end - place);
         if (part.held == VR_SIM_UNWRITTEN || part.held == VR_SIM_SHARED) return true;
@@ -283,16 +283,16 @@ static bool read_part(struct vr_sim_content *content, uint64_t at, const struct 
 }
 
 // As somebody sees it who reads from `begun` on.
-static struct part seen_at(const struct vr_sim_content *content, uint64_t given, uint64_t begun, uint64_t at, uint64_t size_bytes) {
+static struct part visible_at(const struct vr_sim_content *content, uint64_t output, uint64_t begun, uint64_t at, uint64_t size_bytes) {
     const struct part part = part_at(content, at, size_bytes);
-    return is_stale(content, given, begun, at) ? (struct part){.held = VR_SIM_PASSED, .size_bytes = part.size_bytes} : part;
+    return is_stale(content, output, begun, at) ? (struct part){.held = VR_SIM_PASSED, .size_bytes = part.size_bytes} : part;
 }
 
 bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, struct vr_sim_read *read) {
-    const uint64_t begun = at, given = vr_map_get(&content->given, at);
+    const uint64_t begun = at, output = vr_map_get(&content->outputs, at);
     unsigned char *to = bytes;
     while (size_bytes > 0) {
-        const struct part part = seen_at(content, given, begun, at, size_bytes);
+        const struct part part = visible_at(content, output, begun, at, size_bytes);
         if (!read_part(content, at, &part, to, read)) return false;
         at += part.size_bytes;
         to += part.size_bytes;
@@ -343,9 +343,9 @@ static bool move(struct vr_sim_content *content, uint64_t to, uint64_t from, uin
 bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes) {
     if (to == from) return true;
     if (to < from + size_bytes && from < to + size_bytes) return move(content, to, from, size_bytes);
-    const uint64_t begun = from, given = vr_map_get(&content->given, from);
+    const uint64_t begun = from, output = vr_map_get(&content->outputs, from);
     while (size_bytes > 0) {
-        const struct part part = seen_at(content, given, begun, from, size_bytes);
+        const struct part part = visible_at(content, output, begun, from, size_bytes);
         if (!copy_part(content, to, from, &part)) return false;
         to += part.size_bytes;
         from += part.size_bytes;

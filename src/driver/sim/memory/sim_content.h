@@ -34,7 +34,7 @@ struct vr_sim_content {
     uint64_t end;    // the next range's first place
     uint64_t writes; // numbers of writes
     struct vr_map
-        given; // a place that a kernel was given to write -> the number of the last write before, and for how many blocks (lower half)
+        given; // a place that a kernel was passed to write -> the number of the last write before, and for how many blocks (lower half)
 };
 
 // Bytes read that no copy and no fill wrote, that were not kept, and that were written before a kernel was given them to write.

@@ -10,7 +10,7 @@ enum { WORD = 8, ALL = 1 << 20, LAST = -1, USUAL_ELEMENT = 8 };
 // --- families -------------------------------------------------------------------------------------------------------
 
 // Where addresses lie in an argument. Places that nobody set may hold anything, addresses as well: no more is looked at than that.
-enum place {
+enum where {
     EVERYWHERE,
     BEHIND_STRIDES, // the first word behind an OffsetCalculator of as many operands as fit
     AFTER_STRIDES,  // from behind one of three operands on, or of two where the argument is short
@@ -21,7 +21,7 @@ enum place {
 struct family {
     const char *part; // of the name
     int parameter;    // -1: the last; ALL: each
-    enum place place;
+    enum where place;
     uint32_t first, count;
     int elements; // the argument that says how many are written, one after the other; -1: none does
 };
@@ -52,7 +52,7 @@ static const struct family families[] = {
 static uint32_t strides_bytes(uint32_t operands) { return (uint32_t)vr_round_up(4 + 25 * 12 + operands * 25 * 4, WORD); }
 
 // The words that a place means in an argument; an argument of another form is looked at everywhere.
-static void choose_words(struct vr_sim_output *output, enum place place) {
+static void choose_words(struct vr_sim_output *output, enum where place) {
     const uint32_t all = output->words, two = strides_bytes(2) / WORD, three = strides_bytes(3) / WORD;
     uint32_t operands = 4;
     if (place == AFTER_STRIDES && all > two) output->from = all > three + 3 ? three : two;
