@@ -16,7 +16,7 @@ int cmd_fit(int argc, char **argv);
 
 struct settings {
     struct args_list devices;
-    bool all, json, quiet;
+    bool all, exact, json, quiet;
     const char *steps, *until, *seconds, *output, *more;
     uint64_t limit_bytes;
     uint64_t asked;   // bits: numbers of models
@@ -134,6 +134,11 @@ static int answer_run(const struct settings *settings, const struct fit_run *run
     struct fit_verdict verdict;
     int code = fit_judge(run, settings->largest, settings->asked, &verdict);
     if (code != CLI_OK) return code;
+    for (size_t i = 0; failed != NULL && i < verdict.card_count; i++) {
+        if (strcmp(verdict.cards[i].model.key, settings->largest) != 0) continue;
+        verdict.cards[i].fits = false;
+        verdict.cards[i].method = FIT_BY_RUN;
+    }
     struct fit_answer answer = {.run = run,
                                 .verdict = &verdict,
                                 .failed = failed,
@@ -162,13 +167,17 @@ static int judge(const struct settings *settings, const struct fit_run *run, con
 
 static int fit(const struct settings *settings, char **program) {
     struct fit_run run, more;
-    struct fit_plan plan = {
-        .sim = {.models = settings->largest, .devices = settings->device_count, .memory_bytes = SIM_UNSET, .more = settings->more},
-        .program = program,
-        .steps = settings->steps,
-        .until = settings->until,
-        .most_seconds = settings->most_seconds,
-        .quiet = settings->quiet};
+    char set[2048];
+    // Content of large copies from the host is of no use here, and takes its memory.
+    if (snprintf(set, sizeof set, "bytes=none%s%s", settings->more == NULL ? "" : ",", settings->more == NULL ? "" : settings->more) >=
+        (int)sizeof set)
+        return usage_problem("--set is too long");
+    struct fit_plan plan = {.sim = {.models = settings->largest, .devices = settings->device_count, .memory_bytes = SIM_UNSET, .more = set},
+                            .program = program,
+                            .steps = settings->steps,
+                            .until = settings->until,
+                            .most_seconds = settings->most_seconds,
+                            .quiet = settings->quiet};
     int code = fit_run(&plan, &run);
     if (code != CLI_OK) return code;
     if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): the memory of this machine may have been too little");
@@ -199,6 +208,31 @@ static int find_argument(char **program, const char *name, size_t length, bool *
         if (program[i][length] == '\0' && program[i + 1] != NULL) return i + 1;
     }
     return 0;
+}
+
+static int run_on(struct settings *settings, const struct vram_sim_model *model, uint32_t number, char **program) {
+    settings->asked = UINT64_C(1) << number;
+    (void)snprintf(settings->largest, sizeof settings->largest, "%s", model->key);
+    return fit(settings, program);
+}
+
+// A run and an answer for each of the cards.
+static int fit_exactly(struct settings *settings, char **program) {
+    const uint64_t asked = settings->asked;
+    struct vram_sim_model model;
+    int worst = CLI_OK;
+    bool first = true;
+    if (settings->json) printf("[");
+    for (uint32_t i = 0; worst <= CLI_FINDING && vram_sim_model_at(i, &model); i++) {
+        if ((asked >> i & 1) == 0) continue;
+        if (!first) printf(settings->json ? ",\n" : "\n");
+        first = false;
+        const int code = run_on(settings, &model, i, program);
+        if (code > worst) worst = code;
+        (void)fflush(stdout);
+    }
+    if (settings->json) printf("]\n");
+    return worst;
 }
 
 // A run and an answer for each of the values. 0 where one of them fits.
@@ -242,6 +276,11 @@ int cmd_fit(int argc, char **argv) {
          .value = "N",
          .help = "so many of it (default: 1, or what --nproc-per-node and the like among the program's options say)",
          .target = &settings.device_count},
+        {.name = "exact",
+         .letter = 'x',
+         .kind = ARGS_FLAG,
+         .help = "a run and an answer for every card asked for, rather than one run that is judged for all",
+         .target = &settings.exact},
         {.name = "limit",
          .kind = ARGS_SIZE,
          .value = "SIZE",
@@ -313,5 +352,7 @@ int cmd_fit(int argc, char **argv) {
     argv[1 + count] = NULL;
     if (settings.device_count > VRAM_SIM_MOST_DEVICES) return usage_problem("--devices takes 1 to 64");
     if (settings.device_count == 0) settings.device_count = count_devices(argv + 1);
+    if (settings.exact && settings.vary != NULL) return usage_problem("--exact and --vary do not go together");
+    if (settings.exact) return fit_exactly(&settings, argv + 1);
     return settings.vary == NULL ? fit(&settings, argv + 1) : fit_varied(&settings, argv + 1);
 }

@@ -21,11 +21,20 @@ static const struct vram_report_device *device_of(const struct vram_report *repo
     return NULL;
 }
 
+// A call site without the folders of its file but the last.
+static void print_site(const char *site) {
+    const char *start = site, *end = strchr(site, ':');
+    size_t slashes = 0;
+    for (const char *at = end == NULL ? site : end; at > site && slashes < 2; at--)
+        if (at[-1] == '/' && ++slashes == 2) start = at;
+    ui_put(stdout, start);
+}
+
 static void print_sites(const struct vram_report_device *device) {
     for (size_t i = 0; i < device->allocated.site_count && i < 3; i++) {
         if (strcmp(device->allocated.sites[i].name, "<no frames>") == 0) continue;
         printf("                 %s ", SIZE(device->allocated.sites[i].bytes));
-        ui_put(stdout, device->allocated.sites[i].name);
+        print_site(device->allocated.sites[i].name);
         printf("\n");
     }
 }
@@ -49,7 +58,7 @@ static void print_roles(const struct vram_roles *roles) {
     printf("\n");
     for (size_t i = 0; i < roles->module_count && i < 3; i++) {
         printf("                 %s %s ", SIZE(roles->modules[i].bytes), vram_role_title(roles->modules[i].role));
-        ui_put(stdout, roles->modules[i].name);
+        print_site(roles->modules[i].name);
         printf("\n");
     }
 }
@@ -74,6 +83,8 @@ static void print_moment(const struct fit_verdict *verdict, const struct fit_run
     vram_report_destroy(report);
 }
 
+#define MOST_DETAILED 3 // cards of which each says where memory runs out; of more the largest only
+
 // --- the cards ----------------------------------------------------------------------------------------------------------------------
 
 static void print_oom(const struct fit_oom *oom) {
@@ -83,32 +94,39 @@ static void print_oom(const struct fit_oom *oom) {
     printf(": %s asked for", SIZE(oom->requested_bytes));
     if (oom->site[0] != '\0') {
         printf(" at ");
-        ui_put(stdout, oom->site);
+        print_site(oom->site);
     }
     printf(", %s in use of %s", SIZE(oom->allocated_bytes), SIZE(oom->room_bytes));
     if (oom->cached_bytes >= oom->requested_bytes)
         printf(", %s free in pieces of at most %s", SIZE(oom->cached_bytes), SIZE(oom->largest_free_bytes));
 }
 
-static void print_card(const struct fit_card *card) {
+// detailed: where it runs out is said, too.
+static void print_card(const struct fit_card *card, bool detailed) {
     printf("    %-8s %9s  ", card->model.key, SIZE(card->model.memory_bytes));
     if (!card->fits) {
         printf("no, %s short", SIZE(card->need_bytes > card->model.memory_bytes ? card->need_bytes - card->model.memory_bytes : 0));
-        print_oom(&card->oom);
+        if (detailed) print_oom(&card->oom);
     } else if (card->need_bytes <= card->model.memory_bytes) {
         printf("fits, %s to spare", SIZE(card->model.memory_bytes - card->need_bytes));
     } else {
-        printf("fits when the cache is given back (%" PRIu64 " retries)", card->retries);
+        printf("fits with %" PRIu64 " retries, when the cache is given back", card->retries);
     }
-    if (card->method == FIT_BY_RUN) printf(" (it ran there)");
-    if (card->method == FIT_BY_REPLAY) printf("%s(replayed)", card->oom.known ? " " : ", ");
+    if (card->method == FIT_BY_RUN) printf(card->fits ? " (it ran there)" : " (it ran out there)");
+    if (card->method == FIT_BY_REPLAY) printf(" (replayed)");
     printf("\n");
 }
 
 static void print_cards(const struct fit_verdict *verdict) {
+    size_t asked = 0, largest = 0; // that it does not fit
     printf("  Cards\n");
+    for (size_t i = 0; i < verdict->card_count; i++) {
+        if (!verdict->cards[i].asked) continue;
+        asked++;
+        if (!verdict->cards[i].fits) largest = i;
+    }
     for (size_t i = 0; i < verdict->card_count; i++)
-        if (verdict->cards[i].asked) print_card(&verdict->cards[i]);
+        if (verdict->cards[i].asked) print_card(&verdict->cards[i], asked <= MOST_DETAILED || i == largest);
 }
 
 // --- with what, and how sure ----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ program when they repeat, and writes the recording with what else the command wa
 VRAM_FIT_STEPS: `auto` (until three steps in a row are alike), a number, or `0` (to the end of the program). Nothing here may disturb
 the program: what goes wrong is written to the facts, and the program runs on."""
 import atexit
+import functools
 import importlib.util
 import mmap
 import os
@@ -64,6 +65,7 @@ class Recorder:
     def reset(self):
         self.steps, self.marks, self.seen, self.before = 0, [], [], None
         self.outside, self.written, self.ended = {}, False, "exit"
+        self.peaks = {}  # by device: allocated and reserved, also those that the program has reset since
         self.ready, self.attempts = 0, 0
 
     # --- the beginning ---------------------------------------------------------------------------------------------------
@@ -90,6 +92,33 @@ class Recorder:
             """The program's own: it records already, and goes on when the program has enough."""
 
         memory._record_memory_history = record_memory_history
+        self.keep_peaks(memory)
+
+    def keep_peaks(self, memory):
+        """A program that resets the allocator's peaks sees what it would see; here they are kept."""
+        for name in ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"):
+            reset = getattr(memory, name, None)
+            if reset is None:
+                continue
+
+            @functools.wraps(reset)
+            def wrapper(*args, reset=reset, **kwargs):
+                self.see_peaks()
+                return reset(*args, **kwargs)
+
+            setattr(memory, name, wrapper)
+            if getattr(self.torch.cuda, name, None) is reset:
+                setattr(self.torch.cuda, name, wrapper)
+
+    def see_peaks(self):
+        if self.process != os.getpid():
+            return
+        for device in range(self.torch.cuda.device_count()):
+            stats = self.stats(device)
+            if stats:
+                before = self.peaks.get(device, (0, 0))
+                now = stats["allocated_bytes"]["all"]["peak"], stats["reserved_bytes"]["all"]["peak"]
+                self.peaks[device] = tuple(map(max, before, now))
 
     def hook_end(self):
         import multiprocessing.util
@@ -292,11 +321,12 @@ class Recorder:
 
     def write_facts(self):
         rank, world = self.place()
+        self.see_peaks()
         lines = [f"process {self.process}", f"rank {rank}", f"world {world}", f"torch {self.torch.__version__}", f"ended {self.ended}", f"steps {self.steps}"]
         for device in self.traced():
             stats = self.stats(device)
             lines.append(
-                f"device {device} {self.ordinal(device)} {stats['allocated_bytes']['all']['peak']} {stats['reserved_bytes']['all']['peak']}"
+                f"device {device} {self.ordinal(device)} {self.peaks[device][0]} {self.peaks[device][1]}"
                 f" {self.outside.get(device, 0)} {stats.get('num_ooms', 0)} {stats.get('num_alloc_retries', 0)}"
             )
         lines += ["note " + note.replace("\n", " ") for note in self.notes]

@@ -15,8 +15,12 @@ struct role_finding {
     bool ends_in_oom;
 };
 
+// Where no frames were recorded, a program that says whose module asked says that this is a forward pass.
 static uint32_t marks_of(struct role_finding *finding, size_t row) {
-    return vr_role_marks_of(&finding->roles.marks, finding->lifetimes->stack[row]);
+    const struct vr_role_notes *notes = &finding->roles.notes;
+    const uint32_t marks = vr_role_marks_of(&finding->roles.marks, finding->lifetimes->stack[row]);
+    const bool in_module = notes->named[row] != 0 && notes->role[row] == VRAM_ROLE_COUNT && (marks & VR_MARK_FRAMES) == 0;
+    return in_module ? marks | VR_MARK_FORWARD : marks;
 }
 
 // The pass of what stands in no pass by its own stack: a loss is computed after the forward pass, data are prepared before it.
@@ -76,7 +80,8 @@ static void find_passes(struct role_finding *finding) {
         if (!clear && (in_history || (marks & VR_MARK_FRAMES) != 0)) pass = pass_outside(finding, marks, before);
         finding->pass[row] = (uint8_t)pass;
         if (!in_history || (marks & VR_MARK_COMMUNICATION) != 0) continue;
-        if (clear || pass != PASS_IDLE) before = pass;
+        // What is made by name beside a forward pass does not end it.
+        if (clear || (pass != PASS_IDLE && before != PASS_FORWARD)) before = pass;
         finding->has_backward = finding->has_backward || pass == PASS_BACKWARD;
         finding->has_optimizer = finding->has_optimizer || pass == PASS_OPTIMIZER;
     }
@@ -160,12 +165,15 @@ static enum vram_role role_outside(const struct role_finding *finding, size_t ro
     default: break;
     }
     if ((marks & VR_MARK_FRAMES) == 0) return VRAM_ROLE_UNKNOWN;
+    // After a backward pass: the next batch, or what is done with gradients.
+    if ((marks & VR_MARK_TEMPORARY) == 0 && sees(finding, row, ahead->next[PASS_FORWARD])) return VRAM_ROLE_INPUT;
     return stays && (marks & VR_MARK_TEMPORARY) == 0 ? VRAM_ROLE_UNKNOWN : VRAM_ROLE_TEMPORARIES;
 }
 
 // Of an allocation that the history, or a stack, tells of.
 static enum vram_role role_of(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     if ((marks & VR_MARK_WORKSPACE) != 0) return VRAM_ROLE_WORKSPACES;
+    if ((marks & VR_MARK_TEMPORARY) != 0 && finding->lifetimes->death[row] != VR_NEVER) return VRAM_ROLE_TEMPORARIES;
     if ((marks & VR_MARK_REDUCE) != 0 && sees(finding, row, next_outside(ahead, PASS_BACKWARD))) return VRAM_ROLE_GRADIENTS;
     if ((marks & VR_MARK_COMMUNICATION) != 0) return VRAM_ROLE_COMMUNICATION;
     if ((marks & VR_MARK_KV) != 0 && (marks & (VR_MARK_FORWARD | VR_MARK_BACKWARD)) == 0) return VRAM_ROLE_KV_CACHE;
@@ -217,6 +225,37 @@ static enum vram_status give_roles(struct role_finding *finding, struct vr_role_
             pass_by(&ahead, (enum role_pass)finding->pass[row], marks, lifetimes->birth[row]);
     }
     return VRAM_OK;
+}
+
+// --- parameters that an optimizer of the program's own makes anew in every step
+// -----------------------------------------------------------
+
+// `p.data = p.data - ...`: while it is made the old one still lives. So the newest block of the size that an optimizer made, when a
+// parameter dies in its step, is the parameter from then on; it may be replaced once more in the same step. Rows are visited in the order
+// of birth, deaths in that of events.
+static enum vram_status follow_replaced(struct role_finding *finding) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    uint8_t *role = finding->roles.role;
+    uint32_t *dies = calloc(finding->view->history->count + 1, sizeof *dies); // by event: 1 + row
+    struct vr_map newest = {0};                                               // size -> 1 + row
+    enum vram_status status = dies == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    uint32_t event = 0;
+    enum role_pass pass = PASS_IDLE;
+    for (size_t row = 0; row < lifetimes->count && status == VRAM_OK; row++) {
+        const uint32_t until = row < lifetimes->start_count ? 0 : lifetimes->birth[row];
+        for (; event < until; event++) {
+            if (dies[event] == 0 || pass != PASS_OPTIMIZER || role[dies[event] - 1] != VRAM_ROLE_PARAMETERS) continue;
+            const uint64_t heir = vr_map_get(&newest, lifetimes->size_bytes[dies[event] - 1]);
+            if (heir != 0 && lifetimes->death[heir - 1] > event) role[heir - 1] = VRAM_ROLE_PARAMETERS;
+        }
+        if (lifetimes->death[row] != VR_NEVER) dies[lifetimes->death[row]] = (uint32_t)row + 1;
+        if (row < lifetimes->start_count || finding->pass[row] == PASS_IDLE) continue;
+        pass = (enum role_pass)finding->pass[row];
+        if (pass == PASS_OPTIMIZER) status = vr_map_set(&newest, lifetimes->size_bytes[row], row + 1);
+    }
+    vr_map_release(&newest);
+    free(dies);
+    return status;
 }
 
 // --- what was live before the history, and has no stack ----------------------------------------------------------------------------------
@@ -303,6 +342,7 @@ static enum vram_status find_roles(struct role_finding *finding, struct vr_role_
     VR_TRY(give_roles(finding, rules));
     VR_TRY(expect_gradients(finding));
     if (finding->ends_in_oom) VR_TRY(give_roles(finding, rules)); // once more: sizes of gradients are known now
+    VR_TRY(follow_replaced(finding));
     return give_old_roles(finding);
 }
 

@@ -103,7 +103,8 @@ class PyTorch(unittest.TestCase):
     def test_memory_runs_out_in_the_run(self):
         result = fit("--json", *python("import os\nif os.environ['VRAM_SIM'].count('memory=') == 0: os.environ['FAKE_MEMORY'] = str(150 << 20)\n" + TRAIN, "9"))
         answer = json.loads(result.stdout)
-        self.assertEqual((answer["steps"], answer["allocated_bytes"], result.returncode), (4, 248 * MIB, 0))
+        self.assertEqual((answer["steps"], answer["allocated_bytes"], result.returncode), (4, 248 * MIB, 1))
+        self.assertEqual([(card["fits"], card["by"]) for card in answer["cards"] if card["asked"]], [(False, "run")])
 
     def test_the_users_sitecustomize_is_there(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -125,6 +126,16 @@ class PyTorch(unittest.TestCase):
             self.assertEqual([(one["varied"], one["fits"]) for one in json.loads(result.stdout)], [("--batch=20", False), ("--batch=2", True)], result.stderr)
             self.assertEqual(result.returncode, 0)
         self.assertEqual(fit("--vary", "--batch=1", "--", "true").returncode, 2)
+
+    def test_peaks_that_the_program_resets(self):
+        program = TRAIN.replace("optimizer.step()", "optimizer.step()\n    torch.cuda.reset_peak_memory_stats()") + "assert torch._stats['peak'] < 248 << 20"
+        answer = json.loads(fit("--json", "--steps", "all", *python(program, "3")).stdout)
+        self.assertEqual((answer["allocated_bytes"], answer["ended"]), (248 * MIB, "end"))
+
+    def test_a_run_for_each_card(self):
+        result = fit("--json", "-q", "--exact", "--device", "t4,h100", *python(TRAIN, "9"))
+        self.assertEqual([(one["ran_on"], one["fits"]) for one in json.loads(result.stdout)], [("t4", True), ("h100", True)])
+        self.assertEqual(fit("--exact", "--vary", "--a=1", *python(TRAIN, "9")).returncode, 2)
 
     def test_roles_and_the_next_smaller_card(self):
         answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout)

@@ -133,7 +133,7 @@ def command_of(row, python):
 
 
 def environment_of(row, python):
-    variables = {**os.environ, **row.variables, "PYTHONPATH": "", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    variables = {**os.environ, "VRAM_LIBRARY": str(BUILD / "libvram.so"), **row.variables, "PYTHONPATH": "", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
     # torch.compile keeps compiled kernels; each run is to compile them.
     caches = LOGS / "caches" / row.id.replace("/", ".")
     shutil.rmtree(caches, ignore_errors=True)

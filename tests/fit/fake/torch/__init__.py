@@ -75,13 +75,19 @@ def _snapshot():
     return {"segments": segments, "device_traces": [list(_trace)], "allocator_settings": {}, "external_annotations": []}
 
 
+def reset_peak_memory_stats():
+    _stats["peak"] = _stats["live"]
+
+
 def _lazy_call(function):
     function() if cuda.initialized else _queued.append(function)
 
 
 cuda = types.SimpleNamespace(initialized=False, _lazy_call=_lazy_call, is_initialized=lambda: cuda.initialized, device_count=lambda: 1,
                              memory_stats_as_nested_dict=_nested,
-                             memory=types.SimpleNamespace(_record_memory_history=_record_memory_history, _snapshot=_snapshot))
+                             memory=types.SimpleNamespace(_record_memory_history=_record_memory_history, _snapshot=_snapshot,
+                                                          reset_peak_memory_stats=reset_peak_memory_stats),
+                             reset_peak_memory_stats=reset_peak_memory_stats)
 distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: False)
 
 _hooks = []
