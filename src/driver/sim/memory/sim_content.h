@@ -33,8 +33,8 @@ struct vr_sim_content {
     struct vr_sim_windows windows;
     uint64_t end;    // the next range's first place
     uint64_t writes; // numbers of writes
-    struct vr_map
-        given; // a place that a kernel was passed to write -> the number of the last write before, and for how many blocks (lower half)
+    // A place that a kernel was passed to write -> the number of the last write before, and for how many blocks (lower half).
+    struct vr_map outputs;
 };
 
 // Bytes read that no copy and no fill wrote, that were not kept, and that were written before a kernel was given them to write.
