@@ -48,7 +48,7 @@ static void say_bytes(uint64_t bytes, const char *what) {
 static void say_place(const struct sim_read_place *place) {
     ui_say("  %" PRIu64 "%s", place->calls, place->calls == 1 ? " read" : " reads");
     say_bytes(place->unwritten_bytes, "that no copy and no fill wrote");
-    say_bytes(place->passed_bytes, "whose address a kernel was given after they were written");
+    say_bytes(place->passed_bytes, "that were written, and then given to a kernel to write");
     say_bytes(place->not_kept_bytes, "of large copies from the host, which bytes=none does not keep");
     for (const char *line = place->text; *line != '\0';) {
         const size_t length = strcspn(line, "\n");

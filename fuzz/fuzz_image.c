@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "driver/sim/modules/sim_image.h"
+#include "driver/sim/modules/sim_outputs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const vr_cu_result result = vr_sim_image_read(bytes, size, 90, NULL, &image);
     if ((result == VR_CU_SUCCESS) != (image != NULL)) __builtin_trap();
     for (size_t i = 0; image != NULL && i < image->kernel_count; i++)
-        if (vr_sim_image_kernel(image, image->kernels[i].name) > i) __builtin_trap();
+        if (vr_sim_image_kernel(image, image->kernels[i].name) > i || !vr_sim_kernel_find_outputs(&image->kernels[i])) __builtin_trap();
     for (size_t i = 0; image != NULL && i < image->variable_count; i++)
         if (vr_sim_image_variable(image, image->variables[i].name) > i) __builtin_trap();
     vr_sim_image_release(image);

@@ -16,7 +16,7 @@ enum vr_reads_state { VR_READS_EMPTY, VR_READS_READY };
 struct vr_reads_count {
     _Atomic uint64_t calls;
     _Atomic uint64_t unwritten_bytes; // that no copy and no fill wrote
-    _Atomic uint64_t passed_bytes;    // written before a kernel was given their address
+    _Atomic uint64_t passed_bytes;    // written, and then given to a kernel to write
     _Atomic uint64_t not_kept_bytes;  // of a large copy from the host, with bytes=none
 };
 

@@ -9,13 +9,10 @@ enum {
     MOVE_BYTES = 64 << 10   // of an overlapping copy, at a time
 };
 
-#define PASSED ((uint64_t)1 << 32)
-
 // A part of a range: what it holds and until where.
 struct part {
     enum vr_sim_held held;
     uint32_t word;
-    bool passed;
     uint64_t size_bytes;
 };
 
@@ -29,6 +26,7 @@ void vr_sim_content_open(struct vr_sim_content *content, int file) {
 
 void vr_sim_content_release(struct vr_sim_content *content) {
     vr_sim_ranges_release(&content->extents);
+    vr_map_release(&content->outputs);
     vr_sim_windows_release(&content->windows);
 }
 
@@ -45,7 +43,6 @@ static struct part part_at(const struct vr_sim_content *content, uint64_t at, ui
     if (extent != NULL)
         return (struct part){.held = (enum vr_sim_held)extent->kind,
                              .word = (uint32_t)extent->owner,
-                             .passed = (extent->owner & PASSED) != 0,
                              .size_bytes = least(size_bytes, vr_sim_range_end(extent) - at)};
     extent = vr_sim_ranges_next(&content->extents, at);
     return (struct part){.size_bytes = extent == NULL ? size_bytes : least(size_bytes, extent->base - at)};
@@ -91,31 +88,84 @@ static void insert_merged(struct vr_sim_content *content, uint64_t from, uint64_
     insert(content, from, end, kind, owner);
 }
 
-// Makes the range hold that, whatever it held.
-static bool put(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word) {
+static bool is_number(const struct vr_sim_range *extent, uint64_t number) { return extent->owner >> 32 == (uint32_t)number; }
+
+// Nothing that anybody could tell would change.
+static bool holds(const struct vr_sim_range *extent, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word,
+                  uint64_t number) {
+    if (extent == NULL || extent->kind != held || (uint32_t)extent->owner != word || at + size_bytes > vr_sim_range_end(extent))
+        return false;
+    return held == VR_SIM_PASSED || held == VR_SIM_NOT_KEPT || is_number(extent, number) ||
+           (extent->base == at && extent->span == size_bytes);
+}
+
+static void renumber(struct vr_sim_range *extent, uint64_t number) {
+    extent->owner = (uint64_t)(uint32_t)number << 32 | (uint32_t)extent->owner;
+}
+
+// Makes the range hold that, whatever it held. `number`: of the write.
+static bool put(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word, uint64_t number) {
     const uint64_t end = at + size_bytes;
-    const struct vr_sim_range *around = vr_sim_ranges_holding(&content->extents, at);
-    if (is_same(around, held, word) && end <= vr_sim_range_end(around)) return true;
+    struct vr_sim_range *around = vr_sim_ranges_holding(&content->extents, at);
+    if (holds(around, at, size_bytes, held, word, number)) {
+        if (number != 0 && around->span == size_bytes) renumber(around, number);
+        return true;
+    }
     if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false; // two ends and the new one
     const bool bytes = cut(content, at, end);
     if (bytes && held != VR_SIM_BYTES) vr_sim_windows_discard(&content->windows, at, size_bytes, 0);
-    if (held != VR_SIM_UNWRITTEN) insert_merged(content, at, end, held, word);
+    if (held == VR_SIM_PASSED || held == VR_SIM_NOT_KEPT) number = 0;
+    if (held != VR_SIM_UNWRITTEN) insert_merged(content, at, end, held, (uint64_t)(uint32_t)number << 32 | word);
     return true;
 }
 
-// Bytes of the file are there already, all of them, and no kernel knows them.
+// Bytes of the file are there already, all of them.
 static bool has_bytes(const struct part *part, uint64_t size_bytes) {
-    return part->held == VR_SIM_SHARED || (part->held == VR_SIM_BYTES && part->size_bytes == size_bytes && !part->passed);
+    return part->held == VR_SIM_SHARED || (part->held == VR_SIM_BYTES && part->size_bytes == size_bytes);
 }
 
-static bool is_passed_on(const struct part *part) { return (part->held == VR_SIM_FILL || part->held == VR_SIM_BYTES) && !part->passed; }
+// And they are all that one write left: then they are the next one's.
+static bool is_rewritten(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+    struct vr_sim_range *extent = vr_sim_ranges_at(&content->extents, at);
+    if (extent == NULL || extent->kind != VR_SIM_BYTES || extent->span != size_bytes) return false;
+    renumber(extent, ++content->writes);
+    return true;
+}
+
+static bool pass_part(struct vr_sim_content *content, uint64_t at, const struct part *part) {
+    const bool written = part->held == VR_SIM_FILL || part->held == VR_SIM_BYTES || part->held == VR_SIM_NOT_KEPT;
+    return !written || put(content, at, part->size_bytes, VR_SIM_PASSED, 0, 0);
+}
+
+// --- outputs of kernels ----------------------------------------------------------------------------------------------
+
+#define ANY_BLOCKS   UINT32_MAX
+#define OUTPUTS_MOST ((size_t)1 << 20) // so many places are kept in mind; then all are forgotten
+
+static bool note_output(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
+    const uint64_t blocks = vr_round_up(size_bytes, VR_SIM_BLOCK_BYTES) / VR_SIM_BLOCK_BYTES;
+    if (content->outputs.count >= OUTPUTS_MOST) vr_map_release(&content->outputs);
+    return vr_map_set(&content->outputs, at, (content->writes & UINT32_MAX) << 32 | least(blocks, ANY_BLOCKS)) == VRAM_OK;
+}
+
+// Older than what a kernel wrote at the place that a read begins at.
+static bool is_stale(const struct vr_sim_content *content, uint64_t output, uint64_t begun, uint64_t at) {
+    const struct vr_sim_range *extent = vr_sim_ranges_holding(&content->extents, at);
+    if (output == 0 || extent == NULL || (extent->kind != VR_SIM_BYTES && extent->kind != VR_SIM_FILL)) return false;
+    const uint32_t blocks = (uint32_t)output;
+    const bool reached = blocks == ANY_BLOCKS || at - begun < (uint64_t)blocks * VR_SIM_BLOCK_BYTES;
+    return reached && (int32_t)((uint32_t)(extent->owner >> 32) - (uint32_t)(output >> 32)) <= 0;
+}
 
 bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
-    const struct part part = part_at(content, at, size_bytes);
-    if (!is_passed_on(&part)) return true;
-    if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false;
-    (void)cut(content, at, at + part.size_bytes);
-    insert_merged(content, at, at + part.size_bytes, part.held, part.word | PASSED);
+    if (!note_output(content, at, size_bytes)) return false;
+    for (uint64_t place = at, end = at + size_bytes; place < end;) {
+        const struct part part = part_at(content, place, end - place);
+        if (part.held == VR_SIM_UNWRITTEN || part.held == VR_SIM_SHARED) return true;
+        if (!pass_part(content, place, &part)) return false;
+        place += part.size_bytes;
+        if (place % VR_SIM_BLOCK_BYTES == 0) return true;
+    }
     return true;
 }
 
@@ -160,14 +210,14 @@ bool vr_sim_content_fill(struct vr_sim_content *content, uint64_t at, uint64_t s
     // A small fill among bytes stays bytes, so that they are not cut into crumbs.
     if (part.held == VR_SIM_SHARED || (size_bytes < PAGE_BYTES && has_bytes(&part, size_bytes)))
         return paint_file(content, at, size_bytes, word);
-    return put(content, at, size_bytes, VR_SIM_FILL, word);
+    return put(content, at, size_bytes, VR_SIM_FILL, word, ++content->writes);
 }
 
 // What is not kept, or not known, is zero where other processes would see it.
 static bool hold_nothing(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held) {
     const struct part part = part_at(content, at, size_bytes);
     if (part.held == VR_SIM_SHARED) return vr_sim_windows_zero(&content->windows, at, size_bytes, true);
-    return put(content, at, size_bytes, held, 0);
+    return put(content, at, size_bytes, held, 0, 0);
 }
 
 bool vr_sim_content_forget(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
@@ -193,14 +243,16 @@ static bool repeats(const unsigned char *bytes, uint64_t size_bytes, uint32_t *p
 
 static bool write_piece(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const unsigned char *bytes) {
     uint32_t pattern;
-    if (repeats(bytes, size_bytes, &pattern)) return put(content, at, size_bytes, VR_SIM_FILL, vr_sim_content_word(pattern, at));
-    return put(content, at, size_bytes, VR_SIM_BYTES, 0) && write_file(content, at, size_bytes, bytes);
+    const uint64_t number = content->writes;
+    if (repeats(bytes, size_bytes, &pattern)) return put(content, at, size_bytes, VR_SIM_FILL, vr_sim_content_word(pattern, at), number);
+    return put(content, at, size_bytes, VR_SIM_BYTES, 0, number) && write_file(content, at, size_bytes, bytes);
 }
 
 bool vr_sim_content_write(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const void *bytes) {
     const unsigned char *from = bytes;
     const struct part part = part_at(content, at, size_bytes);
-    if (has_bytes(&part, size_bytes)) return write_file(content, at, size_bytes, from);
+    if (part.held == VR_SIM_SHARED || is_rewritten(content, at, size_bytes)) return write_file(content, at, size_bytes, from);
+    content->writes++;
     for (uint64_t span; size_bytes > 0; at += span, from += span, size_bytes -= span) {
         span = least(size_bytes, PIECE_BYTES);
         if (!write_piece(content, at, span, from)) return false;
@@ -221,18 +273,27 @@ static bool read_file(struct vr_sim_content *content, uint64_t at, uint64_t size
     return true;
 }
 
+static bool read_part(struct vr_sim_content *content, uint64_t at, const struct part *part, unsigned char *to, struct vr_sim_read *read) {
+    if (part->held == VR_SIM_BYTES || part->held == VR_SIM_SHARED) return read_file(content, at, part->size_bytes, to);
+    vr_sim_content_paint(to, at, part->size_bytes, part->word);
+    if (part->held == VR_SIM_UNWRITTEN) read->unwritten_bytes += part->size_bytes;
+    if (part->held == VR_SIM_NOT_KEPT) read->not_kept_bytes += part->size_bytes;
+    if (part->held == VR_SIM_PASSED) read->passed_bytes += part->size_bytes;
+    return true;
+}
+
+// As somebody sees it who reads from `begun` on.
+static struct part visible_at(const struct vr_sim_content *content, uint64_t output, uint64_t begun, uint64_t at, uint64_t size_bytes) {
+    const struct part part = part_at(content, at, size_bytes);
+    return is_stale(content, output, begun, at) ? (struct part){.held = VR_SIM_PASSED, .size_bytes = part.size_bytes} : part;
+}
+
 bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, struct vr_sim_read *read) {
+    const uint64_t begun = at, output = vr_map_get(&content->outputs, at);
     unsigned char *to = bytes;
     while (size_bytes > 0) {
-        const struct part part = part_at(content, at, size_bytes);
-        if (part.passed) read->passed_bytes += part.size_bytes;
-        if (part.held == VR_SIM_BYTES || part.held == VR_SIM_SHARED) {
-            if (!read_file(content, at, part.size_bytes, to)) return false;
-        } else {
-            vr_sim_content_paint(to, at, part.size_bytes, part.word);
-            if (part.held == VR_SIM_UNWRITTEN) read->unwritten_bytes += part.size_bytes;
-            if (part.held == VR_SIM_NOT_KEPT) read->not_kept_bytes += part.size_bytes;
-        }
+        const struct part part = visible_at(content, output, begun, at, size_bytes);
+        if (!read_part(content, at, &part, to, read)) return false;
         at += part.size_bytes;
         to += part.size_bytes;
         size_bytes -= part.size_bytes;
@@ -252,24 +313,13 @@ static bool copy_bytes(struct vr_sim_content *content, uint64_t to, uint64_t fro
     return true;
 }
 
-static bool copy_held(struct vr_sim_content *content, uint64_t to, uint64_t from, const struct part *part) {
+static bool copy_part(struct vr_sim_content *content, uint64_t to, uint64_t from, const struct part *part) {
     switch (part->held) {
     case VR_SIM_FILL: return vr_sim_content_fill(content, to, part->size_bytes, rotate(part->word, to - from));
     case VR_SIM_BYTES:
     case VR_SIM_SHARED: return copy_bytes(content, to, from, part->size_bytes);
     default: return hold_nothing(content, to, part->size_bytes, part->held);
     }
-}
-
-// What may be a kernel's stays that.
-static bool copy_part(struct vr_sim_content *content, uint64_t to, uint64_t from, const struct part *part) {
-    if (!copy_held(content, to, from, part)) return false;
-    for (uint64_t at = to, end = to + part->size_bytes; part->passed && at < end;) {
-        const struct part copied = part_at(content, at, end - at);
-        if (!vr_sim_content_pass(content, at, copied.size_bytes)) return false;
-        at += copied.size_bytes;
-    }
-    return true;
 }
 
 // In pieces through host memory, in the order in which none is overwritten before it is read.
@@ -281,8 +331,8 @@ static bool move(struct vr_sim_content *content, uint64_t to, uint64_t from, uin
         const uint64_t at = to < from ? done : size_bytes - done - span;
         struct vr_sim_read read = {0};
         moved = vr_sim_content_read(content, from + at, span, bytes, &read);
-        if (moved && read.unwritten_bytes == span)
-            moved = hold_nothing(content, to + at, span, VR_SIM_UNWRITTEN);
+        if (moved && read.unwritten_bytes + read.passed_bytes == span)
+            moved = hold_nothing(content, to + at, span, read.passed_bytes == 0 ? VR_SIM_UNWRITTEN : VR_SIM_PASSED);
         else if (moved)
             moved = vr_sim_content_write(content, to + at, span, bytes);
     }
@@ -293,8 +343,9 @@ static bool move(struct vr_sim_content *content, uint64_t to, uint64_t from, uin
 bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes) {
     if (to == from) return true;
     if (to < from + size_bytes && from < to + size_bytes) return move(content, to, from, size_bytes);
+    const uint64_t begun = from, output = vr_map_get(&content->outputs, from);
     while (size_bytes > 0) {
-        const struct part part = part_at(content, from, size_bytes);
+        const struct part part = visible_at(content, output, begun, from, size_bytes);
         if (!copy_part(content, to, from, &part)) return false;
         to += part.size_bytes;
         from += part.size_bytes;
@@ -310,7 +361,8 @@ bool vr_sim_content_share(struct vr_sim_content *content, uint64_t at, uint64_t 
     for (uint64_t place = at, end = at + size_bytes; place < end;) {
         const struct part part = part_at(content, place, end - place);
         if (part.held == VR_SIM_FILL && part.word != 0 && !paint_file(content, place, part.size_bytes, part.word)) return false;
-        const bool zero = part.held == VR_SIM_UNWRITTEN || part.held == VR_SIM_NOT_KEPT || (part.held == VR_SIM_FILL && part.word == 0);
+        const bool zero = part.held == VR_SIM_UNWRITTEN || part.held == VR_SIM_NOT_KEPT || part.held == VR_SIM_PASSED ||
+                          (part.held == VR_SIM_FILL && part.word == 0);
         if (zero && !vr_sim_windows_zero(&content->windows, place, part.size_bytes, false)) return false;
         place += part.size_bytes;
     }
@@ -331,6 +383,6 @@ void vr_sim_content_drop(struct vr_sim_content *content, uint64_t at, uint64_t s
 bool vr_sim_content_check(const struct vr_sim_content *content) {
     const struct vr_sim_range *extent = vr_sim_ranges_next(&content->extents, 0);
     for (; extent != NULL; extent = vr_sim_ranges_next(&content->extents, vr_sim_range_end(extent)))
-        if (extent->kind <= VR_SIM_UNWRITTEN || extent->kind > VR_SIM_NOT_KEPT || vr_sim_range_end(extent) > content->end) return false;
+        if (extent->kind <= VR_SIM_UNWRITTEN || extent->kind > VR_SIM_PASSED || vr_sim_range_end(extent) > content->end) return false;
     return vr_sim_ranges_check(&content->extents) && vr_sim_windows_check(&content->windows);
 }

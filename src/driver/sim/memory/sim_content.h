@@ -6,6 +6,7 @@
 #ifndef VR_DRIVER_SIM_MEMORY_SIM_CONTENT_H
 #define VR_DRIVER_SIM_MEMORY_SIM_CONTENT_H
 
+#include "base/map.h"
 #include "driver/sim/memory/sim_windows.h"
 #include "driver/sim/sim_ranges.h"
 
@@ -19,19 +20,24 @@ enum vr_sim_held {
     VR_SIM_FILL,      // a pattern
     VR_SIM_BYTES,     // bytes of the file
     VR_SIM_SHARED,    // bytes of the file, which other processes write, too
-    VR_SIM_NOT_KEPT   // a large copy from the host that was not kept: reads give zeros
+    VR_SIM_NOT_KEPT,  // a large copy from the host that was not kept: reads give zeros
+    VR_SIM_PASSED     // something was written, and then a kernel was given it to write: reads give zeros
 };
 
-// Invariant: extents do not overlap, and their kind is one of enum vr_sim_held but UNWRITTEN; an extent's owner is what of a FILL is four
-// bytes, of which the byte at place p has number p % 4, and PASSED where a kernel was given its address since it was written; pages of a
-// range that nothing of BYTES or SHARED lies in may be taken, but are never read. vr_sim_content_check() is the sentence's first half.
+// Invariant: extents do not overlap, and their kind is one of enum vr_sim_held but UNWRITTEN; an extent's owner is, in its lower half, what
+// of a FILL is four bytes, of which the byte at place p has number p % 4, and in its upper half the number of the write it is of, so that
+// what was written at once ends where that ended; pages of a range that nothing of BYTES or SHARED lies in may be taken, but are never
+// read. vr_sim_content_check() is the sentence's first half.
 struct vr_sim_content {
     struct vr_sim_ranges extents;
     struct vr_sim_windows windows;
-    uint64_t end; // the next range's first place
+    uint64_t end;    // the next range's first place
+    uint64_t writes; // numbers of writes
+    // A place that a kernel was passed to write -> the number of the last write before, and for how many blocks (lower half).
+    struct vr_map outputs;
 };
 
-// Bytes read that no copy and no fill wrote, that were not kept, and that were written before a kernel was given their address.
+// Bytes read that no copy and no fill wrote, that were not kept, and that were written before a kernel was given them to write.
 struct vr_sim_read {
     uint64_t unwritten_bytes, not_kept_bytes, passed_bytes;
 };
@@ -54,7 +60,10 @@ bool vr_sim_content_forget(struct vr_sim_content *content, uint64_t at, uint64_t
 bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, struct vr_sim_read *read);
 // As memmove() does it: the ranges may overlap.
 bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes);
-// A kernel is given that place, and may write from there to the end of what was written with it.
+// Allocators' blocks begin at multiples of this, in PyTorch's caching allocator and in the driver's.
+#define VR_SIM_BLOCK_BYTES 512
+// A kernel is given that place to write, at most size_bytes of it. What was written there is gone: up to the end of the write that holds
+// the place, and on as long as the next one begins right behind it and not where a block may begin, for that would be another block.
 bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);
 // From now on other processes have the range, which is all of what it belongs to.
 bool vr_sim_content_share(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);

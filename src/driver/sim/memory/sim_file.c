@@ -1,4 +1,6 @@
 // sim_file.c: the memory file of an instance. All its device memory that has bytes is one file, which other processes can map.
+#include <stdlib.h>
+
 #include "driver/sim/sim.h"
 
 vr_cu_result vr_sim_back_open(struct vr_sim *sim) {
@@ -12,6 +14,8 @@ vr_cu_result vr_sim_back_open(struct vr_sim *sim) {
 
 void vr_sim_back_close(struct vr_sim *sim) {
     vr_sim_content_release(&sim->content);
+    free(sim->written);
+    sim->written = NULL;
     if (sim->file >= 0) vr_os_shared_close(sim->file);
     sim->file = -1;
 }

@@ -68,7 +68,31 @@ static bool move_piece(struct vr_sim *sim, const struct spot *to, const struct s
     return keep ? vr_sim_content_write(content, to->place, size_bytes, from->host) : vr_sim_content_forget(content, to->place, size_bytes);
 }
 
+// --- what was written -----------------------------------------------------------------------------------------------
+
+// A bit for each 2 MiB of addresses, 2 TiB of them; what is farther apart shares one. Set where a copy or a fill ever wrote, so that a
+// launch looks no further for what nobody wrote. Without the host's memory for it everything counts as written.
+#define WRITTEN_BITS ((uint64_t)1 << 20)
+
+static uint64_t written_bit(uint64_t address) { return address / VR_SIM_GRANULARITY % WRITTEN_BITS; }
+
+static void note_written(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+    if (!vr_sim_is_near(&sim->allocated, address) && !vr_sim_is_near(&sim->reserved, address)) return;
+    if (sim->written == NULL) sim->written = calloc(WRITTEN_BITS / 64, sizeof *sim->written);
+    if (sim->written == NULL) return;
+    const uint64_t last = (address + size_bytes - 1) / VR_SIM_GRANULARITY;
+    for (uint64_t at = address / VR_SIM_GRANULARITY; at <= last; at++) sim->written[at % WRITTEN_BITS / 64] |= (uint64_t)1 << at % 64;
+}
+
+static bool may_be_written(const struct vr_sim *sim, uint64_t address) {
+    const uint64_t bit = written_bit(address);
+    return sim->written == NULL || (sim->written[bit / 64] >> bit % 64 & 1) != 0;
+}
+
+// --- moving ---------------------------------------------------------------------------------------------------------
+
 bool vr_sim_transfer_copy(struct vr_sim *sim, uint64_t to, uint64_t from, uint64_t size_bytes, bool keep) {
+    if (size_bytes > 0) note_written(sim, to, size_bytes);
     while (size_bytes > 0) {
         struct spot into, out;
         if (!find(sim, to, size_bytes, &into) || !find(sim, from, into.size_bytes, &out)) return false;
@@ -81,6 +105,7 @@ bool vr_sim_transfer_copy(struct vr_sim *sim, uint64_t to, uint64_t from, uint64
 }
 
 bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, uint32_t pattern) {
+    if (size_bytes > 0) note_written(sim, to, size_bytes);
     for (uint64_t done = 0; done < size_bytes;) {
         struct spot spot;
         if (!find(sim, to + done, size_bytes - done, &spot)) return false;
@@ -95,9 +120,9 @@ bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, u
     return true;
 }
 
-void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address) {
+void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
     struct spot spot;
-    if (!vr_sim_is_near(&sim->allocated, address) && !vr_sim_is_near(&sim->reserved, address)) return;
-    // Without memory for it, a read is not told.
-    if (find(sim, address, UINT64_MAX, &spot) && spot.place != 0) (void)vr_sim_content_pass(&sim->content, spot.place, spot.size_bytes);
+    if (VR_LIKELY(!may_be_written(sim, address)) || size_bytes == 0) return;
+    // Without memory for it, what was written before stays.
+    if (find(sim, address, size_bytes, &spot) && spot.place != 0) (void)vr_sim_content_pass(&sim->content, spot.place, spot.size_bytes);
 }

@@ -64,6 +64,7 @@ void vr_sim_image_release(struct vr_sim_image *image) {
     for (size_t i = 0; i < image->kernel_count; i++) {
         free(image->kernels[i].name);
         free(image->kernels[i].parameters);
+        free(image->kernels[i].outputs);
     }
     for (size_t i = 0; i < image->variable_count; i++) free(image->variables[i].name);
     free(image->kernels);

@@ -18,6 +18,15 @@ struct vr_sim_parameter {
     uint32_t offset_bytes, size_bytes;
 };
 
+// Where a kernel's arguments say what it writes: words of one argument (sim_outputs.h).
+struct vr_sim_output {
+    uint32_t parameter;
+    uint32_t from, words;  // which of its words, of eight bytes each, are looked at
+    uint32_t first, count; // of the words that are addresses: which are written
+    uint32_t elements;     // the argument that says how many elements there are, plus one; 0: not known
+    uint32_t element_bytes;
+};
+
 // What is known of a kernel. Fields of an open image's kernels are what a small kernel has.
 struct vr_sim_kernel {
     char *name; // owned
@@ -27,8 +36,11 @@ struct vr_sim_kernel {
     uint32_t ordinal;                   // parameters seen so far while reading
     struct vr_sim_parameter *parameters;
     size_t parameter_count, parameters_capacity;
-    bool has_parameters;       // they are known
-    bool spins;                // waits for as many cycles as its only argument says
+    bool has_parameters; // they are known
+    bool spins;          // waits for as many cycles as its only argument says
+    bool has_outputs;    // they were looked for
+    struct vr_sim_output *outputs;
+    size_t output_count, outputs_capacity;
     uint32_t fill_value_bytes; // it fills memory with a value of that length (vr_sim_launch_fill()); 0: it does not
 };
 

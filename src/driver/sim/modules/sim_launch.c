@@ -210,7 +210,7 @@ static vr_cu_result launch_on(struct vr_sim *sim, const struct vr_sim_launch *la
     if (VR_UNLIKELY(!vr_sim_fits_in_time(sim, queue->tail_ns, cost_ns))) return VR_CU_INVALID_VALUE;
     uint64_t end_ns;
     function->loaded = true;
-    if (VR_UNLIKELY(sim->on_read != NULL)) vr_sim_launch_pass(sim, launch);
+    vr_sim_launch_pass(sim, launch);
     result = vr_sim_enqueue(sim, queue, cost_ns, &end_ns);
     if (VR_UNLIKELY(vr_sim_function_kernel(function)->fill_value_bytes != 0) && result == VR_CU_SUCCESS)
         result = vr_sim_launch_fill(sim, queue, device, launch);

@@ -42,7 +42,7 @@ vr_cu_result vr_sim_launch_fill(struct vr_sim *sim, struct vr_sim_stream *stream
 
 // --- sim_launch_pass.c ----------------------------------------------------------------------------------------------
 
-// What device memory holds at the launch's arguments may be the kernel's from now on. Nothing where nobody asks for reads.
+// What device memory holds at the outputs of the kernel (sim_outputs.h) is not known from now on.
 void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch);
 
 #endif

@@ -100,7 +100,10 @@ static vr_cu_result fill_narrow(struct vr_sim *sim, struct vr_sim_stream *stream
 }
 
 static vr_cu_result fill_wide(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, const struct fill *fill) {
-    if (fill->size_bytes > WIDE_MOST_BYTES) return VR_CU_SUCCESS;
+    if (fill->size_bytes > WIDE_MOST_BYTES) {
+        vr_sim_transfer_pass(sim, fill->to, fill->size_bytes);
+        return VR_CU_SUCCESS;
+    }
     struct bytes_payload *payload = malloc(sizeof *payload + (size_t)fill->size_bytes);
     if (payload == NULL) return VR_CU_OUT_OF_MEMORY;
     payload->head = (struct vr_sim_payload){1};

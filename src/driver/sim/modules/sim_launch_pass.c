@@ -1,32 +1,63 @@
-// sim_launch_pass.c: the addresses that a launch gives a kernel: what lies there may be the kernel's from then on.
+// sim_launch_pass.c: what a launch makes a kernel write: what lay there before is not there afterwards.
 #include "driver/sim/modules/sim_launch.h"
+#include "driver/sim/modules/sim_outputs.h"
 
-// Every eight bytes of an argument, a struct as well, may be an address.
-static void pass_words(struct vr_sim *sim, const void *value, uint64_t size_bytes) {
-    const unsigned char *bytes = value;
-    for (uint64_t at = 0; at + sizeof(uint64_t) <= size_bytes; at += sizeof(uint64_t)) {
+// Where the argument of a parameter lies, as one of a list or in one piece. NULL: nowhere.
+struct arguments {
+    void *const *list;
+    const unsigned char *buffer;
+    uint64_t buffer_bytes;
+};
+
+static struct arguments arguments_of(const struct vr_sim_launch *launch) {
+    struct arguments arguments = {.list = (void *const *)launch->parameters};
+    for (unsigned i = 0; launch->extra != NULL && i < 8 && (uint64_t)(uintptr_t)launch->extra[i] != VR_CU_LAUNCH_PARAM_END; i += 2) {
+        if ((uint64_t)(uintptr_t)launch->extra[i] == VR_CU_LAUNCH_PARAM_BUFFER_POINTER) arguments.buffer = launch->extra[i + 1];
+        if ((uint64_t)(uintptr_t)launch->extra[i] == VR_CU_LAUNCH_PARAM_BUFFER_SIZE && launch->extra[i + 1] != NULL)
+            arguments.buffer_bytes = *(const uint64_t *)launch->extra[i + 1];
+    }
+    return arguments;
+}
+
+static const unsigned char *argument_at(const struct arguments *arguments, const struct vr_sim_kernel *kernel, uint32_t index) {
+    const struct vr_sim_parameter *parameter = &kernel->parameters[index];
+    if (arguments->list != NULL) return arguments->list[index];
+    const bool inside = arguments->buffer != NULL && (uint64_t)parameter->offset_bytes + parameter->size_bytes <= arguments->buffer_bytes;
+    return inside ? arguments->buffer + parameter->offset_bytes : NULL;
+}
+
+// The bytes that are written one after the other, by the argument that counts them. UINT64_MAX: not known.
+static uint64_t written_bytes(const struct arguments *arguments, const struct vr_sim_kernel *kernel, const struct vr_sim_output *output) {
+    if (output->elements == 0) return UINT64_MAX;
+    const uint32_t size = kernel->parameters[output->elements - 1].size_bytes;
+    const unsigned char *from = argument_at(arguments, kernel, output->elements - 1);
+    uint64_t elements = 0;
+    if (from == NULL || size > sizeof elements) return UINT64_MAX;
+    memcpy(&elements, from, size);
+    return elements > VR_SIM_LIMIT ? UINT64_MAX : elements * output->element_bytes;
+}
+
+static void pass_output(struct vr_sim *sim, const struct arguments *arguments, const struct vr_sim_kernel *kernel,
+                        const struct vr_sim_output *output) {
+    const unsigned char *bytes = argument_at(arguments, kernel, output->parameter);
+    uint32_t found = 0;
+    if (bytes == NULL) return;
+    for (uint32_t i = 0; i < output->words && found < output->first + output->count; i++) {
         uint64_t word;
-        memcpy(&word, bytes + at, sizeof word);
-        vr_sim_transfer_pass(sim, word);
+        memcpy(&word, bytes + (output->from + i) * sizeof word, sizeof word);
+        if (!vr_sim_is_near(&sim->allocated, word) && !vr_sim_is_near(&sim->reserved, word)) continue;
+        if (found++ >= output->first) vr_sim_transfer_pass(sim, word, written_bytes(arguments, kernel, output));
     }
 }
 
-static void pass_buffer(struct vr_sim *sim, void *const *extra) {
-    const void *buffer = NULL;
-    const uint64_t *length = NULL;
-    for (unsigned i = 0; i < 8 && (uint64_t)(uintptr_t)extra[i] != VR_CU_LAUNCH_PARAM_END; i += 2) {
-        if ((uint64_t)(uintptr_t)extra[i] == VR_CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[i + 1];
-        if ((uint64_t)(uintptr_t)extra[i] == VR_CU_LAUNCH_PARAM_BUFFER_SIZE) length = extra[i + 1];
-    }
-    if (buffer != NULL && length != NULL && *length <= VR_SIM_PAGE_BYTES) pass_words(sim, buffer, *length);
-}
-
+// How arguments lie, only the code says; of a kernel whose code is closed nothing is known.
 void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch) {
-    const struct vr_sim_function *function = vr_sim_function_find(sim, launch->function);
-    if (sim->on_read == NULL || !vr_sim_keeps(sim) || function == NULL) return;
-    if (launch->extra != NULL) pass_buffer(sim, launch->extra);
-    const struct vr_sim_kernel *kernel = vr_sim_function_kernel(function);
-    if (launch->parameters == NULL || !kernel->has_parameters) return; // how long they are, only the code says
-    for (size_t i = 0; i < kernel->parameter_count; i++)
-        if (launch->parameters[i] != NULL) pass_words(sim, launch->parameters[i], kernel->parameters[i].size_bytes);
+    struct vr_sim_function *function = vr_sim_function_find(sim, launch->function);
+    if (!vr_sim_keeps(sim) || function == NULL) return;
+    struct vr_sim_kernel *kernel = &function->image->kernels[function->kernel];
+    if (!kernel->has_parameters || kernel->fill_value_bytes != 0) return; // what fills is done (vr_sim_launch_fill())
+    if (VR_UNLIKELY(!kernel->has_outputs) && !vr_sim_kernel_find_outputs(kernel)) return;
+    if (kernel->output_count == 0 || (launch->parameters == NULL && launch->extra == NULL)) return;
+    const struct arguments arguments = arguments_of(launch);
+    for (size_t i = 0; i < kernel->output_count; i++) pass_output(sim, &arguments, kernel, &kernel->outputs[i]);
 }
