@@ -292,16 +292,44 @@ RT_DEFAULT_CALL(cudaMemcpy2DArrayToArray,
                                                             .rows = height},
                                        true, on)))
 
-// Bytes of one row.
-#define LINE                                                                                                                               \
-    (&(const struct rows){.to_array = to, .to_x_bytes = x, .to_y = y, .from = from, .from_pitch = bytes, .width_bytes = bytes, .rows = 1})
+// `bytes` of a row and of those that follow it: the rest of the first one, whole rows, a part of the last. `rows` has the array, the place
+// in it and the address at the other side; its width, rows and pitch are made here.
+static int copy_run(const struct rt_driver *driver, const struct rows *run, size_t bytes, bool wait, uint64_t stream) {
+    struct rt_array_descriptor array = {0};
+    int error = driver->array_get_descriptor(&array, run->to_array != 0 ? run->to_array : run->from_array);
+    if (error != RT_SUCCESS) return error;
+    const size_t row_bytes = array.width * element_bytes(&array);
+    struct rows piece = *run;
+    while (bytes > 0 && error == RT_SUCCESS) {
+        const size_t x = piece.to_x_bytes + piece.from_x_bytes; // one of them is 0
+        if (x >= row_bytes) return RT_INVALID_VALUE;
+        const bool whole = x == 0 && bytes >= row_bytes;
+        const size_t left = row_bytes - x;
+        piece.width_bytes = whole ? row_bytes : bytes < left ? bytes : left;
+        piece.rows = whole ? bytes / row_bytes : 1;
+        piece.to_pitch = piece.from_pitch = piece.width_bytes;
+        error = copy_rows(driver, &piece, wait, stream);
+        const size_t done = piece.width_bytes * piece.rows;
+        if (piece.to_array != 0) {
+            piece.to_y += piece.rows;
+            piece.from = (const char *)piece.from + done;
+        } else {
+            piece.from_y += piece.rows;
+            piece.to = (char *)piece.to + done;
+        }
+        piece.to_x_bytes = piece.from_x_bytes = 0;
+        bytes -= done;
+    }
+    return error;
+}
+
+#define RUN (&(const struct rows){.to_array = to, .to_x_bytes = x, .to_y = y, .from = from})
 RT_DEFAULT_CALL(cudaMemcpyToArray, (uint64_t to, size_t x, size_t y, const void *from, size_t bytes, int kind),
-                ((void)kind, copy_rows(driver, LINE, true, on)))
+                ((void)kind, copy_run(driver, RUN, bytes, true, on)))
 RT_STREAM_CALL(cudaMemcpyToArrayAsync, (uint64_t to, size_t x, size_t y, const void *from, size_t bytes, int kind, void *stream),
-               ((void)kind, copy_rows(driver, LINE, false, on)))
-#define LINE_BACK                                                                                                                          \
-    (&(const struct rows){.from_array = from, .from_x_bytes = x, .from_y = y, .to = to, .to_pitch = bytes, .width_bytes = bytes, .rows = 1})
+               ((void)kind, copy_run(driver, RUN, bytes, false, on)))
+#define RUN_BACK (&(const struct rows){.from_array = from, .from_x_bytes = x, .from_y = y, .to = to})
 RT_DEFAULT_CALL(cudaMemcpyFromArray, (void *to, uint64_t from, size_t x, size_t y, size_t bytes, int kind),
-                ((void)kind, copy_rows(driver, LINE_BACK, true, on)))
+                ((void)kind, copy_run(driver, RUN_BACK, bytes, true, on)))
 RT_STREAM_CALL(cudaMemcpyFromArrayAsync, (void *to, uint64_t from, size_t x, size_t y, size_t bytes, int kind, void *stream),
-               ((void)kind, copy_rows(driver, LINE_BACK, false, on)))
+               ((void)kind, copy_run(driver, RUN_BACK, bytes, false, on)))

@@ -168,6 +168,12 @@ static int check_shapes(void) {
     EXPECT(CALL("cudaMemcpy2DFromArray", (void *, size_t, uint64_t, size_t, size_t, size_t, size_t, int), back, 2, array, 3, 4, 2, 2, 2) ==
            0);
     EXPECT(back[0] == 35 && back[1] == 36 && back[2] == 43);
+    // Twelve bytes from the end of a row on: its rest, a whole row, the beginning of a third.
+    memset(back, 0, 16);
+    EXPECT(CALL("cudaMemcpyToArray", (uint64_t, size_t, size_t, const void *, size_t, int), array, 6, 1, host, 12, 1) == 0);
+    EXPECT(CALL("cudaMemcpyFromArray", (void *, uint64_t, size_t, size_t, size_t, int), back, array, 6, 1, 12, 2) == 0);
+    EXPECT(memcmp(back, host, 12) == 0);
+    EXPECT(CALL("cudaMemcpyToArray", (uint64_t, size_t, size_t, const void *, size_t, int), array, 6, 7, host, 12, 1) == 1);
     struct {
         int kind;
         uint64_t array, more[16];
