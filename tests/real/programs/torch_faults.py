@@ -20,8 +20,9 @@ MIB = 1 << 20
 TRY_SECONDS = 120
 OUT_OF_MEMORY = 2  # CUresult
 RAISED, FINISHED = 7, 0
-# Checked in a destructor of PyTorch (ExpandableSegment's), whose exception nobody can catch: so it ends on a GPU, too.
-CHECKED_IN_DESTRUCTORS = {"cuMemAddressFree"}
+# Checked in destructors of PyTorch, whose exceptions nobody can catch: so it ends on a GPU, too. The first in ExpandableSegment's, the
+# others in a tensor's that another stream used, where the allocator sets its fence.
+CHECKED_IN_DESTRUCTORS = {"cuMemAddressFree", "cuEventCreate", "cuEventRecord", "cuDevicePrimaryCtxGetState"}
 
 
 # --- the programs, small: each of their calls is failed -----------------------------------------------------------------------------------
