@@ -274,6 +274,7 @@ static void print_ending(const struct fit_run *run) {
     static const char unseen[] = "not seen: evaluation, checkpoints, longer batches later";
     static const char *const texts[FIT_ENDING_COUNT] = {"the program came to its end",
                                                         "stopped: three steps in a row are alike",
+                                                        "stopped: steps differ, but for 100 of them there was no new peak",
                                                         "stopped after the steps asked for",
                                                         "stopped: --until was in its output",
                                                         "stopped: --for was over",

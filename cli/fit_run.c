@@ -185,16 +185,17 @@ static void add_contexts(struct running *running) {
 
 static enum fit_ending ending_of(const struct running *running) {
     const struct fit_run *run = running->run;
-    bool repeats = false, asked = false, oom = false;
+    bool repeats = false, stands = false, asked = false, oom = false;
     for (size_t i = 0; i < run->process_count; i++) {
         repeats = repeats || strcmp(run->processes[i].ended, "steps") == 0;
+        stands = stands || strcmp(run->processes[i].ended, "stands") == 0;
         asked = asked || strcmp(run->processes[i].ended, "asked") == 0;
     }
     for (size_t i = 0; i < run->holding_count; i++) oom = oom || run->holdings[i].ooms > 0;
     if (running->found) return FIT_UNTIL;
     if (running->time_over) return FIT_TIME;
     if (run->exit_code != 0) return oom ? FIT_OUT_OF_MEMORY : FIT_FAILED;
-    return repeats ? FIT_REPEATS : asked ? FIT_STEPS : FIT_ENDED;
+    return stands ? FIT_STANDS : repeats ? FIT_REPEATS : asked ? FIT_STEPS : FIT_ENDED;
 }
 
 static int run_program(struct running *running) {

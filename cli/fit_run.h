@@ -26,6 +26,7 @@ struct fit_plan {
 #define FIT_ENDINGS(X)                                                                                                                     \
     X(FIT_ENDED, end)         /* the program came to its end */                                                                            \
     X(FIT_REPEATS, repeats)   /* its steps repeat */                                                                                       \
+    X(FIT_STANDS, stands)     /* its steps differ, its peak stands */                                                                      \
     X(FIT_STEPS, steps)       /* as many steps as were asked for */                                                                        \
     X(FIT_UNTIL, until)       /* what was looked for is in its output */                                                                   \
     X(FIT_TIME, time)         /* the time was over */                                                                                      \

@@ -17,6 +17,7 @@ import time
 FOLDER = os.environ.get("VRAM_FIT", "")
 MAX_ENTRIES = 1_000_000  # of the history of a device: about 1 KiB each in PyTorch's own memory
 ALIKE = 3  # so many steps in a row
+STANDING = 100  # steps without a new peak, of a program whose steps are never alike
 WAIT_SECONDS = 60.0  # for the other ranks at the end of a step
 # The file that all processes and the command share (cli/fit_control.h): a head of 64 bytes, then a row of 64 per rank.
 ROW_BYTES, ROWS = 64, 1024
@@ -67,6 +68,7 @@ class Recorder:
         self.outside, self.written, self.ended = {}, False, "exit"
         self.peaks = {}  # by device: allocated and reserved, also those that the program has reset since
         self.ready, self.attempts = 0, 0
+        self.highest, self.highest_step = 0, 0
 
     # --- the beginning ---------------------------------------------------------------------------------------------------
 
@@ -172,7 +174,10 @@ class Recorder:
             self.control.put(self.control.row(rank, 1), self.process)
             self.control.put(self.control.row(rank, 2), sums["peak"])
         wanted = os.environ.get("VRAM_FIT_STEPS", "auto")
-        if wanted == "auto" and not self.ready and self.is_alike():
+        if sums["peak"] > self.highest:
+            self.highest, self.highest_step = sums["peak"], self.steps
+        self.standing = self.steps - self.highest_step >= STANDING
+        if wanted == "auto" and not self.ready and (self.is_alike() or self.standing):
             self.ready = self.steps
         if self.control is not None:
             self.control.put(self.control.row(rank, 3), self.ready)  # before the number of steps, by which others know that it stands
@@ -181,7 +186,7 @@ class Recorder:
 
     def maybe_stop(self, wanted, world):
         if wanted == "auto" and self.together(world):
-            self.stop("steps")
+            self.stop("stands" if self.standing else "steps")
         elif wanted.isdigit() and int(wanted) and self.steps >= int(wanted):
             self.wait_for(world)
             self.stop("asked")
@@ -271,8 +276,10 @@ class Recorder:
             if not stats:
                 continue
             sums["allocations"] += stats["allocation"]["all"]["allocated"]
-            sums["bytes"] += stats["allocated_bytes"]["all"]["allocated"]
-            sums["live"] += stats["allocated_bytes"]["all"]["current"]
+            # What was asked for: the sizes of blocks go by which free block is next, and may never repeat.
+            asked = stats.get("requested_bytes", stats["allocated_bytes"])["all"]
+            sums["bytes"] += asked["allocated"]
+            sums["live"] += asked["current"]
             sums["reserved"] += stats["reserved_bytes"]["all"]["current"]
             sums["peak"] = max(sums["peak"], stats["reserved_bytes"]["all"]["peak"])
         return sums

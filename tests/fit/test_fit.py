@@ -98,6 +98,16 @@ class PyTorch(unittest.TestCase):
         self.assertEqual((answer["holdings"][0]["torch"], answer["holdings"][0]["recorded_by"]), ("0.0.fake", "pytorch"))
         self.assertEqual(result.stderr.splitlines(), ["step 0", "step 1", "step 2"])
 
+    def test_blocks_that_are_larger_than_what_was_asked_for(self):
+        answer = json.loads(fit("--json", *python(TRAIN, "1000"), FAKE_REMAINDER="4096").stdout)
+        self.assertEqual((answer["ended"], answer["steps"]), ("repeats", 4))
+
+    def test_steps_that_are_never_alike(self):
+        differs = TRAIN.replace("(32, 16, 8)", "(32, 16, 8 + 2 * (step * 31 % 97))")
+        answer = json.loads(fit("--json", *python(differs, "1000")).stdout)
+        self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("stands", 440 * MIB))
+        self.assertLess(answer["steps"], 200)
+
     def test_workers_end_with_the_program(self):
         start = "import multiprocessing, time\nworker = multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,), daemon=True)\n" \
                 "worker.start()\nprint('worker', worker.pid, flush=True)\n"

@@ -10,7 +10,7 @@ import types
 __version__ = "0.0.fake"
 MIB = 1 << 20
 _queued, _live, _trace, _clock = [], {}, [], itertools.count(0x700000000000, 64 * MIB)
-_stats = {"allocations": 0, "bytes": 0, "live": 0, "peak": 0, "ooms": 0}
+_stats = {"allocations": 0, "requested": 0, "bytes": 0, "live": 0, "peak": 0, "ooms": 0}
 _recording = []
 
 
@@ -45,7 +45,9 @@ def empty(size):
     _entry("alloc", address, size)
     _live[address] = size
     _stats["allocations"] += 1
-    _stats["bytes"] += size
+    _stats["requested"] += size
+    # As where a free block that is larger is not split: every other block is.
+    _stats["bytes"] += size + int(os.environ.get("FAKE_REMAINDER", "0")) * (_stats["allocations"] % 2)
     _stats["live"] += size
     _stats["peak"] = max(_stats["peak"], _stats["live"])
     return address
@@ -61,9 +63,10 @@ def free(address):
 def _nested(device):
     if device or not cuda.initialized:
         return {}
+    requested = {"current": _stats["live"], "peak": _stats["peak"], "allocated": _stats["requested"]}
     every = {"current": _stats["live"], "peak": _stats["peak"], "allocated": _stats["bytes"]}
     return {"segment": {"all": {"allocated": _stats["allocations"]}}, "allocation": {"all": {"allocated": _stats["allocations"]}},
-            "allocated_bytes": {"all": every}, "reserved_bytes": {"all": every}, "num_ooms": _stats["ooms"], "num_alloc_retries": 0}
+            "allocated_bytes": {"all": every}, "requested_bytes": {"all": requested}, "reserved_bytes": {"all": every}, "num_ooms": _stats["ooms"], "num_alloc_retries": 0}
 
 
 def _snapshot():
