@@ -39,21 +39,38 @@ static void print_sites(const struct vram_report_device *device) {
     }
 }
 
+#define TEXT_COLUMN 17 // where what is said of a title begins
+#define TEXT_WIDTH  80
+
+// A title and what is said of it, in lines that a terminal of 80 columns holds.
+static void print_wrapped(const char *title, const char *text) {
+    printf("  %-*s", TEXT_COLUMN - 2, title);
+    ui_wrap(stdout, text, TEXT_COLUMN, TEXT_WIDTH);
+    printf("\n");
+}
+
 // What the peak is for, most first.
 static void print_roles(const struct vram_roles *roles) {
+    size_t column = TEXT_COLUMN;
     bool printed[VRAM_ROLE_COUNT] = {false};
-    printf("  Held then      ");
+    printf("  %-*s", TEXT_COLUMN - 2, "Held then");
     for (size_t n = 0; n < VRAM_ROLE_COUNT; n++) {
         size_t most = VRAM_ROLE_COUNT;
         for (size_t role = 0; role < VRAM_ROLE_COUNT; role++)
             if (!printed[role] && (most == VRAM_ROLE_COUNT || roles->at_peak[role].bytes > roles->at_peak[most].bytes)) most = role;
         printed[most] = true;
         if (roles->at_peak[most].bytes == 0) break;
-        printf("%s%s %s",
-               n == 0       ? ""
-               : n % 4 == 0 ? ",\n                 "
-                            : ", ",
-               vram_role_title(most), SIZE(roles->at_peak[most].bytes));
+        const char *size = SIZE(roles->at_peak[most].bytes);
+        const size_t length = strlen(vram_role_title(most)) + 1 + strlen(size);
+        // A size stays beside what it is of; and there is its comma.
+        const bool begins = n > 0 && column + length + 1 > TEXT_WIDTH;
+        if (begins) column = TEXT_COLUMN;
+        if (begins)
+            printf(",\n%*s", TEXT_COLUMN, "");
+        else if (n > 0)
+            printf(", ");
+        printf("%s %s", vram_role_title(most), size);
+        column += length + 2;
     }
     printf("\n");
     for (size_t i = 0; i < roles->module_count && i < 3; i++) {
@@ -96,9 +113,9 @@ static void print_oom(const struct fit_oom *oom) {
         printf(" at ");
         print_site(oom->site);
     }
-    printf(", %s in use of %s", SIZE(oom->allocated_bytes), SIZE(oom->room_bytes));
+    printf(",\n      %s in use of %s", SIZE(oom->allocated_bytes), SIZE(oom->room_bytes));
     if (oom->cached_bytes >= oom->requested_bytes)
-        printf(", %s free in pieces of at most %s", SIZE(oom->cached_bytes), SIZE(oom->largest_free_bytes));
+        printf(",\n      %s free in pieces of at most %s", SIZE(oom->cached_bytes), SIZE(oom->largest_free_bytes));
 }
 
 // detailed: where it runs out is said, too.
@@ -110,7 +127,7 @@ static void print_card(const struct fit_card *card, bool detailed) {
     } else if (card->need_bytes <= card->model.memory_bytes) {
         printf("fits, %s to spare", SIZE(card->model.memory_bytes - card->need_bytes));
     } else {
-        printf("fits with %" PRIu64 " retries, when the cache is given back", card->retries);
+        printf("fits with %" PRIu64 " %s, when the cache is given back", card->retries, card->retries == 1 ? "retry" : "retries");
     }
     if (card->method == FIT_BY_RUN) printf(card->fits ? " (it ran there)" : " (it ran out there)");
     if (card->method == FIT_BY_REPLAY) printf(" (replayed)");
@@ -139,35 +156,76 @@ static void print_setting(const struct fit_setting *setting, const struct fit_ve
     else if (setting->tried)
         printf("no setting of the allocator makes it fit\n");
     else if (verdict->highest->allocated_bytes > setting->card->room_bytes)
-        printf("no setting can make it fit: %s are in use at once, there is room for %s\n", SIZE(verdict->highest->allocated_bytes),
-               SIZE(setting->card->room_bytes));
+        printf("no setting can make it fit:\n                 %s are in use at once, there is room for %s\n",
+               SIZE(verdict->highest->allocated_bytes), SIZE(setting->card->room_bytes));
     else
         printf("settings were not searched: the recording is too long; vram tune does\n");
 }
 
-// The innermost frame of a place.
+#define MOST_PLACES 3
+
+// Whether a frame, "FUNCTION at FILE:LINE", is of Python or of a package, and not of the program.
+static bool is_installed(const char *line, size_t length) {
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python", "<frozen"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        for (size_t at = 0; at + strlen(folders[i]) <= length; at++)
+            if (strncmp(line + at, folders[i], strlen(folders[i])) == 0) return true;
+    return false;
+}
+
+// The innermost frame of the program's own, else the innermost, as call sites are written: FOLDER/FILE:LINE:FUNCTION.
 static void print_place(const struct sim_read_place *place) {
-    char line[200];
-    (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(place->text, "\n"), place->text);
-    ui_put(stdout, line);
-    printf(" (%" PRIu64 "x)", place->calls);
+    static const char between[] = " at ";
+    const char *line = place->text;
+    while (line[0] != '\0' && is_installed(line, strcspn(line, "\n"))) {
+        line += strcspn(line, "\n");
+        line += line[0] == '\n';
+    }
+    if (line[0] == '\0') line = place->text;
+    char frame[400], site[400];
+    (void)snprintf(frame, sizeof frame, "%.*s", (int)strcspn(line, "\n"), line);
+    const char *at = strstr(frame, between);
+    if (at != NULL)
+        (void)snprintf(site, sizeof site, "%s:%.*s", at + sizeof between - 1, (int)(at - frame), frame);
+    else
+        (void)snprintf(site, sizeof site, "%s", frame);
+    printf("                 ");
+    print_site(site);
+    printf(" (%" PRIu64 "x)\n", place->calls);
+}
+
+static void print_reads(const struct fit_run *run) {
+    char text[200];
+    if (run->read_count == 0) return;
+    (void)snprintf(
+        text, sizeof text,
+        "at %zu %s, of what a kernel computes (here zeros); the answer holds if none of these decides a size or the number of steps",
+        run->read_count, run->read_count == 1 ? "place" : "places");
+    print_wrapped("Values read", text);
+    for (size_t i = 0; i < run->read_count && i < MOST_PLACES; i++) print_place(&run->reads[i]);
+    if (run->read_count > MOST_PLACES) printf("                 and %zu more (--json has all)\n", run->read_count - MOST_PLACES);
+}
+
+static void print_names(const char *title, const struct sim_wanted *rows, size_t count, size_t most) {
+    char text[600] = "";
+    size_t used = 0;
+    if (count == 0) return;
+    for (size_t i = 0; i < count && i < most; i++) {
+        const int length =
+            snprintf(text + used, sizeof text - used, "%s%s%s%s", i == 0 ? "" : ", ", rows[i].function,
+                     strcmp(rows[i].library, "size") == 0 ? "" : " of ", strcmp(rows[i].library, "size") == 0 ? "" : rows[i].library);
+        if (length < 0 || (size_t)length >= sizeof text - used) break;
+        used += (size_t)length;
+    }
+    if (count > most) (void)snprintf(text + used, sizeof text - used, ", and %zu more", count - most);
+    print_wrapped(title, text);
 }
 
 static void print_doubts(const struct fit_run *run) {
-    printf("  Exact          sizes and order of requests, the allocator. From tables with a source: context, what libraries take\n");
-    for (size_t i = 0; i < run->size_count; i++) printf("%s%s", i == 0 ? "  Not known      " : ", ", run->sizes[i].function);
-    if (run->size_count > 0) printf("\n");
-    for (size_t i = 0; i < run->missing_count && i < 4; i++)
-        printf("%s%s of %s", i == 0 ? "  Not simulated  " : ", ", run->missing[i].function, run->missing[i].library);
-    if (run->missing_count > 0) printf("%s\n", run->missing_count > 4 ? ", ..." : "");
-    for (size_t i = 0; i < run->read_count && i < 4; i++) {
-        printf(i == 0 ? "  Values read    " : "                 ");
-        print_place(&run->reads[i]);
-        printf("\n");
-    }
-    if (run->read_count > 4) printf("                 and at %zu further places\n", run->read_count - 4);
-    if (run->read_count > 0)
-        printf("                 kernels compute nothing here: where sizes depend on such a value, it is what was read (0)\n");
+    print_wrapped("Exact", "sizes and order of requests, the allocator; from tables with a source: context, what libraries take");
+    print_names("Not known", run->sizes, run->size_count, 4);
+    print_names("Not simulated", run->missing, run->missing_count, 4);
+    print_reads(run);
 }
 
 // --- the whole ----------------------------------------------------------------------------------------------------------------------
@@ -193,8 +251,8 @@ static void print_peak(const struct fit_verdict *verdict) {
     if (highest->process->whole_program)
         printf("  Peak           %s allocated at the driver (%" PRIu64 " B)\n", SIZE(highest->allocated_bytes), highest->allocated_bytes);
     else
-        printf("  Peak           %s allocated (%" PRIu64 " B), %s reserved (%" PRIu64 " B)\n", SIZE(highest->allocated_bytes),
-               highest->allocated_bytes, SIZE(highest->reserved_bytes), highest->reserved_bytes);
+        printf("  Peak           %s allocated (%" PRIu64 " B)\n                 %s reserved (%" PRIu64 " B)\n",
+               SIZE(highest->allocated_bytes), highest->allocated_bytes, SIZE(highest->reserved_bytes), highest->reserved_bytes);
     if (highest->outside_bytes > 0) printf("  Besides        %s context, %s libraries\n", SIZE(context), SIZE(verdict->library_bytes));
 }
 
@@ -205,12 +263,15 @@ static void print_ranks(const struct fit_run *run) {
         if (run->holdings[i].reserved_bytes > high->reserved_bytes) high = &run->holdings[i];
     }
     if (run->holding_count < 2) return;
-    printf("  Ranks          %zu processes and devices, reserved %s (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", run->holding_count,
-           SIZE(low->reserved_bytes), low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
+    printf("  Ranks          %zu processes and devices\n                 reserved %s", run->holding_count, SIZE(low->reserved_bytes));
+    if (low->reserved_bytes < high->reserved_bytes)
+        printf(" (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
+    else
+        printf(" each\n");
 }
 
 static void print_ending(const struct fit_run *run) {
-    static const char unseen[] = "not seen: what comes later, as evaluation, checkpoints, longer batches";
+    static const char unseen[] = "not seen: evaluation, checkpoints, longer batches later";
     static const char *const texts[FIT_ENDING_COUNT] = {"the program came to its end",
                                                         "stopped: three steps in a row are alike",
                                                         "stopped after the steps asked for",
@@ -218,7 +279,9 @@ static void print_ending(const struct fit_run *run) {
                                                         "stopped: --for was over",
                                                         "the program failed, out of memory",
                                                         "the program failed"};
-    printf("  Ran            %.1f s, %" PRIu64 " steps; %s", run->seconds, run->steps, texts[run->ending]);
+    printf("  Ran            %.1f s, ", run->seconds);
+    if (run->steps > 0) printf("%" PRIu64 " %s; ", run->steps, run->steps == 1 ? "step" : "steps");
+    printf("%s", texts[run->ending]);
     if (run->ending == FIT_FAILED) printf(" (exit code %d)", run->exit_code);
     if (run->ending != FIT_ENDED) printf("\n                 %s", unseen);
     printf("\n");
@@ -230,8 +293,9 @@ int fit_print_text(const struct fit_answer *answer) {
     print_peak(verdict);
     print_moment(verdict, answer->run);
     printf("  Smallest       completes in %s", SIZE(verdict->smallest_bytes));
-    if (verdict->smallest_retries > 0) printf(" (%" PRIu64 " retries)", verdict->smallest_retries);
-    printf("; the smallest card that it fits: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
+    if (verdict->smallest_retries > 0)
+        printf(" (%" PRIu64 " %s)", verdict->smallest_retries, verdict->smallest_retries == 1 ? "retry" : "retries");
+    printf("; smallest card: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
     print_cards(verdict);
     print_setting(&answer->setting, verdict);
     print_ranks(answer->run);

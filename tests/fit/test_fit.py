@@ -59,6 +59,19 @@ class Driver(unittest.TestCase):
         for limit, code in (("800MiB", 1), ("900MiB", 0)):
             self.assertEqual(fit("--limit", limit, "-q", "--", PROGRAM, "0", "300").returncode, code, limit)
 
+    def test_places_that_read_what_kernels_compute(self):
+        program = (
+            "import ctypes\ncuda, address, context, got = ctypes.CDLL('libcuda.so.1'), ctypes.c_ulonglong(), ctypes.c_void_p(), (ctypes.c_char * 8)()\n"
+            "cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)\n"
+            "cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 20))\n"
+        ) + "cuda.cuMemcpyDtoH_v2(got, address, ctypes.c_size_t(8))\n" * 5
+        text = fit("-q", *python(program)).stdout
+        told = " ".join(text.split())
+        self.assertIn("Values read at 5 places, of what a kernel computes (here zeros); the answer holds if none of these decides a size", told)
+        self.assertIn("<string>:5:<module> (1x)", told)
+        self.assertIn("and 2 more (--json has all)", told)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
     def test_a_program_that_fails(self):
         result = fit("--", PROGRAM, "7", "100")
         self.assertEqual(result.returncode, 3)
@@ -156,7 +169,8 @@ class PyTorch(unittest.TestCase):
         self.assertEqual(sum(answer["roles"].values()), answer["allocated_bytes"])
         self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("v100", False, None))
         text = fit("-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout
-        self.assertIn("no setting can make it fit: 20.1 GiB are in use at once, there is room for 15.4 GiB", text)
+        self.assertIn("no setting can make it fit:\n                 20.1 GiB are in use at once, there is room for 15.4 GiB", text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_the_recording_is_kept(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@ import time
 import torch
 import torch.nn.functional as F
 from rows import main, peak_is, row
+from torch.utils.checkpoint import checkpoint
 
 GIB = 1 << 30
 STEP_SECONDS = 3
@@ -35,14 +36,14 @@ class Llama(torch.nn.Module):
         self.layers = torch.nn.ModuleList(Layer() for _ in range(LAYERS))
         self.last, self.head = torch.nn.RMSNorm(WIDTH), torch.nn.Linear(WIDTH, WORDS, bias=False)
 
-    def forward(self, tokens):
+    def forward(self, tokens, checkpointing):
         x = self.words(tokens)
         for layer in self.layers:
-            x = layer(x)
+            x = checkpoint(layer, x, use_reentrant=False) if checkpointing else layer(x)
         return self.head(self.last(x))
 
 
-def train(steps):
+def train(steps, checkpointing=False):
     """The processor's seconds of each step."""
     with torch.device("cuda"):
         torch.set_default_dtype(torch.bfloat16)
@@ -52,7 +53,7 @@ def train(steps):
     for _ in range(steps):
         begun = time.process_time()
         tokens = torch.randint(0, WORDS, (1, LENGTH + 1), device="cuda")
-        loss = F.cross_entropy(model(tokens[:, :-1]).view(-1, WORDS), tokens[:, 1:].reshape(-1))
+        loss = F.cross_entropy(model(tokens[:, :-1], checkpointing).view(-1, WORDS), tokens[:, 1:].reshape(-1))
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()

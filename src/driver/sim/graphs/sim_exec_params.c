@@ -104,9 +104,12 @@ static bool is_same_shape(const struct vr_sim_exec *old, size_t entry, const str
     for (size_t i = 0; i < fresh->step_count; i++) {
         const struct vr_sim_step *a = &old->steps[entry + 1 + i], *b = &fresh->steps[i];
         if (a->work.type != b->work.type) return false;
+        if (b->dependency_count == 0) { // it waits for the step `entry`
+            if (a->dependency_count != 1 || old->dependencies[a->first_dependency] != entry) return false;
+            continue;
+        }
+        if (a->dependency_count != b->dependency_count) return false;
         const size_t *before = &old->dependencies[a->first_dependency], *wanted = &fresh->dependencies[b->first_dependency];
-        if (b->dependency_count == 0 && (a->dependency_count != 1 || before[0] != entry)) return false;
-        if (b->dependency_count != 0 && a->dependency_count != b->dependency_count) return false;
         for (size_t d = 0; d < b->dependency_count; d++)
             if (before[d] != wanted[d] + entry + 1) return false;
     }

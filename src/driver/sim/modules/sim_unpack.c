@@ -40,7 +40,8 @@ static bool take_match(struct unpacking *block, size_t length) {
     if (!lengthen(block, &length)) return false;
     length += LEAST_MATCH;
     if (back == 0 || back > (size_t)(block->to - block->start) || length > (size_t)(block->to_end - block->to)) return false;
-    for (size_t i = 0; i < length; i++) block->to[i] = block->to[i - back];
+    const unsigned char *match = block->to - back;
+    for (size_t i = 0; i < length; i++) block->to[i] = match[i];
     block->to += length;
     return true;
 }

@@ -1,0 +1,50 @@
+"""What `vram fit` is asked about: fit_programs.py ROW. fit_rows.py says what it has to answer."""
+import torch
+import torch.nn.functional as F
+import torch_7b
+from rows import main, row
+from torch import nn
+
+
+@row
+def train_7b():
+    torch_7b.train(50)
+
+
+@row
+def train_7b_checkpointing():
+    torch_7b.train(50, checkpointing=True)
+
+
+@row
+def count_of_rows():
+    """The count of nonzero() lies in a block that a copy of 1,000,000 was in before: no size may come from that."""
+    model = nn.Sequential(nn.Linear(1024, 4096), nn.GELU(), nn.Linear(4096, 1024)).cuda().eval()
+    with torch.no_grad():
+        for length in (8192, 6000, 4000):
+            counts = [torch.tensor(1_000_000, device="cuda") for _ in range(8)]
+            total = sum(counts)
+            x = torch.randn(length, 1024, device="cuda")
+            del counts, total
+            rows = (model(x).sum(-1) > 0).nonzero().squeeze(1)  # read
+            model(x[rows % length])
+
+
+@row
+def scaled_training():
+    """Values that are read, and only printed."""
+    model = nn.Sequential(nn.Embedding(5000, 256), nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 5000)).cuda()
+    optimizer, scaler, total = torch.optim.AdamW(model.parameters()), torch.amp.GradScaler(), 0.0
+    for _ in range(50):
+        words = torch.randint(0, 5000, (8, 129)).cuda()
+        with torch.autocast("cuda", torch.float16):
+            loss = F.cross_entropy(model(words[:, :-1]).flatten(0, 1), words[:, 1:].flatten())
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        total += loss.item()  # read
+
+
+if __name__ == "__main__":
+    main()
