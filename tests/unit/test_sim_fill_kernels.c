@@ -10,7 +10,8 @@
 #define ENTRY(name) ".visible .entry " name "(.param .u32 count, .param .align 8 .b8 value[8], .param .u64 to)\n{\n ret;\n}\n"
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n" ENTRY(VECTORIZED("i")) ENTRY(VECTORIZED("l"))
-    ENTRY(VECTORIZED("b")) ENTRY(UNROLLED("N3c108BFloat16E", "16StoreWithoutCast")) ENTRY(UNROLLED("i", "13StoreWithCastILi1EE"));
+    ENTRY(VECTORIZED("b")) ENTRY(UNROLLED("N3c108BFloat16E", "16StoreWithoutCast")) ENTRY(UNROLLED("i", "13StoreWithCastILi1EE"))
+        ENTRY("triton_update") ENTRY("_Z6updatei4pairPx");
 
 static struct vram_driver *driver;
 static struct vr_sim *sim;
@@ -106,11 +107,75 @@ static void fills_of_a_graph(void **state) {
     (void)state;
 }
 
+// What the first `width` bytes are; whether a kernel was given all of them to write since they were written, or none.
+static uint64_t value_at(uint64_t at, uint64_t width, bool passed) {
+    uint64_t value = 0;
+    sim->read.passed_bytes = 0;
+    assert_cu(vr_cu(driver, memcpy_dtoh, &value, at, width), SUCCESS);
+    assert_int_equal(sim->read.passed_bytes, passed ? width : 0);
+    return value;
+}
+
+// What a small fill left is there when a kernel whose name says nothing was given it soon after: a count that it updates.
+static void fills_are_updated(void **state) {
+    open_kept(VRAM_SIM_BYTES_NONE);
+    const uint64_t at = alloc(VR_MIB);
+    assert_cu(vr_cu(driver, memset_d8, at, 0xee, VR_MIB), SUCCESS);
+    static const unsigned char before[1024] = {1, 2, 3};
+    assert_cu(vr_cu(driver, memcpy_htod, at, before, sizeof before), SUCCESS);
+    fill(VECTORIZED("i"), 2, 1, at, 0);
+    assert_int_equal(value_at(at, 4, false), 1);
+    for (int i = 0; i < 3; i++) {
+        fill("triton_update", 1, 0, at, 0);
+        assert_int_equal(value_at(at, 8, true), 0x100000001);
+    }
+    fill(VECTORIZED("l"), 1, 5, at + 512, 0);
+    fill("triton_update", 1, 0, at + 512, 0);
+    assert_int_equal(value_at(at + 512, 8, true), 5);
+    // What is behind it is gone with the launch, as is what lies inside of the fill, for a kernel that is given no more than that.
+    unsigned char bytes[64];
+    assert_cu(vr_cu(driver, memcpy_dtoh, bytes, at + 512, sizeof bytes), SUCCESS);
+    assert_int_equal(bytes[8], 0);
+    fill(VECTORIZED("i"), 4, 1, at + 1024, 0);
+    fill("triton_update", 1, 0, at + 1024 + 8, 0);
+    assert_int_equal(value_at(at + 1024 + 8, 8, true), 0);
+    // Written again it is what was written.
+    fill(VECTORIZED("i"), 2, 9, at, 0);
+    assert_int_equal(value_at(at, 4, false), 9);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+// Memory that was used for something else is no count.
+static void other_fills_are_not_read_back(void **state) {
+    open_kept(VRAM_SIM_BYTES_SPARSE);
+    const uint64_t at = alloc(VR_MIB);
+    fill(VECTORIZED("i"), 2, 1, at, 0); // a kernel that says what it writes
+    fill("_Z6updatei4pairPx", 1, 0, at, 0);
+    assert_int_equal(value_at(at, 8, true), 0);
+    fill(VECTORIZED("i"), 2, 1, at, 0); // long ago
+    for (int i = 0; i <= VR_SIM_FILL_LAUNCHES; i++) fill("triton_update", 1, 0, at + 4096, 0);
+    fill("triton_update", 1, 0, at, 0);
+    assert_int_equal(value_at(at, 8, true), 0);
+    fill(VECTORIZED("i"), 1025, 1, at, 0); // large
+    fill("triton_update", 1, 0, at, 0);
+    assert_int_equal(value_at(at, 8, true), 0);
+    fill(VECTORIZED("i"), 2, 1, at, 0); // something else was written over it
+    assert_cu(vr_cu(driver, memset_d8, at, 7, 8), SUCCESS);
+    fill("triton_update", 1, 0, at, 0);
+    assert_int_equal(value_at(at, 8, true), 0);
+    assert_true(vr_sim_check(sim));
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fills_of_all_widths),
         cmocka_unit_test(what_fills_nothing),
         cmocka_unit_test(fills_of_a_graph),
+        cmocka_unit_test(fills_are_updated),
+        cmocka_unit_test(other_fills_are_not_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

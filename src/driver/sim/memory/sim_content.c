@@ -14,6 +14,7 @@ struct part {
     enum vr_sim_held held;
     uint32_t word;
     uint64_t size_bytes;
+    bool updated; // a kernel was given it since
 };
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -139,27 +140,52 @@ static bool pass_part(struct vr_sim_content *content, uint64_t at, const struct 
 
 // --- outputs of kernels ----------------------------------------------------------------------------------------------
 
-#define ANY_BLOCKS   UINT32_MAX
+#define LEFT_FILL    ((uint32_t)1 << 31) // of the lower half: it is the bytes of a fill that were left
+#define ANY_BLOCKS   (LEFT_FILL - 1)
 #define OUTPUTS_MOST ((size_t)1 << 20) // so many places are kept in mind; then all are forgotten
 
-static bool note_output(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
-    const uint64_t blocks = vr_round_up(size_bytes, VR_SIM_BLOCK_BYTES) / VR_SIM_BLOCK_BYTES;
+static bool note_output(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, uint64_t left_bytes) {
+    const uint64_t blocks = least(vr_round_up(size_bytes, VR_SIM_BLOCK_BYTES) / VR_SIM_BLOCK_BYTES, ANY_BLOCKS);
+    const uint64_t reach = left_bytes > 0 ? LEFT_FILL | left_bytes : blocks;
     if (content->outputs.count >= OUTPUTS_MOST) vr_map_release(&content->outputs);
-    return vr_map_set(&content->outputs, at, (content->writes & UINT32_MAX) << 32 | least(blocks, ANY_BLOCKS)) == VRAM_OK;
+    return vr_map_set(&content->outputs, at, (content->writes & UINT32_MAX) << 32 | reach) == VRAM_OK;
 }
+
+static uint64_t left_bytes(uint64_t output) { return (output & LEFT_FILL) != 0 ? output & ANY_BLOCKS : 0; }
 
 // Older than what a kernel wrote at the place that a read begins at.
 static bool is_stale(const struct vr_sim_content *content, uint64_t output, uint64_t begun, uint64_t at) {
     const struct vr_sim_range *extent = vr_sim_ranges_holding(&content->extents, at);
     if (output == 0 || extent == NULL || (extent->kind != VR_SIM_BYTES && extent->kind != VR_SIM_FILL)) return false;
-    const uint32_t blocks = (uint32_t)output;
+    const uint32_t blocks = (output & LEFT_FILL) != 0 ? ANY_BLOCKS : (uint32_t)output;
     const bool reached = blocks == ANY_BLOCKS || at - begun < (uint64_t)blocks * VR_SIM_BLOCK_BYTES;
     return reached && (int32_t)((uint32_t)(extent->owner >> 32) - (uint32_t)(output >> 32)) <= 0;
 }
 
-bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
-    if (!note_output(content, at, size_bytes)) return false;
-    for (uint64_t place = at, end = at + size_bytes; place < end;) {
+void vr_sim_content_count_launch(struct vr_sim_content *content) { content->launches++; }
+
+void vr_sim_content_note_fill(struct vr_sim_content *content) {
+    content->small_fills[content->next_small_fill++ % VR_SIM_SMALL_FILLS] =
+        (struct vr_sim_small_fill){.number = content->writes, .launch = content->launches};
+}
+
+// How much a small fill of late wrote that begins there and that nothing was written over. 0: there is none.
+static uint64_t small_fill_at(struct vr_sim_content *content, uint64_t at) {
+    const struct vr_sim_range *extent = vr_sim_ranges_at(&content->extents, at);
+    if (extent == NULL || extent->span > VR_SIM_SMALL_FILL_BYTES || (extent->kind != VR_SIM_BYTES && extent->kind != VR_SIM_FILL)) return 0;
+    for (size_t i = 0; i < VR_SIM_SMALL_FILLS; i++) {
+        const struct vr_sim_small_fill *fill = &content->small_fills[i];
+        if (fill->number == 0 || !is_number(extent, fill->number)) continue;
+        return content->launches - fill->launch <= VR_SIM_FILL_LAUNCHES ? extent->span : 0;
+    }
+    return 0;
+}
+
+bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, bool updates) {
+    const uint64_t left = updates ? small_fill_at(content, at) : 0;
+    if (!note_output(content, at, size_bytes, left)) return false;
+    if (left > 0 && (at + left) % VR_SIM_BLOCK_BYTES == 0) return true;
+    for (uint64_t place = at + left, end = at + size_bytes; place < end;) {
         const struct part part = part_at(content, place, end - place);
         if (part.held == VR_SIM_UNWRITTEN || part.held == VR_SIM_SHARED) return true;
         if (!pass_part(content, place, &part)) return false;
@@ -207,8 +233,9 @@ static bool paint_file(struct vr_sim_content *content, uint64_t at, uint64_t siz
 bool vr_sim_content_fill(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, uint32_t word) {
     const struct part part = part_at(content, at, size_bytes);
     if (part.held == VR_SIM_SHARED && word == 0) return vr_sim_windows_zero(&content->windows, at, size_bytes, true);
-    // A small fill among bytes stays bytes, so that they are not cut into crumbs.
-    if (part.held == VR_SIM_SHARED || (size_bytes < PAGE_BYTES && has_bytes(&part, size_bytes)))
+    // A small fill among bytes stays bytes, so that they are not cut into crumbs, unless a block may begin there.
+    const bool inside = at % VR_SIM_BLOCK_BYTES != 0 && size_bytes < PAGE_BYTES && has_bytes(&part, size_bytes);
+    if (part.held == VR_SIM_SHARED || inside)
         return paint_file(content, at, size_bytes, word);
     return put(content, at, size_bytes, VR_SIM_FILL, word, ++content->writes);
 }
@@ -274,6 +301,7 @@ static bool read_file(struct vr_sim_content *content, uint64_t at, uint64_t size
 }
 
 static bool read_part(struct vr_sim_content *content, uint64_t at, const struct part *part, unsigned char *to, struct vr_sim_read *read) {
+    if (part->updated) read->passed_bytes += part->size_bytes;
     if (part->held == VR_SIM_BYTES || part->held == VR_SIM_SHARED) return read_file(content, at, part->size_bytes, to);
     vr_sim_content_paint(to, at, part->size_bytes, part->word);
     if (part->held == VR_SIM_UNWRITTEN) read->unwritten_bytes += part->size_bytes;
@@ -284,8 +312,13 @@ static bool read_part(struct vr_sim_content *content, uint64_t at, const struct 
 
 // As somebody sees it who reads from `begun` on.
 static struct part visible_at(const struct vr_sim_content *content, uint64_t output, uint64_t begun, uint64_t at, uint64_t size_bytes) {
-    const struct part part = part_at(content, at, size_bytes);
-    return is_stale(content, output, begun, at) ? (struct part){.held = VR_SIM_PASSED, .size_bytes = part.size_bytes} : part;
+    struct part part = part_at(content, at, size_bytes);
+    if (!is_stale(content, output, begun, at)) return part;
+    const uint64_t left = left_bytes(output), done = at - begun;
+    if (done >= left) return (struct part){.held = VR_SIM_PASSED, .size_bytes = part.size_bytes};
+    part.size_bytes = least(part.size_bytes, left - done);
+    part.updated = true;
+    return part;
 }
 
 bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, struct vr_sim_read *read) {

@@ -24,6 +24,14 @@ enum vr_sim_held {
     VR_SIM_PASSED     // something was written, and then a kernel was given it to write: reads give zeros
 };
 
+// A small fill by a kernel, which a kernel soon after may be given to update: the write's number, and how many launches there had been.
+struct vr_sim_small_fill {
+    uint64_t number, launch;
+};
+#define VR_SIM_SMALL_FILLS      16
+#define VR_SIM_SMALL_FILL_BYTES 4096
+#define VR_SIM_FILL_LAUNCHES    16 // for so many launches it is expected to be updated in place
+
 // Invariant: extents do not overlap, and their kind is one of enum vr_sim_held but UNWRITTEN; an extent's owner is, in its lower half, what
 // of a FILL is four bytes, of which the byte at place p has number p % 4, and in its upper half the number of the write it is of, so that
 // what was written at once ends where that ended; pages of a range that nothing of BYTES or SHARED lies in may be taken, but are never
@@ -33,8 +41,12 @@ struct vr_sim_content {
     struct vr_sim_windows windows;
     uint64_t end;    // the next range's first place
     uint64_t writes; // numbers of writes
-    // A place that a kernel was passed to write -> the number of the last write before, and for how many blocks (lower half).
+    // A place that a kernel was passed to write -> the number of the last write before, and for how many blocks, or how many bytes of a
+    // fill were left there (lower half).
     struct vr_map outputs;
+    uint64_t launches;
+    struct vr_sim_small_fill small_fills[VR_SIM_SMALL_FILLS]; // a ring
+    uint32_t next_small_fill;
 };
 
 // Bytes read that no copy and no fill wrote, that were not kept, and that were written before a kernel was given them to write.
@@ -64,7 +76,13 @@ bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t f
 #define VR_SIM_BLOCK_BYTES 512
 // A kernel is given that place to write, at most size_bytes of it. What was written there is gone: up to the end of the write that holds
 // the place, and on as long as the next one begins right behind it and not where a block may begin, for that would be another block.
-bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);
+// Where it `updates` what it is given, a small fill that begins there, of one of the last launches, is left to be read, and is counted as
+// what a kernel was given to write.
+bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, bool updates);
+// A kernel is launched.
+void vr_sim_content_count_launch(struct vr_sim_content *content);
+// The last write was a small fill by the kernel that was launched last.
+void vr_sim_content_note_fill(struct vr_sim_content *content);
 // From now on other processes have the range, which is all of what it belongs to.
 bool vr_sim_content_share(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);
 // The range is free: what it holds is gone at once, and, unless `kept` for other processes, its pages are.

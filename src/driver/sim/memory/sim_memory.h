@@ -137,8 +137,8 @@ vr_cu_result vr_sim_back_protect(struct vr_sim *sim, uint64_t address, uint64_t 
 bool vr_sim_transfer_copy(struct vr_sim *sim, uint64_t to, uint64_t from, uint64_t size_bytes, bool keep);
 // Four bytes over and over.
 bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, uint32_t pattern);
-// A kernel is given an address near a device's memory, and writes there; at most size_bytes.
-void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
+// A kernel is given an address near a device's memory, and writes there; at most size_bytes. `updates`: what it fills, it may have read.
+void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool updates);
 
 // --- sim_tickets.c: what one process tells another about memory in its file -----------------------------------------
 

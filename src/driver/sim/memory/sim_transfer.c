@@ -120,9 +120,10 @@ bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, u
     return true;
 }
 
-void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool updates) {
     struct spot spot;
     if (VR_LIKELY(!may_be_written(sim, address)) || size_bytes == 0) return;
     // Without memory for it, what was written before stays.
-    if (find(sim, address, size_bytes, &spot) && spot.place != 0) (void)vr_sim_content_pass(&sim->content, spot.place, spot.size_bytes);
+    if (find(sim, address, size_bytes, &spot) && spot.place != 0)
+        (void)vr_sim_content_pass(&sim->content, spot.place, spot.size_bytes, updates);
 }

@@ -101,7 +101,7 @@ static vr_cu_result fill_narrow(struct vr_sim *sim, struct vr_sim_stream *stream
 
 static vr_cu_result fill_wide(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, const struct fill *fill) {
     if (fill->size_bytes > WIDE_MOST_BYTES) {
-        vr_sim_transfer_pass(sim, fill->to, fill->size_bytes);
+        vr_sim_transfer_pass(sim, fill->to, fill->size_bytes, false);
         return VR_CU_SUCCESS;
     }
     struct bytes_payload *payload = malloc(sizeof *payload + (size_t)fill->size_bytes);
@@ -136,5 +136,9 @@ vr_cu_result vr_sim_launch_fill(struct vr_sim *sim, struct vr_sim_stream *stream
     if (count <= 0) return VR_CU_SUCCESS;
     fill.size_bytes = (uint64_t)count * fill.value_bytes;
     if (!may_fill(sim, device, &fill)) return VR_CU_SUCCESS;
-    return is_narrow(&fill) ? fill_narrow(sim, stream, device, &fill) : fill_wide(sim, stream, device, &fill);
+    const uint64_t writes = sim->content.writes;
+    const vr_cu_result result = is_narrow(&fill) ? fill_narrow(sim, stream, device, &fill) : fill_wide(sim, stream, device, &fill);
+    // It is not done yet where the stream waits for the host; then it is newer than what kernels are given until then.
+    if (fill.size_bytes <= VR_SIM_SMALL_FILL_BYTES && sim->content.writes == writes + 1) vr_sim_content_note_fill(&sim->content);
+    return result;
 }

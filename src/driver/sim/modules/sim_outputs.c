@@ -173,6 +173,7 @@ static bool add_by_types(struct vr_sim_kernel *kernel, const struct vr_sim_mangl
 static bool find_outputs(struct vr_sim_kernel *kernel) {
     struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST];
     const struct family *family = family_of(kernel->name);
+    kernel->updates = strncmp(kernel->name, "_Z", 2) != 0;
     if (kernel->parameter_count == 0 || !kernel->has_parameters) return true;
     if (family != NULL) return add_family(kernel, family);
     size_t count = vr_sim_signature(kernel->name, types);

@@ -11,6 +11,7 @@
 // 3. Addresses in other structs are inputs where rule 2 found an output, else outputs.
 // 4. Where a name says nothing (Triton, extern "C"), every argument of eight bytes that is an address is an output: what a program reads
 //    back of a kernel's arguments is mostly what the kernel made.
+//    A small fill of late stays to be read (vr_sim_content_pass()): a program fills a count right before a kernel updates it in place.
 // False when the host has no memory.
 bool vr_sim_kernel_find_outputs(struct vr_sim_kernel *kernel);
 
