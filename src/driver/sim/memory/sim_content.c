@@ -235,8 +235,7 @@ bool vr_sim_content_fill(struct vr_sim_content *content, uint64_t at, uint64_t s
     if (part.held == VR_SIM_SHARED && word == 0) return vr_sim_windows_zero(&content->windows, at, size_bytes, true);
     // A small fill among bytes stays bytes, so that they are not cut into crumbs, unless a block may begin there.
     const bool inside = at % VR_SIM_BLOCK_BYTES != 0 && size_bytes < PAGE_BYTES && has_bytes(&part, size_bytes);
-    if (part.held == VR_SIM_SHARED || inside)
-        return paint_file(content, at, size_bytes, word);
+    if (part.held == VR_SIM_SHARED || inside) return paint_file(content, at, size_bytes, word);
     return put(content, at, size_bytes, VR_SIM_FILL, word, ++content->writes);
 }
 
