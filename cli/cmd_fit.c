@@ -10,6 +10,7 @@
 #include "fit_run.h"
 #include "fit_settings.h"
 #include "output.h"
+#include "sim_values.h"
 #include "ui.h"
 
 int cmd_fit(int argc, char **argv);
@@ -25,6 +26,7 @@ struct settings {
     uint64_t device_count;
     const char *vary;   // "--name=A,B,C"; NULL: nothing
     const char *varied; // the argument as it is in this run
+    struct sim_values values;
 };
 
 #define USUAL_DEVICE "h100"
@@ -317,6 +319,7 @@ int cmd_fit(int argc, char **argv) {
          .value = "KEY=VALUE,...",
          .help = "further settings of the simulator (docs/guides/simulator.md)",
          .target = &settings.more},
+        SIM_VALUES_OPTIONS(&settings.values),
         {.name = "quiet",
          .letter = 'q',
          .kind = ARGS_FLAG,
@@ -349,6 +352,8 @@ int cmd_fit(int argc, char **argv) {
     if (!settle_time(&settings)) return usage_problem("--for takes a time: 90s, 5m, 1h");
     if (!are_steps(settings.steps)) return usage_problem("--steps takes a number, auto or all");
     if (strcmp(settings.steps, "all") == 0) settings.steps = "0";
+    code = sim_values_put("fit", &settings.values);
+    if (code != CLI_OK) return code;
     argv[1 + count] = NULL;
     if (settings.device_count > VRAM_SIM_MOST_DEVICES) return usage_problem("--devices takes 1 to 64");
     if (settings.device_count == 0) settings.device_count = count_devices(argv + 1);

@@ -12,6 +12,7 @@
 #include "sim_reads.h"
 #include "sim_session.h"
 #include "sim_settings.h"
+#include "sim_values.h"
 #include "ui.h"
 
 int cmd_sim(int argc, char **argv);
@@ -55,6 +56,7 @@ int cmd_sim(int argc, char **argv) {
     struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET};
     unsigned profile = 0;
     struct asked asked = {0};
+    struct sim_values rules = {.file = NULL};
     const struct args_option options[] = {
         {.name = "device",
          .kind = ARGS_STRING,
@@ -92,6 +94,7 @@ int cmd_sim(int argc, char **argv) {
          .kind = ARGS_FLAG,
          .help = "say at the end where the program read what only a kernel would have written",
          .target = &asked.reads},
+        SIM_VALUES_OPTIONS(&rules),
         {.name = NULL},
     };
     const struct args_command command = {
@@ -108,6 +111,7 @@ int cmd_sim(int argc, char **argv) {
                     "  vram sim --devices 2 --memory 16GiB -- torchrun --nproc-per-node 2 train.py\n"
                     "  vram sim --device b200 --set bytes=none,kernel=50us -- python train.py\n"
                     "  vram sim --missing --reads -- python train.py\n"
+                    "  vram sim --value 'sample.py:31=0,0,0,1' -- python sample.py\n"
                     "  vram sim -- vram run -- ./program\n",
         .options = options,
         .min_operands = 1,
@@ -123,6 +127,8 @@ int cmd_sim(int argc, char **argv) {
         (void)ui_usage("sim", "vram: %s", wrong);
         return CLI_USAGE;
     }
+    code = sim_values_put("sim", &rules);
+    if (code != CLI_OK) return code;
     argv[1 + count] = NULL;
     sim_session_put();
     return run(values, &asked, argv + 1);

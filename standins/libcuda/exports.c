@@ -99,7 +99,10 @@ vr_cu_result cuInit(unsigned flags) {
     enum vram_status status = vram_sim_create(&options, &made);
     if (status != VRAM_OK) return status == VRAM_INVALID_ARGUMENT ? VR_CU_INVALID_VALUE : VR_CU_OUT_OF_MEMORY;
     ((struct vr_sim *)(void *)made)->unpack_zstd = vr_libcuda_unpack_zstd;
-    vr_libcuda_watch_reads((struct vr_sim *)(void *)made);
+    if (!vr_libcuda_watch_reads((struct vr_sim *)(void *)made)) {
+        vram_driver_destroy(made);
+        return VR_CU_INVALID_VALUE;
+    }
     if (atomic_compare_exchange_strong(&instance, &none, made))
         vr_libcuda_publish((struct vr_sim *)(void *)made);
     else

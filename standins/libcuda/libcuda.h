@@ -27,8 +27,9 @@ void vr_libcuda_publish(struct vr_sim *sim);
 bool vr_libcuda_logs(void);
 void vr_libcuda_log(const char *name, vr_cu_result result, ...);
 
-// Counts reads that do not give what a GPU would have given, where `vram sim --reads` asks for it. (reads.c)
-void vr_libcuda_watch_reads(struct vr_sim *sim);
+// Counts reads that do not give what a GPU would have given, where `vram sim --reads` asks for it, and has them give what `--value` says.
+// False, after a line on standard error, where that cannot be read. (reads.c)
+bool vr_libcuda_watch_reads(struct vr_sim *sim);
 
 // Undoes Zstandard. (unpack.c)
 vr_sim_unpacking vr_libcuda_unpack_zstd;

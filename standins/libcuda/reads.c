@@ -1,5 +1,5 @@
-// reads.c: the counting half of standins/common/reads.h. Frames come from libvram where VRAM_SIM_STACKS names it, Python's too; else they
-// are modules and offsets.
+// reads.c: the counting half of standins/common/reads.h, and what reads give by standins/common/read_values.h. Frames come from libvram
+// where VRAM_SIM_STACKS names it, Python's too; else they are modules and offsets.
 #define _GNU_SOURCE // dladdr()
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../common/read_values.h"
 #include "../common/reads.h"
 #include "../common/shared_file.h"
 #include "base/map.h"
@@ -19,7 +20,8 @@ enum { FRAMES_MOST = 64, LINES_MOST = 16, API_FRAMES = 24 };
 
 static struct vr_reads_file *file; // set before the simulator is known to anyone
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct vr_map rows; // under the lock: a stack's number -> its row's + 1
+static struct vr_read_values values; // as the file
+static struct vr_map rows;           // under the lock: a stack's number -> its row's + 1
 
 // libvram, where it is there.
 static struct vram_stacks *stacks;
@@ -133,9 +135,7 @@ static uint64_t new_row(uint32_t stack) {
     return row;
 }
 
-// Stacks are taken and named without the lock: that may take the loader's, which another thread may hold here.
-static void count_read(const struct vr_sim_read *read) {
-    const uint32_t stack = take_stack();
+static void count_read(uint32_t stack, const struct vr_sim_read *read) {
     uint64_t row = known_row(stack);
     if (row == 0) row = new_row(stack);
     struct vr_reads_count *count = row > VR_READS_ROWS ? &file->elsewhere : &file->rows[row - 1].count;
@@ -143,6 +143,39 @@ static void count_read(const struct vr_sim_read *read) {
     (void)atomic_fetch_add_explicit(&count->unwritten_bytes, read->unwritten_bytes, memory_order_relaxed);
     (void)atomic_fetch_add_explicit(&count->passed_bytes, read->passed_bytes, memory_order_relaxed);
     (void)atomic_fetch_add_explicit(&count->not_kept_bytes, read->not_kept_bytes, memory_order_relaxed);
+}
+
+// --- values ---------------------------------------------------------------------------------------------------------
+
+static bool is_at(const struct vr_read_rule *rule, const struct vram_frame *frames, size_t count) {
+    if (rule->kind == VR_READ_ANYWHERE) return true;
+    for (size_t i = 0; i < count; i++)
+        if (vr_read_rule_matches(rule, frames[i].name, frames[i].filename, frames[i].line)) return true;
+    return false;
+}
+
+// The first rule that a frame of the stack is at; NULL: none.
+static struct vr_read_rule *find_rule(uint32_t stack) {
+    struct vram_frame frames[FRAMES_MOST];
+    size_t count = stack == 0 ? 0 : frames_of(stacks, stack, frames, FRAMES_MOST);
+    if (count > FRAMES_MOST) count = FRAMES_MOST;
+    for (size_t i = 0; i < values.rule_count; i++)
+        if (is_at(&values.rules[i], frames, count)) return &values.rules[i];
+    return NULL;
+}
+
+static void give_value(uint32_t stack, const struct vr_sim_read *read) {
+    struct vr_read_rule *rule = read->gap_count == 0 ? NULL : find_rule(stack);
+    if (rule == NULL) return;
+    const struct vr_read_value *value = vr_read_rule_next(&values, rule);
+    for (size_t i = 0; i < read->gap_count; i++) vr_read_value_fill(value, read->gaps[i].bytes, read->gaps[i].size_bytes);
+}
+
+// Stacks are taken and named without the lock: that may take the loader's, which another thread may hold here.
+static void on_read(const struct vr_sim_read *read) {
+    const uint32_t stack = take_stack();
+    if (values.rule_count > 0) give_value(stack, read);
+    if (file != NULL) count_read(stack, read);
 }
 
 // --- opening --------------------------------------------------------------------------------------------------------
@@ -160,12 +193,24 @@ static void open_stacks(void) {
     if (create(NULL, &stacks) != VRAM_OK) stacks = NULL;
 }
 
-void vr_libcuda_watch_reads(struct vr_sim *sim) {
+static bool open_values(void) {
+    const char *text = vr_os_getenv("VRAM_SIM_VALUES");
+    struct vr_read_wrong wrong;
+    if (text == NULL || vr_read_values_parse(text, &values, &wrong)) return true;
+    (void)fprintf(stderr, "vram sim: VRAM_SIM_VALUES: line %zu: %s\n", wrong.line, wrong.why);
+    return false;
+}
+
+bool vr_libcuda_watch_reads(struct vr_sim *sim) {
+    static bool opened; // under the lock
+    bool good = true;
     (void)pthread_mutex_lock(&lock);
-    if (file == NULL) {
-        file = vr_shared_file("VRAM_SIM_READS", sizeof *file, VR_READS_MAGIC);
-        if (file != NULL) open_stacks();
+    if (!opened) {
+        good = opened = open_values();
+        if (good) file = vr_shared_file("VRAM_SIM_READS", sizeof *file, VR_READS_MAGIC);
+        if (file != NULL || values.rule_count > 0) open_stacks();
     }
-    if (file != NULL) sim->on_read = count_read;
+    if (file != NULL || values.rule_count > 0) sim->on_read = on_read;
     (void)pthread_mutex_unlock(&lock);
+    return good;
 }

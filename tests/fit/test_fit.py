@@ -79,13 +79,23 @@ class Driver(unittest.TestCase):
         self.assertEqual(fit("--", PROGRAM + "-that-is-not-there").returncode, 3)
         self.assertIn("used no device memory", fit("--", "true").stderr)
 
+    def test_what_it_reads_can_be_said(self):
+        program = "import ctypes\ncuda, context, count, address = ctypes.CDLL('libcuda.so.1'), ctypes.c_void_p(), ctypes.c_uint32(), ctypes.c_uint64()\n" \
+                  "def take(size): return cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size << 20))\n" \
+                  "def found(): return cuda.cuMemcpyDtoH_v2(ctypes.byref(count), address, ctypes.c_size_t(4))\n" \
+                  "cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context), take(10), found()\n" \
+                  "if count.value: take(count.value)\n"
+        for options, size in (((), 10), (("--value", "found()=300"), 310)):
+            answer = json.loads(fit("--json", *options, *python(program)).stdout)
+            self.assertEqual(answer["allocated_bytes"], size * MIB)
+
     def test_until_and_for(self):
         for options, ended in ((("--until", "^20 MiB"), "FIT_UNTIL"), (("--for", "2s"), "FIT_TIME")):
             result = fit("--json", *options, "--", PROGRAM, "99", "10", "20")
             self.assertEqual(json.loads(result.stdout)["ended"], ended.split("_")[1].lower())
 
     def test_usage(self):
-        for arguments in (("--device", "h1000", "--", "true"), ("--for", "x", "--", "true"), ("--steps", "x", "--", "true"), ("--until", "(", "--", "true"), ()):
+        for arguments in (("--device", "h1000", "--", "true"), ("--for", "x", "--", "true"), ("--steps", "x", "--", "true"), ("--until", "(", "--", "true"), ("--value", "*=x", "--", "true"), ()):
             self.assertEqual(fit(*arguments).returncode, 2, arguments)
 
 

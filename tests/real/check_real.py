@@ -40,6 +40,7 @@ class Row:
         self.name, self.environment, self.command = name, environment, command
         self.variables, self.devices = options.get("variables", {}), options.get("devices", 1)
         self.device, self.set, self.source = options.get("device"), options.get("set"), options.get("source")
+        self.values = options.get("values", [])
         self.outside = options.get("outside", False)
         self.last = re.compile(options.get("last", "^(ok)+$"))
         self.needs, self.recorded = options.get("needs", "."), options.get("recorded", False)
@@ -148,6 +149,8 @@ def command_of(row, python, recorder=()):
         sim += ["--device", row.device]
     if row.set:
         sim += ["--set", row.set]
+    for rule in row.values:
+        sim += ["--value", rule]
     return [str(part) for part in sim] + ["--", *recorder, *shlex.split(program)]
 
 

@@ -228,6 +228,56 @@ class Reads(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (127, "vram sim: /no/such/program: No such file or directory\n"))
 
 
+class Values(unittest.TestCase):
+    """What a program reads where a kernel would have written."""
+
+    PROGRAM = """
+        import ctypes
+        cuda, bytes = ctypes.CDLL("libcuda.so.1"), (ctypes.c_ubyte * 16)()
+        context, address = ctypes.c_void_p(), ctypes.c_uint64()
+        code = cuda.cuInit(0)
+        if code: raise SystemExit(code)
+        cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+        cuda.cuCtxSetCurrent(context)
+        cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1000))
+        cuda.cuMemsetD8_v2(address, 9, ctypes.c_size_t(4))
+        def look(first, count):
+            cuda.cuMemcpyDtoH_v2(bytes, ctypes.c_uint64(address.value + first), ctypes.c_size_t(count))
+            return bytes[:count]
+        def count():
+            return look(8, 4)
+        print(look(0, 8), look(8, 1), [count()[0] for _ in range(3)])
+    """
+    PROGRAM = "\n".join(line[8:] for line in PROGRAM.split("\n"))
+
+    def said(self, *options, **variables):
+        result = run("sim", *options, "--", sys.executable, "-c", self.PROGRAM, **variables)
+        return result.returncode, (result.stdout or result.stderr).strip()
+
+    def test_reads_give_what_the_rules_say(self):
+        self.assertEqual(self.said(), (0, "[9, 9, 9, 9, 0, 0, 0, 0] [0] [0, 0, 0]"))
+        known = "[9, 9, 9, 9, 5, 0, 0, 0]"  # what was written is not touched
+        self.assertEqual(self.said("--value", "count()=1,2", "--value", "*=5"), (0, f"{known} [5] [1, 2, 2]"))
+        with tempfile.NamedTemporaryFile("w", suffix=".rules") as file:
+            file.write("# of the counts\n<string>:15=7\n")
+            file.flush()
+            self.assertEqual(self.said("--values", file.name), (0, "[9, 9, 9, 9, 0, 0, 0, 0] [0] [7, 7, 7]"))
+            file.write("count()=x\n")
+            file.flush()
+            code, said = self.said("--values", file.name)
+            self.assertEqual((code, f"--values {file.name}: line 3: 'x' is no integer" in said), (2, True), said)
+
+    def test_they_are_counted_all_the_same(self):
+        result = run("sim", "--reads", "--value", "*=1", "--", sys.executable, "-c", self.PROGRAM)
+        self.assertIn("B that no copy and no fill wrote", result.stderr)
+
+    def test_what_is_no_rule(self):
+        for options in (("--value", "count()"), ("--value", "*=0.5"), ("--values", "/no/such/file")):
+            result = run("sim", *options, "--", "true")
+            self.assertEqual((result.returncode, result.stderr.startswith("vram: " + options[0])), (2, True), result.stderr)
+        self.assertEqual(self.said(VRAM_SIM_VALUES="*=x")[0], 1)  # cuInit's
+
+
 class Missing(unittest.TestCase):
     def wanted(self, *names):
         """The exit code, and {(function, library, module): calls}."""

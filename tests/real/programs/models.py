@@ -39,5 +39,26 @@ def llama():
     peak_is(torch, 8 * sum(p.numel() for p in net.parameters()))  # weights, gradients, two moments, two bytes each
 
 
+@row
+def values_generate():
+    """Without a value it runs on for ever: whether all sequences have ended is asked of the device."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, vocab_size=1000)
+    net = LlamaForCausalLM(config).to(CUDA).eval()
+    tokens = net.generate(input_ids=torch.randint(0, 1000, (2, 16), device=CUDA), max_new_tokens=20, do_sample=False)
+    assert tokens.shape == (2, 20), tokens.shape
+
+
+@row
+def values_nonzero():
+    def found(numbers):
+        return numbers.nonzero()
+
+    numbers = torch.rand(100, device=CUDA)
+    assert found(numbers).shape == (42, 1)
+    assert numbers.nonzero().shape == (0, 1)
+
+
 if __name__ == "__main__":
     main()

@@ -299,6 +299,17 @@ static bool read_file(struct vr_sim_content *content, uint64_t at, uint64_t size
     return true;
 }
 
+static void add_gap(struct vr_sim_read *read, unsigned char *bytes, uint64_t size_bytes) {
+    const size_t count = read->gap_count;
+    if (count > 0 && read->gaps[count - 1].bytes + read->gaps[count - 1].size_bytes == bytes) {
+        read->gaps[count - 1].size_bytes += size_bytes;
+    } else if (count < VR_SIM_GAPS) {
+        read->gaps[count].bytes = bytes;
+        read->gaps[count].size_bytes = size_bytes;
+        read->gap_count++;
+    }
+}
+
 static bool read_part(struct vr_sim_content *content, uint64_t at, const struct part *part, unsigned char *to, struct vr_sim_read *read) {
     if (part->updated) read->passed_bytes += part->size_bytes;
     if (part->held == VR_SIM_BYTES || part->held == VR_SIM_SHARED) return read_file(content, at, part->size_bytes, to);
@@ -306,6 +317,7 @@ static bool read_part(struct vr_sim_content *content, uint64_t at, const struct 
     if (part->held == VR_SIM_UNWRITTEN) read->unwritten_bytes += part->size_bytes;
     if (part->held == VR_SIM_NOT_KEPT) read->not_kept_bytes += part->size_bytes;
     if (part->held == VR_SIM_PASSED) read->passed_bytes += part->size_bytes;
+    if (part->held == VR_SIM_UNWRITTEN || part->held == VR_SIM_PASSED) add_gap(read, to, part->size_bytes);
     return true;
 }
 

@@ -50,8 +50,15 @@ struct vr_sim_content {
 };
 
 // Bytes read that no copy and no fill wrote, that were not kept, and that were written before a kernel was given them to write.
+#define VR_SIM_GAPS 8
 struct vr_sim_read {
     uint64_t unwritten_bytes, not_kept_bytes, passed_bytes;
+    // Where bytes went that are not known because a kernel would have written them; the first ones only, neighbours in one.
+    struct {
+        unsigned char *bytes;
+        uint64_t size_bytes;
+    } gaps[VR_SIM_GAPS];
+    size_t gap_count;
 };
 
 void vr_sim_content_open(struct vr_sim_content *content, int file);

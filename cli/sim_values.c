@@ -1,0 +1,77 @@
+#include "sim_values.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../standins/common/read_values.h"
+#include "beside.h"
+#include "ui.h"
+
+// Are these rules? `at`: of which option or file, for the message.
+static bool are_rules(const char *command, const char *at, const char *text, bool lines) {
+    struct vr_read_values made;
+    struct vr_read_wrong wrong;
+    const bool good = vr_read_values_parse(text, &made, &wrong);
+    if (good)
+        vr_read_values_release(&made);
+    else if (lines && wrong.line > 0)
+        (void)ui_usage(command, "vram: --values %s: line %zu: %s", at, wrong.line, wrong.why);
+    else
+        (void)ui_usage(command, "vram: %s: %s", at, wrong.why);
+    return good;
+}
+
+// Adds it with a line's end; `text` has VR_READ_VALUES_BYTES. False after a message.
+static bool add(const char *command, char *text, size_t *used, const char *more) {
+    const size_t length = strlen(more);
+    if (length + 2 > VR_READ_VALUES_BYTES - *used) {
+        (void)ui_usage(command, "vram: more than %d bytes of rules for values", VR_READ_VALUES_BYTES - 1);
+        return false;
+    }
+    memcpy(text + *used, more, length);
+    *used += length;
+    text[(*used)++] = '\n';
+    text[*used] = '\0';
+    return true;
+}
+
+// `bytes` has VR_READ_VALUES_BYTES + 1: what is longer is refused when it is added.
+static bool read_file(const char *command, const char *path, char *bytes) {
+    FILE *file = fopen(path, "rb");
+    size_t length = file == NULL ? 0 : fread(bytes, 1, VR_READ_VALUES_BYTES, file);
+    const bool failed = file == NULL || ferror(file) != 0;
+    const int why = errno;
+    if (file != NULL) (void)fclose(file);
+    if (failed)
+        (void)ui_usage(command, "vram: --values %s: %s", path, strerror(why));
+    else if (memchr(bytes, '\0', length) != NULL)
+        (void)ui_usage(command, "vram: --values %s: a NUL byte is in it: this is no text", path);
+    else
+        return bytes[length] = '\0', true;
+    return false;
+}
+
+static bool gather(const char *command, const struct sim_values *values, char *text, char *bytes) {
+    size_t used = 0;
+    for (size_t i = 0; i < values->rules.count; i++)
+        if (!are_rules(command, "--value", values->rules.values[i], false) || !add(command, text, &used, values->rules.values[i]))
+            return false;
+    return values->file == NULL ||
+           (read_file(command, values->file, bytes) && are_rules(command, values->file, bytes, true) && add(command, text, &used, bytes));
+}
+
+int sim_values_put(const char *command, const struct sim_values *values) {
+    if (values->rules.count == 0 && values->file == NULL) return CLI_OK;
+    char *text = calloc(2, VR_READ_VALUES_BYTES + 1), stacks[4096];
+    int code = text == NULL ? CLI_BAD_INPUT : CLI_USAGE;
+    if (text == NULL)
+        ui_say("vram %s: there is not enough memory", command);
+    else if (gather(command, values, text, text + VR_READ_VALUES_BYTES + 1))
+        code = setenv("VRAM_SIM_VALUES", text, 1) == 0 ? CLI_OK : CLI_BAD_INPUT;
+    // Places are found by it.
+    if (code == CLI_OK && beside_stacks(stacks, sizeof stacks)) (void)setenv("VRAM_SIM_STACKS", stacks, 0);
+    free(text);
+    return code;
+}

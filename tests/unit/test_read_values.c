@@ -1,0 +1,119 @@
+// Rules for what reads give: which are taken, what they match, what they write.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "../../standins/common/read_values.h"
+
+static void expect_wrong(const char *text, size_t line, const char *why) {
+    struct vr_read_values values = {.rule_count = 77};
+    struct vr_read_wrong wrong;
+    assert_false(vr_read_values_parse(text, &values, &wrong));
+    assert_int_equal(wrong.line, line);
+    assert_string_equal(wrong.why, why);
+    assert_int_equal(values.rule_count, 77); // untouched
+}
+
+static void what_is_no_rule(void **state) {
+    expect_wrong("a.py:3", 1, "'a.py:3' is no rule: PLACE=VALUE");
+    expect_wrong("*=1\n# fine\n=1", 3, "'' is no place: FILE:LINE, FILE, FUNCTION() or *");
+    expect_wrong("f(=1", 1, "'f(' is no place: FILE:LINE, FILE, FUNCTION() or *");
+    expect_wrong("()=1", 1, "'()' is no place: FILE:LINE, FILE, FUNCTION() or *");
+    expect_wrong("a.py:=1", 1, "'a.py:' is no place: FILE:LINE, FILE, FUNCTION() or *");
+    expect_wrong("a.py:0=1", 1, "'a.py:0' has no line that there can be");
+    expect_wrong("*=", 1, "'' is no integer (f32:0.5 is a value with a type)");
+    expect_wrong("*=0.5", 1, "'0.5' is no integer (f32:0.5 is a value with a type)");
+    expect_wrong("*=1,,2", 1, "'' is no integer (f32:0.5 is a value with a type)");
+    expect_wrong("*=18446744073709551616", 1, "'18446744073709551616' is no integer (f32:0.5 is a value with a type)");
+    expect_wrong("*=i9:1", 1, "'i9:1' is of no type of i8, i16, i32, i64, f16, bf16, f32, f64");
+    expect_wrong("*=i8:256", 1, "'i8:256' is out of its type's range");
+    expect_wrong("*=i16:-32769", 1, "'i16:-32769' is out of its type's range");
+    expect_wrong("*=f32:", 1, "'f32:' is no number");
+    expect_wrong("*=f32:1e", 1, "'f32:1e' is no number");
+    expect_wrong("*=f64:1e999", 1, "'f64:1e999' is no number");
+    (void)state;
+}
+
+static void places(void **state) {
+    struct vr_read_values values;
+    struct vr_read_wrong wrong;
+    assert_true(vr_read_values_parse("a=b/utils.py:395=1 # one\n utils.py = 2\nstep()=3\n\n*=4", &values, &wrong));
+    assert_int_equal(values.rule_count, 4);
+    const struct vr_read_rule *rule = values.rules;
+    assert_true(vr_read_rule_matches(&rule[0], "", "/x/a=b/utils.py", 395));
+    assert_false(vr_read_rule_matches(&rule[0], "", "/x/a=b/utils.py", 396));
+    assert_false(vr_read_rule_matches(&rule[0], "", "/xa=b/utils.py", 395));
+    assert_true(vr_read_rule_matches(&rule[1], "", "utils.py", 0));
+    assert_false(vr_read_rule_matches(&rule[1], "", "/x/myutils.py", 0));
+    assert_true(vr_read_rule_matches(&rule[2], "step", "", 0));
+    assert_true(vr_read_rule_matches(&rule[2], "Loop.step", "", 0));
+    assert_false(vr_read_rule_matches(&rule[2], "misstep", "", 0));
+    assert_true(vr_read_rule_matches(&rule[3], "", "", 0));
+    vr_read_values_release(&values);
+    (void)state;
+}
+
+// What the next read of the only rule gives, in so many bytes of 0xee.
+static uint64_t next(struct vr_read_values *values, size_t size_bytes) {
+    uint64_t bytes = UINT64_C(0xeeeeeeeeeeeeeeee);
+    vr_read_value_fill(vr_read_rule_next(values, values->rules), &bytes, size_bytes);
+    return bytes;
+}
+
+static void values_one_after_the_other(void **state) {
+    struct vr_read_values values;
+    struct vr_read_wrong wrong;
+    assert_true(vr_read_values_parse("*=1,i8:-1,-2,7", &values, &wrong));
+    assert_int_equal(next(&values, 1), 0xeeeeeeeeeeeeee01);
+    assert_int_equal(next(&values, 2), 0xeeeeeeeeeeeeffff);
+    assert_int_equal(next(&values, 8), -2);
+    assert_int_equal(next(&values, 4), 0xeeeeeeee00000007);
+    assert_int_equal(next(&values, 8), 7); // the last one from then on
+    vr_read_values_release(&values);
+    // Every element, of the type that is named or of eight or four bytes.
+    uint32_t many[6] = {0};
+    assert_true(vr_read_values_parse("*=3", &values, &wrong));
+    vr_read_value_fill(vr_read_rule_next(&values, values.rules), many, 12);
+    assert_memory_equal(many, ((const uint32_t[]){3, 3, 3, 0, 0, 0}), sizeof many);
+    vr_read_value_fill(vr_read_rule_next(&values, values.rules), many, 24);
+    assert_memory_equal(many, ((const uint32_t[]){3, 0, 3, 0, 3, 0}), sizeof many);
+    vr_read_values_release(&values);
+    (void)state;
+}
+
+static void numbers_with_a_point(void **state) {
+    static const struct {
+        const char *text;
+        uint64_t bits;
+        size_t size_bytes;
+    } cases[] = {
+        {"*=f32:1", 0x3f800000, 4},   {"*=f32:-0.5", 0xbf000000, 4},
+        {"*=f32:.1", 0x3dcccccd, 4},  {"*=f32:inf", 0x7f800000, 4},
+        {"*=f16:1", 0x3c00, 2},       {"*=f16:-65504", 0xfbff, 2},
+        {"*=f16:65520", 0x7c00, 2},   {"*=f16:nan", 0x7e00, 2},
+        {"*=f16:0.1", 0x2e66, 2},     {"*=f16:6e-8", 1, 2},
+        {"*=bf16:1", 0x3f80, 2},      {"*=bf16:0.1", 0x3dcd, 2},
+        {"*=bf16:-2.5e1", 0xc1c8, 2}, {"*=f64:1e3", 0x408f400000000000, 8},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct vr_read_values values;
+        struct vr_read_wrong wrong;
+        uint64_t bits = 0;
+        assert_true(vr_read_values_parse(cases[i].text, &values, &wrong));
+        vr_read_value_fill(vr_read_rule_next(&values, values.rules), &bits, cases[i].size_bytes);
+        assert_int_equal(bits, cases[i].bits);
+        vr_read_values_release(&values);
+    }
+    (void)state;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_no_rule),
+        cmocka_unit_test(places),
+        cmocka_unit_test(values_one_after_the_other),
+        cmocka_unit_test(numbers_with_a_point),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
