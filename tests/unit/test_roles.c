@@ -339,11 +339,16 @@ static void reports_by_role_have_totals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(roles_of_a_training_step),           cmocka_unit_test(a_cache_of_keys_is_one_where_nothing_is_trained),
-        cmocka_unit_test(rules_and_notes_come_before_stacks), cmocka_unit_test(wrong_rules_are_named_by_line),
-        cmocka_unit_test(old_blocks_pair_with_gradients),     cmocka_unit_test(seeds_and_scratch_of_products),
-        cmocka_unit_test(room_for_results),                   cmocka_unit_test(stacks_that_tell_nothing),
-        cmocka_unit_test(training_without_modules),           cmocka_unit_test(reports_by_role_have_totals),
+        cmocka_unit_test(roles_of_a_training_step),
+        cmocka_unit_test(a_cache_of_keys_is_one_where_nothing_is_trained),
+        cmocka_unit_test(rules_and_notes_come_before_stacks),
+        cmocka_unit_test(wrong_rules_are_named_by_line),
+        cmocka_unit_test(old_blocks_pair_with_gradients),
+        cmocka_unit_test(seeds_and_scratch_of_products),
+        cmocka_unit_test(room_for_results),
+        cmocka_unit_test(stacks_that_tell_nothing),
+        cmocka_unit_test(training_without_modules),
+        cmocka_unit_test(reports_by_role_have_totals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
