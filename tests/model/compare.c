@@ -160,7 +160,11 @@ static bool equal_stats(struct both *both, uint32_t device) {
 
 // What the shards count, added up on a copy.
 static void add_shard(const struct vr_shard *shard, struct vr_totals *totals) {
-    const struct vr_counters *counters = &shard->counters;
+    struct vr_counters copy = shard->counters, *counters = &copy;
+    for (unsigned pool = 0; pool < VR_POOLS; pool++) {
+        struct vr_pair pair = shard->pool[pool].pair;
+        if (pair.block != 0) vr_pair_close(counters, pool, &pair, shard->pool[pool].lazy != 0);
+    }
     for (unsigned pool = 0; pool < VR_POOLS; pool++) {
         for (int family = 0; family < VR_FAMILIES; family++) {
             totals->current[pool][family] += vr_counters_current(counters, pool, family);
