@@ -29,17 +29,17 @@ static void close_family(struct vr_counters *counters, unsigned pool, int family
 }
 
 // A change that goes up at the hand-out or at the free; the books hold room for the higher value.
-static void close_split_family(struct vr_counters *counters, unsigned pool, int family, const struct vr_pair *pair, bool back,
+static void close_split_family(struct vr_counters *counters, unsigned pool, int family, const struct vr_hot_pair *pair, bool back,
                                int64_t change) {
-    const uint64_t taken = pair->rounds, given = pair->rounds + back;
+    const uint64_t taken = pair->rounds, returns = pair->rounds + back;
     if (change >= 0) {
         close_family(counters, pool, family, taken, change, back ? change : 0);
     } else {
-        close_family(counters, pool, family, given, -change, back ? 0 : -change);
+        close_family(counters, pool, family, returns, -change, back ? 0 : -change);
     }
 }
 
-void vr_pair_close(struct vr_counters *counters, unsigned pool, struct vr_pair *pair, bool back) {
+void vr_hot_pair_close(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, bool back) {
     const int64_t size = (int64_t)pair->size, requested = (int64_t)pair->requested;
     close_family(counters, pool, VR_F_COUNT, pair->rounds, 1, back);
     close_family(counters, pool, VR_F_BYTES, pair->rounds, size, back ? size : 0);

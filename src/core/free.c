@@ -13,7 +13,8 @@ static void delta_of_free(const struct vr_block *item, struct vr_delta *delta) {
 VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uint32_t block, bool notified) {
     struct vr_block *item = vr_block_at(shard->device->allocator, block);
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
-    if (pool->pair.block != block && VR_UNLIKELY(!vr_pair_open(&shard->counters, kind, &pool->pair, block, item->size, item->requested))) {
+    if (pool->pair.block != block &&
+        VR_UNLIKELY(!vr_hot_pair_open(&shard->counters, kind, &pool->pair, block, item->size, item->requested))) {
         return false;
     }
     if (notified) vr_notify_freed(shard, item);

@@ -40,7 +40,7 @@ uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block);
 // Closes the books of the pool's pair where they are open.
 VR_INLINE void vr_pool_close_pair(struct vr_shard *shard, unsigned kind) {
     struct vr_pool *pool = &shard->pool[kind];
-    if (pool->pair.block != 0) vr_pair_close(&shard->counters, kind, &pool->pair, pool->lazy != 0);
+    if (pool->pair.block != 0) vr_hot_pair_close(&shard->counters, kind, &pool->pair, pool->lazy != 0);
     pool->ready = 0;
 }
 // Does what a LAZY block's free left undone, closes the books of the pair, and forgets `last`.

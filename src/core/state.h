@@ -54,7 +54,7 @@ struct vr_pool {
     uint32_t last;
     uint32_t lazy;
     uint32_t ready; // `lazy` while its books are open: a request of pair.requested bytes takes it
-    struct vr_pair pair;
+    struct vr_hot_pair pair;
     uint64_t last_rounded; // the request that `last` answered, rounded
     struct vr_index index; // last, and large: a pool that is hardly used touches few pages
 };

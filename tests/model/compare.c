@@ -162,8 +162,8 @@ static bool equal_stats(struct both *both, uint32_t device) {
 static void add_shard(const struct vr_shard *shard, struct vr_totals *totals) {
     struct vr_counters copy = shard->counters, *counters = &copy;
     for (unsigned pool = 0; pool < VR_POOLS; pool++) {
-        struct vr_pair pair = shard->pool[pool].pair;
-        if (pair.block != 0) vr_pair_close(counters, pool, &pair, shard->pool[pool].lazy != 0);
+        struct vr_hot_pair pair = shard->pool[pool].pair;
+        if (pair.block != 0) vr_hot_pair_close(counters, pool, &pair, shard->pool[pool].lazy != 0);
     }
     for (unsigned pool = 0; pool < VR_POOLS; pool++) {
         for (int family = 0; family < VR_FAMILIES; family++) {
