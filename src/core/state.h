@@ -17,6 +17,7 @@
 #include "core/capture/private.h"
 #include "core/capture/routes.h"
 #include "core/counters.h"
+#include "core/event_listener.h"
 #include "core/extension.h"
 #include "core/fences.h"
 #include "core/index.h"
@@ -35,20 +36,27 @@ enum vr_lock_rank {
     VR_RANK_LEAF,      // vr_imports.mutex, vr_slab.mutex, vr_address_map.mutex, vr_raw.mutex, vr_events.mutex, vr_classes.mutex
 };
 
-enum { VR_MAX_SHARDS = 65536, VR_SHARD_SLOTS = 16384, VR_SHARDS_PER_DEVICE = VR_SHARD_SLOTS / 2, VR_MAX_CALLBACKS = 16 };
+enum {
+    VR_MAX_SHARDS = 65536,
+    VR_SHARD_SLOT_BITS = 14,
+    VR_SHARD_SLOTS = 1 << VR_SHARD_SLOT_BITS,
+    VR_SHARDS_PER_DEVICE = VR_SHARD_SLOTS / 2,
+    VR_MAX_CALLBACKS = 16
+};
 
 // Free memory of one stream and size class.
 //
 // Undo invariant: `last` is a block such that nothing happened in this pool since it was handed out; freeing it would restore the
 // pool as it was before. So that free only books the statistics and marks the block LAZY (`lazy`), and a malloc of the same rounded
-// size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have.
+// size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have. A pair that
+// repeats has its books open (counters.h) from its first free on: pair.block is 0 or `last`.
 struct vr_pool {
     uint32_t holes; // tree by address
     uint32_t last;
     uint32_t lazy;
+    uint32_t ready; // `lazy` while its books are open: a request of pair.requested bytes takes it
+    struct vr_hot_pair pair;
     uint64_t last_rounded; // the request that `last` answered, rounded
-    int64_t last_splits;   // what handing `last` out changed in inactive_split
-    int64_t last_split_bytes;
     struct vr_index index; // last, and large: a pool that is hardly used touches few pages
 };
 
@@ -123,6 +131,7 @@ struct vr_device {
     struct vr_segment_books segments;
     struct vr_fences fences;
     struct vram_pool *pools; // private pools with references or segments
+    struct vr_ended_pools ended_pools;
     struct vr_routes routes;
     struct vr_captures captures;
     struct vr_async async;
@@ -177,8 +186,9 @@ struct vram_allocator {
     struct vr_options options;
     char *conf;
     const struct vr_listener *listener;
-    uint64_t listened_devices;   // bit per ordinal
-    struct vr_listener recorder; // of vr_allocator_set_recorder()
+    uint64_t listened_devices;         // bit per ordinal
+    struct vr_client_listener *client; // made with the first vram_set_event_listener(), for good
+    struct vr_listener recorder;       // of vr_allocator_set_recorder()
     struct vr_observer *observers;
     size_t observer_count;
     size_t observers_capacity;
@@ -222,8 +232,8 @@ VR_NOINLINE void vr_notify_raw_now(struct vr_device *device, enum vr_record_acti
 VR_NOINLINE void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
                                uint64_t stream);
 
-// Both halves of a free that waits for nothing.
-VR_NOINLINE void vr_notify_freed(struct vr_shard *shard, const struct vr_block *block);
+// Both halves of a free that waits for nothing; the block keeps no context of a client any more.
+VR_NOINLINE void vr_notify_freed(struct vr_shard *shard, struct vr_block *block);
 // A hand-out: the block keeps the stack from now on.
 VR_NOINLINE void vr_notify_hand_out(struct vr_shard *shard, struct vr_block *block);
 
