@@ -116,7 +116,8 @@ static struct naive_block *search(const struct naive *naive, const struct naive_
         block = next;
     }
     const uint64_t limit = options->max_split_bytes;
-    if (request->rounded_bytes < limit && block->size_bytes >= limit) return NULL;
+    const bool reuses = options->reuse_oversize && block->segment->page_bytes != 0;
+    if (request->rounded_bytes < limit && block->size_bytes >= limit && !reuses) return NULL;
     if (request->rounded_bytes >= limit && block->size_bytes >= request->rounded_bytes + options->non_split_rounding_bytes) return NULL;
     return block;
 }
@@ -128,11 +129,16 @@ static struct naive_block *find_free(const struct naive *naive, struct naive_dev
     return search(naive, device, request, naive_expandable(naive, request->pool));
 }
 
+bool naive_shares(const struct naive *naive, const struct naive_pool *pool) {
+    return naive->options.share && !pool->info.for_graph && !pool->captured;
+}
+
 // A cached block of a pool that lends. The description leaves the order of such pools open: the newest first.
 static struct naive_block *borrow(const struct naive *naive, const struct naive_device *device, const struct naive_request *request) {
     for (size_t i = naive->pool_count; i-- > 0 && !request->pool;) {
         struct naive_pool *pool = naive->pools[i];
-        if (!pool->info.use_on_oom || pool->references == 0 || pool->captured) continue;
+        const bool lends = pool->info.use_on_oom || (naive_shares(naive, pool) && pool->info.own_base == 0);
+        if (!lends || pool->references == 0 || pool->captured) continue;
         struct naive_request there = *request;
         there.pool = pool;
         struct naive_block *block = pool->device == device->ordinal ? search(naive, device, &there, false) : NULL;
@@ -418,6 +424,7 @@ static enum vram_status serve(struct naive *naive, struct naive_device *device, 
                               uint64_t stream, uint64_t *address) {
     naive_complete_frees(naive, device, stream);
     struct naive_request request = naive_make_request(naive, pool ? pool : naive_route_of(naive, device, stream), size_bytes, stream);
+    if (request.pool && naive_capture_of(naive, stream) != 0) request.pool->captured = true;
     struct naive_block *block = find_free(naive, device, &request);
     if (!block) {
         const bool collects = device->limit_bytes != NAIVE_NO_LIMIT && naive->options.gc_threshold > 0;
@@ -514,6 +521,8 @@ void naive_configure(struct naive *naive, const struct naive_conf *conf) {
     struct naive_options *options = &naive->options;
     if (conf->has_large_segment) options->large_segment_bytes = conf->large_segment_bytes;
     // Every parse resets these; the others keep what they have.
+    if (conf->has_share) options->share = conf->share;
+    if (conf->has_reuse_oversize) options->reuse_oversize = conf->reuse_oversize;
     options->max_split_bytes = conf->has_max_split ? conf->max_split_bytes : UINT64_MAX;
     if (conf->padding_bytes) options->padding_bytes = conf->padding_bytes;
     options->non_split_rounding_bytes = conf->has_non_split_rounding ? conf->non_split_rounding_bytes : options->large_segment_bytes;
