@@ -18,13 +18,13 @@ struct vram_pool {
     uint32_t references; // 0: freeable
     uint32_t segments;   // cudaMalloc segments, and expandable ones with anything mapped
     bool captured;       // a graph knows its addresses
-    bool counted;        // it held something from the driver, or one of its id did
     struct vr_shard **shards;
     size_t shard_count;
     size_t shards_capacity;
     struct vram_stat reserved[VRAM_STAT_POOLS];
     struct vr_extensions extensions; // of rooms above
     struct vram_pool *next;          // in the device's list
+    bool counted;                    // it held something from the driver, or one of its id did
 };
 
 // What pools that are gone held, by their ids: statistics that stay, as in PyTorch.
