@@ -159,6 +159,11 @@ void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct n
         append(text, "share_live_pools:%s", conf->share ? "True" : "False");
     }
     if (mixed && vr_random_below(random, 3) == 0) {
+        conf->has_reclaim = true;
+        conf->reclaim = vr_random_below(random, 3) > 0;
+        append(text, "reclaim_streams:%s", conf->reclaim ? "True" : "False");
+    }
+    if (mixed && vr_random_below(random, 3) == 0) {
         conf->has_reuse_oversize = true;
         conf->reuse_oversize = vr_random_below(random, 3) > 0;
         append(text, "expandable_segments_reuse_oversize:%s", conf->reuse_oversize ? "True" : "False");

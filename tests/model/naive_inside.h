@@ -106,7 +106,7 @@ struct naive_wait {
 struct naive_options {
     uint32_t padding_bytes;
     uint64_t large_segment_bytes;
-    bool share, reuse_oversize;
+    bool reclaim, share, reuse_oversize;
     uint64_t max_split_bytes;
     uint64_t non_split_rounding_bytes;
     double gc_threshold;
