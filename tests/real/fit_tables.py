@@ -152,7 +152,7 @@ def main():
     parser.add_argument("--date", default=datetime.date.today().isoformat())
     options = parser.parse_args()
     known = {run.id: run for run in truth.read_runs()}
-    rows = [{**row, "why": known[row["id"]].differs.get("why", ""), "reconstructed": known[row["id"]].group.get("reconstructed", False)}
+    rows = [{**row, "why": known[row["id"]].differs.get("why", ""), "prepared": known[row["id"]].group.get("prepared", ""), "reconstructed": known[row["id"]].group.get("reconstructed", False)}
             for row in json.loads(options.truth.read_text()) if "fit" in row]
     measured = f"Measured on {options.date}.\n\n"
     text = put(PAGE.read_text(), "truth", measured + truth_table(rows))
