@@ -4,7 +4,7 @@
 // were at the capture, or for a user who wants memory from functions of his own. Which pool a request goes to is decided by
 // routes: vram_pool_begin() opens one, and the newest that accepts the request wins. A pool lives until its last reference is
 // released: then what is free in it goes back to the driver, after a wait for its pending frees (of a graph's pool, or by the rules before
-// PyTorch 2.7: at the next vram_empty_cache() or retry), the rest as the last users free it and the cache is emptied.
+// PyTorch 2.6: at the next vram_empty_cache() or retry), the rest as the last users free it and the cache is emptied.
 #ifndef VRAM_POOL_H
 #define VRAM_POOL_H
 
