@@ -59,9 +59,9 @@ KINDS = {
     "pools_capture": Kind({**CAPTURE, **POOLS}),
     "expandable_pools": Kind(POOLS, conf=(EXPANDABLE,)),
     "mixed": Kind({**CAPTURE, **POOLS, "conf": 0.2, "fraction": 0.2, "stream": 8}, devices=2, addresses=("rising", "falling", "reuse"),
-                  memory=("", "6GiB"), live=3 << 30, conf=("", EXPANDABLE, "max_split_size_mb:64", "roundup_power2_divisions:8")),
+                  memory=("", "6GiB"), live=3 << 30, conf=("", EXPANDABLE, "roundup_power2_divisions:8")),
     "pinned": Kind({"pin": 12, "unpin": 10, "pinuse": 8, "pinempty": 0.3, "wait": 5, "sync": 1, "malloc": 3, "free": 2, "stream": 0},
-                   conf=("pinned_max_round_threshold_mb:128",), since=(2, 10), largest=20 * MIB),
+                   conf=("pinned_max_round_threshold_mb:128",), since=(2, 12), largest=20 * MIB),
 }
 SETTINGS = ("", "max_split_size_mb:64", "roundup_power2_divisions:4", "expandable_segments:True", "expandable_segments:False",
             "garbage_collection_threshold:0.7", "expandable_segments:True,roundup_power2_divisions:[1:2,64:4,>:4]")
@@ -102,7 +102,9 @@ class Maker:
         conf, memory, addresses = pick(self.kind.conf), pick(self.kind.memory), pick(self.kind.addresses)
         # Expandable segments in a pool that ends: PyTorch miscounts them, and forgets the pool too early (differences.md).
         self.expandable = "expandable_segments:True" in conf
-        self.settings = [text for text in SETTINGS if text == "" or "expandable" not in text or "pool" not in self.kind.weights]
+        # Of a live pool that graphs know the newest give oversize blocks back under need, and collect garbage (differences.md).
+        unwanted = ["expandable"] * ("pool" in self.kind.weights) + ["max_split", "garbage"] * ("capture" in self.kind.weights)
+        self.settings = [text for text in SETTINGS if not any(word in text for word in unwanted)]
         sim = f"device=h100,devices={self.kind.devices},bytes=none,context=device,manual,addresses={addresses}"
         sim += f",memory={memory}" if memory else ""
         head = [f"# kind {self.name} seed {self.seed} steps {self.steps}", f"# sim {sim}", f"# devices {self.kind.devices}", f"# conf {conf}"]
