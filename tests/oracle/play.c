@@ -41,7 +41,8 @@ int play_pool_number(const struct play *play, struct vram_pool_id id) {
     return -1;
 }
 
-// --- the file --------------------------------------------------------------------------------------------------------------------------------
+// --- the file
+// --------------------------------------------------------------------------------------------------------------------------------
 static char *read_all(FILE *file) {
     char *bytes = NULL;
     size_t length = 0, capacity = 0, got;
@@ -70,8 +71,9 @@ static char *next_line(char **rest) {
     return line;
 }
 
-// --- operations, each on its thread ----------------------------------------------------------------------------------------------------------
-// A baton: the main thread reads lines; one of another thread is done there, while the main thread waits.
+// --- operations, each on its thread
+// ---------------------------------------------------------------------------------------------------------- A baton: the main thread reads
+// lines; one of another thread is done there, while the main thread waits.
 struct hands {
     struct play *play;
     pthread_t thread[PLAY_THREADS];
@@ -162,7 +164,8 @@ static enum vram_status play_lines(struct play *play, char *text, size_t *line_n
     return status;
 }
 
-// --- one file --------------------------------------------------------------------------------------------------------------------------------
+// --- one file
+// --------------------------------------------------------------------------------------------------------------------------------
 static enum vram_status open_play(struct play *play, const char *text, struct vram_error *error) {
     struct vr_world_options options = {.conf = play->conf};
     char sim[1024] = "";
@@ -196,8 +199,7 @@ static bool play_text(struct play *play, const char *path, char *text) {
     vram_host_destroy(play->host);
     if (play->world.sim != NULL) (void)vr_world_close(&play->world);
     free(play->blocks);
-    if (status != VRAM_OK)
-        fprintf(stderr, "oracle_play: %s: line %zu: %s %s\n", path, line, vram_status_text(status), error.message);
+    if (status != VRAM_OK) fprintf(stderr, "oracle_play: %s: line %zu: %s %s\n", path, line, vram_status_text(status), error.message);
     return status == VRAM_OK;
 }
 

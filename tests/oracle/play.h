@@ -52,9 +52,9 @@ struct play {
     struct play_pool pools[PLAY_POOLS];
     struct play_graph graphs[PLAY_GRAPHS];
     struct play_current current[PLAY_THREADS];
-    uint32_t thread;                            // that does the operations now
+    uint32_t thread;                           // that does the operations now
     struct vram_stats known[VR_WORLD_DEVICES]; // at the last `stats`
-    struct vram_host *host;                     // made by the first operation on pinned memory
+    struct vram_host *host;                    // made by the first operation on pinned memory
     char conf[1024];
     void *pinned[PLAY_PINNED];
     struct play_place places[PLAY_PINNED];
@@ -66,17 +66,20 @@ void play_say(struct play *play, const char *format, ...) VRAM_PRINTF(2, 3);
 int play_stream_number(const struct play *play, uint32_t device, uint64_t stream);
 int play_pool_number(const struct play *play, struct vram_pool_id id);
 
-// --- play_pictures.c: the lines after `stats`, `map` and `events` -------------------------------------------------------------------------
+// --- play_pictures.c: the lines after `stats`, `map` and `events`
+// -------------------------------------------------------------------------
 enum vram_status play_stats(struct play *play);
 enum vram_status play_map(struct play *play);
 void play_events(struct play *play);
 
-// --- play_operations.c --------------------------------------------------------------------------------------------------------------------
-// Does the operation of one line and writes its answer; the line is cut into words. BAD_INPUT where it is none.
+// --- play_operations.c
+// -------------------------------------------------------------------------------------------------------------------- Does the operation
+// of one line and writes its answer; the line is cut into words. BAD_INPUT where it is none.
 enum vram_status play_operation(struct play *play, char *line);
 
-// --- play_compare.c -----------------------------------------------------------------------------------------------------------------------
-// Whether our lines are PyTorch's; says so, or the first that is not. Both texts are cut up.
+// --- play_compare.c
+// ----------------------------------------------------------------------------------------------------------------------- Whether our lines
+// are PyTorch's; says so, or the first that is not. Both texts are cut up.
 bool play_compare(const char *path, char *ours_text, char *theirs_text);
 
 #endif

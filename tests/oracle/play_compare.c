@@ -1,7 +1,8 @@
 // play_compare.c: PyTorch's answers beside ours, line by line.
 //
-// What is PyTorch's alone (docs/differences.md names each), and how it is passed over. Whoever differs by nothing else is equal, "but for" it:
-// completions   frees that wait for several streams complete in the order of a hash of the streams: completions that follow each other are
+// What is PyTorch's alone (docs/differences.md names each), and how it is passed over. Whoever differs by nothing else is equal, "but for"
+// it: completions   frees that wait for several streams complete in the order of a hash of the streams: completions that follow each other
+// are
 //               compared in the order of their text, and of inactive_split, which sees pieces come and go on the way, what is current; only
 //               where a list has `record`
 // pools         pools are given back in the order of a hash of their ids: releases that follow each other are compared pool by pool; only
@@ -80,8 +81,9 @@ static void order_releases(struct lines *lines) {
 
 // Notes a line of inactive_split; false: it is another.
 static bool note_split(struct lines *lines, const char *line) {
-    static const char *const names[] = {"inactive_split.all=",       "inactive_split.small_pool=",       "inactive_split.large_pool=",
-                                        "inactive_split_bytes.all=", "inactive_split_bytes.small_pool=", "inactive_split_bytes.large_pool="};
+    static const char *const names[] = {
+        "inactive_split.all=",       "inactive_split.small_pool=",       "inactive_split.large_pool=",
+        "inactive_split_bytes.all=", "inactive_split_bytes.small_pool=", "inactive_split_bytes.large_pool="};
     if (strncmp(line, "stat ", 5) != 0) return false;
     char *rest;
     const unsigned long device = strtoul(line + 5, &rest, 10);
@@ -175,8 +177,8 @@ static bool equal_but(const char *path, const struct lines *ours, const struct l
 // Names what had to be passed over.
 static void say_passed(const char *path, const struct lines *ours, const struct lines *theirs, const struct passed *most) {
     printf("%s: %zu lines equal, but for", path, theirs->count);
-    const struct passed without[] = {{false, most->pools, most->oversize}, {most->completions, false, most->oversize},
-                                     {most->completions, most->pools, false}};
+    const struct passed without[] = {
+        {false, most->pools, most->oversize}, {most->completions, false, most->oversize}, {most->completions, most->pools, false}};
     static const char *const names[] = {"completions", "pools", "oversize"};
     for (size_t i = 0; i < VR_COUNT_OF(names); i++)
         if (!equal_but(path, ours, theirs, &without[i], false)) printf(" %s", names[i]);

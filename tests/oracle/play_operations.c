@@ -25,7 +25,8 @@ static enum vram_status answer_address(struct play *play, enum vram_status statu
     return status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED ? VRAM_OK : status;
 }
 
-// --- memory ----------------------------------------------------------------------------------------------------------------------------------
+// --- memory
+// ----------------------------------------------------------------------------------------------------------------------------------
 static enum vram_status do_stream(struct play *play, const struct words *words) {
     if (words->number[1] >= play->world.device_count || words->number[2] >= VR_WORLD_STREAMS) return VRAM_BAD_INPUT;
     *here(play) = (struct play_current){(uint32_t)words->number[1], (uint32_t)words->number[2]};
@@ -35,8 +36,7 @@ static enum vram_status do_stream(struct play *play, const struct words *words) 
 static enum vram_status do_malloc(struct play *play, const struct words *words) {
     struct play_block *block = &play->blocks[words->number[1] % PLAY_BLOCKS];
     uint64_t address = 0;
-    const enum vram_status status =
-        vram_malloc(play->world.allocator, here(play)->device, words->number[2], handle_here(play), &address);
+    const enum vram_status status = vram_malloc(play->world.allocator, here(play)->device, words->number[2], handle_here(play), &address);
     if (status == VRAM_OK) *block = (struct play_block){address, here(play)->device};
     return answer_address(play, status, address);
 }
@@ -69,7 +69,8 @@ static enum vram_status do_generator(struct play *play, const struct words *word
     return VRAM_OK;
 }
 
-// --- streams ---------------------------------------------------------------------------------------------------------------------------------
+// --- streams
+// ---------------------------------------------------------------------------------------------------------------------------------
 static enum vram_status do_wait(struct play *play, const struct words *words) {
     if (words->number[1] >= play->world.device_count || words->number[2] >= VR_WORLD_STREAMS) return VRAM_BAD_INPUT;
     VR_TRY(driver_status(vr_cu(play->world.sim, ctx_set_current, play->world.context[words->number[1]])));
@@ -110,7 +111,8 @@ static enum vram_status do_join(struct play *play, const struct words *words) {
     return order(play, play->world.stream[here(play)->device][words->number[1]], handle_here(play));
 }
 
-// --- pools and captures ----------------------------------------------------------------------------------------------------------------------
+// --- pools and captures
+// ----------------------------------------------------------------------------------------------------------------------
 static enum vram_status make_pool(struct play *play, struct play_pool *pool, const struct vram_pool_options *options) {
     VR_TRY(vram_pool_create(play->world.allocator, here(play)->device, options, &pool->handle));
     pool->id = vram_pool_id(pool->handle);
@@ -197,7 +199,8 @@ static enum vram_status do_dropgraph(struct play *play, const struct words *word
     return release_pool(play, graph->pool);
 }
 
-// --- settings --------------------------------------------------------------------------------------------------------------------------------
+// --- settings
+// --------------------------------------------------------------------------------------------------------------------------------
 static enum vram_status do_conf(struct play *play, const struct words *words) {
     char text[sizeof play->conf + 32];
     (void)snprintf(text, sizeof text, "pytorch:%u.%u%s%s", (unsigned)(play->version / 1000), (unsigned)(play->version % 1000),
@@ -218,7 +221,8 @@ static enum vram_status do_sums(struct play *play, const struct words *words) {
     return vram_reset_accumulated_stats(play->world.allocator, (uint32_t)words->number[1]);
 }
 
-// --- pinned memory ---------------------------------------------------------------------------------------------------------------------------
+// --- pinned memory
+// ---------------------------------------------------------------------------------------------------------------------------
 static enum vram_status open_host(struct play *play) {
     if (play->host != NULL) return VRAM_OK;
     const struct vram_host_create_info info = {.driver = play->world.sim, .conf = play->conf, .ignore_environment = true};
@@ -274,7 +278,8 @@ static enum vram_status do_pinempty(struct play *play, const struct words *words
     return status;
 }
 
-// --- pictures --------------------------------------------------------------------------------------------------------------------------------
+// --- pictures
+// --------------------------------------------------------------------------------------------------------------------------------
 static enum vram_status do_thread(struct play *play, const struct words *words) {
     if (words->number[1] >= PLAY_THREADS) return VRAM_BAD_INPUT;
     play->thread = (uint32_t)words->number[1];
@@ -305,14 +310,36 @@ static const struct {
     size_t least; // words, its own among them
     enum vram_status (*run)(struct play *play, const struct words *words);
 } operations[] = {
-    {"stream", 3, do_stream},         {"thread", 2, do_thread},       {"malloc", 3, do_malloc},     {"free", 2, do_free},
-    {"record", 3, do_record},         {"empty", 1, do_empty},         {"wait", 3, do_wait},         {"sync", 1, do_sync},
-    {"work", 1, do_work},             {"fork", 2, do_fork},           {"join", 2, do_join},         {"generator", 2, do_generator},
-    {"capture", 3, do_capture},       {"endcapture", 2, do_endcapture}, {"dropgraph", 2, do_dropgraph}, {"pool", 2, do_pool},
-    {"droppool", 2, do_droppool},     {"use", 2, do_use},             {"unuse", 2, do_unuse},       {"conf", 1, do_conf},
-    {"fraction", 3, do_fraction},     {"peaks", 2, do_peaks},         {"sums", 2, do_sums},         {"pin", 3, do_pin},
-    {"unpin", 2, do_unpin},           {"pinuse", 3, do_pinuse},       {"pinempty", 1, do_pinempty}, {"stats", 1, do_stats},
-    {"map", 1, do_map},               {"events", 1, do_events},
+    {"stream", 3, do_stream},
+    {"thread", 2, do_thread},
+    {"malloc", 3, do_malloc},
+    {"free", 2, do_free},
+    {"record", 3, do_record},
+    {"empty", 1, do_empty},
+    {"wait", 3, do_wait},
+    {"sync", 1, do_sync},
+    {"work", 1, do_work},
+    {"fork", 2, do_fork},
+    {"join", 2, do_join},
+    {"generator", 2, do_generator},
+    {"capture", 3, do_capture},
+    {"endcapture", 2, do_endcapture},
+    {"dropgraph", 2, do_dropgraph},
+    {"pool", 2, do_pool},
+    {"droppool", 2, do_droppool},
+    {"use", 2, do_use},
+    {"unuse", 2, do_unuse},
+    {"conf", 1, do_conf},
+    {"fraction", 3, do_fraction},
+    {"peaks", 2, do_peaks},
+    {"sums", 2, do_sums},
+    {"pin", 3, do_pin},
+    {"unpin", 2, do_unpin},
+    {"pinuse", 3, do_pinuse},
+    {"pinempty", 1, do_pinempty},
+    {"stats", 1, do_stats},
+    {"map", 1, do_map},
+    {"events", 1, do_events},
 };
 
 static struct words cut(char *line) {

@@ -4,7 +4,8 @@
 
 #include "play.h"
 
-// --- statistics: what changed since the last time --------------------------------------------------------------------------------------------
+// --- statistics: what changed since the last time
+// --------------------------------------------------------------------------------------------
 static void say_stat(struct play *play, uint32_t device, const char *name, const struct vram_stat *now, const struct vram_stat *known) {
     if (memcmp(now, known, sizeof *now) == 0) return;
     play_say(play, "stat %u %s=%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", (unsigned)device, name, now->current, now->peak,
@@ -44,15 +45,16 @@ enum vram_status play_stats(struct play *play) {
     return VRAM_OK;
 }
 
-// --- blocks ----------------------------------------------------------------------------------------------------------------------------------
+// --- blocks
+// ----------------------------------------------------------------------------------------------------------------------------------
 static bool say_block(const struct vram_block_view *view, void *user) {
     static const char *const states[] = {[VRAM_BLOCK_FREE] = "free", [VRAM_BLOCK_ALLOCATED] = "live", [VRAM_BLOCK_PENDING] = "pending"};
     struct play *play = user;
     const struct vram_block_info *block = &view->block;
-    play_say(play, "block %u %" PRIx64 " %" PRIu64 " %s %" PRIu64 " %d %d %s%s\n", (unsigned)block->device, block->address, block->size_bytes,
-             states[view->state], view->state == VRAM_BLOCK_FREE ? 0 : block->requested_bytes,
-             play_stream_number(play, block->device, block->stream), play_pool_number(play, block->pool), view->small_pool ? "small" : "large",
-             block->expandable ? " expandable" : "");
+    play_say(play, "block %u %" PRIx64 " %" PRIu64 " %s %" PRIu64 " %d %d %s%s\n", (unsigned)block->device, block->address,
+             block->size_bytes, states[view->state], view->state == VRAM_BLOCK_FREE ? 0 : block->requested_bytes,
+             play_stream_number(play, block->device, block->stream), play_pool_number(play, block->pool),
+             view->small_pool ? "small" : "large", block->expandable ? " expandable" : "");
     return true;
 }
 
@@ -62,7 +64,8 @@ enum vram_status play_map(struct play *play) {
     return VRAM_OK;
 }
 
-// --- events ----------------------------------------------------------------------------------------------------------------------------------
+// --- events
+// ----------------------------------------------------------------------------------------------------------------------------------
 void play_events(struct play *play) {
     static const char *const names[] = {
         [VR_RECORD_ALLOC] = "alloc",
