@@ -48,7 +48,7 @@ KINDS = {
     "threads": Kind({"thread": 20, **PENDING}, threads=4),
     "settings": Kind({"conf": 1, **PENDING}, memory=("4GiB",), live=3 << 30),
     "capture": Kind(CAPTURE, conf=("", "max_split_size_mb:64", "roundup_power2_divisions:4")),
-    "capture_reuse": Kind(CAPTURE, conf=("graph_capture_record_stream_reuse:True",), since=(2, 9)),
+    "capture_reuse": Kind(CAPTURE, conf=("graph_capture_record_stream_reuse:True",), since=(2, 15)),
     "capture_oom": Kind(CAPTURE, conf=("",), **SMALL),
     "expandable_capture": Kind(CAPTURE, conf=(EXPANDABLE,)),
     "pools": Kind(POOLS, pools=("",)),

@@ -8,6 +8,7 @@ usage: oracle.py --torch PYTHON [--kind K[,K...]] [--seed N] [--plays N] [--step
 --plays N        this many, by turns of each kind (default one of each); --seed N: the first seed (default 1)
 --steps M        operations of a play (default 2000)
 --keep FOLDER    leave the plays there: FILE.torch is a golden trace
+--archive FILE   the equal ones as FILE.tar.zst
 FILE...          lists of operations to play instead (format.md)
 A difference is cut down to few operations and printed. Exit code: 0 all equal, 1 a difference, 2 usage, 3 a play could not be done."""
 import argparse
@@ -216,6 +217,7 @@ def main():
     parser.add_argument("--cut-seconds", type=float, default=60)
     parser.add_argument("--most-cuts", type=int, default=5)
     parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--archive", type=pathlib.Path)
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -226,7 +228,7 @@ def main():
 
 def run(arguments, folder):
     version = version_of(arguments.torch)
-    torch, counts, worst, cuts, begin = Torch(arguments.torch), collections.defaultdict(collections.Counter), 0, 0, time.monotonic()
+    torch, counts, worst, cuts, begin, equals = Torch(arguments.torch), collections.defaultdict(collections.Counter), 0, 0, time.monotonic(), []
     plays = ((path.stem, path.resolve()) for path in arguments.files) if arguments.files else plays_of(arguments, version, folder)
     for kind, path in plays:
         failed = torch.play(path)
@@ -237,7 +239,8 @@ def run(arguments, folder):
         counts[kind][result] += 1
         worst = max(worst, {"equal": 0, "different": 1, "failed": 3}[result])
         if result == "equal":
-            if not arguments.keep:
+            equals.append(f"{path.name}.torch")
+            if not arguments.keep and not arguments.archive:
                 path.with_name(path.name + ".torch").unlink()
             continue
         print(f"--- {path.name}: {told.strip()}", flush=True)
@@ -246,6 +249,9 @@ def run(arguments, folder):
             heads, lines, told = cut_down(torch, path, folder, told, arguments.cut_seconds)
             print(f"cut down to {len(lines)} operations:", *heads, *lines, told, sep="\n    ", flush=True)
     torch.close()
+    if arguments.archive:
+        command = ["tar", "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "-I", "zstd -19", "-C", folder, "-cf", arguments.archive.resolve()]
+        subprocess.run([*command, *equals], check=True)
     total = collections.Counter()
     for kind, results in counts.items():
         total.update(results)
