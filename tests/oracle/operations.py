@@ -46,7 +46,7 @@ KINDS = {
                    memory=("", "2GiB"), live=2 << 30, largest=100 * MIB),
     "devices": Kind({"stream": 15, **PENDING}, devices=2, memory=("", "3GiB"), live=2 << 30, conf=("", EXPANDABLE)),
     "threads": Kind({"thread": 20, **PENDING}, threads=4),
-    "settings": Kind({"conf": 1, **PENDING}, memory=("4GiB",), live=3 << 30),
+    "settings": Kind({"conf": 1, **PENDING}, live=3 << 30),  # where memory is short, a lowered max_split_size makes PyTorch fail
     "capture": Kind(CAPTURE, conf=("", "max_split_size_mb:64", "roundup_power2_divisions:4")),
     "capture_reuse": Kind(CAPTURE, conf=("graph_capture_record_stream_reuse:True",), since=(2, 15)),
     "capture_oom": Kind(CAPTURE, conf=("",), **SMALL),
