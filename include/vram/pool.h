@@ -82,8 +82,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool
 // Statuses of vram_empty_cache().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_trim(struct vram_pool *pool);
 // vram_empty_cache_device() for the private pool of this id alone, where nobody holds it any more: waits for its pending frees and returns
-// its free memory, also of a graph's pool. Nothing for an id that no such pool has; for (0, 0) vram_empty_cache_device() itself. Statuses
-// as there.
+// its free memory, also of a graph's pool. An id that no pool has is that of one that ended empty: the wait is counted, no more. For (0, 0)
+// vram_empty_cache_device() itself. Statuses as there.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_empty_cache(struct vram_allocator *allocator, uint32_t device, struct vram_pool_id id);
 
 struct vram_pool_stats {
