@@ -4,6 +4,10 @@
 
 #include "vram/allocator.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // The allocator of the process, made if need be. A status; the failure is noted.
 int vr_torch_first_use(struct vram_allocator **allocator);
 // The status as int, noting a failure of a function of the library that gives no sentence of its own.
@@ -11,4 +15,7 @@ int vr_torch_answer(enum vram_status status, const char *what);
 // The end of a hook that failed: does not come back where PyTorch's function throws.
 void vr_torch_raise_last(const char *function);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "vram/driver.h"
 #include "vram/options.h"
@@ -19,6 +20,8 @@ static _Atomic(vram_torch_raise) the_raise;
 // Guards the making of the allocator and the report.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char oom_report[TEXT_BYTES];
+static char rules[16];         // of a version of PyTorch; "": the newest
+static bool on_process_driver; // libcuda.so.1, whatever VRAM_SIM says
 static _Thread_local char error_text[TEXT_BYTES];
 
 // --- failures -----------------------------------------------------------------------------------------------------------------------
@@ -61,13 +64,49 @@ static enum vram_status make_simulated(const char *settings, struct vram_driver 
     return status == VRAM_OK ? vram_sim_create(&options, driver) : status;
 }
 
+// What vram_create() would read itself, as far as the variables go.
+static const char *options_of_environment(void) {
+    static const char *const variables[] = {"VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i]) != NULL) return getenv(variables[i]);
+    return "";
+}
+
+// The environment's options after the rules of the PyTorch that is here: what a user says of `pytorch` counts, being later.
+static enum vram_status make_by_rules(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {
+    const char *options = options_of_environment();
+    const size_t capacity = strlen(options) + sizeof rules + sizeof "pytorch:,";
+    char *text = malloc(capacity);
+    if (text == NULL) return VRAM_NO_HOST_MEMORY;
+    (void)snprintf(text, capacity, "pytorch:%s,%s", rules, options);
+    struct vram_create_info ruled = *info;
+    ruled.conf = rules[0] == '\0' ? options : text;
+    const enum vram_status status = vram_create(&ruled, allocator, error);
+    free(text);
+    return status;
+}
+
 static enum vram_status make(struct vram_allocator **allocator, struct vram_error *error) {
-    const char *settings = getenv("VRAM_SIM");
+    const char *settings = on_process_driver ? NULL : getenv("VRAM_SIM");
     struct vram_create_info info = {0};
-    enum vram_status status = settings == NULL ? VRAM_OK : make_simulated(settings, &info.driver, error);
-    if (status == VRAM_OK) status = vram_create(&info, allocator, error);
+    // A mistake is shown where the user made it, and not behind words of ours.
+    enum vram_status status = vram_options_check(options_of_environment(), error);
+    if (status == VRAM_OK && settings != NULL) status = make_simulated(settings, &info.driver, error);
+    if (status == VRAM_OK) status = make_by_rules(&info, allocator, error);
     if (status != VRAM_OK) vram_driver_destroy(info.driver);
     return status;
+}
+
+int vram_torch_follow(const char *version) {
+    char text[64];
+    (void)snprintf(text, sizeof text, "pytorch:%s", version);
+    const int status = vram_torch_check_options(text);
+    if (status != VRAM_OK) return status;
+    pthread_mutex_lock(&lock);
+    on_process_driver = true;
+    (void)snprintf(rules, sizeof rules, "%s", version);
+    pthread_mutex_unlock(&lock);
+    return VRAM_OK;
 }
 
 int vr_torch_first_use(struct vram_allocator **allocator) {

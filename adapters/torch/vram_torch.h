@@ -18,6 +18,15 @@
 
 #define VRAM_TORCH_API __attribute__((visibility("default")))
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Before the first use: the allocator serves a PyTorch of this version ("2.6"). It is made on the driver that PyTorch has, libcuda.so.1,
+// whatever VRAM_SIM says, and where the versions differ the rules are that one's, unless the options say otherwise. BAD_OPTION for a
+// version that the option `pytorch` does not know: nothing changes.
+VRAM_TORCH_API int vram_torch_follow(const char *version);
+
 // --- hooks of PyTorch -------------------------------------------------------------------------------------------------------------
 // Types as PyTorch's binding has them (its pages say ssize_t where the binding says size_t; the bits are the same).
 
@@ -110,4 +119,7 @@ VRAM_TORCH_API size_t vram_torch_error(char *text, size_t capacity);
 // The library's version. Never NULL.
 VRAM_TORCH_API const char *vram_torch_version(void);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
