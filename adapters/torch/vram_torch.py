@@ -9,11 +9,13 @@ Without PyTorch, `Allocator` is the same allocator through ctypes. The library i
 environment variable VRAM_TORCH_LIBRARY names. Options: VRAM_ALLOC_CONF, then PyTorch's own variables. docs/guides/torch.md has the rest.
 """
 import collections
+import contextlib
 import ctypes
 import functools
 import json
 import os
 import pickle
+import re
 import sys
 import tempfile
 import threading
@@ -23,7 +25,7 @@ __all__ = [
     "Allocator", "Annotation", "Error", "OutOfMemory", "allocator", "annotate", "configure", "dump_snapshot", "empty_cache", "enable", "is_enabled", "last_oom",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
     "memory_stats_as_nested_dict", "memory_summary", "record_memory_history", "reset_accumulated_memory_stats",
-    "reset_peak_memory_stats", "snapshot",
+    "reset_peak_memory_stats", "snapshot", "way",
 ]
 
 OPTION_VARIABLES = ("VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
@@ -70,6 +72,7 @@ _FUNCTIONS = (
     ("set_fraction", ctypes.c_int, (ctypes.c_int, ctypes.c_double)),
     ("configure", ctypes.c_int, (_TEXT,)),
     ("check_options", ctypes.c_int, (_TEXT,)),
+    ("follow", ctypes.c_int, (_TEXT,)),
     ("reset_peak_stats", ctypes.c_int, (ctypes.c_int,)),
     ("reset_accumulated_stats", ctypes.c_int, (ctypes.c_int,)),
     ("memory_info", ctypes.c_int, (ctypes.c_int, _OUT, _OUT)),
@@ -303,6 +306,7 @@ class _Enabled:
     allocator = None
     pluggable = None
     torch = None
+    way = ""
 
 
 def _usable_torch():
@@ -317,12 +321,20 @@ def _usable_torch():
         raise Error("vram_torch: this PyTorch is built without CUDA")
     if torch.cuda.is_initialized():
         raise Error("vram_torch: CUDA is initialised already; enable() must come before anything uses it")
-    if "VRAM_SIM" in os.environ:
-        raise Error("vram_torch: VRAM_SIM is set; a GPU cannot use the addresses of a simulated device")
+    if "VRAM_SIM" in os.environ and not _under_vram_sim():
+        raise Error("vram_torch: VRAM_SIM is set, but PyTorch's driver is not simulated; run the program by `vram sim`")
     return torch
 
 
-def _check_environment(made):
+def _under_vram_sim():
+    """Whether `vram sim` started this process: the driver that PyTorch loads is a simulated one then."""
+    return "VRAM_SIM_FRONT" in os.environ or any("/simcuda" in path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":"))
+
+
+def _check_options(made, conf):
+    if conf is not None:
+        made.check_options(conf)
+        return
     for variable in OPTION_VARIABLES:
         if variable in os.environ:
             made.check_options(os.environ[variable])
@@ -380,6 +392,21 @@ def _refuse_graphs(torch):
         graph.capture_begin = refuse
 
 
+def _redirect_settings(torch, made):
+    """What changes PyTorch's settings at run time changes this allocator's, too."""
+    for module, name in ((torch._C, "_cuda_cudaCachingAllocator_set_allocator_settings"), (torch._C, "_accelerator_setAllocatorSettings")):
+        before = getattr(module, name, None)
+        if before is None:
+            continue
+
+        def set_settings(text, before=before):
+            made.check_options(text)
+            before(text)
+            made.configure(text)
+
+        setattr(module, name, functools.wraps(before)(set_settings))
+
+
 def _redirect(torch):
     """PyTorch's questions about memory, which it would only answer with an error now, are answered by this allocator."""
     answers = {
@@ -399,30 +426,43 @@ def _redirect(torch):
                 setattr(module, name, function)
 
 
-def enable(library=None, conf=None, redirect=True):
-    """Makes vram PyTorch's CUDA allocator for the rest of the process, and returns its Allocator. Calling it again changes nothing.
+def _enable_native(torch, wanted, conf):
+    """The Allocator in PyTorch's own place; None, with the reason in _Enabled.way, where only the pluggable interface is left."""
+    import vram_torch_native
 
-    library: path of libvram_torch.so. conf: option string, as VRAM_ALLOC_CONF. redirect: torch.cuda.memory_stats() and its relatives
-    answer from here. Raises Error, and has changed nothing then, if there is no PyTorch with CUDA, if CUDA was used already, if the
-    library cannot be loaded, or if the option string is wrong.
-    """
-    if _Enabled.pluggable is not None:
-        return _Enabled.allocator
-    torch = _usable_torch()
+    try:
+        path, how, release = vram_torch_native.library_for(torch)
+        made = Allocator(path)
+        _check_options(made, conf)
+        _follow(made, release.rules())
+        vram_torch_native.install(made._library, release)
+    except vram_torch_native.Unavailable as error:
+        if wanted == "native":
+            raise Error(f"vram_torch: no library for this PyTorch: {error}") from None
+        _Enabled.way = f"pluggable: no library for this PyTorch: {error}"
+        return None
+    _Enabled.way = f"native: {how}: {path}"
+    return made
+
+
+def _follow(made, version):
+    made._call("follow", version.encode())
+
+
+def _enable_pluggable(torch, library, conf, redirect):
     made = Allocator(library)
-    if conf is None:
-        _check_environment(made)
-    else:
-        made.check_options(conf)
+    _check_options(made, conf)
+    release = re.match(r"\d+\.\d+", str(getattr(torch, "__version__", "")))
+    if release:
+        with contextlib.suppress(Error):  # one that is newer than the rules: the newest of them
+            _follow(made, release[0])
     pluggable = torch.cuda.memory.CUDAPluggableAllocator(made.path, "vram_torch_malloc", "vram_torch_free")
     pools = _set_hooks(pluggable, made)
     try:
         torch.cuda.memory.change_current_allocator(pluggable)
     except RuntimeError as error:
         raise Error(f"vram_torch: PyTorch keeps its own allocator ({str(error).splitlines()[0]})") from None
-    _Enabled.allocator, _Enabled.pluggable, _Enabled.torch = made, pluggable, torch
-    if conf is not None:
-        os.environ["VRAM_ALLOC_CONF"] = conf  # read when PyTorch asks for memory first: until then the process may fork
+    _Enabled.pluggable = pluggable
     _set_raise(torch, made)
     if pools:
         _offer_graphs(torch, made)
@@ -433,8 +473,40 @@ def enable(library=None, conf=None, redirect=True):
     return made
 
 
+def enable(library=None, conf=None, redirect=True, way=None):
+    """Makes vram PyTorch's CUDA allocator for the rest of the process, and returns its Allocator. Calling it again changes nothing.
+
+    way: "native" takes the place of PyTorch's own class of allocators, with everything that PyTorch can ask of it, by a library that is
+    compiled for this PyTorch once; "pluggable" is the interface that PyTorch has for other allocators. None: VRAM_TORCH_WAY, else native
+    where it can be had. way() says which it became, and why. library: path of libvram_torch.so, for the pluggable interface. conf: option
+    string, as VRAM_ALLOC_CONF. redirect: torch.cuda.memory_stats() and its relatives, which the pluggable interface refuses, answer from
+    here. Raises Error, and has changed nothing then, if there is no PyTorch with CUDA, if CUDA was used already, if a library cannot be
+    loaded, or if the option string is wrong.
+    """
+    if _Enabled.allocator is not None and _Enabled.way:
+        return _Enabled.allocator
+    torch = _usable_torch()
+    wanted = way or os.environ.get("VRAM_TORCH_WAY") or ("pluggable" if library else None)
+    if wanted not in (None, "native", "pluggable"):
+        raise Error(f"vram_torch: no such way: {wanted} (native, pluggable)")
+    made = None if wanted == "pluggable" else _enable_native(torch, wanted, conf)
+    if made is None:
+        made = _enable_pluggable(torch, library, conf, redirect)
+        _Enabled.way = _Enabled.way or "pluggable: as asked for"
+    _Enabled.allocator, _Enabled.torch = made, torch
+    if conf is not None:
+        os.environ["VRAM_ALLOC_CONF"] = conf  # read when PyTorch asks for memory first: until then the process may fork
+    _redirect_settings(torch, made)
+    return made
+
+
+def way():
+    """How enable() did it: "native: ..." or "pluggable: ..." with where the library came from, or why there is none; "" before."""
+    return _Enabled.way
+
+
 def is_enabled():
-    return _Enabled.pluggable is not None
+    return bool(_Enabled.way)
 
 
 def allocator():
