@@ -36,8 +36,9 @@ struct vram_event {
     uint64_t stream;
     struct vram_pool_id pool; // (0, 0): a default pool
     uint64_t time_ns;         // since 1970
-    void *context;            // of the call that is under way, else of the block or segment; NULL: none. Borrowed for the call
-    const char *name;         // ANNOTATE: the name; NULL else
+    void *context;    // of the call that is under way, else of the block or segment; NULL: none, or one of a former listener that had
+                      // another user or release function. Borrowed for the call
+    const char *name; // ANNOTATE: the name; NULL else
 };
 
 // Which calls take a context; each level includes those before. As the argument `context` of PyTorch's _record_memory_history().

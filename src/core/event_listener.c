@@ -1,5 +1,5 @@
-// vram/events.h: the client's listener. It stands before the history's, if there is one: what it is told is handed on, with the stacks that
-// the history knows.
+// Who listens: the history, a client's own listener (vram/events.h), or both. The client's stands before the history's, if there is one:
+// what it is told is handed on, with the stacks that the history knows.
 #include "core/event_listener.h"
 #include "core/device.h"
 #include "core/raw.h"
@@ -51,7 +51,7 @@ static void hand_on(struct vr_client_listener *self, const struct vr_listener *h
 }
 
 static void notify_client(const struct vram_event_listener *client, const struct vr_record *record) {
-    void *context = vr_foreign_stack_context(record->stack, false);
+    void *context = vr_foreign_stack_context(record->stack, client);
     struct vr_text name = {0};
     if (record->action == VR_RECORD_ANNOTATE) vr_thread_text_append(record->words, &name);
     struct vram_event event = {
@@ -62,7 +62,7 @@ static void notify_client(const struct vram_event_listener *client, const struct
         .stream = record->stream,
         .pool = record->pool,
         .time_ns = vr_os_epoch_ns(),
-        .context = context != NULL ? context : vr_foreign_stack_context(record->kept, false),
+        .context = context != NULL ? context : vr_foreign_stack_context(record->kept, client),
         .name = record->action == VR_RECORD_ANNOTATE ? vr_text_string(&name) : NULL,
     };
     client->event(&event, client->user);
@@ -96,7 +96,9 @@ static uint32_t gather(uint32_t skip, enum vr_level need, void *user) {
     return number;
 }
 
-const struct vr_listener *vr_client_listener_with(struct vr_client_listener *self, const struct vr_listener *history, uint64_t devices) {
+// The client's listener standing before the history's (NULL: there is none) for these devices; NULL where no client listens. Under the
+// allocator's mutex.
+static const struct vr_listener *client_before(struct vr_client_listener *self, const struct vr_listener *history, uint64_t devices) {
     if (self == NULL || atomic_load_explicit(&self->client, memory_order_relaxed) == NULL) return NULL;
     const struct vr_client *client = atomic_load_explicit(&self->client, memory_order_relaxed);
     uint32_t level = client->functions.take_context == NULL ? VR_LEVEL_NEVER : (uint32_t)client->functions.level;
@@ -108,6 +110,42 @@ const struct vr_listener *vr_client_listener_with(struct vr_client_listener *sel
     atomic_store_explicit(&self->history, history, memory_order_release);
     atomic_store_explicit(&self->listener.level, level, memory_order_relaxed);
     return &self->listener;
+}
+
+// --- who listens ------------------------------------------------------------------------------------------------------------------------
+
+void vr_device_listen(struct vr_device *device) {
+    const struct vram_allocator *allocator = device->allocator;
+    const bool wanted = (allocator->listened_devices >> device->ordinal & 1) != 0;
+    const struct vr_listener *listener = client_before(allocator->client, allocator->listener, allocator->listened_devices);
+    if (listener == NULL && wanted) listener = allocator->listener;
+    atomic_store_explicit(&device->listening.listener, listener, memory_order_release);
+    vr_device_gate(device, VR_GATE_LISTENER, listener != NULL);
+}
+
+void vr_allocator_listen_locked(struct vram_allocator *allocator) {
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device == NULL) continue;
+        vr_device_lock(device);
+        vr_device_listen(device);
+        vr_device_unlock(device);
+    }
+}
+
+void vr_allocator_set_listener(struct vram_allocator *allocator, const struct vr_listener *listener, uint64_t devices) {
+    vr_mutex_lock(&allocator->mutex);
+    allocator->listener = listener;
+    allocator->listened_devices = devices;
+    vr_allocator_listen_locked(allocator);
+    vr_mutex_unlock(&allocator->mutex);
+}
+
+void vr_allocator_set_recorder(struct vram_allocator *allocator, vr_recorder recorder, void *user) {
+    allocator->recorder.record = recorder;
+    allocator->recorder.user = user;
+    allocator->recorder.numbered = true;
+    vr_allocator_set_listener(allocator, recorder == NULL ? NULL : &allocator->recorder, UINT64_MAX);
 }
 
 // --- coming and going -------------------------------------------------------------------------------------------------------------------
@@ -206,7 +244,7 @@ enum vram_status vram_block_context(struct vram_allocator *allocator, uint64_t a
     struct vr_shard *shard = NULL;
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (block != 0) {
-        *context = vr_foreign_stack_context(vr_block_at(allocator, block)->stack, true);
+        *context = vr_foreign_stack_retain(vr_block_at(allocator, block)->stack);
         vr_shard_unlock(shard);
         return VRAM_OK;
     }

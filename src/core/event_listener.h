@@ -7,9 +7,6 @@
 
 struct vr_client_listener;
 
-// The client's listener standing before the history's (NULL: there is none) for these devices; NULL where no client listens. Under the
-// allocator's mutex.
-const struct vr_listener *vr_client_listener_with(struct vr_client_listener *self, const struct vr_listener *history, uint64_t devices);
 // Gives every context back and frees the listener. At the allocator's end, while devices and blocks are there.
 void vr_client_listener_end(struct vram_allocator *allocator);
 

@@ -73,13 +73,26 @@ void vr_foreign_stack_drop(uint32_t number) {
     if (last.references == 1 && last.owner != NULL) last.owner->release_context(last.context, last.owner->user);
 }
 
-void *vr_foreign_stack_context(uint32_t number, bool retain) {
-    if (!vr_stack_is_foreign(number)) return NULL;
+// *entry: a copy. False for a number without a context.
+static bool find(uint32_t number, struct vr_foreign_stack *entry) {
+    if (!vr_stack_is_foreign(number)) return false;
     lock();
-    const struct vr_foreign_stack entry = *entry_of(number);
+    *entry = *entry_of(number);
     unlock();
-    if (entry.owner == NULL) return NULL;
-    if (retain) entry.owner->retain_context(entry.context, entry.owner->user);
+    return entry->owner != NULL;
+}
+
+void *vr_foreign_stack_context(uint32_t number, const struct vram_event_listener *whose) {
+    struct vr_foreign_stack entry;
+    if (!find(number, &entry)) return NULL;
+    const bool known = whose == NULL || (whose->release_context == entry.owner->release_context && whose->user == entry.owner->user);
+    return known ? entry.context : NULL;
+}
+
+void *vr_foreign_stack_retain(uint32_t number) {
+    struct vr_foreign_stack entry;
+    if (!find(number, &entry)) return NULL;
+    entry.owner->retain_context(entry.context, entry.owner->user);
     return entry.context;
 }
 

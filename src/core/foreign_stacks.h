@@ -20,8 +20,10 @@ uint32_t vr_foreign_stack_make(const struct vram_event_listener *owner, void *co
 void vr_foreign_stack_keep(uint32_t number);
 void vr_foreign_stack_drop(uint32_t number);
 // The client's context, borrowed while the caller has a reference or what it looks at does; NULL for a number that is not of this table.
-// retain: with one reference more.
-void *vr_foreign_stack_context(uint32_t number, bool retain);
+// whose: only if it is that client's, whose functions know it; NULL: anybody's.
+void *vr_foreign_stack_context(uint32_t number, const struct vram_event_listener *whose);
+// The same with a reference more for a client.
+void *vr_foreign_stack_retain(uint32_t number);
 // The history's stack of the call; the number itself where it is not of this table.
 uint32_t vr_history_stack(uint32_t number);
 // Releases what is left of an owner's: threads that have its numbers still keep empty entries.

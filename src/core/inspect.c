@@ -240,7 +240,7 @@ struct view_list {
 static void *kept_context(struct view_list *list, uint32_t stack) {
     if (!vr_stack_is_foreign(stack) || VR_GROW(list, stacks, list->stack_count + 1) != VRAM_OK) return NULL;
     list->stacks[list->stack_count++] = vr_stack_keep(stack);
-    return vr_foreign_stack_context(stack, false);
+    return vr_foreign_stack_context(stack, NULL);
 }
 
 static enum vram_status add_segment(const struct vram_allocator *allocator, const struct vr_segment *segment, struct view_list *list) {

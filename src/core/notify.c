@@ -109,39 +109,3 @@ void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint6
     };
     send(device, &record);
 }
-
-// --- who listens ------------------------------------------------------------------------------------------------------------------------
-
-void vr_device_listen(struct vr_device *device) {
-    const struct vram_allocator *allocator = device->allocator;
-    const bool wanted = (allocator->listened_devices >> device->ordinal & 1) != 0;
-    const struct vr_listener *listener = vr_client_listener_with(allocator->client, allocator->listener, allocator->listened_devices);
-    if (listener == NULL && wanted) listener = allocator->listener;
-    atomic_store_explicit(&device->listening.listener, listener, memory_order_release);
-    vr_device_gate(device, VR_GATE_LISTENER, listener != NULL);
-}
-
-void vr_allocator_listen_locked(struct vram_allocator *allocator) {
-    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
-        struct vr_device *device = vr_device_if_used(allocator, i);
-        if (device == NULL) continue;
-        vr_device_lock(device);
-        vr_device_listen(device);
-        vr_device_unlock(device);
-    }
-}
-
-void vr_allocator_set_listener(struct vram_allocator *allocator, const struct vr_listener *listener, uint64_t devices) {
-    vr_mutex_lock(&allocator->mutex);
-    allocator->listener = listener;
-    allocator->listened_devices = devices;
-    vr_allocator_listen_locked(allocator);
-    vr_mutex_unlock(&allocator->mutex);
-}
-
-void vr_allocator_set_recorder(struct vram_allocator *allocator, vr_recorder recorder, void *user) {
-    allocator->recorder.record = recorder;
-    allocator->recorder.user = user;
-    allocator->recorder.numbered = true;
-    vr_allocator_set_listener(allocator, recorder == NULL ? NULL : &allocator->recorder, UINT64_MAX);
-}

@@ -99,7 +99,7 @@ bool vr_raw_context(struct vram_allocator *allocator, uint64_t address, void **c
     if (atomic_load_explicit(&raw->any, memory_order_relaxed) == 0) return false;
     vr_mutex_lock(&raw->mutex);
     const bool found = find_locked(raw, address, &block) && !block.postponed;
-    if (found) *context = vr_foreign_stack_context(block.stack, true);
+    if (found) *context = vr_foreign_stack_retain(block.stack);
     vr_mutex_unlock(&raw->mutex);
     return found;
 }

@@ -167,6 +167,8 @@ static void of_pools_and_graphs(void **state) {
     REFUSES(vram_private_pool_stats(any, 0, NULL, 1, any));
     REFUSES(vram_capture_mark_begin(NULL, 0, 0));
     REFUSES(vram_capture_mark_end(NULL, 0, 0));
+    GIVES_0(vram_tag(NULL, 0));
+    GIVES_0(vram_compile_context(NULL, 0));
     REFUSES(vram_set_event_listener(NULL, any));
     REFUSES(vram_block_context(NULL, 0, any));
     REFUSES(vram_block_context(any, 0, NULL));
