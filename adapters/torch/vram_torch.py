@@ -394,7 +394,8 @@ def _refuse_graphs(torch):
 
 def _redirect_settings(torch, made):
     """What changes PyTorch's settings at run time changes this allocator's, too."""
-    for module, name in ((torch._C, "_cuda_cudaCachingAllocator_set_allocator_settings"), (torch._C, "_accelerator_setAllocatorSettings")):
+    module = getattr(torch, "_C", None)
+    for name in ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_setAllocatorSettings"):
         before = getattr(module, name, None)
         if before is None:
             continue
@@ -427,7 +428,7 @@ def _redirect(torch):
 
 
 def _enable_native(torch, wanted, conf):
-    """The Allocator in PyTorch's own place; None, with the reason in _Enabled.way, where only the pluggable interface is left."""
+    """(Allocator in PyTorch's own place, how); (None, why) where only the pluggable interface is left."""
     import vram_torch_native
 
     try:
@@ -439,10 +440,8 @@ def _enable_native(torch, wanted, conf):
     except vram_torch_native.Unavailable as error:
         if wanted == "native":
             raise Error(f"vram_torch: no library for this PyTorch: {error}") from None
-        _Enabled.way = f"pluggable: no library for this PyTorch: {error}"
-        return None
-    _Enabled.way = f"native: {how}: {path}"
-    return made
+        return None, f"pluggable: no library for this PyTorch: {error}"
+    return made, f"native: {how}: {path}"
 
 
 def _follow(made, version):
@@ -483,17 +482,16 @@ def enable(library=None, conf=None, redirect=True, way=None):
     here. Raises Error, and has changed nothing then, if there is no PyTorch with CUDA, if CUDA was used already, if a library cannot be
     loaded, or if the option string is wrong.
     """
-    if _Enabled.allocator is not None and _Enabled.way:
+    if _Enabled.way:
         return _Enabled.allocator
     torch = _usable_torch()
     wanted = way or os.environ.get("VRAM_TORCH_WAY") or ("pluggable" if library else None)
     if wanted not in (None, "native", "pluggable"):
         raise Error(f"vram_torch: no such way: {wanted} (native, pluggable)")
-    made = None if wanted == "pluggable" else _enable_native(torch, wanted, conf)
+    made, how = (None, "pluggable: as asked for") if wanted == "pluggable" else _enable_native(torch, wanted, conf)
     if made is None:
         made = _enable_pluggable(torch, library, conf, redirect)
-        _Enabled.way = _Enabled.way or "pluggable: as asked for"
-    _Enabled.allocator, _Enabled.torch = made, torch
+    _Enabled.allocator, _Enabled.torch, _Enabled.way = made, torch, how
     if conf is not None:
         os.environ["VRAM_ALLOC_CONF"] = conf  # read when PyTorch asks for memory first: until then the process may fork
     _redirect_settings(torch, made)

@@ -88,8 +88,6 @@ void Native::init(int device_count) {
 
 bool Native::initialized() { return devices != 0; }
 
-std::string Native::name() { return "native"; } // programs compare it: what they may do is what PyTorch's own can
-
 c10::DataPtr Native::allocate(size_t size) {
     TORCH_CHECK_WITH(OutOfMemoryError, size < EXABYTE, "CUDA out of memory. Tried to allocate more than 1EB memory.");
     const Device device = current_device();
@@ -99,7 +97,9 @@ c10::DataPtr Native::allocate(size_t size) {
 
 c10::DeleterFnPtr Native::raw_deleter() const { return &delete_block; }
 
-void Native::copy_data(void *to, const void *from, size_t size) const { C10_CUDA_CHECK(cudaMemcpy(to, from, size, cudaMemcpyDeviceToDevice)); }
+void Native::copy_data(void *to, const void *from, size_t size) const {
+    C10_CUDA_CHECK(cudaMemcpy(to, from, size, cudaMemcpyDeviceToDevice));
+}
 
 void *Native::raw_alloc(size_t size) {
     if (size == 0) return nullptr;
@@ -107,7 +107,9 @@ void *Native::raw_alloc(size_t size) {
     return request(size, device, c10::cuda::getCurrentCUDAStream(device).stream());
 }
 
-void *Native::raw_alloc_with_stream(size_t size, cudaStream_t stream) { return size == 0 ? nullptr : request(size, current_device(), stream); }
+void *Native::raw_alloc_with_stream(size_t size, cudaStream_t stream) {
+    return size == 0 ? nullptr : request(size, current_device(), stream);
+}
 
 void Native::raw_delete(void *pointer) { delete_block(pointer); }
 

@@ -61,11 +61,11 @@ Ring<Annotation> annotation_ring;
 // What is recorded. Written under `settings_mutex`, which is taken before the allocator's locks; read anywhere.
 std::mutex settings_mutex;
 std::atomic<bool> recording;
-std::atomic<int> level;                 // RecordContext
+std::atomic<int> level; // RecordContext
 std::atomic<MakeContext> make_context;
-std::atomic<uint32_t> skipped;          // bit of each action that is not stored
+std::atomic<uint32_t> skipped;                           // bit of each action that is not stored
 std::vector<torch_cuda::AllocatorTraceTracker> trackers; // grows only while nobody listens
-bool ever_recorded;                     // live blocks may have stacks
+bool ever_recorded;                                      // live blocks may have stacks
 
 thread_local std::vector<std::string> compile_contexts;
 thread_local std::string user_metadata;
@@ -147,8 +147,8 @@ void on_event(const struct vram_event *event, void *user) {
 }
 
 uint32_t bits_of(const std::vector<std::string> &actions) {
-    static const char *const names[] = {"alloc",     "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
-                                        "segment_unmap", "snapshot",   "oom",            "annotate"};
+    static const char *const names[] = {"alloc",       "free_requested", "free_completed", "segment_alloc", "segment_free",
+                                        "segment_map", "segment_unmap",  "snapshot",       "oom",           "annotate"};
     uint32_t bits = 0;
     for (const std::string &action : actions)
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) bits |= static_cast<uint32_t>(action == names[i]) << i;

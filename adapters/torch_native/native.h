@@ -31,9 +31,9 @@ class Native final : public torch_cuda::CUDAAllocator {
     void *getBaseAllocation(void *pointer, size_t *size) override;
     void init(int device_count) override;
     bool initialized() override;
-    std::string name() override;
 
     // settings.cpp
+    std::string name() override;
     double getMemoryFraction(Device device) override;
     void setMemoryFraction(double fraction, Device device) override;
     void enable(bool value) override;
@@ -57,8 +57,8 @@ class Native final : public torch_cuda::CUDAAllocator {
     void endAllocateToPool(Device device, PoolId id) override;
     void releasePool(Device device, PoolId id) override;
     int getPoolUseCount(Device device, PoolId id) override;
-    void ensureExistsAndIncrefPool(Device device, PoolId id);                                                 // 2.6
-    void createOrIncrefPool(Device device, PoolId id, torch_cuda::CUDAAllocator *own = nullptr);              // 2.7
+    void ensureExistsAndIncrefPool(Device device, PoolId id);                                          // 2.6
+    void createOrIncrefPool(Device device, PoolId id, torch_cuda::CUDAAllocator *own = nullptr);       // 2.7
     void createOrIncrefPool(Device device, PoolId id, std::shared_ptr<torch_cuda::CUDAAllocator> own); // 2.12
     void setUseOnOOM(Device device, PoolId id);                                                        // 2.8
     void setUseOnOOM(Device device, PoolId id, bool use);                                              // 2.12
@@ -86,22 +86,24 @@ class Native final : public torch_cuda::CUDAAllocator {
     void attachAllocatorTraceTracker(torch_cuda::AllocatorTraceTracker tracker) override;
     void pushCompileContext(std::string &name); // 2.7
     void popCompileContext();
-    bool supportsUserMetadata();                         // 2.14
-    void setUserMetadata(const std::string &metadata);   // 2.10
+    bool supportsUserMetadata();                       // 2.14
+    void setUserMetadata(const std::string &metadata); // 2.10
     std::string getUserMetadata();
     void annotateMemory(const void *pointer, const std::string &metadata); // 2.14
     Context getContextForPointer(const void *pointer);                     // 2.12
 
     // snapshot.cpp
-    Snapshot snapshot();                             // 2.6
-    Snapshot snapshot(PoolId id);                    // 2.7
-    Snapshot snapshot(PoolId id, bool traces);       // 2.12
+    Snapshot snapshot();                       // 2.6
+    Snapshot snapshot(PoolId id);              // 2.7
+    Snapshot snapshot(PoolId id, bool traces); // 2.12
 };
 
 // The allocator of the process. NULL until init(): nothing is asked of it before.
 extern struct vram_allocator *made;
 // How many devices init() was told of.
 int device_count();
+// settings.cpp: the option string in force.
+std::string configuration();
 // An error of PyTorch's for a device that init() was not told of.
 void check_device(Device device);
 

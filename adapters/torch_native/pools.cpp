@@ -120,7 +120,8 @@ void note_created(uint64_t address, uint64_t size_bytes, void *user) {
     (void)size_bytes;
     const auto *restored = static_cast<Restored *>(user);
     void *const pointer = pointer_to(address);
-    restored->delta->dataptrs_allocd.emplace_back(pointer, pointer, restored->deleter, c10::Device(c10::DeviceType::CUDA, restored->device));
+    restored->delta->dataptrs_allocd.emplace_back(pointer, pointer, restored->deleter,
+                                                  c10::Device(c10::DeviceType::CUDA, restored->device));
 }
 
 } // namespace
@@ -150,8 +151,7 @@ void Native::endAllocateToPool(Device device, PoolId id) {
     const vram_route route = route_of(found->second.routes.back());
     const vram_status status = vram_pool_end(found->second.pool, &route);
     found->second.routes.pop_back();
-    const vram_status marked_end =
-        VRAM_TORCH_CAPTURES_ARE_MARKED ? VRAM_OK : vram_capture_mark_end(made, static_cast<uint32_t>(device), 0);
+    const vram_status marked_end = VRAM_TORCH_CAPTURES_ARE_MARKED ? VRAM_OK : vram_capture_mark_end(made, static_cast<uint32_t>(device), 0);
     if (found->second.references <= 0) release_locked(device, id);
     check(status != VRAM_OK ? status : marked_end, "end of a private pool");
 }

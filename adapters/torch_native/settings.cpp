@@ -2,8 +2,36 @@
 #include "native.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace vram_native {
+
+namespace {
+
+bool is_async_backend(const struct vram_option *option, void *user) {
+    auto *async = static_cast<bool *>(user);
+    if (strcmp(option->key, "backend") == 0) *async = strcmp(option->value, "cudaMallocAsync") == 0;
+    return true;
+}
+
+} // namespace
+
+std::string configuration() {
+    std::string text(1, '\0');
+    for (size_t wanted = 0; (wanted = vram_configuration(made, text.data(), text.size())) >= text.size();) text.resize(wanted + 1);
+    return text.c_str();
+}
+
+// Programs compare it: what they may do with this one is what they may do with PyTorch's own of the same name.
+std::string Native::name() {
+    if (made == nullptr) return "native";
+    static const bool async = [] {
+        bool is_async = false;
+        (void)!vram_options_list(configuration().c_str(), is_async_backend, &is_async, nullptr);
+        return is_async;
+    }();
+    return async ? "cudaMallocAsync" : "native";
+}
 
 double Native::getMemoryFraction(Device device) {
     check_device(device);

@@ -33,7 +33,8 @@ void Native::enablePeerAccess(Device device, Device peer) {
     TORCH_CHECK(status == VRAM_OK, "vram: ", error.message[0] != '\0' ? error.message : vram_status_text(status));
 }
 
-// Pages that were mapped are not known to the runtime's copy between devices that are no peers; cudaMemcpyPeerAsync is right for all memory.
+// Pages that were mapped are not known to the runtime's copy between devices that are no peers; cudaMemcpyPeerAsync is right for all
+// memory.
 cudaError_t Native::memcpyAsync(void *to, int to_device, const void *from, int from_device, size_t size, cudaStream_t stream, bool peers) {
     bool mapped = false;
     for (const int device : {to_device, from_device}) {

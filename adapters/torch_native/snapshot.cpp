@@ -12,7 +12,7 @@ namespace {
 // What a walk over a device has gathered.
 struct Gathered {
     std::vector<Segment> *segments;
-    PoolId pool; // of these alone; (0, 0): all
+    PoolId pool;           // of these alone; (0, 0): all
     uint64_t next_address; // where the next block of the same segment begins
     uint64_t segment_number;
     size_t active_bytes;
@@ -45,8 +45,8 @@ bool visit(const struct vram_block_view *view, void *user) {
     const PoolId id = id_of(view->block.pool);
     if ((gathered->pool.first != 0 || gathered->pool.second != 0) && id != gathered->pool) return true;
     // Of an expandable segment each range without holes is one.
-    const bool first = gathered->segments->empty() || view->block.address != gathered->next_address ||
-                       view->segment_number != gathered->segment_number;
+    const bool first =
+        gathered->segments->empty() || view->block.address != gathered->next_address || view->segment_number != gathered->segment_number;
     if (first) gathered->segments->push_back(begin_segment(*view));
     Segment &segment = gathered->segments->back();
     const Block &block = segment.blocks.emplace_back(make_block(*view));
@@ -89,6 +89,10 @@ void read_roundups(const std::string &value, std::vector<size_t> *divisions) {
     }
 }
 
+template <typename Made> void set_stream_reuse(Made *config, bool value) {
+    if constexpr (requires { config->graph_capture_record_stream_reuse; }) config->graph_capture_record_stream_reuse = value;
+}
+
 // An option in force, into the field that PyTorch has for it.
 bool read_option(const struct vram_option *option, void *user) {
     auto *config = static_cast<Config *>(user);
@@ -101,19 +105,17 @@ bool read_option(const struct vram_option *option, void *user) {
     if (key == "release_lock_on_cudamalloc") config->release_lock_on_malloc = is_true(value);
     if (key == "pinned_use_cuda_host_register") config->pinned_use_host_register = is_true(value);
     if (key == "roundup_power2_divisions") read_roundups(value, &config->roundup_power2_divisions);
-    if constexpr (requires { config->graph_capture_record_stream_reuse; })
-        if (key == "graph_capture_record_stream_reuse") config->graph_capture_record_stream_reuse = is_true(value);
+    if (key == "graph_capture_record_stream_reuse") set_stream_reuse(config, is_true(value));
     return true;
 }
 
 Config read_config() {
-    std::string text(1, '\0');
-    for (size_t wanted = 0; (wanted = vram_configuration(made, text.data(), text.size())) >= text.size();) text.resize(wanted + 1);
+    const std::string text = configuration();
     Config config = {};
     config.max_split_size = SIZE_MAX;
     config.roundup_power2_divisions.assign(16, 0);
     check(vram_options_list(text.c_str(), read_option, &config, nullptr), "settings");
-    config.last_allocator_settings = text.c_str();
+    config.last_allocator_settings = text;
     return config;
 }
 
