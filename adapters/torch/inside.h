@@ -10,6 +10,8 @@ extern "C" {
 
 // The allocator of the process, made if need be. A status; the failure is noted.
 int vr_torch_first_use(struct vram_allocator **allocator);
+// The options that the allocator is made with: those of the first variable that is set; "" without. Never NULL.
+const char *vr_torch_environment_options(void);
 // The status as int, noting a failure of a function of the library that gives no sentence of its own.
 int vr_torch_answer(enum vram_status status, const char *what);
 // The end of a hook that failed: does not come back where PyTorch's function throws.

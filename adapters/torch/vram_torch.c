@@ -64,8 +64,7 @@ static enum vram_status make_simulated(const char *settings, struct vram_driver 
     return status == VRAM_OK ? vram_sim_create(&options, driver) : status;
 }
 
-// What vram_create() would read itself, as far as the variables go.
-static const char *options_of_environment(void) {
+const char *vr_torch_environment_options(void) {
     static const char *const variables[] = {"VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         if (getenv(variables[i]) != NULL) return getenv(variables[i]);
@@ -74,7 +73,7 @@ static const char *options_of_environment(void) {
 
 // The environment's options after the rules of the PyTorch that is here: what a user says of `pytorch` counts, being later.
 static enum vram_status make_by_rules(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {
-    const char *options = options_of_environment();
+    const char *options = vr_torch_environment_options();
     const size_t capacity = strlen(options) + sizeof rules + sizeof "pytorch:,";
     char *text = malloc(capacity);
     if (text == NULL) return VRAM_NO_HOST_MEMORY;
@@ -90,7 +89,7 @@ static enum vram_status make(struct vram_allocator **allocator, struct vram_erro
     const char *settings = on_process_driver ? NULL : getenv("VRAM_SIM");
     struct vram_create_info info = {0};
     // A mistake is shown where the user made it, and not behind words of ours.
-    enum vram_status status = vram_options_check(options_of_environment(), error);
+    enum vram_status status = vram_options_check(vr_torch_environment_options(), error);
     if (status == VRAM_OK && settings != NULL) status = make_simulated(settings, &info.driver, error);
     if (status == VRAM_OK) status = make_by_rules(&info, allocator, error);
     if (status != VRAM_OK) vram_driver_destroy(info.driver);

@@ -433,7 +433,7 @@ def _enable_native(torch, wanted, conf):
 
     try:
         path, how, release = vram_torch_native.library_for(torch)
-        made = Allocator(path)
+        made = _loaded(path)
         _check_options(made, conf)
         _follow(made, release.rules())
         vram_torch_native.install(made._library, release)
@@ -442,6 +442,15 @@ def _enable_native(torch, wanted, conf):
             raise Error(f"vram_torch: no library for this PyTorch: {error}") from None
         return None, f"pluggable: no library for this PyTorch: {error}"
     return made, f"native: {how}: {path}"
+
+
+def _loaded(path):
+    import vram_torch_native
+
+    try:
+        return Allocator(path)
+    except (Error, AttributeError) as error:
+        raise vram_torch_native.Unavailable(str(error)) from None
 
 
 def _follow(made, version):

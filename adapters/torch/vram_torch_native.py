@@ -71,8 +71,9 @@ def cache_folder():
 
 
 def _fingerprint(folder):
-    """Of everything that a library is made from."""
-    hashed = hashlib.sha256()
+    """Of everything that a library is made from, and of how: this file."""
+    with open(os.path.abspath(__file__), "rb") as file:
+        hashed = hashlib.sha256(file.read())
     for path in sorted(glob.glob(os.path.join(folder, "**"), recursive=True)):
         if os.path.isfile(path) and not path.endswith(".so"):
             facts = os.stat(path)
@@ -110,7 +111,8 @@ def compile_library(release, torch_folder, target, folder=None):
     """Makes `target` for the release whose headers are in torch_folder/include. The file appears whole or not at all."""
     folder, site = folder or sources_folder(), os.path.dirname(torch_folder)
     headers = os.path.join(torch_folder, "include")
-    if not os.path.exists(os.path.join(folder, "torch_native.cpp")):
+    source = os.path.join(folder, "torch_native", "torch_native.cpp")
+    if not os.path.exists(source):
         raise Unavailable(f"its sources are not in {folder}")
     if not os.path.exists(os.path.join(headers, "c10", "cuda", "CUDACachingAllocator.h")):
         raise Unavailable(f"PyTorch's headers are not in {headers}")
@@ -120,18 +122,18 @@ def compile_library(release, torch_folder, target, folder=None):
     compiler = _compiler()
     with tempfile.TemporaryDirectory(dir=os.path.dirname(target)) as work:
         made = os.path.join(work, "made.so")
-        include = [os.path.join(folder, "include"), folder, headers, os.path.join(headers, "torch", "csrc", "api", "include"), *cuda]
+        include = [os.path.join(folder, "include"), headers, os.path.join(headers, "torch", "csrc", "api", "include"), *cuda]
         command = [compiler, "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", f"-D_GLIBCXX_USE_CXX11_ABI={release.abi}",
                    f'-DVRAM_TORCH_RELEASE="{release.version}"', f'-DVRAM_TORCH_GIT="{release.git}"']
         for path in include:
             command += ["-isystem", path]
-        _run([*command, "-c", os.path.join(folder, "torch_native.cpp"), "-o", os.path.join(work, "made.o")])
+        _run([*command, "-c", source, "-o", os.path.join(work, "made.o")])
         # Empty libraries of the right names: the loader finds PyTorch's, whose files need not be here.
         for name in LIBRARIES:
             _run([compiler, "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c++", os.devnull, "-o", os.path.join(work, name)])
-        _run([compiler, "-shared", "-o", made, os.path.join(work, "made.o"), "-Wl,--whole-archive", os.path.join(folder, "libvram_torch.a"),
-              "-Wl,--no-whole-archive", os.path.join(folder, "libvram.a"), "-Wl,--no-as-needed", *[os.path.join(work, name) for name in LIBRARIES],
-              "-Wl,--exclude-libs,libvram.a", "-Wl,-Bsymbolic", "-Wl,--strip-debug", "-lpthread", "-ldl", "-lm"])
+        _run([compiler, "-shared", "-o", made, os.path.join(work, "made.o"), os.path.join(folder, "libvram_torch.a"),
+              "-Wl,-u,vram_torch_version,-u,vram_torch_pool_count", f"-Wl,--version-script={os.path.join(folder, 'exports.map')}", "-Wl,--no-as-needed", *[os.path.join(work, name) for name in LIBRARIES],
+              "-Wl,-Bsymbolic", "-Wl,--strip-debug", "-lpthread", "-ldl", "-lm"])
         os.replace(made, target)
 
 

@@ -9,9 +9,9 @@
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
+#include "../torch/inside.h"
+#include "../torch/vram_torch.h"
 #include "history.h"
-#include "inside.h"
-#include "vram_torch.h"
 
 namespace vram_native {
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../torch/inside.h"
+
 namespace vram_native {
 
 namespace {
@@ -24,13 +26,10 @@ std::string configuration() {
 
 // Programs compare it: what they may do with this one is what they may do with PyTorch's own of the same name.
 std::string Native::name() {
-    if (made == nullptr) return "native";
-    static const bool async = [] {
-        bool is_async = false;
-        (void)!vram_options_list(configuration().c_str(), is_async_backend, &is_async, nullptr);
-        return is_async;
-    }();
-    return async ? "cudaMallocAsync" : "native";
+    bool is_async = false;
+    const std::string options = made == nullptr ? std::string(vr_torch_environment_options()) : configuration();
+    (void)!vram_options_list(options.c_str(), is_async_backend, &is_async, nullptr);
+    return is_async ? "cudaMallocAsync" : "native";
 }
 
 double Native::getMemoryFraction(Device device) {

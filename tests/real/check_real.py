@@ -4,8 +4,9 @@
 For each environment of rows.toml in turn: its packages are installed into a cache outside the tree, its rows run under `vram sim`, a table is
 printed, the environment is removed. A row that worked once (known.tsv) and no longer does makes the exit code 1.
 
-usage: check_real.py [--list] [--keep] [--learn] [--python PATH] [--allocator WAY] [NAME...]   NAME: an environment, or environment/row
+usage: check_real.py [--list] [--keep] [--learn] [--python PATH] [--allocator WAY [--compare]] [NAME...]   NAME: an environment, or environment/row
 --allocator native|pluggable: rows with PyTorch run with vram in the place of its allocator (docs/guides/torch.md); known.tsv has them as ROW@WAY.
+--compare: and every event, the state and every counter of such a run are compared with those of PyTorch's own allocator (same_memory.py).
 VRAM_PROGRAMS: a folder with the sources that no registry has (sources.tsv).
 The cache: VRAM_REAL_CACHE, else ~/.cache/vram/real; one environment at a time, at most 25 GB."""
 import argparse
@@ -23,6 +24,7 @@ import time
 import tomllib
 
 import recorded
+import same_memory
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -45,11 +47,11 @@ class Row:
         self.outside = options.get("outside", False)
         self.last = re.compile(options.get("last", "^(ok)+$"))
         self.needs, self.recorded = options.get("needs", "."), options.get("recorded", False)
-        self.allocator = None
+        self.allocator, self.compared = None, False
         self.id = f"{environment}/{name}"
 
-    def with_allocator(self, way):
-        self.allocator, self.id, self.recorded = way, f"{self.environment}/{self.name}@{way}", False
+    def with_allocator(self, way, compared):
+        self.allocator, self.compared, self.id, self.recorded = way, compared, f"{self.environment}/{self.name}@{way}", False
         return self
 
 
@@ -175,6 +177,26 @@ def allocator_was_put(row):
     return bool(ways) and all(way.startswith(row.allocator) for way in ways)
 
 
+def compare_memory(row, python):
+    """Runs the row with PyTorch's allocator and with vram's, and compares all that PyTorch says of its memory: what is wrong, or ""."""
+    folders = []
+    for allocator in (None, row.allocator):
+        folder = LOGS / "memory" / f"{row.id.replace('/', '.')}.{allocator or 'own'}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        folders.append(folder)
+        variables = {**environment_of(row, python), "VRAM_REAL_MEMORY": str(folder), "PYTHONPATH": f"{HERE / 'startup'}:{BUILD / 'adapters/torch'}"}
+        if allocator is None:
+            del variables["VRAM_REAL_WAYS"]
+        log = LOGS / f"{row.id.replace('/', '.')}.{allocator or 'own'}.memory.log"
+        code = finish(command_of(row, python), log, variables)
+        if code != 0:
+            return f"{allocator or 'own'}: {cause(log, code)}"
+    rows, found = same_memory.compare(*folders)
+    print("       " + ", ".join(f"{count} {kind}" for kind, count in rows.items()), flush=True)
+    return "differs: " + ", ".join(f"{len(texts)} {kind}" for kind, texts in found.items()) if found or not rows else ""
+
+
 def environment_of(row, python):
     variables = {**os.environ, "VRAM_LIBRARY": str(BUILD / "libvram.so"), **row.variables, "PYTHONPATH": "", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1",
                  "VRAM_REAL_CACHE": str(CACHE), "VRAM_BUILD": str(BUILD)}
@@ -253,6 +275,8 @@ def run_row(row, python, most_seconds=ROW_SECONDS):
         works, why = False, "PyTorch's own allocator was in use"
     if works and row.recorded:
         why = record(row, python)
+    if works and why == "" and row.compared:
+        why = compare_memory(row, python)
     shutil.rmtree(LOGS / "caches" / row.id.replace("/", "."), ignore_errors=True)
     peak = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     return why == "" and works, time.monotonic() - begun, peak, why
@@ -317,13 +341,14 @@ def main():
     for flag in ("--list", "--keep", "--learn"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--python")
+    parser.add_argument("--compare", action="store_true")
     parser.add_argument("--allocator", choices=["native", "pluggable"])
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     environments, rows = read_rows()
     rows, known, results = chosen(rows, options.names), read_known(), []
     if options.allocator:
-        rows = [row.with_allocator(options.allocator) for row in rows if row.environment.startswith("torch") and not row.outside]
+        rows = [row.with_allocator(options.allocator, options.compare) for row in rows if row.environment.startswith("torch") and not row.outside]
     if options.list:
         return print("\n".join(row.id for row in rows))
     CACHE.mkdir(parents=True, exist_ok=True)

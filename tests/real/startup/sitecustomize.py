@@ -1,19 +1,25 @@
-"""Python imports this at its start where check_real.py puts its folder in front: every process that imports torch has vram in the place of
-PyTorch's allocator, and notes how in $VRAM_REAL_WAYS. The sitecustomize that the program would have had comes after it."""
+"""Python imports this at its start where check_real.py puts its folder in front. Where VRAM_REAL_WAYS names a folder every process that imports
+torch has vram in the place of PyTorch's allocator, and notes there how; where VRAM_REAL_MEMORY does, what it says of its memory at its end
+is left there. The sitecustomize that the program would have had comes after it."""
 import importlib.machinery
 import importlib.util
 import os
 import sys
 
 
-def _enable():
-    import vram_torch
+def _begin(torch):
+    ways, memory = os.environ.get("VRAM_REAL_WAYS"), os.environ.get("VRAM_REAL_MEMORY")
+    if ways:
+        import vram_torch
 
-    vram_torch.enable()
-    folder = os.environ.get("VRAM_REAL_WAYS")
-    if folder:
-        with open(os.path.join(folder, "ways"), "a") as file:
+        vram_torch.enable()
+        with open(os.path.join(ways, "ways"), "a") as file:
             file.write(vram_torch.way() + "\n")
+    if memory:
+        spec = importlib.util.spec_from_file_location("_memory_record", os.path.join(os.path.dirname(os.path.abspath(__file__)), "memory_record.py"))
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        module.begin(torch, memory)
 
 
 class _Watcher:
@@ -28,7 +34,7 @@ class _Watcher:
 
         def exec_module(module):
             load(module)
-            _enable()
+            _begin(module)
 
         spec.loader.exec_module = exec_module
         return spec
