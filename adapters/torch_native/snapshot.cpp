@@ -2,7 +2,9 @@
 #include "native.h"
 
 #include <cstdlib>
+#include <cstring>
 
+#include "../torch/inside.h"
 #include "history.h"
 
 namespace vram_native {
@@ -93,6 +95,14 @@ template <typename Made> void set_stream_reuse(Made *config, bool value) {
     if constexpr (requires { config->graph_capture_record_stream_reuse; }) config->graph_capture_record_stream_reuse = value;
 }
 
+// Limits of pinned memory, of 2.15. Without the options there are none.
+template <typename Made> void set_pinned_limits(Made *config, size_t round, size_t cached) {
+    if constexpr (requires { config->max_round_threshold; }) {
+        if (round != 0) config->max_round_threshold = round;
+        if (cached != 0) config->max_cached_size = cached;
+    }
+}
+
 // An option in force, into the field that PyTorch has for it.
 bool read_option(const struct vram_option *option, void *user) {
     auto *config = static_cast<Config *>(user);
@@ -106,7 +116,17 @@ bool read_option(const struct vram_option *option, void *user) {
     if (key == "pinned_use_cuda_host_register") config->pinned_use_host_register = is_true(value);
     if (key == "roundup_power2_divisions") read_roundups(value, &config->roundup_power2_divisions);
     if (key == "graph_capture_record_stream_reuse") set_stream_reuse(config, is_true(value));
+    if (key == "pinned_max_round_threshold_mb" && !option->is_default) set_pinned_limits(config, megabytes(), 0);
+    if (key == "pinned_max_cached_size_mb" && !option->is_default) set_pinned_limits(config, 0, megabytes());
     return true;
+}
+
+// What the user wrote: the rules of this PyTorch, which stand before it, are ours.
+std::string without_rules(const std::string &text) {
+    const std::string key = "pytorch:";
+    if (text.compare(0, key.size(), key) != 0 || strncmp(vr_torch_environment_options(), key.c_str(), key.size()) == 0) return text;
+    const size_t comma = text.find(',');
+    return comma == std::string::npos ? "" : text.substr(comma + 1);
 }
 
 Config read_config() {
@@ -114,8 +134,9 @@ Config read_config() {
     Config config = {};
     config.max_split_size = SIZE_MAX;
     config.roundup_power2_divisions.assign(16, 0);
+    set_pinned_limits(&config, SIZE_MAX, SIZE_MAX);
     check(vram_options_list(text.c_str(), read_option, &config, nullptr), "settings");
-    config.last_allocator_settings = text;
+    config.last_allocator_settings = without_rules(text);
     return config;
 }
 

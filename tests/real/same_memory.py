@@ -8,8 +8,8 @@ import pickle
 import sys
 
 MOST = 20  # differences that are printed of each kind
-# A number of PyTorch's that means nothing, and why (docs/differences.md).
-FREE_BLOCK_FIELDS = ("requested_size",)  # of a free block: what its last owner asked for
+# What PyTorch says that means nothing (docs/differences.md): of a free block what its last owner asked for.
+FREE_BLOCK_FIELDS = ("requested_size",)
 
 
 def numbers_of_streams(snapshot):
@@ -27,6 +27,16 @@ def frames_of(item):
     return [(frame["filename"], frame["line"], frame["name"]) for frame in item.get("frames", [])]
 
 
+class Lost(list):
+    """Frames that PyTorch loses: a segment's stack stays with its last piece when it is divided."""
+
+    def __eq__(self, other):
+        return not self or list(self) == list(other)
+
+    def __ne__(self, other):
+        return not self == other
+
+
 def event_rows(snapshot):
     streams = numbers_of_streams(snapshot)
     for device, trace in enumerate(snapshot["device_traces"]):
@@ -39,7 +49,7 @@ def state_rows(snapshot):
     streams = numbers_of_streams(snapshot)
     for segment in snapshot["segments"]:
         facts = {key: value for key, value in segment.items() if key not in ("blocks", "frames", "stream")}
-        yield (streams[segment["stream"]], sorted((key, str(value)) for key, value in facts.items()), frames_of(segment))
+        yield (streams[segment["stream"]], sorted((key, str(value)) for key, value in facts.items()), Lost(frames_of(segment)))
         for block in segment["blocks"]:
             free = block["state"] == "inactive"
             facts = {key: value for key, value in block.items() if key not in ("frames", *(FREE_BLOCK_FIELDS if free else ()))}
