@@ -125,15 +125,30 @@ int vr_torch_first_use(struct vram_allocator **allocator) {
 
 // --- memory -------------------------------------------------------------------------------------------------------------------------
 
-// The words "CUDA out of memory." are what programs look for to try again with less.
+// As PyTorch writes sizes.
+static const char *text_of_size(uint64_t bytes, char text[32]) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+    unsigned unit = 0;
+    double value = (double)bytes;
+    while (unit < 3 && value > 1024) value /= 1024, unit++;
+    (void)snprintf(text, 32, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
+    return text;
+}
+
+void vr_torch_oom_message(const struct vram_oom *oom, char *text, size_t capacity) {
+    char report[TEXT_BYTES], asked[32], total[32], left[32];
+    (void)vram_oom_text(oom, report, sizeof report);
+    (void)snprintf(text, capacity, "CUDA out of memory. Tried to allocate %s. GPU %u has a total capacity of %s of which %s is free. %s",
+                   text_of_size(oom->segment_bytes, asked), (unsigned)oom->device, text_of_size(oom->device_total_bytes, total),
+                   text_of_size(oom->device_free_bytes, left), report);
+}
+
 static int out_of_memory(enum vram_status status) {
     struct vram_oom oom;
-    char report[TEXT_BYTES - 64];
     if (!vram_last_oom(&oom)) return vr_torch_answer(status, "allocation");
-    (void)vram_oom_text(&oom, report, sizeof report);
-    (void)snprintf(error_text, sizeof error_text, "CUDA out of memory. %s", report);
+    vr_torch_oom_message(&oom, error_text, sizeof error_text);
     pthread_mutex_lock(&lock);
-    (void)snprintf(oom_report, sizeof oom_report, "%s", report);
+    (void)vram_oom_text(&oom, oom_report, sizeof oom_report);
     pthread_mutex_unlock(&lock);
     return (int)status;
 }
@@ -172,6 +187,18 @@ int vram_torch_set_fraction(int device, double fraction) {
     struct vram_allocator *allocator = NULL;
     const int made = vr_torch_first_use(&allocator);
     return made != VRAM_OK ? made : vr_torch_answer(vram_set_memory_fraction(allocator, (uint32_t)device, fraction), "memory fraction");
+}
+
+int vram_torch_fraction(int device, double *fraction) {
+    struct vram_allocator *allocator = NULL;
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_memory_fraction(allocator, (uint32_t)device, fraction), "memory fraction");
+}
+
+int vram_torch_add_oom_observer(void (*observer)(const struct vram_oom *oom, void *user)) {
+    struct vram_allocator *allocator = NULL;
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_add_oom_observer(allocator, observer, NULL), "observer");
 }
 
 int vram_torch_configure(const char *conf) {
@@ -239,6 +266,8 @@ int vram_torch_annotate(uint64_t address, const char *text) {
     return made != VRAM_OK ? made : vr_torch_answer(vram_annotate(allocator, address, text), "annotation");
 }
 
+size_t vram_torch_metadata(char *text, size_t capacity) { return vram_metadata(text, capacity); }
+
 int vram_torch_set_metadata(const char *text) { return vr_torch_answer(vram_set_metadata(text), "metadata"); }
 
 // false: *stats is not filled, and `text` is the empty string.
@@ -272,7 +301,9 @@ size_t vram_torch_configuration(char *text, size_t capacity) {
 
 void *vram_torch_malloc(ssize_t size, int device, void *stream) {
     uint64_t address = 0;
-    if (vram_torch_allocate((uint64_t)size, device, VRAM_STREAM(stream), &address) != VRAM_OK) vr_torch_raise_last("vram_torch_malloc");
+    const int status = vram_torch_allocate((uint64_t)size, device, VRAM_STREAM(stream), &address);
+    if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) vr_torch_raise_oom("vram_torch_malloc", error_text);
+    if (status != VRAM_OK) vr_torch_raise_last("vram_torch_malloc");
     return (void *)(uintptr_t)address;
 }
 

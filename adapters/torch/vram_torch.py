@@ -18,35 +18,15 @@ import pickle
 import re
 import sys
 import tempfile
-import threading
-import warnings
 
 __all__ = [
-    "Allocator", "Annotation", "Error", "OutOfMemory", "allocator", "annotate", "configure", "dump_snapshot", "empty_cache", "enable", "is_enabled", "last_oom",
+    "Allocator", "Error", "OutOfMemory", "allocator", "annotate", "configure", "dump_snapshot", "empty_cache", "enable", "is_enabled", "last_oom",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
     "memory_stats_as_nested_dict", "memory_summary", "record_memory_history", "reset_accumulated_memory_stats",
     "reset_peak_memory_stats", "snapshot", "way",
 ]
 
 OPTION_VARIABLES = ("VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
-
-# Methods of torch._C._CUDAPluggableAllocator and the symbols they take.
-HOOKS = (
-    ("set_init_fn", "vram_torch_init"),
-    ("set_reset_fn", "vram_torch_reset"),
-    ("set_memory_fraction_fn", "vram_torch_memory_fraction"),
-    ("set_base_alloc_fn", "vram_torch_base_alloc"),
-    ("set_record_stream_fn", "vram_torch_record_stream"),
-)
-# The same for private pools. CUDA graphs need all of them.
-POOL_HOOKS = (
-    ("set_begin_allocate_to_pool", "vram_torch_begin_allocate_to_pool"),
-    ("set_end_allocate_to_pool_fn", "vram_torch_end_allocate_to_pool"),
-    ("set_release_pool", "vram_torch_release_pool"),
-)
-
-# c10::detail::torchCheckFail(const char *, const char *, uint32_t, const char *)
-RAISE_SYMBOL = "_ZN3c106detail14torchCheckFailEPKcS2_jS2_"
 
 # enum vram_status, as far as it is told apart here.
 OUT_OF_MEMORY, REJECTED = 4, 5
@@ -81,6 +61,9 @@ _FUNCTIONS = (
     ("history", ctypes.c_int, (_TEXT,)),
     ("snapshot_save", ctypes.c_int, (_TEXT,)),
     ("annotate", ctypes.c_int, (_ADDRESS, _TEXT)),
+    ("fraction", ctypes.c_int, (ctypes.c_int, ctypes.POINTER(ctypes.c_double))),
+    ("add_oom_observer", ctypes.c_int, (ctypes.c_void_p,)),
+    ("metadata", _SIZE, (_TEXT, _SIZE)),
     ("set_metadata", ctypes.c_int, (_TEXT,)),
     ("stats_json", _SIZE, (ctypes.c_int, _TEXT, _SIZE)),
     ("summary", _SIZE, (ctypes.c_int, ctypes.c_int, _TEXT, _SIZE)),
@@ -187,6 +170,12 @@ class Allocator:
         """Limits what is held on the device to this share of its memory."""
         self._call("set_fraction", device, fraction)
 
+    def memory_fraction(self, device=0):
+        """The share of the device's memory that may be held."""
+        fraction = ctypes.c_double(0)
+        self._call("fraction", device, ctypes.byref(fraction))
+        return fraction.value
+
     # Questions
 
     def memory_stats(self, device=0):
@@ -243,10 +232,10 @@ class Allocator:
         `enabled` None stops it. `stacks` may also be "c".
         """
         del device
-        if enabled is None:
+        if enabled is None or enabled is False:
             self._call("history", b"off")
             return
-        words = [f"enabled={enabled}", f"context={context or 'none'}"]
+        words = [f"enabled={'all' if enabled is True else enabled}", f"context={context or 'none'}"]
         if context is not None:
             words.append(f"stacks={stacks}")
         if max_entries < sys.maxsize:
@@ -279,7 +268,15 @@ class Allocator:
         """What stands in the events of the calling thread from now on, as user_metadata."""
         self._call("set_metadata", text.encode())
 
+    def memory_metadata(self):
+        """What set_memory_metadata() said in the calling thread."""
+        return self._text("metadata")
+
     # Failures
+
+    def add_oom_observer(self, function):
+        """A ctypes function (const struct vram_oom *, void *) that is called when a request fails; the caller keeps it alive."""
+        self._call("add_oom_observer", ctypes.cast(function, ctypes.c_void_p))
 
     def last_oom(self):
         """The report of the newest request that failed for lack of memory, of any thread; None if there was none."""
@@ -341,57 +338,6 @@ def _check_options(made, conf):
             return
 
 
-def _set_hooks(pluggable, made):
-    """Whether PyTorch took those for private pools."""
-    hooks = pluggable.allocator()
-    pools = all(hasattr(hooks, method) for method, _ in POOL_HOOKS)
-    for method, symbol in HOOKS + (POOL_HOOKS if pools else ()):
-        if hasattr(hooks, method):
-            getattr(hooks, method)(made.address_of(symbol))
-    return pools
-
-
-def _set_raise(torch, made):
-    """Failures become exceptions: PyTorch's own function throws them."""
-    path = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "lib", "libc10.so")
-    try:
-        function = getattr(ctypes.CDLL(path), RAISE_SYMBOL)
-    except (OSError, AttributeError):
-        warnings.warn("vram_torch: this PyTorch has no way to raise; a request that fails gives a tensor without memory", RuntimeWarning)
-        return
-    made._library.vram_torch_set_raise(ctypes.cast(function, ctypes.c_void_p))
-
-
-def _offer_graphs(torch, made):
-    """Captures say on which stream they begin: the hook of PyTorch's does not, in words that C understands."""
-    graph = getattr(torch.cuda, "CUDAGraph", None)
-    if graph is None:
-        return
-    begin = graph.capture_begin
-
-    @functools.wraps(begin)
-    def capture_begin(self, *arguments, **named):
-        made._library.vram_torch_expect_capture(torch.cuda.current_stream().cuda_stream)
-        try:
-            return begin(self, *arguments, **named)
-        finally:
-            made._library.vram_torch_expect_capture(0)
-
-    graph.capture_begin = capture_begin
-
-
-def _refuse_graphs(torch):
-    """A graph would be captured with memory that is given out again while the graph still writes to it."""
-
-    def refuse(self, *_arguments, **_named):
-        raise Error("vram_torch: this PyTorch has no hooks for private pools, and CUDA graphs need them (docs/guides/torch.md)")
-
-    graph = getattr(torch.cuda, "CUDAGraph", None)
-    if graph is not None:
-        graph.__init__ = refuse
-        graph.capture_begin = refuse
-
-
 def _redirect_settings(torch, made):
     """What changes PyTorch's settings at run time changes this allocator's, too."""
     module = getattr(torch, "_C", None)
@@ -404,27 +350,10 @@ def _redirect_settings(torch, made):
             made.check_options(text)
             before(text)
             made.configure(text)
+            if hasattr(made._library, "vram_native_configure_pinned"):
+                made._library.vram_native_configure_pinned(text.encode())
 
         setattr(module, name, functools.wraps(before)(set_settings))
-
-
-def _redirect(torch):
-    """PyTorch's questions about memory, which it would only answer with an error now, are answered by this allocator."""
-    answers = {
-        "memory_stats": memory_stats,
-        "memory_stats_as_nested_dict": memory_stats_as_nested_dict,
-        "memory_summary": memory_summary,
-        "memory_allocated": memory_allocated,
-        "max_memory_allocated": max_memory_allocated,
-        "memory_reserved": memory_reserved,
-        "max_memory_reserved": max_memory_reserved,
-        "reset_peak_memory_stats": reset_peak_memory_stats,
-        "reset_accumulated_memory_stats": reset_accumulated_memory_stats,
-    }
-    for module in (torch.cuda, torch.cuda.memory):
-        for name, function in answers.items():
-            if hasattr(module, name):
-                setattr(module, name, function)
 
 
 def _enable_native(torch, wanted, conf):
@@ -458,6 +387,8 @@ def _follow(made, version):
 
 
 def _enable_pluggable(torch, library, conf, redirect):
+    import vram_torch_pluggable as interface
+
     made = Allocator(library)
     _check_options(made, conf)
     release = re.match(r"\d+\.\d+", str(getattr(torch, "__version__", "")))
@@ -465,19 +396,20 @@ def _enable_pluggable(torch, library, conf, redirect):
         with contextlib.suppress(Error):  # one that is newer than the rules: the newest of them
             _follow(made, release[0])
     pluggable = torch.cuda.memory.CUDAPluggableAllocator(made.path, "vram_torch_malloc", "vram_torch_free")
-    pools = _set_hooks(pluggable, made)
+    pools = interface.set_hooks(pluggable, made)
     try:
         torch.cuda.memory.change_current_allocator(pluggable)
     except RuntimeError as error:
         raise Error(f"vram_torch: PyTorch keeps its own allocator ({str(error).splitlines()[0]})") from None
     _Enabled.pluggable = pluggable
-    _set_raise(torch, made)
+    interface.set_raise(torch, made)
     if pools:
-        _offer_graphs(torch, made)
+        interface.offer_graphs(torch, made)
     else:
-        _refuse_graphs(torch)
+        interface.refuse_graphs(torch, Error)
+    interface.refuse(torch, Error)
     if redirect:
-        _redirect(torch)
+        interface.redirect(torch, made, sys.modules[__name__])
     return made
 
 
@@ -510,6 +442,17 @@ def enable(library=None, conf=None, redirect=True, way=None):
 def way():
     """How enable() did it: "native: ..." or "pluggable: ..." with where the library came from, or why there is none; "" before."""
     return _Enabled.way
+
+
+def annotate(model=None, optimizer=None):
+    """Names for recordings: `vram report --by role` and `--by module` take them before anything that they would conclude themselves.
+
+    Of a model (torch.nn.Module) the parameters and buffers now, gradients as they are put down, and in whose forward() an allocation is made; of
+    an optimizer its state, when it has made it. Switch the history on first. Returns an Annotation, whose remove() ends it. Any allocator.
+    """
+    import vram_torch_annotate
+
+    return vram_torch_annotate.annotate(model, optimizer)
 
 
 def is_enabled():
@@ -558,6 +501,7 @@ max_memory_reserved = _of_device("max_memory_reserved")
 reset_peak_memory_stats = _of_device("reset_peak_memory_stats")
 reset_accumulated_memory_stats = _of_device("reset_accumulated_memory_stats")
 mem_get_info = _of_device("mem_get_info")
+memory_fraction = _of_device("memory_fraction")
 
 
 def empty_cache():
@@ -590,111 +534,37 @@ def dump_snapshot(filename="dump_snapshot.pickle"):
     allocator().dump_snapshot(filename)
 
 
-# --- what memory is for -------------------------------------------------------------------------------------------------------------------
+# --- as torch.cuda.memory has them, in whose places they stand where PyTorch refuses its own ----------------------------------------------------
 
 
-class Annotation:
-    """What annotate() hooked into a program; remove() takes it out again."""
-
-    def __init__(self):
-        self._handles = []
-
-    def remove(self):
-        """Nothing further is said; what was said stays in the recording."""
-        while self._handles:
-            self._handles.pop().remove()
+def _snapshot_of(device=None, augment_with_fx_traces=False):
+    del device, augment_with_fx_traces
+    return snapshot()
 
 
-class _Speaker:
-    """Says roles and modules where a recording keeps them: in this allocator's history or PyTorch's, else as record_function() does, which
-    recordings have with global_record_annotations=True."""
-
-    def __init__(self, torch):
-        self._torch, self._own = torch, _Enabled.allocator
-        self._memory = torch.cuda.memory
-        self._open = {}  # without metadata: by thread, what record_function() has open
-
-    def role(self, role, tensor, name):
-        tensor = getattr(tensor, "_local_tensor", tensor)  # of a DTensor, what this process has of it
-        if not tensor.is_cuda or not (address := tensor.untyped_storage().data_ptr()):
-            return
-        if self._own is not None:
-            try:
-                self._own.annotate_memory(address, f"vram.role {role} {name}")
-            except Error:
-                pass  # memory of another allocator's
-        elif hasattr(self._memory, "_annotate_tensor"):
-            self._memory._annotate_tensor(tensor, f"vram.role {role} {name}")
-        else:
-            with self._torch.autograd.profiler.record_function(f"vram.role {role} {address:#x} {name}"):
-                pass
-
-    def begin(self, module, name):
-        """The module's name stands with what its thread allocates, until end()."""
-        stack = self._open.setdefault(threading.get_ident(), [])
-        if self._own is not None:
-            self._own.set_memory_metadata(f"vram.module {name}")
-            stack.append((module, name, None))
-        elif hasattr(self._memory, "_set_memory_metadata"):
-            stack.append((module, name, self._memory._get_memory_metadata()))
-            self._memory._set_memory_metadata(f"vram.module {name}")
-        else:
-            record = self._torch.autograd.profiler.record_function(f"vram.module {name}")
-            record.__enter__()
-            stack.append((module, name, record))
-
-    def end(self, module):
-        """Ends the module, and what a failure left open inside it."""
-        stack = self._open.get(threading.get_ident(), [])
-        if all(entry[0] is not module for entry in stack):
-            return
-        while stack:
-            opened, _, before = stack.pop()
-            if self._own is not None:
-                self._own.set_memory_metadata(f"vram.module {stack[-1][1]}" if stack else "")
-            elif isinstance(before, str):
-                self._memory._set_memory_metadata(before)
-            else:
-                before.__exit__(None, None, None)
-            if opened is module:
-                return
+def _dump_snapshot_to(filename="dump_snapshot.pickle", augment_with_fx_traces=False):
+    del augment_with_fx_traces
+    dump_snapshot(filename)
 
 
-def annotate(model=None, optimizer=None):
-    """Names for recordings: `vram report --by role` and `--by module` take them before anything that they would conclude themselves.
-
-    Of a model (torch.nn.Module) the parameters and buffers now, gradients as they are put down, and in whose forward() an allocation is made; of
-    an optimizer its state, when it has made it. Switch the history on first. Returns an Annotation, whose remove() ends it. Any allocator.
-    """
-    import torch
-
-    speaker, made, names = _Speaker(torch), Annotation(), {}
-    keep = made._handles.append
-    for name, tensor in (*model.named_parameters(), *model.named_buffers()) if model is not None else ():
-        speaker.role("parameters", tensor, name)
-        names[tensor] = name
-    for name, parameter in model.named_parameters() if model is not None else ():
-        if parameter.requires_grad and hasattr(parameter, "register_post_accumulate_grad_hook"):
-            keep(parameter.register_post_accumulate_grad_hook(
-                lambda p, name=name: speaker.role("gradients", p.grad, name) if p.grad is not None else None))
-    for name, module in model.named_modules() if model is not None else ():
-        shown = name or type(module).__name__
-        keep(module.register_forward_pre_hook(lambda m, _, shown=shown: speaker.begin(m, shown)))
-        keep(module.register_forward_hook(lambda m, *_: speaker.end(m)))
-    if optimizer is not None:
-        keep(optimizer.register_step_post_hook(_state_hook(speaker, names)))
-    return made
+def memory_snapshot(mempool_id=None, include_traces=True):
+    """The segments of torch.cuda.memory_snapshot(), of one pool or of all."""
+    del include_traces
+    segments = snapshot()["segments"]
+    if mempool_id is None or tuple(mempool_id) == (0, 0):
+        return segments
+    return [segment for segment in segments if tuple(segment["segment_pool_id"]) == tuple(mempool_id)]
 
 
-def _state_hook(speaker, names):
-    said = set()  # addresses: state is made once
+def set_memory_metadata(metadata):
+    """torch.cuda.memory._set_memory_metadata() of this allocator."""
+    allocator().set_memory_metadata(metadata if isinstance(metadata, str) else json.dumps(metadata))
 
-    def after_step(optimizer, *_):
-        for parameter, state in optimizer.state.items():
-            for value in state.values() if isinstance(state, dict) else ():
-                if not hasattr(value, "untyped_storage") or not value.is_cuda or value.data_ptr() in said:
-                    continue
-                said.add(value.data_ptr())
-                speaker.role("optimizer_state", value, names.get(parameter, "parameter"))
 
-    return after_step
+def memory_metadata():
+    return allocator().memory_metadata()
+
+
+def annotate_tensor(tensor, metadata):
+    """torch.cuda.memory._annotate_tensor() of this allocator."""
+    allocator().annotate_memory(tensor.untyped_storage().data_ptr(), metadata if isinstance(metadata, str) else json.dumps(metadata))

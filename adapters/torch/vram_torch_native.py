@@ -184,3 +184,4 @@ def install(library, release):
     text = ctypes.create_string_buffer(512)
     if function(release.version.encode(), release.git.encode(), release.abi, text, len(text)) != 0:
         raise Unavailable(text.value.decode())
+    library.vram_native_install_pinned()

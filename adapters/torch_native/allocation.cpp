@@ -60,6 +60,19 @@ void delete_block(void *pointer) {
     check(vram_free(made, address_of(pointer)), "free");
 }
 
+// What PyTorch's parts registered to give memory back, before new memory is asked for: tensors that other processes are done with.
+bool run_free_callbacks(uint32_t device, uint64_t size_bytes, void *user) {
+    (void)device, (void)size_bytes, (void)user;
+    bool freed = false;
+    try {
+        for (const auto &name : c10::FreeCudaMemoryCallbacksRegistry()->Keys())
+            freed = c10::FreeCudaMemoryCallbacksRegistry()->Create(name)->Execute() || freed;
+    } catch (const std::exception &error) {
+        TORCH_WARN("vram: what gives memory back failed: ", error.what());
+    }
+    return freed;
+}
+
 Device current_device() {
     Device device = 0;
     C10_CUDA_CHECK(c10::cuda::GetDevice(&device));
@@ -81,6 +94,7 @@ void Native::init(int device_count) {
         (void)vram_torch_error(sentence, sizeof sentence);
         TORCH_CHECK(false, sentence);
     }
+    if (made == nullptr) check(vram_add_free_callback(allocator, run_free_callbacks, nullptr), "callbacks that free memory");
     made = allocator;
     devices = std::max(devices, device_count);
     begin_listening();

@@ -5,6 +5,8 @@
 
 #include <mutex>
 
+#include "../torch/inside.h"
+
 namespace vram_native {
 
 namespace {
@@ -12,25 +14,6 @@ namespace {
 std::mutex observers_mutex; // guards both lists
 std::vector<torch_cuda::OutOfMemoryObserver> observers;
 std::vector<RejectionObserver> rejection_observers;
-
-// As PyTorch writes sizes: what reads logs looks for "Tried to allocate 20.00 MiB".
-std::string text_of_size(uint64_t bytes) {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
-    int unit = 0;
-    double value = static_cast<double>(bytes);
-    while (unit < 3 && value > 1024) value /= 1024, unit++;
-    char text[64];
-    (void)snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
-    return text;
-}
-
-std::string message_of(const struct vram_oom &oom) {
-    std::string report(2048, '\0');
-    report.resize(std::min(vram_oom_text(&oom, report.data(), report.size()), report.size() - 1));
-    return "CUDA out of memory. Tried to allocate " + text_of_size(oom.segment_bytes) + ". GPU " + std::to_string(oom.device) +
-           " has a total capacity of " + text_of_size(oom.device_total_bytes) + " of which " + text_of_size(oom.device_free_bytes) +
-           " is free. " + report;
-}
 
 // Without the lock: an observer may wait for Python's.
 void notify_observers(const struct vram_oom &oom) {
@@ -57,7 +40,9 @@ void refuse_request(vram_status status) {
     c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(oom.requested_bytes), oom.allocated_bytes, oom.reserved_bytes,
                                      c10::Device(c10::DeviceType::CUDA, static_cast<Device>(oom.device)));
     notify_observers(oom);
-    TORCH_CHECK_WITH(OutOfMemoryError, false, message_of(oom));
+    char message[2 * 2048];
+    vr_torch_oom_message(&oom, message, sizeof message);
+    TORCH_CHECK_WITH(OutOfMemoryError, false, message);
 }
 
 void Native::attachOutOfMemoryObserver(torch_cuda::OutOfMemoryObserver observer) {

@@ -32,6 +32,6 @@ int vram_native_install(const char *release, const char *git, int abi, char *tex
     if (place.load() == native) return VRAM_NATIVE_INSTALLED;
     if (place.load()->initialized()) return answer(VRAM_NATIVE_TOO_LATE, text, capacity, "CUDA is initialised already");
     place.store(native);
-    c10::SetAllocator(c10::DeviceType::CUDA, native); // what torch.accelerator asks
+    c10::SetAllocator(c10::DeviceType::CUDA, native, UINT8_MAX); // what torch.accelerator asks; the highest priority wins
     return VRAM_NATIVE_INSTALLED;
 }

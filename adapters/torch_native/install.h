@@ -15,6 +15,12 @@ enum vram_native_outcome { VRAM_NATIVE_INSTALLED, VRAM_NATIVE_OTHER_TORCH, VRAM_
 // sentence in text[0, capacity).
 __attribute__((visibility("default"))) int vram_native_install(const char *release, const char *git, int abi, char *text, size_t capacity);
 
+// Makes vram PyTorch's allocator of pinned host memory as well, after vram_native_install(); what was pinned before keeps its own. Nothing
+// before PyTorch 2.8, which cannot be given one.
+__attribute__((visibility("default"))) void vram_native_install_pinned(void);
+// vram_host_configure() of it, where it was used already: it reads the environment at its first use. A status.
+__attribute__((visibility("default"))) int vram_native_configure_pinned(const char *conf);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,6 +3,7 @@
 #include "failures.cpp"
 #include "history.cpp"
 #include "install.cpp"
+#include "pinned.cpp"
 #include "pools.cpp"
 #include "settings.cpp"
 #include "sharing.cpp"

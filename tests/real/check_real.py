@@ -177,22 +177,24 @@ def allocator_was_put(row):
     return bool(ways) and all(way.startswith(row.allocator) for way in ways)
 
 
-def compare_memory(row, python):
-    """Runs the row with PyTorch's allocator and with vram's, and compares all that PyTorch says of its memory: what is wrong, or ""."""
-    folders = []
-    for allocator in (None, row.allocator):
-        folder = LOGS / "memory" / f"{row.id.replace('/', '.')}.{allocator or 'own'}"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        folders.append(folder)
-        variables = {**environment_of(row, python), "VRAM_REAL_MEMORY": str(folder), "PYTHONPATH": f"{HERE / 'startup'}:{BUILD / 'adapters/torch'}"}
-        if allocator is None:
-            del variables["VRAM_REAL_WAYS"]
-        log = LOGS / f"{row.id.replace('/', '.')}.{allocator or 'own'}.memory.log"
-        code = finish(command_of(row, python), log, variables)
-        if code != 0:
-            return f"{allocator or 'own'}: {cause(log, code)}"
-    rows, found = same_memory.compare(*folders)
+def run_recorded(row, python, allocator, most_seconds):
+    """Runs the row with PyTorch's allocator (None) or vram's, recording what it says of its memory: (log, exit code, folder)."""
+    name = f"{row.id.replace('/', '.')}{'' if allocator else '.own'}"
+    folder, log = LOGS / "memory" / name, LOGS / f"{name}.log"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    variables = {**environment_of(row, python), "VRAM_REAL_MEMORY": str(folder)}
+    if allocator is None:
+        del variables["VRAM_REAL_WAYS"]
+    return log, finish(command_of(row, python), log, variables, most_seconds), folder
+
+
+def compare_memory(row, python, ours, most_seconds):
+    """Runs the row with PyTorch's own allocator and compares all that PyTorch says of its memory: what is wrong, or ""."""
+    log, code, own = run_recorded(row, python, None, most_seconds)
+    if code != 0:
+        return f"with PyTorch's allocator: {cause(log, code)}"
+    rows, found = same_memory.compare(own, ours)
     print("       " + ", ".join(f"{count} {kind}" for kind, count in rows.items()), flush=True)
     return "differs: " + ", ".join(f"{len(texts)} {kind}" for kind, texts in found.items()) if found or not rows else ""
 
@@ -267,7 +269,10 @@ def record(row, python):
 def run_row(row, python, most_seconds=ROW_SECONDS):
     log = LOGS / f"{row.id.replace('/', '.')}.log"
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, time.monotonic()
-    code = finish(command_of(row, python), log, environment_of(row, python), most_seconds)
+    if row.compared:
+        log, code, recorded_in = run_recorded(row, python, row.allocator, most_seconds)
+    else:
+        code = finish(command_of(row, python), log, environment_of(row, python), most_seconds)
     lines = last_lines(log)
     works = code == 0 and any(row.last.search(line) for line in lines[-3:])
     why = "" if works else cause(log, code)
@@ -276,7 +281,7 @@ def run_row(row, python, most_seconds=ROW_SECONDS):
     if works and row.recorded:
         why = record(row, python)
     if works and why == "" and row.compared:
-        why = compare_memory(row, python)
+        why = compare_memory(row, python, recorded_in, most_seconds)
     shutil.rmtree(LOGS / "caches" / row.id.replace("/", "."), ignore_errors=True)
     peak = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     return why == "" and works, time.monotonic() - begun, peak, why
