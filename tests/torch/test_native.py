@@ -47,7 +47,8 @@ def stub(folder, version, git, made_for=None):
     with open(source, "w") as file:
         file.write(STUB)
     beside = os.path.join(os.path.dirname(vram_torch.__file__), "libvram_torch.so")
-    command = ["cc", "-shared", "-fPIC", f'-DRELEASE="{version}"', f'-DGIT="{made_for or git}"', source, "-o", path, "-Wl,--no-as-needed", beside]
+    command = ["cc", "-shared", "-fPIC", f'-DRELEASE="{version}"', f'-DGIT="{made_for or git}"', source, "-o", path, "-Wl,--no-as-needed", beside,
+               f"-Wl,-rpath,{os.path.dirname(beside)}"]
     try:
         subprocess.run(command, check=True)
     except FileNotFoundError:
