@@ -62,6 +62,9 @@ static bool is_joined(const struct naive_capture *capture) {
     return true;
 }
 
+static void convert(struct naive *naive, struct naive_device *device, const struct naive_pool *pool, bool only);
+
+// What was put off in the pool is settled at once, where the option says so; the rest by the next request.
 enum vram_status naive_capture_end(struct naive *naive, struct naive_pool *pool, uint64_t stream) {
     struct naive_device *device = &naive->device[pool->device];
     size_t at = 0;
@@ -70,7 +73,7 @@ enum vram_status naive_capture_end(struct naive *naive, struct naive_pool *pool,
     const bool joined = is_joined(&device->captures[at]);
     device->captures[at] = device->captures[--device->capture_count];
     (void)naive_pool_end(naive, pool, &(struct vram_route){.kind = VRAM_ROUTE_CAPTURE, .stream = stream});
-    if (device->capture_count == 0 && naive->options.reuse) naive_convert(naive, device);
+    if (device->capture_count == 0 && naive->options.reuse) convert(naive, device, pool, true);
     return joined ? VRAM_OK : VRAM_DRIVER;
 }
 
@@ -132,10 +135,11 @@ static bool use_captures(const struct naive *naive, const struct naive_block *bl
 }
 
 // What a stream uses that captures now waits on.
-void naive_convert(struct naive *naive, struct naive_device *device) {
+// Of one pool, or of all.
+static void convert(struct naive *naive, struct naive_device *device, const struct naive_pool *pool, bool only) {
     for (size_t at = 0; at < device->deferred_count;) {
         struct naive_block *block = device->deferred[at].block;
-        if (use_captures(naive, block)) {
+        if (use_captures(naive, block) || (only && block->segment->pool != pool)) {
             at++;
             continue;
         }
@@ -150,6 +154,8 @@ void naive_convert(struct naive *naive, struct naive_device *device) {
             naive_complete_free(naive, device, block);
     }
 }
+
+void naive_convert(struct naive *naive, struct naive_device *device) { convert(naive, device, NULL, false); }
 
 static bool is_over(const struct naive_deferred *deferred, uint64_t capture, const struct naive_nodes *past) {
     if (!deferred->marked) return false;

@@ -32,7 +32,7 @@ void naive_pool_release(struct naive_pool *pool) {
     struct naive *naive = pool->naive;
     struct naive_device *device = &naive->device[pool->device];
     pool->references--;
-    if (!pool->references && !pool->info.for_graph && naive->pytorch >= 207) empty_at_end(naive, device, pool);
+    if (!pool->references && !pool->info.for_graph && naive->pytorch >= 206) empty_at_end(naive, device, pool);
     naive_bury(naive, device);
 }
 struct vram_pool_id naive_pool_id(const struct naive_pool *pool) {
