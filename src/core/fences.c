@@ -61,7 +61,8 @@ static enum vram_status record_event(struct vr_device *device, uint64_t stream, 
     vr_cu_result result = device_of_stream(device, stream, owner);
     if (gone != NULL) *gone = vr_stream_is_gone(result);
     VR_TRY(vr_driver_status(result));
-    VR_TRY(vr_context_enter(*owner, &guard));
+    const bool elsewhere = *owner != device; // the device's own context is current
+    if (elsewhere) VR_TRY(vr_context_enter(*owner, &guard));
     uint64_t made = 0;
     if (!take_idle_event(&(*owner)->fences.events, &made)) result = vr_cu(driver, event_create, &made, VR_CU_EVENT_DISABLE_TIMING);
     if (result == VR_CU_SUCCESS) {
@@ -69,7 +70,7 @@ static enum vram_status record_event(struct vr_device *device, uint64_t stream, 
         if (result != VR_CU_SUCCESS) return_event(*owner, made);
         if (gone != NULL) *gone = vr_stream_is_gone(result);
     }
-    vr_context_leave(&guard);
+    if (elsewhere) vr_context_leave(&guard);
     VR_TRY(vr_driver_status(result));
     *event = made;
     return VRAM_OK;
@@ -197,8 +198,7 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     vr_notify_block(shard, VR_RECORD_FREE_COMPLETED, item);
     item->stack = vr_stack_end(item->stack);
     vr_delta_of_merge(allocator, item, &delta);
-    vr_totals_apply(&device->stats.totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0,
-                    held ? -(int64_t)item->size : 0);
+    vr_device_book(shard, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0, held ? -(int64_t)item->size : 0);
     (void)vr_pool_merge(shard, block);
 }
 
