@@ -141,7 +141,7 @@ void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards
 }
 
 void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, unsigned pieces) {
-    for (int f = 0; f <= VR_F_SPLIT_BYTES; f++) {
+    for (int f = 0; f < VR_FAMILIES; f++) {
         const int64_t both = pieces == 1 ? lender->slack_both[f] : lender->slack_both[f] / pieces;
         lender->slack_both[f] -= both, counters->slack_both[f] += both;
         for (unsigned p = 0; p < VR_POOLS; p++) {

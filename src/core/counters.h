@@ -16,7 +16,7 @@
 
 #include "base/stat.h"
 
-enum vr_family { VR_F_COUNT, VR_F_BYTES, VR_F_REQUESTED, VR_F_SPLITS, VR_F_SPLIT_BYTES, VR_FAMILIES = 6 /* one spare: pairs */ };
+enum vr_family { VR_F_COUNT, VR_F_BYTES, VR_F_REQUESTED, VR_F_SPLITS, VR_F_SPLIT_BYTES, VR_FAMILIES };
 enum vr_pool_kind { VR_LARGE, VR_SMALL, VR_POOLS };
 
 // By how much an operation changes each family.
@@ -104,13 +104,17 @@ struct vr_device_stats {
     int64_t max_split_at_start;
 };
 
-// Whether the growth fits into the shard's allowance.
-VR_INLINE bool vr_counters_fit(const struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
+// Whether the growth fits into the shard's allowance, of the families from `first` on: none before can rise by this change.
+VR_INLINE bool vr_counters_fit_from(const struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int first) {
     int64_t sign = 0;
-    for (int i = 0; i < VR_FAMILIES; i++) {
+    for (int i = first; i < VR_FAMILIES; i++) {
         sign |= (counters->slack[pool][i] - delta->of[i]) | (counters->slack_both[i] - delta->of[i]);
     }
     return sign >= 0;
+}
+
+VR_INLINE bool vr_counters_fit(const struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
+    return vr_counters_fit_from(counters, pool, delta, 0);
 }
 
 // Books the change; within the allowance, or under all locks (vr_totals_apply). The first three families rise together or fall together.

@@ -35,7 +35,7 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool notified) {
     struct vr_delta delta;
     delta_of_free(item, &delta);
     vr_delta_of_merge(device->allocator, item, &delta);
-    if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta))) return false;
+    if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, VR_F_SPLITS))) return false;
     if (notified) vr_notify_freed(shard, item);
     (void)vr_pool_merge(shard, block);
     return true;
