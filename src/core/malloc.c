@@ -29,7 +29,7 @@ VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned 
                                         [VR_F_SPLITS] = pool->pair.splits,
                                         [VR_F_SPLIT_BYTES] = pool->pair.split_bytes}};
         vr_pool_close_pair(shard, kind);
-        if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta))) return false;
+        if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, 0))) return false;
         pool->lazy = 0;
         item->state = VR_ALLOCATED;
         item->requested = size_bytes;
@@ -55,7 +55,7 @@ VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool not
     if (VR_UNLIKELY(block_size >= device->options.max_split_bytes)) return false;
     struct vr_delta delta;
     vr_delta_of_malloc(item, block_size, size_bytes, &delta);
-    if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta))) return false;
+    if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, 0))) return false;
     const struct vr_alloc_request request = {shard, size_bytes, rounded, kind};
     vr_hand_out_as(&request, block, block_size, false, notified);
     pool->last = block;
