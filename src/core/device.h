@@ -54,6 +54,8 @@ void vr_device_gate(struct vr_device *device, uint32_t bit, bool on);
 
 // Takes the allocator's listener over. Under all locks (or before the device is seen by others).
 void vr_device_listen(struct vr_device *device);
+// The same for all devices in use. Under the allocator's mutex.
+void vr_allocator_listen_locked(struct vram_allocator *allocator);
 
 // What physical memory of this device is asked for with.
 struct vr_cu_allocation_prop vr_device_allocation_prop(const struct vr_device *device);

@@ -195,6 +195,7 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     struct vr_delta delta = {{[VR_F_REQUESTED] = -(int64_t)item->requested}};
     assert(item->state == VR_PENDING && item->held.pending == 0);
     vr_notify_block(shard, VR_RECORD_FREE_COMPLETED, item);
+    item->stack = vr_stack_end(item->stack);
     vr_delta_of_merge(allocator, item, &delta);
     vr_totals_apply(&device->stats.totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0,
                     held ? -(int64_t)item->size : 0);

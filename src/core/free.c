@@ -102,7 +102,7 @@ enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address
 // vr_gather().
 VR_NOINLINE static enum vram_status take_back_notified(struct vram_allocator *allocator, struct vr_shard *shard, uint32_t block,
                                                        uint64_t address) {
-    vr_current_stack = 0;
+    vr_current_stack_set(0);
     if (vr_takes_stack(shard->device, VR_LEVEL_ALL)) {
         vr_shard_unlock(shard);
         vr_gather(shard->device, VR_LEVEL_ALL, 1);

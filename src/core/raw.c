@@ -46,9 +46,9 @@ static enum vram_status free_direct(struct vr_device *device, uint64_t address) 
     // Another thread may have freed it since.
     enum vram_status status = vr_raw_find(allocator, address, &block) ? give_back(allocator, &block) : VRAM_INVALID_POINTER;
     if (status == VRAM_OK) {
-        vr_raw_forget(allocator, address);
         vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, &block);
         vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, &block);
+        vr_raw_forget(allocator, address);
     }
     vr_device_unlock(device);
     return status;

@@ -17,6 +17,7 @@
 #include "core/capture/private.h"
 #include "core/capture/routes.h"
 #include "core/counters.h"
+#include "core/event_listener.h"
 #include "core/extension.h"
 #include "core/fences.h"
 #include "core/index.h"
@@ -123,6 +124,7 @@ struct vr_device {
     struct vr_segment_books segments;
     struct vr_fences fences;
     struct vram_pool *pools; // private pools with references or segments
+    struct vr_ended_pools ended_pools;
     struct vr_routes routes;
     struct vr_captures captures;
     struct vr_async async;
@@ -177,8 +179,9 @@ struct vram_allocator {
     struct vr_options options;
     char *conf;
     const struct vr_listener *listener;
-    uint64_t listened_devices;   // bit per ordinal
-    struct vr_listener recorder; // of vr_allocator_set_recorder()
+    uint64_t listened_devices;         // bit per ordinal
+    struct vr_client_listener *client; // made with the first vram_set_event_listener(), for good
+    struct vr_listener recorder;       // of vr_allocator_set_recorder()
     struct vr_observer *observers;
     size_t observer_count;
     size_t observers_capacity;
@@ -222,8 +225,8 @@ VR_NOINLINE void vr_notify_raw_now(struct vr_device *device, enum vr_record_acti
 VR_NOINLINE void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
                                uint64_t stream);
 
-// Both halves of a free that waits for nothing.
-VR_NOINLINE void vr_notify_freed(struct vr_shard *shard, const struct vr_block *block);
+// Both halves of a free that waits for nothing; the block keeps no context of a client any more.
+VR_NOINLINE void vr_notify_freed(struct vr_shard *shard, struct vr_block *block);
 // A hand-out: the block keeps the stack from now on.
 VR_NOINLINE void vr_notify_hand_out(struct vr_shard *shard, struct vr_block *block);
 
