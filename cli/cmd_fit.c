@@ -9,6 +9,7 @@
 #include "fit_print.h"
 #include "fit_run.h"
 #include "fit_settings.h"
+#include "fit_stake.h"
 #include "output.h"
 #include "sim_values.h"
 #include "ui.h"
@@ -132,7 +133,14 @@ static bool all_fit(const struct fit_verdict *verdict, uint64_t limit_bytes) {
     return true;
 }
 
-static int answer_run(const struct settings *settings, const struct fit_run *run, const struct fit_run *failed) {
+// In a memory in which it cannot run out.
+static void find_stake(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, struct fit_stake *stake) {
+    struct fit_plan larger = *plan;
+    larger.sim.memory_bytes = MORE_MEMORY;
+    fit_find_stake(&larger, run, settings->values.nonzero != NULL, stake);
+}
+
+static int answer_run(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
     struct fit_verdict verdict;
     int code = fit_judge(run, settings->largest, settings->asked, &verdict);
     if (code != CLI_OK) return code;
@@ -148,6 +156,7 @@ static int answer_run(const struct settings *settings, const struct fit_run *run
                                 .limit_bytes = settings->limit_bytes,
                                 .fits = all_fit(&verdict, settings->limit_bytes)};
     fit_find_setting(&verdict, &answer.setting);
+    find_stake(settings, plan, run, &answer.stake);
     code = settings->json ? fit_print_json(&answer) : fit_print_text(&answer);
     if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
     if (code == CLI_OK && !answer.fits) code = CLI_FINDING;
@@ -155,13 +164,13 @@ static int answer_run(const struct settings *settings, const struct fit_run *run
     return code;
 }
 
-static int judge(const struct settings *settings, const struct fit_run *run, const struct fit_run *failed) {
+static int judge(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
     if (run->holding_count == 0) {
         ui_say("vram fit: nothing was recorded: the program %s",
                run->exit_code == 0 ? "used no device memory" : "failed before it used device memory");
         return CLI_BAD_INPUT;
     }
-    const int code = answer_run(settings, run, failed);
+    const int code = answer_run(settings, plan, run, failed);
     if (code > CLI_FINDING || run->ending != FIT_FAILED) return code;
     ui_say("vram fit: the program failed (exit code %d); what is said holds for what it did until then", run->exit_code);
     return CLI_BAD_INPUT;
@@ -184,7 +193,7 @@ static int fit(const struct settings *settings, char **program) {
     if (code != CLI_OK) return code;
     if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): the memory of this machine may have been too little");
     if (run.ending != FIT_OUT_OF_MEMORY) {
-        code = judge(settings, &run, NULL);
+        code = judge(settings, &plan, &run, NULL);
         fit_run_release(&run);
         return code;
     }
@@ -192,7 +201,7 @@ static int fit(const struct settings *settings, char **program) {
     plan.sim.memory_bytes = MORE_MEMORY;
     code = fit_run(&plan, &more);
     if (code == CLI_OK) {
-        code = judge(settings, &more, &run);
+        code = judge(settings, &plan, &more, &run);
         fit_run_release(&more);
     }
     fit_run_release(&run);

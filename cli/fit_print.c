@@ -191,7 +191,7 @@ static void print_place(const struct sim_read_place *place) {
         (void)snprintf(site, sizeof site, "%s", frame);
     printf("                 ");
     print_site(site);
-    printf(" (%" PRIu64 "x)\n", place->calls);
+    printf(" (%" PRIu64 "x%s%s)\n", place->calls, place->operation[0] == '\0' ? "" : ", aten::", place->operation);
 }
 
 static void print_reads(const struct fit_run *run) {
@@ -204,6 +204,18 @@ static void print_reads(const struct fit_run *run) {
     print_wrapped("Values read", text);
     for (size_t i = 0; i < run->read_count && i < MOST_PLACES; i++) print_place(&run->reads[i]);
     if (run->read_count > MOST_PLACES) printf("                 and %zu more (--json has all)\n", run->read_count - MOST_PLACES);
+}
+
+static void print_stake(const struct fit_answer *answer) {
+    const struct fit_stake *stake = &answer->stake;
+    const struct fit_holding *highest = answer->verdict->highest;
+    char text[300];
+    if (!stake->tried) return;
+    const uint64_t more = stake->reserved_bytes > highest->reserved_bytes ? stake->reserved_bytes - highest->reserved_bytes : 0;
+    const uint64_t allocated = stake->allocated_bytes > highest->allocated_bytes ? stake->allocated_bytes - highest->allocated_bytes : 0;
+    (void)snprintf(text, sizeof text, "%s reserved, %s allocated more where nonzero(), masks and unique() find all%s (--nonzero says how many)",
+                   SIZE(more), SIZE(allocated), stake->finished ? "" : ", as far as it came: it failed then");
+    print_wrapped("At stake", text);
 }
 
 static void print_names(const char *title, const struct sim_wanted *rows, size_t count, size_t most) {
@@ -221,11 +233,13 @@ static void print_names(const char *title, const struct sim_wanted *rows, size_t
     print_wrapped(title, text);
 }
 
-static void print_doubts(const struct fit_run *run) {
+static void print_doubts(const struct fit_answer *answer) {
+    const struct fit_run *run = answer->run;
     print_wrapped("Exact", "sizes and order of requests, the allocator; from tables with a source: context, what libraries take");
     print_names("Not known", run->sizes, run->size_count, 4);
     print_names("Not simulated", run->missing, run->missing_count, 4);
     print_reads(run);
+    print_stake(answer);
 }
 
 // --- the whole ----------------------------------------------------------------------------------------------------------------------
@@ -300,7 +314,7 @@ int fit_print_text(const struct fit_answer *answer) {
     print_cards(verdict);
     print_setting(&answer->setting, verdict);
     print_ranks(answer->run);
-    print_doubts(answer->run);
+    print_doubts(answer);
     print_ending(answer->run);
     return CLI_OK;
 }

@@ -89,6 +89,19 @@ class Driver(unittest.TestCase):
             answer = json.loads(fit("--json", *options, *python(program)).stdout)
             self.assertEqual(answer["allocated_bytes"], size * MIB)
 
+    def test_operations_have_rules_and_bytes_at_stake(self):
+        for options, size, stake in (((), 10, 0), (("--nonzero", "30"), 40, None), (("--value", "aten::nonzero=5"), 15, 5), (("--value", "aten::unique=5"), 10, 0)):
+            result = fit("--json", "-q", *options, "--", PROGRAM, "0", "10", "found")
+            answer = json.loads(result.stdout)
+            self.assertEqual((answer["allocated_bytes"], [read["operation"] for read in answer["reads"]]), (size * MIB, ["nonzero"]), result.stderr)
+            # A part of what no kernel of PyTorch's counted is nothing.
+            self.assertEqual(answer["at_stake"] and answer["at_stake"]["allocated_bytes"] >> 20, stake if stake is None else 10 + stake, options)
+            self.assertEqual("once more" in result.stderr, stake is not None)
+        self.assertEqual(fit("--nonzero", "x", "--", "true").returncode, 2)
+        text = " ".join(fit("-q", "--", PROGRAM, "0", "10", "found").stdout.split())
+        self.assertIn("(1x, aten::nonzero)", text)
+        self.assertIn("At stake 0 B reserved, 0 B allocated more where nonzero(), masks and unique() find all", text)
+
     def test_until_and_for(self):
         for options, ended in ((("--until", "^20 MiB"), "FIT_UNTIL"), (("--for", "2s"), "FIT_TIME")):
             result = fit("--json", *options, "--", PROGRAM, "99", "10", "20")
