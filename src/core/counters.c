@@ -19,6 +19,36 @@ static int64_t increased_of(const struct vr_totals *totals, unsigned pool, int f
     }
 }
 
+// Sums of hundreds of exabytes wrap around, as each step for itself would have let them.
+static int64_t times(uint64_t count, int64_t change) { return (int64_t)(count * (uint64_t)change); }
+
+static void close_family(struct vr_counters *counters, unsigned pool, int family, uint64_t rises, int64_t rise, int64_t room) {
+    counters->increased[pool][family] += times(rises, rise);
+    counters->slack[pool][family] += room;
+    counters->slack_both[family] += room;
+}
+
+// A change that goes up at the hand-out or at the free; the books hold room for the higher value.
+static void close_split_family(struct vr_counters *counters, unsigned pool, int family, const struct vr_hot_pair *pair, bool back,
+                               int64_t change) {
+    const uint64_t taken = pair->rounds, returns = pair->rounds + back;
+    if (change >= 0) {
+        close_family(counters, pool, family, taken, change, back ? change : 0);
+    } else {
+        close_family(counters, pool, family, returns, -change, back ? 0 : -change);
+    }
+}
+
+void vr_hot_pair_close(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, bool back) {
+    const int64_t size = (int64_t)pair->size, requested = (int64_t)pair->requested;
+    close_family(counters, pool, VR_F_COUNT, pair->rounds, 1, back);
+    close_family(counters, pool, VR_F_BYTES, pair->rounds, size, back ? size : 0);
+    close_family(counters, pool, VR_F_REQUESTED, pair->rounds, requested, back ? requested : 0);
+    close_split_family(counters, pool, VR_F_SPLITS, pair, back, pair->splits);
+    close_split_family(counters, pool, VR_F_SPLIT_BYTES, pair, back, pair->split_bytes);
+    pair->block = 0;
+}
+
 void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
     memcpy(totals->current, totals->resting, sizeof totals->current);
     memcpy(totals->increased, totals->resting_increased, sizeof totals->increased);

@@ -34,6 +34,43 @@ VR_INLINE int64_t vr_counters_current(const struct vr_counters *counters, unsign
     return counters->limit[pool][family] - counters->slack[pool][family];
 }
 
+// A hand-out and its free that repeat: the last block of a pool, which comes back and goes out again unchanged (pool.h). What they change
+// is booked once. While their books are open each family stands at the larger of its two values, with the block out and with it back; so
+// what fits beside that can be no peak that was missed, and each further round only counts itself. Whoever needs the true values, or the
+// room that is kept, closes the books first. Guarded by the shard's lock.
+struct vr_hot_pair {
+    uint32_t block;  // whose books are open; 0: none are
+    uint64_t rounds; // times it went out since
+    int64_t splits;  // what its hand-out changes in inactive_split
+    int64_t split_bytes;
+    uint64_t requested; // what the other families change by, besides one block
+    uint64_t size;
+};
+
+VR_INLINE int64_t vr_rise(int64_t change) { return change > 0 ? change : 0; }
+
+// At its free: opens the books. The hand-out is booked in full already, `splits` and `split_bytes` are set. False when what the free adds
+// to inactive_split is beyond the allowance; then nothing has changed.
+VR_INLINE bool vr_hot_pair_open(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, uint32_t block, uint64_t size,
+                                uint64_t requested) {
+    const int64_t splits = vr_rise(-pair->splits), bytes = vr_rise(-pair->split_bytes);
+    int64_t *own = counters->slack[pool], *both = counters->slack_both;
+    if (VR_UNLIKELY(((own[VR_F_SPLITS] - splits) | (own[VR_F_SPLIT_BYTES] - bytes) | (both[VR_F_SPLITS] - splits) |
+                     (both[VR_F_SPLIT_BYTES] - bytes)) < 0)) {
+        return false;
+    }
+    own[VR_F_SPLITS] -= splits, both[VR_F_SPLITS] -= splits;
+    own[VR_F_SPLIT_BYTES] -= bytes, both[VR_F_SPLIT_BYTES] -= bytes;
+    pair->block = block;
+    pair->rounds = 0;
+    pair->size = size;
+    pair->requested = requested;
+    return true;
+}
+
+// Books the rounds and gives the room back that the present state leaves. back: the block is free now. The books are open.
+void vr_hot_pair_close(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, bool back);
+
 // Families of the device-wide view: the five above, then these.
 enum { VR_F_ACTIVE = VR_FAMILIES, VR_F_ACTIVE_BYTES, VR_VIEW_FAMILIES };
 

@@ -40,8 +40,8 @@ void vr_device_lock(struct vr_device *device) {
     for (uint32_t i = 0; i < device->shards.awake_count; i++) {
         struct vr_shard *shard = device->shards.awake[i];
         vr_shard_lock(shard);
-        for (int p = 0; p < VR_POOLS; p++) {
-            if (shard->pool[p].last != 0) vr_pool_settle(shard, &shard->pool[p]); // a pool that nobody used is not written to
+        for (unsigned p = 0; p < VR_POOLS; p++) {
+            if (shard->pool[p].last != 0) vr_pool_settle(shard, p); // a pool that nobody used is not written to
         }
     }
     vr_totals_gather(&device->stats.totals, device->shards.counters, device->shards.awake_count);

@@ -36,20 +36,27 @@ enum vr_lock_rank {
     VR_RANK_LEAF,      // vr_imports.mutex, vr_slab.mutex, vr_address_map.mutex, vr_raw.mutex, vr_events.mutex, vr_classes.mutex
 };
 
-enum { VR_MAX_SHARDS = 65536, VR_SHARD_SLOTS = 16384, VR_SHARDS_PER_DEVICE = VR_SHARD_SLOTS / 2, VR_MAX_CALLBACKS = 16 };
+enum {
+    VR_MAX_SHARDS = 65536,
+    VR_SHARD_SLOT_BITS = 14,
+    VR_SHARD_SLOTS = 1 << VR_SHARD_SLOT_BITS,
+    VR_SHARDS_PER_DEVICE = VR_SHARD_SLOTS / 2,
+    VR_MAX_CALLBACKS = 16
+};
 
 // Free memory of one stream and size class.
 //
 // Undo invariant: `last` is a block such that nothing happened in this pool since it was handed out; freeing it would restore the
 // pool as it was before. So that free only books the statistics and marks the block LAZY (`lazy`), and a malloc of the same rounded
-// size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have.
+// size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have. A pair that
+// repeats has its books open (counters.h) from its first free on: pair.block is 0 or `last`.
 struct vr_pool {
     uint32_t holes; // tree by address
     uint32_t last;
     uint32_t lazy;
+    uint32_t ready; // `lazy` while its books are open: a request of pair.requested bytes takes it
+    struct vr_hot_pair pair;
     uint64_t last_rounded; // the request that `last` answered, rounded
-    int64_t last_splits;   // what handing `last` out changed in inactive_split
-    int64_t last_split_bytes;
     struct vr_index index; // last, and large: a pool that is hardly used touches few pages
 };
 
