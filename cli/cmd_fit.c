@@ -140,7 +140,8 @@ static void find_stake(const struct settings *settings, const struct fit_plan *p
     fit_find_stake(&larger, run, settings->values.nonzero != NULL, stake);
 }
 
-static int answer_run(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
+static int answer_run(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run,
+                      const struct fit_run *failed) {
     struct fit_verdict verdict;
     int code = fit_judge(run, settings->largest, settings->asked, &verdict);
     if (code != CLI_OK) return code;

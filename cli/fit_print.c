@@ -213,8 +213,9 @@ static void print_stake(const struct fit_answer *answer) {
     if (!stake->tried) return;
     const uint64_t more = stake->reserved_bytes > highest->reserved_bytes ? stake->reserved_bytes - highest->reserved_bytes : 0;
     const uint64_t allocated = stake->allocated_bytes > highest->allocated_bytes ? stake->allocated_bytes - highest->allocated_bytes : 0;
-    (void)snprintf(text, sizeof text, "%s reserved, %s allocated more where nonzero(), masks and unique() find all%s (--nonzero says how many)",
-                   SIZE(more), SIZE(allocated), stake->finished ? "" : ", as far as it came: it failed then");
+    (void)snprintf(text, sizeof text,
+                   "%s reserved, %s allocated more where nonzero(), masks and unique() find all%s (--nonzero says how many)", SIZE(more),
+                   SIZE(allocated), stake->finished ? "" : ", as far as it came: it failed then");
     print_wrapped("At stake", text);
 }
 

@@ -5,8 +5,8 @@
 #include "fit_run.h"
 
 struct fit_stake {
-    bool counts;             // such an operation's result was read
-    bool tried, finished;    // a run in which they find all; it ended as the other one did
+    bool counts;              // such an operation's result was read
+    bool tried, finished;     // a run in which they find all; it ended as the other one did
     uint64_t allocated_bytes; // its peaks, of the holding that has the most
     uint64_t reserved_bytes;
 };

@@ -47,8 +47,8 @@ static void say_bytes(uint64_t bytes, const char *what) {
 }
 
 static void say_place(const struct sim_read_place *place) {
-    ui_say("  %" PRIu64 "%s%s%s", place->calls, place->calls == 1 ? " read" : " reads", place->operation[0] == '\0' ? "" : " of aten::",
-           place->operation);
+    ui_say("  %" PRIu64 "%s%s%s", place->calls, place->calls == 1 ? " read" : " reads",
+           place->operation[0] == '\0' ? "" : " of aten::", place->operation);
     say_bytes(place->unwritten_bytes, "that no copy and no fill wrote");
     say_bytes(place->passed_bytes, "that were written, and then given to a kernel to write");
     say_bytes(place->not_kept_bytes, "of large copies from the host, which bytes=none does not keep");

@@ -17,8 +17,7 @@ struct sim_values {
      .value = "PLACE=VALUE,...",                                                                                                           \
      .help = "what reads of a kernel's results give at FILE:LINE, FILE, FUNCTION(), aten::NAME or *, one read after the other",            \
      .target = &(values)->rules},                                                                                                          \
-    {.name = "values", .kind = ARGS_STRING, .value = "FILE", .help = "such rules, a line each", .target = &(values)->file},                 \
-    {                                                                                                                                      \
+        {.name = "values", .kind = ARGS_STRING, .value = "FILE", .help = "such rules, a line each", .target = &(values)->file}, {          \
         .name = "nonzero", .kind = ARGS_STRING, .value = "N|P%", .help = "how many nonzero() and masks find, or which part of them",       \
         .target = &(values)->nonzero                                                                                                       \
     }

@@ -1,7 +1,7 @@
 // read_operations.h: the operations of PyTorch that a read is a part of, by the frames of machine code above it.
 //
-// PyTorch's dispatcher calls every operation through a function at::_ops::NAME_OVERLOAD::call(), which all its builds export: a read of a count within
-// masked_select() has `nonzero` and, further out, `masked_select` on its stack.
+// PyTorch's dispatcher calls every operation through a function at::_ops::NAME_OVERLOAD::call(), which all its builds export: a read of a
+// count within masked_select() has `nonzero` and, further out, `masked_select` on its stack.
 #ifndef VR_STANDINS_COMMON_READ_OPERATIONS_H
 #define VR_STANDINS_COMMON_READ_OPERATIONS_H
 

@@ -140,7 +140,8 @@ static bool say(struct vr_read_wrong *wrong, const char *why, const char *text, 
 // `NUMBER%`, of 0 to 100.
 static bool read_part(const char *text, size_t length, struct vr_read_value *value, struct vr_read_wrong *wrong) {
     double percent;
-    if (!read_real(text, length - 1, &percent) || !(percent >= 0 && percent <= 100)) return say(wrong, "is no part: 0% to 100%", text, length);
+    if (!read_real(text, length - 1, &percent) || !(percent >= 0 && percent <= 100))
+        return say(wrong, "is no part: 0% to 100%", text, length);
     *value = (struct vr_read_value){.part = true, .bits = (uint64_t)(percent * 10000 + 0.5)};
     return true;
 }
@@ -188,7 +189,8 @@ static bool read_place(const char *text, size_t length, struct vr_read_rule *rul
         return true;
     }
     if (length > sizeof operation - 1 && memcmp(text, operation, sizeof operation - 1) == 0) {
-        *rule = (struct vr_read_rule){.kind = VR_READ_OPERATION, .name = text + sizeof operation - 1, .length = length - (sizeof operation - 1)};
+        *rule = (struct vr_read_rule){
+            .kind = VR_READ_OPERATION, .name = text + sizeof operation - 1, .length = length - (sizeof operation - 1)};
         return true;
     }
     size_t digits = 0;
