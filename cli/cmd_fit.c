@@ -6,6 +6,7 @@
 
 #include "args.h"
 #include "fit_cards.h"
+#include "fit_fold.h"
 #include "fit_print.h"
 #include "fit_run.h"
 #include "fit_settings.h"
@@ -28,6 +29,8 @@ struct settings {
     const char *vary;   // "--name=A,B,C"; NULL: nothing
     const char *varied; // the argument as it is in this run
     struct sim_values values;
+    const char *folds; // which ranks run; NULL: all, or a few of very many
+    struct fit_fold fold;
 };
 
 #define USUAL_DEVICE "h100"
@@ -84,34 +87,6 @@ static bool are_steps(const char *text) {
     return strcmp(text, "auto") == 0 || strcmp(text, "all") == 0 || (text[0] != '\0' && text[strspn(text, "0123456789")] == '\0');
 }
 
-// The option that says how many processes, each with a device, a launcher starts on a machine; their words, with dashes or underscores.
-static const char *const counting[] = {"nproc-per-node",         "num-processes",      "num-gpus", "tensor-parallel-size",
-                                       "pipeline-parallel-size", "data-parallel-size", NULL};
-
-static bool is_counting(const char *argument, size_t length) {
-    for (size_t i = 0; counting[i] != NULL; i++) {
-        size_t same = 0;
-        while (same < length && counting[i][same] != '\0' && (argument[same] == '_' ? '-' : argument[same]) == counting[i][same]) same++;
-        if (same == length && counting[i][same] == '\0') return true;
-    }
-    return false;
-}
-
-// How many devices the program's own options ask for: their product, for parallel in several ways.
-static uint64_t count_devices(char **program) {
-    uint64_t count = 1;
-    for (char **at = program; *at != NULL; at++) {
-        if (strncmp(*at, "--", 2) != 0) continue;
-        const char *name = *at + 2, *value = strchr(name, '=');
-        const size_t length = strcspn(name, "=");
-        if (!is_counting(name, length)) continue;
-        value = value != NULL ? value + 1 : at[1];
-        const unsigned long long number = value == NULL ? 0 : strtoull(value, NULL, 10);
-        if (number > 1 && number <= VRAM_SIM_MOST_DEVICES && count * number <= VRAM_SIM_MOST_DEVICES) count *= number;
-    }
-    return count;
-}
-
 // --- the work -----------------------------------------------------------------------------------------------------------------------
 
 // The recording of the highest holding.
@@ -154,6 +129,7 @@ static int answer_run(const struct settings *settings, const struct fit_plan *pl
                                 .verdict = &verdict,
                                 .failed = failed,
                                 .varied = settings->varied,
+                                .fold = &settings->fold,
                                 .limit_bytes = settings->limit_bytes,
                                 .fits = all_fit(&verdict, settings->limit_bytes)};
     fit_find_setting(&verdict, &answer.setting);
@@ -288,6 +264,11 @@ int cmd_fit(int argc, char **argv) {
          .value = "N",
          .help = "so many of it (default: 1, or what --nproc-per-node and the like among the program's options say)",
          .target = &settings.device_count},
+        {.name = "fold",
+         .kind = ARGS_STRING,
+         .value = "RANK,...|auto|none",
+         .help = "of the ranks that a launcher is told of, only these run, the others are taken to be like them (default: all run, of more than 16 a few)",
+         .target = &settings.folds},
         {.name = "exact",
          .letter = 'x',
          .kind = ARGS_FLAG,
@@ -366,7 +347,9 @@ int cmd_fit(int argc, char **argv) {
     if (code != CLI_OK) return code;
     argv[1 + count] = NULL;
     if (settings.device_count > VRAM_SIM_MOST_DEVICES) return usage_problem("--devices takes 1 to 64");
-    if (settings.device_count == 0) settings.device_count = count_devices(argv + 1);
+    const char *wrong = fit_fold_begin(&settings.fold, settings.folds, argv + 1);
+    if (wrong != NULL) return usage_problem(wrong);
+    if (settings.device_count == 0) settings.device_count = fit_count_devices(argv + 1);
     if (settings.exact && settings.vary != NULL) return usage_problem("--exact and --vary do not go together");
     if (settings.exact) return fit_exactly(&settings, argv + 1);
     return settings.vary == NULL ? fit(&settings, argv + 1) : fit_varied(&settings, argv + 1);

@@ -3,6 +3,7 @@
 #define CLI_FIT_PRINT_H
 
 #include "fit_cards.h"
+#include "fit_fold.h"
 #include "fit_settings.h"
 #include "fit_stake.h"
 
@@ -12,6 +13,7 @@ struct fit_answer {
     const struct fit_run *failed; // an earlier run, which ran out of memory on the device itself; NULL: none
     struct fit_setting setting;
     struct fit_stake stake;
+    const struct fit_fold *fold;
     const char *varied;   // the argument of the program that was replaced, as it is now; NULL: none
     uint64_t limit_bytes; // UINT64_MAX: none
     bool fits;            // on every card that was asked for, and within the limit

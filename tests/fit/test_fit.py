@@ -187,6 +187,26 @@ class PyTorch(unittest.TestCase):
             self.assertEqual(result.returncode, 0)
         self.assertEqual(fit("--vary", "--batch=1", "--", "true").returncode, 2)
 
+    def test_a_few_of_many_ranks_run(self):
+        worker = TRAIN.replace("torch.optim_class", "torch.Optimizer").replace("64 << 20", "(256 if os.environ['RANK'] == '63' else 64) << 20")
+        worker = "import os; print('rank', *[os.environ.get(name) for name in ('RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE', 'LOCAL_RANK')], flush=True)\n" + worker
+        launcher = ("import os, subprocess, sys\ncount = int(sys.argv[2] if sys.argv[1][-4:] == 'node' else sys.argv[1].split('=')[1])\n"
+                    "ranks = [subprocess.Popen([sys.executable, '-c', " + repr(worker) + ", '9'], env={**os.environ, 'RANK': str(i), 'LOCAL_RANK': str(i),"
+                    " 'WORLD_SIZE': str(count)}) for i in range(count)]\nsys.exit(max(rank.wait() for rank in ranks))\n")
+        result = fit("--json", *python(launcher, "--nproc-per-node", "8", "--nnodes=8"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        answer = json.loads(result.stdout)
+        told = sorted(line for line in result.stderr.splitlines() if line.startswith("rank "))
+        self.assertEqual(told, ["rank 0 64 8 0", "rank 1 64 8 1", "rank 32 64 8 2", "rank 63 64 8 3"])
+        self.assertEqual((answer["ranks"], [one["rank"] for one in answer["holdings"]], answer["allocated_bytes"]), (64, [0, 1, 32, 63], 440 * MIB))
+        text = " ".join(fit("-q", "--fold", "63,5", *python(launcher, "--nproc_per_node=64")).stdout.split())
+        self.assertIn("Ranks 64, of which 3 ran (0, 5, 63); the others are taken to be like these (--fold)", text)
+        self.assertRegex(text, r"uneven: the highest needs \d\.\d times the lowest ranks 0 to 5 \S+ MiB, rank 63 \S+ MiB")
+        self.assertEqual(json.loads(fit("--json", "-q", *python(launcher, "--nproc-per-node", "2")).stdout)["ranks"], 2)
+        for wrong in (("--fold", "64"), ("--fold", "x"), ("--fold", "1;2")):
+            self.assertEqual(fit(*wrong, *python(launcher, "--nproc-per-node", "64")).returncode, 2)
+        self.assertEqual(fit("--fold", "auto", *python("pass")).returncode, 2)
+
     def test_peaks_that_the_program_resets(self):
         program = TRAIN.replace("optimizer.step()", "optimizer.step()\n    torch.cuda.reset_peak_memory_stats()") + "assert torch._stats['peak'] < 248 << 20"
         answer = json.loads(fit("--json", "--steps", "all", *python(program, "3")).stdout)
