@@ -267,7 +267,8 @@ int cmd_fit(int argc, char **argv) {
         {.name = "fold",
          .kind = ARGS_STRING,
          .value = "RANK,...|auto|none",
-         .help = "of the ranks that a launcher is told of, only these run, the others are taken to be like them (default: all run, of more than 16 a few)",
+         .help = "of the ranks that a launcher is told of, only these run, the others are taken to be like them (default: all run, of more "
+                 "than 16 a few)",
          .target = &settings.folds},
         {.name = "exact",
          .letter = 'x',

@@ -109,7 +109,8 @@ const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **prog
     *fold = (struct fit_fold){.ranks = 0};
     char **processes_at = find(processes, program, &started), **machines_at = find(machines, program, &on);
     // num-processes is of all machines.
-    const bool of_all = processes_at != NULL && (strncmp(*processes_at + 2, "num-p", 5) == 0 || strncmp(*processes_at + 2, "num_p", 5) == 0);
+    const bool of_all =
+        processes_at != NULL && (strncmp(*processes_at + 2, "num-p", 5) == 0 || strncmp(*processes_at + 2, "num_p", 5) == 0);
     const uint64_t ranks = of_all ? started : started * on;
     if (asked == NULL && (processes_at == NULL || ranks <= FIT_RANKS_RUN_MOST)) return NULL;
     if (asked != NULL && strcmp(asked, "none") == 0) return NULL;

@@ -22,8 +22,8 @@ struct fit_fold {
 
 // How many devices the program's own options ask for on a machine: their product, for parallel in several ways.
 uint64_t fit_count_devices(char **program);
-// Which ranks run, by `asked` ("auto", "none", "0,1,63"; NULL: auto, where there are more than FIT_RANKS_RUN_MOST); the program's arguments, and
-// the environment of it, are changed accordingly. NULL, or what is wrong.
+// Which ranks run, by `asked` ("auto", "none", "0,1,63"; NULL: auto, where there are more than FIT_RANKS_RUN_MOST); the program's
+// arguments, and the environment of it, are changed accordingly. NULL, or what is wrong.
 const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **program);
 
 #endif

@@ -279,10 +279,12 @@ static void print_stages(const struct fit_run *run) {
     size_t used = 0;
     for (size_t i = 0, next; i < run->holding_count; i = next) {
         const struct fit_holding *first = &run->holdings[i];
-        for (next = i + 1; next < run->holding_count && is_near(run->holdings[next].reserved_bytes, first->reserved_bytes); next++) {}
+        for (next = i + 1; next < run->holding_count && is_near(run->holdings[next].reserved_bytes, first->reserved_bytes); next++) {
+        }
         const uint64_t last = run->holdings[next - 1].process->rank;
         const int length = last == first->process->rank
-                               ? snprintf(text + used, sizeof text - used, "%srank %" PRIu64 " %s", used == 0 ? "" : ", ", last, SIZE(first->reserved_bytes))
+                               ? snprintf(text + used, sizeof text - used, "%srank %" PRIu64 " %s", used == 0 ? "" : ", ", last,
+                                          SIZE(first->reserved_bytes))
                                : snprintf(text + used, sizeof text - used, "%sranks %" PRIu64 " to %" PRIu64 " %s", used == 0 ? "" : ", ",
                                           first->process->rank, last, SIZE(first->reserved_bytes));
         if (length < 0 || (size_t)length >= sizeof text - used) break;
@@ -316,7 +318,8 @@ static void print_ranks(const struct fit_run *run, const struct fit_fold *fold) 
     }
     printf(" (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
     if (is_near(low->reserved_bytes, high->reserved_bytes)) return;
-    printf("                 uneven: the highest needs %.1f times the lowest\n", (double)high->reserved_bytes / (double)(low->reserved_bytes + 1));
+    printf("                 uneven: the highest needs %.1f times the lowest\n",
+           (double)high->reserved_bytes / (double)(low->reserved_bytes + 1));
     print_stages(run);
 }
 

@@ -140,7 +140,8 @@ static bool has_posted(const struct nccl_comm *comm, const void *argument) {
     const struct nccl_call *call = argument;
     const bool from_root = call->kind == NCCL_BROADCAST || call->kind == NCCL_SCATTER;
     for (int rank = 0; rank < comm->rank_count; rank++)
-        if (nccl_runs(comm, rank) && (!from_root || rank == call->root) && atomic_load(&comm->shared->ranks[rank].posted) < call->number) return false;
+        if (nccl_runs(comm, rank) && (!from_root || rank == call->root) && atomic_load(&comm->shared->ranks[rank].posted) < call->number)
+            return false;
     return true;
 }
 
@@ -185,8 +186,7 @@ static void write_gathered(const struct nccl_call *call, int part) {
     const uint64_t bytes = bytes_of(call);
     if (!all_payloads(call)) return;
     for (int rank = 0; rank < call->comm->rank_count; rank++)
-        (void)write_device((unsigned char *)call->to + (uint64_t)rank * bytes,
-                           given_by(call, rank) + (uint64_t)part * bytes, bytes);
+        (void)write_device((unsigned char *)call->to + (uint64_t)rank * bytes, given_by(call, rank) + (uint64_t)part * bytes, bytes);
 }
 
 static void write_of_root(const struct nccl_call *call, int part) {

@@ -1,5 +1,6 @@
-// Ranks that a program believes in and that do not run: VRAM_SIM_RANKS=COUNT:RANK,... (`vram fit --fold`) says how many there are and which of them are
-// processes. In a communicator of COUNT ranks the others are never waited for; what they would give is what the next lower one that runs gives.
+// Ranks that a program believes in and that do not run: VRAM_SIM_RANKS=COUNT:RANK,... (`vram fit --fold`) says how many there are and which
+// of them are processes. In a communicator of COUNT ranks the others are never waited for; what they would give is what the next lower one
+// that runs gives.
 #include <stdlib.h>
 
 #include "nccl.h"

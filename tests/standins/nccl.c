@@ -238,7 +238,8 @@ static int run_folded(struct id id, int process) {
     host_copy(results, all, sizeof results);
     EXPECT(results[0] == 1 && results[4] == 1 && results[5] == 100 && results[7] == 100);
     for (int root = 0; root < 8; root++)
-        EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, all, 1, INT32, root, comm, stream) == 0);
+        EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, all, 1, INT32, root, comm, stream) ==
+               0);
     EXPECT(CALL("ncclSend", (uint64_t, size_t, int, int, void *, uint64_t), memory, 1, INT32, 3, comm, stream) == 0);
     EXPECT(CALL("ncclRecv", (uint64_t, size_t, int, int, void *, uint64_t), all, 1, INT32, 3, comm, stream) == 0);
     EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, rank, rank, &part, NULL) == INVALID_USAGE && part == NULL);
@@ -256,7 +257,11 @@ static const struct {
     const char *name;
     int (*run)(struct id id, int rank);
     int lines; // on the standard error, of all ranks
-} scenarios[] = {{"ok", run_ok, 0}, {"mismatch", run_mismatch, 1}, {"death", run_death, 1}, {"hostile", run_hostile, ANY_LINES}, {"folded", run_folded, 0}};
+} scenarios[] = {{"ok", run_ok, 0},
+                 {"mismatch", run_mismatch, 1},
+                 {"death", run_death, 1},
+                 {"hostile", run_hostile, ANY_LINES},
+                 {"folded", run_folded, 0}};
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 // One process with two devices.
