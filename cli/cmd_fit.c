@@ -31,6 +31,7 @@ struct settings {
     struct sim_values values;
     const char *folds; // which ranks run; NULL: all, or a few of very many
     struct fit_fold fold;
+    char unrunnable[32]; // of `largest`, before another took its place; "": it did not
 };
 
 #define USUAL_DEVICE "h100"
@@ -130,6 +131,7 @@ static int answer_run(const struct settings *settings, const struct fit_plan *pl
                                 .failed = failed,
                                 .varied = settings->varied,
                                 .fold = &settings->fold,
+                                .unrunnable = settings->unrunnable[0] == '\0' ? NULL : settings->unrunnable,
                                 .limit_bytes = settings->limit_bytes,
                                 .fits = all_fit(&verdict, settings->limit_bytes)};
     fit_find_setting(&verdict, &answer.setting);
@@ -153,7 +155,32 @@ static int judge(const struct settings *settings, const struct fit_plan *plan, c
     return CLI_BAD_INPUT;
 }
 
-static int fit(const struct settings *settings, char **program) {
+// In place of a card that PyTorch has no kernels for: the largest of those asked for of another generation, else the usual one.
+static bool choose_another(struct settings *settings) {
+    struct vram_sim_model failed, model;
+    uint32_t number;
+    uint64_t most = 0;
+    if (settings->unrunnable[0] != '\0' || !fit_model(settings->largest, strlen(settings->largest), &failed, &number)) return false;
+    (void)snprintf(settings->unrunnable, sizeof settings->unrunnable, "%s", settings->largest);
+    (void)snprintf(settings->largest, sizeof settings->largest, "%s", USUAL_DEVICE);
+    for (uint32_t i = 0; vram_sim_model_at(i, &model); i++) {
+        const bool asked = (settings->asked >> i & 1) != 0 && model.compute_major != failed.compute_major;
+        if (!asked || model.memory_bytes <= most) continue;
+        most = model.memory_bytes;
+        (void)snprintf(settings->largest, sizeof settings->largest, "%s", model.key);
+    }
+    return strcmp(settings->largest, failed.key) != 0;
+}
+
+static int run_where_it_can(struct settings *settings, struct fit_plan *plan, struct fit_run *run) {
+    const int code = fit_run(plan, run);
+    if (code != CLI_OK || run->ending != FIT_FAILED || !run->no_kernels || !choose_another(settings)) return code;
+    ui_say("vram fit: this PyTorch has no kernels for %s: once more, on %s", settings->unrunnable, settings->largest);
+    fit_run_release(run);
+    return fit_run(plan, run);
+}
+
+static int fit(struct settings *settings, char **program) {
     struct fit_run run, more;
     char set[2048];
     // Content of large copies from the host is of no use here, and takes its memory.
@@ -166,7 +193,7 @@ static int fit(const struct settings *settings, char **program) {
                             .until = settings->until,
                             .most_seconds = settings->most_seconds,
                             .quiet = settings->quiet};
-    int code = fit_run(&plan, &run);
+    int code = run_where_it_can(settings, &plan, &run);
     if (code != CLI_OK) return code;
     if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): the memory of this machine may have been too little");
     if (run.ending != FIT_OUT_OF_MEMORY) {
@@ -200,6 +227,7 @@ static int find_argument(char **program, const char *name, size_t length, bool *
 
 static int run_on(struct settings *settings, const struct vram_sim_model *model, uint32_t number, char **program) {
     settings->asked = UINT64_C(1) << number;
+    settings->unrunnable[0] = '\0';
     (void)snprintf(settings->largest, sizeof settings->largest, "%s", model->key);
     return fit(settings, program);
 }

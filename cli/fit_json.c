@@ -131,7 +131,12 @@ int fit_print_json(const struct fit_answer *answer) {
     print_names("not_simulated", run->missing, run->missing_count);
     print_reads(run);
     print_stake(&answer->stake);
-    printf(",\n \"ranks\": %" PRIu64, answer->fold->ranks == 0 ? (uint64_t)run->process_count : answer->fold->ranks);
+    printf(",\n \"no_kernels\": ");
+    if (answer->unrunnable == NULL)
+        printf("null");
+    else
+        ui_json_string(answer->unrunnable);
+    printf(", \"ranks\": %" PRIu64, answer->fold->ranks == 0 ? (uint64_t)run->process_count : answer->fold->ranks);
     printf(",\n \"cards\": [");
     for (size_t i = 0; i < verdict->card_count; i++) {
         printf(i == 0 ? "\n  " : ",\n  ");

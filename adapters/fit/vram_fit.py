@@ -381,6 +381,13 @@ class Recorder:
         with open(os.path.join(FOLDER, f"{self.process}.pickle"), "wb") as file:
             pickle.dump(snapshot, file)
 
+    def lacks_kernels(self):
+        """Whether this PyTorch has none for a device: neither machine code of its generation nor code that is compiled for any."""
+        built = [flag.split("_") for flag in self.torch.cuda.get_arch_list()]
+        built = [(kind, int(number.rstrip("af")[:-1]), int(number.rstrip("af")[-1])) for kind, number in built]
+        has = [self.torch.cuda.get_device_capability(device) for device in range(self.torch.cuda.device_count())]
+        return bool(built) and any(not any((major, minor) <= own and (kind == "compute" or major == own[0]) for kind, major, minor in built) for own in has)
+
     def write_facts(self):
         rank, world = self.place()
         self.see_peaks()
@@ -392,6 +399,10 @@ class Recorder:
                 f" {self.outside.get(device, 0)} {stats.get('num_ooms', 0)} {stats.get('num_alloc_retries', 0)}"
             )
         lines += ["note " + note.replace("\n", " ") for note in self.notes]
+        try:
+            lines += ["kernels none"] if self.lacks_kernels() else []
+        except Exception as error:
+            lines.append(f"note kernels: {error!r}".replace("\n", " "))
         path = os.path.join(FOLDER, f"{self.process}.facts")
         with open(path + ".new", "w") as file:
             file.write("\n".join(lines) + "\n")

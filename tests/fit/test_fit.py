@@ -187,6 +187,19 @@ class PyTorch(unittest.TestCase):
             self.assertEqual(result.returncode, 0)
         self.assertEqual(fit("--vary", "--batch=1", "--", "true").returncode, 2)
 
+    def test_a_card_that_pytorch_has_no_kernels_for(self):
+        program = "import ctypes\nctypes.CDLL('libcuda.so.1').cuInit(0)\n" + TRAIN
+        for devices, ran_on in (("b200", "h100"), ("b200,h200,t4", "h200")):
+            result = fit("--device", devices, "--json", *python(program, "9"), FAKE_KERNELS="sm_70 sm_90")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            answer = json.loads(result.stdout)
+            self.assertEqual((answer["ran_on"], answer["no_kernels"], answer["allocated_bytes"]), (ran_on, "b200", 248 * MIB))
+            self.assertEqual({card["key"] for card in answer["cards"] if card["asked"] and card["fits"]}, set(devices.split(",")))
+        self.assertIn("This PyTorch has no kernels for b200: it ran on h100.", fit("--device", "b200", *python(program, "9"), FAKE_KERNELS="sm_90").stdout)
+        for built in ("sm_90 compute_90", "sm_100", ""):
+            answer = json.loads(fit("--device", "b200", "--json", "-q", *python(program + "torch.cuda.get_arch_list()", "9"), FAKE_KERNELS=built, FAKE_RUNS="1").stdout)
+            self.assertEqual((answer["ran_on"], answer["no_kernels"]), ("b200", None))
+
     def test_a_few_of_many_ranks_run(self):
         worker = TRAIN.replace("torch.optim_class", "torch.Optimizer").replace("64 << 20", "(256 if os.environ['RANK'] == '63' else 64) << 20")
         worker = "import os; print('rank', *[os.environ.get(name) for name in ('RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE', 'LOCAL_RANK')], flush=True)\n" + worker
