@@ -44,9 +44,9 @@ uint64_t fit_count_devices(char **program) {
 static char **find(const char *const *words, char **program, uint64_t *number) {
     *number = 1;
     for (char **at = program; *at != NULL; at++) {
-        const uint64_t said = number_of(words, at);
-        if (said == 0) continue;
-        *number = said;
+        const uint64_t found = number_of(words, at);
+        if (found == 0) continue;
+        *number = found;
         return at;
     }
     return NULL;

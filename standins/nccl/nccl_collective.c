@@ -154,7 +154,7 @@ static const unsigned char *payload_of(const struct nccl_call *call, int rank) {
     return atomic_load(&post->number) == call->number && post->payload_bytes != 0 ? nccl_payload(call->comm, giver, call->number) : NULL;
 }
 
-static const unsigned char *given_by(const struct nccl_call *call, int rank) {
+static const unsigned char *part_of_rank(const struct nccl_call *call, int rank) {
     return nccl_payload(call->comm, nccl_stands_for(call->comm, rank), call->number);
 }
 
@@ -170,7 +170,7 @@ static void write_reduced(const struct nccl_call *call, int part) {
     unsigned char *sum = all_payloads(call) ? malloc(bytes) : NULL;
     if (sum == NULL) return;
     for (int rank = 0; rank < call->comm->rank_count; rank++) {
-        const unsigned char *theirs = given_by(call, rank) + (uint64_t)part * bytes;
+        const unsigned char *theirs = part_of_rank(call, rank) + (uint64_t)part * bytes;
         if (rank == 0)
             memcpy(sum, theirs, bytes);
         else
@@ -186,7 +186,7 @@ static void write_gathered(const struct nccl_call *call, int part) {
     const uint64_t bytes = bytes_of(call);
     if (!all_payloads(call)) return;
     for (int rank = 0; rank < call->comm->rank_count; rank++)
-        (void)write_device((unsigned char *)call->to + (uint64_t)rank * bytes, given_by(call, rank) + (uint64_t)part * bytes, bytes);
+        (void)write_device((unsigned char *)call->to + (uint64_t)rank * bytes, part_of_rank(call, rank) + (uint64_t)part * bytes, bytes);
 }
 
 static void write_of_root(const struct nccl_call *call, int part) {

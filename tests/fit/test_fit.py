@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`vram fit`: what programs need, where they fit, when they are stopped. Usage: test_fit.py VRAM PROGRAM"""
+"""`vram fit`: what programs need, where they fit, when they are stopped. Usage: test_fit.py VRAM PROGRAM [CLASS]"""
 import json
 import os
 import pathlib
@@ -155,17 +155,6 @@ class PyTorch(unittest.TestCase):
             del answer["seconds"]
         self.assertEqual(*answers)
 
-    def test_where_it_runs_out(self):
-        result = fit("--device", "t4", "-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9"))
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("runs out in step 1: 20.0 GiB asked for at <string>:7:<module>", result.stdout)
-
-    def test_memory_runs_out_in_the_run(self):
-        result = fit("--json", *python("import os\nif os.environ['VRAM_SIM'].count('memory=') == 0: os.environ['FAKE_MEMORY'] = str(150 << 20)\n" + TRAIN, "9"))
-        answer = json.loads(result.stdout)
-        self.assertEqual((answer["steps"], answer["allocated_bytes"], result.returncode), (4, 248 * MIB, 1))
-        self.assertEqual([(card["fits"], card["by"]) for card in answer["cards"] if card["asked"]], [(False, "run")])
-
     def test_the_users_sitecustomize_is_there(self):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "sitecustomize.py").write_text("import sys; sys.chained = True")
@@ -178,14 +167,21 @@ class PyTorch(unittest.TestCase):
         answer = json.loads(fit("--json", "--steps", "all", *python(program, "3")).stdout)
         self.assertEqual(answer["ended"], "end")
 
-    def test_other_values_of_an_argument(self):
-        program = TRAIN.replace("20 << 30", "1").replace("128 << 20", "int(sys.argv[3]) << 30")
-        for arguments in (("9", "--batch", "20"), ("9", "--batch=20", "20")):
-            result = fit("--json", "-q", "--device", "t4", "--vary", "--batch=20,2", *python(program.replace("sys.argv[3]", "sys.argv[2].split('=')[-1]")
-                         if "=" in arguments[1] else program, *arguments[: 3 if arguments[1] == "--batch" else 2]))
-            self.assertEqual([(one["varied"], one["fits"]) for one in json.loads(result.stdout)], [("--batch=20", False), ("--batch=2", True)], result.stderr)
-            self.assertEqual(result.returncode, 0)
-        self.assertEqual(fit("--vary", "--batch=1", "--", "true").returncode, 2)
+    def test_peaks_that_the_program_resets(self):
+        program = TRAIN.replace("optimizer.step()", "optimizer.step()\n    torch.cuda.reset_peak_memory_stats()") + "assert torch._stats['peak'] < 248 << 20"
+        answer = json.loads(fit("--json", "--steps", "all", *python(program, "3")).stdout)
+        self.assertEqual((answer["allocated_bytes"], answer["ended"]), (248 * MIB, "end"))
+
+    def test_the_recording_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "kept.pickle.gz")
+            self.assertEqual(fit("-q", "-o", path, *python(TRAIN, "9")).returncode, 0)
+            report = subprocess.run([VRAM, "report", "--json", path], capture_output=True, text=True, check=True)
+            self.assertEqual(json.loads(report.stdout)["devices"]["0"]["allocated"]["peak_bytes"], 248 * MIB)
+
+
+class Cards(unittest.TestCase):
+    """Several cards, ranks and runs."""
 
     def test_a_card_that_pytorch_has_no_kernels_for(self):
         program = "import ctypes\nctypes.CDLL('libcuda.so.1').cuInit(0)\n" + TRAIN
@@ -220,10 +216,14 @@ class PyTorch(unittest.TestCase):
             self.assertEqual(fit(*wrong, *python(launcher, "--nproc-per-node", "64")).returncode, 2)
         self.assertEqual(fit("--fold", "auto", *python("pass")).returncode, 2)
 
-    def test_peaks_that_the_program_resets(self):
-        program = TRAIN.replace("optimizer.step()", "optimizer.step()\n    torch.cuda.reset_peak_memory_stats()") + "assert torch._stats['peak'] < 248 << 20"
-        answer = json.loads(fit("--json", "--steps", "all", *python(program, "3")).stdout)
-        self.assertEqual((answer["allocated_bytes"], answer["ended"]), (248 * MIB, "end"))
+    def test_other_values_of_an_argument(self):
+        program = TRAIN.replace("20 << 30", "1").replace("128 << 20", "int(sys.argv[3]) << 30")
+        for arguments in (("9", "--batch", "20"), ("9", "--batch=20", "20")):
+            result = fit("--json", "-q", "--device", "t4", "--vary", "--batch=20,2", *python(program.replace("sys.argv[3]", "sys.argv[2].split('=')[-1]")
+                         if "=" in arguments[1] else program, *arguments[: 3 if arguments[1] == "--batch" else 2]))
+            self.assertEqual([(one["varied"], one["fits"]) for one in json.loads(result.stdout)], [("--batch=20", False), ("--batch=2", True)], result.stderr)
+            self.assertEqual(result.returncode, 0)
+        self.assertEqual(fit("--vary", "--batch=1", "--", "true").returncode, 2)
 
     def test_a_run_for_each_card(self):
         result = fit("--json", "-q", "--exact", "--device", "t4,h100", *python(TRAIN, "9"))
@@ -238,13 +238,17 @@ class PyTorch(unittest.TestCase):
         self.assertIn("no setting can make it fit:\n                 20.1 GiB are in use at once, there is room for 15.4 GiB", text)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
-    def test_the_recording_is_kept(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "kept.pickle.gz")
-            self.assertEqual(fit("-q", "-o", path, *python(TRAIN, "9")).returncode, 0)
-            report = subprocess.run([VRAM, "report", "--json", path], capture_output=True, text=True, check=True)
-            self.assertEqual(json.loads(report.stdout)["devices"]["0"]["allocated"]["peak_bytes"], 248 * MIB)
+    def test_where_it_runs_out(self):
+        result = fit("--device", "t4", "-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("runs out in step 1: 20.0 GiB asked for at <string>:7:<module>", result.stdout)
+
+    def test_memory_runs_out_in_the_run(self):
+        result = fit("--json", *python("import os\nif os.environ['VRAM_SIM'].count('memory=') == 0: os.environ['FAKE_MEMORY'] = str(150 << 20)\n" + TRAIN, "9"))
+        answer = json.loads(result.stdout)
+        self.assertEqual((answer["steps"], answer["allocated_bytes"], result.returncode), (4, 248 * MIB, 1))
+        self.assertEqual([(card["fits"], card["by"]) for card in answer["cards"] if card["asked"]], [(False, "run")])
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:4]])
