@@ -351,7 +351,8 @@ int fit_print_text(const struct fit_answer *answer) {
         printf(" (%" PRIu64 " %s)", verdict->smallest_retries, verdict->smallest_retries == 1 ? "retry" : "retries");
     printf("; smallest card: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
     print_cards(verdict);
-    if (answer->unrunnable != NULL) printf("              This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
+    if (answer->unrunnable != NULL)
+        printf("              This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
     print_setting(&answer->setting, verdict);
     print_ranks(answer->run, answer->fold);
     print_doubts(answer);

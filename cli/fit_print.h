@@ -15,9 +15,9 @@ struct fit_answer {
     struct fit_stake stake;
     const struct fit_fold *fold;
     const char *unrunnable; // a card that PyTorch has no kernels for, on which it was to run; NULL: none
-    const char *varied;   // the argument of the program that was replaced, as it is now; NULL: none
-    uint64_t limit_bytes; // UINT64_MAX: none
-    bool fits;            // on every card that was asked for, and within the limit
+    const char *varied;     // the argument of the program that was replaced, as it is now; NULL: none
+    uint64_t limit_bytes;   // UINT64_MAX: none
+    bool fits;              // on every card that was asked for, and within the limit
 };
 
 // What the device would have in use at most: what the allocator held, context, libraries.
