@@ -180,6 +180,18 @@ class PyTorch(unittest.TestCase):
             self.assertEqual(json.loads(report.stdout)["devices"]["0"]["allocated"]["peak_bytes"], 248 * MIB)
 
 
+    def test_two_fits_name_the_line_that_took_more(self):
+        with tempfile.TemporaryDirectory() as folder:
+            before, after = (os.path.join(folder, name) for name in ("before.pickle", "after.pickle"))
+            for path, more in ((before, ""), (after, "more = torch.empty(48 << 20)\n")):
+                program = TRAIN.replace("for step in", more + "for step in") if more else TRAIN.replace("for step in", "\nfor step in")
+                self.assertEqual(fit("-q", "-o", path, *python(program, "9")).returncode, 0)
+            told = subprocess.run([VRAM, "diff", "--by", "line", before, after], capture_output=True, text=True, check=False).stdout
+        first = next(line for line in told.splitlines() if "<string>" in line)
+        self.assertIn("48.0 MiB", first)
+        self.assertIn("<string>:4", first)
+
+
 class Cards(unittest.TestCase):
     """Several cards, ranks and runs."""
 
