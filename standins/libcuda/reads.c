@@ -28,6 +28,9 @@ static struct vr_map rows;           // under the lock: a stack's number -> its 
 static struct vram_stacks *stacks;
 static uint32_t (*take)(struct vram_stacks *, enum vram_stack_kind, uint32_t);
 static size_t (*frames_of)(struct vram_stacks *, uint32_t, struct vram_frame *, size_t);
+static const char *(*module_of)(struct vram_stacks *, uint32_t, const char *const *, size_t);
+
+#define NOT_COUNTED UINT64_MAX // in place of a row
 
 // --- text -----------------------------------------------------------------------------------------------------------
 
@@ -163,8 +166,21 @@ static uint64_t known_row(uint32_t stack) {
     return row;
 }
 
+// What a collective sends to other ranks the program does not look at: the stand-in for NCCL reads it.
+static bool is_collective(void) {
+    static const char *const below[] = {"libcuda.so", "libvram.so"};
+    const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);
+    return stack != 0 && strncmp(module_of(stacks, stack, below, sizeof below / sizeof *below), "libnccl.so", sizeof "libnccl.so" - 1) == 0;
+}
+
 static uint64_t new_row(uint32_t stack) {
     struct place place = {.text = ""};
+    if (is_collective()) {
+        (void)pthread_mutex_lock(&lock);
+        if (stack != 0) (void)!vr_map_set(&rows, stack, NOT_COUNTED);
+        (void)pthread_mutex_unlock(&lock);
+        return NOT_COUNTED;
+    }
     if (stack != 0)
         describe(stack, &place);
     else
@@ -180,6 +196,7 @@ static uint64_t new_row(uint32_t stack) {
 static void count_read(uint32_t stack, const struct vr_sim_read *read) {
     uint64_t row = known_row(stack);
     if (row == 0) row = new_row(stack);
+    if (row == NOT_COUNTED) return;
     struct vr_reads_count *count = row > VR_READS_ROWS ? &file->elsewhere : &file->rows[row - 1].count;
     (void)atomic_fetch_add_explicit(&count->calls, 1, memory_order_relaxed);
     (void)atomic_fetch_add_explicit(&count->unwritten_bytes, read->unwritten_bytes, memory_order_relaxed);
@@ -231,11 +248,14 @@ static void open_stacks(void) {
     void *library = path == NULL ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return;
     enum vram_status (*create)(const struct vram_stack_options *, struct vram_stacks **);
-    void *const found[] = {dlsym(library, "vram_stacks_create"), dlsym(library, "vram_stack_take"), dlsym(library, "vram_stack_frames")};
-    if (found[0] == NULL || found[1] == NULL || found[2] == NULL) return;
+    void *const found[] = {dlsym(library, "vram_stacks_create"), dlsym(library, "vram_stack_take"), dlsym(library, "vram_stack_frames"),
+                           dlsym(library, "vram_stack_module")};
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+        if (found[i] == NULL) return;
     memcpy(&create, &found[0], sizeof create);
     memcpy(&take, &found[1], sizeof take);
     memcpy(&frames_of, &found[2], sizeof frames_of);
+    memcpy(&module_of, &found[3], sizeof module_of);
     if (create(NULL, &stacks) != VRAM_OK) stacks = NULL;
 }
 
