@@ -39,6 +39,7 @@ struct vr_fences {
     struct vr_fence_queue *queues; // in order of first use
     size_t count;
     size_t queues_capacity;
+    struct vr_fence *spare_ring; // of a queue that is gone, for the next one; NULL: none
     struct vr_events events;
 };
 

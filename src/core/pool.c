@@ -58,11 +58,12 @@ enum vram_status vr_shard_refill(struct vr_shard *shard) {
 
 void vr_shard_recycle(struct vr_shard *shard, uint32_t block) {
     vr_block_at(shard->device->allocator, block)->state = VR_UNUSED;
-    if (shard->spare_count < VR_COUNT_OF(shard->spare)) {
-        shard->spare[shard->spare_count++] = block;
-    } else {
-        vr_slab_give(&shard->device->allocator->blocks, block);
+    if (VR_UNLIKELY(shard->spare_count == VR_COUNT_OF(shard->spare))) {
+        // Half of them at once: what merges go on to give takes no lock each time.
+        shard->spare_count /= 2;
+        vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
     }
+    shard->spare[shard->spare_count++] = block;
 }
 
 uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {

@@ -54,7 +54,9 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
 
 enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, unsigned kind) {
     enum vram_status first = VRAM_OK;
+    if (count != 0) vr_segments_forget_many(shards[0]->device);
     for (size_t i = 0; i < count; i++) note(&first, release_segments(shards[i], &shards[i]->pool[kind]));
+    if (count != 0) vr_segments_forgotten(shards[0]->device);
     for (size_t i = 0; i < count; i++) note(&first, shrink_expandable(shards[i], &shards[i]->pool[kind]));
     return first;
 }

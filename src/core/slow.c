@@ -19,7 +19,7 @@ void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, ui
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_delta delta;
     vr_delta_of_malloc(item, block_size, request->size_bytes, &delta);
-    vr_totals_apply(&device->stats.totals, &request->shard->counters, request->kind, &delta, 0, 0);
+    vr_device_book(request->shard, request->kind, &delta, 0, 0);
     item->oversize = block_size >= device->options.max_split_bytes;
     vr_stat_add(&device->stats.oversize_allocations, item->oversize);
     vr_hand_out(request, block, block_size, loose);
@@ -198,7 +198,6 @@ enum vram_status vr_native_malloc(struct vr_shard *shard, struct vram_pool *pool
     struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
     request.kind = vr_pool_kind(request.rounded);
     const enum vram_status status = serve_locked(&request, pool, &guard, address, &oom);
-    vr_device_enrich(request.shard);
     vr_device_unlock(device);
     vr_context_leave(&guard);
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) vr_oom_announce(device->allocator, &oom);

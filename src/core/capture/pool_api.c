@@ -170,9 +170,11 @@ enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, u
         *address = 0;
         return VRAM_OK;
     }
+    if (VR_LIKELY(vr_pool_take(pool, size_bytes, stream, address))) return vr_checked(pool->device->allocator, VRAM_OK);
     struct vr_shard *shard = NULL;
     VR_TRY(vr_shard_get(pool->device, stream, &shard));
     vr_gather(pool->device, VR_LEVEL_STATE, 0);
+    if (vr_pool_take_notified(pool, size_bytes, stream, address)) return vr_checked(pool->device->allocator, VRAM_OK);
     return vr_checked(pool->device->allocator, vr_malloc_slow(shard, pool, size_bytes, address));
 }
 

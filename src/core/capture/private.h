@@ -10,15 +10,18 @@
 struct vr_device;
 struct vr_shard;
 
+enum { VR_NEAR_BITS = 3, VR_NEAR_SHARDS = 1 << VR_NEAR_BITS };
+
 // A private pool of one device. Everything in it is guarded by all locks of the device, but for what never changes (id, options).
 struct vram_pool {
     struct vr_device *device;
     struct vram_pool_id id;
     struct vram_pool_options options;
-    uint32_t references; // 0: freeable
-    uint32_t segments;   // cudaMalloc segments, and expandable ones with anything mapped
-    bool captured;       // a graph knows its addresses
-    struct vr_shard **shards;
+    uint32_t references;                             // 0: freeable
+    uint32_t segments;                               // cudaMalloc segments, and expandable ones with anything mapped
+    bool captured;                                   // a graph knows its addresses
+    _Atomic(struct vr_shard *) near[VR_NEAR_SHARDS]; // by stream: the shard that was asked for last, as a hint that needs no lock
+    struct vr_shard **shards;                        // by ascending stream
     size_t shard_count;
     size_t shards_capacity;
     struct vram_stat reserved[VRAM_STAT_POOLS];
