@@ -85,13 +85,14 @@ void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_segment *entry = vr_segment_at(allocator, segment);
     vr_shard_recycle(shard, entry->first);
+    vr_stack_drop(entry->stack);
+    entry->stack = 0;
     if (shard->device->segments.forgetting) {
         entry->first = 0;
         shard->device->segments.gone++;
         return;
     }
     delist(shard->device, segment);
-    vr_stack_drop(entry->stack);
     *entry = (struct vr_segment){0};
     vr_slab_give(&allocator->segments, segment);
 }
