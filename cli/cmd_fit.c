@@ -17,7 +17,7 @@ int cmd_fit(int argc, char **argv);
 
 struct settings {
     struct args_list devices;
-    bool all, exact, json, quiet;
+    bool all, exact, json, quiet, dummy_weights;
     const char *steps, *until, *seconds, *output, *more;
     uint64_t limit_bytes;
     uint64_t asked;   // bits: numbers of models
@@ -141,13 +141,18 @@ static int answer_run(const struct settings *settings, const struct fit_run *run
         verdict.cards[i].fits = false;
         verdict.cards[i].method = FIT_BY_RUN;
     }
+    struct fit_serving serving;
+    fit_serving_find(&verdict, &serving);
+    fit_serving_judge(&serving, &verdict);
     struct fit_answer answer = {.run = run,
+                                .serving = serving,
+                                .dummy_weights = settings->dummy_weights,
                                 .verdict = &verdict,
                                 .failed = failed,
                                 .varied = settings->varied,
                                 .limit_bytes = settings->limit_bytes,
                                 .fits = all_fit(&verdict, settings->limit_bytes)};
-    fit_find_setting(&verdict, &answer.setting);
+    if (!fit_serving_by_share(&answer.serving)) fit_find_setting(&verdict, &answer.setting);
     code = settings->json ? fit_print_json(&answer) : fit_print_text(&answer);
     if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
     if (code == CLI_OK && !answer.fits) code = CLI_FINDING;
@@ -179,7 +184,8 @@ static int fit(const struct settings *settings, char **program) {
                             .steps = settings->steps,
                             .until = settings->until,
                             .most_seconds = settings->most_seconds,
-                            .quiet = settings->quiet};
+                            .quiet = settings->quiet,
+                            .dummy_weights = settings->dummy_weights};
     int code = fit_run(&plan, &run);
     if (code != CLI_OK) return code;
     if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): the memory of this machine may have been too little");
@@ -308,6 +314,11 @@ int cmd_fit(int argc, char **argv) {
          .value = "ARGUMENT=A,B,C",
          .help = "an answer for each value of an argument of the program: '--batch-size=16,8,4'; exit code 0 when one fits",
          .target = &settings.vary},
+        {.name = "dummy-weights",
+         .kind = ARGS_FLAG,
+         .help =
+             "weights are made up: models of transformers and diffusers, and GGUF files, need no more than their configuration or header",
+         .target = &settings.dummy_weights},
         {.name = "output",
          .letter = 'o',
          .kind = ARGS_STRING,

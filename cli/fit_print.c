@@ -80,6 +80,15 @@ static void print_roles(const struct vram_roles *roles) {
     }
 }
 
+// Of a program without PyTorch: whether its stacks say what most of it is for.
+static bool is_told(const struct vram_roles *roles) {
+    static const enum vram_role said[] = {VRAM_ROLE_PARAMETERS, VRAM_ROLE_KV_CACHE, VRAM_ROLE_WORKSPACES};
+    uint64_t all = 0, told = 0;
+    for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) all += roles->at_peak[role].bytes;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) told += roles->at_peak[said[i]].bytes;
+    return told > all / 2;
+}
+
 static void print_moment(const struct fit_verdict *verdict, const struct fit_run *run) {
     struct vram_report *report;
     struct vram_roles *roles;
@@ -90,10 +99,11 @@ static void print_moment(const struct fit_verdict *verdict, const struct fit_run
     const uint64_t step = event < 0 ? 0 : fit_step_of(verdict->recording, highest->device, (uint64_t)event);
     if (step != 0) printf("  When           in step %" PRIu64 " of %" PRIu64 "\n", step, run->steps);
     const struct vram_roles_options options = {.device = highest->device, .top = 3};
-    if (!highest->process->whole_program && vram_roles_create(verdict->recording, &options, &roles, NULL) == VRAM_OK) {
-        print_roles(roles);
-        vram_roles_destroy(roles);
-    } else if (device != NULL && device->allocated.site_count > 0) {
+    const bool known = vram_roles_create(verdict->recording, &options, &roles, NULL) == VRAM_OK;
+    const bool told = known && (!highest->process->whole_program || is_told(roles));
+    if (told) print_roles(roles);
+    if (known) vram_roles_destroy(roles);
+    if (!told && device != NULL && device->allocated.site_count > 0) {
         printf("  Held then\n");
         print_sites(device);
     }
@@ -131,6 +141,7 @@ static void print_card(const struct fit_card *card, bool detailed) {
     }
     if (card->method == FIT_BY_RUN) printf(card->fits ? " (it ran there)" : " (it ran out there)");
     if (card->method == FIT_BY_REPLAY) printf(" (replayed)");
+    if (card->method == FIT_BY_SHARE) printf(" (by its share)");
     printf("\n");
 }
 
@@ -271,9 +282,13 @@ static void print_ranks(const struct fit_run *run) {
 }
 
 static void print_ending(const struct fit_run *run) {
-    static const char unseen[] = "not seen: evaluation, checkpoints, longer batches later";
+    const char *unseen = run->ending == FIT_READY || run->ending == FIT_SERVED ? "not seen: requests, longer ones, more of them at once"
+                                                                               : "not seen: evaluation, checkpoints, longer batches later";
     static const char *const texts[FIT_ENDING_COUNT] = {"the program came to its end",
                                                         "stopped: three steps in a row are alike",
+                                                        "stopped: calls of models repeat, or 100 brought no new peak",
+                                                        "stopped: the server answers",
+                                                        "stopped: it served 100 steps without a new peak",
                                                         "stopped: steps differ, but for 100 of them there was no new peak",
                                                         "stopped after the steps asked for",
                                                         "stopped: --until was in its output",
@@ -298,9 +313,11 @@ int fit_print_text(const struct fit_answer *answer) {
         printf(" (%" PRIu64 " %s)", verdict->smallest_retries, verdict->smallest_retries == 1 ? "retry" : "retries");
     printf("; smallest card: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
     print_cards(verdict);
+    fit_serving_print(&answer->serving, verdict);
     print_setting(&answer->setting, verdict);
     print_ranks(answer->run);
     print_doubts(answer->run);
+    fit_host_print(answer->run, answer->dummy_weights);
     print_ending(answer->run);
     return CLI_OK;
 }

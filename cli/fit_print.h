@@ -10,6 +10,8 @@ struct fit_answer {
     const struct fit_verdict *verdict;
     const struct fit_run *failed; // an earlier run, which ran out of memory on the device itself; NULL: none
     struct fit_setting setting;
+    struct fit_serving serving;
+    bool dummy_weights;   // that option was given
     const char *varied;   // the argument of the program that was replaced, as it is now; NULL: none
     uint64_t limit_bytes; // UINT64_MAX: none
     bool fits;            // on every card that was asked for, and within the limit
