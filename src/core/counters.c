@@ -112,17 +112,29 @@ void vr_totals_wake(struct vr_totals *totals, struct vr_counters *counters) {
 }
 
 // Shard by shard: the lines of one's counters lie in the same places of the processor's cache as those of the next.
-void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
-    int64_t both[VR_FAMILIES], own[VR_POOLS][VR_FAMILIES];
+void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count, struct vr_counters *rich) {
     leave_to_rest(totals, shards, count);
-    for (int f = 0; f < VR_FAMILIES && count != 0; f++) {
-        both[f] = distance_both(totals, f) / count;
-        for (unsigned p = 0; p < VR_POOLS; p++) own[p][f] = distance(totals, p, f) / count;
-    }
     for (uint32_t s = 0; s < count; s++) {
-        memcpy(shards[s]->slack_both, both, sizeof both);
+        if (shards[s] == rich) continue;
+        memset(shards[s]->slack_both, 0, sizeof shards[s]->slack_both);
         for (unsigned p = 0; p < VR_POOLS; p++) {
-            for (int f = 0; f < VR_FAMILIES; f++) set_slack(shards[s], p, f, own[p][f]);
+            for (int f = 0; f < VR_FAMILIES; f++) set_slack(shards[s], p, f, 0);
+        }
+    }
+    for (int f = 0; f < VR_FAMILIES && rich != NULL; f++) {
+        rich->slack_both[f] = distance_both(totals, f);
+        for (unsigned p = 0; p < VR_POOLS; p++) set_slack(rich, p, f, distance(totals, p, f));
+    }
+}
+
+void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, unsigned pieces) {
+    for (int f = 0; f <= VR_F_SPLIT_BYTES; f++) {
+        const int64_t both = pieces == 1 ? lender->slack_both[f] : lender->slack_both[f] / pieces;
+        lender->slack_both[f] -= both, counters->slack_both[f] += both;
+        for (unsigned p = 0; p < VR_POOLS; p++) {
+            const int64_t own = pieces == 1 ? lender->slack[p][f] : lender->slack[p][f] / pieces;
+            lender->slack[p][f] -= own, lender->limit[p][f] -= own;
+            counters->slack[p][f] += own, counters->limit[p][f] += own;
         }
     }
 }
@@ -151,7 +163,7 @@ void vr_totals_apply(struct vr_totals *totals, struct vr_counters *counters, uns
 void vr_totals_apply_single(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
     vr_totals_gather(totals, &counters, 1);
     vr_totals_apply(totals, counters, pool, delta, 0, 0);
-    vr_totals_share(totals, &counters, 1);
+    vr_totals_share(totals, &counters, 1, counters);
 }
 
 static int64_t sum_of(const struct vr_totals *totals, int view, int family, int64_t (*value)(const struct vr_totals *, unsigned, int)) {

@@ -2,8 +2,10 @@
 //
 // Invariant: each shard counts for itself and holds an allowance ("slack") of growth, per pool and for both pools together;
 // over all shards of a device the allowances never add up to more than the distance between the device's current value and its
-// peak. So growth within a shard's allowance cannot be a new peak and needs no look at other shards. Growth that does not fit is
-// done under all locks, where the true sums are known; then the peaks are raised and the distance is shared out again.
+// peak. So growth within a shard's allowance cannot be a new peak and needs no look at other shards. Growth that does not fit takes what it
+// lacks from one other shard, under both locks (slack.c). Where that has not enough, either, it is done under all locks, where the true
+// sums are known; then the peaks are raised, and one shard gets the whole distance: the others come and take of it, so that a small
+// distance is not cut into pieces that are of use to nobody.
 //
 // Shards that rest (device.h) have no allowance and are not looked at: their sums are kept in one place.
 //
@@ -121,10 +123,12 @@ VR_INLINE void vr_counters_apply(struct vr_counters *counters, unsigned pool, co
     if (delta->of[VR_F_SPLIT_BYTES] > 0) increased[VR_F_SPLIT_BYTES] += delta->of[VR_F_SPLIT_BYTES];
 }
 
-// Starts and ends a stretch under all locks: sums up the shards' counters; shares the distance to the peaks out again. `shards` are those
-// that do not rest, before and afterwards.
+// Starts and ends a stretch under all locks: sums up the shards' counters; gives the distance to the peaks to `rich`, one of them (NULL:
+// there are none). `shards` are those that do not rest, before and afterwards.
 void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count);
-void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count);
+void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count, struct vr_counters *rich);
+// Under both shards' locks, with all books closed: takes over one of so many pieces of the lender's allowance.
+void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, unsigned pieces);
 // Between share and gather: a shard rests no more. It has no allowance yet.
 void vr_totals_wake(struct vr_totals *totals, struct vr_counters *counters);
 // Books a change of one shard under all locks and raises the peaks. `pending` blocks and bytes start (+) or stop (-) waiting.

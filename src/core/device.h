@@ -37,6 +37,8 @@ VR_INLINE void vr_shard_unlock(struct vr_shard *shard) { atomic_store_explicit(&
 // two everything of the device may be read and changed. The device's context is current in between where `context` is asked for.
 void vr_device_lock(struct vr_device *device);
 void vr_device_unlock(struct vr_device *device);
+// Between the two: the shard is the one that gets the slack, since it is at work. It does not rest then.
+void vr_device_enrich(struct vr_shard *shard);
 
 // Makes the device's context current for this thread and remembers the one that was; leaves it as it was.
 struct vr_context_guard {

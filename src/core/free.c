@@ -91,7 +91,9 @@ enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address
     struct vr_device *device = NULL;
     const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
     if (block == 0) return VRAM_INVALID_POINTER;
+    struct vr_shard *shard = vr_shard_of(allocator, vr_block_at(allocator, block));
     const enum vram_status status = free_locked(device, block);
+    vr_device_enrich(shard);
     vr_device_unlock(device);
     return status;
 }

@@ -29,8 +29,7 @@ VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned 
                                         [VR_F_SPLITS] = pool->pair.splits,
                                         [VR_F_SPLIT_BYTES] = pool->pair.split_bytes}};
         vr_pool_close_pair(shard, kind);
-        if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) return false;
-        vr_counters_apply(&shard->counters, kind, &delta);
+        if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta))) return false;
         pool->lazy = 0;
         item->state = VR_ALLOCATED;
         item->requested = size_bytes;

@@ -7,7 +7,7 @@
 //
 // Placement depends on a shard's own pools only, so its lock orders everything that decides an address. What concerns the whole
 // device (a segment made or given back, a fence, a new peak, a picture) runs under all its shards' locks, taken after
-// the device's mutex: see device.h. No fast path takes a second lock.
+// the device's mutex: see device.h. No fast path waits for a second lock.
 #ifndef VR_CORE_STATE_H
 #define VR_CORE_STATE_H
 
@@ -60,9 +60,9 @@ struct vr_pool {
     struct vr_index index; // last, and large: a pool that is hardly used touches few pages
 };
 
-// A shard of a private pool, or of none, rests whenever the device's locks are given back: its lock then belongs to the device's mutex, so
-// that taking all locks costs as many steps as there are shards in use, not as there are pools. So does, among many, that of a stream which
-// was not used since they were given back before. Who needs it wakes it.
+// A shard that was not used since the device's locks were given back before rests when they are given back again, unless few are awake: its
+// lock then belongs to the device's mutex. So taking all locks costs as many steps as shards were used since it was done last, however many
+// streams and private pools there are. Who needs a shard that rests wakes it, under the mutex alone.
 enum vr_shard_state { VR_SHARD_OPEN, VR_SHARD_LOCKED, VR_SHARD_RESTS };
 
 struct vr_shard {
@@ -77,7 +77,7 @@ struct vr_shard {
     bool whole;                         // blocks are handed out whole (no_split)
     uint32_t spare[64];                 // block records at hand
     uint32_t spare_count;
-    int64_t handed_out; // blocks handed out, ever, when it was last asked whether the shard is in use
+    int64_t operations; // blocks handed out and taken back, ever, when it was last asked whether the shard is in use
     _Alignas(64) struct vr_counters counters;
     struct vr_pool pool[VR_POOLS];
 };
@@ -106,6 +106,7 @@ struct vr_shards {
     struct vr_counters **counters; // of these
     uint32_t awake_count;
     _Atomic uint32_t count;
+    _Atomic(struct vr_shard *) rich; // who was given an allowance last, or took some; NULL: nobody yet
     size_t capacity;
     struct vr_shard **idle; // of pools that are gone
     size_t idle_count;

@@ -326,6 +326,7 @@ static void of_histories(void **state) {
     IGNORES(vram_prometheus_stop(NULL));
     REFUSES(vram_stacks_create(any, NULL));
     GIVES_0(vram_stack_take(NULL, VRAM_STACK_ALL, 0));
+    GIVES_0(vram_stack_take_at(NULL, VRAM_STACK_ALL, any));
     GIVES_0(vram_stack_frames(NULL, 0, any, 1));
     REFUSES(vram_stack_log(NULL, 0, any, any));
     REFUSES(vram_stack_log(any, 0, NULL, any));
