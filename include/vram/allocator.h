@@ -200,6 +200,7 @@ struct vram_block_view {
     struct vram_block_info block; // requested_bytes is 0 for a free block
     enum vram_block_state state;
     bool small_pool;
+    uint32_t age;            // searches since the block became free last, while garbage collection is on
     uint64_t segment_number; // segments of the process in the order they were made
     void *context;         // of an event listener's (vram/events.h), where the block was handed out; NULL: unknown. Borrowed for the visit
     void *segment_context; // where its segment was made

@@ -111,7 +111,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_walk(struct vram_pool *pool, 
 
 // --- checkpoints ----------------------------------------------------------------------------------------------------------------
 struct vram_checkpoint;
-// Remembers which blocks of the pool are live, and where. INVALID_ARGUMENT while a block of the pool waits for fences. *checkpoint is given
+// Remembers which blocks of the pool are live, and where; a block that was freed and waits for other streams is none. *checkpoint is given
 // to the caller: vram_checkpoint_destroy(). NO_HOST_MEMORY; UNSUPPORTED here and below with backend:cudaMallocAsync.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkpoint **checkpoint);
 // NULL is ignored.
@@ -122,14 +122,14 @@ struct vram_restore_observer {
     void (*created)(uint64_t address, uint64_t size_bytes, void *user); // may be NULL
     void *user;
 };
-// Brings the pool back to the blocks of the checkpoint: every live block is freed, those of the checkpoint are made again at their
-// addresses. Segments made since stay, free. Where another stream uses a live block, the block's own stream waits for it, not the host.
-// INVALID_ARGUMENT (and nothing changed) while a block waits for fences, or would have to in a capture, or when memory of the
-// checkpoint was given back; DRIVER; NO_HOST_MEMORY. observer may be NULL.
+// Brings the pool back to the blocks of the checkpoint, as PyTorch does: every live block is freed, every piece of the checkpoint's
+// segments is handed out again, free ones too, then those are freed. So peaks, sums and events count the whole of these segments, and a
+// block that is made again has its size as what was requested. Segments made since stay, free. Where another stream uses a live block, or
+// one that was freed and waits for it, the block's own stream waits for it, not the host. INVALID_ARGUMENT (and nothing changed) where a
+// capture forbids that, or when memory of a block of the checkpoint was given back; DRIVER; NO_HOST_MEMORY. observer may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                                            const struct vram_restore_observer *observer);
-// Whether the live blocks of the pool are exactly these, in any order. INVALID_ARGUMENT while a block of the pool waits for fences;
-// NO_HOST_MEMORY.
+// Whether the live blocks of the pool are exactly these, in any order; those that were freed and wait are none. NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t *addresses, size_t count,
                                                                  bool *equal);
 

@@ -243,7 +243,8 @@ static void *kept_context(struct view_list *list, uint32_t stack) {
     return vr_foreign_stack_context(stack, NULL);
 }
 
-static enum vram_status add_segment(const struct vram_allocator *allocator, const struct vr_segment *segment, struct view_list *list) {
+static enum vram_status add_segment(const struct vr_device *device, const struct vr_segment *segment, struct view_list *list) {
+    const struct vram_allocator *allocator = device->allocator;
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *block = vr_block_at(allocator, at);
         if (block->state == VR_HOLE) continue;
@@ -254,6 +255,7 @@ static enum vram_status add_segment(const struct vram_allocator *allocator, cons
                      : block->state == VR_PENDING ? VRAM_BLOCK_PENDING
                                                   : VRAM_BLOCK_ALLOCATED,
             .small_pool = block->small != 0,
+            .age = vr_shard_of(allocator, block)->owner == NULL ? device->clock[block->small ? VR_SMALL : VR_LARGE] - block->age_base : 0,
             .segment_number = segment->counter,
             .context = block->state == VR_FREE ? NULL : kept_context(list, block->stack),
             .segment_context = kept_context(list, segment->stack),
@@ -290,7 +292,7 @@ static enum vram_status list_views(const struct vr_device *device, const struct 
     for (size_t i = 0; i < device->segments.count; i++) {
         const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
         if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
-        VR_TRY(add_segment(allocator, segment, list));
+        VR_TRY(add_segment(device, segment, list));
     }
     return add_raw(device, only, list);
 }
