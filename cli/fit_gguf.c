@@ -1,4 +1,4 @@
-// fit_gguf.c: the format is that of GGUF versions 2 and 3 (ggml's docs/gguf.md). All numbers are little-endian.
+// fit_gguf.c: the format is that of GGUF versions 2 and 3 (ggml, whose description of it is the source). All numbers are little-endian.
 #define _GNU_SOURCE
 #include "fit_gguf.h"
 
