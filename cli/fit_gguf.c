@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "ui.h"
 
 #define MOST_DIMENSIONS 8
@@ -149,22 +150,22 @@ bool fit_gguf_read(const char *path, struct fit_gguf *gguf, char *wrong, size_t 
 
 // --- copies with a hole -----------------------------------------------------------------------------------------------------------------
 
+// The hole is made when the header is complete.
 static bool copy_header(const char *from, const char *to, const struct fit_gguf *gguf) {
     char bytes[65536];
     FILE *in = fopen(from, "rb");
-    FILE *out = in == NULL ? NULL : fopen(to, "wbx");
+    struct output *out = in == NULL ? NULL : output_open(to);
     uint64_t left = gguf->data_begin;
     bool good = out != NULL;
     while (good && left > 0) {
         const size_t got = fread(bytes, 1, left < sizeof bytes ? (size_t)left : sizeof bytes, in);
         if (got == 0) break; // the padding before the tensors may be missing, too
-        good = fwrite(bytes, 1, got, out) == got;
+        good = output_write(out, bytes, got);
         left -= got;
     }
-    good = good && fflush(out) == 0 && ftruncate(fileno(out), (off_t)gguf->file_bytes) == 0;
     if (in != NULL) (void)fclose(in);
-    if (out != NULL) good = fclose(out) == 0 && good;
-    return good;
+    if (out != NULL) good = output_close(out, good) == 0 && good;
+    return good && truncate(to, (off_t)gguf->file_bytes) == 0;
 }
 
 static const char *name_of(const char *path) {

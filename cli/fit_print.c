@@ -81,12 +81,12 @@ static void print_roles(const struct vram_roles *roles) {
 }
 
 // Of a program without PyTorch: whether its stacks say what most of it is for.
-static bool is_told(const struct vram_roles *roles) {
-    static const enum vram_role said[] = {VRAM_ROLE_PARAMETERS, VRAM_ROLE_KV_CACHE, VRAM_ROLE_WORKSPACES};
-    uint64_t all = 0, told = 0;
-    for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) all += roles->at_peak[role].bytes;
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) told += roles->at_peak[said[i]].bytes;
-    return told > all / 2;
+static bool has_roles(const struct vram_roles *roles) {
+    static const enum vram_role certain[] = {VRAM_ROLE_PARAMETERS, VRAM_ROLE_KV_CACHE, VRAM_ROLE_WORKSPACES};
+    uint64_t all_bytes = 0, named_bytes = 0;
+    for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) all_bytes += roles->at_peak[role].bytes;
+    for (size_t i = 0; i < sizeof certain / sizeof *certain; i++) named_bytes += roles->at_peak[certain[i]].bytes;
+    return named_bytes > all_bytes / 2;
 }
 
 static void print_moment(const struct fit_verdict *verdict, const struct fit_run *run) {
@@ -99,11 +99,11 @@ static void print_moment(const struct fit_verdict *verdict, const struct fit_run
     const uint64_t step = event < 0 ? 0 : fit_step_of(verdict->recording, highest->device, (uint64_t)event);
     if (step != 0) printf("  When           in step %" PRIu64 " of %" PRIu64 "\n", step, run->steps);
     const struct vram_roles_options options = {.device = highest->device, .top = 3};
-    const bool known = vram_roles_create(verdict->recording, &options, &roles, NULL) == VRAM_OK;
-    const bool told = known && (!highest->process->whole_program || is_told(roles));
-    if (told) print_roles(roles);
-    if (known) vram_roles_destroy(roles);
-    if (!told && device != NULL && device->allocated.site_count > 0) {
+    const bool computed = vram_roles_create(verdict->recording, &options, &roles, NULL) == VRAM_OK;
+    const bool by_role = computed && (!highest->process->whole_program || has_roles(roles));
+    if (by_role) print_roles(roles);
+    if (computed) vram_roles_destroy(roles);
+    if (!by_role && device != NULL && device->allocated.site_count > 0) {
         printf("  Held then\n");
         print_sites(device);
     }
@@ -202,7 +202,7 @@ static void print_place(const struct sim_read_place *place) {
         (void)snprintf(site, sizeof site, "%s", frame);
     printf("                 ");
     print_site(site);
-    printf(" (%" PRIu64 "x)\n", place->calls);
+    printf(" (%" PRIu64 "x%s%s)\n", place->calls, place->operation[0] == '\0' ? "" : ", aten::", place->operation);
 }
 
 static void print_reads(const struct fit_run *run) {
@@ -215,6 +215,19 @@ static void print_reads(const struct fit_run *run) {
     print_wrapped("Values read", text);
     for (size_t i = 0; i < run->read_count && i < MOST_PLACES; i++) print_place(&run->reads[i]);
     if (run->read_count > MOST_PLACES) printf("                 and %zu more (--json has all)\n", run->read_count - MOST_PLACES);
+}
+
+static void print_stake(const struct fit_answer *answer) {
+    const struct fit_stake *stake = &answer->stake;
+    const struct fit_holding *highest = answer->verdict->highest;
+    char text[300];
+    if (!stake->tried) return;
+    const uint64_t more = stake->reserved_bytes > highest->reserved_bytes ? stake->reserved_bytes - highest->reserved_bytes : 0;
+    const uint64_t allocated = stake->allocated_bytes > highest->allocated_bytes ? stake->allocated_bytes - highest->allocated_bytes : 0;
+    (void)snprintf(text, sizeof text,
+                   "%s reserved, %s allocated more where nonzero(), masks and unique() find all%s (--nonzero says how many)", SIZE(more),
+                   SIZE(allocated), stake->finished ? "" : ", as far as it came: it failed then");
+    print_wrapped("At stake", text);
 }
 
 static void print_names(const char *title, const struct sim_wanted *rows, size_t count, size_t most) {
@@ -232,11 +245,13 @@ static void print_names(const char *title, const struct sim_wanted *rows, size_t
     print_wrapped(title, text);
 }
 
-static void print_doubts(const struct fit_run *run) {
+static void print_doubts(const struct fit_answer *answer) {
+    const struct fit_run *run = answer->run;
     print_wrapped("Exact", "sizes and order of requests, the allocator; from tables with a source: context, what libraries take");
     print_names("Not known", run->sizes, run->size_count, 4);
     print_names("Not simulated", run->missing, run->missing_count, 4);
     print_reads(run);
+    print_stake(answer);
 }
 
 // --- the whole ----------------------------------------------------------------------------------------------------------------------
@@ -267,18 +282,56 @@ static void print_peak(const struct fit_verdict *verdict) {
     if (highest->outside_bytes > 0) printf("  Besides        %s context, %s libraries\n", SIZE(context), SIZE(verdict->library_bytes));
 }
 
-static void print_ranks(const struct fit_run *run) {
+static bool is_near(uint64_t a, uint64_t b) { return a > b ? a - b <= b / 100 : b - a <= a / 100; }
+
+// Ranks in order, those that need the same together; a pipeline's stages stand one after the other.
+static void print_stages(const struct fit_run *run) {
+    char text[1200] = "";
+    size_t used = 0;
+    for (size_t i = 0, next; i < run->holding_count; i = next) {
+        const struct fit_holding *first = &run->holdings[i];
+        for (next = i + 1; next < run->holding_count && is_near(run->holdings[next].reserved_bytes, first->reserved_bytes); next++) {
+        }
+        const uint64_t last = run->holdings[next - 1].process->rank;
+        const int length = last == first->process->rank
+                               ? snprintf(text + used, sizeof text - used, "%srank %" PRIu64 " %s", used == 0 ? "" : ", ", last,
+                                          SIZE(first->reserved_bytes))
+                               : snprintf(text + used, sizeof text - used, "%sranks %" PRIu64 " to %" PRIu64 " %s", used == 0 ? "" : ", ",
+                                          first->process->rank, last, SIZE(first->reserved_bytes));
+        if (length < 0 || (size_t)length >= sizeof text - used) break;
+        used += (size_t)length;
+    }
+    print_wrapped("", text);
+}
+
+static void print_fold(const struct fit_fold *fold) {
+    char text[600];
+    size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 ", of which %zu ran (", fold->ranks, fold->running_count);
+    for (size_t i = 0; i < fold->running_count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? "" : ", ", fold->running[i]);
+    if (used < sizeof text) (void)snprintf(text + used, sizeof text - used, "); the others are taken to be like these (--fold)");
+    print_wrapped("Ranks", text);
+}
+
+static void print_ranks(const struct fit_run *run, const struct fit_fold *fold) {
     const struct fit_holding *low = run->holdings, *high = low;
     for (size_t i = 1; i < run->holding_count; i++) {
         if (run->holdings[i].reserved_bytes < low->reserved_bytes) low = &run->holdings[i];
         if (run->holdings[i].reserved_bytes > high->reserved_bytes) high = &run->holdings[i];
     }
+    if (fold->ranks != 0) print_fold(fold);
     if (run->holding_count < 2) return;
-    printf("  Ranks          %zu processes and devices\n                 reserved %s", run->holding_count, SIZE(low->reserved_bytes));
-    if (low->reserved_bytes < high->reserved_bytes)
-        printf(" (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
-    else
+    if (fold->ranks == 0) printf("  Ranks          %zu processes and devices\n", run->holding_count);
+    printf("                 reserved %s", SIZE(low->reserved_bytes));
+    if (low->reserved_bytes == high->reserved_bytes) {
         printf(" each\n");
+        return;
+    }
+    printf(" (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
+    if (is_near(low->reserved_bytes, high->reserved_bytes)) return;
+    printf("                 uneven: the highest needs %.1f times the lowest\n",
+           (double)high->reserved_bytes / (double)(low->reserved_bytes + 1));
+    print_stages(run);
 }
 
 static void print_ending(const struct fit_run *run) {
@@ -295,12 +348,14 @@ static void print_ending(const struct fit_run *run) {
                                                         "stopped: --for was over",
                                                         "the program failed, out of memory",
                                                         "the program failed"};
-    printf("  Ran            %.1f s, ", run->seconds);
-    if (run->steps > 0) printf("%" PRIu64 " %s; ", run->steps, run->steps == 1 ? "step" : "steps");
-    printf("%s", texts[run->ending]);
-    if (run->ending == FIT_FAILED) printf(" (exit code %d)", run->exit_code);
-    if (run->ending != FIT_ENDED) printf("\n                 %s", unseen);
-    printf("\n");
+    char text[300];
+    int used = snprintf(text, sizeof text, "%.1f s, ", run->seconds);
+    if (run->steps > 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 " %s; ", run->steps, run->steps == 1 ? "step" : "steps");
+    used += snprintf(text + used, sizeof text - (size_t)used, "%s", texts[run->ending]);
+    if (run->ending == FIT_FAILED) (void)snprintf(text + used, sizeof text - (size_t)used, " (exit code %d)", run->exit_code);
+    print_wrapped("Ran", text);
+    if (run->ending != FIT_ENDED) print_wrapped("", unseen);
 }
 
 int fit_print_text(const struct fit_answer *answer) {
@@ -314,9 +369,11 @@ int fit_print_text(const struct fit_answer *answer) {
     printf("; smallest card: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
     print_cards(verdict);
     fit_serving_print(&answer->serving, verdict);
+    if (answer->unrunnable != NULL)
+        printf("              This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
     print_setting(&answer->setting, verdict);
-    print_ranks(answer->run);
-    print_doubts(answer->run);
+    print_ranks(answer->run, answer->fold);
+    print_doubts(answer);
     fit_host_print(answer->run, answer->dummy_weights);
     print_ending(answer->run);
     return CLI_OK;

@@ -209,9 +209,11 @@ static void add_contexts(struct running *running) {
 
 static enum fit_ending ending_of(const struct running *running) {
     const struct fit_run *run = running->run;
-    bool repeats = false, stands = false, asked = false, calls = false, oom = false;
+    bool repeats = false, stands = false, asked = false, calls = false, served = running->finished, oom = false;
     for (size_t i = 0; i < run->process_count; i++) {
         repeats = repeats || strcmp(run->processes[i].ended, "steps") == 0;
+        // Its recording ends there, also when the program was faster than who ends it.
+        served = served || strcmp(run->processes[i].ended, "served") == 0;
         calls = calls || strcmp(run->processes[i].ended, "calls") == 0;
         stands = stands || strcmp(run->processes[i].ended, "stands") == 0;
         asked = asked || strcmp(run->processes[i].ended, "asked") == 0;
@@ -220,7 +222,7 @@ static enum fit_ending ending_of(const struct running *running) {
     if (running->found) return FIT_UNTIL;
     if (running->time_over) return FIT_TIME;
     if (running->serves) return FIT_READY;
-    if (running->finished) return FIT_SERVED;
+    if (served) return FIT_SERVED;
     if (run->exit_code != 0) return oom ? FIT_OUT_OF_MEMORY : FIT_FAILED;
     return stands ? FIT_STANDS : calls ? FIT_CALLS : repeats ? FIT_REPEATS : asked ? FIT_STEPS : FIT_ENDED;
 }

@@ -76,6 +76,7 @@ struct fit_run {
     double seconds;        // that it took
     uint64_t steps;        // of the process that ended the most
     uint64_t memory_bytes; // of the devices, where it was not the model's; else 0
+    bool no_kernels;       // a PyTorch has none for the device
     char folder[4096];     // of the recordings; "" when there is none any more
     struct fit_process *processes;
     size_t process_count;

@@ -18,6 +18,8 @@ import threading
 import time
 
 FOLDER = os.environ.get("VRAM_FIT", "")
+# Of a program that is told of more ranks than run, "COUNT:RANK,...": these run. As the stand-in for NCCL reads it.
+RANKS = os.environ.get("VRAM_SIM_RANKS", "")
 MAX_ENTRIES = 1_000_000  # of the history of a device: about 1 KiB each in PyTorch's own memory
 ALIKE = 3  # so many steps in a row
 STANDING = 100  # steps without a new peak, of a program whose steps are never alike
@@ -55,6 +57,49 @@ def remove_own_frames(snapshot):
         clean(segment)
         for block in segment["blocks"]:
             clean(block)
+
+
+def take_rank():
+    """A launcher started so many processes as run; each takes the number that it stands for, before the program looks."""
+    count, _, running = RANKS.partition(":")
+    running = [int(rank) for rank in running.split(",") if rank]
+    index = os.environ.get("RANK")
+    if not running or index is None or not index.isdigit() or int(index) >= len(running) or "LOCAL_RANK" not in os.environ:
+        return
+    if os.environ.get("WORLD_SIZE") != str(len(running)):
+        return  # already taken, in a parent
+    os.environ["RANK"] = str(running[int(index)])
+    os.environ["WORLD_SIZE"] = os.environ["ROLE_WORLD_SIZE"] = count
+    if "ROLE_RANK" in os.environ:
+        os.environ["ROLE_RANK"] = os.environ["RANK"]
+    # LOCAL_RANK stays, for a device each; how many a machine has is what the launcher was told.
+    os.environ["LOCAL_WORLD_SIZE"] = os.environ.get("VRAM_FIT_LOCAL_WORLD", count)
+
+
+def running_ranks(world):
+    """The ranks, of so many, that are processes."""
+    count, _, running = RANKS.partition(":")
+    return [int(rank) for rank in running.split(",")] if RANKS and int(count) == world else range(world)
+
+
+def refuse_parts(torch):
+    """Ranks that do not run can be folded in groups of all ranks only: another group waits for ranks that never come."""
+    import torch.distributed.distributed_c10d as c10d
+
+    made = c10d.new_group
+
+    @functools.wraps(made)
+    def new_group(ranks=None, *args, **kwargs):
+        world = torch.distributed.get_world_size()
+        missing = sorted(set(ranks or ()) - set(running_ranks(world)))
+        if missing and len(set(ranks)) < world and torch.distributed.get_rank() in ranks:
+            sys.stderr.write(f"vram fit: the program makes a group of the ranks {sorted(ranks)}, of which {missing} do not run: --fold can be told to run"
+                             " them, too; only groups of all ranks are folded\n")
+            sys.stderr.flush()
+            os._exit(77)
+        return made(ranks, *args, **kwargs)
+
+    c10d.new_group = torch.distributed.new_group = new_group
 
 
 class Control:
@@ -299,7 +344,7 @@ class Recorder:
             return bool(self.ready)
         if self.ready == 0 or not self.wait_for(world):
             return False
-        rows = [self.control.get(self.control.row(other, 3)) for other in range(world)]
+        rows = [self.control.get(self.control.row(other, 3)) for other in running_ranks(world)]
         return all(0 < row <= self.steps for row in rows)
 
     def wait_for(self, world):
@@ -307,7 +352,7 @@ class Recorder:
         if world <= 1 or self.control is None:
             return True
         until = time.monotonic() + WAIT_SECONDS
-        while any(self.control.get(self.control.row(other, 0)) < self.steps for other in range(world)):
+        while any(self.control.get(self.control.row(other, 0)) < self.steps for other in running_ranks(world)):
             if self.control.get(ALONE) or time.monotonic() > until:
                 self.control.put(ALONE, 1)
                 return False
@@ -427,6 +472,13 @@ class Recorder:
         with open(os.path.join(FOLDER, f"{self.process}.pickle"), "wb") as file:
             pickle.dump(snapshot, file)
 
+    def lacks_kernels(self):
+        """Whether this PyTorch has none for a device: neither machine code of its generation nor code that is compiled for any."""
+        built = [flag.split("_") for flag in self.torch.cuda.get_arch_list()]
+        built = [(kind, int(number.rstrip("af")[:-1]), int(number.rstrip("af")[-1])) for kind, number in built]
+        has = [self.torch.cuda.get_device_capability(device) for device in range(self.torch.cuda.device_count())]
+        return bool(built) and any(not any((major, minor) <= own and (kind == "compute" or major == own[0]) for kind, major, minor in built) for own in has)
+
     def write_facts(self):
         rank, world = self.place()
         self.see_peaks()
@@ -441,6 +493,10 @@ class Recorder:
         lines.append(f"host {seconds:.1f} {size} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024} {self.initialised[0]:.1f} {self.initialised[1]} {self.initialised[2]}")
         lines += self.serving.lines(self.segments)
         lines += ["note " + note.replace("\n", " ") for note in self.notes]
+        try:
+            lines += ["kernels none"] if self.lacks_kernels() else []
+        except Exception as error:
+            lines.append(f"note kernels: {error!r}".replace("\n", " "))
         path = os.path.join(FOLDER, f"{self.process}.facts")
         with open(path + ".new", "w") as file:
             file.write("\n".join(lines) + "\n")
@@ -467,6 +523,8 @@ def torch_is_there(torch):
 
         after_step._torchdynamo_disable = True
         hook(after_step)
+    if RANKS and torch.distributed.is_available():
+        refuse_parts(torch)
     watch_optimizers(getattr(optimizer, "Optimizer", None))
 
 
@@ -519,4 +577,5 @@ class Finder:
 
 
 def watch_imports():
+    take_rank()
     sys.meta_path.insert(0, Finder({"torch": torch_is_there, **part("engines").modules(RECORDER, RECORDER.serving), **part("weights").modules(RECORDER)}))

@@ -4,7 +4,7 @@
 // were at the capture, or for a user who wants memory from functions of his own. Which pool a request goes to is decided by
 // routes: vram_pool_begin() opens one, and the newest that accepts the request wins. A pool lives until its last reference is
 // released: then what is free in it goes back to the driver, after a wait for its pending frees (of a graph's pool, or by the rules before
-// PyTorch 2.7: at the next vram_empty_cache() or retry), the rest as the last users free it and the cache is emptied.
+// PyTorch 2.6: at the next vram_empty_cache() or retry), the rest as the last users free it and the cache is emptied.
 #ifndef VRAM_POOL_H
 #define VRAM_POOL_H
 
@@ -82,8 +82,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool
 // Statuses of vram_empty_cache().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_trim(struct vram_pool *pool);
 // vram_empty_cache_device() for the private pool of this id alone, where nobody holds it any more: waits for its pending frees and returns
-// its free memory, also of a graph's pool. Nothing for an id that no such pool has; for (0, 0) vram_empty_cache_device() itself. Statuses
-// as there.
+// its free memory, also of a graph's pool. An id that no pool has is that of one that ended empty: the wait is counted, no more. For (0, 0)
+// vram_empty_cache_device() itself. Statuses as there.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_empty_cache(struct vram_allocator *allocator, uint32_t device, struct vram_pool_id id);
 
 struct vram_pool_stats {
@@ -95,8 +95,8 @@ struct vram_pool_stats {
     uint64_t segments;
 };
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats);
-// What a private pool of the device held from the driver. A pool that is gone stays in the list until peaks and sums are reset: its current
-// value is 0.
+// What a private pool of the device held from the driver. One that is gone stays in the list, also after peaks and sums were reset: its
+// current value is 0. One that never held anything is not in it.
 struct vram_private_pool_stats {
     struct vram_pool_id id;
     bool ended;
@@ -177,12 +177,14 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_capture_mark_end(struct vram_alloc
 // A graph is used by one thread at a time. It must be destroyed before its allocator.
 
 struct vram_graph;
+struct vram_host;
 
 // All-zero means every default.
 struct vram_graph_options {
     struct vram_pool *pool; // where its memory comes from: NULL, a pool of its own; that of an earlier graph (vram_graph_pool()), to share
     enum vram_capture_mode mode; // which unsafe calls of whom invalidate the capture
     bool keep_cache;             // do not give cached memory back before the capture, as torch.cuda.graph() does
+    struct vram_host *host;      // pinned memory whose cache is given back then, too; NULL: none
 };
 
 // Begins the capture of a region on `stream` (not the default stream). Cached memory of the device is given back first. *graph is given to

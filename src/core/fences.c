@@ -153,7 +153,7 @@ enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool
 }
 
 // All devices are waited for: which one a stream was of cannot be asked any more.
-enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block) {
+static enum vram_status wait_for_devices(struct vram_allocator *allocator) {
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;
@@ -163,8 +163,25 @@ enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block 
         vr_context_leave(&guard);
         VR_TRY(vr_driver_status(result));
     }
+    return VRAM_OK;
+}
+
+enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block) {
+    VR_TRY(wait_for_devices(allocator));
     vr_uses_clear(allocator, block);
     return VRAM_OK;
+}
+
+enum vram_status vr_streams_order(struct vr_device *device, uint64_t before, uint64_t after) {
+    struct vr_device *owner = NULL;
+    uint64_t event = 0;
+    bool gone = false;
+    const enum vram_status status = record_event(device, before, &owner, &event, &gone);
+    if (gone) return wait_for_devices(device->allocator);
+    VR_TRY(status);
+    const vr_cu_result result = vr_cu(device->allocator->driver, stream_wait_event, after, event, 0);
+    return_event(owner, event); // the stream waits for what the event stood for
+    return vr_stream_is_gone(result) ? wait_for_devices(device->allocator) : vr_driver_status(result);
 }
 
 enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block) {
@@ -172,16 +189,7 @@ enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block)
     const uint64_t own = vr_shard_of(allocator, block)->stream;
     while (block->held.uses != 0) {
         const uint32_t use = block->held.uses;
-        struct vr_device *owner = NULL;
-        uint64_t event = 0;
-        bool gone = false;
-        const enum vram_status status = record_event(device, vr_use_at(allocator, use)->stream, &owner, &event, &gone);
-        if (gone) return vr_uses_wait(allocator, block);
-        VR_TRY(status);
-        const vr_cu_result result = vr_cu(allocator->driver, stream_wait_event, own, event, 0);
-        return_event(owner, event); // the stream waits for what the event stood for
-        if (vr_stream_is_gone(result)) return vr_uses_wait(allocator, block);
-        VR_TRY(vr_driver_status(result));
+        VR_TRY(vr_streams_order(device, vr_use_at(allocator, use)->stream, own));
         block->held.uses = vr_use_at(allocator, use)->next;
         vr_slab_give(&allocator->uses, use);
     }

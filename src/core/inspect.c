@@ -60,7 +60,6 @@ static void for_each_plain_stat(struct vr_device *device, void (*change)(struct 
     for (size_t i = 0; i < device->ended_pools.count; i++) {
         for (int v = 0; v < VRAM_STAT_POOLS; v++) change(&device->ended_pools.items[i].reserved[v]);
     }
-    vr_private_forget_reset(device);
 }
 
 static void reset_peak(struct vram_stat *stat) { stat->peak = stat->current; }

@@ -12,6 +12,7 @@ void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes) {
     vr_stat_add(&device->stats.reserved[VRAM_STAT_ALL], bytes);
     vr_stat_add(&device->stats.reserved[view], bytes);
     if (shard->owner == NULL) return;
+    shard->owner->counted = true;
     vr_stat_add(&shard->owner->reserved[VRAM_STAT_ALL], bytes);
     vr_stat_add(&shard->owner->reserved[view], bytes);
 }

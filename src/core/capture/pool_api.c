@@ -214,6 +214,8 @@ enum vram_status vram_pool_empty_cache(struct vram_allocator *allocator, uint32_
         status = empty_at_end(pool);
         vr_private_bury_one(pool);
     }
+    // PyTorch remembers an ended pool that holds nothing until now, and counts its wait.
+    if (pool == NULL) device->stats.num_sync_all_streams++;
     vr_device_unlock(device);
     vr_context_leave(&guard);
     return vr_checked(allocator, status);
@@ -271,8 +273,9 @@ enum vram_status vram_private_pool_stats(struct vram_allocator *allocator, uint3
         size_t most = device->ended_pools.count;
         for (const struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) most++;
         all = malloc((most + 1) * sizeof *all);
-        for (const struct vram_pool *pool = device->pools; pool != NULL && all != NULL; pool = pool->next)
-            all[found++] = stats_of(pool->id, pool->reserved, false);
+        for (const struct vram_pool *pool = device->pools; pool != NULL && all != NULL; pool = pool->next) {
+            if (pool->counted) all[found++] = stats_of(pool->id, pool->reserved, false);
+        }
         for (size_t i = 0; i < device->ended_pools.count && all != NULL; i++)
             all[found++] = stats_of(device->ended_pools.items[i].id, device->ended_pools.items[i].reserved, true);
         vr_device_unlock(device);

@@ -3,6 +3,7 @@
 #define VR_CORE_CAPTURE_PRIVATE_H
 
 #include "base/stat.h"
+#include "config/options.h"
 #include "core/extension.h"
 #include "vram/pool.h"
 
@@ -23,9 +24,10 @@ struct vram_pool {
     struct vram_stat reserved[VRAM_STAT_POOLS];
     struct vr_extensions extensions; // of rooms above
     struct vram_pool *next;          // in the device's list
+    bool counted;                    // it held something from the driver, or one of its id did
 };
 
-// What pools that are gone held, by their ids: statistics until they are reset.
+// What pools that are gone held, by their ids: statistics that stay, as in PyTorch.
 struct vr_ended_pool {
     struct vram_pool_id id;
     struct vram_stat reserved[VRAM_STAT_POOLS];
@@ -39,8 +41,11 @@ struct vr_ended_pools {
 struct vram_pool *vr_private_by_id(const struct vr_device *device, struct vram_pool_id id);
 // A new pool goes on with the statistics of the one that had its id. Under all locks.
 void vr_private_revive(struct vram_pool *pool);
-// Forgets ended pools whose statistics were reset to nothing. Under all locks.
-void vr_private_forget_reset(struct vr_device *device);
+
+// share_live_pools: whether a pool that is held gives its free memory back, and lends it; not one of graphs, which know its addresses.
+VR_INLINE bool vr_private_is_shared(const struct vram_pool *pool, const struct vr_options *options) {
+    return options->share_live_pools && !pool->captured && !pool->options.for_graph;
+}
 
 // References, under all locks. Dropping the last makes the pool freeable.
 void vr_private_retain(struct vram_pool *pool);
