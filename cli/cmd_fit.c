@@ -19,7 +19,7 @@ int cmd_fit(int argc, char **argv);
 
 struct settings {
     struct args_list devices;
-    bool all, exact, json, quiet;
+    bool all, exact, json, quiet, dummy_weights;
     const char *steps, *until, *seconds, *output, *more;
     uint64_t limit_bytes;
     uint64_t asked;   // bits: numbers of models
@@ -126,7 +126,12 @@ static int answer_run(const struct settings *settings, const struct fit_plan *pl
         verdict.cards[i].fits = false;
         verdict.cards[i].method = FIT_BY_RUN;
     }
+    struct fit_serving serving;
+    fit_serving_find(&verdict, &serving);
+    fit_serving_judge(&serving, &verdict);
     struct fit_answer answer = {.run = run,
+                                .serving = serving,
+                                .dummy_weights = settings->dummy_weights,
                                 .verdict = &verdict,
                                 .failed = failed,
                                 .varied = settings->varied,
@@ -134,8 +139,11 @@ static int answer_run(const struct settings *settings, const struct fit_plan *pl
                                 .unrunnable = settings->unrunnable[0] == '\0' ? NULL : settings->unrunnable,
                                 .limit_bytes = settings->limit_bytes,
                                 .fits = all_fit(&verdict, settings->limit_bytes)};
-    fit_find_setting(&verdict, &answer.setting);
-    find_stake(settings, plan, run, &answer.stake);
+    // A server's cache goes by the device's memory: other settings, and a run in more memory, are about another cache.
+    if (!fit_serving_by_share(&answer.serving)) {
+        fit_find_setting(&verdict, &answer.setting);
+        find_stake(settings, plan, run, &answer.stake);
+    }
     code = settings->json ? fit_print_json(&answer) : fit_print_text(&answer);
     if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
     if (code == CLI_OK && !answer.fits) code = CLI_FINDING;
@@ -192,7 +200,8 @@ static int fit(struct settings *settings, char **program) {
                             .steps = settings->steps,
                             .until = settings->until,
                             .most_seconds = settings->most_seconds,
-                            .quiet = settings->quiet};
+                            .quiet = settings->quiet,
+                            .dummy_weights = settings->dummy_weights};
     int code = run_where_it_can(settings, &plan, &run);
     if (code != CLI_OK) return code;
     if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): the memory of this machine may have been too little");
@@ -328,6 +337,11 @@ int cmd_fit(int argc, char **argv) {
          .value = "ARGUMENT=A,B,C",
          .help = "an answer for each value of an argument of the program: '--batch-size=16,8,4'; exit code 0 when one fits",
          .target = &settings.vary},
+        {.name = "dummy-weights",
+         .kind = ARGS_FLAG,
+         .help =
+             "weights are made up: models of transformers and diffusers, and GGUF files, need no more than their configuration or header",
+         .target = &settings.dummy_weights},
         {.name = "output",
          .letter = 'o',
          .kind = ARGS_STRING,

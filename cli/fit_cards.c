@@ -211,6 +211,7 @@ int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, str
     uint32_t number;
     *verdict = (struct fit_verdict){.highest = &run->holdings[0]};
     if (!fit_model(ran_on, strlen(ran_on), &verdict->ran_on, &number)) return CLI_USAGE;
+    verdict->ran_memory_bytes = run->memory_bytes != 0 ? run->memory_bytes : verdict->ran_on.memory_bytes;
     for (size_t i = 1; i < run->holding_count; i++) {
         const struct fit_holding *holding = &run->holdings[i];
         if (holding->reserved_bytes + holding->outside_bytes > verdict->highest->reserved_bytes + verdict->highest->outside_bytes)

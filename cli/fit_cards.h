@@ -19,7 +19,8 @@ struct vram_recording;
 #define FIT_METHODS(X)                                                                                                                     \
     X(FIT_BY_RUN, run)       /* the program ran on it */                                                                                   \
     X(FIT_BY_PEAK, peak)     /* what was held, or live, at most decides */                                                                 \
-    X(FIT_BY_REPLAY, replay) /* the history was replayed in its memory */
+    X(FIT_BY_REPLAY, replay) /* the history was replayed in its memory */                                                                  \
+    X(FIT_BY_SHARE, share)   /* a server takes a share of its memory */
 
 enum fit_method {
 #define FIT_METHOD(constant, name) constant,
@@ -53,8 +54,9 @@ struct fit_verdict {
     const struct fit_holding *highest; // whose allocator held the most
     struct vram_recording *recording;  // its recording
     struct vram_sim_model ran_on;
-    uint64_t library_bytes;  // of it, outside of the allocator and the context
-    uint64_t smallest_bytes; // memory of the device in which it completes, to 2 MiB; context as where it ran
+    uint64_t ran_memory_bytes; // that the device had
+    uint64_t library_bytes;    // of it, outside of the allocator and the context
+    uint64_t smallest_bytes;   // memory of the device in which it completes, to 2 MiB; context as where it ran
     uint64_t smallest_retries;
     struct fit_card *cards; // all that are known, by memory
     size_t card_count;

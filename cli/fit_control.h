@@ -20,8 +20,10 @@ struct fit_control_row {
 
 struct fit_control {
     _Atomic uint64_t magic;
-    _Atomic uint64_t alone; // not 0: ranks wait no more for each other
-    uint64_t unused[6];
+    _Atomic uint64_t alone;    // not 0: ranks wait no more for each other
+    _Atomic uint64_t finished; // not 0: a process has seen enough; the command ends all
+    _Atomic uint64_t ending;   // not 0: the command ends them; each writes its recording
+    uint64_t unused[4];
     struct fit_control_row rows[FIT_CONTROL_ROWS];
 };
 

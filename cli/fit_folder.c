@@ -2,6 +2,7 @@
 #include "fit_folder.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,11 @@
 #include "ui.h"
 #include "vram/report.h"
 
+static bool ends_with(const char *name, const char *end) {
+    const size_t length = strlen(name), tail = strlen(end);
+    return length > tail && strcmp(name + length - tail, end) == 0;
+}
+
 bool fit_folder_make(struct fit_run *run) {
     const char *folder = getenv("TMPDIR");
     if (folder == NULL || folder[0] == '\0') folder = "/tmp";
@@ -21,19 +27,32 @@ bool fit_folder_make(struct fit_run *run) {
     return false;
 }
 
-void fit_folder_remove(struct fit_run *run) {
-    DIR *entries = run->folder[0] == '\0' ? NULL : opendir(run->folder);
+// Folders in it hold files only: weights that were made up.
+static void remove_entries(int folder) {
+    DIR *entries = folder < 0 ? NULL : fdopendir(folder);
     if (entries == NULL) return;
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
-        if (entry->d_name[0] != '.') (void)unlinkat(dirfd(entries), entry->d_name, 0);
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || unlinkat(folder, entry->d_name, 0) == 0) continue;
+        remove_entries(openat(folder, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        (void)unlinkat(folder, entry->d_name, AT_REMOVEDIR);
+    }
     (void)closedir(entries);
+}
+
+void fit_folder_remove(struct fit_run *run) {
+    if (run->folder[0] == '\0') return;
+    remove_entries(open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     (void)rmdir(run->folder);
     run->folder[0] = '\0';
 }
 
-static bool ends_with(const char *name, const char *end) {
-    const size_t length = strlen(name), tail = strlen(end);
-    return length > tail && strcmp(name + length - tail, end) == 0;
+bool fit_folder_next(const struct fit_run *run, const char *end, DIR **entries, char *name, size_t capacity) {
+    if (*entries == NULL) *entries = opendir(run->folder);
+    for (const struct dirent *entry; *entries != NULL && (entry = readdir(*entries)) != NULL;)
+        if (ends_with(entry->d_name, end) && snprintf(name, capacity, "%s", entry->d_name) < (int)capacity) return true;
+    if (*entries != NULL) (void)closedir(*entries);
+    *entries = NULL;
+    return false;
 }
 
 static struct fit_process *add_process(struct fit_run *run, const char *name) {
@@ -65,6 +84,7 @@ static bool read_fact(struct fit_run *run, struct fit_process *process, const ch
         sscanf(line, "torch %31s", process->torch) == 1 || sscanf(line, "ended %15s", process->ended) == 1 ||
         sscanf(line, "steps %" SCNu64, &process->steps) == 1)
         return true;
+    if (fit_served_fact(&process->served, &process->host, line)) return true;
     run->no_kernels = run->no_kernels || strcmp(line, "kernels none") == 0;
     if (strncmp(line, "note ", 5) == 0) ui_say("vram fit: the recorder: %s", line + 5);
     if (sscanf(line, "device %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &holding.device,

@@ -126,6 +126,7 @@ int fit_print_json(const struct fit_answer *answer) {
     else
         ui_json_string(answer->varied);
     print_roles(verdict);
+    fit_serving_print_json(&answer->serving, verdict);
     print_setting(&answer->setting);
     print_names("not_known", run->sizes, run->size_count);
     print_names("not_simulated", run->missing, run->missing_count);

@@ -80,6 +80,15 @@ static void print_roles(const struct vram_roles *roles) {
     }
 }
 
+// Of a program without PyTorch: whether its stacks say what most of it is for.
+static bool has_roles(const struct vram_roles *roles) {
+    static const enum vram_role certain[] = {VRAM_ROLE_PARAMETERS, VRAM_ROLE_KV_CACHE, VRAM_ROLE_WORKSPACES};
+    uint64_t all_bytes = 0, named_bytes = 0;
+    for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) all_bytes += roles->at_peak[role].bytes;
+    for (size_t i = 0; i < sizeof certain / sizeof *certain; i++) named_bytes += roles->at_peak[certain[i]].bytes;
+    return named_bytes > all_bytes / 2;
+}
+
 static void print_moment(const struct fit_verdict *verdict, const struct fit_run *run) {
     struct vram_report *report;
     struct vram_roles *roles;
@@ -90,10 +99,11 @@ static void print_moment(const struct fit_verdict *verdict, const struct fit_run
     const uint64_t step = event < 0 ? 0 : fit_step_of(verdict->recording, highest->device, (uint64_t)event);
     if (step != 0) printf("  When           in step %" PRIu64 " of %" PRIu64 "\n", step, run->steps);
     const struct vram_roles_options options = {.device = highest->device, .top = 3};
-    if (!highest->process->whole_program && vram_roles_create(verdict->recording, &options, &roles, NULL) == VRAM_OK) {
-        print_roles(roles);
-        vram_roles_destroy(roles);
-    } else if (device != NULL && device->allocated.site_count > 0) {
+    const bool computed = vram_roles_create(verdict->recording, &options, &roles, NULL) == VRAM_OK;
+    const bool by_role = computed && (!highest->process->whole_program || has_roles(roles));
+    if (by_role) print_roles(roles);
+    if (computed) vram_roles_destroy(roles);
+    if (!by_role && device != NULL && device->allocated.site_count > 0) {
         printf("  Held then\n");
         print_sites(device);
     }
@@ -131,6 +141,7 @@ static void print_card(const struct fit_card *card, bool detailed) {
     }
     if (card->method == FIT_BY_RUN) printf(card->fits ? " (it ran there)" : " (it ran out there)");
     if (card->method == FIT_BY_REPLAY) printf(" (replayed)");
+    if (card->method == FIT_BY_SHARE) printf(" (by its share)");
     printf("\n");
 }
 
@@ -324,21 +335,27 @@ static void print_ranks(const struct fit_run *run, const struct fit_fold *fold) 
 }
 
 static void print_ending(const struct fit_run *run) {
-    static const char unseen[] = "not seen: evaluation, checkpoints, longer batches later";
+    const char *unseen = run->ending == FIT_READY || run->ending == FIT_SERVED ? "not seen: requests, longer ones, more of them at once"
+                                                                               : "not seen: evaluation, checkpoints, longer batches later";
     static const char *const texts[FIT_ENDING_COUNT] = {"the program came to its end",
                                                         "stopped: three steps in a row are alike",
+                                                        "stopped: calls of models repeat, or 100 brought no new peak",
+                                                        "stopped: the server answers",
+                                                        "stopped: it served 100 steps without a new peak",
                                                         "stopped: steps differ, but for 100 of them there was no new peak",
                                                         "stopped after the steps asked for",
                                                         "stopped: --until was in its output",
                                                         "stopped: --for was over",
                                                         "the program failed, out of memory",
                                                         "the program failed"};
-    printf("  Ran            %.1f s, ", run->seconds);
-    if (run->steps > 0) printf("%" PRIu64 " %s; ", run->steps, run->steps == 1 ? "step" : "steps");
-    printf("%s", texts[run->ending]);
-    if (run->ending == FIT_FAILED) printf(" (exit code %d)", run->exit_code);
-    if (run->ending != FIT_ENDED) printf("\n                 %s", unseen);
-    printf("\n");
+    char text[300];
+    int used = snprintf(text, sizeof text, "%.1f s, ", run->seconds);
+    if (run->steps > 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 " %s; ", run->steps, run->steps == 1 ? "step" : "steps");
+    used += snprintf(text + used, sizeof text - (size_t)used, "%s", texts[run->ending]);
+    if (run->ending == FIT_FAILED) (void)snprintf(text + used, sizeof text - (size_t)used, " (exit code %d)", run->exit_code);
+    print_wrapped("Ran", text);
+    if (run->ending != FIT_ENDED) print_wrapped("", unseen);
 }
 
 int fit_print_text(const struct fit_answer *answer) {
@@ -351,11 +368,13 @@ int fit_print_text(const struct fit_answer *answer) {
         printf(" (%" PRIu64 " %s)", verdict->smallest_retries, verdict->smallest_retries == 1 ? "retry" : "retries");
     printf("; smallest card: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
     print_cards(verdict);
+    fit_serving_print(&answer->serving, verdict);
     if (answer->unrunnable != NULL)
         printf("              This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
     print_setting(&answer->setting, verdict);
     print_ranks(answer->run, answer->fold);
     print_doubts(answer);
+    fit_host_print(answer->run, answer->dummy_weights);
     print_ending(answer->run);
     return CLI_OK;
 }

@@ -12,6 +12,8 @@ struct fit_answer {
     const struct fit_verdict *verdict;
     const struct fit_run *failed; // an earlier run, which ran out of memory on the device itself; NULL: none
     struct fit_setting setting;
+    struct fit_serving serving;
+    bool dummy_weights; // that option was given
     struct fit_stake stake;
     const struct fit_fold *fold;
     const char *unrunnable; // a card that PyTorch has no kernels for, on which it was to run; NULL: none

@@ -15,7 +15,10 @@
 #include "args.h"
 #include "beside.h"
 #include "fit_control.h"
+#include "fit_end.h"
 #include "fit_folder.h"
+#include "fit_gguf.h"
+#include "fit_ready.h"
 #include "input.h"
 #include "program.h"
 #include "run_environment.h"
@@ -42,6 +45,10 @@ struct running {
     struct run_library library;
     regex_t until;
     bool looking, found, time_over;
+    struct fit_ready ready;
+    bool finished, serves; // a process has seen enough; it is a server that answers
+    unsigned ready_ticks;  // since it answers
+    unsigned ending_ticks; // since it was known that the program ends
     struct timespec begin;
     char line[4096]; // of output, as far as it has come
     size_t line_used;
@@ -75,6 +82,7 @@ static bool put_recorders(const struct running *running) {
         .library = running->library.path, .output = output, .list = list, .stacks = "all", .on_oom = "report"};
     if (running->library.path[0] != '\0' && !run_environment_put(&environment)) return false;
     return setenv("VRAM_FIT", running->run->folder, 1) == 0 && setenv("VRAM_FIT_STEPS", running->plan->steps, 1) == 0 &&
+           (!running->plan->dummy_weights || setenv("VRAM_FIT_DUMMY", "1", 1) == 0) &&
            (!beside_fit(module, sizeof module) || put_first("PYTHONPATH", module));
 }
 
@@ -98,15 +106,19 @@ static void clear_progress(struct running *running) {
     running->progress = false;
 }
 
+static void end_line(struct running *running) {
+    running->line[running->line_used] = '\0';
+    running->line_used = 0;
+    if (running->looking && !running->found) running->found = regexec(&running->until, running->line, 0, NULL, 0) == 0;
+    fit_ready_line(&running->ready, running->line);
+}
+
 static void look_for(struct running *running, const char *bytes, size_t length) {
-    for (size_t i = 0; i < length && !running->found; i++) {
-        if (bytes[i] != '\n' && running->line_used + 1 < sizeof running->line) {
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] == '\n')
+            end_line(running);
+        else if (running->line_used + 1 < sizeof running->line)
             running->line[running->line_used++] = bytes[i];
-            continue;
-        }
-        running->line[running->line_used] = '\0';
-        running->found = regexec(&running->until, running->line, 0, NULL, 0) == 0;
-        running->line_used = 0;
     }
 }
 
@@ -123,7 +135,7 @@ static void keep(struct running *running, const char *bytes, size_t length) {
 
 static void pass(void *user, const char *bytes, size_t length) {
     struct running *running = user;
-    if (running->looking) look_for(running, bytes, length);
+    look_for(running, bytes, length);
     if (running->plan->quiet) {
         keep(running, bytes, length);
         return;
@@ -153,22 +165,34 @@ static void show_progress(struct running *running) {
     running->progress = true;
 }
 
-// Whoever has device memory writes its recording when it is asked to end; the program itself is asked by program.c.
-static void ask_to_end(const struct running *running, int64_t program) {
-    const struct fit_control *control = running->control.file;
-    for (size_t i = 0; i < FIT_CONTROL_ROWS; i++) {
-        const int64_t process = (int64_t)atomic_load(&control->rows[i].process);
-        if (process > 1 && process != program) (void)kill((pid_t)process, SIGTERM);
-    }
+#define READY_TICKS   10  // after which a server that answers has what it takes at first
+#define LATE_TICKS    100 // the same where none of its processes is known to use a device
+#define WRITING_TICKS 300 // for recordings to be written
+
+// It is a server, answers, and was given the time to come to rest.
+static bool serves(struct running *running) {
+    if (strcmp(running->plan->steps, "auto") != 0 || !fit_ready_is(&running->ready)) return false;
+    return ++running->ready_ticks >= (fit_end_began(running->run) ? READY_TICKS : LATE_TICKS);
 }
 
+static bool is_over(struct running *running) {
+    const struct fit_control *control = running->control.file;
+    running->time_over = running->plan->most_seconds != 0 && seconds_since(&running->begin) >= (double)running->plan->most_seconds;
+    running->finished = running->finished || atomic_load(&control->finished) != 0;
+    running->serves = running->serves || serves(running);
+    return running->time_over || running->found || running->finished || running->serves;
+}
+
+// Whoever has device memory writes its recording; then all are ended, the program itself by program.c.
 static bool tick(void *user, int64_t process) {
     struct running *running = user;
+    struct fit_control *control = running->control.file;
     if (running->plan->quiet || running->line_used == 0)
         if (isatty(STDERR_FILENO)) show_progress(running);
-    running->time_over = running->plan->most_seconds != 0 && seconds_since(&running->begin) >= (double)running->plan->most_seconds;
-    if (!running->time_over && !running->found) return true;
-    ask_to_end(running, process);
+    if (running->ending_ticks == 0 && !is_over(running)) return true;
+    atomic_store(&control->ending, 1);
+    if (!fit_end_written(running->run) && running->ending_ticks++ < WRITING_TICKS) return true;
+    fit_end_processes(running->run, process, SIGTERM);
     return false;
 }
 
@@ -185,27 +209,38 @@ static void add_contexts(struct running *running) {
 
 static enum fit_ending ending_of(const struct running *running) {
     const struct fit_run *run = running->run;
-    bool repeats = false, stands = false, asked = false, oom = false;
+    bool repeats = false, stands = false, asked = false, calls = false, served = running->finished, oom = false;
     for (size_t i = 0; i < run->process_count; i++) {
         repeats = repeats || strcmp(run->processes[i].ended, "steps") == 0;
+        // Its recording ends there, also when the program was faster than who ends it.
+        served = served || strcmp(run->processes[i].ended, "served") == 0;
+        calls = calls || strcmp(run->processes[i].ended, "calls") == 0;
         stands = stands || strcmp(run->processes[i].ended, "stands") == 0;
         asked = asked || strcmp(run->processes[i].ended, "asked") == 0;
     }
     for (size_t i = 0; i < run->holding_count; i++) oom = oom || run->holdings[i].ooms > 0;
     if (running->found) return FIT_UNTIL;
     if (running->time_over) return FIT_TIME;
+    if (running->serves) return FIT_READY;
+    if (served) return FIT_SERVED;
     if (run->exit_code != 0) return oom ? FIT_OUT_OF_MEMORY : FIT_FAILED;
-    return stands ? FIT_STANDS : repeats ? FIT_REPEATS : asked ? FIT_STEPS : FIT_ENDED;
+    return stands ? FIT_STANDS : calls ? FIT_CALLS : repeats ? FIT_REPEATS : asked ? FIT_STEPS : FIT_ENDED;
 }
 
 static int run_program(struct running *running) {
     struct fit_run *run = running->run;
     const struct program_watch watch = {.prepare = prepare, .output = pass, .tick = tick, .user = running};
     bool started = false;
+    fit_ready_begin(&running->ready, running->plan->program);
     (void)clock_gettime(CLOCK_MONOTONIC, &running->begin);
-    run->exit_code = program_run_watched("fit", running->plan->program, &watch, &started);
+    char **replaced = running->plan->dummy_weights ? fit_gguf_replace(running->plan->program, run->folder) : NULL;
+    if (running->plan->dummy_weights && replaced == NULL) return CLI_BAD_INPUT;
+    run->exit_code = program_run_watched("fit", replaced != NULL ? replaced : running->plan->program, &watch, &started);
+    fit_gguf_release(replaced);
     run->seconds = seconds_since(&running->begin);
     clear_progress(running);
+    if (running->ending_ticks > 0 || running->serves || running->finished) fit_end_processes(run, 0, SIGKILL); // those that outlive it
+    run->memory_bytes = running->plan->sim.memory_bytes == SIM_UNSET ? 0 : running->plan->sim.memory_bytes;
     if (!started) return CLI_BAD_INPUT;
     run->read_count = sim_reads_list(&running->reads, &run->reads);
     run->missing_count = sim_missing_list(&running->missing, false, &run->missing);
@@ -215,6 +250,7 @@ static int run_program(struct running *running) {
     add_contexts(running);
     run->ending = ending_of(running);
     if (run->ending == FIT_FAILED) (void)fwrite(running->kept, 1, running->kept_used, stderr);
+    if (run->exit_code != 0 && run->ending == FIT_FAILED) fit_end_wanted(run);
     return CLI_OK;
 }
 

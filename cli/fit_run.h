@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fit_serving.h"
 #include "sim_missing.h"
 #include "sim_reads.h"
 #include "sim_settings.h"
@@ -20,12 +21,16 @@ struct fit_plan {
     const char *until;       // a regular expression that a line of its output is looked for; NULL: none
     uint64_t most_seconds;   // 0: any
     bool quiet;              // its output is shown when it fails only
+    bool dummy_weights;      // weights are made up from configurations
 };
 
 // Why a run ended. X(constant, JSON name)
 #define FIT_ENDINGS(X)                                                                                                                     \
     X(FIT_ENDED, end)         /* the program came to its end */                                                                            \
     X(FIT_REPEATS, repeats)   /* its steps repeat */                                                                                       \
+    X(FIT_CALLS, calls)       /* its calls of models repeat */                                                                             \
+    X(FIT_READY, ready)       /* it is a server, and serves */                                                                             \
+    X(FIT_SERVED, served)     /* it served without a new peak */                                                                           \
     X(FIT_STANDS, stands)     /* its steps differ, its peak stands */                                                                      \
     X(FIT_STEPS, steps)       /* as many steps as were asked for */                                                                        \
     X(FIT_UNTIL, until)       /* what was looked for is in its output */                                                                   \
@@ -50,6 +55,8 @@ struct fit_process {
     char torch[32];     // the version of PyTorch; "": it was recorded at the driver
     char ended[16];     // "steps", "asked" or "exit"
     bool whole_program; // recorded at the driver: what libraries asked for, not an allocator
+    struct fit_served served;
+    struct fit_host host;
 };
 
 // What one process had on one device.
@@ -65,11 +72,12 @@ struct fit_holding {
 
 struct fit_run {
     enum fit_ending ending;
-    int exit_code;     // of the program
-    double seconds;    // that it took
-    uint64_t steps;    // of the process that ended the most
-    bool no_kernels;   // a PyTorch has none for the device
-    char folder[4096]; // of the recordings; "" when there is none any more
+    int exit_code;         // of the program
+    double seconds;        // that it took
+    uint64_t steps;        // of the process that ended the most
+    uint64_t memory_bytes; // of the devices, where it was not the model's; else 0
+    bool no_kernels;       // a PyTorch has none for the device
+    char folder[4096];     // of the recordings; "" when there is none any more
     struct fit_process *processes;
     size_t process_count;
     struct fit_holding *holdings; // by rank, then process and device

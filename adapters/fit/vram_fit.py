@@ -4,14 +4,17 @@ program when they repeat, and writes the recording with what else the command wa
 VRAM_FIT_STEPS: `auto` (until three steps in a row are alike), a number, or `0` (to the end of the program). Nothing here may disturb
 the program: what goes wrong is written to the facts, and the program runs on."""
 import atexit
+import contextlib
 import functools
 import importlib.util
 import mmap
 import os
 import pickle
+import resource
 import signal
 import struct
 import sys
+import threading
 import time
 
 FOLDER = os.environ.get("VRAM_FIT", "")
@@ -24,6 +27,36 @@ WAIT_SECONDS = 60.0  # for the other ranks at the end of a step
 # The file that all processes and the command share (cli/fit_control.h): a head of 64 bytes, then a row of 64 per rank.
 ROW_BYTES, ROWS = 64, 1024
 ALONE = 8  # in the head: ranks wait no more for each other
+FINISHED = 16  # in the head: enough was seen; the command ends the program
+ENDING = 24  # in the head: the command ends the program; whoever has device memory writes its recording
+BEGUN = time.monotonic()
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def part(name):
+    """One of the other files here; the program does not find them."""
+    name = f"vram_fit_{name}"
+    if "_" + name not in sys.modules:
+        spec = importlib.util.spec_from_file_location("_" + name, os.path.join(HERE, name + ".py"))
+        sys.modules["_" + name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules["_" + name])
+    return sys.modules["_" + name]
+
+
+def remove_own_frames(snapshot):
+    """What wraps the program's functions is not the program's."""
+    def clean(entry):
+        frames = entry.get("frames")
+        if frames and any(frame["filename"].startswith(HERE) for frame in frames):
+            entry["frames"] = [frame for frame in frames if not frame["filename"].startswith(HERE)]
+
+    for trace in snapshot["device_traces"]:
+        for entry in trace:
+            clean(entry)
+    for segment in snapshot["segments"]:
+        clean(segment)
+        for block in segment["blocks"]:
+            clean(block)
 
 
 def take_rank():
@@ -106,14 +139,26 @@ class Recorder:
         self.control = None
         self.marker = None  # the optimizer whose calls are counted
         self.counts, self.notes = {}, []
+        self.trains = False  # an optimizer was made
+        self.initialised = [0.0, 0, 0]  # on the CPU: seconds, bytes, bytes that were left as they were
+        self.serving = part("engines").Serving(self)
         self.reset()
 
     def reset(self):
         self.steps, self.marks, self.seen, self.before = 0, [], [], None
         self.outside, self.written, self.ended = {}, False, "exit"
+        self.writing, self.segments = threading.RLock(), []
         self.peaks = {}  # by device: allocated and reserved, also those that the program has reset since
         self.ready, self.attempts = 0, 0
         self.highest, self.highest_step = 0, 0
+        self.first_use = (time.monotonic() - BEGUN, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+        self.serving.reset()
+
+    def is_recording(self):
+        return self.process == os.getpid() and not self.written
+
+    def say(self, text):
+        print("vram fit: " + text, file=sys.stderr, flush=True)
 
     # --- the beginning ---------------------------------------------------------------------------------------------------
 
@@ -123,9 +168,12 @@ class Recorder:
             return
         self.process = os.getpid()
         self.reset()
+        with contextlib.suppress(OSError), open(os.path.join(FOLDER, f"{self.process}.begun"), "w"):
+            pass
         try:
             self.record()
             self.control = Control()
+            threading.Thread(target=self.wait_for_end, name="vram fit", daemon=True).start()
         except Exception as error:
             self.notes.append(f"record: {error!r}")
         self.hook_end()
@@ -166,6 +214,12 @@ class Recorder:
                 before = self.peaks.get(device, (0, 0))
                 now = stats["allocated_bytes"]["all"]["peak"], stats["reserved_bytes"]["all"]["peak"]
                 self.peaks[device] = tuple(map(max, before, now))
+
+    def wait_for_end(self):
+        """Not every program leaves its processes the time to write when it is asked to end."""
+        while not self.written and not self.control.get(ENDING):
+            time.sleep(0.05)
+        self.write()
 
     def hook_end(self):
         import multiprocessing.util
@@ -228,6 +282,32 @@ class Recorder:
             self.control.put(self.control.row(rank, 3), self.ready)  # before the number of steps, by which others know that it stands
             self.control.put(self.control.row(rank, 0), self.steps)
         self.maybe_stop(wanted, world)
+
+    def end_call(self, sums):
+        """A step of a program without an optimizer."""
+        self.steps += 1
+        self.marks.append(time.time_ns() // 1000)
+        self.see_outside()
+        if self.control is not None:
+            rank, _ = self.place()
+            for word, value in ((1, self.process), (2, sums["peak"]), (3, self.ready), (0, self.steps)):
+                self.control.put(self.control.row(rank, word), value)
+
+    def stop_together(self, why):
+        """A program without an optimizer repeats itself: this step is the last one, when it is that of all ranks."""
+        rank, world = self.place()
+        self.ready = self.ready or self.steps
+        if self.control is not None:
+            self.control.put(self.control.row(rank, 3), self.ready)
+        if self.together(world):
+            self.stop(why)
+
+    def finish(self, why):
+        """A process of several has seen enough: the command ends them all."""
+        self.ended = why
+        if self.control is not None:
+            self.write()
+            self.control.put(FINISHED, 1)
 
     def maybe_stop(self, wanted, world):
         if wanted == "auto" and self.together(world):
@@ -329,6 +409,11 @@ class Recorder:
             sums["peak"] = max(sums["peak"], stats["reserved_bytes"]["all"]["peak"])
         return sums
 
+    def highest_now(self):
+        """The peaks of all devices: allocated and reserved."""
+        self.see_peaks()
+        return tuple(map(max, zip(*self.peaks.values()))) if self.peaks else (0, 0)
+
     def see_outside(self):
         """What this process has on its devices besides the allocator's segments: the driver's row for it, less what is reserved."""
         path = os.environ.get("VRAM_SIM_SESSION")
@@ -358,9 +443,13 @@ class Recorder:
     # --- the end ---------------------------------------------------------------------------------------------------------
 
     def write(self):
-        if self.written or self.process != os.getpid():
-            return
-        self.written = True
+        with self.writing:
+            if self.written or self.process != os.getpid():
+                return
+            self.written = True
+            self.write_all()
+
+    def write_all(self):
         try:
             self.see_outside()
             self.write_recording()
@@ -375,6 +464,8 @@ class Recorder:
         snapshot = self.torch.cuda.memory._snapshot()
         if not isinstance(snapshot, dict):
             return
+        self.segments = snapshot["segments"]
+        remove_own_frames(snapshot)
         marks = snapshot.setdefault("external_annotations", [])
         for device in self.traced():
             marks += [{"device": device, "stage": "STEP", "name": f"step {i + 1}", "time_us": at} for i, at in enumerate(self.marks)]
@@ -398,6 +489,9 @@ class Recorder:
                 f"device {device} {self.ordinal(device)} {self.peaks[device][0]} {self.peaks[device][1]}"
                 f" {self.outside.get(device, 0)} {stats.get('num_ooms', 0)} {stats.get('num_alloc_retries', 0)}"
             )
+        seconds, size = self.first_use
+        lines.append(f"host {seconds:.1f} {size} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024} {self.initialised[0]:.1f} {self.initialised[1]} {self.initialised[2]}")
+        lines += self.serving.lines(self.segments)
         lines += ["note " + note.replace("\n", " ") for note in self.notes]
         try:
             lines += ["kernels none"] if self.lacks_kernels() else []
@@ -417,7 +511,11 @@ def torch_is_there(torch):
     RECORDER.torch = torch
     torch.cuda._lazy_call(RECORDER.begin)
     os.register_at_fork(after_in_child=lambda: torch.cuda._lazy_call(RECORDER.begin) if not torch.cuda.is_initialized() else None)
-    hook = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+    part("loops").watch(RECORDER, torch, Step)
+    part("engines").watch_captures(RECORDER.serving, torch)
+    part("weights").watch_torch(RECORDER, torch)
+    optimizer = sys.modules.get("torch.optim.optimizer")
+    hook = getattr(optimizer, "register_optimizer_step_post_hook", None)
     if hook is not None:
 
         def after_step(optimizer, args, kwargs):
@@ -427,30 +525,57 @@ def torch_is_there(torch):
         hook(after_step)
     if RANKS and torch.distributed.is_available():
         refuse_parts(torch)
+    watch_optimizers(getattr(optimizer, "Optimizer", None))
+
+
+def watch_optimizers(kind):
+    """A program that makes one trains: its steps are those of the optimizer, and calls of models are none."""
+    if kind is None:
+        return
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def __init__(self, *args, **kwargs):
+        RECORDER.trains = True
+        make(self, *args, **kwargs)
+
+    kind.__init__ = __init__
 
 
 class Finder:
-    """Stands before all others until PyTorch is looked for."""
+    """Stands before all others: what is to be done after which module is imported."""
+
+    def __init__(self, wanted):
+        self.wanted, self.under_way = wanted, set()
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        """Also for those who only ask whether there is such a module."""
+        if name not in self.wanted or name in self.under_way:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self.under_way.add(name)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.under_way.discard(name)
         if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
             load = spec.loader.exec_module
 
             def exec_module(module):
                 load(module)
-                try:
-                    torch_is_there(module)
-                except Exception as error:
-                    RECORDER.notes.append(f"import: {error!r}")
+                self.imported(name, module)
 
             spec.loader.exec_module = exec_module
         return spec
 
+    def imported(self, name, module):
+        after = self.wanted.pop(name, None)
+        try:
+            if after is not None:
+                after(module)
+        except Exception as error:
+            RECORDER.notes.append(f"import of {name}: {error!r}")
+
 
 def watch_imports():
     take_rank()
-    sys.meta_path.insert(0, Finder())
+    sys.meta_path.insert(0, Finder({"torch": torch_is_there, **part("engines").modules(RECORDER, RECORDER.serving), **part("weights").modules(RECORDER)}))

@@ -1,0 +1,200 @@
+"""What servers of models tell `vram fit`, while they start: which phase they are in, how large their cache of keys and values is and how many
+tokens that is, what share of the device they were given. One table for all engines; an engine that is not in it is known by its recording alone.
+
+The facts (text, in PID.facts): `serving engine NAME`, `serving share OPTION VALUE` (of the device's memory), `serving tokens N`, `serving
+block_tokens N`, `serving length N` (the longest sequence), `serving sequences N` (at once), `serving graphs COUNT BYTES`, `phase NAME BEGIN END`
+(microseconds of the recording's clock)."""
+import functools
+import os
+import sys
+import time
+
+STANDING = 100  # steps of an engine without a new peak
+
+
+def now():
+    return time.time_ns() // 1000
+
+
+class Serving:
+    """Of this process. What goes wrong here is a note; the engine never sees it."""
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+        self.inside = 0  # of phases: what computes then computes for none
+        self.reset()
+
+    def reset(self):
+        self.values, self.phases, self.pools = {}, [], set()
+        self.captures = self.steps = self.highest_step = 0
+        self.highest = (0, 0)
+
+    def lines(self, snapshot_segments):
+        lines = [f"serving {name} {value}" for name, value in self.values.items() if value is not None]
+        if self.captures:
+            inside = sum(segment["total_size"] for segment in snapshot_segments if tuple(segment.get("segment_pool_id", (0, 0))) in self.pools)
+            lines.append(f"serving graphs {self.captures} {inside}")
+        return lines + [f"phase {name} {begin} {end}" for name, begin, end in self.phases[:64]]
+
+    # --- what is seen ----------------------------------------------------------------------------------------------------
+
+    def passed(self, phase, begin):
+        last = self.phases[-1] if self.phases else None
+        if last is not None and last[0] == phase:
+            last[2] = now()
+        else:
+            self.phases.append([phase, begin, now()])
+
+    def step(self):
+        """An engine computed for requests."""
+        self.steps += 1
+        peaks = self.recorder.highest_now()
+        if any(new > old for new, old in zip(peaks, self.highest)):
+            self.highest, self.highest_step = tuple(map(max, peaks, self.highest)), self.steps
+        elif self.steps - self.highest_step == STANDING and os.environ.get("VRAM_FIT_STEPS", "auto") == "auto":
+            self.recorder.finish("served")
+
+
+# --- the engines ------------------------------------------------------------------------------------------------------------------
+
+
+def vllm_cache(worker, config):
+    """After vLLM's worker made its cache as `config` says."""
+    settings = worker.vllm_config
+    block = getattr(config.kv_cache_groups[0].kv_cache_spec, "block_size", None) if config.kv_cache_groups else None
+    tokens = config.num_blocks * block if block else None
+    capacity = getattr(sys.modules.get("vllm.v1.core.kv_cache_utils"), "get_kv_cache_capacity", None)
+    if capacity is not None:
+        tokens = capacity(settings, config)[0]
+    given = settings.cache_config.kv_cache_memory_bytes if hasattr(settings.cache_config, "kv_cache_memory_bytes") else None
+    return {"engine": "vllm", "share": None if given else f"gpu_memory_utilization {settings.cache_config.gpu_memory_utilization}", "tokens": tokens,
+            "blocks": config.num_blocks, "block_tokens": block, "length": settings.model_config.max_model_len,
+            "sequences": settings.scheduler_config.max_num_seqs}
+
+
+def sglang_cache(runner, *_):
+    """After SGLang's runner made its pools."""
+    arguments = runner.server_args
+    page = getattr(runner, "page_size", None) or getattr(arguments, "page_size", None) or 1
+    tokens = getattr(runner, "max_total_num_tokens", None)
+    return {"engine": "sglang", "share": f"mem_fraction_static {arguments.mem_fraction_static}", "tokens": tokens, "blocks": tokens // page if tokens else None,
+            "block_tokens": page, "length": runner.model_config.context_len, "sequences": getattr(runner, "max_running_requests", None)}
+
+
+# Module, class, method; the phase that it is ("": none); what it tells; whether it is a step.
+METHODS = (
+    ("vllm.v1.worker.gpu_worker", "Worker", "load_model", "loading", None, False),
+    ("vllm.v1.worker.gpu_worker", "Worker", "determine_available_memory", "profiling", None, False),
+    ("vllm.v1.worker.gpu_worker", "Worker", "initialize_from_config", "cache", vllm_cache, False),
+    ("vllm.v1.worker.gpu_worker", "Worker", "compile_or_warm_up_model", "capture", None, False),
+    ("vllm.v1.worker.gpu_worker", "Worker", "execute_model", "", None, True),
+    ("sglang.srt.model_executor.model_runner", "ModelRunner", "load_model", "loading", None, False),
+    ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_memory_pool", "cache", sglang_cache, False),
+    ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_cuda_graphs", "capture", None, False),
+    ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_device_graphs", "capture", None, False),
+    ("sglang.srt.model_executor.model_runner", "ModelRunner", "forward", "", None, True),
+)
+WANTED_BY_ENGINE = "VRAM_FIT_DUMMY"
+
+
+def wrap(serving, owner, name, phase, tell, is_step):
+    method = owner.__dict__.get(name)
+    if not callable(method):
+        return
+
+    @functools.wraps(method)
+    def wrapper(self, *args, **kwargs):
+        begin = now()
+        serving.inside += bool(phase)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            serving.inside -= bool(phase)
+            try:
+                if phase:
+                    serving.passed(phase, begin)
+                if tell is not None:
+                    serving.values.update(tell(self, *args, *kwargs.values()))
+                if is_step and serving.values and not serving.inside:
+                    serving.step()
+            except Exception as error:
+                serving.recorder.notes.append(f"{name}: {error!r}")
+
+    setattr(owner, name, wrapper)
+
+
+def watch_methods(serving, module):
+    for place, owner, name, phase, tell, is_step in METHODS:
+        if place == module.__name__ and hasattr(module, owner):
+            wrap(serving, getattr(module, owner), name, phase, tell, is_step)
+
+
+def watch_captures(serving, torch):
+    """Graphs keep what they allocate in pools of their own, whoever captures."""
+    graph = getattr(torch.cuda, "CUDAGraph", None)
+    end = getattr(graph, "capture_end", None)
+    if end is None:
+        return
+
+    @functools.wraps(end)
+    def capture_end(self, *args, **kwargs):
+        result = end(self, *args, **kwargs)
+        try:
+            serving.captures += 1
+            serving.pools.add(tuple(self.pool()))
+        except Exception as error:
+            serving.recorder.notes.append(f"capture_end: {error!r}")
+        return result
+
+    graph.capture_end = capture_end
+
+
+# --- weights that are not there ------------------------------------------------------------------------------------------------------
+
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "tekken.json")
+
+
+def lacks(folder, names):
+    """Whether it is a folder of a model without any file that ends so."""
+    folder = str(folder)
+    return os.path.isfile(os.path.join(folder, "config.json")) and not any(name.endswith(names) for name in os.listdir(folder))
+
+
+def settle_engine(arguments, model, recorder):
+    """An engine's own options for weights that are made up, where none are there or none are wanted."""
+    if arguments.load_format != "dummy" and (os.environ.get(WANTED_BY_ENGINE) == "1" or lacks(model, WEIGHTS)):
+        arguments.load_format = "dummy"
+        recorder.say("weights are made up by the engine: as with --load-format dummy")
+    if not arguments.skip_tokenizer_init and lacks(model, TOKENIZERS):
+        arguments.skip_tokenizer_init = True
+        recorder.say("there is no tokenizer: as with --skip-tokenizer-init")
+
+
+# Module, class, the attribute that names the model.
+ARGUMENTS = (("vllm.engine.arg_utils", "EngineArgs", "model"), ("sglang.srt.server_args", "ServerArgs", "model_path"))
+
+
+def watch_arguments(recorder, module):
+    for place, owner, model in ARGUMENTS:
+        if place != module.__name__ or not hasattr(module, owner):
+            continue
+        kind = getattr(module, owner)
+        settle = kind.__post_init__
+
+        @functools.wraps(settle)
+        def __post_init__(self, *args, settle=settle, model=model, **kwargs):
+            try:
+                settle_engine(self, getattr(self, model), recorder)
+            except Exception as error:
+                recorder.notes.append(f"options of the engine: {error!r}")
+            return settle(self, *args, **kwargs)
+
+        kind.__post_init__ = __post_init__
+
+
+def modules(recorder, serving):
+    """What is to be done after which module is imported."""
+    wanted = {place: functools.partial(watch_methods, serving) for place, *_ in METHODS}
+    wanted.update({place: functools.partial(watch_arguments, recorder) for place, *_ in ARGUMENTS})
+    return wanted

@@ -1,0 +1,134 @@
+"""Steps of programs that train nothing: a step is a call of a model by the program itself, or by what it called in a library, such as
+`generate()` or a pipeline, as long as that is the same call. Where they repeat the program has shown what it needs.
+
+A call that a library makes is whole, so three alike (or three alike series of them) are enough; a bare call of a model may be one of many that
+make an image or a text together, whose end takes more: there a hundred calls in a row must be without a new peak."""
+import functools
+import os
+import sys
+import threading
+
+STANDING = 100
+ALIKE = 3
+LONGEST = 64  # series of calls
+INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "<frozen")
+
+
+class Call:
+    """Of a function of a library by the program. It is kept where a debugger would keep its trace function, for a frame has no other place that ends
+    with the call; where one does trace, it is called, and traces nothing."""
+
+    def __call__(self, frame, event, argument):
+        return None
+
+
+def is_installed(frame):
+    return any(part in frame.f_code.co_filename for part in INSTALLED)
+
+
+def call_of(frame):
+    """What the program called that is still under way: a Call, None for the model itself, False where nobody can tell."""
+    called = None
+    while frame is not None and is_installed(frame):
+        called, frame = frame, frame.f_back
+    if called is None:
+        return None
+    if frame is None or not (called.f_trace is None or isinstance(called.f_trace, Call)):
+        return False
+    if called.f_trace is None:
+        called.f_trace = Call()
+    return called.f_trace
+
+
+class Loops:
+    def __init__(self, recorder, step):
+        self.recorder, self.step = recorder, step
+        self.thread = threading.main_thread().ident
+        self.inside = False
+        self.reset()
+
+    def reset(self):
+        self.call, self.before, self.steps, self.whole, self.standing = None, None, [], [], 0
+        self.highest = (0, 0)
+        self.begun = False
+
+    def is_counting(self):
+        recorder = self.recorder
+        return not self.inside and threading.get_ident() == self.thread and recorder.is_recording() and not recorder.trains and not recorder.serving.values
+
+    def begin_call(self, frame):
+        """A model is called by no other. What came before is over unless it belongs to the same call of a library."""
+        call = call_of(frame)
+        if call is False:
+            self.reset()
+            return
+        if self.begun and (call is None or call is not self.call):
+            self.end_step(self.call is not None)
+        self.begun, self.call = True, call
+
+    def end_step(self, whole):
+        recorder = self.recorder
+        sums, peaks = recorder.sums(), recorder.highest_now()
+        recorder.end_call(sums)
+        self.standing = 0 if any(new > old for new, old in zip(peaks, self.highest)) else self.standing + 1
+        self.highest = tuple(map(max, peaks, self.highest))
+        if self.before is not None:
+            self.steps.append(self.step(sums, self.before))
+            self.whole.append(whole)
+            del self.steps[: -ALIKE * LONGEST], self.whole[: -ALIKE * LONGEST]
+        self.before = sums
+        wanted = os.environ.get("VRAM_FIT_STEPS", "auto")
+        if wanted.isdigit() and int(wanted) and recorder.steps >= int(wanted):
+            recorder.stop("asked")
+        if wanted == "auto" and sums["allocations"]:
+            self.maybe_stop()
+
+    def maybe_stop(self):
+        length = self.series()
+        if length and any(self.whole[-length:]):
+            self.recorder.stop_together("calls")
+        if self.standing >= STANDING:
+            self.recorder.stop_together("calls" if length else "stands")
+
+    def series(self):
+        """How many calls make the series that came three times in a row, in which something was allocated; 0: none did."""
+        steps = self.steps
+        for length in range(1, min(LONGEST, len(steps) // ALIKE) + 1):
+            last = steps[-length:]
+            if all(steps[-i * length - length : -i * length] == last for i in range(1, ALIKE)) and any(step.allocations for step in last):
+                return length
+        return 0
+
+
+def watch(recorder, torch, step):
+    """While a model is called torch.nn.Module is what it was; the stacks have one frame of ours, which the recording is rid of again."""
+    module = getattr(getattr(torch, "nn", None), "Module", None)
+    if module is None:
+        return
+    loops, called = Loops(recorder, step), module.__call__
+
+    @functools.wraps(called)
+    def __call__(self, *args, **kwargs):
+        if not loops.is_counting():
+            return called(self, *args, **kwargs)
+        loops.inside, module.__call__ = True, called
+        try:
+            loops.begin_call(sys._getframe(1))
+        except Exception as error:
+            recorder.notes.append(f"calls: {error!r}")
+        try:
+            return called(self, *args, **kwargs)
+        finally:
+            loops.inside, module.__call__ = False, __call__
+
+    module.__call__ = __call__
+    leave_to_python(torch, __call__.__code__)
+
+
+def leave_to_python(torch, code):
+    """torch.compile() begins with what is called from it, as where nothing stood in between."""
+    frames = getattr(getattr(getattr(torch, "_C", None), "_dynamo", None), "eval_frame", None)
+    if hasattr(frames, "skip_code"):
+        frames.skip_code(code)
+    elif hasattr(frames, "set_code_exec_strategy"):
+        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.DEFAULT))

@@ -1,0 +1,196 @@
+// fit_serving_print.c: what is served, for people and as JSON.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fit_cards.h"
+#include "fit_run.h"
+#include "fit_serving.h"
+#include "ui.h"
+
+#define SIZE(bytes) ui_size((bytes), (char[UI_SIZE_CAPACITY]){0})
+#define COLUMN      17
+#define WIDTH       80
+#define LENGTHS     4 // of sequences that are listed
+
+static void put(const char *title, const char *text) {
+    printf("    %-*s", COLUMN - 4, title);
+    ui_wrap(stdout, text, COLUMN, WIDTH);
+    printf("\n");
+}
+
+// "1,234,567"
+static const char *grouped(uint64_t number, char text[32]) {
+    char digits[24];
+    const int length = snprintf(digits, sizeof digits, "%" PRIu64, number);
+    size_t used = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0) text[used++] = ',';
+        text[used++] = digits[i];
+    }
+    text[used] = '\0';
+    return text;
+}
+
+#define COUNT(number) grouped((number), (char[32]){0})
+
+static void print_cache(const struct fit_serving *serving) {
+    const struct fit_served *served = serving->served;
+    char text[400];
+    int used = snprintf(text, sizeof text, "%s", SIZE(serving->cache_bytes));
+    if (served->tokens != 0 && served->blocks != 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, ": %s blocks of %s = %s tokens", COUNT(served->blocks),
+                         COUNT(served->block_tokens), COUNT(served->tokens));
+    else if (serving->token_bytes != 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, ": %s tokens", COUNT(serving->cache_bytes / serving->token_bytes));
+    if (serving->token_bytes != 0) used += snprintf(text + used, sizeof text - (size_t)used, ", %s a token", SIZE(serving->token_bytes));
+    put("KV cache", text);
+    uint64_t length = served->length;
+    used = 0;
+    for (int i = 0; i < LENGTHS && length >= 128 && served->tokens / length > 0; i++, length /= 4)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%s at %s", i == 0 ? "sequences at once by their length: " : ", ",
+                         COUNT(served->tokens / length), COUNT(length));
+    if (used > 0) put("", text);
+    if (served->tokens != 0 && served->tokens < served->length) put("", "less than one sequence of the whole length");
+}
+
+static void print_phases(const struct fit_serving *serving) {
+    const struct fit_served *served = serving->served;
+    char text[300];
+    put("Weights", SIZE(serving->weight_bytes));
+    const uint64_t above =
+        serving->profiling_bytes - (serving->weight_bytes < serving->profiling_bytes ? serving->weight_bytes : serving->profiling_bytes);
+    if (serving->profiling_bytes != 0) {
+        (void)snprintf(text, sizeof text, "%s live at most, %s above the weights (activations of the largest batch)",
+                       SIZE(serving->profiling_bytes), SIZE(above));
+        put("Profiling", text);
+    }
+    print_cache(serving);
+    if (served->captures != 0) {
+        (void)snprintf(text, sizeof text, "%s captured, %s in their pools; %s live at most in warm-up and capture", COUNT(served->captures),
+                       SIZE(served->graph_bytes), SIZE(serving->capture_bytes));
+        if (serving->capture_bytes == 0) *strchr(text, ';') = '\0';
+        put("CUDA graphs", text);
+    }
+}
+
+static void print_card(const struct fit_serving *serving, const struct fit_verdict *verdict, const struct fit_card *card) {
+    const struct fit_serving_card on = fit_serving_on(serving, verdict, card);
+    char text[300];
+    const double share = on.most_share < serving->served->share ? on.most_share : serving->served->share;
+    // Rounded down: what is said is there.
+    int used =
+        snprintf(text, sizeof text, "up to %.3f of %s", (double)(int64_t)(on.most_share * 1000) / 1000, SIZE(card->model.memory_bytes));
+    if (on.cache_bytes == 0)
+        (void)snprintf(text + used, sizeof text - (size_t)used, "; nothing is left for a cache");
+    else
+        (void)snprintf(text + used, sizeof text - (size_t)used, "; at %.3g: %s of cache, %s tokens%s", share, SIZE(on.cache_bytes),
+                       COUNT(on.tokens), on.tokens < serving->served->length ? ": less than one sequence" : "");
+    put(card->model.key, text);
+}
+
+// What the share does not cover.
+static void print_beyond(const struct fit_serving *serving, const struct fit_verdict *verdict) {
+    const struct fit_holding *highest = verdict->highest;
+    char text[400];
+    (void)snprintf(text, sizeof text,
+                   "%s: the allocator's %s with activations as while profiling, %s context, %s libraries, less the share's %s",
+                   SIZE((uint64_t)(serving->beyond_bytes > 0 ? serving->beyond_bytes : 0)), SIZE(serving->held_bytes),
+                   SIZE(highest->outside_bytes - verdict->library_bytes), SIZE(verdict->library_bytes),
+                   SIZE((uint64_t)(serving->served->share * (double)verdict->ran_memory_bytes)));
+    put("Beyond it", text);
+}
+
+static void print_growth(const struct fit_serving *serving, const struct fit_verdict *verdict) {
+    for (size_t i = 0; i < verdict->card_count; i++) {
+        const struct fit_card *card = &verdict->cards[i];
+        char text[200];
+        if (!card->asked || card->need_bytes > card->model.memory_bytes || serving->token_bytes == 0) continue;
+        (void)snprintf(text, sizeof text, "about %s tokens more would fit, if nothing else grows",
+                       COUNT((card->model.memory_bytes - card->need_bytes) / serving->token_bytes));
+        put(card->model.key, text);
+    }
+}
+
+void fit_serving_print(const struct fit_serving *serving, const struct fit_verdict *verdict) {
+    const struct fit_served *served = serving->served;
+    if (!serving->any) return;
+    printf("  Serving        %s", served->engine[0] != '\0' ? served->engine : "a model, with a KV cache");
+    if (served->sequences != 0) printf(", %s sequences at most", COUNT(served->sequences));
+    if (served->length != 0) printf(" of %s tokens", COUNT(served->length));
+    printf("\n");
+    print_phases(serving);
+    if (!fit_serving_by_share(serving)) {
+        print_growth(serving, verdict);
+        return;
+    }
+    printf("  Share          %s %.3g\n", served->share_option, served->share);
+    print_beyond(serving, verdict);
+    for (size_t i = 0; i < verdict->card_count; i++)
+        if (verdict->cards[i].asked) print_card(serving, verdict, &verdict->cards[i]);
+}
+
+// --- JSON -----------------------------------------------------------------------------------------------------------------------------
+
+static void print_json_cards(const struct fit_serving *serving, const struct fit_verdict *verdict) {
+    bool first = true;
+    printf(", \"cards\": [");
+    for (size_t i = 0; fit_serving_by_share(serving) && i < verdict->card_count; i++) {
+        const struct fit_serving_card on = fit_serving_on(serving, verdict, &verdict->cards[i]);
+        if (!verdict->cards[i].asked) continue;
+        printf("%s{\"key\": \"%s\", \"most_share\": %.4f, \"cache_bytes\": %" PRIu64 ", \"tokens\": %" PRIu64 ", \"fits\": %s}",
+               first ? "" : ", ", verdict->cards[i].model.key, on.most_share, on.cache_bytes, on.tokens, on.fits ? "true" : "false");
+        first = false;
+    }
+    printf("]");
+}
+
+void fit_serving_print_json(const struct fit_serving *serving, const struct fit_verdict *verdict) {
+    const struct fit_served *served = serving->served;
+    printf(",\n \"serving\": ");
+    if (!serving->any) {
+        printf("null");
+        return;
+    }
+    printf("{\"engine\": ");
+    ui_json_string(served->engine);
+    printf(", \"share_option\": ");
+    ui_json_string(served->share_option);
+    printf(", \"share\": %.4f, \"weight_bytes\": %" PRIu64 ", \"cache_bytes\": %" PRIu64 ", \"tokens\": %" PRIu64 ", \"blocks\": %" PRIu64
+           ", \"block_tokens\": %" PRIu64 ", \"token_bytes\": %" PRIu64 ", \"length\": %" PRIu64 ", \"sequences\": %" PRIu64,
+           served->share, serving->weight_bytes, serving->cache_bytes, served->tokens, served->blocks, served->block_tokens,
+           serving->token_bytes, served->length, served->sequences);
+    printf(", \"loading_bytes\": %" PRIu64 ", \"profiling_bytes\": %" PRIu64 ", \"capture_bytes\": %" PRIu64 ", \"graphs\": %" PRIu64
+           ", \"graph_bytes\": %" PRIu64 ", \"held_bytes\": %" PRIu64 ", \"beyond_bytes\": %" PRId64,
+           serving->loading_bytes, serving->profiling_bytes, serving->capture_bytes, served->captures, served->graph_bytes,
+           serving->held_bytes, fit_serving_by_share(serving) ? serving->beyond_bytes : 0);
+    print_json_cards(serving, verdict);
+    printf("}");
+}
+
+// --- the host --------------------------------------------------------------------------------------------------------------------------
+
+#define MUCH_SECONDS 10.0
+#define MUCH_BYTES   ((uint64_t)4 << 30)
+
+// Where its beginning took long, or much memory: of what, and what to do about it.
+void fit_host_print(const struct fit_run *run, bool dummy_weights) {
+    const struct fit_host *host = NULL;
+    for (size_t i = 0; i < run->process_count; i++)
+        if (host == NULL || run->processes[i].host.most_bytes > host->most_bytes) host = &run->processes[i].host;
+    if (host == NULL || host->most_bytes == 0) return;
+    char text[400];
+    int used = snprintf(text, sizeof text, "%.1f s until the device was used; %s of memory", host->begin_seconds, SIZE(host->most_bytes));
+    const uint64_t filled = host->fill_bytes - host->skipped_bytes;
+    if (filled > MUCH_BYTES / 8)
+        used += snprintf(text + used, sizeof text - (size_t)used, "; %s were initialised on the CPU in %.1f s", SIZE(filled),
+                         host->fill_seconds);
+    if (host->skipped_bytes > 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, "; %s were left as they are, for weights are made up",
+                         SIZE(host->skipped_bytes));
+    if (!dummy_weights && (host->fill_seconds > MUCH_SECONDS || host->most_bytes > MUCH_BYTES))
+        (void)snprintf(text + used, sizeof text - (size_t)used, ": --dummy-weights leaves out what weights cost the host");
+    printf("  %-*s", COLUMN - 2, "Host");
+    ui_wrap(stdout, text, COLUMN, WIDTH);
+    printf("\n");
+}

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""`vram fit` of programs that train nothing: servers, loops of calls, weights that are not there. Usage: test_serving.py VRAM PROGRAM"""
+import json
+import os
+import pathlib
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+VRAM, PROGRAM = sys.argv[1:3]
+HERE = pathlib.Path(__file__).resolve().parent
+MIB, GIB = 1 << 20, 1 << 30
+ENVIRONMENT = {name: value for name, value in os.environ.items() if "ALLOC_CONF" not in name and not name.startswith(("VRAM_", "PYTHON"))}
+H100 = 85021163520  # bytes
+
+MODEL = """
+import sys, torch
+class Model(torch.nn.Module):
+    def forward(self, size): torch.free(torch.empty(size << 20))
+model, weights = Model(), torch.empty(64 << 20)
+"""
+ENGINE = """
+import sys
+from sglang.srt.server_args import ServerArgs
+from sglang.srt.model_executor.model_runner import ModelRunner
+runner = ModelRunner(ServerArgs(sys.argv[1]), %d, int(sys.argv[2]))
+""" % H100
+
+
+def fit(*arguments, **variables):
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{HERE / 'fake'}:{HERE / 'fake/site-packages'}"
+        result = subprocess.run([VRAM, "fit", *arguments], capture_output=True, text=True, check=False,
+                                env={**ENVIRONMENT, "PYTHONPATH": path, "TMPDIR": folder, **variables})
+        assert os.listdir(folder) == [], os.listdir(folder)
+    return result
+
+
+def python(program, *arguments):
+    return ("--", sys.executable, "-c", program, *arguments)
+
+
+def answer_of(*arguments):
+    result = fit("--json", *arguments)
+    assert result.stdout, result.stderr
+    return json.loads(result.stdout)
+
+
+class Calls(unittest.TestCase):
+    def test_calls_that_repeat(self):
+        answer = answer_of(*python(MODEL + "for i in range(100000): model(32)\n"))
+        self.assertEqual((answer["ended"], answer["allocated_bytes"], answer["exit_code"]), ("calls", 96 * MIB, 0))
+        self.assertLess(answer["steps"], 120)
+
+    def test_the_end_of_a_short_loop_is_seen(self):
+        answer = answer_of(*python(MODEL + "for i in range(60): model(32)\ntorch.empty(512 << 20)\n"))
+        self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("end", 576 * MIB))
+
+    def test_a_call_of_a_library_is_whole(self):
+        program = MODEL + "import whole_calls\nfor i in range(100): whole_calls.generate(model, 256)\n"
+        answer = answer_of(*python(program))
+        self.assertEqual((answer["ended"], answer["steps"], answer["allocated_bytes"]), ("calls", 4, 320 * MIB))
+
+    def test_calls_of_growing_size_are_not_alike(self):
+        answer = answer_of(*python(MODEL + "for i in range(150): model(i)\n"))
+        self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("end", 214 * MIB))
+
+    def test_a_program_that_trains_later_is_not_stopped_before(self):
+        program = MODEL + "optimizer = torch.Optimizer()\nfor i in range(300): model(32)\n" \
+                          "for i in range(1000):\n    torch.free(torch.empty(128 << 20))\n    optimizer.step()\n"
+        answer = answer_of(*python(program))
+        self.assertEqual((answer["ended"], answer["steps"], answer["allocated_bytes"]), ("repeats", 4, 192 * MIB))
+
+    def test_as_many_calls_as_asked(self):
+        answer = answer_of("--steps", "5", *python(MODEL + "for i in range(100): model(32)\n"))
+        self.assertEqual((answer["ended"], answer["steps"]), ("steps", 5))
+
+
+class Servers(unittest.TestCase):
+    def test_it_answers(self):
+        with socket.socket() as place:
+            place.bind(("127.0.0.1", 0))
+            port = place.getsockname()[1]
+        program = MODEL + "import http.server\nmodel(32)\nhttp.server.HTTPServer(('127.0.0.1', int(sys.argv[2])), http.server.SimpleHTTPRequestHandler).serve_forever()\n"
+        answer = answer_of("--for", "60s", *python(program, "--port", str(port)))
+        self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("ready", 96 * MIB))
+
+    def model(self, *names):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for name in names:
+            pathlib.Path(folder.name, name).write_text("{}")
+        return folder.name
+
+    def test_an_engine(self):
+        folder = self.model("config.json")
+        result = fit("--json", "--device", "h100,rtx4090,rtx3060", *python(ENGINE + "while True: runner.forward()\n", folder, "2048"))
+        answer = json.loads(result.stdout)
+        self.assertIn("loads dummy without a tokenizer", result.stderr)
+        serving, tokens = answer["serving"], (H100 // 2 - GIB) // (4 * MIB)
+        self.assertEqual((answer["ended"], serving["engine"], serving["share_option"], serving["share"]), ("served", "sglang", "mem_fraction_static", 0.5))
+        self.assertEqual((serving["weight_bytes"], serving["loading_bytes"], serving["cache_bytes"]), (GIB, 3 * GIB, tokens * 4 * MIB))
+        self.assertEqual((serving["tokens"], serving["blocks"], serving["token_bytes"], serving["length"]), (tokens, tokens // 16, 4 * MIB, 2048))
+        cards = {card["key"]: card for card in serving["cards"]}
+        self.assertEqual({key: card["fits"] for key, card in cards.items()}, {"h100": True, "rtx4090": True, "rtx3060": False})
+        half = {card["key"]: card["memory_bytes"] // 2 for card in answer["cards"]}
+        for key in cards:  # half of each, less the weights
+            self.assertAlmostEqual(cards[key]["tokens"], (half[key] - GIB) // (4 * MIB), delta=1)
+        self.assertEqual(result.returncode, 1)
+        # What the engine has besides its share: the context, and what it takes to serve.
+        beyond = answer["reserved_bytes"] + answer["context_bytes"] + answer["library_bytes"] - H100 // 2
+        self.assertAlmostEqual(cards["h100"]["most_share"], 1 - beyond / H100, delta=0.001)
+
+    def test_text_about_an_engine(self):
+        folder = self.model("config.json", "tokenizer.json", "model.safetensors")
+        result = fit("-q", "--device", "h100", *python(ENGINE + "for i in range(300): runner.forward()\n", folder, "2048"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        told = " ".join(result.stdout.split())
+        for part in ("Serving sglang, 7 sequences at most of 2,048 tokens", "Weights 1.0 GiB", "4.0 MiB a token", "sequences at once by their length: 4 at 2,048, 19 at 512",
+                     "Share mem_fraction_static 0.5", "h100 up to 0.99", "it served 100 steps without a new peak"):
+            self.assertIn(part, told)
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
+        result = fit("-q", "--dummy-weights", *python(ENGINE, folder, "2048"))
+        self.assertEqual(result.returncode, 0)
+
+    def test_options_that_are_there_already(self):
+        folder = self.model("config.json", "tokenizer.json", "model.safetensors")
+        for options, format in (((), "auto"), (("--dummy-weights",), "dummy")):
+            result = fit("--json", *options, *python(ENGINE, folder, "2048"))
+            self.assertIn(f"loads {format} with one", result.stderr)
+
+
+class Files(unittest.TestCase):
+    def test_a_missing_file_is_named(self):
+        result = fit(*python("import torch\ntorch.empty(1)\ntorch.load('runs/not-there.pt')\n"))
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("vram fit: runs/not-there.pt is not there (torch.load)\n", result.stderr)
+
+    def header(self, **changed):
+        """One tensor of 2^20 halves; the file ends where it would begin."""
+        values = {"magic": b"GGUF", "version": 3, "tensors": 1, "type": 1, "size": MIB, **changed}
+        text = lambda word: struct.pack("<Q", len(word)) + word
+        pairs = [text(b"general.alignment") + struct.pack("<II", 4, 64), text(b"names") + struct.pack("<IIQ", 9, 8, 2) + text(b"a") + text(b"bc")]
+        info = text(b"weights") + struct.pack("<IQIQ", 1, values["size"], values["type"], 0)
+        return values["magic"] + struct.pack("<IQQ", values["version"], values["tensors"], len(pairs)) + b"".join(pairs) + info
+
+    def test_headers_of_gguf(self):
+        program = "import os, sys, torch\ntorch.empty(1)\npath = sys.argv[1].rpartition('=')[2]\nprint(os.path.basename(path), os.path.getsize(path), os.stat(path).st_blocks < 100)\n"
+        data_begin = -(-len(self.header()) // 64) * 64
+        with tempfile.TemporaryDirectory() as folder:
+            for names in (("model.gguf",), ("m-00001-of-00002.gguf", "m-00002-of-00002.gguf")):
+                for name in names:
+                    pathlib.Path(folder, name).write_bytes(self.header())
+                for prefix in ("", "--model="):
+                    result = fit("--dummy-weights", *python(program, prefix + os.path.join(folder, names[0])))
+                    self.assertIn(f"{names[0]} {data_begin + 2 * MIB} True\n", result.stderr)
+                    self.assertIn(f"{len(names)} tensors of {len(names) * 2 * MIB} B", result.stderr)
+            self.assertEqual(pathlib.Path(folder, "model.gguf").stat().st_size, len(self.header()))
+
+    def test_headers_that_are_wrong(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "model.gguf")
+            good = self.header()
+            wrong = [b"", b"GGUX" + good[4:], self.header(version=9), self.header(type=77), self.header(size=1 << 62), self.header(tensors=1 << 60)]
+            for content in wrong + [good[:length] for length in range(4, len(good), 7)]:
+                path.write_bytes(content)
+                result = fit("--dummy-weights", *python("import torch\n", str(path)))
+                self.assertEqual((result.returncode, result.stderr.count("\n")), (3, 1), result.stderr)
+                self.assertIn("model.gguf: ", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,126 @@
+"""The answers of `vram fit` about servers, and about models of which there is no more than a configuration: fit_serving.py VRAM ROW FOLDER
+(the environment's)."""
+import json
+import os
+import pathlib
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import gguf_header
+from cuda_toolkit import use_toolkit
+from small_llama import CONFIG
+
+PROGRAMS = pathlib.Path(__file__).parent
+GIB, MIB = 1 << 30, 1 << 20
+MOST_SECONDS, MOST_HOST_BYTES = 180, 4 * 10**9
+LLAMA_7B = {**CONFIG, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32,
+            "head_dim": 128, "max_position_embeddings": 4096}
+PARAMETERS_7B = 6738415616
+
+GENERATE = """
+import sys, torch
+from transformers import AutoModelForCausalLM
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.bfloat16).to("cuda")
+ids = torch.ones(1, 128, dtype=torch.long, device="cuda")
+for i in range(1000):
+    model.generate(ids, max_new_tokens=32, do_sample=False, eos_token_id=None)
+"""
+INITIALISE = """
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(8192, 8192) for i in range(24)]).cuda()
+with torch.no_grad():
+    for i in range(1000):
+        model(torch.empty(16, 8192, device="cuda"))
+"""
+LLM = """
+import sys
+from vllm import LLM, SamplingParams
+if __name__ == "__main__":
+    llm = LLM(model=sys.argv[1], max_model_len=1024)
+    for i in range(1000):
+        llm.generate([{"prompt_token_ids": [1, 5, 9, 11]}], SamplingParams(max_tokens=8, ignore_eos=True, detokenize=False, temperature=0), use_tqdm=False)
+"""
+
+
+def model(config):
+    folder = tempfile.mkdtemp(prefix="model.")
+    pathlib.Path(folder, "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def fit(vram, *arguments, code=0):
+    """The answer; what it cost is printed."""
+    begun = time.monotonic()
+    run = subprocess.run([vram, "fit", "--json", "-q", *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    answer = json.loads(run.stdout)
+    print(f"{time.monotonic() - begun:.1f} s, {used.ru_utime + used.ru_stime:.1f} s of processors, {used.ru_maxrss / 1e6:.2f} GB of the host, "
+          f"needs {answer['need_bytes'] / GIB:.2f} GiB, ended: {answer['ended']}\n{answer['serving']}")
+    assert run.returncode == code, run.returncode
+    assert used.ru_maxrss * 1024 < MOST_HOST_BYTES
+    return answer
+
+
+def fit_dummy_7b(vram, _):
+    """A Llama of 7 billion parameters from its config.json: in little memory of the host, generating until its calls repeat."""
+    answer = fit(vram, "--dummy-weights", "--device", "h100,rtx4090", "--value", "__call__()=0,0,0,1", "--", sys.executable, "-c", GENERATE, model(LLAMA_7B))
+    assert answer["ended"] == "calls" and answer["steps"] < 10, (answer["ended"], answer["steps"])
+    assert abs(answer["roles"]["parameters"] - 2 * PARAMETERS_7B) < 64 * MIB, answer["roles"]
+    assert answer["serving"]["token_bytes"] == 2 * 2 * 32 * 4096 and 12 * GIB < answer["allocated_bytes"] < 13.5 * GIB
+
+
+def fit_dummy_initialisation(vram, _):
+    """6.4 GB that PyTorch would initialise on the CPU."""
+    answer = fit(vram, "--dummy-weights", "--", sys.executable, "-c", INITIALISE)
+    assert answer["ended"] == "calls" and 24 * 8192 * 8193 * 4 <= answer["allocated_bytes"] < 24 * 8192 * 8193 * 4 + 256 * MIB, answer["allocated_bytes"]
+
+
+def engine(answer, most):
+    serving = answer["serving"]
+    assert (serving["engine"], serving["share_option"], serving["length"]) == ("vllm", "gpu_memory_utilization", 1024), serving
+    assert serving["blocks"] * serving["block_tokens"] == serving["tokens"] and serving["token_bytes"] == 2 * 2 * 4 * 512
+    assert 64 * MIB < serving["weight_bytes"] < serving["profiling_bytes"] < 2 * GIB
+    cards = {card["key"]: card for card in serving["cards"]}
+    assert cards["h100"]["fits"] and 0.92 < cards["h100"]["most_share"] < most, cards
+    assert abs(cards["h100"]["tokens"] - serving["tokens"]) < serving["tokens"] / 1000
+    return serving
+
+
+def fit_vllm_serve(vram, _):
+    """Until it answers; with its defaults: torch.compile, graphs."""
+    use_toolkit()
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        port = place.getsockname()[1]
+    answer = fit(vram, "--device", "h100,rtx4090", "--", "vllm", "serve", model(CONFIG), "--max-model-len", "1024", "--port", port)
+    serving = engine(answer, 1)
+    assert answer["ended"] == "ready" and serving["graphs"] > 10 and serving["graph_bytes"] > MIB, answer["ended"]
+
+
+def fit_vllm_script(vram, _):
+    """Until it has generated without a new peak."""
+    use_toolkit()
+    answer = fit(vram, "--device", "h100,rtx4090", "--", sys.executable, "-c", LLM, model(CONFIG))
+    engine(answer, 1)
+    assert answer["ended"] == "served", answer["ended"]
+
+
+def fit_gguf_header(vram, folder):
+    """llama.cpp: weights, cache and scratch of a model of which there is the header."""
+    path = os.path.join(tempfile.mkdtemp(prefix="model."), "model.gguf")
+    weights = gguf_header.write(path)
+    assert os.path.getsize(path) < MIB
+    node = os.path.join(folder, "bin/node")
+    answer = fit(vram, "--dummy-weights", "--device", "h100,rtx3060", "--", node, PROGRAMS / "llama_model.mjs", folder, path, 4096)
+    serving = answer["serving"]
+    assert abs(serving["weight_bytes"] - weights) < MIB and serving["cache_bytes"] == 4096 * 2 * 2 * 32 * 4096, serving
+    assert answer["allocated_bytes"] > weights + serving["cache_bytes"]
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[2]](sys.argv[1], sys.argv[3])
+    print("ok")
