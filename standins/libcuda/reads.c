@@ -22,6 +22,8 @@ static struct vr_reads_file *file; // set before the simulator is known to anyon
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vr_read_values values; // as the file
 static struct vr_map rows;           // under the lock: a stack's number -> its row's + 1
+static struct vr_map rules;          // under the lock: a stack's number -> the rule that it is at + 1, or NO_RULE
+enum { NO_RULE = 1 };
 
 // libvram, where it is there.
 static struct vram_stacks *stacks;
@@ -155,7 +157,7 @@ static bool is_at(const struct vr_read_rule *rule, const struct vram_frame *fram
 }
 
 // The first rule that a frame of the stack is at; NULL: none.
-static struct vr_read_rule *find_rule(uint32_t stack) {
+static struct vr_read_rule *match(uint32_t stack) {
     struct vram_frame frames[FRAMES_MOST];
     size_t count = stack == 0 ? 0 : frames_of(stacks, stack, frames, FRAMES_MOST);
     if (count > FRAMES_MOST) count = FRAMES_MOST;
@@ -164,19 +166,39 @@ static struct vr_read_rule *find_rule(uint32_t stack) {
     return NULL;
 }
 
-static void give_value(uint32_t stack, const struct vr_sim_read *read) {
-    struct vr_read_rule *rule = read->gap_count == 0 ? NULL : find_rule(stack);
-    if (rule == NULL) return;
-    const struct vr_read_value *value = vr_read_rule_next(&values, rule);
-    for (size_t i = 0; i < read->gap_count; i++) vr_read_value_fill(value, read->gaps[i].bytes, read->gaps[i].size_bytes);
+// The same, once a stack.
+static struct vr_read_rule *find_rule(uint32_t stack) {
+    (void)pthread_mutex_lock(&lock);
+    const uint64_t known = stack == 0 ? 0 : vr_map_get(&rules, stack);
+    (void)pthread_mutex_unlock(&lock);
+    if (known != 0) return known == NO_RULE ? NULL : &values.rules[known - NO_RULE - 1];
+    struct vr_read_rule *rule = match(stack);
+    if (stack == 0) return rule;
+    (void)pthread_mutex_lock(&lock);
+    (void)!vr_map_set(&rules, stack, rule == NULL ? NO_RULE : (uint64_t)(rule - values.rules) + 1 + NO_RULE);
+    (void)pthread_mutex_unlock(&lock);
+    return rule;
 }
 
-// Stacks are taken and named without the lock: that may take the loader's, which another thread may hold here.
-static void on_read(const struct vr_sim_read *read) {
-    const uint32_t stack = take_stack();
-    if (values.rule_count > 0) give_value(stack, read);
-    if (file != NULL) count_read(stack, read);
+// --- watching -------------------------------------------------------------------------------------------------------
+
+static void come(struct vr_sim_reader *reader) {
+    reader->place = take_stack();
+    if (values.rule_count > 0) reader->rule = find_rule((uint32_t)reader->place);
 }
+
+// All copies of a call are one read of its rule.
+static void give(struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+    if (reader->rule == NULL) return;
+    if (reader->value == NULL) reader->value = vr_read_rule_next(&values, reader->rule);
+    for (size_t i = 0; i < read->gap_count; i++) vr_read_value_fill(reader->value, read->gaps[i].bytes, read->gaps[i].size_bytes);
+}
+
+static void tell(const struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+    if (file != NULL) count_read((uint32_t)reader->place, read);
+}
+
+static const struct vr_sim_watch watch = {come, give, tell};
 
 // --- opening --------------------------------------------------------------------------------------------------------
 
@@ -210,7 +232,7 @@ bool vr_libcuda_watch_reads(struct vr_sim *sim) {
         if (good) file = vr_shared_file("VRAM_SIM_READS", sizeof *file, VR_READS_MAGIC);
         if (file != NULL || values.rule_count > 0) open_stacks();
     }
-    if (file != NULL || values.rule_count > 0) sim->on_read = on_read;
+    if (file != NULL || values.rule_count > 0) sim->watch = &watch;
     (void)pthread_mutex_unlock(&lock);
     return good;
 }

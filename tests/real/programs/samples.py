@@ -1,4 +1,4 @@
-"""The samples of a folder, one after the other: each ends, or says why it does not go on. Kernels compute nothing, so a sample that checks values says that
+"""The samples of a folder (build_sources.py), each in its own folder, one after the other: each ends, or says why it does not go on. Kernels compute nothing, so a sample that checks values says that
 they are wrong, and that is an end; a signal, a time-out, or silence is none."""
 import pathlib
 import re
@@ -8,7 +8,7 @@ import sys
 import nvrtc
 
 SECONDS = 60
-LEAST = 20
+LEAST = 45
 SAID = re.compile(r"fail|error|not support|requires|waiv|wrong|mismatch|differ|cannot|could not|unable|invalid", re.I)
 
 
@@ -30,10 +30,8 @@ def outcome(sample, folder, environment):
 def main():
     built = pathlib.Path(sys.argv[1])
     results, environment = [], nvrtc.environment()
-    for sample in sorted(path for path in built.iterdir() if path.is_file() and path.stat().st_mode & 0o100):
-        # Where its data is.
-        places = [path for path in built.parent.glob(f"Samples/*/{sample.name}") if path.is_dir()]
-        how, line = outcome(sample, places[0] if places else built, environment)
+    for sample in sorted(path / path.name for path in built.iterdir() if (path / "complete").exists()):
+        how, line = outcome(sample, sample.parent, environment)
         results.append(how)
         print(f"{how:9} {sample.name:32} {line[:120]}", flush=True)
     print(", ".join(f"{results.count(how)} {how}" for how in sorted(set(results))))
